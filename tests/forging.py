@@ -15,10 +15,11 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from leeward.contracts.contract import CODES
+from leeward.contracts.readme import readme_of
 from leeward.verify import Verification, contract_of
 from leeward.verify.contract_checks import words_of
 from leeward.verify.manifest import open_share
-from leeward.verify.readme import readme_of
 
 FORM = frozenset(
     {
@@ -103,7 +104,8 @@ def claim(out: Path, k: int) -> None:
     words = words_of(open_share(out), contract)[0]
     guarantee |= {name: getattr(words, name) for name in ("name", "attacker", "not_protected", "facts")}
     save()
-    (out / "share" / "README.md").write_text(readme_of(open_share(out), words), encoding="utf-8")
+    readme = readme_of(manifest, words.readme, lists_codes=CODES in contract.tables)
+    (out / "share" / "README.md").write_text(readme, encoding="utf-8")
 
 
 def restate_custody(out: Path) -> None:

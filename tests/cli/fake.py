@@ -13,6 +13,8 @@ from typing import Annotated, Any, ClassVar
 import polars as pl
 import pytest
 
+from leeward.contracts.contract import Contract, Table, whole
+from leeward.contracts.words import Words
 from leeward.errors import GuaranteeUnreachable
 from leeward.fields import Parameter
 from leeward.methods import METHODS, Method
@@ -20,7 +22,6 @@ from leeward.methods.base import Parameters
 from leeward.randomness import Randomness
 from leeward.release import Anonymized, Guarantee, Release, ReleaseTable
 from leeward.verify import CHECKERS, Check, contract_of
-from leeward.verify.contract import Contract, Table, Words, whole
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,7 +69,7 @@ CONTRACT = Contract(
     tables=(Table("counts.parquet", {"code": ("string",), "count": ("int64",)}),),
     parameters={"k": whole(2)},
     required=("k",),
-    words=lambda share: [Words("k-counts", "knows a code", ("sums",), "Read `counts.parquet`.")],
+    words=lambda parameters: Words("k-counts", "knows a code", ("sums",), "Read `counts.parquet`."),
 )
 
 

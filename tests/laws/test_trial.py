@@ -119,17 +119,19 @@ def test_every_check_of_its_verifier_was_refuted(tree: Path) -> None:
     assert REFUTED in done.stdout, done.stdout[-3000:]
 
 
-def test_without_its_contract_nothing_is_released(tree: Path, tmp_path: Path) -> None:
+def test_without_its_contract_nothing_is_released_and_nothing_verified(tree: Path, tmp_path: Path) -> None:
     events = tmp_path / "events.csv"
     events.write_text("patient,code\n" + "".join(f"p{n},401.{n % 3}\n" for n in range(12)))
-    contract = tree / "src/leeward/verify/suppression/contract.py"
+    assert leeward(tree, "suppress", events, "--k", 3, "-o", tmp_path / "out").returncode == 0
+    contract = tree / "src/leeward/contracts/suppression.py"
     aside = contract.rename(tmp_path / "contract.py")
     try:
-        done = leeward(tree, "suppress", events, "--k", 3, "-o", tmp_path / "out")
+        verified = leeward(tree, "verify", tmp_path / "out")
+        done = leeward(tree, "suppress", events, "--k", 3, "-o", tmp_path / "no")
     finally:
         shutil.move(aside, contract)
-    assert done.returncode == 4 and "contract: " in done.stderr
-    assert not (tmp_path / "out").exists()
+    assert verified.returncode == 4 and "no contract" in verified.stdout + verified.stderr
+    assert done.returncode != 0 and not (tmp_path / "no").exists()
 
 
 def test_a_file_of_names_that_its_contract_does_not_name_is_refused(tree: Path, tmp_path: Path) -> None:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from tests.mutations.copies import Change, in_manifest, in_text, manifest_of, put_manifest
 
+from leeward.contracts.contract import CODES
+from leeward.contracts.readme import readme_of
+from leeward.contracts.words import Words
 from leeward.verify import contract_checks, contract_of
-from leeward.verify.contract import Words
 from leeward.verify.manifest import open_share
-from leeward.verify.readme import readme_of
 
 README = "share/README.md"
 NUMBERS = ("k", "m", "epsilon", "delta")
@@ -55,17 +55,20 @@ def words_of(out: Path) -> Words | None:
 
 def restate_readme(out: Path, words: Words | None = None) -> None:
     """The README with the manifest's own sentences, whatever they say."""
-    words = words or words_of(out)
-    guarantee = manifest_of(out)["guarantee"]
+    words, manifest = words or words_of(out), manifest_of(out)
+    guarantee = manifest["guarantee"]
     if words is None or not all(isinstance(guarantee.get(key), str) for key in ("name", "attacker")):
         return
-    spoken = replace(
-        words,
-        name=guarantee["name"],
-        attacker=guarantee["attacker"],
-        not_protected=tuple(map(str, guarantee.get("not_protected") or ())),
-    )
-    (out / README).write_text(readme_of(open_share(out), spoken), encoding="utf-8")
+    left_open = list(map(str, guarantee.get("not_protected") or ()))
+    spoken = manifest | {"guarantee": {"unit": "patient"} | guarantee | {"not_protected": left_open}}
+    (out / README).write_text(rendered(spoken, words), encoding="utf-8")
+
+
+def rendered(manifest: dict[str, Any], words: Words) -> str:
+    """The README that the verifier asks for beside this manifest."""
+    contract = contract_of(manifest["method"])
+    assert contract is not None
+    return readme_of(manifest, words.readme, lists_codes=CODES in contract.tables)
 
 
 def numbers_of(guarantee: Mapping[str, Any]) -> str:

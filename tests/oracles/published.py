@@ -13,11 +13,11 @@ import polars as pl
 from tests.forging import write_parquet
 from tests.oracles.disassociation_checks import Chunk, Joint, Leaf, Tree, domain
 
+from leeward.contracts.readme import readme_of
 from leeward.methods.disassociation import Disassociation
 from leeward.methods.disassociation.guarantee import README, guarantee_of
 from leeward.release.content import Anonymized, ReleaseTable
 from leeward.release.manifest import FileEntry, manifest_of, to_json_text
-from leeward.release.readme import readme_of
 from leeward.release.tables import sha256_of
 
 RECORDS = """296.00 296.01 296.02 834.0 944.01
@@ -184,9 +184,9 @@ def write(
         FileEntry(f"data/{name}", pl.read_parquet(data / name).height, sha256_of(data / name))
         for name in ("nodes.parquet", "chunks.parquet", "codes.parquet")
     ]
-    content = to_json_text(manifest_of(made, entries))
-    (folder / "share" / "release.json").write_text(content, encoding="utf-8")
-    readme = readme_of(made, entries, with_csv=False)
+    content = manifest_of(made, entries)
+    (folder / "share" / "release.json").write_text(to_json_text(content), encoding="utf-8")
+    readme = readme_of(content, made.readme, lists_codes=True)
     (folder / "share" / "README.md").write_text(readme, encoding="utf-8")
     return folder
 

@@ -15,13 +15,13 @@ import pyarrow.parquet as pq
 import pytest
 from tests.forging import write_parquet
 
+from leeward.contracts.notes import CONTRACT
+from leeward.contracts.readme import readme_of
 from leeward.queries.answer.catalogue import Items, next_candidates
-from leeward.release.content import Anonymized, Guarantee, stated_facts
+from leeward.release.content import Anonymized, Guarantee
 from leeward.release.manifest import FileEntry, manifest_of, to_json_text
-from leeward.release.readme import readme_of
 from leeward.release.tables import sha256_of
 from leeward.verify import Source, verify
-from leeward.verify.notes import contract
 from leeward.verify.notes.check import candidates
 
 ITEMSETS: list[tuple[list[str], float]] = [
@@ -74,25 +74,19 @@ class Made:
         (folder / "custody" / "charge.json").write_text(
             json.dumps({"epsilon": self.charged}), encoding="utf-8"
         )
+        words = CONTRACT.words({"row": "note", "contributions": 10})
         made = Anonymized(
             method="notes",
             parameters=self.parameters,
-            guarantee=Guarantee(
-                contract.NAME,
-                contract.ATTACKER,
-                contract.NOT_PROTECTED,
-                epsilon=self.epsilon,
-                facts=stated_facts("everything else", "none"),
-            ),
+            guarantee=Guarantee.of(CONTRACT, words, {"epsilon": self.epsilon}),
             records=0,
             tables=(),
-            readme=contract.README.format(row="note", contributions=10),
+            readme=words.readme,
         )
         entry = FileEntry("data/itemsets.parquet", table.num_rows, sha256_of(data / "itemsets.parquet"))
-        (folder / "share" / "release.json").write_text(
-            to_json_text(manifest_of(made, [entry])), encoding="utf-8"
-        )
-        readme = readme_of(made, [entry], with_csv=False)
+        manifest = manifest_of(made, [entry])
+        (folder / "share" / "release.json").write_text(to_json_text(manifest), encoding="utf-8")
+        readme = readme_of(manifest, made.readme, lists_codes=False)
         (folder / "share" / "README.md").write_text(readme, encoding="utf-8")
         return folder
 

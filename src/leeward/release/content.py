@@ -9,6 +9,9 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
+from leeward.contracts.contract import Contract
+from leeward.contracts.words import Words
+
 
 @dataclass(frozen=True)
 class Guarantee:
@@ -26,9 +29,17 @@ class Guarantee:
     delta: float | None = None
     unit: str = "patient"
     facts: Mapping[str, Any] = field(default_factory=dict, hash=False)
-    """What programs need to know of the guarantee (see `stated_facts`): plain JSON, no sentences."""
+    """What programs need to know of the guarantee (see `contracts.words.stated_facts`): plain JSON, no sentences."""
     model: Literal["prosecutor", "journalist"] = "prosecutor"
     """Whom the attacker looks for: a person known to be in the data, or somebody of a population who may not be."""
+
+    @staticmethod
+    def of(contract: Contract, words: Words, numbers: Mapping[str, Any]) -> Guarantee:
+        """The guarantee with these words; of the numbers (k, m, …) those that the contract names."""
+        given: dict[str, Any] = {name: numbers.get(name) for name in contract.numbers}
+        return Guarantee(
+            words.name, words.attacker, words.not_protected, facts=words.facts, model=contract.model, **given
+        )
 
     @property
     def risk(self) -> dict[str, Any] | None:
@@ -58,11 +69,6 @@ class Guarantee:
             "risk": self.risk,
         }
         return {key: value for key, value in fields.items() if value is not None}
-
-
-def stated_facts(knows: str, candidates: str, as_is: Iterable[str] = (), **more: Any) -> dict[str, Any]:
-    """A guarantee's facts: what the attacker knows, among whom candidates are counted, columns released as they are."""
-    return {"attacker_knows": knows, "candidates": candidates, "released_as_is": list(as_is), **more}
 
 
 @dataclass(frozen=True)
@@ -118,3 +124,10 @@ class Anonymized:
     custody: Mapping[str, Any] = field(default_factory=dict)
     notices: tuple[str, ...] = ()
     seeded: bool = False
+
+    @property
+    def lists_codes(self) -> bool:
+        """Whether there is a list of codes with names."""
+        return any(
+            table.path == "codes.parquet" and "vocabulary" in table.schema.names for table in self.tables
+        )

@@ -16,11 +16,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from leeward.contracts.readme import readme_of
 from leeward.errors import BadInput
 from leeward.release.aside import UNPUBLISHED, finish, make_private, work_beside
 from leeward.release.content import Anonymized
 from leeward.release.manifest import NAME, FileEntry, manifest_of, sha256_of, to_json_text
-from leeward.release.readme import readme_of
 
 FORMATS = ("parquet", "csv")
 """What `formats:` may name. Parquet is always written; `csv` adds a copy beside it."""
@@ -71,7 +71,8 @@ class Draft:
         for table in anonymized.custody_tables:
             write_table(table, self.custody / "data", self.custody, with_csv=False)
         manifest = manifest_of(anonymized, entries)
-        self.put("share/README.md", readme_of(anonymized, entries, with_csv=with_csv))
+        readme = readme_of(manifest, anonymized.readme, lists_codes=anonymized.lists_codes)
+        self.put("share/README.md", readme)
         self.put(f"share/{UNPUBLISHED}", to_json_text(manifest))
         return manifest
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from leeward.contracts.notes import CONTRACT
 from leeward.errors import BadInput, VerificationFailed
 from leeward.queries import ledger as books
 from leeward.queries.answer.api import login_name
@@ -26,7 +27,7 @@ from leeward.queries.ledger import left, named
 from leeward.queries.ledger.chain import digest, text_of
 from leeward.queries.privacy.accounting import epsilon_of, micro, shown
 from leeward.release import draft
-from leeward.release.content import Anonymized, Guarantee, ReleaseTable, stated_facts
+from leeward.release.content import Anonymized, Guarantee, ReleaseTable
 from leeward.release.folder import check_out
 from leeward.release.spec import SourceSpec, Spec, to_yaml
 from leeward.runs.protect import refusal, verify
@@ -194,32 +195,24 @@ def anonymized(session: IndexSession, asked: Catalogue, items: Items, found: dic
     )
     names = pa.table({"item": pa.array(items.texts[: items.terms], pa.string())})
     domains = {name: in_order(values) for name, values in domains_of(index, asked.qids).items()}
+    parameters = {
+        "max_size": asked.max_size,
+        "contributions": asked.contributions,
+        "mechanism": "two-sided geometric noise",
+        "vocabulary": meta.vocabulary,
+        "domains": domains,
+        "row": meta.row,
+        "max_rows_per_patient": meta.max_rows_per_patient,
+        "levels": found["levels"],
+    }
+    words = CONTRACT.words(parameters)
     return Anonymized(
         method="notes",
-        parameters={
-            "max_size": asked.max_size,
-            "contributions": asked.contributions,
-            "mechanism": "two-sided geometric noise",
-            "vocabulary": meta.vocabulary,
-            "domains": domains,
-            "row": meta.row,
-            "max_rows_per_patient": meta.max_rows_per_patient,
-            "levels": found["levels"],
-        },
-        guarantee=Guarantee(
-            name="differential privacy",
-            attacker="anybody, whatever they know of other patients or of this one",
-            not_protected=(
-                "facts of the population that the data show whoever takes part, such as which terms go together",
-                "further answers about the same patients: their epsilons add up (the custodian's ledger limits them)",
-                "what a term means where it was taken wrongly from a note: noise covers counts, not extraction",
-            ),
-            epsilon=epsilon_of(asked.epsilon),
-            facts=stated_facts("everything else", "none"),
-        ),
+        parameters=parameters,
+        guarantee=Guarantee.of(CONTRACT, words, {"epsilon": epsilon_of(asked.epsilon)}),
         records=0,
         tables=(ReleaseTable.of("itemsets.parquet", table),),
-        readme=readme(asked, meta.row),
+        readme=words.readme,
         custody_tables=(ReleaseTable.of("vocabulary.parquet", names),),
         custody={"levels": found["levels"], "vocabulary": meta.vocabulary, "seeded_rows": meta.seeded},
         seeded=meta.seeded,
@@ -240,22 +233,6 @@ def names_of_codes(session: IndexSession, found: dict[str, Any]) -> dict[str, st
     listed = {item for items in found["itemsets"] for item in items}
     named = {item: icd_name(item.upper(), system) for item in sorted(listed)} if system else {}
     return {item: name for item, name in named.items() if name}
-
-
-def readme(asked: Catalogue, row: str) -> str:
-    """How a recipient reads the catalogue."""
-    return f"""
-There are no records here. `itemsets.parquet` has one row an itemset: `items`, health terms and values such as `sex=f`,
-and `count`, the number of patients with a {row} that has all of them, plus noise. Rows are sorted by size, count, text.
-
-- The noise is two-sided geometric; its scale for each size is in `release.json` under `levels`. With scale s, a
-  count is off by about s on average, and by less than 3s in 95 of 100.
-- Candidates were all terms of the public vocabulary; a larger itemset was tried when all its parts are listed. What is
-  not listed had a noisy count below the threshold of its size, or was not tried.
-- A patient is counted in at most {asked.contributions:,} itemsets of each size, drawn at random. Counts are too low, on
-  average, where patients have more.
-- Counts of overlapping itemsets have independent noise: a part may have a smaller count than the whole.
-"""
 
 
 def figures(found: dict[str, Any], out: str | None, epsilon: float, remaining: float) -> dict[str, Any]:

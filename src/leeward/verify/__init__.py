@@ -1,7 +1,8 @@
 """Attackers: each guarantee is checked from the released files, with code of its own.
 
 Nothing here imports a method, a kernel of a method or the writer of releases: what a method got wrong, its
-verifier must not repeat.
+verifier must not repeat. Sentences, columns and parameters of releases are data that both read (`contracts`); which of
+them a release calls for, and every figure in them, is found here from the files.
 """
 
 from __future__ import annotations
@@ -14,10 +15,10 @@ from pkgutil import iter_modules
 
 from polars.exceptions import PanicException
 
+from leeward.contracts.contract import Contract
 from leeward.errors import BadInput
 from leeward.verify.checks import Check, Source, Verification
 from leeward.verify.codes import codes_checks
-from leeward.verify.contract import Contract
 from leeward.verify.contract_checks import contract_checks
 from leeward.verify.custody import custody_checks
 from leeward.verify.manifest import NAME, Share, manifest_checks, manifest_types, open_share
@@ -35,12 +36,12 @@ CHECKERS: dict[str, str] = {
     if each.ispkg
 }
 """Method of the manifest -> "module:function", called as `function(share, source) -> list[Check]`. Each folder here is
-the verifier of the method of its name, with a `check.py` and a `contract.py`; the modules beside them are shared."""
+the verifier of the method of its name, with a `check.py`; the modules beside them are shared."""
 
 
 def contract_of(method: str) -> Contract | None:
-    """What releases of the method may hold; None where its verifier states no contract, which refutes every release."""
-    module = f"{CHECKERS[method].partition(':')[0].rpartition('.')[0]}.contract"
+    """What releases of the method may hold; None where there is no contract, which refutes every release."""
+    module = f"leeward.contracts.{method.replace('-', '_')}"
     if find_spec(module) is None:
         return None
     found: Contract = import_module(module).CONTRACT
@@ -82,7 +83,7 @@ def form_and_content(share: Share, source: Source | None, checks: list[Check]) -
     """After some checks those of the contract, of the files' bytes and orders, of the spec, and the method's own."""
     contract = contract_of(share.method)
     if contract is None:
-        detail = "The method's verifier has no contract: nothing says what a release of it may hold."
+        detail = "The method has no contract: nothing says what a release of it may hold."
         checks = [*checks, Check("contract", False, detail)]
         return checks + content_checks(share, source, formed=False)
     checks = checks + contract_checks(share, contract) + storage_checks(share)

@@ -1,4 +1,4 @@
-"""A release against its method's contract (`verify.contract`): manifest, words, files, columns, order of rows."""
+"""A release against its method's contract (`contracts`): manifest, words, files, columns, order of rows."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from importlib import import_module
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -16,10 +16,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from leeward.contracts.contract import ALWAYS_OF_CLASSES, CODES, OF_CLASSES, Contract, Table
+from leeward.contracts.readme import readme_of
+from leeward.contracts.words import Words
 from leeward.verify.checks import Check, of_count
-from leeward.verify.contract import ALWAYS_OF_CLASSES, CODES, OF_CLASSES, Contract, Table
 from leeward.verify.manifest import FILE_KEYS, GUARANTEE_KEYS, REQUIRED_KEYS, Share
-from leeward.verify.readme import Words, readme_of
 from leeward.verify.storage import UNREADABLE
 
 VERSION = re.compile(r"\d+\.\d+\.\d+([.+-]?[a-z0-9.]+)?")
@@ -116,10 +117,19 @@ def risk_stated(guarantee: Mapping[str, Any], model: str) -> dict[str, Any] | No
 
 
 def words_of(share: Share, contract: Contract) -> list[Words]:
-    """Every wording that the method can have given, with what the README also follows from."""
-    lists_codes = CODES in contract.tables
-    found = contract.words(share)
-    return [replace(words, lists_codes=lists_codes, numbers=contract.numbers) for words in found]
+    """Every wording that the method can have given; more than one only where the files leave it open."""
+    parameters = share.manifest["parameters"]
+    return [contract.words(parameters, **facts) for facts in facts_of(share)]
+
+
+def facts_of(share: Share) -> Sequence[Mapping[str, Any]]:
+    """What the words rest on beside the parameters, each way that the files allow: `facts.py` of the verifier finds it
+    where a method has such facts."""
+    folder = share.method.replace("-", "_")
+    if not (Path(__file__).parent / folder / "facts.py").is_file():
+        return [{}]
+    found: Sequence[Mapping[str, Any]] = import_module(f"leeward.verify.{folder}.facts").facts_of(share)
+    return found
 
 
 def guarantee_words(share: Share, contract: Contract) -> Check:
@@ -130,6 +140,7 @@ def guarantee_words(share: Share, contract: Contract) -> Check:
         written = (share.folder / "README.md").read_bytes().decode("utf-8")
     except (OSError, UnicodeDecodeError):
         written = None
+    lists_codes = CODES in contract.tables
     spoken = read = False
     for words in words_of(share, contract):
         wanted: dict[str, Any] = {
@@ -140,9 +151,9 @@ def guarantee_words(share: Share, contract: Contract) -> Check:
         }
         if words.facts:
             wanted["facts"] = dict(words.facts)
-        said = guarantee == json.dumps(wanted)
-        spoken = spoken or said
-        read = read or (said and written is not None and reads(written, share, words))
+        if guarantee == json.dumps(wanted):
+            spoken = True
+            read = read or written == readme_of(share.manifest, words.readme, lists_codes=lists_codes)
     faults = []
     if not spoken:
         faults.append("The guarantee's words are not those of the method and its parameters.")
@@ -152,16 +163,6 @@ def guarantee_words(share: Share, contract: Contract) -> Check:
         faults.append("README.md is not what the manifest and the method call for.")
     good = "The guarantee and the README say what the method and its parameters call for."
     return Check("words", not faults, " ".join(faults) or good)
-
-
-def reads(written: str, share: Share, words: Words) -> bool:
-    """Whether a README is the one that these words call for."""
-    body = words.readme.strip()
-    if not words.tail:
-        return written == readme_of(share, words)
-    before, after = readme_of(share, words).split(body)
-    whole = re.escape(before) + re.escape(body) + words.tail + re.escape(after)
-    return re.fullmatch(whole, written) is not None
 
 
 def files_of_contract(share: Share, contract: Contract) -> Check:

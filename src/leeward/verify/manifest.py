@@ -12,6 +12,7 @@ from typing import Any
 import polars as pl
 import pyarrow.parquet as pq
 
+from leeward.contracts.contract import LARGEST
 from leeward.errors import BadInput
 from leeward.verify.checks import Check, of_count
 from leeward.version import refuse_other_format
@@ -21,8 +22,6 @@ GUARANTEE_KEYS = (
     "name", "k", "m", "epsilon", "delta", "unit", "attacker", "not_protected", "facts", "risk"
 )  # fmt: skip
 FILE_KEYS = ("path", "rows", "sha256")
-LARGEST = 2**63 - 1
-"""No number of a release is larger: kernels, Parquet and README can hold it."""
 LIST_SEPARATOR = ";"
 """Between the codes of one cell of a CSV copy."""
 

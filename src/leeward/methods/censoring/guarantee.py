@@ -13,9 +13,10 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from leeward.cohort.lenses.counts import CodeCounts
+from leeward.contracts.words import stated_facts
 from leeward.methods import demographics_tables as whole
 from leeward.methods import demographics_words as words
-from leeward.release.content import Anonymized, Guarantee, ReleaseTable, stated_facts
+from leeward.release.content import Anonymized, Guarantee, ReleaseTable
 
 if TYPE_CHECKING:
     from leeward.analysis.demographics import Classes

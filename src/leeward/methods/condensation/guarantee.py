@@ -9,13 +9,14 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
+from leeward.contracts.words import stated_facts
 from leeward.methods.condensation.cell import CellKernel
 from leeward.methods.condensation.parameters import SMALL_K
 from leeward.methods.condensation.prepare import Prepared
 from leeward.methods.condensation.proposals import Proposal
 from leeward.methods.condensation.relations import of_several_times
 from leeward.methods.condensation.run import Condensed
-from leeward.release.content import Anonymized, Guarantee, ReleaseTable, stated_facts
+from leeward.release.content import Anonymized, Guarantee, ReleaseTable
 
 if TYPE_CHECKING:
     from leeward.methods.condensation.parameters import Condensation

@@ -11,9 +11,10 @@ import numpy as np
 
 from leeward.analysis.policies import NONE
 from leeward.cohort.lenses.code_sets import CodeSets
+from leeward.contracts.words import stated_facts
 from leeward.methods import demographics_words as whole
 from leeward.methods.constraints.mapping import Mapping
-from leeward.release.content import Guarantee, stated_facts
+from leeward.release.content import Guarantee
 
 if TYPE_CHECKING:
     from leeward.analysis.policies import Constraints as UtilityConstraints

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from leeward.contracts.words import stated_facts
 from leeward.methods import demographics_words as whole
-from leeward.release.content import Guarantee, stated_facts
+from leeward.release.content import Guarantee
 
 if TYPE_CHECKING:
     from leeward.methods.disassociation.parameters import Disassociation

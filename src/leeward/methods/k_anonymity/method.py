@@ -19,11 +19,12 @@ from leeward.cohort.lenses.table import (
     refuse_names,
     refuse_numberings,
 )
+from leeward.contracts.words import stated_facts
 from leeward.errors import BadInput, GuaranteeUnreachable
 from leeward.methods.k_anonymity.mondrian import mondrian
 from leeward.methods.k_anonymity.parameters import KAnonymity
 from leeward.randomness import Randomness
-from leeward.release.content import Anonymized, Guarantee, ReleaseTable, stated_facts
+from leeward.release.content import Anonymized, Guarantee, ReleaseTable
 
 ATTACKER = (
     "Somebody who knows all quasi-identifiers of a patient: at least k released rows agree on all of them."

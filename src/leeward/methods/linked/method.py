@@ -12,12 +12,12 @@ import pyarrow as pa
 
 from leeward.arrays import AnyArray, Int32s
 from leeward.cohort.notices import ROWS_SHOWN
+from leeward.contracts.linked import CONTRACT
 from leeward.errors import BadInput, GuaranteeUnreachable
 from leeward.methods import demographics_tables as whole
-from leeward.methods.linked.guarantee import guarantee_of, readme_of
 from leeward.methods.linked.suppress import suppress
 from leeward.randomness import Randomness
-from leeward.release.content import Anonymized, ReleaseTable
+from leeward.release.content import Anonymized, Guarantee, ReleaseTable
 
 if TYPE_CHECKING:
     from leeward.analysis.demographics.search import Found, Lost
@@ -62,17 +62,18 @@ def protect(
     labels = {} if found is None else whole.record_labels(found.classes, order)
     patients = pa.table({"record": pa.array(range(len(order)), pa.int64()), **labels})
     places = pl.DataFrame({"record": np.arange(len(order)), "place": order.astype(np.int64)})
+    words = CONTRACT.words(parameters.public())
     return Anonymized(
         method=parameters.name,
         parameters=parameters.public(),
-        guarantee=guarantee_of(parameters),
+        guarantee=Guarantee.of(CONTRACT, words, parameters.public()),
         records=len(order),
         tables=(
             *(() if found is None else whole.tables_of(found.classes)),
             ReleaseTable.of("patients.parquet", patients),
             *tables,
         ),
-        readme=readme_of(parameters),
+        readme=words.readme,
         custody_tables=(
             ReleaseTable.of("records.parquet", places.to_arrow()),
             *(() if found is None else whole.custody_tables_of(found.classes)),

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from leeward.analysis.demographics.figures import WholePatient
+from leeward.contracts.linked import ROWS
 from leeward.methods import demographics_report
-from leeward.methods.linked.guarantee import ROWS
 from leeward.methods.linked.measures import Kept, Views
 from leeward.release import Release
 from leeward.report import charts

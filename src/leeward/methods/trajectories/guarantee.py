@@ -11,12 +11,13 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from leeward.arrays import distinct_of
+from leeward.contracts.words import stated_facts
 from leeward.methods import demographics_tables as tables
 from leeward.methods import demographics_words as whole
 from leeward.methods.trajectories.hierarchies import shown
 from leeward.methods.trajectories.records import Group, Records
 from leeward.methods.trajectories.space import Space
-from leeward.release.content import Anonymized, Guarantee, ReleaseTable, stated_facts
+from leeward.release.content import Anonymized, Guarantee, ReleaseTable
 from leeward.vocabulary.hierarchy import Hierarchy
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,18 +19,17 @@ import pyarrow.parquet as pq
 from polars import selectors
 
 from leeward.arrays import Int32s, Int64s, counted, offsets_of
+from leeward.contracts.visits import CONTRACT
 from leeward.errors import BadInput, GuaranteeUnreachable
-from leeward.methods import demographics_words as words
 from leeward.methods.code_list import PATH
 from leeward.methods.visits.drawn_classes import DrawnClasses
-from leeward.methods.visits.guarantee import DRAWN_CLASSES, KNOWN, OPEN_PAYLOAD, SAME, readme_of
 from leeward.methods.visits.measures.figures import SharedBy
 from leeward.methods.visits.sets import Distinct, VisitSets
 from leeward.methods.visits.tables import VISITS
 from leeward.methods.visits.visit_lists import VisitLists, read_visit_lists
 from leeward.randomness import Randomness
 from leeward.release import Release
-from leeward.release.content import Anonymized, Guarantee, ReleaseTable, stated_facts
+from leeward.release.content import Anonymized, Guarantee, ReleaseTable
 
 BATCH_ROWS = 1 << 18
 DRAWING = pa.schema([("membership_is_secret", pa.string()), ("payload_sha256", pa.string())])
@@ -128,7 +127,7 @@ def extract(
     }
     if names and figures.members_alone_population:
         notices = (*notices, _joining(figures))
-    guarantee = master.release.guarantee
+    words = CONTRACT.words(parameters, figures=figures.to_json())
     number = pa.array(np.arange(len(order), dtype=np.int64))
     columns = {"record": number, **(classes.labels(order) if classes else {})}
     if placed is not None:
@@ -144,27 +143,10 @@ def extract(
     return Anonymized(
         method="visits",
         parameters=parameters,
-        guarantee=Guarantee(
-            name=f"{guarantee['name']}, in a population of {master.release.records:,}",
-            k=int(guarantee["k"]),
-            m=guarantee.get("m"),
-            attacker=str(guarantee["attacker"]),
-            not_protected=_open_doors(
-                figures, guarantee["not_protected"], bool(names), classes.names if classes else ()
-            ),
-            model="journalist",
-            facts=stated_facts(
-                KNOWN[str(parameters["level"])],
-                "population",
-                names,
-                **words.known(classes.names if classes else ()),
-            ),
-        ),
+        guarantee=Guarantee.of(CONTRACT, words, parameters),
         records=len(order),
         tables=tuple(shared),
-        readme=readme_of(dict(parameters), names)
-        + (DRAWN_CLASSES if classes else "")
-        + "\nThis is a cohort drawn from an anonymized population; other cohorts from it show a patient alike.\n",
+        readme=words.readme,
         custody_tables=(
             ReleaseTable.of(
                 "records.parquet", pa.table({"record": number, "master_record": pa.array(order)})
@@ -184,17 +166,6 @@ def _joining(figures: SharedBy) -> str:
         "cohorts of this master by all their visits together, which joins the payloads of both. A master with "
         "--merge-visits at level `visit` leaves no record alone."
     )
-
-
-def _open_doors(
-    figures: SharedBy, of_master: Sequence[str], payload: bool, demographics: tuple[str, ...]
-) -> tuple[str, ...]:
-    """What the extract does not protect against: membership known first, then the master's, then its own payload."""
-    found = [known_member(figures, demographics), *known_demographics(figures, demographics)]
-    found += [joinable(figures), *map(str, of_master)]
-    if payload and OPEN_PAYLOAD not in found:
-        found.append(OPEN_PAYLOAD)
-    return tuple(found)
 
 
 def _visits(master: VisitLists, order: Int64s, randomness: Randomness) -> VisitLists:
@@ -271,41 +242,6 @@ def payload_digest(values: pl.DataFrame) -> str:
     for row in (as_written.columns, *as_written.iter_rows()):
         found.update(json.dumps(row, ensure_ascii=False, default=str).encode("utf-8") + b"\n")
     return found.hexdigest()
-
-
-def known_member(of: SharedBy, demographics: tuple[str, ...] = ()) -> str:
-    """The case that membership is known, with figures that anyone can count in the released files."""
-    return (
-        "Somebody who knows that a person is in this cohort, and not only in the population: inside the cohort "
-        f"{of.few:,} of {of.visits:,} visits ({of.few_share:.1%}) have a set of codes that "
-        f"fewer than {of.k} members{SAME if demographics else ''} share, {of.alone:,} ({of.alone_share:.1%}) one that "
-        f"a single member has (smallest: {of.smallest}; in the population: {of.population_smallest})."
-    )
-
-
-def known_demographics(of: SharedBy, demographics: tuple[str, ...]) -> list[str]:
-    """The same of demographics alone: a class of k patients of the population may have fewer members."""
-    if not demographics:
-        return []
-    return [
-        (
-            f"Somebody who knows that a person is in this cohort and the exact {words.listed(demographics)} of that "
-            f"person: {of.few_in_class:,} of {of.members:,} members are released with demographics that fewer than "
-            f"{of.k} members have, {of.alone_in_class:,} with demographics that nobody else in the cohort has "
-            f"(smallest: {of.smallest_class}; in the population: {of.population_smallest_class})."
-        )
-    ]
-
-
-def joinable(of: SharedBy) -> str:
-    """Records that another cohort of the same master would show alike."""
-    return (
-        "Recipients of another cohort of the same population who put both together: "
-        f"{of.members_alone_population:,} of {of.members:,} records "
-        f"({of.members_alone_population / max(1, of.members):.1%}) have visits that, all together, no other "
-        f"record of the population has ({of.members_alone:,} that no other record of this cohort has), so such a "
-        "record is recognized in the other cohort, and the payloads of both are joined."
-    )
 
 
 def figures_of(

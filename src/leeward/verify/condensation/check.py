@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from leeward.contracts.condensation import columns_of
 from leeward.verify.checks import Check, Source, of_count
 from leeward.verify.condensation import relations
 from leeward.verify.condensation.own_values import nearer_than_chance, order_inside, values_of_groups
@@ -175,7 +176,7 @@ def levels_of_groups(
     More often is possible, for values that were withheld or imputed take a level of their group. Columns that a
     relation names are left out: they may follow from others.
     """
-    k, named = share.guarantee("k"), relations.columns_of(share.manifest["parameters"].get("relations", ()))
+    k, named = share.guarantee("k"), columns_of(share.manifest["parameters"].get("relations", ()))
     before, after = original[source["row"].to_numpy() - 1], table[released["record"].to_numpy()]
     short = 0
     for name, kind in original.schema.items():

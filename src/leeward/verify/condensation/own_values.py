@@ -15,8 +15,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from leeward.compiled import njit
+from leeward.contracts.condensation import columns_of
 from leeward.verify.checks import Check, of_count
-from leeward.verify.condensation.relations import columns_of
 from leeward.verify.condensation.times import pools_of
 
 Floats = NDArray[np.float64]

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 
 import polars as pl
 
+from leeward.contracts.condensation import COLUMN
 from leeward.verify.checks import Check, of_count
-
-COLUMN = r"(?:'([^']+)'|([^\s'<>=]+))"
 
 
 def check(relations: Sequence[str], table: pl.DataFrame) -> list[Check]:
@@ -32,11 +31,6 @@ def check(relations: Sequence[str], table: pl.DataFrame) -> list[Check]:
             "rows break a stated relation, or relations cannot be read.",
         )
     ]
-
-
-def columns_of(relations: Sequence[str]) -> set[str]:
-    """Every word of the relations, which may name a column."""
-    return {"".join(found) for text in relations for found in re.findall(COLUMN, str(text))}
 
 
 def _broken(text: str, table: pl.DataFrame) -> pl.Expr | None:

@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from leeward.contracts.classes import ells_of
 from leeward.verify.checks import Check, Source, of_count
-from leeward.verify.class_words import ells_of
 from leeward.verify.classes import (
     Classes,
     class_checks,

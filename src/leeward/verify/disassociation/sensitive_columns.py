@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import polars as pl
 
+from leeward.contracts.classes import ells_of
 from leeward.verify.checks import Check, of_count
-from leeward.verify.class_words import ells_of
 from leeward.verify.classes import Classes
 from leeward.verify.manifest import Share
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
@@ -16,20 +15,16 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from leeward.contracts.visits import counted
 from leeward.verify.checks import Check, of_count
-from leeward.verify.class_words import names_of
 from leeward.verify.custody import DRAWING
 from leeward.verify.manifest import Share
 from leeward.verify.visits.classed import Placed
-from leeward.verify.visits.contract import counted
 from leeward.verify.visits.counting import joint, number_sets, people_with
 from leeward.verify.visits.reading import Longs, VisitLists
 
 OWN = frozenset({"extract", "population", "membership_is_secret", "payload"})
 """Parameters that a cohort has of its own."""
-
-PLACE = re.compile(r"\[\\d,\]\+|\[\\d\.\]\+|\\d\+")
-"""Where a sentence's pattern has a figure."""
 
 
 def parameters_of_master(share: Share, master: Share) -> Check:
@@ -129,13 +124,10 @@ def figures_stated(
     inside = people_with(own, mine, n, of_visits=True)[mine]
     there = people_with(master, theirs, n, of_visits=True)[mine]
     few, alone, total = int((inside < k).sum()), int((inside == 1).sum()), len(mine)
-    figures: list[list[str]] = [
-        [
-            f"{few:,}", f"{total:,}", _percent(few, total), f"{k}", f"{alone:,}", _percent(alone, total),
-            f"{inside.min() if total else 0}", f"{there.min() if total else 0}",
-        ]
-    ]  # fmt: skip
-    members = int(share.manifest["records"])
+    figures: dict[str, int] = {
+        "few": few, "alone": alone, "visits": total,
+        "smallest": inside.min() if total else 0, "population_smallest": there.min() if total else 0,
+    }  # fmt: skip
     few_in_class = 0
     if classes is not None:
         here, everywhere = (
@@ -143,19 +135,19 @@ def figures_stated(
         )
         size, whole = here[classes[0].of_record], everywhere[classes[0].of_record]
         few_in_class = int((size < k).sum())
-        lone = int((size == 1).sum())
-        figures.append(
-            [f"{few_in_class:,}", f"{members:,}", f"{k}", f"{lone:,}", f"{size.min()}", f"{whole.min()}"]
-        )
+        figures |= {
+            "few_in_class": few_in_class, "alone_in_class": int((size == 1).sum()),
+            "smallest_class": size.min(), "population_smallest_class": whole.min(),
+        }  # fmt: skip
     alone_there, alone_here = _alone(own, mine, master, theirs)
-    figures.append([f"{alone_there:,}", f"{members:,}", _percent(alone_there, members), f"{alone_here:,}"])
+    figures |= {
+        "members": int(share.manifest["records"]),
+        "members_alone_population": alone_there,
+        "members_alone": alone_here,
+    }
     parameters = share.manifest["parameters"]
-    stated = [str(each) for each in share.manifest["guarantee"]["not_protected"]]
-    wanted = [
-        filled(pattern, values)
-        for pattern, values in zip(counted(names_of(parameters)), figures, strict=True)
-    ]
-    unlike = sum(one != other for one, other in zip(wanted, stated, strict=False))
+    stated = share.manifest["guarantee"]["not_protected"]
+    unlike = sum(one != other for one, other in zip(counted(parameters, figures), stated, strict=False))
     secret = few + few_in_class > 0 and not parameters.get("membership_is_secret")
     good = (
         "No reason is needed why membership is secret." if not few + few_in_class else "A reason is stated."
@@ -175,16 +167,6 @@ def figures_stated(
             else good,
         ),
     ]
-
-
-def filled(pattern: str, values: Sequence[str]) -> str:
-    """The sentence of a pattern, with these figures in its places."""
-    rest = iter(values)
-    return re.sub(r"\\(.)", r"\1", PLACE.sub(lambda _: next(rest), pattern))
-
-
-def _percent(part: int, whole: int) -> str:
-    return f"{part / max(1, whole):.1%}".removesuffix("%")
 
 
 def _alone(own: VisitLists, mine: Longs, master: VisitLists, theirs: Longs) -> tuple[int, int]:

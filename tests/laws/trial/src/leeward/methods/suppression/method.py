@@ -5,15 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import polars as pl
+from leeward.contracts.suppression import CONTRACT
 from leeward.methods.suppression.parameters import Suppression
 
 from leeward.cohort.cohort import Cohort
 from leeward.errors import BadInput, GuaranteeUnreachable
 from leeward.randomness import Randomness
-from leeward.release.content import Anonymized, Guarantee, ReleaseTable, stated_facts
-
-ATTACKER = "Somebody who knows one code of a patient: at least k records have it, or none."
-NOT_PROTECTED = ("Somebody who knows two codes or more of a patient.",)
+from leeward.release.content import Anonymized, Guarantee, ReleaseTable
 
 
 def protect(
@@ -38,19 +36,14 @@ def protect(
     ]
     order = randomness.stream("suppression", "records").permutation(len(sets))
     frame = pl.DataFrame({"codes": [kept[place] for place in order]}, schema={"codes": pl.List(pl.String)})
+    words = CONTRACT.words(parameters.public())
     return Anonymized(
         method=parameters.name,
         parameters=parameters.public(),
-        guarantee=Guarantee(
-            "codes of k patients",
-            ATTACKER,
-            NOT_PROTECTED,
-            k=parameters.k,
-            facts=stated_facts("a code", "release"),
-        ),
+        guarantee=Guarantee.of(CONTRACT, words, parameters.public()),
         records=len(sets),
         tables=(ReleaseTable.of("records.parquet", frame.to_arrow()),),
-        readme="`records.parquet` has one row per patient; codes of fewer than k patients were suppressed.",
+        readme=words.readme,
         custody={"suppressed": int((~frequent).sum())},
         seeded=randomness.seeded,
     )

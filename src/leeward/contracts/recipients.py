@@ -1,7 +1,4 @@
-"""Words for recipients that the README of a release must have: columns, lines that count a code, citing.
-
-Written again beside `release.recipients`: a README that says something else is refuted.
-"""
+"""What a recipient needs first: the meaning of columns, lines that count one code with bounds, how to cite and ask."""
 
 from __future__ import annotations
 

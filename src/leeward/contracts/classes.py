@@ -1,24 +1,15 @@
-"""What a release with demographics must say, and the tables it must have (see `verify.contract`)."""
+"""What a release with demographics must say, and the tables it must have (docs/methods/whole-patient.md#guarantee)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from leeward.verify.contract import Rule, Table, one_of, text, texts, whole
+from leeward.contracts.contract import Rule, Table, one_of, text, texts, whole
 
 SMALL_CLASSES = (
     "An attacker who knows the algorithm and the demographics of everybody in the data can tell which classes were "
     "made of smaller ones, and which demographics these had."
-)
-PAYLOAD = (
-    "The payload ({names}) is assumed unknown to the attacker. Values that all records of a cluster share are "
-    "disclosed to whoever knows that a patient is in the cluster."
-)
-SENSITIVE = (
-    "The sensitive columns ({names}) are assumed unknown to the attacker, who sees how often each value occurs in a "
-    "class: a value can be inferred by an attacker who knows those of other patients in the class, or how it depends "
-    "on codes. That a patient has no value is not protected."
 )
 
 README = """\
@@ -41,11 +32,14 @@ def facts(parameters: Mapping[str, Any]) -> dict[str, list[str]]:
     return {"demographics": names} if names else {}
 
 
-def in_words(names: list[str]) -> str:
+def limits(parameters: Mapping[str, Any]) -> tuple[str, ...]:
+    """What a guarantee with classes does not protect, beside the limits of the method."""
+    return (SMALL_CLASSES,) if names_of(parameters) else ()
+
+
+def in_words(names: Sequence[str]) -> str:
     """`age`, `age and sex`, `age, sex and zip`."""
-    if len(names) < 2:
-        return "".join(names)
-    return ", ".join(names[:-1]) + " and " + names[-1]
+    return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
 
 
 def names_of(parameters: Mapping[str, Any], key: str = "demographics") -> list[str]:
@@ -70,9 +64,11 @@ def ells(value: Any) -> bool:
 
 
 def readme(parameters: Mapping[str, Any]) -> str:
-    """How the classes are read."""
-    opening = README.format(names=in_words(names_of(parameters)))
-    return opening + (LEFT_OUT if parameters.get("small") == "drop" else "")
+    """How the classes are read; nothing without classes."""
+    names = names_of(parameters)
+    if not names:
+        return ""
+    return README.format(names=in_words(names)) + (LEFT_OUT if parameters.get("small") == "drop" else "")
 
 
 def class_files(parameters: Mapping[str, Any]) -> list[str]:

@@ -1,14 +1,13 @@
-"""What a release of generalized records may hold, and what it must say (see `verify.contract`)."""
+"""What a release of generalized records may hold, and what it must say (see `contracts.contract`)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from leeward.verify import class_words
-from leeward.verify.contract import LISTS, POLICY, Contract, Table, Words, number, one_of, text, whole
-from leeward.verify.manifest import Share
-from leeward.verify.readme import stated_facts
+from leeward.contracts import classes
+from leeward.contracts.contract import LISTS, POLICY, Contract, Table, number, one_of, text, whole
+from leeward.contracts.words import Words, stated_facts
 
 ATTACKER_OF_ANY = (
     "Somebody who knows up to {m} codes of a patient and looks for the records that could be the "
@@ -36,7 +35,9 @@ KNOWS_THE_ALGORITHM = (
 NOT_PROTECTED = (
     "What the fitting records have in common: if all of them hold a label, it is learnt.",
     "Somebody who knows which codes a patient does not have.",
-    SUPPRESSED_OCCUR,
+)
+
+NOT_PROTECTED_FURTHER = (
     KNOWS_THE_ALGORITHM,
     "Several releases of the same people compared with one another, or people who pool what they know.",
 )
@@ -81,28 +82,30 @@ suppressed there, whether somebody in the class has them or not. To count patien
 """
 
 
-def words(share: Share) -> list[Words]:
+def words(parameters: Mapping[str, Any]) -> Words:
     """The wording for sets of up to m codes, or for the custodian's list; alone, or with demographics."""
-    parameters = share.manifest["parameters"]
-    k, m, names = parameters.get("k"), parameters.get("m"), class_words.names_of(parameters)
-    codes = "listed sets of codes" if m is None else "up to m codes"
-    beyond = BEYOND_LIST if m is None else BEYOND_M.format(m=m)
-    if not names:
-        attacker = ATTACKER_OF_LISTED.format(k=k) if m is None else ATTACKER_OF_ANY.format(k=k, m=m)
+    m, names = parameters.get("m"), classes.names_of(parameters)
+    if names:
+        name = ("protected code sets" if m is None else "(k, k^m)-anonymity") + IN_CLASSES
+        attacker = CLASSED_ATTACKER_OF_LISTED if m is None else CLASSED_ATTACKER_OF_ANY
+    else:
         name = "protected code sets" if m is None else "k^m-anonymity"
-        return [Words(name, attacker, (beyond, *NOT_PROTECTED), README, stated_facts(codes, "release"))]
-    known = class_words.in_words(names)
-    attacker = CLASSED_ATTACKER_OF_LISTED if m is None else CLASSED_ATTACKER_OF_ANY
-    left_open = [CLASSED_OCCUR if each == SUPPRESSED_OCCUR else each for each in NOT_PROTECTED]
-    return [
-        Words(
-            ("protected code sets" if m is None else "(k, k^m)-anonymity") + IN_CLASSES,
-            attacker.format(names=known, k=k, m=m),
-            (beyond, *left_open, class_words.SMALL_CLASSES),
-            class_words.readme(parameters) + CLASSES + "\n" + README,
-            stated_facts(codes, "release", demographics=names),
-        )
-    ]
+        attacker = ATTACKER_OF_LISTED if m is None else ATTACKER_OF_ANY
+    return Words(
+        name,
+        attacker.format(names=classes.in_words(names), k=parameters["k"], m=m),
+        (
+            BEYOND_LIST if m is None else BEYOND_M.format(m=m),
+            *NOT_PROTECTED,
+            CLASSED_OCCUR if names else SUPPRESSED_OCCUR,
+            *NOT_PROTECTED_FURTHER,
+            *classes.limits(parameters),
+        ),
+        (classes.readme(parameters) + CLASSES + "\n" if names else "") + README,
+        stated_facts(
+            "listed sets of codes" if m is None else "up to m codes", "release", **classes.facts(parameters)
+        ),
+    )
 
 
 RECORDS = {"record": ("int64",), "codes": LISTS}
@@ -111,14 +114,14 @@ CODES = {"code": ("string",), "members": LISTS, "suppressed": ("bool",)}
 
 def code_columns(parameters: Mapping[str, Any]) -> Mapping[str, Any]:
     """The columns of `codes.parquet`: with classes, whose label it is before all others."""
-    return {**({"class": ("int64",)} if class_words.names_of(parameters) else {}), **CODES}
+    return {**({"class": ("int64",)} if classes.names_of(parameters) else {}), **CODES}
 
 
 CONTRACT = Contract(
     tables=(
-        Table("records.parquet", RECORDS, made=class_words.labelled(RECORDS), order=("record",)),
+        Table("records.parquet", RECORDS, made=classes.labelled(RECORDS), order=("record",)),
         Table("codes.parquet", CODES, made=code_columns),
-        *class_words.TABLES,
+        *classes.TABLES,
     ),
     parameters={
         "algorithm": one_of("cba", "ugaclip", "coat", "apriori", "mapping"),
@@ -128,7 +131,7 @@ CONTRACT = Contract(
         "policy": text(POLICY),
         "cap": number(0, 1),
         "weights": one_of("leaves"),
-        **class_words.PARAMETERS,
+        **classes.PARAMETERS,
     },
     required=("algorithm", "k"),
     words=words,

@@ -1,14 +1,13 @@
-"""What a release of a k-anonymous table may hold, and what it must say (see `verify.contract`)."""
+"""What a release of a k-anonymous table may hold, and what it must say (see `contracts.contract`)."""
 
 from __future__ import annotations
 
-import pyarrow as pa
-import pyarrow.parquet as pq
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-from leeward.verify.condensation.contract import plan
-from leeward.verify.contract import Contract, Table, Words, texts, whole
-from leeward.verify.manifest import Share
-from leeward.verify.readme import stated_facts
+from leeward.contracts.condensation import plan
+from leeward.contracts.contract import Contract, Table, texts, whole
+from leeward.contracts.words import Words, stated_facts
 
 ATTACKER = (
     "Somebody who knows all quasi-identifiers of a patient: at least k released rows agree on all of them."
@@ -30,21 +29,17 @@ README = (
 )
 
 
-def words(share: Share) -> list[Words]:
-    """The wording of k-anonymity over the quasi-identifiers named."""
-    names = share.manifest["parameters"].get("quasi_identifiers")
-    if not texts(names):
-        return []
-    try:
-        columns = pq.read_schema(share.data("table.parquet")).names
-    except (OSError, pa.ArrowInvalid):
-        return []
+def words(parameters: Mapping[str, Any], *, columns: Sequence[str]) -> Words:
+    """The wording of k-anonymity over the quasi-identifiers named; `columns` of the table."""
+    names = parameters["quasi_identifiers"]
     rest = [name for name in columns if name not in names]
-    open_doors = (*([OTHERS.format(columns=", ".join(rest))] if rest else []), SHARED, POOLED)
-    readme = README.format(columns=", ".join(names))
-    return [
-        Words("k-anonymity", ATTACKER, open_doors, readme, stated_facts("quasi-identifiers", "release", rest))
-    ]
+    return Words(
+        "k-anonymity",
+        ATTACKER,
+        (*([OTHERS.format(columns=", ".join(rest))] if rest else []), SHARED, POOLED),
+        README.format(columns=", ".join(names)),
+        stated_facts("quasi-identifiers", "release", rest),
+    )
 
 
 CONTRACT = Contract(

@@ -1,13 +1,13 @@
-"""What a release of censored records may hold, and what it must say (see `verify.contract`)."""
+"""What a release of censored records may hold, and what it must say (see `contracts.contract`)."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
-from leeward.verify import class_words
-from leeward.verify.contract import CODES, LISTS, Contract, Table, Words, one_of, texts, whole
-from leeward.verify.manifest import Share
-from leeward.verify.readme import stated_facts
+from leeward.contracts import classes
+from leeward.contracts.contract import CODES, LISTS, Contract, Table, one_of, texts, whole
+from leeward.contracts.words import Words, stated_facts
 
 ATTACKER = (
     "Somebody who knows the codes of a person of the population, each with its number of mentions,{exact} but not who "
@@ -75,40 +75,35 @@ RULES = {
 MOST_MENTIONS = 65_535
 
 
-def words(share: Share) -> list[Words]:
+def words(parameters: Mapping[str, Any]) -> Words:
     """The wording of a k-map by scope."""
-    parameters = share.manifest["parameters"]
-    scope = parameters.get("scope")
-    if scope not in RULES:
-        return []
-    k = parameters.get("k")
-    rule = KNOWS_THE_RECORD_RULE if scope == "record" else KNOWS_THE_GREEDY_RULE
-    payload = [f"`{name}`" for name in parameters.get("payload") or ()]
-    carried = f", and {', '.join(payload)} as they were" if payload else ""
-    knows = "codes and mentions" + (", and the method" if scope == "groups" else "")
-    names = class_words.names_of(parameters)
-    said = class_words.in_words(names)
-    of_groups = scope == "groups"
-    sentence = ATTACKER_OF_GROUPS if of_groups else ATTACKER
-    exact, fits = (EVERYBODY, ALIKE) if of_groups else (EXACT, FITS)
-    exact, fits = (exact.format(names=said), fits) if names else ("", "")
-    opening, open_doors = "", NOT_PROTECTED if scope == "groups" else (*NOT_PROTECTED, rule.format(k=k))
+    k, scope, payload = parameters["k"], parameters["scope"], parameters.get("payload") or ()
+    attacker, exact, fits = (
+        (ATTACKER_OF_GROUPS, EVERYBODY, ALIKE) if scope == "groups" else (ATTACKER, EXACT, FITS)
+    )
+    carried = f", and {', '.join(f'`{name}`' for name in payload)} as they were" if payload else ""
+    names, opening = classes.names_of(parameters), ""
     if names:
-        opening = CLASSES.format(names=said)
+        opening = CLASSES.format(names=classes.in_words(names))
         opening += (LEFT_OUT if parameters.get("small") == "drop" else "") + "\n"
         carried = ", the labels " + ", ".join(f"`{name}`" for name in names) + carried
-        open_doors = (*open_doors, class_words.SMALL_CLASSES)
-    return [
-        Words(
-            "k-map" + (class_words.INSIDE if names else ""),
-            sentence.format(k=k, exact=exact, fits=fits),
-            open_doors,
-            opening + README.format(payload=carried, rule=RULES[scope]),
-            stated_facts(
-                knows, "population", parameters.get("payload") or (), **class_words.facts(parameters)
-            ),
-        )
-    ]
+    rule = {"record": (KNOWS_THE_RECORD_RULE,), "groups": ()}.get(scope, (KNOWS_THE_GREEDY_RULE,))
+    return Words(
+        "k-map" + (classes.INSIDE if names else ""),
+        attacker.format(
+            k=k,
+            exact=exact.format(names=classes.in_words(names)) if names else "",
+            fits=fits if names else "",
+        ),
+        (*NOT_PROTECTED, *(each.format(k=k) for each in rule), *classes.limits(parameters)),
+        opening + README.format(payload=carried, rule=RULES[scope]),
+        stated_facts(
+            "codes and mentions" + (", and the method" if scope == "groups" else ""),
+            "population",
+            payload,
+            **classes.facts(parameters),
+        ),
+    )
 
 
 def caps(value: Any) -> bool:
@@ -119,12 +114,12 @@ def caps(value: Any) -> bool:
 
 CONTRACT = Contract(
     tables=(
-        *class_words.TABLES,
+        *classes.TABLES,
         Table(
             "records.parquet",
             {},
             payload=True,
-            made=class_words.labelled({"record": ("int64",), "codes": LISTS}),
+            made=classes.labelled({"record": ("int64",), "codes": LISTS}),
             order=("record",),
         ),
         CODES,
@@ -134,7 +129,7 @@ CONTRACT = Contract(
         "scope": one_of(*RULES),
         "cap": whole(1, MOST_MENTIONS),
         "caps": caps,
-        **{name: rule for name, rule in class_words.PARAMETERS.items() if name != "recoding"},
+        **{name: rule for name, rule in classes.PARAMETERS.items() if name != "recoding"},
         "payload": texts,
     },
     required=("k", "scope"),

@@ -1,8 +1,7 @@
-"""What a release of each method may hold, to the letter: files, columns, types, manifest keys, parameters, words.
+"""What a release of a method may hold, to the letter: files, columns, types, manifest keys, parameters, words.
 
-Each method has one table of its own, `verify/<method>/contract.py`: a further data file, parameter or sentence is a
-line there. The sentences of the guarantee are written again, on purpose: the method owns its words, and a release whose
-words are not those that its method and parameters call for is refuted.
+Each method has one contract of its own, `contracts/METHOD.py`: a further data file, parameter or sentence is a line
+there, and a release that holds or says something else is refuted.
 """
 
 from __future__ import annotations
@@ -10,10 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
-from leeward.verify.manifest import LARGEST, Share
-from leeward.verify.readme import Words as Words
+from leeward.contracts.words import Words
+
+LARGEST = 2**63 - 1
+"""No number of a release is larger: kernels, Parquet and README can hold it."""
 
 Rule = Callable[[Any], bool]
 """Whether a parameter's value is one that the method can have."""
@@ -78,8 +79,7 @@ class Contract:
     numbers : which of k, m, epsilon and delta the guarantee may have; one that is a parameter has that value.
     model : whom the attacker of a guarantee with k looks for: somebody known to be in the data (`prosecutor`), or
         somebody of a population (`journalist`).
-    words : the manifest -> every wording that the method can have given (more than one only where the choice between
-        them is not in the manifest).
+    words : the manifest's parameters, and by name the facts beside them -> the words of the guarantee and the README.
     records : files with the records in the order of their numbers: what they show must not say that order.
     owners : file of `custody/data` -> its column that tells whose each record is: nor must this.
     only : parameter -> of which other parameters it can be one (all parameters -> whether it may be there).
@@ -89,13 +89,13 @@ class Contract:
     tables: Sequence[Table]
     parameters: Mapping[str, Rule]
     required: Sequence[str]
-    words: Callable[[Share], Sequence[Words]]
+    words: Callable[..., Words]
     numbers: Sequence[str] = ("k",)
     records: Sequence[str] = ()
     owners: Mapping[str, str] = field(default_factory=dict)
     only: Mapping[str, Rule] = field(default_factory=dict)
     needed: Mapping[str, Rule] = field(default_factory=dict)
-    model: str = "prosecutor"
+    model: Literal["prosecutor", "journalist"] = "prosecutor"
 
     def files_of(self, parameters: Mapping[str, Any]) -> Iterator[tuple[str, Table]]:
         """The data files of a release with these parameters, in order, without CSV copies: path in `share/`, form."""

@@ -1,13 +1,13 @@
-"""What a release of trajectories may hold, and what it must say (see `verify.contract`)."""
+"""What a release of trajectories may hold, and what it must say (see `contracts.contract`)."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
-from leeward.verify import class_words
-from leeward.verify.contract import CODES, Contract, Table, Words, number, one_of, text, texts, whole
-from leeward.verify.manifest import Share
-from leeward.verify.readme import stated_facts
+from leeward.contracts import classes
+from leeward.contracts.contract import CODES, Contract, Table, number, one_of, text, texts, whole
+from leeward.contracts.words import Words, stated_facts
 from leeward.vocabulary import VOCABULARIES
 
 ATTACKER = (
@@ -63,37 +63,29 @@ ORDERS = {
     "are in no order that says anything.",
 }
 
+LISTED = "of at least k patients"
+"""The manifest's word for a code hierarchy that lists, of a vocabulary, what k patients have a code below."""
+
 UNLISTED = "; codes that fewer than {k} patients have are not listed there"
 
 
-def words(share: Share) -> list[Words]:
+def words(parameters: Mapping[str, Any]) -> Words:
     """The wording of k-anonymous trajectories."""
-    parameters = share.manifest["parameters"]
-    k = parameters.get("k")
-    payload, names = class_words.names_of(parameters, "payload"), class_words.names_of(parameters)
+    k, names, payload = parameters["k"], classes.names_of(parameters), parameters.get("payload") or ()
     carried = ", ".join(f"`{name}`" for name in payload)
-    attacker, left_open = ATTACKER.format(k=k), NOT_PROTECTED + ((PAYLOAD_AS_IS,) if payload else ())
-    opening, known = "", {}
-    if names:
-        attacker = CLASSED_ATTACKER.format(k=k, names=class_words.in_words(names))
-        left_open += (class_words.SMALL_CLASSES,)
-        opening = class_words.readme(parameters) + CLASSES.format(k=k) + "\n"
-        known = {"demographics": names}
-    return [
-        Words(
-            "k-anonymity in classes of demographics" if names else "k-anonymity",
-            attacker,
-            left_open,
-            opening
-            + README.format(
-                k=k,
-                payload=f" with {carried} as they were" if payload else "",
-                listed=UNLISTED.format(k=k) if "listed_codes" in parameters else "",
-                order=ORDERS.get(parameters.get("order", "kept"), ""),
-            ),
-            stated_facts("codes and ages", "release", payload, **known),
-        )
-    ]
+    return Words(
+        "k-anonymity in classes of demographics" if names else "k-anonymity",
+        (CLASSED_ATTACKER if names else ATTACKER).format(k=k, names=classes.in_words(names)),
+        (*NOT_PROTECTED, *((PAYLOAD_AS_IS,) if payload else ()), *classes.limits(parameters)),
+        (classes.readme(parameters) + CLASSES.format(k=k) + "\n" if names else "")
+        + README.format(
+            k=k,
+            payload=f" with {carried} as they were" if payload else "",
+            listed=UNLISTED.format(k=k) if "listed_codes" in parameters else "",
+            order=ORDERS[parameters.get("order", "kept")],
+        ),
+        stated_facts("codes and ages", "release", payload, **classes.facts(parameters)),
+    )
 
 
 def weights(value: Any) -> bool:
@@ -114,12 +106,12 @@ CONTRACT = Contract(
             "records.parquet",
             RECORDS,
             payload=True,
-            made=class_words.labelled(RECORDS),
+            made=classes.labelled(RECORDS),
             order=("record",),
         ),
         Table("code_hierarchy.csv", None),
         Table("age_hierarchy.csv", None),
-        *class_words.TABLES,
+        *classes.TABLES,
         CODES,
     ),
     parameters={
@@ -135,9 +127,9 @@ CONTRACT = Contract(
         "sensitive_column": lambda value: isinstance(value, str),
         "diversity": whole(2),
         "widest_age": whole(1),
-        **class_words.PARAMETERS,
+        **classes.PARAMETERS,
         "hierarchy": one_of("custom", *VOCABULARIES),
-        "listed_codes": one_of("of at least k patients"),
+        "listed_codes": one_of(LISTED),
     },
     required=("k", "joining", "weights", "ages", "hierarchy"),
     words=words,

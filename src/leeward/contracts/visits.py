@@ -1,27 +1,24 @@
-"""What a release of visits may hold, and what it must say (see `verify.contract`)."""
+"""What a release of visits may hold, and what it must say (see `contracts.contract`)."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from leeward.verify import class_words
-from leeward.verify.contract import (
+from leeward.contracts import classes
+from leeward.contracts.contract import (
     CODES,
     LISTS,
     POLICY,
     Contract,
     Table,
-    Words,
     number,
     one_of,
     text,
     texts,
     whole,
 )
-from leeward.verify.manifest import Share
-from leeward.verify.readme import stated_facts
+from leeward.contracts.words import Words, stated_facts
 
 NAMES = {
     "visit": "k-anonymous visits",
@@ -117,29 +114,50 @@ This is a cohort drawn from an anonymized population; other cohorts from it show
 """
 
 MEMBER = (
-    r"Somebody who knows that a person is in this cohort, and not only in the population: inside the cohort [\d,]+ "
-    r"of [\d,]+ visits \([\d.]+%\) have a set of codes that fewer than \d+ members{same} share, [\d,]+ "
-    r"\([\d.]+%\) one that a single member has \(smallest: \d+; in the population: \d+\)\."
-)
-JOINED = (
-    r"Recipients of another cohort of the same population who put both together: [\d,]+ of [\d,]+ records "
-    r"\([\d.]+%\) have visits that, all together, no other record of the population has \([\d,]+ that no other "
-    r"record of this cohort has\), so such a record is recognized in the other cohort, and the payloads of both are "
-    r"joined\."
+    "Somebody who knows that a person is in this cohort, and not only in the population: inside the cohort {few:,} of "
+    "{visits:,} visits ({few_share:.1%}) have a set of codes that fewer than {k} members{same} share, {alone:,} "
+    "({alone_share:.1%}) one that a single member has (smallest: {smallest}; in the population: "
+    "{population_smallest})."
 )
 MEMBER_OF_CLASS = (
-    r"Somebody who knows that a person is in this cohort and the exact {names} of that person: [\d,]+ of [\d,]+ "
-    r"members are released with demographics that fewer than \d+ members have, [\d,]+ with demographics that nobody "
-    r"else in the cohort has \(smallest: \d+; in the population: \d+\)\."
+    "Somebody who knows that a person is in this cohort and the exact {names} of that person: {few_in_class:,} of "
+    "{members:,} members are released with demographics that fewer than {k} members have, {alone_in_class:,} with "
+    "demographics that nobody else in the cohort has (smallest: {smallest_class}; in the population: "
+    "{population_smallest_class})."
+)
+JOINED = (
+    "Recipients of another cohort of the same population who put both together: {members_alone_population:,} of "
+    "{members:,} records ({joined_share:.1%}) have visits that, all together, no other record of the population has "
+    "({members_alone:,} that no other record of this cohort has), so such a record is recognized in the other cohort, "
+    "and the payloads of both are joined."
 )
 
 
-def counted(names: list[str]) -> tuple[str, ...]:
-    """Sentences on a cohort whose figures anybody can count, as patterns."""
-    member = MEMBER.replace("{same}", SAME if names else "")
-    if not names:
-        return member, JOINED
-    return member, MEMBER_OF_CLASS.replace("{names}", re.escape(class_words.in_words(names))), JOINED
+def limits_of_cohort(parameters: Mapping[str, Any]) -> list[str]:
+    """Sentences on a cohort drawn from a population, with places for figures that anybody can count in the files."""
+    names = classes.names_of(parameters)
+    found = [MEMBER.replace("{same}", SAME if names else "")]
+    found += [MEMBER_OF_CLASS.replace("{names}", classes.in_words(names))] if names else []
+    return [*found, JOINED]
+
+
+def counted(parameters: Mapping[str, Any], figures: Mapping[str, Any]) -> tuple[str, ...]:
+    """These sentences with their figures.
+
+    Figures: of the cohort's `visits`, those whose set of codes `few`er than k members have, or one `alone`; the
+    `smallest` such number and `population_smallest`; of its `members`, `members_alone` and
+    `members_alone_population`, whose visits nobody else has; and with demographics `few_in_class`, `alone_in_class`,
+    `smallest_class`, `population_smallest_class`.
+    """
+    visits, members = max(1, figures["visits"]), max(1, figures["members"])
+    shares = {
+        "few_share": figures["few"] / visits,
+        "alone_share": figures["alone"] / visits,
+        "joined_share": figures["members_alone_population"] / members,
+    }
+    return tuple(
+        each.format(**{**figures, **shares, "k": parameters["k"]}) for each in limits_of_cohort(parameters)
+    )
 
 
 KNOWN = {
@@ -150,47 +168,26 @@ KNOWN = {
 }
 
 
-def words(share: Share) -> list[Words]:
-    """The wording of a master, or of a cohort drawn from one (whose figures are counted again elsewhere)."""
-    parameters = share.manifest["parameters"]
-    level = parameters.get("level")
-    if level not in NAMES or type(parameters.get("k")) is not int:
-        return []
-    if level == "codes" and type(parameters.get("m")) is not int:
-        return []
-    name, attacker = NAMES[level], attacker_of(parameters)
-    known = class_words.names_of(parameters)
-    open_doors = (*of_level(parameters), *NOT_PROTECTED)
-    if known:
-        name += class_words.INSIDE
-        open_doors = (*open_doors, class_words.SMALL_CLASSES)
-    payload = [str(each) for each in parameters.get("payload") or ()]
-    readme = readme_of(parameters, payload)
-    if parameters.get("extract"):
+def words(parameters: Mapping[str, Any], *, figures: Mapping[str, Any] | None = None) -> Words:
+    """The wording of a level; `figures` of a cohort drawn from a population (`counted`)."""
+    level, payload = parameters["level"], parameters.get("payload") or ()
+    name = NAMES[level] + (classes.INSIDE if classes.names_of(parameters) else "")
+    left_open = (*of_level(parameters), *NOT_PROTECTED, *classes.limits(parameters))
+    left_open += (OPEN_PAYLOAD,) if payload else ()
+    reading, among = readme_of(parameters, payload), "release"
+    if figures is not None:
         name += f", in a population of {parameters.get('population', 0):,}"
-        # Their figures are counted again by the checks of a cohort; here they must be these sentences.
-        wanted = counted(known)
-        stated = [str(each) for each in share.manifest["guarantee"].get("not_protected") or ()][: len(wanted)]
-        if len(stated) < len(wanted) or any(map(_differs, wanted, stated)):
-            return []
-        readme += DRAWN_CLASSES if known else ""
-        ways = [(*stated, *open_doors, OPEN_PAYLOAD)] if payload else [(*stated, *open_doors)]
-        drawn = stated_facts(KNOWN[level], "population", payload, **class_words.facts(parameters))
-        return [Words(name, attacker, each, readme + DRAWN, drawn) for each in ways]
-    if payload:
-        open_doors = (*open_doors, OPEN_PAYLOAD)
-    facts = stated_facts(KNOWN[level], "release", payload, **class_words.facts(parameters))
-    return [Words(name, attacker, open_doors, readme, facts)]
-
-
-def _differs(pattern: str, sentence: str) -> bool:
-    return re.fullmatch(pattern, sentence) is None
+        left_open = counted(parameters, figures) + left_open
+        reading += (DRAWN_CLASSES if classes.names_of(parameters) else "") + DRAWN
+        among = "population"
+    facts = stated_facts(KNOWN[level], among, payload, **classes.facts(parameters))
+    return Words(name, attacker_of(parameters), left_open, reading, facts)
 
 
 def attacker_of(parameters: Mapping[str, Any]) -> str:
     """The attacker's sentence at a level."""
-    names = class_words.names_of(parameters)
-    exact, same = (EXACT.format(names=class_words.in_words(names)), SAME) if names else ("", "")
+    names = classes.names_of(parameters)
+    exact, same = (EXACT.format(names=classes.in_words(names)), SAME) if names else ("", "")
     if parameters["level"] != "codes":
         return ATTACKERS[parameters["level"]].format(k=parameters["k"], exact=exact, same=same)
     merged = parameters.get("merge_visits")
@@ -203,28 +200,24 @@ def attacker_of(parameters: Mapping[str, Any]) -> str:
 def of_level(parameters: Mapping[str, Any]) -> tuple[str, ...]:
     """What the level by itself does not protect: with visits apart, a set may come back through several visits."""
     if parameters["level"] == "visit" and not parameters.get("merge_visits"):
-        same = SAME if class_words.names_of(parameters) else ""
+        same = SAME if classes.names_of(parameters) else ""
         return (NOT_AT_LEVEL_VISIT.format(k=parameters["k"], same=same),)
     if parameters["level"] == "codes":
         return tuple(each.format(m=parameters["m"]) for each in NOT_AT_LEVEL_CODES)
     return NOT_AT_LEVEL_CODE if parameters["level"] == "code" else ()
 
 
-def readme_of(parameters: Mapping[str, Any], payload: list[str]) -> str:
+def readme_of(parameters: Mapping[str, Any], payload: Sequence[str]) -> str:
     """How a recipient reads the files."""
+    names = classes.names_of(parameters)
+    labels = ", the labels " + ", ".join(f"`{name}`" for name in names) if names else ""
     carried = ", and the payload " + ", ".join(f"`{name}`" for name in payload) if payload else ""
-    names = class_words.names_of(parameters)
-    opening = ""
-    if names:
-        opening = class_words.readme(parameters) + IN_CLASSES + "\n"
-        carried = ", the labels " + ", ".join(f"`{name}`" for name in names) + carried
-    return opening + README.format(
+    rare = ", and some codes were taken out of visits whose set was rare"
+    return (classes.readme(parameters) + IN_CLASSES + "\n" if names else "") + README.format(
         row="patient (all visits as one set)" if parameters.get("merge_visits") else "visit",
-        payload=carried,
+        payload=labels + carried,
         nodes=NODES if generalizes(parameters) else "",
-        lost=""
-        if parameters["level"] == "code"
-        else ", and some codes were taken out of visits whose set was rare",
+        lost="" if parameters["level"] == "code" else rare,
     )
 
 
@@ -240,7 +233,7 @@ def hierarchies_of_codes(parameters: Mapping[str, Any]) -> list[str]:
 
 CONTRACT = Contract(
     tables=(
-        *class_words.TABLES,
+        *classes.TABLES,
         Table(
             "visits.parquet",
             {"record": ("int64",), "visit": ("int64",), "codes": LISTS},
@@ -250,7 +243,7 @@ CONTRACT = Contract(
             "records.parquet",
             {},
             payload=True,
-            made=class_words.labelled({"record": ("int64",)}),
+            made=classes.labelled({"record": ("int64",)}),
             order=("record",),
         ),
         Table(hierarchies_of_codes, None),
@@ -268,7 +261,7 @@ CONTRACT = Contract(
         "climb_to": whole(1),
         "rescue": one_of(True),
         "merge_visits": one_of(True),
-        **class_words.PARAMETERS,
+        **classes.PARAMETERS,
         "payload": texts,
         "extract": one_of(True),
         "population": whole(2),

@@ -1,14 +1,13 @@
-"""What a release of condensed tables may hold, and what it must say (see `verify.contract`)."""
+"""What a release of condensed tables may hold, and what it must say (see `contracts.contract`)."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from leeward.verify.condensation.relations import columns_of
-from leeward.verify.contract import Contract, Table, Words, flag, one_of, text, texts, whole
-from leeward.verify.manifest import LARGEST, Share
-from leeward.verify.readme import stated_facts
+from leeward.contracts.contract import LARGEST, Contract, Table, flag, one_of, text, texts, whole
+from leeward.contracts.words import Words, stated_facts
 
 ATTACKER = (
     "Somebody who knows everything about a patient but the outcome times below, and how the table was made. Each "
@@ -80,65 +79,72 @@ NOT_TOGETHER = (
 
 KEEPS = "\n\nEvery row keeps:\n"
 
-BROKEN = (
-    r"(\n\nThese relations hold in every row of the original, but not of this table:"
-    r"(\n- `[^`\n]+`: broken in \d+\.\d % of the rows)+)?"
-)
-"""What a README says of relations that the source has and the release breaks."""
+NOT_KEPT = "\n\nThese relations hold in every row of the original, but not of this table:\n"
+BROKEN = "- `{relation}`: broken in {percent:.1f} % of the rows"
 
-KNOWN = ("balanced", "improved", "condensation", "tfrp")
+ALGORITHMS = ("balanced", "improved", "condensation", "tfrp")
 MATCHING_TIMES = ("balanced", "improved")
 """Algorithms that keep strata apart and give the original times."""
 
 
-def words(share: Share) -> list[Words]:
-    """The wordings of a condensed table: one for each algorithm that `auto` can have chosen.
+def words(
+    parameters: Mapping[str, Any],
+    *,
+    algorithm: str,
+    observed: bool,
+    broken: Sequence[tuple[str, float]] = (),
+) -> Words:
+    """The wording of a condensed table.
 
-    Whether columns lack a declared domain is the source's matter and not in the manifest: where numbers are not the
-    group's own, the line on observed extremes may be there or not.
+    Parameters
+    ----------
+    algorithm : the one that was run, which `auto` leaves open.
+    observed : whether numbers that are not a group's own have columns without a declared domain.
+    broken : relations that the source keeps and the table does not, each with its percentage of rows.
     """
-    parameters = share.manifest["parameters"]
-    algorithm = parameters.get("algorithm")
-    found = []
-    for chosen in KNOWN if algorithm == "auto" else [algorithm]:
-        if chosen in KNOWN:
-            found += wordings(parameters, str(chosen))
-    return found
-
-
-def wordings(parameters: Mapping[str, Any], algorithm: str) -> list[Words]:
-    """With and without the lines that depend on the source."""
     models = models_of(parameters)
     strata = distinct(parameters.get("strata"), [model.get("event") for _, model in models])
     times = distinct(parameters.get("time"), [model.get("time") for _, model in models])
     matched = times if algorithm in MATCHING_TIMES else []
     exact = [] if parameters.get("coarsen_time") else matched
-    own = algorithm != "tfrp" and (parameters.get("marginals") or _usual(algorithm)) == "group"
-    open_doors = [NO_K_ANONYMITY, ATTRIBUTES, MEMBERSHIP, POOLED]
+    left_open = []
     if exact:
-        stated = EXACT_TIMES.format(strata=", ".join(strata) or "none", times=", ".join(exact))
-        open_doors.insert(0, stated)
-        if len(exact) > 1:
-            open_doors.insert(1, SEVERAL_TIMES.format(**_several(exact)))
+        left_open.append(EXACT_TIMES.format(strata=", ".join(strata) or "none", times=", ".join(exact)))
+        left_open += [SEVERAL_TIMES.format(**_several(exact))] if len(exact) > 1 else []
     elif matched:
         several = parameters.get("coarsen_groups")
-        open_doors.insert(0, COARSE_TIMES.format(groups=f" ({several} neighbouring ones)" if several else ""))
-    if own:
-        open_doors.append(OWN_VALUES)
-    if parameters.get("rare") == "keep":
-        open_doors.append(RARE_KEPT)
-    kept = "\n".join(f"- `{each}`" for each in parameters.get("relations") or ())
-    readme = README.format(times=_times(matched, exact), plan=_plan(models)) + (
-        f"{KEEPS}{kept}" if kept else ""
+        left_open.append(COARSE_TIMES.format(groups=f" ({several} neighbouring ones)" if several else ""))
+    left_open += [NO_K_ANONYMITY, ATTRIBUTES, MEMBERSHIP, POOLED]
+    left_open += [OWN_VALUES] if has_own_values(parameters, algorithm) else []
+    left_open += [RARE_KEPT] if parameters.get("rare") == "keep" else []
+    left_open += [OBSERVED] if observed else []
+    reading = README.format(times=_times(matched, exact), plan=_plan(models))
+    kept = [f"- `{each}`" for each in parameters.get("relations") or ()]
+    lost = [BROKEN.format(relation=relation, percent=percent) for relation, percent in broken]
+    reading += KEEPS + "\n".join(kept) if kept else ""
+    reading += NOT_KEPT + "\n".join(lost) if lost else ""
+    return Words(
+        "k-indistinguishability (condensation)",
+        ATTACKER,
+        tuple(left_open),
+        reading,
+        stated_facts("all columns but the times", "group", **({"exact": exact} if exact else {})),
     )
-    endings = [()] if own else [(OBSERVED,), ()]
-    known = stated_facts("all columns but the times", "group", **({"exact": exact} if exact else {}))
-    return [
-        Words(
-            "k-indistinguishability (condensation)", ATTACKER, (*open_doors, *ending), readme, known, BROKEN
-        )
-        for ending in endings
-    ]
+
+
+def has_own_values(parameters: Mapping[str, Any], algorithm: str) -> bool:
+    """Whether each column keeps its values group by group."""
+    usual = "group" if algorithm == "balanced" else "nearest"
+    return algorithm != "tfrp" and (parameters.get("marginals") or usual) == "group"
+
+
+COLUMN = r"(?:'([^']+)'|([^\s'<>=]+))"
+"""A column's name in a relation."""
+
+
+def columns_of(relations: Sequence[str]) -> set[str]:
+    """Every word of the relations, which may name a column."""
+    return {"".join(found) for text in relations for found in re.findall(COLUMN, str(text))}
 
 
 def _of_several_times(parameters: Mapping[str, Any]) -> bool:
@@ -146,10 +152,6 @@ def _of_several_times(parameters: Mapping[str, Any]) -> bool:
     given = [model.get("time") for _, model in models_of(parameters)]
     times = [] if parameters.get("coarsen_time") else distinct(parameters.get("time"), given)
     return len(times) > 1 and not columns_of(parameters["relations"]).isdisjoint(times)
-
-
-def _usual(algorithm: str) -> str:
-    return "group" if algorithm == "balanced" else "nearest"
 
 
 def _times(matched: list[str], exact: list[str]) -> str:
@@ -227,7 +229,7 @@ CONTRACT = Contract(
     tables=(Table("table.parquet", None),),
     parameters={
         "k": whole(2),
-        "algorithm": one_of(*KNOWN, "auto"),
+        "algorithm": one_of("auto", *ALGORITHMS),
         "plan": plan,
         "strata": texts,
         "time": texts,

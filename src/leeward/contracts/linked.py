@@ -1,16 +1,13 @@
-"""What a release of linked tables may hold, and what it must say (see `verify.contract`)."""
+"""What a release of linked tables may hold, and what it must say (see `contracts.contract`)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from leeward.verify import class_words
-from leeward.verify.contract import CODES, Contract, Table, Words, whole
-from leeward.verify.manifest import Share
-from leeward.verify.readme import stated_facts
-
-NAME = "k-anonymity of joined tables"
+from leeward.contracts import classes
+from leeward.contracts.contract import CODES, Contract, Table, whole
+from leeward.contracts.words import Words, stated_facts
 
 ROWS = {
     "patients+events": "one code",
@@ -18,13 +15,14 @@ ROWS = {
     "patients+visits+events": "one code with its day",
     "patients+events+events": "two codes",
 }
+"""What an attacker knows who can do a join, beside demographics."""
 
 KNOWS_THE_ALGORITHM = (
     "Somebody who knows the algorithm can rule out data that it would have turned into something else. Of the patients "
     "that fit, some may then be more likely than others, and at times one alone is left."
 )
 
-OPEN = (
+NOT_PROTECTED = (
     "Knowledge of more rows than a view has, of how many rows a patient has, or of codes that the patient lacks.",
     "One number joins a patient's rows: an attacker who finds one of them in another way reads them all.",
     KNOWS_THE_ALGORITHM,
@@ -35,7 +33,7 @@ OPEN = (
 README = """\
 `patients.parquet` has one row a patient, with a number (`record`) that is new in this release and the same in all its
 tables. `visits.parquet` has the patients' visits (`record`, `visit`), `events.parquet` the codes of each (`record`,
-`visit`, `code`); join them on `record` and `visit`. Codes{days} that fewer than k patients of a class share in one
+`visit`, `code`); join them on `record` and `visit`. Codes{and_days} that fewer than k patients of a class share in one
 of the views ({views}) are left out: a patient without a code may have had it.
 """
 
@@ -55,23 +53,23 @@ def dated(parameters: Mapping[str, Any]) -> bool:
     return any("visits" in view for view in parameters["views"])
 
 
-def words(share: Share) -> list[Words]:
+def words(parameters: Mapping[str, Any]) -> Words:
     """The wording for the views named."""
-    parameters = share.manifest["parameters"]
-    named, names, days = parameters["views"], class_words.names_of(parameters), parameters.get("days")
-    if dated(parameters) is not (days is not None):
-        return []
-    known = " or ".join(ROWS[view] for view in named) + ("" if names else " of a patient")
-    if names:
-        known = f"the exact {class_words.in_words(names)} of a patient and {known}"
-    further: dict[str, Any] = {"demographics": names} if names else {}
-    facts = stated_facts("rows of views", "release", **further, views=named)
-    body = README.format(days=" and visits" if days else "", views=", ".join(named))
-    body += DAYS.format(days=days) if days else ""
-    if names:
-        body = class_words.readme(parameters) + "\n" + body
-    open_doors = (*OPEN, class_words.SMALL_CLASSES) if names else OPEN
-    return [Words(NAME, f"knows {known}, and that the patient is in the data", open_doors, body, facts)]
+    named, names, days = parameters["views"], classes.names_of(parameters), parameters.get("days")
+    known = " or ".join(ROWS[view] for view in named)
+    whose = (
+        f"the exact {classes.in_words(names)} of a patient and {known}" if names else f"{known} of a patient"
+    )
+    reading = README.format(and_days=" and visits" if days else "", views=", ".join(named))
+    return Words(
+        "k-anonymity of joined tables",
+        f"knows {whose}, and that the patient is in the data",
+        (*NOT_PROTECTED, *classes.limits(parameters)),
+        (classes.readme(parameters) + "\n" if names else "")
+        + reading
+        + (DAYS.format(days=days) if days else ""),
+        stated_facts("rows of views", "release", **classes.facts(parameters), views=named),
+    )
 
 
 def visit_columns(parameters: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -82,15 +80,17 @@ def visit_columns(parameters: Mapping[str, Any]) -> Mapping[str, Any]:
 
 CONTRACT = Contract(
     tables=(
-        *class_words.TABLES,
-        Table("patients.parquet", {}, made=class_words.labelled({"record": ("int64",)}), order=("record",)),
+        *classes.TABLES,
+        Table("patients.parquet", {}, made=classes.labelled({"record": ("int64",)}), order=("record",)),
         Table("visits.parquet", {}, made=visit_columns, order=("record", "visit")),
         Table("events.parquet", {"record": ("int64",), "visit": ("int64",), "code": ("string",)}),
         CODES,
     ),
-    parameters={"k": whole(2), "views": views, "days": whole(1), **class_words.PARAMETERS},
+    parameters={"k": whole(2), "views": views, "days": whole(1), **classes.PARAMETERS},
     required=("k", "views"),
     words=words,
+    needed={"days": dated},
+    only={"days": dated},
     records=("patients.parquet", "visits.parquet", "events.parquet"),
     owners={"records.parquet": "place"},
 )

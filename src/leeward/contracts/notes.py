@@ -1,16 +1,13 @@
-"""What a release of a catalogue of itemsets may hold, and what it must say (see `verify.contract`)."""
+"""What a release of a catalogue of itemsets may hold, and what it must say (see `contracts.contract`)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from leeward.verify.contract import LISTS, Contract, Table, Words, number, one_of, whole
-from leeward.verify.manifest import Share
-from leeward.verify.readme import stated_facts
+from leeward.contracts.contract import LISTS, Contract, Table, number, one_of, whole
+from leeward.contracts.words import Words, stated_facts
 
-NAME = "differential privacy"
-ATTACKER = "anybody, whatever they know of other patients or of this one"
 NOT_PROTECTED = (
     "facts of the population that the data show whoever takes part, such as which terms go together",
     "further answers about the same patients: their epsilons add up (the custodian's ledger limits them)",
@@ -31,13 +28,16 @@ and `count`, the number of patients with a {row} that has all of them, plus nois
 """
 
 
-def words(share: Share) -> list[Words]:
+def words(parameters: Mapping[str, Any]) -> Words:
     """The wording of a catalogue."""
-    parameters = share.manifest["parameters"]
-    if type(parameters.get("contributions")) is not int:
-        return []
-    readme = README.format(row=parameters.get("row"), contributions=parameters["contributions"])
-    return [Words(NAME, ATTACKER, NOT_PROTECTED, readme, stated_facts("everything else", "none"))]
+    reading = README.format(row=parameters["row"], contributions=parameters["contributions"])
+    return Words(
+        "differential privacy",
+        "anybody, whatever they know of other patients or of this one",
+        NOT_PROTECTED,
+        reading,
+        stated_facts("everything else", "none"),
+    )
 
 
 def real(value: Any) -> bool:

@@ -1,19 +1,18 @@
-"""What a release of disassociated chunks may hold, and what it must say (see `verify.contract`)."""
+"""What a release of disassociated chunks may hold, and what it must say (see `contracts.contract`)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from leeward.verify import class_words
-from leeward.verify.contract import (
+from leeward.contracts import classes
+from leeward.contracts.contract import (
     CODES,
     LISTS,
     POLICY,
     Contract,
     Rule,
     Table,
-    Words,
     flag,
     one_of,
     optional,
@@ -21,8 +20,7 @@ from leeward.verify.contract import (
     texts,
     whole,
 )
-from leeward.verify.manifest import Share
-from leeward.verify.readme import stated_facts
+from leeward.contracts.words import Words, stated_facts
 
 NAME = "k^m-anonymity by disassociation (Guarantee 1)"
 
@@ -112,51 +110,69 @@ PAYLOAD = """
 cluster (`node`): nothing tells which of the cluster's patients has a value.
 """
 
+PAYLOAD_UNKNOWN = (
+    "The payload ({names}) is assumed unknown to the attacker. Values that all records of a cluster share are "
+    "disclosed to whoever knows that a patient is in the cluster."
+)
+COLUMNS_UNKNOWN = (
+    "The sensitive columns ({names}) are assumed unknown to the attacker, who sees how often each value occurs in a "
+    "class: a value can be inferred by an attacker who knows those of other patients in the class, or how it depends "
+    "on codes. That a patient has no value is not protected."
+)
+
 SENSITIVE_COLUMNS = """
 `data/sensitive.parquet` counts the values of the sensitive columns: `records` of a `class` have the `value` in the
 `column`. In no class has a value more than 1 in L of the records: {ells}. An empty value is none and may be frequent.
 """
 
 
-def words(share: Share) -> list[Words]:
+def words(parameters: Mapping[str, Any]) -> Words:
     """The wording of Guarantee 1."""
-    parameters = share.manifest["parameters"]
-    m = parameters.get("m")
+    k, m = parameters["k"], parameters["m"]
     if parameters.get("attacker") == "algorithm":
-        open_doors = [
-            SOME_DATA_SET_OF_THE_ALGORITHM.format(k=parameters.get("k")), BEYOND_M.format(m=m), POOLED, AGREED
-        ]  # fmt: skip
-        known = stated_facts("up to m codes", "data sets")
-        return [
-            Words(OF_THE_ALGORITHM, KNOWS_ALGORITHM.format(m=m), tuple(open_doors), README_OF_COUNTS, known)
-        ]
-    open_doors = [
-        SOME_DATA_SET.format(k=parameters.get("k")),
-        COVERS + (NO_COVERS if parameters.get("safe") else ""),
+        return Words(
+            OF_THE_ALGORITHM,
+            KNOWS_ALGORITHM.format(m=m),
+            (SOME_DATA_SET_OF_THE_ALGORITHM.format(k=k), BEYOND_M.format(m=m), POOLED, AGREED),
+            README_OF_COUNTS,
+            stated_facts("up to m codes", "data sets"),
+        )
+    names, payload, ells = (
+        classes.names_of(parameters),
+        parameters.get("payload") or (),
+        classes.ells_of(parameters),
+    )
+    left_open = [
+        SOME_DATA_SET.format(k=k),
+        COVERS + (NO_COVERS if parameters["safe"] else ""),
         BEYOND_M.format(m=m),
         POOLED,
         AGREED,
+        *([SENSITIVE] if parameters.get("sensitive") else []),
+        *classes.limits(parameters),
+        *([PAYLOAD_UNKNOWN.format(names=classes.in_words(payload))] if payload else []),
+        *([COLUMNS_UNKNOWN.format(names=classes.in_words(list(ells)))] if ells else []),
     ]
-    if parameters.get("sensitive"):
-        open_doors.append(SENSITIVE)
-    names, payload = class_words.names_of(parameters), class_words.names_of(parameters, "payload")
-    if not names:
-        known = stated_facts("up to m codes", "data sets")
-        return [Words(NAME, ATTACKER.format(m=m), tuple(open_doors), README, known)]
-    open_doors.append(class_words.SMALL_CLASSES)
-    if payload:
-        open_doors.append(class_words.PAYLOAD.format(names=class_words.in_words(payload)))
-    ells = class_words.ells_of(parameters)
-    reading = class_words.readme(parameters) + CLASSES + (PAYLOAD if payload else "")
-    if ells:
-        open_doors.append(class_words.SENSITIVE.format(names=class_words.in_words(list(ells))))
-        listed = ", ".join(f"{name} L = {ell}" for name, ell in ells.items())
-        reading += SENSITIVE_COLUMNS.format(ells=listed)
-    reading += "\n" + README
-    attacker = CLASSED_ATTACKER.format(names=class_words.in_words(names), m=m)
-    further = {"diversity": ells} if ells else {}
-    known = stated_facts("up to m codes", "data sets", payload, demographics=names, **further)
-    return [Words(CLASSED_NAME, attacker, tuple(open_doors), reading, known)]
+    reading = classes.readme(parameters) + CLASSES if names else ""
+    reading += PAYLOAD if payload else ""
+    reading += (
+        SENSITIVE_COLUMNS.format(ells=", ".join(f"{name} L = {ell}" for name, ell in ells.items()))
+        if ells
+        else ""
+    )
+    return Words(
+        CLASSED_NAME if names else NAME,
+        (CLASSED_ATTACKER if names else ATTACKER).format(names=classes.in_words(names), m=m),
+        tuple(left_open),
+        (reading + "\n" if names else "") + README,
+        stated_facts(
+            "up to m codes",
+            "data sets",
+            payload,
+            **classes.facts(parameters),
+            **({"diversity": ells} if ells else {}),
+        ),
+    )
 
 
 NODES = {"node": ("int64",), "parent": ("int64",), "kind": ("string",), "records": ("int64",)}
@@ -164,7 +180,7 @@ NODES = {"node": ("int64",), "parent": ("int64",), "kind": ("string",), "records
 
 def node_columns(parameters: Mapping[str, Any]) -> Mapping[str, Any]:
     """The columns of `nodes.parquet`: with classes, one more."""
-    return {**NODES, **({"class": ("int64",)} if class_words.names_of(parameters) else {})}
+    return {**NODES, **({"class": ("int64",)} if classes.names_of(parameters) else {})}
 
 
 RANKED = {
@@ -186,7 +202,7 @@ def reconstructions(parameters: Mapping[str, Any]) -> Iterator[str]:
 
 CONTRACT = Contract(
     tables=(
-        *class_words.TABLES,
+        *classes.TABLES,
         Table(
             "nodes.parquet",
             NODES,
@@ -206,7 +222,7 @@ CONTRACT = Contract(
             nullable=frozenset({"value"}),
         ),
         Table(
-            lambda parameters: ["sensitive.parquet"] if class_words.ells_of(parameters) else [],
+            lambda parameters: ["sensitive.parquet"] if classes.ells_of(parameters) else [],
             {"class": ("int64",), "column": ("string",), "value": ("string",), "records": ("int64",)},
             nullable=frozenset({"value"}),
         ),
@@ -231,9 +247,9 @@ CONTRACT = Contract(
         "prior": one_of("cubic", "graded", "one", "uniform"),
         "sensitive": texts,
         "diversity": optional(whole(2)),
-        **class_words.PARAMETERS,
+        **classes.PARAMETERS,
         "payload": texts,
-        "sensitive_columns": class_words.ells,
+        "sensitive_columns": classes.ells,
     },
     required=(
         "k", "m", "policy", "partitioning", "max_cluster", "max_joint", "max_passes", "recut", "refine", "nested",
