@@ -36,6 +36,7 @@ from typing import Any
 
 import httpx
 import polars as pl
+import sqlalchemy as sa
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
@@ -49,7 +50,6 @@ from leeward.queries import ledger as books
 from leeward.queries.index.build import index_table
 from leeward.queries.language.vocabulary import Terms
 from leeward.queries.ledger import DataSet, chain
-from leeward.queries.ledger.direct import Direct
 from leeward.queries.ledger.families import family_of
 from leeward.queries.ledger.opening import reading as reading_ledger
 from leeward.queries.privacy.accounting import Budget, micro
@@ -441,9 +441,9 @@ def cost(place: Place, requests: int = 40) -> None:
 
         setattr(kind, method, wrapped)
 
-    counting(Direct, "_run", "statements")
-    counting(Direct, "exec_driver_sql", "statements")
-    counting(Direct, "__init__", "connections")
+    counting(sa.Connection, "execute", "statements")
+    counting(sa.Connection, "exec_driver_sql", "statements")
+    counting(sa.Connection, "__init__", "connections")
 
     async def all_kinds() -> None:
         await measure("who", "/me", lambda each: None)

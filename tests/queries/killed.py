@@ -34,7 +34,7 @@ STEPS = (
     (chain, "append", "before"),
     (chain, "append", "after"),
     (books, "store", "after"),
-    (families, "writing_directly", "before"),
+    (families, "writing", "before"),
 )
 LONGEST = 0.2
 """Seconds of processor time that a child lives at most: some answers, so that it dies anywhere between them, however

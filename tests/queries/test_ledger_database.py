@@ -1,4 +1,4 @@
-"""The ledger's database: statements for the driver, the schema, connections and locks, and what is flushed."""
+"""The ledger's database: transactions, the schema, connections and locks, and what is flushed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,6 @@ from leeward.queries.ledger import (
     Ledger,
     LedgerUnreachable,
     chain,
-    direct,
     engines,
     families,
     opening,
@@ -33,50 +32,26 @@ from leeward.queries.ledger.chain import digest
 from leeward.queries.ledger.tables import metadata
 from leeward.queries.privacy.accounting import Budget, micro
 
-# -- statements for the driver ----
+# -- transactions ----
 
 
-def test_the_driver_answers_as_sqlalchemy_does(ledger: Ledger) -> None:
-    asked = sa.select(tables.families)
-    with opening.reading(ledger) as slow, opening.reading_directly(ledger) as fast:
-        expected = slow.execute(asked).one()
-        found = fast.execute(asked)
-        assert tuple(found.one()) == tuple(expected)
-        assert found.one()._asdict() == expected._asdict()
-        assert [type(value) for value in found.one()] == [type(value) for value in expected]
-        assert fast.execute(asked.where(tables.families.c.family == "nobody")).first() is None
-
-
-def test_what_fails_leaves_a_transaction_for_the_driver_as_it_was(ledger: Ledger) -> None:
+def test_what_fails_leaves_a_transaction_as_it_was(ledger: Ledger) -> None:
     """A failure that is caught; one that is not; and a second row of the same key."""
     row = {"account": "user:all:eve", "family": "all", "most": 2, "spent": 0}
     insert = tables.accounts.insert()
     held = sa.select(tables.accounts.c.most).where(tables.accounts.c.account == row["account"])
-    with opening.writing_directly(ledger) as connection:
+    with opening.writing(ledger) as connection:
         assert connection.execute(insert, row).rowcount == 1
         for wrong in (row, row | {"account": "user:all:cy", "spent": 3}):  # there already; above its most
-            with pytest.raises(sa.exc.IntegrityError), connection.begin_nested():
+            with pytest.raises(sa.exc.DBAPIError), connection.begin_nested():
                 connection.execute(insert, wrong)
         assert connection.execute(new_row(tables.accounts), row | {"most": 9}).rowcount == 0
         assert connection.execute(held).scalar() == 2
-    with pytest.raises(KeyboardInterrupt), opening.writing_directly(ledger) as connection:
+    with pytest.raises(KeyboardInterrupt), opening.writing(ledger) as connection:
         connection.execute(tables.accounts.update().values(most=7))
         raise KeyboardInterrupt
-    with opening.reading_directly(ledger) as connection:
+    with opening.reading(ledger) as connection:
         assert connection.execute(held).scalar() == 2
-
-
-def test_a_connection_keeps_few_statements_prepared(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(direct, "MOST_PREPARED", 3)
-    with opening.reading_directly(ledger) as connection:
-        assert isinstance(connection, direct.Direct)
-        for _ in range(2):
-            assert [
-                connection.execute(sa.select(sa.literal(each).label("it"))).scalar() for each in range(5)
-            ] == list(range(5))
-        for each in range(6):
-            connection.execute(sa.select(*(sa.literal(n).label(f"n{n}") for n in range(each + 1))))
-        assert len(connection.raw.info.get("prepared", {})) <= 3
 
 
 # -- schema and places ----
@@ -178,47 +153,6 @@ def test_a_connection_whose_answer_was_not_read_to_its_end_is_not_used_again(
     assert len(seen) == 1
 
 
-@pytest.mark.parametrize("error", [TimeoutError, struct.error, KeyError])
-def test_a_statement_for_the_driver_that_was_interrupted_ends_its_connection_too(
-    postgres: str, monkeypatch: pytest.MonkeyPatch, error: type[Exception]
-) -> None:
-    from pg8000.core import CoreConnection
-
-    ledger = books.make_ledger(fresh_database(postgres))
-    asked = sa.select(sa.func.pg_backend_pid().label("number"))
-    real = CoreConnection.execute_named
-
-    def interrupted(*given: Any) -> Any:
-        real(*given)
-        raise error
-
-    with opening.reading_directly(ledger) as connection:
-        seen = connection.execute(asked).scalar()
-    with monkeypatch.context() as patched:
-        patched.setattr(CoreConnection, "execute_named", interrupted)
-        with pytest.raises(LedgerUnreachable), opening.writing_directly(ledger) as connection:
-            connection.execute(asked)
-    for _ in range(12):
-        with opening.reading_directly(ledger) as connection:
-            assert connection.execute(asked).scalar() != seen
-
-
-def test_a_prepared_statement_whose_table_was_altered_is_prepared_anew(postgres: str) -> None:
-    ledger = books.make_ledger(fresh_database(postgres))
-    table = sa.Table("altered", sa.MetaData(), sa.Column("number", sa.Integer))
-    asked = sa.select(table.c.number).where(table.c.number > 0)
-    with opening.writing(ledger) as connection:
-        connection.exec_driver_sql("CREATE TABLE altered AS SELECT 1 AS number")
-    with opening.reading_directly(ledger) as connection:
-        assert connection.execute(asked).scalar() == 1
-    with opening.writing(ledger) as connection:
-        connection.exec_driver_sql("ALTER TABLE altered ALTER number TYPE bigint")
-    with pytest.raises(LedgerUnreachable), opening.reading_directly(ledger) as connection:
-        connection.execute(asked)
-    with opening.reading_directly(ledger) as connection:
-        assert connection.execute(asked).scalar() == 1
-
-
 def test_half_an_answer_to_a_new_connection_is_a_sentence(
     postgres: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -279,15 +213,13 @@ def flushes(connection: Any) -> bool:
     return bool(found == "on")
 
 
-@pytest.mark.parametrize("direct", [False, True], ids=["by sqlalchemy", "by the driver"])
-def test_what_is_durable_is_flushed(ledger: Ledger, direct: bool) -> None:
-    write = opening.writing_directly if direct else opening.writing
+def test_what_is_durable_is_flushed(ledger: Ledger) -> None:
     for durable in (True, False, True):  # each says so itself, whatever the one before said
-        with write(ledger, durable=durable) as connection:
-            assert flushes(connection) == durable or (not direct and connection.dialect.name != "sqlite")
+        with opening.writing(ledger, durable=durable) as connection:
+            assert flushes(connection) == durable
         with families.changing(ledger, "all", durable=durable) as change:
             assert flushes(change.connection) == durable
-    with write(ledger) as connection:
+    with opening.writing(ledger) as connection:
         assert flushes(connection), "who does not say is flushed"
 
 

@@ -14,16 +14,7 @@ from leeward.portal import counters
 from leeward.portal.indexes import Indexes, Unknown
 from leeward.portal.permissions import Viewer
 from leeward.portal.question import Request, at_price, request_of, words_of
-from leeward.portal.store import (
-    fetch_all,
-    fetch_one,
-    new_id,
-    now,
-    reading,
-    reading_directly,
-    tables,
-    writing_directly,
-)
+from leeward.portal.store import fetch_all, fetch_one, new_id, now, reading, tables, writing
 from leeward.portal.store.rows import Row, new_row
 from leeward.queries import ledger as books
 from leeward.queries.answer.charged_query import (
@@ -35,31 +26,28 @@ from leeward.queries.answer.charged_query import (
 )
 from leeward.queries.answer.plan import Plan, check_noise, plan_query
 from leeward.queries.answer.session import IndexSession
-from leeward.queries.ledger.direct import Connection
 from leeward.queries.privacy import mechanism
 from leeward.queries.privacy.accounting import MICRO, micro, shown
 
 MOST_IN_BATCH: Final = 100
 PACE: Final = 0.01
 """Counting takes a multiple of so many seconds."""
-_allotment, _answer = tables.allotments.c, tables.answers.c
-_allotted = (_allotment.project == sa.bindparam("project")) & (_allotment.index == sa.bindparam("index"))
-ALLOTMENT: Final = sa.select(tables.allotments).where(_allotted)
+
+_allotment, _answer, _key = tables.allotments.c, tables.answers.c, tables.idempotency.c
+# Built once, see `queries.ledger.families`.
+ALLOTMENT: Final = sa.select(tables.allotments).where(
+    _allotment.project == sa.bindparam("project"), _allotment.index == sa.bindparam("index")
+)
 KEPT: Final = sa.select(_answer.id).where(
     _answer.project == sa.bindparam("project"),
     _answer.index == sa.bindparam("index"),
     _answer.key == sa.bindparam("key"),
 )
 KEEP: Final = new_row(tables.answers)
-_of_key = (tables.idempotency.c.person == sa.bindparam("by")) & (
-    tables.idempotency.c.key == sa.bindparam("under")
-)
-BEGUN: Final = sa.select(tables.idempotency).where(_of_key)
-BEGUN_AND_ENDS: Final = sa.select(tables.idempotency, _allotment.ends).select_from(
-    sa.select(sa.literal(1)).subquery().outerjoin(tables.idempotency, _of_key).outerjoin(tables.allotments, _allotted)
-)  # fmt: skip
+_under = (_key.person == sa.bindparam("by")) & (_key.key == sa.bindparam("under"))
+BEGUN: Final = sa.select(tables.idempotency).where(_under)
 BEGIN: Final = new_row(tables.idempotency)
-DONE: Final = tables.idempotency.update().where(_of_key)
+DONE: Final = tables.idempotency.update().where(_under)
 
 
 class TooMany(BadInput):
@@ -137,12 +125,11 @@ class Asking:
 
     def allotment(self, project: str, index: str) -> Row:
         """What a project was allotted of an index; Unknown where nothing."""
-        with reading_directly(self.database) as connection:
-            row = connection.execute(ALLOTMENT, {"project": project, "index": index}).first()
+        with reading(self.database) as connection:
+            row = fetch_one(connection, ALLOTMENT, project=project, index=index)
         if row is None:
             raise Unknown("there is nothing at this address.")
-        found: Row = row._asdict()
-        return found
+        return row
 
     def plan(self, session: IndexSession, request: Request) -> tuple[Request, Plan]:
         """A question checked against what is public, with ε from the wanted precision where that was given."""
@@ -175,15 +162,10 @@ class Asking:
         answer = dry_run_answers(self.indexes.session(index), [priced.plan], viewer.person, project)[0]
         return priced, answer
 
-    def paid_before(
-        self, viewer: Viewer, project: str, index: str, once: Once
-    ) -> tuple[Row | None, str | None]:
-        """What was answered under a key, and when the project's allotment ends; None where nothing was yet, and where
-        there is no allotment. Conflict for another body under the key."""
-        asked = {"by": viewer.person, "under": once.key, "project": project, "index": index}
-        with reading_directly(self.database) as connection:
-            row = connection.execute(BEGUN_AND_ENDS, asked).first()
-        return _paid_before(row, once), None if row is None else row.ends
+    def paid_before(self, viewer: Viewer, once: Once) -> Row | None:
+        """What was answered under a key; None where nothing was yet. Conflict for another body under the key."""
+        with reading(self.database) as connection:
+            return _paid_before(connection, viewer, once)
 
     def pay(
         self,
@@ -192,16 +174,14 @@ class Asking:
         index: str,
         requests: Sequence[Request],
         once: Once | None = None,
-        ends: str | None = None,
     ) -> list[tuple[str, Answer]]:
         """Answers with their identifiers: all are charged or none; under a key they can be given again.
 
         BudgetSpent, Expired, TooMany, Conflict, BadInput, LedgerUnreachable: nothing was answered.
-        `ends`: of the allotment, if it was read.
         """
         if not 1 <= len(requests) <= MOST_IN_BATCH:
             raise BadInput(f"a batch has 1 to {MOST_IN_BATCH} questions.")
-        if (ends or self.allotment(project, index)["ends"]) < now():
+        if self.allotment(project, index)["ends"] < now():
             raise Expired(
                 "The project's allotment has ended. Nothing was charged. Its lead may ask for a new one."
             )
@@ -211,7 +191,7 @@ class Asking:
         standing = standing_of(session, plans, viewer.person, project)
         answers = stored_answers(session, plans, standing)
         if answers is not None:
-            with writing_directly(self.database, durable=False) as connection:
+            with writing(self.database, durable=False) as connection:
                 few = self._count(connection, viewer, len(requests))
                 if few:
                     kept = self._keep(connection, viewer, project, index, exact, answers)
@@ -219,7 +199,7 @@ class Asking:
                         _begin(connection, viewer, once, _done(answers, kept))
             self._require(few)
             return list(zip(kept, answers, strict=True))
-        with writing_directly(self.database, durable=False) as connection:
+        with writing(self.database, durable=False) as connection:
             if once is not None:
                 _begin(connection, viewer, once)
             few = self._count(connection, viewer, len(requests))
@@ -237,13 +217,13 @@ class Asking:
             raise NotEnough(shown(left)) from None
         # A server may die alone, and with it what it holds in memory.
         server = self.database.engine.dialect.name != "sqlite"
-        with writing_directly(self.database, durable=server) as connection:
+        with writing(self.database, durable=server) as connection:
             kept = self._keep(connection, viewer, project, index, exact, answers)
             if once is not None:
                 connection.execute(DONE, {"by": viewer.person, "under": once.key, **_done(answers, kept)})
         return list(zip(kept, answers, strict=True))
 
-    def _count(self, connection: Connection, viewer: Viewer, questions: int) -> bool:
+    def _count(self, connection: sa.Connection, viewer: Viewer, questions: int) -> bool:
         """Whether a person asked few enough questions in this minute, these among them."""
         most = self.indexes.settings.questions_a_minute
         return counters.hit_in(connection, f"questions {viewer.person}", 60, most, questions)
@@ -255,7 +235,7 @@ class Asking:
 
     def _keep(
         self,
-        connection: Connection,
+        connection: sa.Connection,
         viewer: Viewer,
         project: str,
         index: str,
@@ -266,7 +246,7 @@ class Asking:
         kept: list[str] = []
         for request, answer in zip(requests, answers, strict=True):
             ours = {"project": project, "index": index, "key": answer.plan.key}
-            known = None if answer.cost else connection.execute(KEPT, ours).scalar()
+            known = None if answer.cost else connection.scalar(KEPT, ours)
             if known is None:
                 row = {
                     **ours, "id": new_id(),
@@ -275,7 +255,7 @@ class Asking:
                     "time": now(), "cost": answer.cost,
                 }  # fmt: skip
                 first = connection.execute(KEEP, row).rowcount  # or another session was
-                known = row["id"] if first else connection.execute(KEPT, ours).scalar()
+                known = row["id"] if first else connection.scalar(KEPT, ours)
             kept.append(str(known))
         return kept
 
@@ -319,18 +299,18 @@ def _done(answers: Sequence[Answer], kept: Sequence[str]) -> dict[str, Any]:
     return {"status": status_of(answers), "answers": json.dumps(kept)}
 
 
-def _paid_before(row: Any, once: Once) -> Row | None:
-    """What was answered under a key, by its row. Conflict for another body under it."""
-    if row is not None and row.digest not in (None, once.digest):
+def _paid_before(connection: sa.Connection, viewer: Viewer, once: Once) -> Row | None:
+    """What was answered under a key. Conflict for another body under it."""
+    row = fetch_one(connection, BEGUN, by=viewer.person, under=once.key)
+    if row is not None and row["digest"] != once.digest:
         raise Conflict("this Idempotency-Key was used for another question; use a new one.")
-    if row is None or row.status is None:
-        return None
-    found: Row = row._asdict()
-    return found
+    return None if row is None or row["status"] is None else row
 
 
-def _begin(connection: Connection, viewer: Viewer, once: Once, done: Mapping[str, Any] | None = None) -> None:
+def _begin(
+    connection: sa.Connection, viewer: Viewer, once: Once, done: Mapping[str, Any] | None = None
+) -> None:
     """Take a key for a body. Whoever begins the same again pays nothing more: the ledger's answers are stored."""
     begun = {"person": viewer.person, "key": once.key, "digest": once.digest, "time": now(), **(done or {})}
-    if not connection.execute(BEGIN, begun).rowcount:  # begun before, or at the same moment
-        _paid_before(connection.execute(BEGUN, {"by": viewer.person, "under": once.key}).first(), once)
+    if not connection.execute(BEGIN, begun).rowcount:
+        _paid_before(connection, viewer, once)  # begun before, or at the same moment

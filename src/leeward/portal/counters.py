@@ -5,39 +5,32 @@ from __future__ import annotations
 import time
 
 import sqlalchemy as sa
+from sqlalchemy.dialects.postgresql import insert
 
-from leeward.portal.store import Database, tables, writing, writing_directly
-from leeward.portal.store.rows import new_row
-from leeward.queries.ledger.direct import Connection
+from leeward.portal.store import Database, tables, writing
 
 _counters = tables.counters.c
-COUNT = (
-    tables.counters.update()
-    .where(_counters.bucket == sa.bindparam("of"), _counters.window == sa.bindparam("at"))
-    .values(times=_counters.times + sa.bindparam("more", type_=sa.BigInteger))
-    .returning(_counters.times)
-)
-
-PASSED = tables.counters.delete().where(
-    _counters.bucket == sa.bindparam("of"), _counters.window < sa.bindparam("at")
-)
-FIRST = new_row(tables.counters)
+# Built once, see `queries.ledger.families`.
+_first = insert(tables.counters)
+COUNT = _first.on_conflict_do_update(
+    index_elements=[_counters.bucket, _counters.window],
+    set_={"times": _counters.times + _first.excluded.times},
+).returning(_counters.times)
 
 
 def hit(database: Database, bucket: str, seconds: int, most: int, more: int = 1) -> bool:
     """Count `more` of `bucket`; whether they are at most `most` in this stretch of `seconds`."""
-    with writing_directly(database, durable=False) as connection:
+    with writing(database, durable=False) as connection:
         return hit_in(connection, bucket, seconds, most, more)
 
 
-def hit_in(connection: Connection, bucket: str, seconds: int, most: int, more: int = 1) -> bool:
+def hit_in(connection: sa.Connection, bucket: str, seconds: int, most: int, more: int = 1) -> bool:
     """As `hit`, in a transaction that does more."""
-    given = {"of": bucket, "at": int(time.time()) // seconds, "more": more}
-    times = connection.execute(COUNT, given).scalar()
-    if times is None:
-        connection.execute(PASSED, {"of": bucket, "at": given["at"]})
-        first = connection.execute(FIRST, {"bucket": bucket, "window": given["at"], "times": more}).rowcount
-        times = more if first else connection.execute(COUNT, given).scalar() or 1
+    now = {"bucket": bucket, "window": int(time.time()) // seconds, "times": more}
+    times = connection.execute(COUNT, now).scalar_one()
+    if times == more:  # the first of this stretch
+        passed = (_counters.bucket == bucket) & (_counters.window < now["window"])
+        connection.execute(tables.counters.delete().where(passed))
     return int(times) <= most
 
 

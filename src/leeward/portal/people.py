@@ -12,18 +12,10 @@ from leeward.portal import journal
 from leeward.portal.permissions import HOUSE_ROLES, PROJECT_ROLES, Viewer
 from leeward.portal.store import fetch_all, fetch_one, new_id, now, tables
 from leeward.portal.store.rows import Row
-from leeward.queries.ledger.direct import Connection
 
 LONGEST = 100
 LOCAL = "local"
 """The issuer of accounts that are kept here."""
-
-
-_person, _role, _member = tables.people.c, tables.house_roles.c, tables.members.c
-# Built once, as every request asks them.
-PERSON = sa.select(_person.name).where(_person.id == sa.bindparam("person"), _person.active)
-ROLES = sa.select(_role.role).where(_role.person == sa.bindparam("person"))
-MEMBERSHIPS = sa.select(_member.project, _member.role).where(_member.person == sa.bindparam("person"))
 
 
 def name_of(text: str, what: str = "name") -> str:
@@ -59,14 +51,15 @@ def admit(
     return row
 
 
-def viewer_of(connection: Connection, person: str, **more: Any) -> Viewer | None:
+def viewer_of(connection: sa.Connection, person: str, **more: Any) -> Viewer | None:
     """A person with roles and memberships as they are now; None for nobody or a closed account."""
-    row = connection.execute(PERSON, {"person": person}).first()
+    people, roles, members = tables.people.c, tables.house_roles.c, tables.members.c
+    row = connection.execute(sa.select(people.name).where(people.id == person, people.active)).first()
     if row is None:
         return None
-    roles = frozenset(each.role for each in connection.execute(ROLES, {"person": person}))
-    members = connection.execute(MEMBERSHIPS, {"person": person})
-    return Viewer(person, row.name, roles, {each.project: each.role for each in members}, **more)
+    house = connection.scalars(sa.select(roles.role).where(roles.person == person))
+    joined = connection.execute(sa.select(members.project, members.role).where(members.person == person))
+    return Viewer(person, row.name, frozenset(house), {each.project: each.role for each in joined}, **more)
 
 
 def set_house_roles(connection: sa.Connection, person: str, roles: Iterable[str], by: str) -> None:

@@ -9,21 +9,10 @@ from leeward.portal import journal
 from leeward.portal.indexes import Unknown
 from leeward.portal.people import name_of, set_member
 from leeward.portal.permissions import Viewer
-from leeward.portal.store import (
-    Database,
-    fetch_all,
-    fetch_one,
-    new_id,
-    now,
-    reading,
-    reading_directly,
-    tables,
-    writing,
-)
+from leeward.portal.store import Database, fetch_all, fetch_one, new_id, now, reading, tables, writing
 from leeward.portal.store.rows import Row
 
 LONGEST_TEXT = 4000
-PROJECT = sa.select(tables.projects).where(tables.projects.c.id == sa.bindparam("project"))
 
 
 def text_of(text: str, what: str, least: int = 1) -> str:
@@ -62,12 +51,11 @@ def projects_of(database: Database, viewer: Viewer, permission: str = "see proje
 def project_of(database: Database, viewer: Viewer, project: str, permission: str) -> Row:
     """A project in which a permission is held; Unknown for another one and for none, in the same words."""
     check_project(viewer, project, permission)
-    with reading_directly(database) as connection:
-        found = connection.execute(PROJECT, {"project": project}).first()
+    with reading(database) as connection:
+        found = fetch_one(connection, sa.select(tables.projects).where(tables.projects.c.id == project))
     if found is None:
         raise Unknown("there is nothing at this address.")
-    row: Row = found._asdict()
-    return row
+    return found
 
 
 def check_project(viewer: Viewer, project: str, permission: str) -> None:

@@ -13,16 +13,11 @@ from leeward.portal import journal
 from leeward.portal.people import viewer_of
 from leeward.portal.permissions import Viewer
 from leeward.portal.settings import Settings
-from leeward.portal.store import Database, now, reading_directly, tables, writing, writing_directly
+from leeward.portal.store import Database, fetch_one, now, reading, tables, writing
 from leeward.portal.store.rows import Row, from_now
-from leeward.queries.ledger.direct import Connection
 
 TOUCH_SECONDS = 60
 """A session's last use is written down at most so often."""
-
-
-SESSION = sa.select(tables.sessions).where(tables.sessions.c.id == sa.bindparam("session"))
-TOUCH = tables.sessions.update().where(tables.sessions.c.id == sa.bindparam("session"))
 
 
 def hash_of(secret: str) -> str:
@@ -66,26 +61,26 @@ def end(database: Database, secret: str) -> None:
 
 def find(database: Database, settings: Settings, secret: str) -> Row | None:
     """The session of a cookie's value, if it is there, not over, and not idle for too long."""
-    with reading_directly(database) as connection:
+    with reading(database) as connection:
         return _find(connection, settings, secret)
 
 
-def _find(connection: Connection, settings: Settings, secret: str) -> Row | None:
-    row = connection.execute(SESSION, {"session": hash_of(secret)}).first()
-    if row is None or row.ends < now() or row.seen < from_now(minutes=-settings.idle_minutes):
+def _find(connection: sa.Connection, settings: Settings, secret: str) -> Row | None:
+    row = fetch_one(connection, sa.select(tables.sessions).where(tables.sessions.c.id == hash_of(secret)))
+    if row is None or row["ends"] < now() or row["seen"] < from_now(minutes=-settings.idle_minutes):
         return None
-    found: Row = row._asdict()
-    return found
+    return row
 
 
 def viewer_of_session(database: Database, settings: Settings, secret: str) -> Viewer | None:
     """Who a cookie's session belongs to."""
-    with reading_directly(database) as connection:
+    with reading(database) as connection:
         row = _find(connection, settings, secret)
         if row is None or row["person"] is None:
             return None
         viewer = viewer_of(connection, row["person"], session=row["id"], csrf=row["csrf"])
     if row["seen"] < from_now(seconds=-TOUCH_SECONDS):
-        with writing_directly(database, durable=False) as connection:
-            connection.execute(TOUCH, {"session": row["id"], "seen": now()})
+        with writing(database, durable=False) as connection:
+            mine = tables.sessions.c.id == row["id"]
+            connection.execute(tables.sessions.update().where(mine).values(seen=now()))
     return viewer

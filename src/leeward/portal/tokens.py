@@ -11,21 +11,13 @@ from leeward.portal import journal
 from leeward.portal.people import name_of
 from leeward.portal.permissions import Viewer
 from leeward.portal.sessions import hash_of
-from leeward.portal.store import (
-    Database,
-    fetch_all,
-    new_id,
-    now,
-    reading,
-    reading_directly,
-    tables,
-    writing,
-)
+from leeward.portal.store import Database, fetch_all, new_id, now, reading, tables, writing
 from leeward.portal.store.rows import Row, from_now
 
 PREFIX = "leeward_"
 SCOPES = ("read", "ask")
 LONGEST_DAYS = 366
+
 
 _token, _member = tables.tokens.c, tables.members.c
 BEARER = (
@@ -86,7 +78,7 @@ def viewer_of_token(database: Database, secret: str) -> Viewer | None:
     """Who a token belongs to: the rights of that person in the token's project alone, and none of the house."""
     if not secret.startswith(PREFIX):
         return None
-    with reading_directly(database) as connection:
+    with reading(database) as connection:
         row = connection.execute(BEARER, {"digest": hash_of(secret), "now": now()}).first()
     if row is None:
         return None

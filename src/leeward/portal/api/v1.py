@@ -176,12 +176,12 @@ def _once(request: Request, project: str, index: str, questions: list[Question],
             "the header Idempotency-Key has 1 to 128 printable signs; a new one for each question."
         )
     once = Once(key, hashlib.sha256(json.dumps(request.state.json, sort_keys=True).encode()).hexdigest())
-    before, ends = portal.asking.paid_before(viewer, project, index, once)
+    before = portal.asking.paid_before(viewer, once)
     if before is not None:
         answers = [portal.asking.answer(viewer, name) for name in json.loads(before["answers"])]
         found = [{"id": row["id"], **answer.to_json(), "cost": shown(row["cost"])} for row, answer in answers]
         return JSONResponse(found[0] if single else {"answers": found}, before["status"])
-    paid = portal.asking.pay(viewer, project, index, questions, once, ends)
+    paid = portal.asking.pay(viewer, project, index, questions, once)
     found = [{"id": name, **answer.to_json()} for name, answer in paid]
     return JSONResponse(
         found[0] if single else {"answers": found}, asking.status_of([answer for _, answer in paid])

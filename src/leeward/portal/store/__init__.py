@@ -2,14 +2,7 @@
 
 from __future__ import annotations
 
-from leeward.portal.store.opening import (
-    Database,
-    open_store,
-    reading,
-    reading_directly,
-    writing,
-    writing_directly,
-)
+from leeward.portal.store.opening import Database, open_store, reading, writing
 from leeward.portal.store.rows import fetch_all, fetch_one, new_id, now
 
 __all__ = [
@@ -20,7 +13,5 @@ __all__ = [
     "now",
     "open_store",
     "reading",
-    "reading_directly",
     "writing",
-    "writing_directly",
 ]

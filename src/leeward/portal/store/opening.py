@@ -9,13 +9,7 @@ import sqlalchemy as sa
 
 from leeward.errors import BadInput
 from leeward.queries.ledger.opening import Ledger as Database
-from leeward.queries.ledger.opening import (
-    open_database,
-    reading,
-    reading_directly,
-    writing,
-    writing_directly,
-)
+from leeward.queries.ledger.opening import open_database, reading, writing
 
 REVISION: Final = "0001"
 """The migration that this version works with."""
@@ -30,9 +24,7 @@ __all__ = [
     "Database",
     "open_store",
     "reading",
-    "reading_directly",
     "writing",
-    "writing_directly",
 ]
 
 

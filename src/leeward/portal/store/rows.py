@@ -37,7 +37,7 @@ def fetch_all(connection: sa.Connection, asked: sa.Select[Any]) -> list[Row]:
     return [dict(row) for row in connection.execute(asked).mappings()]
 
 
-def fetch_one(connection: sa.Connection, asked: sa.Select[Any]) -> Row | None:
+def fetch_one(connection: sa.Connection, asked: sa.Select[Any], **given: Any) -> Row | None:
     """The first row of a question, if there is one."""
-    row = connection.execute(asked.limit(1)).mappings().first()
+    row = connection.execute(asked, given).mappings().first()
     return None if row is None else dict(row)

@@ -85,8 +85,8 @@ def register(ledger: Ledger, data_set: DataSet) -> bool:
         family = data_set.id if data_set.parent is None else _family_of_parent(connection, ledger, data_set)
         if data_set.parent is None:
             _insert_family(connection, data_set)
-        entries, head = lock(connection, ledger, family)
-        before = check(connection, ledger, family, entries, head)
+        row = lock(connection, ledger, family)
+        before = check(connection, ledger, family, row.entries, row.head)
         connection.execute(
             tables.data_sets.insert().values(
                 data_set=data_set.id,
@@ -100,7 +100,7 @@ def register(ledger: Ledger, data_set: DataSet) -> bool:
                 account=f"data:{data_set.id}", family=family, most=data_set.budget.limit, spent=0
             )
         )
-        chain.append(connection, family, entries, head, [_opened(data_set)], before.time)
+        chain.append(connection, family, row.entries, row.head, [_opened(data_set)], before.time)
     remember_head(ledger, data_set.id)
     return True
 

@@ -16,22 +16,17 @@ from typing import Any, Final
 import sqlalchemy as sa
 
 from leeward.queries.ledger import tables
-from leeward.queries.ledger.direct import Connection
 
 START: Final = "0" * 64
 """What the first entry's hash covers in place of one before it."""
 
-
+_log = tables.log.c
 ENTRY: Final = tables.log.insert()
 END: Final = tables.families.update().where(tables.families.c.family == sa.bindparam("changed"))
-ENTRY_AND_END: Final = END.values(entries=sa.bindparam("entries"), head=sa.bindparam("head")).add_cte(
-    ENTRY.values({each.name: sa.bindparam(f"of_{each.name}") for each in tables.log.c}).cte("entry")
-)
-"""Both in one statement, which PostgreSQL knows: a server is asked once less while the family is locked."""
 LATER: Final = (
-    sa.select(tables.log.c.number, tables.log.c.time, tables.log.c.body, tables.log.c.hash)
-    .where(tables.log.c.family == sa.bindparam("family"), tables.log.c.number > sa.bindparam("after"))
-    .order_by(tables.log.c.number)
+    sa.select(_log.number, _log.time, _log.body, _log.hash)
+    .where(_log.family == sa.bindparam("family"), _log.number > sa.bindparam("after"))
+    .order_by(_log.number)
 )
 
 CLOCK: Final = timedelta(minutes=5)
@@ -69,7 +64,7 @@ def link(previous: str, number: int, time: str, body: str) -> str:
 
 
 def append(
-    connection: Connection,
+    connection: sa.Connection,
     family: str,
     entries: int,
     head: str,
@@ -86,21 +81,15 @@ def append(
         entries, time, text = entries + 1, max(now(), after), text_of(body)
         head = link(head, entries, time, text)
         written.append(Entry(entries, time, text, head))
-    rows = [{"family": family, **vars(entry)} for entry in written]
-    end = {"changed": family, "entries": entries, "head": head}
-    if len(rows) == 1 and connection.dialect.name == "postgresql":
-        row = {f"of_{name}": value for name, value in rows[0].items()}
-        connection.execute(ENTRY_AND_END, {**row, **end})
-    else:
-        connection.execute(ENTRY, rows)
-        connection.execute(END, end)
+    connection.execute(ENTRY, [{"family": family, **vars(entry)} for entry in written])
+    connection.execute(END, {"changed": family, "entries": entries, "head": head})
     return written
 
 
-def entries_of(connection: Connection, family: str, after: int = 0) -> Iterator[Entry]:
+def entries_of(connection: sa.Connection, family: str, after: int = 0) -> Iterator[Entry]:
     """The log of a family, oldest first, from the entry after number `after`."""
     for row in connection.execute(LATER, {"family": family, "after": after}):
-        yield Entry(row.number, row.time, row.body, row.hash)
+        yield Entry(*row)
 
 
 def broken_link(entry: Entry, number: int, previous: str, time: str) -> str | None:

@@ -26,7 +26,6 @@ STATEMENT_SECONDS: Final = 15
 UNKNOWN_ANSWER: Final = "an answer that the driver cannot read"
 FRESH_SECONDS: Final = 2.0
 """For how long after its use a connection is taken to be alive."""
-WRITE: Final = "BEGIN IMMEDIATE"
 POOL_LOGGER: Final = "leeward-ledger"
 
 
@@ -56,25 +55,15 @@ def make_engine(url: sa.URL) -> sa.Engine:
 
     @sa.event.listens_for(engine, "connect")
     def ours_to_begin(connection: Any, record: Any) -> None:
-        """SQLite's driver would begin where it likes; we say BEGIN IMMEDIATE, so that writers queue."""
+        """SQLite's driver would begin where it likes; `opening` says BEGIN IMMEDIATE, so that writers queue."""
         connection.isolation_level = None
         connection.execute("PRAGMA journal_mode=WAL")
         connection.execute("PRAGMA foreign_keys=ON")
 
-    @sa.event.listens_for(engine, "begin")
-    def begin(connection: sa.Connection) -> None:
-        options = connection.get_execution_options()
-        if "leeward_durability" in options:
-            connection.exec_driver_sql(f"PRAGMA synchronous={options['leeward_durability']}")
-        if options.get("leeward_begin") == WRITE:
-            begin_in_turn(connection)
-        elif "leeward_begin" in options:
-            connection.exec_driver_sql(options["leeward_begin"])
-
     return engine
 
 
-def begin_in_turn(connection: Any) -> None:
+def begin_in_turn(connection: sa.Connection) -> None:
     """Begin to write as soon as another process has ended. SQLite's own waiting sleeps up to 100 ms at a time, and with
     several processes that is most of what a writer waits for."""
     connection.exec_driver_sql("PRAGMA busy_timeout=0")
@@ -82,7 +71,7 @@ def begin_in_turn(connection: Any) -> None:
     try:
         while True:
             try:
-                connection.exec_driver_sql(WRITE)
+                connection.exec_driver_sql("BEGIN IMMEDIATE")
                 return
             except sa.exc.OperationalError as error:
                 code = getattr(error.orig, "sqlite_errorcode", 0) & 0xFF

@@ -12,7 +12,6 @@ import sqlalchemy as sa
 
 from leeward.queries.ledger import chain, tables
 from leeward.queries.ledger.chain import Entry
-from leeward.queries.ledger.direct import Connection, Direct
 from leeward.queries.ledger.engines import BUSY_SECONDS, state_of
 from leeward.queries.ledger.opening import (
     CANCELED,
@@ -20,8 +19,8 @@ from leeward.queries.ledger.opening import (
     Ledger,
     LedgerUnreachable,
     close_engine,
-    reading_directly,
-    writing_directly,
+    reading,
+    writing,
 )
 from leeward.queries.ledger.replay import LogShortened, Replay, check, forget, seen
 from leeward.queries.ledger.witness import Head, compare, remember, remembered, tell_first_time
@@ -30,55 +29,34 @@ SNAPSHOTS: Final = 20
 """How often a family's state is read again that other threads write to meanwhile."""
 
 
-# Statements that every question needs are built once: SQLAlchemy takes longer to build one than SQLite to answer it.
-FAMILY: Final = sa.select(tables.data_sets.c.family).where(
-    tables.data_sets.c.data_set == sa.bindparam("data_set")
-)
-TERMS: Final = sa.select(tables.families).where(tables.families.c.family == sa.bindparam("family"))
-PARENT: Final = sa.select(tables.data_sets.c.parent).where(
-    tables.data_sets.c.data_set == sa.bindparam("data_set")
-)
-LOCK: Final = (
-    tables.families.update()
-    .where(tables.families.c.family == sa.bindparam("locked"), tables.families.c.moved.is_(None))
-    .values(entries=tables.families.c.entries)
-    .returning(tables.families)
-)
-OF_DATA_SET: Final = (
-    tables.families.update()
-    .where(tables.families.c.family == FAMILY.scalar_subquery(), tables.families.c.moved.is_(None))
-    .values(entries=tables.families.c.entries)
-    .returning(tables.families)
-)
-"""As `LOCK`, of the family of a data set."""
+_families_of, _sets_of = tables.families.c, tables.data_sets.c
+# Built once, as all that every question asks: SQLAlchemy takes longer to build a statement than to run it.
+FAMILY: Final = sa.select(_sets_of.family).where(_sets_of.data_set == sa.bindparam("data_set"))
+TERMS: Final = sa.select(tables.families).where(_families_of.family == sa.bindparam("family"))
+LOCK: Final = TERMS.where(_families_of.moved.is_(None)).with_for_update()
 
 
-def known_family(connection: Connection, data_set: str) -> str | None:
+def known_family(connection: sa.Connection, data_set: str) -> str | None:
     """The family of a data set, None for one that the ledger does not know."""
-    family: str | None = connection.execute(FAMILY, {"data_set": data_set}).scalar()
-    return family
+    return connection.scalar(FAMILY, {"data_set": data_set})
 
 
-def family_of(connection: Connection, ledger: Ledger, data_set: str) -> str:
+def family_of(connection: sa.Connection, ledger: Ledger, data_set: str) -> str:
     family = known_family(connection, data_set)
     if family is None:
-        raise LedgerUnreachable(
-            f"{ledger.place}: this ledger has no budget for the index's data set. No answer was given. "
-            "An index is answered from the ledger that `leeward index` opened for it; "
-            "`leeward budget INDEX --move-to URL` moves its budget."
-        )
+        raise unknown_data(ledger)
     return family
 
 
-def family_terms(connection: Connection, family: str) -> Any:
+def family_terms(connection: sa.Connection, family: str) -> Any:
     return connection.execute(TERMS, {"family": family}).one()
 
 
-def line_of(connection: Connection, data_set: str) -> list[str]:
+def line_of(connection: sa.Connection, data_set: str) -> list[str]:
     """The data set, its parent, and so on to the first of the family."""
     line = [data_set]
     while True:
-        parent = connection.execute(PARENT, {"data_set": line[-1]}).scalar()
+        parent = connection.scalar(sa.select(_sets_of.parent).where(_sets_of.data_set == line[-1]))
         if parent is None:
             return line
         line.append(parent)
@@ -88,7 +66,7 @@ def line_of(connection: Connection, data_set: str) -> list[str]:
 class Change:
     """A family that this transaction has locked, and what its log says."""
 
-    connection: Connection
+    connection: sa.Connection
     family: str
     terms: Any
     """The family's row."""
@@ -110,13 +88,10 @@ def changing(ledger: Ledger, data_set: str, *, durable: bool = True) -> Iterator
     LedgerInconsistent before anything is changed where they disagree. What is `durable` is remembered apart.
     """
     family = _family_to_wait_for(ledger, data_set)
-    with writing_directly(ledger, durable=durable, family=family) as connection:
-        row = _locked(connection, OF_DATA_SET, {"data_set": data_set}, alone=isinstance(connection, Direct))
-        if row is None:
-            family_of(connection, ledger, data_set)  # says that there is none
-            raise moved_away(ledger)
-        known = check(connection, ledger, row.family, row.entries, row.head)
-        change = Change(connection, row.family, row, known)
+    with writing(ledger, durable=durable, family=family) as connection:
+        row = lock(connection, ledger, family)
+        known = check(connection, ledger, family, row.entries, row.head)
+        change = Change(connection, family, row, known)
         yield change
     if durable:  # what was checked and written, all of it on the disk now
         for entry in change.written:
@@ -131,7 +106,7 @@ def _family_to_wait_for(ledger: Ledger, data_set: str) -> str:
     """The family of a data set, asked once in a process: it stays the same."""
     found = _families.get((ledger.key, data_set))
     if found is None:
-        with reading_directly(ledger) as connection:
+        with reading(ledger) as connection:
             found = _families[ledger.key, data_set] = family_of(connection, ledger, data_set)
     return found
 
@@ -157,13 +132,13 @@ def state_of_log(ledger: Ledger, data_set: str) -> Replay | None:
 
 def _snapshot(ledger: Ledger, data_set: str, *, compared: bool) -> Replay | None:
     """A family's checked state at one moment; None for one that has moved away, or that others are writing to."""
-    with reading_directly(ledger) as connection:
+    with reading(ledger) as connection:
         family = family_of(connection, ledger, data_set)
     heads: list[Head] = []
     for _ in range(SNAPSHOTS):
         least = seen(ledger, family)
         try:
-            with reading_directly(ledger, snapshot=True) as connection:
+            with reading(ledger, snapshot=True) as connection:
                 row = family_terms(connection, family)
                 if row.moved is not None:
                     break
@@ -187,28 +162,30 @@ def close(ledger: Ledger) -> None:
     close_engine(ledger)
 
 
-def lock(connection: Connection, ledger: Ledger, family: str) -> tuple[int, str]:
-    """Lock the family against other writers; its log's length and last hash."""
-    row = _locked(connection, LOCK, {"locked": family})
-    if row is None:
-        raise moved_away(ledger)
-    return row.entries, row.head
-
-
-def _locked(connection: Connection, statement: Any, given: dict[str, str], *, alone: bool = False) -> Any:
-    """The row of a family that `statement` locks; None where there is none here. A lock that was not had leaves the
-    transaction as it was; where the statement is `alone` in it, it begins again."""
+def lock(connection: sa.Connection, ledger: Ledger, family: str) -> Any:
+    """Lock the family against other writers; its row. A lock that was not had leaves the transaction as it was."""
+    in_turn = connection.dialect.name == "sqlite"  # whose writers have no lock but the transaction itself
     until = time.monotonic() + BUSY_SECONDS
     while True:
         try:
-            with nullcontext() if alone else connection.begin_nested():
-                return connection.execute(statement, given).first()
+            with nullcontext() if in_turn else connection.begin_nested():
+                row = connection.execute(LOCK, {"family": family}).first()
+            break
         except sa.exc.DBAPIError as error:
             if state_of(error) not in {*LOCKED, CANCELED} or time.monotonic() > until:
                 raise
-            if alone:
-                connection.exec_driver_sql("ROLLBACK")
-                connection.exec_driver_sql("BEGIN")
+    if row is None:
+        raise moved_away(ledger)
+    return row
+
+
+def unknown_data(ledger: Ledger) -> LedgerUnreachable:
+    """The refusal of a ledger that does not know a data set."""
+    return LedgerUnreachable(
+        f"{ledger.place}: this ledger has no budget for the index's data set. No answer was given. "
+        "An index is answered from the ledger that `leeward index` opened for it; "
+        "`leeward budget INDEX --move-to URL` moves its budget."
+    )
 
 
 def moved_away(ledger: Ledger) -> LedgerUnreachable:

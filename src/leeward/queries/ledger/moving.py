@@ -57,8 +57,8 @@ def _closed(old: Ledger, new: Ledger, data_set: str) -> str:
         if moved is not None and moved != new.place:
             raise BadInput(f"{old.place}: the budget has moved to {moved} already; move it on from there.")
         if moved is None:
-            entries, head = lock(connection, old, family)
-            chain.append(connection, family, entries, head, [{"event": "moved", "to": new.place}])
+            row = lock(connection, old, family)
+            chain.append(connection, family, row.entries, row.head, [{"event": "moved", "to": new.place}])
             connection.execute(
                 tables.families.update()
                 .where(families.family == family)

@@ -12,29 +12,19 @@ import secrets
 import sqlite3
 import struct
 import time
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock, Semaphore
-from typing import Any, Final, TypeVar
+from typing import Final
 
 import sqlalchemy as sa
 
 from leeward.errors import BadInput
 from leeward.paths import exists, is_file, is_folder
-from leeward.queries.ledger.direct import Connection, Direct
-from leeward.queries.ledger.engines import (
-    BUSY_SECONDS,
-    UNKNOWN_ANSWER,
-    WRITE,
-    begin_in_turn,
-    make_engine,
-    state_of,
-)
+from leeward.queries.ledger.engines import BUSY_SECONDS, UNKNOWN_ANSWER, begin_in_turn, make_engine, state_of
 from leeward.queries.ledger.urls import parse_url, place_of
-
-Opened = TypeVar("Opened", sa.Connection, Direct)
 
 EMBEDDED: Final = "ledger.db"
 DAMAGED: Final = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
@@ -46,6 +36,8 @@ CONNECTION_SECONDS: Final = 300
 """How long a connection is waited for while a server says that all of its connections are in use."""
 SAID_SECONDS: Final = 30
 """How often it is said that a connection is waited for."""
+FAILURES: Final = (sa.exc.SQLAlchemyError, OSError, EOFError, struct.error)
+"""What a database that fails raises: SQLAlchemy, or past it the socket."""
 LOGGER: Final = logging.getLogger("leeward.ledger")
 
 TOO_MANY: Final = "53300"
@@ -81,7 +73,7 @@ def open_ledger(where: str | Path, beside: Path | None = None) -> Ledger:
     LedgerUnreachable where there is none or the database does not answer.
     """
     ledger = _connected(where, may_create=False, beside=beside)
-    with _reached(ledger), _connect(ledger, sa.Engine.connect) as connection:
+    with _reached(ledger), _connect(ledger) as connection:
         found = _revision(connection)
         if found is None:
             raise LedgerUnreachable(
@@ -95,7 +87,7 @@ def open_ledger(where: str | Path, beside: Path | None = None) -> Ledger:
 def make_ledger(where: str | Path, beside: Path | None = None) -> Ledger:
     """As `open_ledger`, and a new, empty ledger where there is none yet."""
     ledger = _connected(where, may_create=True, beside=beside)
-    with _reached(ledger), _connect(ledger, sa.Engine.connect) as connection:
+    with _reached(ledger), _connect(ledger) as connection:
         found = _revision(connection)
     _upgraded(ledger, found)
     return ledger
@@ -113,12 +105,12 @@ def reading(ledger: Ledger, *, snapshot: bool = False) -> Iterator[sa.Connection
     `snapshot`: all its statements see one moment, whoever writes meanwhile.
     """
     kind = ledger.engine.dialect.name
-    options: dict[str, Any] = {"leeward_begin": "BEGIN"} if snapshot else {}
-    if kind not in ("sqlite", "postgresql"):  # SQLite begins nothing by itself, see `ours_to_begin`
-        options = {"isolation_level": "REPEATABLE READ" if snapshot else "AUTOCOMMIT"}
-    with _reached(ledger), _connect(ledger, sa.Engine.connect) as plain:
-        connection = plain.execution_options(**options) if options else plain
-        if kind == "postgresql" and snapshot:  # SQLAlchemy would set it for the session, and reset it after
+    with _reached(ledger), _connect(ledger) as connection:
+        if kind not in ("sqlite", "postgresql"):
+            connection.execution_options(isolation_level="REPEATABLE READ" if snapshot else "AUTOCOMMIT")
+        elif snapshot and kind == "sqlite":  # which begins nothing by itself, see `ours_to_begin`
+            connection.exec_driver_sql("BEGIN")
+        elif snapshot:  # SQLAlchemy would set it for the session, and reset it after
             connection.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
         yield connection
 
@@ -131,43 +123,14 @@ def writing(ledger: Ledger, *, durable: bool = True, family: str = "") -> Iterat
     failure; a database's log is written in order, so it reaches the disk before any later durable one. `family`: the
     one that it locks, if it locks one that others ask for too (see `_turn`).
     """
-    with _reached(ledger), _turn(ledger, family), _connect(ledger, sa.Engine.connect) as plain:
-        durability = "FULL" if durable else "NORMAL"
-        connection = plain.execution_options(leeward_begin=WRITE, leeward_durability=durability)
-        with connection.begin():
-            yield connection
-
-
-@contextmanager
-def reading_directly(ledger: Ledger, *, snapshot: bool = False) -> Iterator[Connection]:
-    """As `reading`, for statements that were built once (see `direct`)."""
-    if not Direct.knows(ledger.engine):
-        with reading(ledger, snapshot=snapshot) as slow:
-            yield slow
-        return
-    with _reached(ledger), closing(_connect(ledger, Direct)) as connection:
-        if snapshot:
-            server = connection.dialect.name == "postgresql"
-            connection.exec_driver_sql("BEGIN" + (" ISOLATION LEVEL REPEATABLE READ" if server else ""))
-        yield connection
-
-
-@contextmanager
-def writing_directly(ledger: Ledger, *, durable: bool = True, family: str = "") -> Iterator[Connection]:
-    """As `writing`, for statements that were built once (see `direct`)."""
-    if not Direct.knows(ledger.engine):
-        with writing(ledger, durable=durable, family=family) as slow:
-            yield slow
-        return
-    with _reached(ledger), _turn(ledger, family), closing(_connect(ledger, Direct)) as connection:
-        if connection.dialect.name == "sqlite":
+    kind = ledger.engine.dialect.name
+    with _reached(ledger), _turn(ledger, family), _connect(ledger) as connection, connection.begin():
+        if kind == "sqlite":
             connection.exec_driver_sql(f"PRAGMA synchronous={'FULL' if durable else 'NORMAL'}")
             begin_in_turn(connection)
-        else:
-            later = "" if durable else "; SET LOCAL synchronous_commit = off"
-            connection.exec_driver_sql(f"BEGIN{later}")
+        elif kind == "postgresql" and not durable:
+            connection.exec_driver_sql("SET LOCAL synchronous_commit = off")
         yield connection
-        connection.exec_driver_sql("COMMIT")  # after an error the pool rolls back
 
 
 def release(ledger: Ledger) -> None:
@@ -209,7 +172,7 @@ def _reached(ledger: Ledger) -> Iterator[None]:
     """A database's refusal as one sentence without the statement's values."""
     try:
         yield
-    except _failures() as error:
+    except FAILURES as error:
         refused = getattr(error, "orig", None) or error
         if getattr(refused, "sqlite_errorcode", None) in DAMAGED:
             raise LedgerUnreachable(
@@ -229,19 +192,7 @@ def _unreachable(ledger: Ledger, cause: str) -> LedgerUnreachable:
     )
 
 
-def _failures() -> tuple[type[Exception], ...]:
-    """What a database that fails raises: through SQLAlchemy, or past it from the driver or the socket."""
-    found: tuple[type[Exception], ...] = (
-        sa.exc.SQLAlchemyError, OSError, EOFError, struct.error, sqlite3.Error,
-    )  # fmt: skip
-    try:
-        from pg8000.exceptions import Error
-    except ImportError:
-        return found
-    return (*found, Error)
-
-
-def _connect(ledger: Ledger, kind: Callable[[sa.Engine], Opened]) -> Opened:
+def _connect(ledger: Ledger) -> sa.Connection:
     """A connection; a server that takes no more of them is asked again, at random moments.
 
     While it says that all of its connections are in use it is waited for `CONNECTION_SECONDS`, and that is said; where
@@ -252,8 +203,8 @@ def _connect(ledger: Ledger, kind: Callable[[sa.Engine], Opened]) -> Opened:
     until, said, wait = begun + BUSY_SECONDS, begun, 0.05
     while True:
         try:
-            return kind(ledger.engine)
-        except _failures() as error:
+            return ledger.engine.connect()
+        except FAILURES as error:
             if not _turned_away(error):
                 raise
             now = time.monotonic()

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from threading import Lock
 from typing import Any, Final
@@ -17,7 +17,6 @@ from typing import Any, Final
 import sqlalchemy as sa
 
 from leeward.queries.ledger import chain, tables
-from leeward.queries.ledger.direct import Connection
 from leeward.queries.ledger.opening import Ledger, LedgerUnreachable
 
 
@@ -122,25 +121,13 @@ def account_of(family: str, user: str | None = None, project: str | None = None)
     return f"user:{family}:{user}" if project is None else f"project:{family}:{project}"
 
 
-STATE: Final[sa.CompoundSelect[Any]] = sa.union_all(
-    chain.LATER.order_by(None).add_columns(
-        sa.null().label("account"), sa.null().label("most"), sa.null().label("spent")
-    ),
-    sa.select(
-        *(sa.null().label(each.name) for each in chain.LATER.selected_columns),
-        tables.accounts.c.account,
-        tables.accounts.c.most,
-        tables.accounts.c.spent,
-    ).where(tables.accounts.c.family == sa.bindparam("family")),
-)
-"""What is new in a family's log, and its accounts: the family is locked meanwhile, so one question is shorter than two.
-The rows of accounts have no number."""
+ACCOUNTS: Final = sa.select(tables.accounts).where(tables.accounts.c.family == sa.bindparam("family"))
 
 _seen: dict[tuple[str, str], Replay] = {}
 _lock = Lock()
 
 
-def check(connection: Connection, ledger: Ledger, family: str, entries: int, head: str) -> Replay:
+def check(connection: sa.Connection, ledger: Ledger, family: str, entries: int, head: str) -> Replay:
     """Take up what is new in a family's log and compare it with the accounts; `entries` and `head` are those of its
     row, as this transaction sees it. LedgerInconsistent where they disagree.
     """
@@ -150,10 +137,9 @@ def check(connection: Connection, ledger: Ledger, family: str, entries: int, hea
             _seen[ledger.key, family] = known
             why = f"its log has {entries} entries and had {known.entries} before: an old copy was put back"
             raise LogShortened(_said(ledger, why), entries)
-        rows = list(connection.execute(STATE, {"family": family, "after": known.entries}))
-        later = [chain.Entry(*row[:4]) for row in rows if row.number is not None]
-        _take_up(ledger, family, known, sorted(later, key=lambda entry: entry.number), entries, head)
-        held = {row.account: [row.most, row.spent] for row in rows if row.number is None}
+        _take_up(ledger, family, known, chain.entries_of(connection, family, known.entries), entries, head)
+        accounts = connection.execute(ACCOUNTS, {"family": family})
+        held = {row.account: [row.most, row.spent] for row in accounts}
         wrong = [name for name in {*held, *known.accounts} if held.get(name) != known.accounts.get(name)]
         if wrong:
             raise LedgerInconsistent(
@@ -164,7 +150,7 @@ def check(connection: Connection, ledger: Ledger, family: str, entries: int, hea
 
 
 def _take_up(
-    ledger: Ledger, family: str, known: Replay, later: Sequence[chain.Entry], entries: int, head: str
+    ledger: Ledger, family: str, known: Replay, later: Iterable[chain.Entry], entries: int, head: str
 ) -> None:
     for entry in later:
         if fault := known.take(family, entry):

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import sqlalchemy as sa
+
 from leeward.errors import BadInput
 from leeward.queries.ledger import tables, witness
-from leeward.queries.ledger.direct import Connection
 from leeward.queries.ledger.families import changing
 from leeward.queries.ledger.opening import Ledger
 from leeward.queries.ledger.replay import forget
@@ -44,7 +45,7 @@ def accept_restored(ledger: Ledger, data_set: str, reason: str) -> int:
     return lost
 
 
-def _set(connection: Connection, family: str, account: str, most: int, spent: int, there: bool) -> None:
+def _set(connection: sa.Connection, family: str, account: str, most: int, spent: int, there: bool) -> None:
     if not there:
         connection.execute(
             tables.accounts.insert().values(account=account, family=family, most=most, spent=spent)

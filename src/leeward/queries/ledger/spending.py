@@ -6,77 +6,43 @@ process died) is taken up by whoever asks the same question next, at no further 
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import sqlalchemy as sa
 
 from leeward.errors import BadInput, GuaranteeUnreachable
 from leeward.queries.ledger import chain, tables
 from leeward.queries.ledger.budgets import named, require_room, terms_of
-from leeward.queries.ledger.direct import Connection, among, values_of
-from leeward.queries.ledger.families import changing, family_of, line_of, state_of_log
-from leeward.queries.ledger.opening import Ledger, reading, reading_directly
+from leeward.queries.ledger.families import Change, changing, line_of, state_of_log, unknown_data
+from leeward.queries.ledger.opening import Ledger, reading
 from leeward.queries.ledger.replay import Replay, account_of
 from leeward.queries.privacy.accounting import Budget, affordable, cost, shown, spent_epsilon
 
-_accounts_of, _answers_of = tables.accounts.c, tables.answers.c
+_account, _answer, _data_set = tables.accounts.c, tables.answers.c, tables.data_sets.c
+_among = _account.account.in_(sa.bindparam("among", expanding=True))
 # Built once, see `families`.
-PAYLOAD: Final = sa.select(_answers_of.payload).where(
-    _answers_of.data_set == sa.bindparam("data_set"), _answers_of.key == sa.bindparam("key")
+TERMS: Final = (
+    sa.select(tables.families, _data_set.parent)
+    .join(tables.data_sets)
+    .where(_data_set.data_set == sa.bindparam("data_set"))
 )
-ANSWER: Final = tables.answers.insert()
+HELD: Final = sa.select(tables.accounts).where(_among)
+TAKE: Final = (
+    tables.accounts.update()
+    .where(_among, _account.spent + sa.bindparam("price", type_=sa.BigInteger) <= _account.most)
+    .values(spent=_account.spent + sa.bindparam("price", type_=sa.BigInteger))
+)
+PAYLOADS: Final = sa.select(_answer.key, _answer.payload).where(
+    _answer.data_set == sa.bindparam("data_set"), _answer.key.in_(sa.bindparam("keys", expanding=True))
+)
+CHARGED: Final = tables.answers.insert()
 STORE: Final = tables.answers.update().where(
-    _answers_of.data_set == sa.bindparam("of"),
-    _answers_of.key == sa.bindparam("question_key"),
-    _answers_of.payload.is_(None),
+    _answer.data_set == sa.bindparam("of"),
+    _answer.key == sa.bindparam("question_key"),
+    _answer.payload.is_(None),
 )
-
-
-@functools.lru_cache(maxsize=128)
-def payloads_of(count: int) -> sa.Select[Any]:
-    """The stored answers to so many questions."""
-    return sa.select(_answers_of.key, _answers_of.payload).where(
-        _answers_of.data_set == sa.bindparam("data_set"), among(_answers_of.key, count)
-    )
-
-
-@functools.lru_cache(maxsize=128)
-def held(count: int) -> sa.Select[Any]:
-    """What so many accounts hold."""
-    return sa.select(_accounts_of.account, _accounts_of.most, _accounts_of.spent).where(
-        among(_accounts_of.account, count)
-    )
-
-
-@functools.lru_cache(maxsize=128)
-def standing(accounts: int, keys: int) -> sa.Select[Any]:
-    """The family of a data set, once with each of so many accounts and stored answers that are there: a database that
-    is a server takes longer to be asked than to answer."""
-    of: sa.BindParameter[str] = sa.bindparam("data_set")
-    sets = tables.data_sets.c
-    there = tables.families.join(
-        tables.data_sets, (sets.family == tables.families.c.family) & (sets.data_set == of)
-    ).outerjoin(tables.accounts, among(_accounts_of.account, accounts))
-    wanted = [*tables.families.c, sets.parent, _accounts_of.account, _accounts_of.most, _accounts_of.spent]
-    if keys:
-        asked = _answers_of.key.in_([sa.bindparam(f"key{each}") for each in range(keys)])
-        there = there.outerjoin(tables.answers, (_answers_of.data_set == of) & asked)
-        wanted += [_answers_of.key, _answers_of.payload]
-    return sa.select(*wanted).select_from(there)
-
-
-@functools.lru_cache(maxsize=128)
-def taking(count: int) -> sa.Update:
-    """The conditional update of so many accounts."""
-    price: sa.BindParameter[int] = sa.bindparam("price", type_=sa.BigInteger)
-    return (
-        tables.accounts.update()
-        .where(among(_accounts_of.account, count), _accounts_of.spent + price <= _accounts_of.most)
-        .values(spent=_accounts_of.spent + price)
-    )
 
 
 class BudgetSpent(GuaranteeUnreachable):
@@ -122,9 +88,8 @@ def found(
     """The stored answer to a question, if there is one; where projects pay `separately`, if this `project` paid it."""
     if separately and project is not None and not paid_by(ledger, data_set, key, project):
         return None
-    with reading_directly(ledger) as connection:
-        payload: str | None = connection.execute(PAYLOAD, {"data_set": data_set, "key": key}).scalar()
-    return payload
+    with reading(ledger) as connection:
+        return _answers(connection, data_set, [key]).get(key)
 
 
 def found_and_left(
@@ -137,10 +102,10 @@ def found_and_left(
     separately: bool = False,
 ) -> tuple[dict[str, str], Left]:
     """`found` for several questions, those that have an answer, and `left`, with one connection."""
-    with reading_directly(ledger) as connection:
-        rows = _standing(connection, ledger, data_set, user, project, keys)
-        remaining = _left(connection, rows, data_set, user, project)
-    there = {row.key: row.payload for row in rows if row.payload is not None} if keys else {}
+    with reading(ledger) as connection:
+        stored = _answers(connection, data_set, keys)
+        remaining = _left(connection, ledger, data_set, user, project)
+    there = {key: payload for key, payload in stored.items() if payload is not None}
     if separately and project is not None:
         there = {key: payload for key, payload in there.items() if paid_by(ledger, data_set, key, project)}
     return there, remaining
@@ -192,66 +157,60 @@ def _reserve(
     ledger: Ledger, data_set: str, user: str, charges: Sequence[Charge], project: str | None
 ) -> list[Paid]:
     with changing(ledger, data_set, durable=False) as change:
-        connection, family = change.connection, change.family
-        before = _answers(connection, data_set, [charge.key for charge in charges])
+        before = _answers(change.connection, data_set, [charge.key for charge in charges])
         new = {charge.key: charge for charge in charges if charge.key not in before}
-        terms = change.terms
         again: dict[str, Charge] = {}
-        if terms.separately and project is not None:
-            payments = change.known.payments
+        if change.terms.separately and project is not None:
             again = {
                 charge.key: charge
                 for charge in charges
-                if charge.key not in new and (project, data_set, charge.key) not in payments
+                if charge.key in before and (project, data_set, charge.key) not in change.known.payments
             }
         due = {**new, **again}
         if due:
-            prices = {key: cost(charge.epsilon, terms.accounting) for key, charge in due.items()}
-            line, own = _accounts(change.known, data_set, family, user, project, terms.default_allotment)
-            fresh = sum(prices[key] for key in new)
-            if terms.separately and project is None and new:
-                _require_unallotted(change.known.accounts, family, fresh)
-            if terms.separately and own:
-                _take(connection, line, fresh)
-                _take(connection, own, sum(prices.values()))
-            else:
-                _take(connection, [*line, *own], fresh)
-            moment = chain.now()
-            rows = [
-                {
-                    "data_set": data_set,
-                    "key": key,
-                    "question": charge.question,
-                    "epsilon": charge.epsilon,
-                    "cost": prices[key],
-                    "user": user,
-                    "charged": moment,
-                    "payload": None,
-                }
-                for key, charge in new.items()
-            ]
-            if rows:
-                connection.execute(ANSWER, rows)
-            change.append(
-                {
-                    "event": "charged" if key in new else "charged again",
-                    "data_set": data_set,
-                    "user": user,
-                    "key": key,
-                    "question": charge.question,
-                    "epsilon": charge.epsilon,
-                    "cost": prices[key],
-                    **({} if project is None else {"project": project}),
-                }
-                for key, charge in due.items()
-            )
-    seen: set[str] = set()
-    paid = []
-    for charge in charges:
-        takes = charge.key in due and charge.key not in seen
-        seen.add(charge.key)
-        paid.append(Paid(key=charge.key, payload=before.get(charge.key), cost=charge.epsilon if takes else 0))
-    return paid
+            _charge(change, data_set, user, project, due, new)
+    return [
+        Paid(
+            key=charge.key,
+            payload=before.get(charge.key),
+            cost=0 if due.pop(charge.key, None) is None else charge.epsilon,
+        )
+        for charge in charges
+    ]
+
+
+def _charge(
+    change: Change,
+    data_set: str,
+    user: str,
+    project: str | None,
+    due: Mapping[str, Charge],
+    new: Mapping[str, Charge],
+) -> None:
+    """Take the prices of what is `due`, and write it down; what is not `new` too, a further project pays for."""
+    connection, family, terms = change.connection, change.family, change.terms
+    prices = {key: cost(charge.epsilon, terms.accounting) for key, charge in due.items()}
+    line, own = _accounts(change.known, data_set, family, user, project, terms.default_allotment)
+    fresh = sum(prices[key] for key in new)
+    if terms.separately and project is None and new:
+        _require_unallotted(change.known.accounts, family, fresh)
+    if terms.separately and own:
+        _take(connection, line, fresh)
+        _take(connection, own, sum(prices.values()))
+    else:
+        _take(connection, [*line, *own], fresh)
+    asked = [
+        {"data_set": data_set, "user": user, "key": key, "question": charge.question, "epsilon": charge.epsilon,
+         "cost": prices[key]}
+        for key, charge in due.items()
+    ]  # fmt: skip
+    if new:
+        more = {"charged": chain.now(), "payload": None}
+        connection.execute(CHARGED, [{**each, **more} for each in asked if each["key"] in new])
+    whose = {} if project is None else {"project": project}
+    change.append(
+        {"event": "charged" if each["key"] in new else "charged again", **each, **whose} for each in asked
+    )
 
 
 def _require_unallotted(accounts: Mapping[str, list[int]], family: str, price: int) -> None:
@@ -288,9 +247,9 @@ def _without(who: str, flag: str) -> str:
     )
 
 
-def _take(connection: Connection, ids: Sequence[str], price: int) -> None:
+def _take(connection: sa.Connection, ids: Sequence[str], price: int) -> None:
     """The conditional update. Every account has to have the price left, or the transaction leaves none touched."""
-    taken = connection.execute(taking(len(ids)), {**values_of(ids), "price": price}).rowcount
+    taken = connection.execute(TAKE, {"among": ids, "price": price}).rowcount
     if taken != len(ids):
         raise BudgetSpent("the price is not left")  # rolls back; `reserve` says what is left then
 
@@ -323,15 +282,13 @@ def store(
     BadInput for a question that was never paid.
     """
     with changing(ledger, data_set) as change:
-        connection = change.connection
         kept = {}
         for key, payload in payloads.items():
             given = {"of": data_set, "question_key": key, "payload": payload}
-            changed = connection.execute(STORE, given).rowcount
-            if changed:
+            if change.connection.execute(STORE, given).rowcount:
                 kept[key] = payload
         others = [key for key in payloads if key not in kept]
-        stored = _answers(connection, data_set, others) if others else {}
+        stored = _answers(change.connection, data_set, others) if others else {}
         logged = {**kept, **({key: text for key, text in stored.items() if text} if separately else {})}
         if logged:
             bodies = [
@@ -349,42 +306,25 @@ def store(
 
 def left(ledger: Ledger, data_set: str, user: str | None, project: str | None = None) -> Left:
     """What is left for everybody and for a user, in a project (None: somebody without an allotment)."""
-    with reading_directly(ledger) as connection:
-        rows = _standing(connection, ledger, data_set, user, project)
-        return _left(connection, rows, data_set, user, project)
-
-
-def _standing(
-    connection: Connection,
-    ledger: Ledger,
-    data_set: str,
-    user: str | None,
-    project: str | None,
-    keys: Sequence[str] = (),
-) -> list[Any]:
-    """The rows of `standing`: with the accounts that pay if the data set is the first of its family."""
-    wanted = [f"data:{data_set}", *_names(data_set, user, project)]
-    given = {f"key{place}": key for place, key in enumerate(keys)}
-    asked = standing(len(wanted), len(keys))
-    rows = list(connection.execute(asked, {"data_set": data_set, **values_of(wanted), **given}))
-    if not rows:
-        family_of(connection, ledger, data_set)  # says that there is none
-    return rows
+    with reading(ledger) as connection:
+        return _left(connection, ledger, data_set, user, project)
 
 
 def _left(
-    connection: Connection, rows: list[Any], data_set: str, user: str | None, project: str | None
+    connection: sa.Connection, ledger: Ledger, data_set: str, user: str | None, project: str | None
 ) -> Left:
-    """What is left, by the rows of `_standing`."""
-    terms, accounts, line = rows[0], rows, [f"data:{data_set}"]
-    names = _names(terms.family, user, project)
-    if terms.parent is not None:
-        line = [f"data:{each}" for each in line_of(connection, data_set)]
-        wanted = [*line, *names]
-        accounts = list(connection.execute(held(len(wanted)), values_of(wanted)))
-    spent = {row.account: row.spent for row in accounts}
-    free = {row.account: row.most - row.spent for row in accounts if row.account is not None}
-    everybody = min(free[each] for each in line)
+    terms = connection.execute(TERMS, {"data_set": data_set}).first()
+    if terms is None:
+        raise unknown_data(ledger)
+    line = [data_set] if terms.parent is None else line_of(connection, data_set)
+    of_line = [f"data:{each}" for each in line]
+    names = [] if user is None else [account_of(terms.family, user)]
+    if project is not None:
+        names.append(account_of(terms.family, None, project))
+    rows = connection.execute(HELD, {"among": [*of_line, *names]}).all()
+    free = {row.account: row.most - row.spent for row in rows}
+    spent = {row.account: row.spent for row in rows}
+    everybody = min(free[each] for each in of_line)
     allotted = [free[name] for name in names if name in free]
     needs_one = terms.default_allotment == "none" or project is not None
     own = min([everybody, *allotted]) if allotted or not needs_one else 0
@@ -398,12 +338,6 @@ def _left(
     )
 
 
-def _names(family: str, user: str | None, project: str | None) -> list[str]:
-    """The accounts of a user and of a project."""
-    names = [] if user is None else [account_of(family, user)]
-    return names if project is None else [*names, account_of(family, None, project)]
-
-
-def _answers(connection: Connection, data_set: str, keys: Sequence[str]) -> dict[str, str | None]:
-    rows = connection.execute(payloads_of(len(keys)), {"data_set": data_set, **values_of(keys)})
+def _answers(connection: sa.Connection, data_set: str, keys: Sequence[str]) -> dict[str, str | None]:
+    rows = connection.execute(PAYLOADS, {"data_set": data_set, "keys": keys})
     return {row.key: row.payload for row in rows}

@@ -19,7 +19,6 @@ from pathlib import Path
 import sqlalchemy as sa
 
 from leeward.queries.ledger import tables
-from leeward.queries.ledger.direct import Connection
 from leeward.queries.ledger.opening import LOGGER, Ledger
 from leeward.queries.ledger.replay import LedgerInconsistent, Replay
 from leeward.queries.state import state_folders, write_whole
@@ -64,7 +63,7 @@ def tell_first_time(ledger: Ledger, known: Replay) -> None:
 
 
 def compare(
-    connection: Connection, ledger: Ledger, family: str, heads: Sequence[Head], known: Replay
+    connection: sa.Connection, ledger: Ledger, family: str, heads: Sequence[Head], known: Replay
 ) -> None:
     """LedgerInconsistent where one of the remembered heads is not in the log."""
     for head in heads:
@@ -93,7 +92,7 @@ def remembered(ledger: Ledger, first: str) -> list[Head]:
     return found
 
 
-def contains(connection: Connection, family: str, head: Head) -> bool:
+def contains(connection: sa.Connection, family: str, head: Head) -> bool:
     """Whether a family's log has a remembered head."""
     log = tables.log.c
     asked = sa.select(log.hash).where(log.family == family, log.number == head.entries)
