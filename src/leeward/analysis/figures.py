@@ -5,10 +5,8 @@ from __future__ import annotations
 import dataclasses
 import functools
 import types
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, Self, Union, get_args, get_origin, get_type_hints
-
-from leeward.errors import BadInput
 
 
 @dataclasses.dataclass(frozen=True)
@@ -22,7 +20,7 @@ class Figures:
     def to_json(self) -> dict[str, Any]:
         """As `measures.json` has it."""
         return {
-            _key(each): _plain(value)
+            _key(each): plain(value)
             for each in dataclasses.fields(self)
             if (value := getattr(self, each.name)) is not None or each.default is not None
         }
@@ -45,17 +43,6 @@ class Figures:
         return cls.from_json(measures[name]) if measures.get(name) else None
 
 
-def check_options(name: str, options: Mapping[str, Any], known: Iterable[str]) -> Mapping[str, Any]:
-    """The options of a measure; BadInput for one that it does not have."""
-    known = sorted(known)
-    for option in options:
-        if option not in known:
-            raise BadInput(
-                f"`measure: {name}`: unknown option `{option}`; known: {', '.join(known) or 'none'}."
-            )
-    return options
-
-
 @functools.cache
 def _hints(cls: type) -> dict[str, Any]:
     return get_type_hints(cls)
@@ -65,13 +52,14 @@ def _key(field: dataclasses.Field[Any]) -> str:
     return str(field.metadata.get("key", field.name))
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
+    """Figures, and lists and mappings of them, as JSON has them."""
     if isinstance(value, Figures):
         return value.to_json()
     if isinstance(value, tuple | list):
-        return [_plain(each) for each in value]
+        return [plain(each) for each in value]
     if isinstance(value, Mapping):
-        return {name: _plain(each) for name, each in value.items()}
+        return {name: plain(each) for name, each in value.items()}
     return None if isinstance(value, float) and value != value else value
 
 

@@ -14,7 +14,6 @@ import numpy as np
 import polars as pl
 
 from leeward.analysis.code_figures import Interval, Matched, Workload
-from leeward.analysis.figures import check_options
 from leeward.analysis.itemsets import Itemsets, TooManyItemsets, mine
 from leeward.arrays import AnyArray, counted
 from leeward.cohort.lenses.code_sets import CodeSets
@@ -49,15 +48,6 @@ class Frequent:
     queries: list[AnyArray]
     itemsets: int
     largest: int | None = None
-
-
-def check_measure(
-    method: str, known: Mapping[str, frozenset[str]], name: str, options: Mapping[str, Any]
-) -> None:
-    """Raise BadInput for a measure or an option of it that the method does not have."""
-    if name not in known:
-        raise BadInput(f"`measure`: `{name}` is not known for {method}; choose from {', '.join(known)}.")
-    check_options(name, options, known[name])
 
 
 def frequent_queries(

@@ -55,7 +55,8 @@ class Method:
     columns : tuple of str
         The columns that are read when only payload columns were named.
     measures : str, optional
-        Module with `DEFAULTS` and `measure(release, cohort, wanted, …)`; left out: `measures` beside the parameters.
+        Module with `DEFAULTS` (as in a spec) and `measure(release, cohort, wanted, …)`; left out: `measures` beside
+        the parameters.
     sections : str, optional
         Module with `sections(release, measures, verification)`; left out: `report` beside the parameters.
     memory : Memory

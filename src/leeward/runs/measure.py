@@ -92,7 +92,7 @@ def asked_of(release: Release, wanted: Sequence[Any]) -> list[dict[str, dict[str
     """What was asked for, or else the method's `DEFAULTS`; one mapping a measure."""
     row = METHODS.get(release.method)
     module = None if row is None else row.measures_module()
-    return [_normal(each) for each in wanted] or [dict(each) for each in getattr(module, "DEFAULTS", ())]
+    return [_normal(each) for each in wanted or getattr(module, "DEFAULTS", ())]
 
 
 def _normal(each: Any) -> dict[str, dict[str, Any]]:

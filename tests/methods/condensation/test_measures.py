@@ -160,7 +160,7 @@ def test_unknown_measures_and_options(tmp_path: Path) -> None:
     cohort = lung(300)
     out = write(Condensation(k=50).protect(cohort, randomness=Randomness.of(1)), tmp_path / "release")
     release = Release.open(out)
-    with pytest.raises(BadInput, match="no measure `are` for tables"):
+    with pytest.raises(BadInput, match="no measure `are` for condensation"):
         measure(release, cohort, ["are"])
     with pytest.raises(BadInput, match="unknown option `bin`"):
         measure(release, cohort, [{"privacy": {"bin": 3}}])

@@ -172,7 +172,7 @@ def test_intervals_of_the_paper(error: float, low: float | None) -> None:
 @pytest.mark.parametrize(
     ("wanted", "message"),
     [
-        (["arr"], "not known for disassociation"),
+        (["arr"], "no measure `arr` for disassociation; known: are, mre"),
         ([{"are": {"suport": 1}}], "unknown option `suport`"),
         ([{"are": {"workload": "all"}}], "frequent"),
         ([{"are": {"prior": "flat"}}], "prior"),

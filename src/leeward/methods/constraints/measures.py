@@ -5,12 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from leeward.analysis.code_figures import Errors, MatchingErrors, RiskBefore, Workload
+from leeward.analysis.code_figures import Errors, MatchingErrors, Workload
 from leeward.analysis.demographics.figures import WholePatient
 from leeward.analysis.demographics.joint import released_records, whole_patient
 from leeward.analysis.demographics.released import Concerned
@@ -24,10 +25,10 @@ from leeward.analysis.generalized import (
     read_parts,
 )
 from leeward.analysis.itemsets import supports_of
+from leeward.analysis.measuring import Measures, figures_of
 from leeward.analysis.relative_errors import average_relative_error
 from leeward.analysis.risk import SEED, risk_before
 from leeward.analysis.workloads import (
-    check_measure,
     constraints_of,
     matching_errors,
     matching_records,
@@ -47,22 +48,15 @@ LARGEST_SHOWN = 30
 Released = Sequence[Generalized]
 """A release, class by class; one part without demographics."""
 
-DEFAULTS: tuple[dict[str, Any], ...] = (
+DEFAULTS = (
     {"are": {"workload": "frequent", "min_support": 0.0125}},
     {"are": {"workload": "frequent", "min_support": 0.00625}},
     {"are": {"workload": "random"}},
-    {"mre": {}},
-    {"codes": {}},
-    {"risk": {}},
-    {"demographics": {}},
+    "mre",
+    "codes",
+    "risk",
+    "demographics",
 )
-OPTIONS: dict[str, frozenset[str]] = {
-    "are": frozenset({"workload", "min_support", "max_size", "reading", "queries"}),
-    "mre": frozenset({"reading"}),
-    "codes": frozenset(),
-    "risk": frozenset({"largest_m"}),
-    "demographics": frozenset(),
-}
 
 
 @dataclass(frozen=True)
@@ -113,36 +107,16 @@ class Codes(Figures):
 
 
 def measure(release: Release, cohort: Cohort, wanted: list[dict[str, dict[str, Any]]]) -> dict[str, Any]:
-    """The figures asked for (see `OPTIONS`), JSON-able, for the custodian only.
-
-    Several `are` add up to several workloads under `are.workloads`. Raises BadInput for an unknown measure
-    or option.
-    """
-    asked = [(name, options) for each in wanted for name, options in each.items()]
-    for name, options in asked:
-        check_measure("constraints", OPTIONS, name, options)
+    """The figures of generalized records, for the custodian only. BadInput for an unknown measure or option."""
     released, sets = read_parts(release), released_records(release, cohort, cohort.code_sets())
-    found: dict[str, Figures] = {}
-    for name, options in asked:
-        if name == "are":
-            one = are(released, sets, **options)
-            before = found.get("are")
-            found["are"] = (
-                Are(before.reading, before.workloads + one.workloads) if isinstance(before, Are) else one
-            )
-        elif name == "mre":
-            found["mre"] = mre(released, sets, policy_of(release), **options)
-        elif name == "codes":
-            placed = classes_of_patients(release, sets)
-            if placed is not None:
-                found["codes"] = codes(released, [sets.take(records) for records in placed])
-        elif name == "demographics":
-            if release.parameters.get("demographics"):
-                found["demographics"] = demographics(release, released, cohort, sets)
-        else:
-            k = int(release.guarantee["k"])
-            found["risk"] = RiskBefore.from_json(risk_before(sets, k, seed=SEED, **options))
-    return {name: figures.to_json() for name, figures in found.items()}
+    measures: Measures = {
+        "are": partial(are, released, sets),
+        "mre": partial(mre, released, sets, policy_of(release)),
+        "codes": lambda: codes(released, sets_of_classes(release, sets)),
+        "risk": partial(risk_before, sets, int(release.guarantee["k"]), seed=SEED),
+        "demographics": partial(demographics, release, released, cohort, sets),
+    }
+    return figures_of(release, measures, wanted)
 
 
 def are(
@@ -197,9 +171,12 @@ def mre(released: Released, sets: CodeSets, policy: pl.DataFrame | None, *, read
     return Mre(reading=reading, **matching_errors(names, members, true, estimated))
 
 
-def codes(released: Released, sets: Sequence[CodeSets]) -> Codes:
+def codes(released: Released, sets: Sequence[CodeSets] | None) -> Codes | None:
     """What became of the codes: intact, generalized, suppressed; by codes and by their occurrences. With classes of
-    demographics (`sets`: the records of each) a code is counted in every class that has it."""
+    demographics (`sets`: the records of each, None where nobody knows them) a code is counted in every class that has
+    it."""
+    if sets is None:
+        return None
     fates, occurrences = np.zeros(3, np.int64), np.zeros(3, np.int64)
     largest: list[tuple[int, Generalized, tuple[str, ...]]] = []
     for part, own in zip(released, sets, strict=True):
@@ -220,11 +197,11 @@ def codes(released: Released, sets: Sequence[CodeSets]) -> Codes:
     )
 
 
-def classes_of_patients(release: Release, sets: CodeSets) -> list[AnyArray] | None:
+def sets_of_classes(release: Release, sets: CodeSets) -> list[CodeSets] | None:
     """The records of each class, as the custodian knows them; all records without demographics, None without the
     custodian's file."""
     if not release.parameters.get("demographics"):
-        return [np.arange(len(sets))]
+        return [sets]
     file = None if release.custody is None else release.custody / "data" / "class_of_patient.parquet"
     if file is None or not file.is_file():
         return None
@@ -234,7 +211,8 @@ def classes_of_patients(release: Release, sets: CodeSets) -> list[AnyArray] | No
         known.cast({"patient": people["patient"].dtype}), on="patient", how="left", maintain_order="left"
     )
     of_record = rows["class"].to_numpy()
-    return [np.flatnonzero(of_record == number) for number in range(int(known["class"].to_numpy().max()) + 1)]
+    classes = range(int(known["class"].to_numpy().max()) + 1)
+    return [sets.take(np.flatnonzero(of_record == number)) for number in classes]
 
 
 def demographics(release: Release, released: Released, cohort: Cohort, sets: CodeSets) -> WholePatient:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from leeward.analysis.demographics.figures import WholePatient
 from leeward.analysis.demographics.joint import exact_columns, released_records, whole_patient
 from leeward.analysis.demographics.released import Concerned, ReleasedClasses
 from leeward.analysis.figures import Figures
+from leeward.analysis.measuring import figures_of
 from leeward.arrays import AnyArray
 from leeward.cohort.cohort import Cohort
 from leeward.errors import BadInput
@@ -24,7 +26,7 @@ from leeward.methods.linked.parameters import Linked
 from leeward.methods.linked.suppress import TOKENS, suppress
 from leeward.release import Release
 
-DEFAULTS: tuple[Mapping[str, Any], ...] = ({"kept": {}}, {"views": {}}, {"demographics": {}})
+DEFAULTS = ("kept", "views", "demographics")
 
 
 @dataclass(frozen=True)
@@ -71,18 +73,8 @@ class Views(Figures):
 
 def measure(release: Release, cohort: Cohort, wanted: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """The figures of linked tables against their source. BadInput for an unknown measure or option."""
-    known = {"kept": kept, "views": views, "demographics": demographics}
-    found: dict[str, Any] = {}
-    for each in wanted:
-        for name, options in each.items():
-            if name not in known or options:
-                raise BadInput(
-                    f"`measure`: unknown `{name}` for linked tables; known: {', '.join(known)}, without options."
-                )
-            if name != "demographics" or release.parameters.get("demographics"):
-                figures: Figures = known[name](release, cohort)
-                found[name] = figures.to_json()
-    return found
+    measures = {each.__name__: partial(each, release, cohort) for each in (kept, views, demographics)}
+    return figures_of(release, measures, wanted)
 
 
 def kept(release: Release, cohort: Cohort) -> Kept:

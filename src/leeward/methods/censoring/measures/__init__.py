@@ -6,15 +6,16 @@ Measures: `risk` (distinguishability before and after, Figure 2; classes inside 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 import polars as pl
 
 from leeward.analysis.containment import Index, Multisets
-from leeward.analysis.figures import Figures, check_options
+from leeward.analysis.measuring import Measures, figures_of
 from leeward.arrays import Bools, Float64s, Int64s
 from leeward.cohort.cohort import Cohort
 from leeward.cohort.lenses.counts import CodeCounts
@@ -36,15 +37,7 @@ from leeward.methods.censoring.measures.inside import Inside, inside_of, whole_p
 from leeward.release import Release
 
 NEEDS_POPULATION = True
-DEFAULTS: tuple[dict[str, dict[str, Any]], ...] = (
-    {"risk": {}},
-    {"cul": {}},
-    {"repeats": {}},
-    {"pairs": {}},
-    {"phenotypes": {}},
-    {"attack": {}},
-    {"demographics": {}},
-)
+DEFAULTS = ("risk", "cul", "repeats", "pairs", "phenotypes", "attack", "demographics")
 FIGURE_2 = (*range(1, 26), 30, 40, 50, 75, 100, 200, 500, 1_000, 10_000, 100_000, 1_000_000)
 """Values of distinguishability at which the cumulative distribution is given."""
 
@@ -88,32 +81,16 @@ def measure(
     if population is None:
         raise BadInput("the risk of a k-map is measured in a population; give it with --population.")
     both = both_of(release, cohort, population)
-    known: dict[str, Callable[[Both], Figures]] = {
-        "risk": risk,
-        "cul": cul,
-        "repeats": repeats,
-        "pairs": pairs,
-        "phenotypes": phenotypes,
+    measures: Measures = {
+        "risk": partial(risk, both),
+        "cul": partial(cul, both),
+        "repeats": partial(repeats, both),
+        "pairs": partial(pairs, both),
+        "phenotypes": partial(phenotypes, both),
+        "attack": partial(attack, release, cohort, population, both.released, inside=both.inside),
+        "demographics": partial(whole_patient, release, cohort, both.inside, both.released),
     }
-    figures: dict[str, Any] = {}
-    for name, options in ((name, options) for each in wanted for name, options in each.items()):
-        if name == "attack":
-            given = check_options(name, options, ("most", "seed"))
-            figures[name] = attack(
-                release, cohort, population, both.released, inside=both.inside, **given
-            ).to_json()
-        elif name == "demographics":
-            check_options(name, options, ())
-            if both.inside is not None:
-                figures[name] = whole_patient(release, cohort, both.inside, both.released).to_json()
-        elif name in known:
-            check_options(name, options, ())
-            figures[name] = known[name](both).to_json()
-        else:
-            raise BadInput(
-                f"`measure`: no measure `{name}` for censoring; known: {', '.join((*known, 'attack', 'demographics'))}."
-            )
-    return figures
+    return figures_of(release, measures, wanted)
 
 
 def both_of(release: Release, cohort: Cohort, population: Cohort) -> Both:

@@ -69,9 +69,13 @@ def _by_rule(release: Release, classes: ReleasedClasses) -> tuple[Int64s, ...]:
     )
 
 
-def whole_patient(release: Release, cohort: Cohort, inside: Inside, released: Multisets) -> WholePatient:
+def whole_patient(
+    release: Release, cohort: Cohort, inside: Inside | None, released: Multisets
+) -> WholePatient | None:
     """Errors of questions of demographics and codes, from the released records; a code that is shown was recorded, one
-    that is not may have been. released : in the order of the sample, over its codes."""
+    that is not may have been. released : in the order of the sample, over its codes. None without classes."""
+    if inside is None:
+        return None
     sets = released_records(release, cohort, cohort.code_sets())
     owners = released.owners()[np.argsort(released.values, kind="stable")]
     bounds = np.searchsorted(np.sort(released.values), np.arange(len(sets.codes) + 1))

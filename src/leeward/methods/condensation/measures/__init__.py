@@ -8,13 +8,12 @@ group) and `closest` (distance to the closest record).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
-from leeward.analysis.figures import Figures, check_options
+from leeward.analysis.measuring import figures_of
 from leeward.cohort.cohort import Cohort
-from leeward.engine import beside
-from leeward.errors import BadInput
 from leeward.methods.condensation.measures.attacks import (
     closest,
     coarse_times,
@@ -29,33 +28,13 @@ from leeward.methods.condensation.measures.models import models, survival
 from leeward.methods.condensation.measures.privacy import privacy
 from leeward.release import Release
 
-DEFAULTS: tuple[dict[str, dict[str, Any]], ...] = (
-    {"models": {}},
-    {"survival": {}},
-    {"marginals": {}},
-    {"correlations": {}},
-    {"privacy": {}},
-    {"exact_times": {}},
-    {"other_times": {}},
-    {"coarse_times": {}},
-    {"membership": {}},
-    {"linkage": {}},
-    {"closest": {}},
-)
-MEASURES: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
-    "models": (models, ("bootstrap", "most_rows")),
-    "survival": (survival, ("points",)),
-    "marginals": (marginals, ()),
-    "correlations": (correlations, ()),
-    "privacy": (privacy, ("bins", "permutations")),
-    "exact_times": (exact_times, ("sample",)),
-    "other_times": (other_times, ()),
-    "coarse_times": (coarse_times, ()),
-    "membership": (membership, ("most_rows", "sample")),
-    "linkage": (linkage, ("sample",)),
-    "closest": (closest, ("sample",)),
-}
-"""Measure -> its function and its options."""
+MEASURES = (
+    models, survival, marginals, correlations, privacy, exact_times, other_times, coarse_times, membership, linkage,
+    closest,
+)  # fmt: skip
+"""Each has its function's name."""
+
+DEFAULTS = tuple(each.__name__ for each in MEASURES)
 
 
 def measure(release: Release, cohort: Cohort, wanted: Sequence[dict[str, Any]]) -> dict[str, Any]:
@@ -66,26 +45,6 @@ def measure(release: Release, cohort: Cohort, wanted: Sequence[dict[str, Any]]) 
     BadInput
         An unknown measure or option, or a source that is not the release's.
     """
-    asked = {name: options for each in wanted for name, options in each.items()}
-    for name, options in asked.items():
-        _check_options(name, options)
     both = both_of(release, cohort)
-    with beside() as other:  # the models' fits, half of the work; the rest shares its dummies
-        fitted = {
-            name: other.submit(models, both, **options) for name, options in asked.items() if name == "models"
-        }
-        figures = {
-            name: MEASURES[name][0](both, **options) for name, options in asked.items() if name not in fitted
-        }
-        figures |= {name: later.result() for name, later in fitted.items()}
-    return {name: _plain(figures[name]) for name in asked if figures[name] is not None}
-
-
-def _check_options(name: str, options: dict[str, Any]) -> None:
-    if name not in MEASURES:
-        raise BadInput(f"`measure`: no measure `{name}` for tables; known: {', '.join(MEASURES)}.")
-    check_options(name, options, MEASURES[name][1])
-
-
-def _plain(found: Figures | tuple[Figures, ...]) -> Any:
-    return found.to_json() if isinstance(found, Figures) else [each.to_json() for each in found]
+    measures = {each.__name__: partial(each, both) for each in MEASURES}
+    return figures_of(release, measures, wanted, apart="models")  # its fits are half of the work

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 import polars as pl
 
 from leeward.analysis.code_figures import Narrow
-from leeward.analysis.figures import Figures
+from leeward.analysis.demographics.figures import WholePatient
 from leeward.analysis.itemsets import supports_of
+from leeward.analysis.measuring import Measures, figures_of
 from leeward.analysis.relative_errors import average_relative_error
-from leeward.analysis.risk import SEED, risk_before
+from leeward.analysis.risk import LARGEST_M, SEED, risk_before
 from leeward.analysis.workloads import (
     WORKLOAD_SEED,
-    check_measure,
     constraints_of,
     matching_errors,
     matching_records,
@@ -27,7 +29,6 @@ from leeward.analysis.workloads import (
 from leeward.arrays import AnyArray
 from leeward.cohort.cohort import Cohort
 from leeward.cohort.lenses.code_sets import CodeSets
-from leeward.engine import beside
 from leeward.methods.disassociation.measures.covers import covers
 from leeward.methods.disassociation.measures.estimates import (
     Estimates,
@@ -54,77 +55,56 @@ RANDOM_CHAINS = 250
 Answers = dict[tuple[str, bytes], tuple[int, int, float, int]]
 """Queries answered already, by prior and codes: the true count, low, expected, high."""
 
-DEFAULTS: tuple[dict[str, Any], ...] = (
+DEFAULTS = (
     {"are": {"workload": "frequent", "min_support": 0.0125}},
     {"are": {"workload": "frequent", "min_support": 0.00625}},
     {"are": {"workload": "random"}},
-    {"mre": {}},
-    {"placement": {}},
-    {"risk": {}},
-    {"demographics": {}},
+    "mre",
+    "placement",
+    "demographics",
+    "risk",
 )
-OPTIONS: dict[str, frozenset[str]] = {
-    "are": frozenset({"workload", "min_support", "max_size", "prior", "queries"}),
-    "mre": frozenset({"prior"}),
-    "placement": frozenset(),
-    "risk": frozenset({"largest_m"}),
-    "demographics": frozenset(),
-}
 
 
 def measure(release: Release, cohort: Cohort, wanted: list[dict[str, dict[str, Any]]]) -> dict[str, Any]:
-    """The figures asked for (see `OPTIONS`), JSON-able, for the custodian only: each is one of `figures`.
+    """The figures of disassociated records, for the custodian only: each is one of `figures`.
 
-    Several `are` add up to several workloads under `are.workloads`.
+    BadInput for an unknown measure or option.
     """
-    asked = [(name, options) for each in wanted for name, options in each.items()]
-    for name, options in asked:
-        check_measure("disassociation", OPTIONS, name, options)
     published, sets = read_once(release), released_sets(release, cohort)
-    joint = bool(release.parameters.get("demographics"))
-    if joint:  # imported where there are demographics, as they need much
+    if release.parameters.get("demographics"):  # imported where there are demographics, as it needs much
         from leeward.analysis.demographics.joint import released_records
-        from leeward.methods.disassociation.measures.whole_patient import whole_patient
 
         sets = released_records(release, cohort, sets)
     answers: Answers = {}
-    found: dict[str, Figures] = {}
-    with beside() as thread:  # the kernels release the interpreter lock
-        risks = [
-            thread.submit(risk, knowledge_of(release, published, cohort, sets), **options)
-            for name, options in asked
-            if name == "risk"
-        ]
-        for name, options in asked:
-            if name == "are":
-                one = are(published, sets, **options, answers=answers)
-                before = found.get("are")
-                found["are"] = (
-                    Are(before.prior, before.workloads + one.workloads) if isinstance(before, Are) else one
-                )
-            elif name == "mre":
-                found["mre"] = mre(published, sets, policy_of(release), **options)
-            elif name == "placement":
-                found["placement"] = place(published, sets, custody_facts(release))
-            elif name == "demographics" and joint:
-                found["demographics"] = whole_patient(release, published, cohort, sets)
-        for each in risks:
-            found["risk"] = each.result()
-    return {name: figures.to_json() for name, figures in found.items()}
+    measures: Measures = {
+        "are": partial(are, published, sets, answers=answers),
+        "mre": partial(mre, published, sets, policy_of(release)),
+        "placement": partial(place, release, published, sets),
+        "demographics": partial(demographics, release, published, cohort, sets),
+        "risk": lambda largest_m=LARGEST_M: risk(knowledge_of(release, published, cohort, sets), largest_m),
+    }
+    return figures_of(release, measures, wanted, apart="risk")  # the kernels release the interpreter lock
 
 
-def risk(attacker: Knowledge, **options: Any) -> Risk:
+def risk(attacker: Knowledge, largest_m: int = LARGEST_M) -> Risk:
     """How many patients some of their codes single out in the source, and candidates in the release."""
-    before = risk_before(attacker.sets, attacker.published.k, seed=SEED, **options)
+    before = risk_before(attacker.sets, attacker.published.k, seed=SEED, largest_m=largest_m)
     after = risk_after(attacker, seed=WORKLOAD_SEED)
     return Risk.from_json({**before, "after": after.to_json()})
 
 
-def place(published: Published, sets: CodeSets, facts: Mapping[str, Any]) -> Placement:
+def place(release: Release, published: Published, sets: CodeSets) -> Placement:
     """Which codes are in which kind of chunk, and how often one reveals another."""
-    return Placement.from_json(
-        {**placement(published, sets, facts).to_json(), "covers": covers(published).to_json()}
-    )
+    placed = placement(published, sets, custody_facts(release))
+    return replace(placed, covers=covers(published))
+
+
+def demographics(release: Release, published: Published, cohort: Cohort, sets: CodeSets) -> WholePatient:
+    """Questions of demographics and codes, and what the joint attacker finds."""
+    from leeward.methods.disassociation.measures.whole_patient import whole_patient
+
+    return whole_patient(release, published, cohort, sets)
 
 
 def released_sets(release: Release, cohort: Cohort) -> CodeSets:

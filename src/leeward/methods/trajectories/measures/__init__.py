@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from math import ceil
 from typing import Any
 
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 from leeward.analysis.demographics.figures import WholePatient
 from leeward.analysis.demographics.joint import released_cohort, whole_patient
 from leeward.analysis.demographics.released import Concerned
-from leeward.analysis.figures import check_options
+from leeward.analysis.measuring import Measures, figures_of
 from leeward.analysis.record_counts import counts_where, labelled_of
 from leeward.arrays import AnyArray, Bools, distinct_of
 from leeward.cohort.cohort import Cohort
@@ -31,12 +32,7 @@ from leeward.vocabulary import built_in, load
 from leeward.vocabulary.age import OPEN_END
 from leeward.vocabulary.hierarchy import Hierarchy
 
-DEFAULTS: tuple[dict[str, dict[str, Any]], ...] = (
-    {"loss": {}},
-    {"usable": {}},
-    {"avgre": {}},
-    {"demographics": {}},
-)
+DEFAULTS = ("loss", "usable", "avgre", "demographics")
 
 MIN_SUPPORT = 0.01
 """The thesis's workload: all sets of pairs in at least 1 % of the trajectories."""
@@ -73,24 +69,13 @@ def measure(release: Release, cohort: Cohort, wanted: Sequence[dict[str, Any]]) 
     Raises BadInput for an unknown measure, another source, or a release without its custody folder.
     """
     both = both_of(release, released(release, cohort))
-    figures: dict[str, Any] = {}
-    for name, options in ((name, options) for each in wanted for name, options in each.items()):
-        if name == "loss":
-            check_options(name, options, ())
-            figures[name] = loss(both).to_json()
-        elif name == "usable":
-            check_options(name, options, ())
-            figures[name] = usable(both, int(release.guarantee["k"])).to_json()
-        elif name == "avgre":
-            figures[name] = avgre(both, **check_options(name, options, ("min_support",))).to_json()
-        elif name == "demographics":
-            check_options(name, options, ())
-            if release.parameters.get("demographics"):
-                figures[name] = demographics(release, cohort).to_json()
-        else:
-            known = "loss, usable, avgre, demographics"
-            raise BadInput(f"`measure`: no measure `{name}` for trajectories; known: {known}.")
-    return figures
+    measures: Measures = {
+        "loss": partial(loss, both),
+        "usable": partial(usable, both, int(release.guarantee["k"])),
+        "avgre": partial(avgre, both),
+        "demographics": partial(demographics, release, cohort),
+    }
+    return figures_of(release, measures, wanted)
 
 
 def demographics(release: Release, cohort: Cohort) -> WholePatient:

@@ -8,17 +8,17 @@ and false).
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, Literal
 
 import numpy as np
 import polars as pl
 
-from leeward.analysis.demographics.figures import WholePatient
 from leeward.analysis.demographics.released import ReleasedClasses
-from leeward.analysis.figures import check_options
-from leeward.analysis.phewas import associations as phewas
-from leeward.analysis.phewas.phenotypes import Phenotypes, phenotypes_of
+from leeward.analysis.measuring import Measures, figures_of
+from leeward.analysis.phewas import associations
+from leeward.analysis.phewas.phenotypes import phenotypes_of
 from leeward.cohort.cohort import Cohort
 from leeward.cohort.lenses.visits import Visits
 from leeward.errors import BadInput
@@ -40,18 +40,8 @@ from leeward.methods.visits.measures.whole_patient import apart, whole_patient
 from leeward.methods.visits.visit_lists import VisitLists, read_visit_lists
 from leeward.release import Release
 
-DEFAULTS: tuple[dict[str, dict[str, Any]], ...] = ({"retention": {}}, {"risk": {}}, {"demographics": {}})
+DEFAULTS = ("retention", "risk", "demographics")
 MEMBERS = "|"
-PHEWAS_OPTIONS = (
-    "predictors",
-    "covariates",
-    "map",
-    "ignored",
-    "min_codes",
-    "min_cases",
-    "test",
-    "vocabularies",
-)
 PVALUES_KEPT = 20_000
 """At most so many tests are listed one by one for the plots."""
 
@@ -64,24 +54,22 @@ def measure(release: Release, cohort: Cohort, wanted: Sequence[dict[str, Any]]) 
     BadInput
         Unknown measure or option.
     """
-    found: dict[str, Any] = {}
-    for each in wanted:
-        for name, options in each.items():
-            if name not in MEASURES:
-                raise BadInput(f"`measure`: unknown `{name}` for visits; known: {', '.join(MEASURES)}.")
-            if name != "demographics" or release.parameters.get("demographics"):
-                found[name] = MEASURES[name](release, cohort, options).to_json()
-    return found
+    measures: Measures = {
+        "retention": partial(retention, release, cohort),
+        "risk": partial(risk, release, cohort),
+        "phewas": partial(phewas, release, cohort),
+        "demographics": partial(whole_patient, release, cohort),
+    }
+    return figures_of(release, measures, wanted)
 
 
-def retention(release: Release, cohort: Cohort, options: Mapping[str, Any]) -> Retention:
+def retention(release: Release, cohort: Cohort) -> Retention:
     """DC and CC, absolute, as a share of the cohort's (local) and of the population's (for extracts).
 
     DC counts distinct (patient, released code) pairs, CC original codes that are still represented. Without
     generalization: codes of fewer than k patients of the cohort dropped (`suppression_only`), and released codes that
     are single codes (`ungeneralized`).
     """
-    check_options("retention", options, ())
     sets = cohort.code_sets()
     supports = sets.supports()
     k = int(release.guarantee["k"])
@@ -132,9 +120,8 @@ def _population_counts(release: Release) -> dict[str, int]:
     return population
 
 
-def risk(release: Release, cohort: Cohort, options: Mapping[str, Any]) -> Risk:
+def risk(release: Release, cohort: Cohort) -> Risk:
     """Visits (and patients with such a visit) whose set fewer than k patients have exactly, before and after."""
-    check_options("risk", options, ())
     k = int(release.guarantee["k"])
     merged = bool(release.parameters.get("merge_visits"))
     lens = cohort.visits(merged=merged)
@@ -179,23 +166,37 @@ def _few(people: Any, offsets: Any, values: Any, everyone: int, k: int) -> FewHo
     )
 
 
-def phewas_measure(release: Release, cohort: Cohort, options: Mapping[str, Any]) -> Phewas:
+def phewas(
+    release: Release,
+    cohort: Cohort,
+    *,
+    predictors: str | Sequence[str] = (),
+    covariates: str | Sequence[str] = (),
+    map: Any = None,  # noqa: A002  # the option's name
+    ignored: bool = False,
+    min_codes: int = 1,
+    min_cases: int = 25,
+    test: Literal["allelic", "logistic"] = "allelic",
+    vocabularies: str | Sequence[str] = (),
+) -> Phewas:
     """Associations in the original and in the release, what was lost and what is false.
 
-    Options: `predictors` and `covariates` (columns of the patients, and of the release's payload), `map` (a
-    phecode file, or several; default: the one added), `ignored`, `min_codes` (1), `min_cases` (25),
-    `test` (`allelic` or `logistic`), `vocabularies`.
+    Parameters
+    ----------
+    predictors, covariates : str or sequence of str
+        Columns of the patients, and of the release's payload.
+    map : path or paths, optional
+        A phecode file, or several; left out: the one added.
+    test : `allelic` or `logistic`
     """
-    check_options("phewas", options, PHEWAS_OPTIONS)
-    predictors, covariates = _columns(options, "predictors"), _columns(options, "covariates")
+    predictors, covariates = _columns(predictors), _columns(covariates)
     if not predictors:
         raise BadInput(
             "`measure: phewas` needs `predictors`, the columns of the patients that hold the SNPs."
         )
-    mapping = phewas.mapping_of(options.get("map"), ignored=bool(options.get("ignored", False)))
-    vocabularies = tuple(_columns(options, "vocabularies") or mapping.codes)
-    min_codes, min_cases = int(options.get("min_codes", 1)), int(options.get("min_cases", 25))
-    test = options.get("test", "allelic")
+    mapping = associations.mapping_of(map, ignored=bool(ignored))
+    vocabularies = tuple(_columns(vocabularies) or mapping.codes)
+    min_codes, min_cases = int(min_codes), int(min_cases)
     if test not in ("allelic", "logistic"):
         raise BadInput(f"`measure: phewas`: `test` is allelic or logistic; got {test}.")
     lens = cohort.visits() if _has_visits(cohort) else cohort.visits(merged=True)
@@ -203,9 +204,9 @@ def phewas_measure(release: Release, cohort: Cohort, options: Mapping[str, Any])
     before = phenotypes_of(mentions_of(lens), len(lens), mapping, vocabularies, min_codes)
     after = phenotypes_of(_released_mentions(release), release.records, mapping, vocabularies, min_codes)
     carried = _payload(release, [*predictors, *covariates])
-    original = phewas.scan(before, people, predictors, covariates, min_cases=min_cases)
-    anonymized = phewas.scan(after, carried, predictors, covariates, min_cases=min_cases)
-    comparison = phewas.compare(original, anonymized, test)
+    original = associations.scan(before, people, predictors, covariates, min_cases=min_cases)
+    anonymized = associations.scan(after, carried, predictors, covariates, min_cases=min_cases)
+    comparison = associations.compare(original, anonymized, test)
     return Phewas(
         test=test,
         min_codes=min_codes,
@@ -213,14 +214,13 @@ def phewas_measure(release: Release, cohort: Cohort, options: Mapping[str, Any])
         phecodes=Phecodes(_tested(original, test), _tested(anonymized, test)),
         regressions=Regressions(_regressions(original), _regressions(anonymized)),
         comparison=tuple(Compared(**row) for row in comparison.to_dicts()),
-        totals=Totals.from_json(phewas.totals(comparison)),
+        totals=Totals.from_json(associations.totals(comparison)),
         tests=_listed(original, anonymized, test, mapping),
     )
 
 
-def _columns(options: Mapping[str, Any], name: str) -> list[str]:
-    given = options.get(name) or []
-    return [given] if isinstance(given, str) else [str(each) for each in given]
+def _columns(given: str | Sequence[str] | None) -> list[str]:
+    return [given] if isinstance(given, str) else [str(each) for each in given or ()]
 
 
 def _has_visits(cohort: Cohort) -> bool:
@@ -266,9 +266,9 @@ def _tested(results: pl.DataFrame, test: str) -> int:
 
 
 def _regressions(results: pl.DataFrame) -> Outcomes:
-    """What became of the regressions (`phewas.OUTCOMES`), over all predictors."""
+    """What became of the regressions (`associations.OUTCOMES`), over all predictors."""
     counts = dict(results.group_by("regression").len().rows())
-    return Outcomes(**{name: int(counts.get(name, 0)) for name in phewas.OUTCOMES})
+    return Outcomes(**{name: int(counts.get(name, 0)) for name in associations.OUTCOMES})
 
 
 def _listed(before: pl.DataFrame, after: pl.DataFrame, test: str, mapping: Any) -> tuple[OnePhecode, ...]:
@@ -294,14 +294,3 @@ def _listed(before: pl.DataFrame, after: pl.DataFrame, test: str, mapping: Any) 
         ),
     )
     return tuple(OnePhecode(**row) for row in rows.to_dicts())
-
-
-def demographics(release: Release, cohort: Cohort, options: Mapping[str, Any]) -> WholePatient:
-    """What the release keeps of demographics and codes together; of an extract, among its patients."""
-    check_options("demographics", options, ())
-    return whole_patient(release, cohort)
-
-
-MEASURES = {"retention": retention, "risk": risk, "phewas": phewas_measure, "demographics": demographics}
-
-__all__ = ["DEFAULTS", "Phenotypes", "measure", "mentions_of"]
