@@ -13,10 +13,10 @@ import polars as pl
 from tests.forging import write_parquet
 from tests.oracles.disassociation_checks import Chunk, Joint, Leaf, Tree, domain
 
+from leeward.contracts.disassociation import CONTRACT
 from leeward.contracts.readme import readme_of
 from leeward.methods.disassociation import Disassociation
-from leeward.methods.disassociation.guarantee import README, guarantee_of
-from leeward.release.content import Anonymized, ReleaseTable
+from leeward.release.content import Anonymized, Guarantee, ReleaseTable
 from leeward.release.manifest import FileEntry, manifest_of, to_json_text
 from leeward.release.tables import sha256_of
 
@@ -170,13 +170,14 @@ def write(
     listed = code_list(own_chunks if chunks is None else chunks)
     write_parquet(listed, data / "codes.parquet")
     method = Disassociation(k=k, m=m, **_given(manifest.pop("parameters", {})))
+    words = CONTRACT.words(method.public())
     made = Anonymized(
         method=manifest.pop("method", method.name),
         parameters=method.public(),
-        guarantee=guarantee_of(method),
+        guarantee=Guarantee.of(CONTRACT, words, method.public()),
         records=manifest.pop("records", sum(tree.size for tree in forest)),
         tables=(ReleaseTable.of("codes.parquet", listed.to_arrow()),),
-        readme=README,
+        readme=words.readme,
         seeded=manifest.pop("seeded", False),
     )
     assert not manifest

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from tests.forging import by_method, restate, write_parquet
 from tests.oracles.constraints import subsets
 
+from leeward.contracts.constraints import CONTRACT
 from leeward.methods.constraints import Constraints
-from leeward.methods.constraints.guarantee import guarantee_of, readme_of
-from leeward.release import Anonymized, ReleaseTable, write
+from leeward.release import Anonymized, Guarantee, ReleaseTable, write
 from leeward.verify import Source, Verification, verify
 from leeward.verify.constraints.check import rare_sets
 
@@ -62,6 +62,7 @@ def publish(
 ) -> Path:
     listed = None if m is not None else "list.csv"
     method = Constraints(k=3, m=m, privacy=listed, policy="file:x" if policy else None)
+    words = CONTRACT.words(method.public())
     records = records_frame(rows_of(ROWS) if rows is None else rows)
     kept = {"constraint": [c for c, _ in policy or []], "code": [c for _, c in policy or []]}
     custody = [table_of("policy.parquet", pl.DataFrame(kept))] if policy else []
@@ -72,13 +73,13 @@ def publish(
         Anonymized(
             method="constraints",
             parameters=method.public(),
-            guarantee=guarantee_of(method),
+            guarantee=Guarantee.of(CONTRACT, words, method.public()),
             records=records.height,
             tables=(
                 table_of("records.parquet", records),
                 table_of("codes.parquet", codes_frame(labels, suppressed)),
             ),
-            readme=readme_of(method),
+            readme=words.readme,
             custody_tables=tuple(custody),
         ),
         out,

@@ -42,6 +42,11 @@ def in_words(names: Sequence[str]) -> str:
     return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
 
 
+def exact(names: Sequence[str]) -> str:
+    """What attackers know of demographics, before what they know beside; nothing without demographics."""
+    return f"the exact {in_words(names)} and " if names else ""
+
+
 def names_of(parameters: Mapping[str, Any], key: str = "demographics") -> list[str]:
     """The columns that a parameter names."""
     given = parameters.get(key)

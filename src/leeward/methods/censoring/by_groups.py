@@ -21,8 +21,7 @@ from leeward.cohort.cohort import Cohort
 from leeward.cohort.lenses.counts import CodeCounts
 from leeward.errors import BadInput, GuaranteeUnreachable
 from leeward.methods import demographics_tables as whole
-from leeward.methods.censoring import groups
-from leeward.methods.censoring import guarantee as wording
+from leeward.methods.censoring import groups, release
 from leeward.methods.censoring.classed import take
 from leeward.methods.censoring.inputs import (
     ROWS_SHOWN,
@@ -124,8 +123,8 @@ def protect_by_groups(
     randomness = randomness or Randomness.of(None)
     order = randomness.stream("censoring", "records").permutation(len(released))
     if found is not None:
-        inside = wording.InClasses(classes, released, [start] * len(classes))
-    made = wording.release_of(
+        inside = release.InClasses(classes, released, [start] * len(classes))
+    made = release.release_of(
         parameters,
         take(sample, released) if found is not None else sample,
         outcome,
@@ -144,7 +143,7 @@ def protect_by_groups(
         made,
         custody_tables=made.custody_tables
         + whole.custody_tables_of(classes)
-        + (ReleaseTable.of(wording.PEOPLE, _people_table(found.classes)),),
+        + (ReleaseTable.of(release.PEOPLE, _people_table(found.classes)),),
         custody={
             **made.custody,
             **whole.facts_of(replace(found, classes=classes)),

@@ -13,7 +13,7 @@ from leeward.cohort.cohort import Cohort
 from leeward.cohort.lenses.counts import CodeCounts
 from leeward.errors import BadInput, VerificationFailed
 from leeward.methods import demographics_tables as whole
-from leeward.methods.censoring import guarantee as wording
+from leeward.methods.censoring import release
 from leeward.methods.censoring.inputs import (
     PopulationLike,
     cap_notices,
@@ -74,7 +74,7 @@ def protect(
     notices = [*notices_of(cohort, population), *cap_notices(parameters, sample, caps), *outcome.notices]
     randomness = randomness or Randomness.of(None)
     order = randomness.stream("censoring", "records").permutation(len(sample))
-    return wording.release_of(
+    return release.release_of(
         parameters, sample, outcome, order, payload, everyone.n, notices, randomness.seeded
     )
 
@@ -113,7 +113,7 @@ def _protect_in_classes(
     randomness = randomness or Randomness.of(None)
     order = randomness.stream("censoring", "records").permutation(len(kept))
     notices = [*notices_of(cohort, population), *cap_notices(parameters, sample, caps), *outcome.notices]
-    made = wording.release_of(
+    made = release.release_of(
         parameters,
         classed.take(sample, kept),
         outcome,
@@ -122,7 +122,7 @@ def _protect_in_classes(
         len(everyone),
         notices,
         randomness.seeded,
-        wording.InClasses(classes, kept, final),
+        release.InClasses(classes, kept, final),
     )
     facts = {
         **whole.facts_of(found),

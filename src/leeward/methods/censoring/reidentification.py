@@ -6,8 +6,8 @@ import numpy as np
 
 from leeward.analysis.reidentification import Known
 from leeward.cohort.cohort import Cohort
+from leeward.contracts.classes import exact
 from leeward.methods.censoring.measures import both_of
-from leeward.methods.demographics_words import exact
 from leeward.release import Release
 
 

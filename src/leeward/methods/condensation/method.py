@@ -34,7 +34,7 @@ def protect(
     from threadpoolctl import threadpool_limits
 
     from leeward.engine import make
-    from leeward.methods.condensation import guarantee as wording
+    from leeward.methods.condensation import release
     from leeward.methods.condensation.proposals import unconfirmed
     from leeward.methods.condensation.run import again, condense
     from leeward.methods.condensation.setting import ready, repeats, rows_at_once
@@ -63,6 +63,6 @@ def protect(
             "of values inside their groups keeps them all. Leave one of them out."
         )
     proposals = unconfirmed(table, condensed.frame, kernel.relations)
-    return wording.release_of(
+    return release.release_of(
         parameters, chosen, prepared, kernel, condensed, further, pilot, proposals, randomness.seeded
     )

@@ -10,7 +10,7 @@ import polars as pl
 from leeward.analysis.reidentification import Known, Scope, alike
 from leeward.arrays import Int64s
 from leeward.cohort.cohort import Cohort
-from leeward.methods.demographics_words import listed
+from leeward.contracts.classes import in_words
 from leeward.release import Release
 
 WITHIN = "everything about a patient but the outcome times"
@@ -21,7 +21,7 @@ def scope(release: Release) -> Scope:
     exact = [str(name) for name in release.guarantee.get("facts", {}).get("exact", ())]
     if exact:
         return Scope(
-            f"if they know {WITHIN} ({listed(exact)})",
+            f"if they know {WITHIN} ({in_words(exact)})",
             "if they know one",
             "a patient's exact time is in the release",
         )

@@ -9,13 +9,14 @@ import pyarrow as pa
 
 from leeward.analysis.policies import constraints
 from leeward.cohort.cohort import Cohort
+from leeward.contracts.constraints import CONTRACT
 from leeward.errors import BadInput, GuaranteeUnreachable
 from leeward.methods import demographics_tables as whole
 from leeward.methods.constraints import classed
 from leeward.methods.constraints.classed import Task
 from leeward.methods.constraints.mapping import Mapping, read_mapping, records_table
 from leeward.randomness import Randomness
-from leeward.release.content import Anonymized, ReleaseTable
+from leeward.release.content import Anonymized, Guarantee, ReleaseTable
 
 if TYPE_CHECKING:
     from leeward.cohort.lenses.code_sets import CodeSets
@@ -45,7 +46,7 @@ def protect(
     GuaranteeUnreachable
         Fewer than k records, or an earlier mapping that does not protect this cohort.
     """
-    from leeward.methods.constraints import guarantee as wording
+    from leeward.methods.constraints import losses
     from leeward.methods.constraints.counting import counted
 
     if population is not None:
@@ -63,16 +64,17 @@ def protect(
     mapping, facts, notices = _find(parameters, cohort, weighted, task)
     offsets, values = mapping.apply(sets)
     order = randomness.stream("constraints", "records").permutation(len(sets))
+    words = CONTRACT.words(parameters.public())
     return Anonymized(
         method=parameters.name,
         parameters=parameters.public(),
-        guarantee=wording.guarantee_of(parameters),
+        guarantee=Guarantee.of(CONTRACT, words, parameters.public()),
         records=len(sets),
         tables=(records_table(mapping.labels, offsets, values, order), mapping.codes_table()),
-        readme=wording.readme_of(parameters),
+        readme=words.readme,
         custody_tables=_custody_tables(task),
-        custody={**facts, **wording.losses(mapping, sets, task.utility, parameters.cap)},
-        notices=tuple(notices + wording.notices(mapping, sets, task.utility, parameters.cap)),
+        custody={**facts, **losses.losses(mapping, sets, task.utility, parameters.cap)},
+        notices=tuple(notices + losses.notices(mapping, sets, task.utility, parameters.cap)),
         seeded=randomness.seeded,
     )
 
@@ -81,7 +83,7 @@ def _in_classes(
     parameters: Constraints, cohort: Cohort, task: Task, engine: Engine | None, randomness: Randomness
 ) -> Anonymized:
     """The same inside classes of demographics."""
-    from leeward.methods.constraints import guarantee as wording
+    from leeward.methods.constraints import losses
     from leeward.methods.constraints.counting import counted
 
     def finding(part: Task, on: Engine | None = None) -> tuple[Mapping, dict[str, Any]]:
@@ -101,22 +103,23 @@ def _in_classes(
     task = task if len(inside) == len(task.sets) else task.take(inside)
     parts, facts = classed.generalize(task, classes.of_record[inside], lambda part: finding(part, engine))
     order = randomness.stream("constraints", "records").permutation(len(inside))
+    words = CONTRACT.words(parameters.public())
     return Anonymized(
         method=parameters.name,
         parameters=parameters.public(),
-        guarantee=wording.guarantee_of(parameters),
+        guarantee=Guarantee.of(CONTRACT, words, parameters.public()),
         records=len(inside),
         tables=(*classed.tables_of(parts, classes, order), *whole.tables_of(classes)),
-        readme=wording.readme_of(parameters),
+        readme=words.readme,
         custody_tables=(
             *_custody_tables(task),
             classed.custody_table_of(parts),
             *whole.custody_tables_of(classes),
         ),
-        custody={**facts, **wording.losses_in_classes(parts, parameters.cap), **whole.facts_of(found)},
+        custody={**facts, **losses.losses_in_classes(parts, parameters.cap), **whole.facts_of(found)},
         notices=(
             *whole.notices_of(classes, parameters.small),
-            *wording.notices_in_classes(parts, parameters.cap),
+            *losses.notices_in_classes(parts, parameters.cap),
         ),
         seeded=randomness.seeded,
     )

@@ -9,7 +9,7 @@ from leeward.analysis.generalized import candidates_in, read_parts
 from leeward.analysis.reidentification import Known, drawn_codes
 from leeward.arrays import counted
 from leeward.cohort.cohort import Cohort
-from leeward.methods.demographics_words import exact
+from leeward.contracts.classes import exact
 from leeward.release import Release
 
 LISTED = 2

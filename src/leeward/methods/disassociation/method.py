@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from leeward.analysis.policies import Constraints, constraints
 from leeward.arrays import Int64s, offsets_of
 from leeward.cohort.lenses.code_sets import CodeSets
+from leeward.contracts.disassociation import CONTRACT
 from leeward.errors import BadInput, GuaranteeUnreachable
 from leeward.methods import demographics_tables as whole
 from leeward.methods.disassociation import ranked
 from leeward.methods.disassociation.diversity import diversify
-from leeward.methods.disassociation.guarantee import guarantee_of, readme_of
 from leeward.methods.disassociation.partition import Partition, partition_records
 from leeward.methods.disassociation.partitioned import RECORDS_A_PARTITION, Blocks, protect_partitions
 from leeward.methods.disassociation.pipeline import disassociate
@@ -27,7 +27,7 @@ from leeward.methods.disassociation.rules import Rules, rules_of
 from leeward.methods.disassociation.whole_patient import release_in_classes
 from leeward.methods.disassociation.workers import Workers
 from leeward.randomness import Randomness
-from leeward.release.content import Anonymized, ReleaseTable
+from leeward.release.content import Anonymized, Guarantee, ReleaseTable
 
 if TYPE_CHECKING:
     from leeward.cohort.cohort import Cohort
@@ -93,13 +93,15 @@ def anonymized(
     randomness: Randomness,
 ) -> Anonymized:
     """The result, with what is said of every release of the method."""
+    public = parameters.public()
+    words = CONTRACT.words(public)
     return Anonymized(
         method=parameters.name,
-        parameters=parameters.public(),
-        guarantee=guarantee_of(parameters),
+        parameters=public,
+        guarantee=Guarantee.of(CONTRACT, words, public),
         records=records,
         tables=tables,
-        readme=readme_of(parameters),
+        readme=words.readme,
         custody_tables=_policy_table(policy, codes) + custody_tables,
         custody=facts,
         notices=_longest(parameters.m, rules.m) + notices,

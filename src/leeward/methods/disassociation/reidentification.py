@@ -9,7 +9,7 @@ from leeward.analysis.reidentification import Further, Known, Scope, drawn_codes
 from leeward.analysis.workloads import WORKLOAD_SEED
 from leeward.arrays import counted
 from leeward.cohort.cohort import Cohort
-from leeward.methods.demographics_words import exact, listed
+from leeward.contracts.classes import exact, in_words
 from leeward.methods.disassociation.measures import released_sets
 from leeward.methods.disassociation.measures.estimates import read_once
 from leeward.methods.disassociation.measures.risk import Knowledge, knowledge_of, risk_after, single_codes
@@ -57,7 +57,7 @@ def further_of(attacker: Knowledge, words: str, names: list[str]) -> Further:
     tried = risk_after(attacker, seed=WORKLOAD_SEED)
     return Further(
         knows=words,
-        known=f"sets of {listed(names)} and one code" if names else "codes",
+        known=f"sets of {in_words(names)} and one code" if names else "codes",
         sets=len(singles.candidates),
         below_k=int((singles.candidates < k).sum()),
         patients=singles.patients_below(k),

@@ -8,7 +8,7 @@ from typing import Any
 from leeward.analysis.demographics.figures import WholePatient
 from leeward.analysis.reidentification import Further
 from leeward.arrays import counted
-from leeward.methods.demographics_words import listed
+from leeward.contracts.classes import in_words
 from leeward.methods.disassociation.measures.figures import Candidates, Risk
 from leeward.release import Release
 from leeward.report import charts
@@ -54,7 +54,7 @@ def section(release: Release, measures: Mapping[str, Any]) -> Section | None:
 def beside_of(release: Release) -> str:
     """What attackers know beside codes."""
     names = [str(name) for name in release.parameters.get("demographics") or ()]
-    return f"the exact {listed(names)}" if names else ""
+    return f"the exact {in_words(names)}" if names else ""
 
 
 def covers_algorithm(release: Release) -> bool:

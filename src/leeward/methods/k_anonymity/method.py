@@ -19,22 +19,12 @@ from leeward.cohort.lenses.table import (
     refuse_names,
     refuse_numberings,
 )
-from leeward.contracts.words import stated_facts
+from leeward.contracts.k_anonymity import CONTRACT
 from leeward.errors import BadInput, GuaranteeUnreachable
 from leeward.methods.k_anonymity.mondrian import mondrian
 from leeward.methods.k_anonymity.parameters import KAnonymity
 from leeward.randomness import Randomness
 from leeward.release.content import Anonymized, Guarantee, ReleaseTable
-
-ATTACKER = (
-    "Somebody who knows all quasi-identifiers of a patient: at least k released rows agree on all of them."
-)
-
-POOLED = (
-    "People who pool what they know: somebody who knows a value of all patients of a group but one can subtract these "
-    "from the group's mean, and has the last patient's value. Who is in a group follows from everybody's "
-    "quasi-identifiers, and often from columns that are published as they are."
-)
 
 
 def protect(
@@ -80,27 +70,19 @@ def protect(
     )[order]
     by_row = pa.table({"row": np.arange(1, len(table) + 1), "group": labels})
     released = pa.table({"record": np.arange(len(table)), "group": labels[order]})
+    public = {
+        "k": parameters.k,
+        "quasi_identifiers": list(names),
+        **({"plan": list(parameters.plan)} if parameters.plan else {}),
+    }
+    words = CONTRACT.words(public, columns=[column.name for column in table.columns])
     return Anonymized(
         method=parameters.name,
-        parameters={
-            "k": parameters.k,
-            "quasi_identifiers": list(names),
-            **({"plan": list(parameters.plan)} if parameters.plan else {}),
-        },
-        guarantee=Guarantee(
-            name="k-anonymity",
-            k=parameters.k,
-            attacker=ATTACKER,
-            not_protected=_not_protected(parameters, table, names),
-            facts=stated_facts("quasi-identifiers", "release", _others(table, names)),
-        ),
+        parameters=public,
+        guarantee=Guarantee.of(CONTRACT, words, public),
         records=frame.height,
         tables=(ReleaseTable.of("table.parquet", frame.to_arrow()),),
-        readme=(
-            "`table.parquet` has the columns and types of the original table. In quasi-identifiers "
-            f"({', '.join(names)}) each row has the typical value of its group: the mean, or the most "
-            "frequent level."
-        ),
+        readme=words.readme,
         custody_tables=(
             ReleaseTable.of("source_rows.parquet", by_row),
             ReleaseTable.of("released_rows.parquet", released),
@@ -123,20 +105,6 @@ def _ordered(columns: list[Column]) -> tuple[ReleaseTable, ...]:
         return ()
     names, levels = zip(*rows, strict=True)
     return (ReleaseTable.of("ordered.parquet", pa.table({"column": names, "level": levels})),)
-
-
-def _others(table: Table, names: tuple[str, ...]) -> list[str]:
-    return [column.name for column in table.columns if column.name not in names]
-
-
-def _not_protected(parameters: KAnonymity, table: Table, names: tuple[str, ...]) -> tuple[str, ...]:
-    rest = _others(table, names)
-    found = ["What a whole group shares can be read from the release (no l-diversity).", POOLED]
-    if rest:
-        found.insert(
-            0, f"Columns that are no quasi-identifiers are published as they are: {', '.join(rest)}."
-        )
-    return tuple(found)
 
 
 def _known(table: Table, column: Column) -> Floats:

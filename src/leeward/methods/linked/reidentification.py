@@ -12,8 +12,8 @@ from leeward.analysis.risk import SEED, risk_before
 from leeward.arrays import counted, offsets_of
 from leeward.cohort.cohort import Cohort
 from leeward.cohort.lenses.code_sets import CodeSets
+from leeward.contracts.classes import exact
 from leeward.contracts.linked import ROWS
-from leeward.methods.demographics_words import exact
 from leeward.methods.linked.attack import class_of_record, classes_shown
 from leeward.methods.linked.measures import rows_of
 from leeward.methods.linked.parameters import Linked

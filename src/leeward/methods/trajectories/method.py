@@ -14,8 +14,7 @@ from leeward.cohort.cohort import Cohort
 from leeward.cohort.lenses.trajectories import Trajectories as Lens
 from leeward.errors import BadInput, GuaranteeUnreachable
 from leeward.methods import demographics_tables as whole
-from leeward.methods.trajectories import classed, hierarchies, space
-from leeward.methods.trajectories import guarantee as wording
+from leeward.methods.trajectories import classed, hierarchies, release, space
 from leeward.methods.trajectories.space import Space
 from leeward.randomness import Randomness
 from leeward.release.content import Anonymized
@@ -72,10 +71,10 @@ def protect(
     lost = losses.of(groups, records.lengths(), spaces)
     facts |= {"ilm": lost.ilm, "alm": lost.alm, "total": lost.total, "kept_pairs": lost.kept}
     facts |= {"levels": losses.by_level(groups, records.lengths(), spaces)}
-    facts |= wording.facts_of(groups, records, spaces)
+    facts |= release.facts_of(groups, records, spaces)
     facts |= {} if found is None else whole.facts_of(found)
-    notices += wording.search_notices(facts)
-    listed = wording.common_nodes(tree, records, parameters.k) if prepared.found_in_data else None
+    notices += release.search_notices(facts)
+    listed = release.common_nodes(tree, records, parameters.k) if prepared.found_in_data else None
     if listed is not None:
         hidden = tree.n_leaves - int(listed[tree.leaves].sum())
         notices.append(
@@ -86,7 +85,7 @@ def protect(
         )
     order = randomness.stream("trajectories", "records").permutation(len(records))
     read = dict(zip(lens.labels, np.bincount(lens.codes, minlength=len(lens.labels)).tolist(), strict=True))
-    return wording.release_of(
+    return release.release_of(
         parameters, groups, spaces, order, payload, facts, notices, randomness.seeded, read,
         str(parameters.hierarchy or cohort.vocabulary), listed,
         None if found is None else found.classes,
@@ -242,7 +241,7 @@ def _groups(
         if parameters.clustering == "cells":
             groups = cells.publish([g.members for g in groups], records, spaces, settings.in_order)
     if parameters.improve:
-        facts["search"] = wording.search_of(searched, facts["partitions"])
+        facts["search"] = release.search_of(searched, facts["partitions"])
     return groups, facts
 
 

@@ -9,7 +9,7 @@ import polars as pl
 
 from leeward.analysis.reidentification import Known, alike
 from leeward.cohort.cohort import Cohort
-from leeward.methods.demographics_words import exact
+from leeward.contracts.classes import exact
 from leeward.methods.trajectories.measures import originals
 from leeward.release import Release
 

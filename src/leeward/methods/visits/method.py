@@ -19,12 +19,12 @@ from leeward.methods.visits.climbing import climbing
 from leeward.methods.visits.containment import enforce_containment
 from leeward.methods.visits.enforce import enforce_visits
 from leeward.methods.visits.groups import groups_of
-from leeward.methods.visits.guarantee import release_of
 from leeward.methods.visits.kernels.counting import GONE
 from leeward.methods.visits.known_codes import enforce_known_codes
 from leeward.methods.visits.outcome import Outcome
 from leeward.methods.visits.parameters import Visits
 from leeward.methods.visits.relational import code_frequencies, holders_of, relabelled, visit_arrays
+from leeward.methods.visits.release import release_of
 from leeward.methods.visits.sets import VisitSets, violations
 from leeward.randomness import Randomness
 from leeward.release.content import Anonymized

@@ -11,7 +11,7 @@ from leeward.analysis.reidentification import Known, drawn_codes
 from leeward.arrays import AnyArray, Float64s, counted
 from leeward.cohort.cohort import Cohort
 from leeward.cohort.lenses.code_sets import CodeSets
-from leeward.methods.demographics_words import exact
+from leeward.contracts.classes import exact
 from leeward.methods.visits.measures import lists_apart
 from leeward.methods.visits.visit_lists import VisitLists
 from leeward.release import Release

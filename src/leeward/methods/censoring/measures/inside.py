@@ -18,7 +18,7 @@ from leeward.analysis.demographics.released import Concerned, ReleasedClasses
 from leeward.arrays import AnyArray, Int64s
 from leeward.cohort.cohort import Cohort
 from leeward.cohort.lenses.counts import CodeCounts
-from leeward.methods.censoring.guarantee import PEOPLE
+from leeward.methods.censoring.release import PEOPLE
 from leeward.release import Release
 
 

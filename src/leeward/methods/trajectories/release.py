@@ -1,4 +1,4 @@
-"""The release: its files, its guarantee in plain words, how to analyse it, and facts for the custodian."""
+"""The release, its files, and facts for the custodian."""
 
 from __future__ import annotations
 
@@ -11,9 +11,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from leeward.arrays import distinct_of
-from leeward.contracts.words import stated_facts
+from leeward.contracts.trajectories import CONTRACT, LISTED
 from leeward.methods import demographics_tables as tables
-from leeward.methods import demographics_words as whole
 from leeward.methods.trajectories.hierarchies import shown
 from leeward.methods.trajectories.records import Group, Records
 from leeward.methods.trajectories.space import Space
@@ -25,85 +24,8 @@ if TYPE_CHECKING:
     from leeward.methods.trajectories.improvement import Progress
     from leeward.methods.trajectories.parameters import Trajectories
 
-ATTACKER = (
-    "Somebody who knows everything about a patient's codes and ages, all of them in order, and that the patient is in "
-    "the release: at least {k} records look alike in every code and age, so a guess at which of them is the patient's "
-    "is right at most once in {k}."
-)
-
-CLASSED_ATTACKER = (
-    "Somebody who knows the exact {names} of a patient and everything about the patient's codes and ages, all of them "
-    "in order, and that the patient is in the release: at least {k} records look alike in every code, age and released "
-    "demographic, so a guess at which of them is the patient's is right at most once in {k}."
-)
-
-KNOWS_THE_ALGORITHM = (
-    "Somebody who knows the algorithm can rule out data that it would have turned into something else. Of the codes "
-    "and ages that a generalized value stands for, some may then be more likely than others, and at times one alone is "
-    "left."
-)
-
-NOT_PROTECTED = (
-    "Whatever a group's records share becomes known about every member: their (generalized) codes and ages.",
-    KNOWS_THE_ALGORITHM,
-    "Several releases of the same people compared with one another, or people who pool what they know.",
-)
-
-PAYLOAD_AS_IS = (
-    "The payload columns: they are released as they are, and may single somebody out by themselves."
-)
-
-README = """\
-`data/trajectories.parquet` holds one row a published pair: `record` (a number that means nothing), `position` (0, 1, …
-in order of age), `code` and `age` (text: nodes of the two hierarchies; an age is `33` or `33-36`).
-`data/records.parquet` holds one row a record{payload}; a record without any row in `trajectories.parquet` lost all its
-pairs. `data/code_hierarchy.csv` and `data/age_hierarchy.csv` (`node,parent`) list what is below each value{listed}.
-
-- At least {k} records share each published trajectory.
-- A generalized value stands for one of the leaves below it; which one is unknown. Reading each as equally likely, a
-  pair (code, age) below a published pair has probability 1 / (leaves of the code · leaves of the age).
-- Pairs may be missing: those that no other member of the group resembled were suppressed. Counts of pairs are lower
-  bounds.
-- {order}
-"""
-
-CLASSES = """
-`data/records.parquet` has the demographics of each record. Pairs are generalized in each class by itself: at least {k}
-records share each published trajectory and its demographics.
-"""
-
-ORDERS = {
-    "kept": "Pairs of a record are in order of age; pairs that share an age are in no order that says anything.",
-    "free": "Pairs of a record are sorted by the first and then the last year of their age; pairs whose ages overlap "
-    "are in no order that says anything.",
-}
-
-LISTED = "of at least k patients"
-"""The manifest's word for a code hierarchy that lists, of a vocabulary, what k patients have a code below."""
-
-UNLISTED = "; codes that fewer than {k} patients have are not listed there"
-
 EXAMPLES = 6
 """Groups shown to the custodian, as in the thesis's Table 4."""
-
-
-def guarantee_of(method: Trajectories) -> Guarantee:
-    """k-anonymity of whole trajectories, with demographics where these are released."""
-    names = method.demographics
-    not_protected = NOT_PROTECTED + ((PAYLOAD_AS_IS,) if method.payload else ())
-    if not names:
-        attacker, known = ATTACKER.format(k=method.k), {}
-    else:
-        attacker = CLASSED_ATTACKER.format(k=method.k, names=whole.listed(names))
-        known = {"demographics": list(names)}
-        not_protected += tuple(whole.limits(()))
-    return Guarantee(
-        "k-anonymity in classes of demographics" if names else "k-anonymity",
-        attacker,
-        not_protected,
-        k=method.k,
-        facts=stated_facts("codes and ages", "release", method.payload, **known),
-    )
 
 
 def release_of(
@@ -125,15 +47,13 @@ def release_of(
     `listed`: the nodes of the code hierarchy that are published; None: all. `read`: the pairs of
     each code as they were read; `named`: the hierarchy of codes.
     """
-    carried = (
-        "" if payload is None else f" with {', '.join(f'`{name}`' for name in payload.columns)} as they were"
-    )
+    parameters = method.public() | {"hierarchy": shown(named)}
+    parameters |= {} if listed is None else {"listed_codes": LISTED}
+    words = CONTRACT.words(parameters)
     return Anonymized(
         method=method.name,
-        parameters=method.public()
-        | {"hierarchy": shown(named)}
-        | ({} if listed is None else {"listed_codes": LISTED}),
-        guarantee=guarantee_of(method),
+        parameters=parameters,
+        guarantee=Guarantee.of(CONTRACT, words, parameters),
         records=len(order),
         tables=(
             ReleaseTable.of("trajectories.parquet", _trajectories(groups, spaces, order)),
@@ -142,13 +62,7 @@ def release_of(
             ReleaseTable.of("age_hierarchy.csv", _hierarchy(spaces.age.hierarchy)),
             *(() if classes is None else tables.tables_of(classes)),
         ),
-        readme=_classes(method)
-        + README.format(
-            k=method.k,
-            payload=carried,
-            listed="" if listed is None else UNLISTED.format(k=method.k),
-            order=ORDERS[method.order],
-        ),
+        readme=words.readme,
         custody_tables=(
             ReleaseTable.of("records.parquet", _places(order)),
             ReleaseTable.of("codes.parquet", _accounts(groups, spaces, read)),
@@ -184,11 +98,6 @@ def _trajectories(groups: Sequence[Group], spaces: Space, order: NDArray[np.int6
 
 def _labels(tree: Hierarchy, nodes: NDArray[np.int32]) -> pa.Array:
     return pa.DictionaryArray.from_arrays(pa.array(nodes), pa.array(tree.labels, pa.string()))
-
-
-def _classes(method: Trajectories) -> str:
-    names = method.demographics
-    return whole.readme(names, method.small) + CLASSES.format(k=method.k) + "\n" if names else ""
 
 
 def _records(order: NDArray[np.int64], payload: pl.DataFrame | None, classes: Classes | None) -> pa.Table:

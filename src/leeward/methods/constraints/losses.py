@@ -1,4 +1,4 @@
-"""The release in plain words: guarantee, how to read it; and for the custodian what it lost."""
+"""For the custodian: what generalization and suppression took."""
 
 from __future__ import annotations
 
@@ -11,118 +11,11 @@ import numpy as np
 
 from leeward.analysis.policies import NONE
 from leeward.cohort.lenses.code_sets import CodeSets
-from leeward.contracts.words import stated_facts
-from leeward.methods import demographics_words as whole
 from leeward.methods.constraints.mapping import Mapping
-from leeward.release.content import Guarantee
 
 if TYPE_CHECKING:
     from leeward.analysis.policies import Constraints as UtilityConstraints
     from leeward.methods.constraints.classed import Part
-    from leeward.methods.constraints.parameters import Constraints
-
-ATTACKER_OF_ANY = (
-    "Somebody who knows up to {m} codes of a patient and looks for the records that could be the "
-    "patient's: at least {k} records fit, or the codes known tell nothing because they were suppressed."
-)
-
-ATTACKER_OF_LISTED = (
-    "Somebody who knows one of the code sets that the custodian listed, or a part of it, of a patient: at "
-    "least {k} released records fit, or the codes known tell nothing because they were suppressed."
-)
-
-SUPPRESSED_OCCUR = "That a suppressed code occurs in the data at all: codes.parquet names it."
-
-KNOWS_THE_ALGORITHM = (
-    "Somebody who knows the algorithm can rule out data that it would have turned into something else. Of the records "
-    "that fit, and of the codes that a label stands for, some may then be more likely than others, and at times one "
-    "alone is left."
-)
-
-NOT_PROTECTED = (
-    "What the fitting records have in common: if all of them hold a label, it is learnt.",
-    "Somebody who knows which codes a patient does not have.",
-    SUPPRESSED_OCCUR,
-    KNOWS_THE_ALGORITHM,
-    "Several releases of the same people compared with one another, or people who pool what they know.",
-)
-
-IN_CLASSES = " in classes of demographics"
-
-BEYOND_M = "Somebody who knows more than {m} codes of a patient."
-BEYOND_LIST = "Somebody who knows a code set that the custodian did not list."
-
-README = """\
-`data/records.parquet` holds one row a patient: `record` (a new number, in an order that says nothing) and
-`codes` (a list). A code that reads `(a,b,c)` is generalized: the patient has a, or b, or c, or several of
-them. `data/codes.parquet` has one row a released label (`code`, and its `members`) and one a suppressed code
-(`suppressed` is true, no members): suppressed codes were taken out of every record. Records that lost all
-their codes stay in the file, empty, so that the number of records is the number of patients.
-
-- To count patients with some codes, look up each code's label in `codes.parquet` and count the records that
-hold all
-  the labels. Where a label has several members that count is an upper bound. A usual estimate takes every
-  non-empty subset of the members as equally likely: multiply by (2^(n-t))/(2^n - 1) for t codes asked for
-  among n members.
-- A count of a whole generalized code, "a or b or c", is exact.
-- Nothing can be said of suppressed codes.
-"""
-
-CLASSED_ATTACKER_OF_ANY = (
-    "Somebody who knows the exact {names} of a patient and up to {m} of the patient's codes, and looks for the records "
-    "that could be the patient's: at least {k} records fit."
-)
-
-CLASSED_ATTACKER_OF_LISTED = (
-    "Somebody who knows the exact {names} of a patient and one of the code sets that the custodian listed, or a part "
-    "of it, and looks for the records that could be the patient's: at least {k} records fit."
-)
-
-CLASSED_OCCUR = (
-    "That a suppressed code occurs in the data at all, and that a code of a label occurs in its class: codes.parquet "
-    "names them."
-)
-
-CLASSES = """
-A patient's class is the row of `classes.parquet` with the demographics of the record. Every class has labels of its
-own: look codes up in the rows of `codes.parquet` of that `class`. Codes of the data that are in no label of a class are
-suppressed there, whether somebody in the class has them or not. To count patients, count in each class and add up.
-"""
-
-
-def guarantee_of(method: Constraints) -> Guarantee:
-    """What holds, against whom."""
-    names = method.demographics
-    open_doors = list(NOT_PROTECTED)
-    if names:
-        open_doors[open_doors.index(SUPPRESSED_OCCUR)] = CLASSED_OCCUR
-        open_doors += whole.limits(())
-    known: dict[str, Any] = {"demographics": list(names)} if names else {}
-    said = {"names": whole.listed(names) if names else "", "k": method.k, "m": method.m}
-    if method.m is None:
-        attacker = CLASSED_ATTACKER_OF_LISTED if names else ATTACKER_OF_LISTED
-        return Guarantee(
-            name="protected code sets" + (IN_CLASSES if names else ""),
-            k=method.k,
-            attacker=attacker.format(**said),
-            not_protected=(BEYOND_LIST, *open_doors),
-            facts=stated_facts("listed sets of codes", "release", **known),
-        )
-    attacker = CLASSED_ATTACKER_OF_ANY if names else ATTACKER_OF_ANY
-    return Guarantee(
-        name="(k, k^m)-anonymity" + IN_CLASSES if names else "k^m-anonymity",
-        k=method.k,
-        m=method.m,
-        attacker=attacker.format(**said),
-        not_protected=(BEYOND_M.format(m=method.m), *open_doors),
-        facts=stated_facts("up to m codes", "release", **known),
-    )
-
-
-def readme_of(method: Constraints) -> str:
-    """How a recipient reads the files; it does not depend on the data."""
-    names = method.demographics
-    return whole.readme(names, method.small) + CLASSES + "\n" + README if names else README
 
 
 def losses_in_classes(parts: Sequence[Part], cap: float | None) -> dict[str, Any]:

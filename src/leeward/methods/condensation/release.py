@@ -1,4 +1,4 @@
-"""The release of a condensed table: guarantee in words, files, and what stays in custody."""
+"""The release of a condensed table: files, and what stays in custody."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from leeward.contracts.words import stated_facts
+from leeward.contracts.condensation import CONTRACT
 from leeward.methods.condensation.cell import CellKernel
 from leeward.methods.condensation.parameters import SMALL_K
 from leeward.methods.condensation.prepare import Prepared
@@ -20,66 +20,6 @@ from leeward.release.content import Anonymized, Guarantee, ReleaseTable
 
 if TYPE_CHECKING:
     from leeward.methods.condensation.parameters import Condensation
-
-ATTACKER = (
-    "Somebody who knows everything about a patient but the outcome times below, and how the table was made. Each "
-    "released row was made from the mean of a group of at least k patients and from the covariance of that group or of "
-    "neighbouring ones (and, where `marginals` is `group`, from the group's values column by column). Every patient of "
-    "a group counts alike: whoever finds the patient's group has found at least k people."
-)
-
-NO_K_ANONYMITY = (
-    "Released rows are synthetic and mostly different from each other: this is k-indistinguishability of groups, not "
-    "k-anonymity of the released rows, and not differential privacy. A released row may by chance equal an original "
-    "one."
-)
-ATTRIBUTES = (
-    "What a whole group of patients shares (for example the same stage) can be read from the release: attributes are "
-    "not hidden where a group agrees on them. So can about where a group's outcome times lie."
-)
-MEMBERSHIP = (
-    "Membership: whether somebody is in the table can be told better than by chance, the better the smaller k is. A "
-    "larger k is the remedy."
-)
-POOLED = (
-    "People who pool what they know: somebody who knows the values of all patients of a group but one can take them "
-    "away from what the group's rows show, and is left with about the last patient's (with the very time, where times "
-    "are exact)."
-)
-COARSE_TIMES = (
-    "Coarse times: a pair of stratum and time mostly names one group of patients{groups}, whose values can then be "
-    "read column by column, the less so the more groups share a time."
-)
-EXACT_TIMES = (
-    "Exact survival times: the published pairs of stratum ({strata}) and time ({times}) are the original ones. "
-    "Somebody who knows a patient's exact time finds it in the release; medians of groups (`coarsen_time`) "
-    "would prevent this."
-)
-SEVERAL_TIMES = (
-    "Several exact times: somebody who knows one of a patient's times finds it in the release and reads the others "
-    "beside it. Only {first} is matched to the other columns; {further} {are} given at random among at least k "
-    "patients of a stratum, so that a time read in this way is the patient's in at most one of k cases, or more often "
-    "where times tie. Somebody who also knows which times cannot go together (a recurrence after death) can rule rows "
-    "out."
-)
-OWN_VALUES = (
-    "Unusual single values: each column keeps its values group by group (levels exactly, numbers to at most half the "
-    "gap to a neighbour), so an extreme number that one patient has can show, apart from the rest of that patient's "
-    "row."
-)
-RARE_KEPT = "Rare levels: levels that fewer than k patients have are published (`rare: keep`)."
-OBSERVED = (
-    "The least and the greatest value of columns without a declared domain are real ones; declare `domains` to hide "
-    "them."
-)
-
-
-NOT_TOGETHER = (
-    " Only {first} is given in that order; {further} {are} given at random among at least k patients of a stratum. "
-    "Analyse each time by itself: which time of a row comes first, and how long it is from one to the other, says "
-    "nothing about patients."
-)
-"""For the recipient."""
 
 
 def release_of(
@@ -94,14 +34,20 @@ def release_of(
     seeded: bool,
 ) -> Anonymized:
     """What the release writer needs."""
-    table = condensed.frame.to_arrow()
+    table, rows = condensed.frame.to_arrow(), condensed.frame.height
+    words = CONTRACT.words(
+        asked.public(),
+        algorithm=chosen.algorithm,
+        observed=_observed(prepared, kernel),
+        broken=[(each.relation.text, 100 * each.broken / rows) for each in proposals if each.broken],
+    )
     return Anonymized(
         method=asked.name,
         parameters=asked.public(),
-        guarantee=guarantee_of(chosen, prepared, kernel),
-        records=condensed.frame.height,
+        guarantee=Guarantee.of(CONTRACT, words, asked.public()),
+        records=rows,
         tables=(ReleaseTable.of("table.parquet", table),),
-        readme=readme_of(chosen, prepared, kernel) + not_kept(condensed.frame.height, proposals),
+        readme=words.readme,
         custody_tables=(*custody_tables(prepared, condensed), *_repetitions(further)),
         custody={
             **custody_of(chosen, prepared, kernel, condensed, pilot),
@@ -119,66 +65,10 @@ def release_of(
     )
 
 
-def guarantee_of(method: Condensation, prepared: Prepared, kernel: CellKernel) -> Guarantee:
-    """The guarantee, exactly, and what it leaves open."""
-    roles = prepared.roles
-    open_ends = [NO_K_ANONYMITY, ATTRIBUTES, MEMBERSHIP, POOLED]
-    exact = prepared.exact
-    if exact:
-        strata = ", ".join(roles.strata) or "none"
-        open_ends.insert(0, EXACT_TIMES.format(strata=strata, times=", ".join(exact)))
-        if len(exact) > 1:
-            open_ends.insert(1, SEVERAL_TIMES.format(**_several(exact)))
-    elif kernel.match_times and roles.times:
-        shared = f" ({method.coarsen_groups} neighbouring ones)" if method.coarsen_groups else ""
-        open_ends.insert(0, COARSE_TIMES.format(groups=shared))
-    if kernel.marginals == "group":
-        open_ends.append(OWN_VALUES)
-    if method.rare == "keep":
-        open_ends.append(RARE_KEPT)
-    if kernel.marginals != "group" and any(
-        not f.column.declared and not f.column.is_categorical for f in prepared.features
-    ):
-        open_ends.append(OBSERVED)
-    return Guarantee(
-        name="k-indistinguishability (condensation)",
-        k=method.k,
-        attacker=ATTACKER,
-        not_protected=tuple(open_ends),
-        facts=stated_facts("all columns but the times", "group", **({"exact": list(exact)} if exact else {})),
-    )
-
-
-def _several(exact: Sequence[str]) -> dict[str, str]:
-    """The names of several exact times, for sentences."""
-    return {"first": exact[0], "further": ", ".join(exact[1:]), "are": "are" if exact[2:] else "is"}
-
-
-def readme_of(method: Condensation, prepared: Prepared, kernel: CellKernel) -> str:
-    """How a recipient analyses the table."""
-    times = ""
-    if kernel.match_times and prepared.roles.times:
-        times = f"\nTimes ({', '.join(prepared.roles.times)}) are " + (
-            "medians of groups of patients: survival curves have steps."
-            if method.coarsen_time
-            else "the original times, given to synthetic patients of the same stratum in the order of their "
-            "synthetic times."
-        )
-    if len(prepared.exact) > 1:
-        times += NOT_TOGETHER.format(**_several(prepared.exact))
-    plan = ""
-    if method.plan:
-        plan = "\n\nIt was shaped to keep these models:\n" + "\n".join(
-            f"- {model.title} on {', '.join(model.covariates)}" for model in method.models
-        )
-    kept = ""
-    if method.relations:
-        kept = "\n\nEvery row keeps:\n" + "\n".join(f"- `{each}`" for each in method.relations)
-    return (
-        "`table.parquet` has the columns, types and permissible values of the original table, one row a synthetic "
-        "patient. Fit models as you would on the original; means, frequencies, correlations and regression "
-        "coefficients are close to the original's, and standard errors need no correction of their own. Single rows "
-        f"are nobody's record.{times}{plan}{kept}"
+def _observed(prepared: Prepared, kernel: CellKernel) -> bool:
+    """Whether the least and the greatest value of a column may be real ones: no group's own, and no declared domain."""
+    return kernel.marginals != "group" and any(
+        not feature.column.declared and not feature.column.is_categorical for feature in prepared.features
     )
 
 
@@ -203,17 +93,6 @@ def lost_coefficients(method: Condensation, prepared: Prepared) -> tuple[str, ..
                 "publishes them)."
             )
     return tuple(found)
-
-
-def not_kept(rows: int, proposals: Sequence[Proposal]) -> str:
-    """For the recipient: relations of the source that released rows break, with their share."""
-    lost = [each for each in proposals if each.broken]
-    if not lost:
-        return ""
-    listed = "\n".join(
-        f"- `{each.relation.text}`: broken in {100 * each.broken / rows:.1f} % of the rows" for each in lost
-    )
-    return f"\n\nThese relations hold in every row of the original, but not of this table:\n{listed}"
 
 
 def proposed(proposals: Sequence[Proposal]) -> tuple[str, ...]:
