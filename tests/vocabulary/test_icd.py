@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from leeward.errors import BadInput
-from leeward.vocabulary import icd9cm, icd10cm
 from leeward.vocabulary.classification import Classification
 from leeward.vocabulary.icd9cm import ICD9CM
 from leeward.vocabulary.icd10cm import ICD10CM
@@ -53,21 +52,21 @@ ICD10_TEXTS = [
 
 @pytest.mark.parametrize(("text", "canonical", "repaired"), ICD9_TEXTS)
 def test_icd9_normalisation(text: str, canonical: str | None, repaired: bool) -> None:
-    assert icd9cm.normalise(text) == canonical
-    assert icd9cm.clean(text) == (canonical, repaired)
+    assert ICD9CM.normalise(text) == canonical
+    assert ICD9CM.clean(text) == (canonical, repaired)
 
 
 @pytest.mark.parametrize(("text", "canonical"), ICD10_TEXTS)
 def test_icd10_normalisation(text: str, canonical: str | None) -> None:
-    assert icd10cm.normalise(text) == canonical
+    assert ICD10CM.normalise(text) == canonical
 
 
 def test_many_codes_at_once_count_repairs_and_unreadable_ones() -> None:
-    done = icd9cm.normalise_all(text for text, _, _ in ICD9_TEXTS)
+    done = ICD9CM.normalise_all(text for text, _, _ in ICD9_TEXTS)
     assert done.values == [canonical for _, canonical, _ in ICD9_TEXTS]
     assert int(done.repaired.sum()) == 3
     assert done.values.count(None) == 7
-    assert icd9cm.normalise_all([]).values == []
+    assert ICD9CM.normalise_all([]).values == []
 
 
 @given(st.text(alphabet="0123456789.VEve ", max_size=8))
@@ -95,8 +94,8 @@ def test_icd9_levels_of_the_disassociation_paper(
     code: str, category: str, section: str, chapter: str
 ) -> None:
     """Loukides 2014, Table 2: 295 (level 1), 295-299 (2), 290-319 (3)."""
-    assert [icd9cm.level(code, n) for n in range(4)] == [code, category, section, chapter]
-    assert (icd9cm.category(code), icd9cm.section(code), icd9cm.chapter(code)) == (category, section, chapter)
+    assert [ICD9CM.level(code, n) for n in range(4)] == [code, category, section, chapter]
+    assert (ICD9CM.category(code), ICD9CM.section(code), ICD9CM.chapter(code)) == (category, section, chapter)
 
 
 @pytest.mark.parametrize(
@@ -116,25 +115,25 @@ def test_icd9_levels_of_the_disassociation_paper(
     ],
 )
 def test_icd10_sections_and_chapters(code: str, section: str, chapter: str) -> None:
-    assert (icd10cm.section(code), icd10cm.chapter(code)) == (section, chapter)
-    assert icd10cm.is_known(code)
+    assert (ICD10CM.section(code), ICD10CM.chapter(code)) == (section, chapter)
+    assert ICD10CM.is_known(code)
 
 
 def test_categories_that_do_not_exist_are_unknown() -> None:
     for code in ("000", "019.0", "043", "113", "V92", "V38.0", "E020", "E877", "E839.1", "nonsense"):
-        assert not icd9cm.is_known(code)
+        assert not ICD9CM.is_known(code)
     for code in ("A16", "C7C", "A0A", "U99", "T89", "250.00"):
-        assert not icd10cm.is_known(code)
-    assert icd9cm.section("043.9") == "042-044"
+        assert not ICD10CM.is_known(code)
+    assert ICD9CM.section("043.9") == "042-044"
 
 
 def test_titles_and_levels_out_of_range() -> None:
-    assert icd9cm.title("295-299") == "Other psychoses"
-    assert icd9cm.title("280-289 (chapter)") == icd9cm.title("280-289")
-    assert icd9cm.title("250.00") == "250.00"
-    assert icd10cm.title("C7B-C7B") == "Secondary neuroendocrine tumors"
+    assert ICD9CM.title("295-299") == "Other psychoses"
+    assert ICD9CM.title("280-289 (chapter)") == ICD9CM.title("280-289")
+    assert ICD9CM.title("250.00") == "250.00"
+    assert ICD10CM.title("C7B-C7B") == "Secondary neuroendocrine tumors"
     with pytest.raises(BadInput, match="1 \\(category\\), 2 \\(section\\) or 3 \\(chapter\\)"):
-        icd9cm.level("250", 4)
+        ICD9CM.level("250", 4)
 
 
 @pytest.mark.parametrize("classification", [ICD9CM, ICD10CM])
@@ -149,7 +148,7 @@ def test_sections_lie_in_one_chapter_and_do_not_overlap(classification: Classifi
 
 
 def test_icd9_hierarchy_has_five_levels_below_the_root() -> None:
-    hierarchy = icd9cm.hierarchy(["250.00", "250.01", "401.9", "250"])
+    hierarchy = ICD9CM.hierarchy(["250.00", "250.01", "401.9", "250"])
     line = [hierarchy.labels[x] for x in hierarchy.ancestors(hierarchy.index["250.00"])]
     assert line == ["250.0", "250.*", "249-259", "240-279", "ICD-9-CM"]
     kinds = [
@@ -163,11 +162,11 @@ def test_icd9_hierarchy_has_five_levels_below_the_root() -> None:
 
 
 def test_codes_without_a_place_are_in_the_tree_below_the_root() -> None:
-    hierarchy = icd9cm.hierarchy(["250.00", "LOCAL7", "999.9", "000"])
+    hierarchy = ICD9CM.hierarchy(["250.00", "LOCAL7", "999.9", "000"])
     assert set(hierarchy.leaf_labels()) == {"250.00", "LOCAL7", "999.9", "000"}
     assert hierarchy.labels[hierarchy.parent[hierarchy.index["LOCAL7"]]] == "not in ICD-9-CM"
     with pytest.raises(BadInput, match="no code is left"):
-        icd9cm.hierarchy([])
+        ICD9CM.hierarchy([])
 
 
 @given(
@@ -183,31 +182,31 @@ def test_codes_without_a_place_are_in_the_tree_below_the_root() -> None:
     )
 )
 def test_every_code_is_one_leaf_under_its_levels(codes: set[str]) -> None:
-    hierarchy = icd9cm.hierarchy(codes)
+    hierarchy = ICD9CM.hierarchy(codes)
     assert sorted(hierarchy.leaf_labels()) == sorted(codes)
     for code in codes:
-        if icd9cm.is_known(code):
+        if ICD9CM.is_known(code):
             line = [hierarchy.labels[x] for x in hierarchy.ancestors(hierarchy.index[code])]
-            assert icd9cm.section(code) in line
-            assert icd9cm.chapter(code) in line
+            assert ICD9CM.section(code) in line
+            assert ICD9CM.chapter(code) in line
 
 
 def test_level_groups_are_disjoint_and_cover_all_codes() -> None:
     codes = ["295.00", "295.01", "296.0", "401.9", "ODD", "E812.0"]
-    assert icd9cm.level_groups(codes, 1) == {
+    assert ICD9CM.level_groups(codes, 1) == {
         "295": ("295.00", "295.01"),
         "296": ("296.0",),
         "401": ("401.9",),
         "E812": ("E812.0",),
         "ODD": ("ODD",),
     }
-    assert icd9cm.level_groups(codes, 3)["290-319"] == ("295.00", "295.01", "296.0")
+    assert ICD9CM.level_groups(codes, 3)["290-319"] == ("295.00", "295.01", "296.0")
 
 
 def test_sim_5_of_the_disassociation_paper() -> None:
     """Loukides 2014, Section 6: sim 5 holds {295.00 … 295.04} and {296.00 … 296.04}."""
     codes = [f"{c}.{x}{y}" for c in ("295", "296") for x in range(10) for y in range(6)]
-    groups = icd9cm.sibling_groups(codes, 5)
+    groups = ICD9CM.sibling_groups(codes, 5)
     assert tuple(f"295.0{y}" for y in range(5)) in groups
     assert tuple(f"296.0{y}" for y in range(5)) in groups
     assert all(len(group) == 5 for group in groups)
@@ -215,20 +214,20 @@ def test_sim_5_of_the_disassociation_paper() -> None:
 
 def test_siblings_overflow_to_the_section_and_the_chapter() -> None:
     codes = ["295.0", "295.1", "295.2", "296.0", "297.0", "300.1", "300.2", "401.9", "ODD"]
-    assert icd9cm.sibling_groups(codes, 2) == [
+    assert ICD9CM.sibling_groups(codes, 2) == [
         ("295.0", "295.1"),
         ("295.2", "296.0"),
         ("300.1", "300.2"),
     ]
-    assert icd9cm.sibling_groups(codes, 5) == [
+    assert ICD9CM.sibling_groups(codes, 5) == [
         ("295.0", "295.1", "295.2", "296.0", "297.0"),
         ("300.1", "300.2"),
     ]
-    assert icd9cm.sibling_groups(codes, 100) == [
+    assert ICD9CM.sibling_groups(codes, 100) == [
         ("295.0", "295.1", "295.2", "296.0", "297.0", "300.1", "300.2")
     ]
     with pytest.raises(BadInput, match="at least 2"):
-        icd9cm.sibling_groups(codes, 1)
+        ICD9CM.sibling_groups(codes, 1)
 
 
 @given(
@@ -239,12 +238,12 @@ def test_siblings_overflow_to_the_section_and_the_chapter() -> None:
     st.integers(2, 30),
 )
 def test_sibling_groups_are_disjoint_and_stay_in_a_chapter(codes: set[str], n: int) -> None:
-    groups = icd9cm.sibling_groups(codes, n)
+    groups = ICD9CM.sibling_groups(codes, n)
     members = [code for group in groups for code in group]
     assert len(set(members)) == len(members)
     assert set(members) <= codes
     for group in groups:
         assert 2 <= len(group) <= n
-        assert len({icd9cm.chapter(code) for code in group}) == 1
-    short = [icd9cm.chapter(group[0]) for group in groups if len(group) < n]
+        assert len({ICD9CM.chapter(code) for code in group}) == 1
+    short = [ICD9CM.chapter(group[0]) for group in groups if len(group) < n]
     assert len(set(short)) == len(short)

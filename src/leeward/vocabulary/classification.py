@@ -35,6 +35,12 @@ class Normalised:
     repaired: Bools
 
 
+def normalise_each(clean: Callable[[str], tuple[str | None, bool]], codes: Iterable[str]) -> Normalised:
+    """Canonical forms of many codes, each by `clean` (see `Classification`)."""
+    cleaned = [clean(code) for code in codes]
+    return Normalised([value for value, _ in cleaned], np.array([fixed for _, fixed in cleaned], np.bool_))
+
+
 @dataclass(frozen=True)
 class Part:
     """A chapter or a section: its label, the categories at both ends, its title."""
@@ -76,10 +82,7 @@ class Classification:
 
     def normalise_all(self, codes: Iterable[str]) -> Normalised:
         """Canonical forms of many codes; meant for the distinct values of a column, whatever its length."""
-        cleaned = [self.clean(code) for code in codes]
-        return Normalised(
-            [value for value, _ in cleaned], np.array([fixed for _, fixed in cleaned], np.bool_)
-        )
+        return normalise_each(self.clean, codes)
 
     def is_known(self, code: str) -> bool:
         """Whether the code has the form of this classification and its category exists in it.

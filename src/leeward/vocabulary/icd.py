@@ -15,10 +15,8 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-import numpy as np
-
 from leeward.errors import BadInput
-from leeward.vocabulary.classification import Classification, Normalised
+from leeward.vocabulary.classification import Classification, Normalised, normalise_each
 from leeward.vocabulary.groups import leaf_groups
 from leeward.vocabulary.hierarchy import Hierarchy
 from leeward.vocabulary.icd9cm import ICD9CM
@@ -63,10 +61,7 @@ class Icd:
 
     def normalise_all(self, codes: Iterable[str]) -> Normalised:
         """Canonical forms of many codes."""
-        cleaned = [self.clean(code) for code in codes]
-        return Normalised(
-            [value for value, _ in cleaned], np.array([fixed for _, fixed in cleaned], np.bool_)
-        )
+        return normalise_each(self.clean, codes)
 
     def is_known(self, code: str) -> bool:
         """Whether one of the classifications has the code."""

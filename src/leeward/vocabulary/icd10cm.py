@@ -43,15 +43,3 @@ ICD10CM = Classification(
     placed=_TABLES.placed,
     digits=("7-character", "6-character", "5-character", "4-character", "3-character"),
 )
-
-normalise = ICD10CM.normalise
-normalise_all = ICD10CM.normalise_all
-is_known = ICD10CM.is_known
-category = ICD10CM.category
-section = ICD10CM.section
-chapter = ICD10CM.chapter
-level = ICD10CM.level
-title = ICD10CM.title
-hierarchy = ICD10CM.hierarchy
-level_groups = ICD10CM.level_groups
-sibling_groups = ICD10CM.sibling_groups

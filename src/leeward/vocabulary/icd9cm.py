@@ -62,15 +62,3 @@ ICD9CM = Classification(
     sections=_TABLES.sections,
     gaps=_TABLES.gaps,
 )
-
-normalise = ICD9CM.normalise
-normalise_all = ICD9CM.normalise_all
-is_known = ICD9CM.is_known
-category = ICD9CM.category
-section = ICD9CM.section
-chapter = ICD9CM.chapter
-level = ICD9CM.level
-title = ICD9CM.title
-hierarchy = ICD9CM.hierarchy
-level_groups = ICD9CM.level_groups
-sibling_groups = ICD9CM.sibling_groups

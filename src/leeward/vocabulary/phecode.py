@@ -12,8 +12,9 @@ from functools import cached_property
 from pathlib import Path
 
 from leeward.errors import BadInput
-from leeward.vocabulary import icd9cm, icd10cm
 from leeward.vocabulary._text import TextTable, read_table
+from leeward.vocabulary.icd9cm import ICD9CM
+from leeward.vocabulary.icd10cm import ICD10CM
 
 Range = tuple[float, float]
 
@@ -169,7 +170,7 @@ def _is_set(cell: str) -> bool:
 def _normalise(code: str, vocabulary: str) -> str | None:
     if vocabulary not in ("icd9", "icd10"):
         raise BadInput(f"phecodes group the codes of icd9 and icd10, not of {vocabulary!r}.")
-    return icd9cm.normalise(code) if vocabulary == "icd9" else icd10cm.normalise(code)
+    return (ICD9CM if vocabulary == "icd9" else ICD10CM).normalise(code)
 
 
 def _number(text: str, table: TextTable, i: int) -> float:
