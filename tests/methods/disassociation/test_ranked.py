@@ -129,8 +129,9 @@ def test_chunks_of_several_codes_are_refuted_against_the_algorithm(tmp_path: Pat
     rows = [("c1", "c2"), ("c1", "c2", "c3"), ("c2", "c3")] * 20
     share = write(method.protect(cohort_of(rows), randomness=Randomness.of(1)), tmp_path / "out") / "share"
     manifest = json.loads((share / "release.json").read_text())
-    manifest["parameters"]["attacker"] = "algorithm"
-    (share / "release.json").write_text(json.dumps(manifest))
+    counts = json.loads((released(tmp_path / "counts") / "release.json").read_text())
+    manifest |= {name: counts[name] for name in ("guarantee", "parameters")}
+    (share / "release.json").write_text(json.dumps(manifest, indent=2) + "\n")
     assert "single_codes" in {check.name for check in verify(share).failures}
 
 
