@@ -19,7 +19,6 @@ from typing import Any
 
 from common import leeward, measured, median_seconds, table, write_section
 from leeward.cohort import read
-from leeward.methods.disassociation import Disassociation
 from leeward.methods.disassociation.method import policy_over
 from leeward.methods.disassociation.pipeline import Disassociated, disassociate
 from leeward.methods.disassociation.publish import facts_of, publish
@@ -27,6 +26,7 @@ from leeward.methods.disassociation.rules import rules_of
 from leeward.methods.disassociation.workers import Workers
 from leeward.randomness import Randomness
 from leeward.synthetic import write_codes
+from settled import method_of, settling
 
 LARGE = 1_000_000
 """Above this size a run is not repeated, kernels are warm from the sizes before, and only the default is timed."""
@@ -40,7 +40,7 @@ def kernel(file: Path, partitioning: str, threads: int, repeat: int) -> tuple[fl
     """Median seconds from flat code sets to the disassociated result, and its facts."""
     cohort = read(file, vocabulary="icd9")
     sets = cohort.code_sets()
-    method = Disassociation(k=5, m=2, policy="hierarchy:1", partitioning=partitioning)
+    method = method_of(partitioning, 5, m=2, policy="hierarchy:1")
     rules = rules_of(method, sets, policy_over(method, sets, "icd9"), cohort.name)
     del cohort
     workers = Workers(threads)
@@ -48,7 +48,8 @@ def kernel(file: Path, partitioning: str, threads: int, repeat: int) -> tuple[fl
 
     def work() -> None:
         kept.clear()
-        kept.append(disassociate(sets, rules, workers))
+        with settling(partitioning):
+            kept.append(disassociate(sets, rules, workers))
 
     seconds = median_seconds(work, repeat, warm_up=len(sets) <= LARGE)
     done = kept.pop()

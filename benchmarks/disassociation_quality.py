@@ -18,6 +18,7 @@ import leeward as lw
 from common import table, write_section
 from leeward.cohort import Cohort
 from leeward.synthetic import write_codes
+from settled import method_of, settling
 
 COLUMNS = [
     "data", "k", "m", "policy", "partitioning", "recut", "clusters", "in item chunks", "ARE ≥ 1.25 %",
@@ -32,10 +33,10 @@ WORKLOADS = [
 ]
 
 
-def row(name: str, cohort: Cohort, **parameters: Any) -> list[object]:
+def row(name: str, cohort: Cohort, partitioning: str = "auto", **parameters: Any) -> list[object]:
     """One release's figures."""
-    method = lw.Disassociation(**parameters)
-    with tempfile.TemporaryDirectory() as folder:
+    method = method_of(partitioning, **parameters)
+    with tempfile.TemporaryDirectory() as folder, settling(partitioning):
         result = lw.protect(cohort, method, Path(folder) / "out", seed=1, measures=WORKLOADS)
         facts = result.measures["method"]
         found = result.measures
@@ -48,7 +49,7 @@ def row(name: str, cohort: Cohort, **parameters: Any) -> list[object]:
         method.k,
         method.m,
         method.policy,
-        method.chosen_partitioning,
+        partitioning if partitioning == "settled" else method.chosen_partitioning,
         "yes" if method.recut else "no",
         facts["clusters"],
         f"{facts['item_occurrences'] / facts['occurrences']:.1%}",

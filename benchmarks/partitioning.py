@@ -45,12 +45,13 @@ from leeward.methods.disassociation.partition import (
     split_records,
 )
 from leeward.methods.disassociation.pipeline import disassociate
+from leeward.methods.disassociation.recut import count_supports
 from leeward.methods.disassociation.rules import rules_of
-from leeward.methods.disassociation.settle import count_supports
 from leeward.methods.disassociation.workers import Workers
 from leeward.randomness import Randomness
 from leeward.release import Release, write
 from leeward.synthetic import write_claims, write_codes
+from settled import method_of, settling
 
 SEEDS = (101, 102, 103, 104, 105)
 QUERIES = 500
@@ -115,13 +116,14 @@ def rows(
     """One release's figures, by prior."""
     asked = queries()
     sets = cohort.code_sets()
-    method = Disassociation(k=k, m=2, policy=policy, partitioning=partitioning)
+    method = method_of(partitioning, k, m=2, policy=policy)
     rules = rules_of(method, sets, policy_over(method, sets, cohort.vocabulary), name)
-    disassociate(sets, rules, Workers(1))  # compiles
-    start = time.process_time()
-    disassociate(sets, rules, Workers(1))
-    seconds = time.process_time() - start
-    with tempfile.TemporaryDirectory() as folder:
+    with settling(partitioning):
+        disassociate(sets, rules, Workers(1))  # compiles
+        start = time.process_time()
+        disassociate(sets, rules, Workers(1))
+        seconds = time.process_time() - start
+    with tempfile.TemporaryDirectory() as folder, settling(partitioning):
         made = method.protect(cohort, randomness=Randomness.of(1))
         published = read(Release.open(write(made, Path(folder) / "out")))
     counted = int((occurrences(published)[:2].sum(axis=0) > 0).sum())

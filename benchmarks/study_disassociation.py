@@ -30,12 +30,12 @@ from leeward.analysis.workloads import frequent_queries, intervals, matching_rec
 from leeward.cohort.cohort import Cohort
 from leeward.cohort.readers import read
 from leeward.methods.constraints import Constraints
-from leeward.methods.disassociation import Disassociation
 from leeward.methods.disassociation.measures import estimate_queries, published
 from leeward.methods.disassociation.measures.estimates import matching
 from leeward.randomness import Randomness
 from leeward.release import write
 from leeward.synthetic.codes import write_codes
+from settled import method_of, settling
 from study_disassociation_page import machine, write_page
 
 K, M = 5, 2
@@ -143,7 +143,8 @@ def made(study: Study, method: Any) -> tuple[Path, float]:
 
 
 def dis(study: Study, policy: str, k: int = K, m: int = M, partitioning: str = "settled") -> Dis:
-    out, seconds = made(study, Disassociation(k=k, m=m, policy=policy, partitioning=partitioning))
+    with settling(partitioning):
+        out, seconds = made(study, method_of(partitioning, k, m=m, policy=policy))
     return Dis(study, published.read(out), seconds)
 
 

@@ -249,8 +249,8 @@ def test_the_grid_varies_what_a_method_has() -> None:
     points = points_of(METHOD, {"k": [2, 5], "m": [1, 2]}, ("trajectories", "constraints"), 2)
     assert len(points) == 2 * (4 + 2 + 4) and len({point.key for point in points}) == len(points)
     assert points[0].method == {**METHOD, "k": 2, "m": 1} and (points[0].seed, points[1].seed) == (1, 2)
-    assert varied(["k=2,5", "policy=hierarchy:1,none", "refine=true"]) == {
-        "k": [2, 5], "policy": ["hierarchy:1", "none"], "refine": [True],
+    assert varied(["k=2,5", "policy=hierarchy:1,none", "nested=true"]) == {
+        "k": [2, 5], "policy": ["hierarchy:1", "none"], "nested": [True],
     }  # fmt: skip
     for bad in (["k"], ["k=1", "k=2"]):
         with pytest.raises(BadInput):

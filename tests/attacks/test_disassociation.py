@@ -32,7 +32,7 @@ def released(records: list[tuple[str, ...]], out: Path, **parameters: object) ->
     return write(method.protect(cohort_of(records), randomness=Randomness.of(7)), out) / "share"
 
 
-@pytest.mark.parametrize("partitioning", ["fitted", "settled", "paper"])
+@pytest.mark.parametrize("partitioning", ["fitted", "paper"])
 def test_every_known_set_has_k_candidates(partitioning: str, tmp_path: Path) -> None:
     records = patients()
     share = released(records, tmp_path / "out", k=5, partitioning=partitioning)
@@ -80,7 +80,7 @@ def test_a_release_with_a_smaller_k_than_promised_is_found_out(tmp_path: Path) -
 def test_a_cluster_that_shows_whole_records_is_found_out(tmp_path: Path) -> None:
     """Deliberately weak: one chunk with every code of a cluster, rare sets and all."""
     records = patients()
-    share = released(records, tmp_path / "out", k=5, refine=False)
+    share = released(records, tmp_path / "out", k=5)
     chunks = pl.read_parquet(share / "data" / "chunks.parquet")
     first = chunks.filter(pl.col("kind") == "record")["node"][0]
     size = pl.read_parquet(share / "data" / "nodes.parquet").filter(pl.col("node") == first)["records"][0]

@@ -96,7 +96,7 @@ def seen_in_share(made: Made, before: dict[str, Any], after: dict[str, Any]) -> 
 
 UNSEEN: dict[str, dict[str, str]] = {
     "disassociation": dict.fromkeys(
-        ("policy", "partitioning", "max_cluster", "max_joint", "max_passes", "recut", "refine", "nested"),
+        ("policy", "partitioning", "max_cluster", "recut", "nested"),
         "how clusters were formed and refined cannot be read from the clusters",
     )
     | {

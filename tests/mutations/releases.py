@@ -112,7 +112,7 @@ OTHERS: dict[str, Sequence[Any]] = {
     "k": (2, 4, 6, 50),
     "m": (1, 3),
     "policy": ("hierarchy:1", "hierarchy:3", "none", "similarity:10"),
-    "partitioning": ("fitted", "settled", "paper"),
+    "partitioning": ("fitted", "paper"),
     "prior": ("one", "uniform"),
     "diversity": (2, 1000),
     "sensitive": (["250.0"], ["272.1", "250.0"]),

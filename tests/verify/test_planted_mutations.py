@@ -12,7 +12,6 @@ PLANTED: dict[str, dict[str, str]] = {
     "disassociation": {
         'parameter partitioning: "fitted" -> "paper"': "parameters_of_spec",
         "parameter max_cluster: 25 -> 26": "parameters_of_spec",
-        "parameter max_passes: 100 -> 101": "parameters_of_spec",
         "version is another, in the README too": "parameters_of_spec",
     },
     "disassociation, algorithm known": {

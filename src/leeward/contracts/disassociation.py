@@ -183,10 +183,7 @@ def node_columns(parameters: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**NODES, **({"class": ("int64",)} if classes.names_of(parameters) else {})}
 
 
-RANKED = {
-    "max_joint": None, "max_passes": None, "recut": False, "refine": False, "nested": True, "safe": True,
-    "reconstructions": 0,
-}  # fmt: skip
+RANKED = {"recut": False, "nested": True, "safe": True, "reconstructions": 0}
 """What `attacker: algorithm` makes of parameters."""
 
 
@@ -234,12 +231,9 @@ CONTRACT = Contract(
         "m": whole(1),
         "attacker": one_of("algorithm"),
         "policy": optional(text(POLICY)),
-        "partitioning": one_of("fitted", "settled", "paper", "ranked"),
+        "partitioning": one_of("fitted", "paper", "ranked"),
         "max_cluster": whole(2),
-        "max_joint": optional(whole(2)),
-        "max_passes": optional(whole(1)),
         "recut": flag,
-        "refine": flag,
         "nested": flag,
         "safe": flag,
         "repeats": flag,
@@ -252,8 +246,8 @@ CONTRACT = Contract(
         "sensitive_columns": classes.ells,
     },
     required=(
-        "k", "m", "policy", "partitioning", "max_cluster", "max_joint", "max_passes", "recut", "refine", "nested",
-        "safe", "repeats", "reconstructions", "prior",
+        "k", "m", "policy", "partitioning", "max_cluster", "recut", "nested", "safe", "repeats", "reconstructions",
+        "prior",
     ),
     words=words,
     numbers=("k", "m"),

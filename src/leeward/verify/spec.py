@@ -13,11 +13,11 @@ from leeward.verify.manifest import Share
 
 STATED = frozenset(
     {
-        "k", "safe", "repeats", "nested", "refine", "recut", "reconstructions", "sensitive", "diversity", "payload",
+        "k", "safe", "repeats", "nested", "recut", "reconstructions", "sensitive", "diversity", "payload",
         "cap", "caps", "scope", "level", "merge_visits", "rescue", "joining", "widest_age", "codes", "algorithm",
         "plan", "relations", "coarsen_time", "coarsen_groups", "response", "marginals", "grouping", "cell_rows",
         "missing", "rare", "synthesis", "draw", "prior", "keep", "small", "recoding", "hierarchies", "views",
-        "strata", "time", "quasi_identifiers", "max_cluster", "max_passes", "max_joint",
+        "strata", "time", "quasi_identifiers", "max_cluster",
     }
 )  # fmt: skip
 """Parameters that are in the manifest exactly where the spec has them (none, false and empty ones may be left out)."""
@@ -27,9 +27,7 @@ ASKED = frozenset(
 )
 """Parameters that are in the manifest only where the spec has them, but not always then."""
 
-RANKED = frozenset(
-    {"partitioning", "max_joint", "max_passes", "recut", "refine", "nested", "safe", "reconstructions"}
-)
+RANKED = frozenset({"partitioning", "recut", "nested", "safe", "reconstructions"})
 """Parameters that `attacker: algorithm` decides, whatever else is asked for; the contract has their values."""
 
 UNNAMED = {"small": "merge", "recoding": "full"}
@@ -118,7 +116,7 @@ def agrees(name: str, asked: Mapping[str, Any], stated: Mapping[str, Any]) -> bo
 
 
 def with_sizes(asked: Mapping[str, Any]) -> dict[str, Any]:
-    """What a spec of disassociation asks for, with the partitioning, sizes and passes that it leaves to the method."""
+    """What a spec of disassociation asks for, with the partitioning and size that it leaves to the method."""
     k, chosen = asked.get("k", 5), asked.get("partitioning") or "auto"
     if not isinstance(k, int):
         return dict(asked)
@@ -126,16 +124,11 @@ def with_sizes(asked: Mapping[str, Any]) -> dict[str, Any]:
         chosen = "fitted" if k >= 3 else "paper"
     if asked.get("attacker") == "algorithm":
         chosen = "ranked"
-    largest = {"fitted": 10, "settled": 10, "paper": 2, "ranked": 20}.get(chosen, 0) * k
+    largest = {"fitted": 10, "paper": 2, "ranked": 20}.get(chosen, 0) * k
     if chosen == "fitted" and not asked.get("demographics"):
         largest = min(largest, k * k)
-    left = {
-        "max_cluster": largest,
-        "max_passes": {"fitted": 100, "settled": 24}.get(chosen),
-        "max_joint": 80 * k if chosen == "settled" else None,
-    }
     given = {name: value for name, value in asked.items() if value is not None}
-    return {**left, **given, "partitioning": chosen}
+    return {"max_cluster": largest, **given, "partitioning": chosen}
 
 
 def same(asked: Any, stated: Any) -> bool:

@@ -31,7 +31,7 @@ def small_cohort(seed: int) -> list[frozenset[int]]:
 
 def clusters_of(rows: list[frozenset[int]], **more: bool) -> tuple[list[Cluster], int]:
     """The released clusters, and how often the condition on empty item chunks moved a code."""
-    rules = rules_of(Parameters(K, M, 6), CODES, refine=False, **more)
+    rules = rules_of(Parameters(K, M, 6), CODES, max_passes=0, **more)
     done = disassociate(sets_of(rows, CODES), rules, Workers(1))
     found = [
         Cluster(len(records), [[rows[r] & set(chunk) for r in records] for chunk in chunks], frozenset(items))

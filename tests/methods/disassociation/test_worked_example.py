@@ -53,7 +53,7 @@ def test_the_running_example_of_the_paper() -> None:
 
 
 def test_item_chunks_before_refining() -> None:
-    rules = rules_of(PARAMETERS, len(CODES), refine=False)
+    rules = rules_of(PARAMETERS, len(CODES), max_passes=0)
     p1, p2 = leaf_shapes(disassociate(sets_of(ROWS, len(CODES)), rules, Workers(1)))
     assert names(p1[2]) == {"401.0", "834.0", "944.01"}
     assert names(p2[2]) == {"404.00", "480.1", "834.0", "944.01"}

@@ -18,9 +18,8 @@ ASKED: dict[str, dict[str, Any]] = {
     "a small k": {"k": 2},
     "k below 10": {"k": 4},
     "k of 10": {"k": 10},
-    "settled": {"k": 3, "partitioning": "settled"},
     "paper": {"k": 3, "partitioning": "paper"},
-    "sizes asked for": {"k": 3, "max_cluster": 40, "max_joint": 90, "max_passes": 2},
+    "a size asked for": {"k": 3, "max_cluster": 40},
     "classes": {"k": 3, "demographics": ("sex",), "keep": {"sex": "exact"}},
     "algorithm": {"k": 3, "attacker": "algorithm", "policy": "hierarchy:1"},
 }

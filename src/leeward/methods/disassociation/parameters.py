@@ -16,18 +16,12 @@ from leeward.methods.demographics import Demographics, Hierarchies, Keep, Recodi
 if TYPE_CHECKING:
     from leeward.analysis.policies import Policy
 
-PARTITIONINGS = {"fitted": 10, "settled": 10, "paper": 2, "ranked": 20}
+PARTITIONINGS = {"fitted": 10, "paper": 2, "ranked": 20}
 """Ways to form clusters, each with its default `max_cluster` as a multiple of k; of `fitted` it is k times k below 10,
 since small clusters of few records answer for larger sets. `ranked` belongs to `attacker: algorithm`."""
 
 FITTED_FROM_K = 3
 """From this k on `fitted` is the default; below, `paper` counts short records of few codes better (pyPheWAS)."""
-
-MAX_PASSES = {"fitted": 100, "settled": 24}
-"""Default `max_passes`: later passes find few joins, and more data need more."""
-
-SETTLED_MAX_JOINT = 80
-"""Default `max_joint` of `settled`, as a multiple of k: larger joint clusters blur which codes go together."""
 
 
 def _shown(name: str, ranked: Any) -> Any:
@@ -73,10 +67,10 @@ class Disassociation(Parameters):
         ),
     ] = field(default=None, hash=False)
     partitioning: Annotated[
-        Literal["auto", "fitted", "settled", "paper"],
+        Literal["auto", "fitted", "paper"],
         Parameter(
-            "fitted: clusters that are large and alike (ours); settled: fewest codes in item chunks (ours); "
-            f"paper: HorPart as published; auto: fitted from k = {FITTED_FROM_K} on, below paper.",
+            "fitted: clusters that are large and alike (ours); paper: HorPart as published; auto: fitted from "
+            f"k = {FITTED_FROM_K} on, below paper.",
             shown=lambda p: p.chosen_partitioning,
         ),
     ] = "auto"
@@ -91,39 +85,11 @@ class Disassociation(Parameters):
             shown=lambda p: p.cluster_limit,
         ),
     ] = None
-    max_joint: Annotated[
-        int | None,
-        Parameter(
-            "Largest joint cluster in records, at least k.",
-            ge=2,
-            default=f"{SETTLED_MAX_JOINT}k (settled) or no limit",
-            metavar="N",
-            shown=lambda p: p.joint_limit,
-        ),
-    ] = None
-    max_passes: Annotated[
-        int | None,
-        Parameter(
-            "Maximum number of passes of Refine over all clusters.",
-            ge=1,
-            default=", ".join(f"{times} ({name})" for name, times in MAX_PASSES.items())
-            + ", until nothing changes (paper)",
-            metavar="N",
-            shown=lambda p: p.pass_limit,
-        ),
-    ] = None
     recut: Annotated[
         bool,
         Parameter(
             "Move records whose codes would all be in an item chunk to another cluster.",
             shown=_shown("recut", False),
-        ),
-    ] = True
-    refine: Annotated[
-        bool,
-        Parameter(
-            "Make shared chunks of codes in the item chunks of several clusters.",
-            shown=_shown("refine", False),
         ),
     ] = True
     nested: Annotated[
@@ -217,10 +183,10 @@ class Disassociation(Parameters):
                 )
         if self.demographics and (self.partitions or 1) > 1:
             raise BadInput("with `demographics` each class is a part of its own; leave `partitions` out.")
-        for name in ("max_cluster", "max_joint"):
-            value = getattr(self, name)
-            if value is not None and value < self.k:
-                raise BadParameter(name, f"must be a whole number of at least k = {self.k}; got {value}.")
+        if self.max_cluster is not None and self.max_cluster < self.k:
+            raise BadParameter(
+                "max_cluster", f"must be a whole number of at least k = {self.k}; got {self.max_cluster}."
+            )
         if self.diversity is not None and not self.sensitive:
             raise BadInput("`diversity` needs `sensitive`: the codes that it is about.")
         if self.attacker == "algorithm":
@@ -231,7 +197,7 @@ class Disassociation(Parameters):
         """BadInput for what needs chunks of several codes or item chunks."""
         fields = {each.name: each.default for each in dataclasses.fields(self)}
         for name in (
-            "partitioning", "max_joint", "max_passes", "recut", "refine", "nested", "safe", "sensitive", "diversity",
+            "partitioning", "recut", "nested", "safe", "sensitive", "diversity",
             "reconstructions", "demographics", "payload", "sensitive_columns",
         ):  # fmt: skip
             if getattr(self, name) != fields[name]:
@@ -269,18 +235,6 @@ class Disassociation(Parameters):
         # Classes are small already: smaller parts of them would leave more codes in item chunks.
         small = self.chosen_partitioning == "fitted" and not self.demographics
         return self.k * (min(self.k, times) if small else times)
-
-    @property
-    def joint_limit(self) -> int | None:
-        """Joint clusters of more records are not made; None: no limit."""
-        if self.max_joint is None and self.chosen_partitioning == "settled":
-            return SETTLED_MAX_JOINT * self.k
-        return self.max_joint
-
-    @property
-    def pass_limit(self) -> int | None:
-        """Passes of Refine; None: until nothing changes."""
-        return MAX_PASSES.get(self.chosen_partitioning) if self.max_passes is None else self.max_passes
 
     def can_store(self, engine: str) -> bool:
         """Whether no more is needed of a cohort than its patients' codes, a partition at a time (`stored`)."""

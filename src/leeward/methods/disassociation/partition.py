@@ -1,6 +1,6 @@
 """Horizontal partitioning: records that share codes, in clusters of at least k (docs/methods/disassociation.md).
 
-HorPart, the small parts' pool, and the steps beyond the paper: settling and recutting.
+HorPart, the small parts' pool, and the steps beyond the paper: fitting and recutting.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from leeward.cohort.lenses.code_sets import CodeSets
 from leeward.compiled import njit
 from leeward.methods.disassociation.fit import aim_of, block_records, fit_block, purity
 from leeward.methods.disassociation.horpart import gather, split_all, split_chain
+from leeward.methods.disassociation.recut import count_supports, find_stranded, recut
 from leeward.methods.disassociation.rules import Rules
-from leeward.methods.disassociation.settle import BLOCK, count_supports, find_stranded, recut, settle_block
 from leeward.methods.disassociation.workers import Workers
 
 LARGEST = 20
@@ -35,7 +35,7 @@ class Partition:
 def partition_records(
     sets: CodeSets, rules: Rules, workers: Workers, weight: float | None = None
 ) -> Partition:
-    """HorPart, then settling and recutting where the rules ask for them; `weight` in place of the fitted one's own."""
+    """HorPart, fitted where the rules ask for it, and recut; `weight` in place of the fitted one's own."""
     if rules.fit:
         first = fitted_partition(sets.offsets, sets.values, rules, workers, weight)
     else:
@@ -152,36 +152,21 @@ def pool_in_place(partition: Partition, k: int) -> Partition:
 def improve_partition(
     offsets: Int64s, values: Int32s, partition: Partition, rules: Rules, workers: Workers
 ) -> Partition:
-    """Let records choose a better cluster (`settle`), and re-cut clusters of stranded records (`recut`)."""
+    """Re-cut clusters of stranded records, where the rules ask for it."""
+    if not rules.recut:
+        return partition
+    near, bounds = gather_records(offsets, values, partition.order, workers), partition.leaf_offsets
+    leaf_of = rows_to_leaves(bounds)
+    supports = count_supports(*near, bounds, rules.n_codes)
+    stranding = np.zeros(len(bounds) - 1, np.bool_)
+
+    def look(lo: int, hi: int) -> object:
+        return find_stranded(*near, bounds, *supports, rules.k, rules.sensitive, lo, hi, stranding)
+
+    workers.blocks(len(stranding), look)
     cap = 2 * rules.max_cluster
-    n_codes = rules.n_codes
-    if rules.settle:
-        near = gather_records(offsets, values, partition.order, workers)
-        leaves = len(partition.leaf_offsets) - 1
-        leaf_of = np.empty(len(partition.order), np.int32)
-        starts = range(0, leaves, BLOCK)
-
-        def run(first: int) -> Callable[[], object]:
-            return lambda: settle_block(
-                *near, partition.leaf_offsets, first, min(first + BLOCK, leaves), rules.k, cap, n_codes,
-                rules.sensitive, leaf_of,
-            )  # fmt: skip
-
-        workers.tasks([run(first) for first in starts])
-        partition = regroup(partition, leaf_of)
-    if rules.recut:
-        near = gather_records(offsets, values, partition.order, workers)
-        leaf_of = rows_to_leaves(partition.leaf_offsets)
-        supports = count_supports(*near, partition.leaf_offsets, n_codes)
-        bounds, stranding = partition.leaf_offsets, np.zeros(len(partition.leaf_offsets) - 1, np.bool_)
-
-        def look(lo: int, hi: int) -> object:
-            return find_stranded(*near, bounds, *supports, rules.k, rules.sensitive, lo, hi, stranding)
-
-        workers.blocks(len(stranding), look)
-        recut(*near, partition.leaf_offsets, *supports, rules.k, cap, rules.sensitive, stranding, leaf_of)
-        partition = regroup(partition, leaf_of)
-    return partition
+    recut(*near, bounds, *supports, rules.k, cap, rules.sensitive, stranding, leaf_of)
+    return regroup(partition, leaf_of)
 
 
 def regroup(partition: Partition, leaf_of: Int32s) -> Partition:

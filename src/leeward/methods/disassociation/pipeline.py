@@ -77,17 +77,13 @@ def disassociate(
     )  # fmt: skip
     n_codes = rules.n_codes
     item_left, holders = count_items(offsets, leaf_offsets, leaf_codes, leaf_chunk, leaf_n_codes, n_codes)
-    if rules.refine:
-        shared = refine(
-            leaf_clusters(offsets, values, leaf_offsets, leaf_codes, leaf_chunk, leaf_n_codes, n_codes),
-            Leaves(rows_to_leaves(leaf_offsets), np.diff(leaf_offsets), item_left, fit_alone),
-            rules,
-            holders=holders,
-            blocks=workers.blocks,
-        )
-    else:
-        none = np.empty(0, np.int32)
-        shared = SharedChunks(np.full(leaves, -1, np.int64), np.empty(0, np.int64), none, none, item_left, 0)
+    shared = refine(
+        leaf_clusters(offsets, values, leaf_offsets, leaf_codes, leaf_chunk, leaf_n_codes, n_codes),
+        Leaves(rows_to_leaves(leaf_offsets), np.diff(leaf_offsets), item_left, fit_alone),
+        rules,
+        holders=holders,
+        blocks=workers.blocks,
+    )
     return Disassociated(
         partition.order,
         offsets,

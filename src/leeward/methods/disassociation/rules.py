@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 NO_LIMIT = 2**62
 
+FITTED_PASSES = 100
+"""Later passes find few joins; HorPart as published goes on until nothing changes."""
+
 
 class Rules(NamedTuple):
     """What the steps and kernels take of the parameters (a tuple, so that compiled code takes it whole).
@@ -24,7 +27,8 @@ class Rules(NamedTuple):
     constraint_of : int32[codes], each code's utility constraint, -1 for none
     sensitive : bool[codes]
     max_cluster : parts of at least this many records are split further
-    max_joint, max_passes : `NO_LIMIT` where there is none
+    max_joint : largest joint cluster in records
+    max_passes : of Refine over all clusters
     """
 
     k: int
@@ -35,8 +39,6 @@ class Rules(NamedTuple):
     max_cluster: int
     nested: bool = False
     safe: bool = False
-    refine: bool = True
-    settle: bool = False
     fit: bool = False
     recut: bool = False
     max_joint: int = NO_LIMIT
@@ -72,10 +74,7 @@ def rules_of(parameters: Disassociation, sets: CodeSets, policy: Constraints, na
         max_cluster=parameters.cluster_limit,
         nested=parameters.nested,
         safe=parameters.safe,
-        refine=parameters.refine,
         fit=parameters.chosen_partitioning == "fitted",
-        settle=parameters.chosen_partitioning == "settled",
         recut=parameters.recut,
-        max_joint=parameters.joint_limit or NO_LIMIT,
-        max_passes=parameters.pass_limit or NO_LIMIT,
+        max_passes=FITTED_PASSES if parameters.chosen_partitioning == "fitted" else NO_LIMIT,
     )

@@ -136,7 +136,7 @@ def read(release: Release | str | Path) -> Published:
     leaf = pc.equal(nodes.column("kind").cast(pa.string()), "cluster").to_numpy(zero_copy_only=False)
     of_class = nodes.column("class").to_numpy()[in_order] if "class" in nodes.column_names else None
     given = opened.parameters
-    fitted = given.get("partitioning") == "fitted" and given.get("refine") is True and of_class is None
+    fitted = given.get("partitioning") == "fitted" and given.get("refine", True) and of_class is None
     return Published(
         codes, int(opened.guarantee["k"]), int(opened.guarantee["m"]), renumbered,
         leaf[in_order],
