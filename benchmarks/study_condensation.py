@@ -270,14 +270,14 @@ def attacked(each: Set, made: Anonymized, classes: bool) -> tuple[list[str], flo
     hidden = privacy(both)
     assert linked is not None
     assert hidden is not None
-    levels = [row.privacy for row in hidden.columns if row.bin_width is None]
-    numbers = [row.privacy / row.bin_width for row in hidden.columns if row.bin_width]
+    levels = [row["privacy"] for row in hidden["columns"] if row["bin_width"] is None]
+    numbers = [row["privacy"] / row["bin_width"] for row in hidden["columns"] if row["bin_width"]]
     entropy = float(np.mean(np.log2([*levels, *numbers])))
     return [
-        f"{100 * linked.own_group:.1f}",
-        f"{100 * linked.chance:.2f}",
-        f"{near.released.median:.2f} ({100 * near.released.zero:.1f})",
-        f"{near.original.median:.2f} ({100 * near.original.zero:.1f})",
+        f"{100 * linked['own_group']:.1f}",
+        f"{100 * linked['chance']:.2f}",
+        f"{near['released']['median']:.2f} ({100 * near['released']['zero']:.1f})",
+        f"{near['original']['median']:.2f} ({100 * near['original']['zero']:.1f})",
         f"{np.mean(levels):.2f}" if levels else "–",
         f"{np.mean(numbers):.1f}" if numbers else "–",
         f"{(found := discernibility(both.made)):,} ({found / len(both.made):,.0f})" if classes else "–",

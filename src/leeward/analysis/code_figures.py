@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
 
 from leeward.analysis.figures import Figures
 
@@ -60,23 +62,6 @@ class Interval(Figures):
     share: float
 
 
-@dataclass(frozen=True)
-class Narrow(Figures):
-    """Shares of constraints with a small error."""
-
-    within_2_5_percent: float
-    within_5_percent: float
-
-
-@dataclass(frozen=True)
-class BySupport(Figures):
-    """Share of the code sets that `low` to `high` records hold."""
-
-    low: int = field(metadata={"key": "from"})
-    high: int = field(metadata={"key": "to"})
-    share: float
-
-
 @dataclass(frozen=True, kw_only=True)
 class RiskRow(Figures):
     """What m codes of a patient give away (see `leeward.analysis.risk.risk_before`)."""
@@ -85,7 +70,7 @@ class RiskRow(Figures):
     sets: int
     sets_in_one_record_share: float
     sets_below_k_share: float
-    sets_by_support: tuple[BySupport, ...]
+    sets_by_support: tuple[Mapping[str, Any], ...]
     exact: bool
     sampled_share: float
     patients_sampled: int | None = None
@@ -97,16 +82,6 @@ class RiskRow(Figures):
     patients_exact: bool
 
 
-@dataclass(frozen=True)
-class WholeSets(Figures):
-    """Patients by their whole code set."""
-
-    unique: int
-    unique_share: float
-    below_k: int
-    below_k_share: float
-
-
 @dataclass(frozen=True, kw_only=True)
 class RiskBefore(Figures):
     """The risk in the source (see `leeward.analysis.risk.risk_before`)."""
@@ -114,7 +89,7 @@ class RiskBefore(Figures):
     k: int
     patients: int
     by_m: tuple[RiskRow, ...]
-    whole_set: WholeSets
+    whole_set: Mapping[str, Any]
 
 
 @dataclass(frozen=True, kw_only=True)

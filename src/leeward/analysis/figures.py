@@ -13,14 +13,14 @@ from typing import Any, Self, Union, get_args, get_origin, get_type_hints
 class Figures:
     """A base of frozen data classes whose fields are figures, texts, tuples of them, and further `Figures`.
 
-    Maps of texts to such values may be among them. A field's key in JSON is its name, or its metadata's `key`. A field
-    whose default is None is left out where it is None. NaN becomes null.
+    Maps of texts to such values may be among them. A field whose default is None is left out where it is None. NaN
+    becomes null.
     """
 
     def to_json(self) -> dict[str, Any]:
         """As `measures.json` has it."""
         return {
-            _key(each): plain(value)
+            each.name: plain(value)
             for each in dataclasses.fields(self)
             if (value := getattr(self, each.name)) is not None or each.default is not None
         }
@@ -31,9 +31,9 @@ class Figures:
         hints = _hints(cls)  # type: ignore[arg-type]  # a class can be hashed
         return cls(
             **{
-                each.name: _typed(hints[each.name], content[_key(each)])
+                each.name: _typed(hints[each.name], content[each.name])
                 for each in dataclasses.fields(cls)
-                if _key(each) in content
+                if each.name in content
             }
         )
 
@@ -46,10 +46,6 @@ class Figures:
 @functools.cache
 def _hints(cls: type) -> dict[str, Any]:
     return get_type_hints(cls)
-
-
-def _key(field: dataclasses.Field[Any]) -> str:
-    return str(field.metadata.get("key", field.name))
 
 
 def plain(value: Any) -> Any:

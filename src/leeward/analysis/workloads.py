@@ -170,9 +170,12 @@ def matching_records(sets: CodeSets, constraints: list[list[str]]) -> AnyArray:
     return np.asarray(kernels.matching_records(sets.offsets, sets.values, constraint_of, len(constraints)))
 
 
-def within(errors: AnyArray, most: float) -> float:
-    """Share of the errors of at most `most`, either side."""
-    return float((np.abs(errors) <= most).mean()) if len(errors) else 0.0
+def shares_within(errors: AnyArray) -> dict[str, float]:
+    """Shares of the errors of at most 2.5 % and 5 %, either side."""
+    ends = {"within_2_5_percent": 0.025, "within_5_percent": 0.05}
+    return {
+        name: float((np.abs(errors) <= most).mean()) if len(errors) else 0.0 for name, most in ends.items()
+    }
 
 
 def intervals(errors: AnyArray) -> tuple[Interval, ...]:
@@ -204,6 +207,5 @@ def matching_errors(
         "constraints": found,
         "skipped": len(members) - len(found),
         "intervals": intervals(errors),
-        "within_2_5_percent": within(errors, 0.025),
-        "within_5_percent": within(errors, 0.05),
+        **shares_within(errors),
     }

@@ -11,13 +11,9 @@ from leeward.analysis.demographics.figures import WholePatient
 from leeward.methods import demographics_report
 from leeward.methods.censoring.measures.figures import (
     Attack,
-    Interval,
-    Kept,
     Loss,
     OfRecords,
-    Phenotypes,
     Risk,
-    Statistics,
 )
 from leeward.release import Release
 from leeward.report import charts
@@ -38,9 +34,7 @@ def sections(release: Release, measures: Figures, verification: Figures) -> list
         glance(release, risks, lost, attacked),
         risk(release, risks),
         loss(lost),
-        studies(
-            Kept.of(measures, "repeats"), Kept.of(measures, "pairs"), Phenotypes.of(measures, "phenotypes")
-        ),
+        studies(measures),
         demographics_report.section(
             WholePatient.of(measures, "demographics"),
             int(release.guarantee["k"]),
@@ -132,14 +126,14 @@ def _risks(figures: Risk) -> Table:
             row("records that fewer than k people contain", lambda f: percent(f.below_k)),
             row("smallest distinguishability", lambda f: number(f.smallest)),
             row("median distinguishability", lambda f: number(f.median)),
-            row("journalist risk, highest", lambda f: percent(f.journalist.highest)),
+            row("journalist risk, highest", lambda f: percent(f.journalist["highest"])),
             row("marketer risk", lambda f: percent(f.marketer, 2)),
             row(
                 "smallest class of equal records in the sample",
                 lambda f: number(f.smallest_class_in_sample),
             ),
             row("records unlike all others in the sample", lambda f: percent(f.alone_in_sample)),
-            row("prosecutor risk, mean", lambda f: percent(f.prosecutor.mean)),
+            row("prosecutor risk, mean", lambda f: percent(f.prosecutor["mean"])),
         ),
     )
 
@@ -148,13 +142,13 @@ def loss(figures: Loss | None) -> Section | None:
     """Censoring utility loss."""
     if not figures:
         return None
-    total = max(1, sum(each.count for each in figures.intervals))
+    total = max(1, sum(each["count"] for each in figures.intervals))
     rows = [
-        {"loss": _interval(each), "records": each.count / total, "of": AFTER} for each in figures.intervals
+        {"loss": _interval(each), "records": each["count"] / total, "of": AFTER} for each in figures.intervals
     ]
     chart = Chart(
         "Records by the share of their mentions that was censored",
-        f"Bars, one an interval of loss; {percent(figures.intervals[0].count / total)} of the records lost nothing.",
+        f"Bars, one an interval of loss; {percent(figures.intervals[0]['count'] / total)} of the records lost nothing.",
         charts.grouped_bars(
             rows,
             x="loss",
@@ -168,8 +162,8 @@ def loss(figures: Loss | None) -> Section | None:
         f"{figures.emptied_records:,} are empty.",
     )
 
-    def row(name: str, of: Statistics) -> tuple[str, ...]:
-        return (name, *(f"{each:.3f}" for each in (of.mean, of.sd, of.median, of.skewness)))
+    def row(name: str, of: Mapping[str, float]) -> tuple[str, ...]:
+        return (name, *(f"{each:.3f}" for each in (of["mean"], of["sd"], of["median"], of["skewness"])))
 
     table = Table(
         "Censoring utility loss (CUL)",
@@ -189,31 +183,25 @@ def loss(figures: Loss | None) -> Section | None:
     )
 
 
-def studies(repeats: Kept | None, pairs: Kept | None, cases: Phenotypes | None) -> Section | None:
+def studies(measures: Figures) -> Section | None:
     """What a study of repeats and comorbidity keeps."""
-    if not (repeats and pairs and cases):
+    if not all(measures.get(name) for name in ("repeats", "pairs", "phenotypes")):
         return None
-    rows = (
-        (
-            "repeats (mentions of a code beyond the first)",
-            repeats.before,
-            repeats.after,
-            repeats.kept,
-        ),
-        ("comorbidity pairs (two codes in one record)", pairs.before, pairs.after, pairs.kept),
-        (
-            f"cases (≥ {cases.mentions} mentions of a code)",
-            cases.cases_before,
-            cases.cases_after,
-            cases.cases_kept,
-        ),
-        (
-            "patients with such a case",
-            cases.patients_before,
-            cases.patients_after,
-            cases.patients_kept,
-        ),
-    )
+    cases = measures["phenotypes"]
+    rows = [
+        (name, *(measures[of][key] for key in ("before", "after", "kept")))
+        for name, of in (
+            ("repeats (mentions of a code beyond the first)", "repeats"),
+            ("comorbidity pairs (two codes in one record)", "pairs"),
+        )
+    ]
+    rows += [
+        (name, *(cases[f"{of}_{key}"] for key in ("before", "after", "kept")))
+        for name, of in (
+            (f"cases (≥ {cases['mentions']} mentions of a code)", "cases"),
+            ("patients with such a case", "patients"),
+        )
+    ]
     table = Table(
         "What studies keep",
         ("", "before", "after", "kept"),
@@ -321,7 +309,7 @@ def charts_of_steps(rows: charts.Rows, k: int) -> str:
     )
 
 
-def _interval(each: Interval) -> str:
-    if each.high == 0:
+def _interval(each: Mapping[str, float]) -> str:
+    if each["high"] == 0:
         return "none"
-    return f"{100 * each.low:.0f}–{100 * each.high:.0f} %"
+    return f"{100 * each['low']:.0f}–{100 * each['high']:.0f} %"

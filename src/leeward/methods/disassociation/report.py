@@ -9,7 +9,7 @@ from leeward.analysis.code_figures import Interval
 from leeward.analysis.demographics.figures import WholePatient
 from leeward.methods import demographics_report
 from leeward.methods.disassociation import risk_report
-from leeward.methods.disassociation.measures.figures import Are, Covers, Mre, Placement
+from leeward.methods.disassociation.measures.figures import Are, Mre, Placement
 from leeward.methods.disassociation.risk_report import covers_algorithm
 from leeward.release import Release
 from leeward.report import charts
@@ -51,8 +51,8 @@ def sections(release: Release, measures: Figures, verification: Figures) -> list
 def glance(verification: Figures, places: Placement | None, errors: Are | None, codes_before: int) -> Section:
     """What a privacy board and a researcher ask for beside the summary."""
     tiles: list[Tile] = []
-    if places and places.covers and places.covers.of_chunks:
-        share = places.covers.chunks / places.covers.of_chunks
+    if places and places.covers and places.covers["of_chunks"]:
+        share = places.covers["chunks"] / places.covers["of_chunks"]
         tiles.append(
             Tile(
                 percent(share),
@@ -113,12 +113,8 @@ def placement(release: Release, places: Placement | None, names: Mapping[str, st
     single = covers_algorithm(release)
     uncounted = SUPPRESSED if single else ITEM
     all_codes = places.occurrences
-    total = max(1, all_codes.total)
-    shares = {
-        RECORD: all_codes.record / total,
-        SHARED: all_codes.shared / total,
-        uncounted: all_codes.item / total,
-    }
+    kinds = {"record": RECORD, "shared": SHARED, "item": uncounted}
+    shares = {name: all_codes[kind] / max(1, all_codes["total"]) for kind, name in kinds.items()}
     colors = {name: COLORS[name] for name in shares}
     overall = Chart(
         "All code occurrences",
@@ -136,10 +132,10 @@ def placement(release: Release, places: Placement | None, names: Mapping[str, st
     )
     top = places.codes[:CODES_SHOWN]
     bars = [
-        {"code": called(row.code, names), "count": count, "kind": name}
+        {"code": called(row["code"], names), "count": row[kind], "kind": name}
         for row in top
-        for name, count in ((RECORD, row.record), (SHARED, row.shared), (uncounted, row.item))
-        if count
+        for kind, name in kinds.items()
+        if row[kind]
     ]
     by_code = Chart(
         f"The {len(top)} most frequent codes",
@@ -263,7 +259,7 @@ def suppressed(release: Release, count: int) -> str:
     return "No code was taken out or made coarser."
 
 
-def covers_found(release: Release, covers: Covers | None) -> tuple[str, ...]:
+def covers_found(release: Release, covers: Mapping[str, int] | None) -> tuple[str, ...]:
     """How often one code gives away another in this release, and what puts such codes apart."""
     if covers is None or covers_algorithm(release):
         return ()
@@ -274,7 +270,7 @@ def covers_found(release: Release, covers: Covers | None) -> tuple[str, ...]:
     )
     found = (
         "**One code may give away another**: where all patients of a chunk with code x also have code y, whoever "
-        f"knows x learns y (the cover problem). {covers.chunks:,} of {covers.of_chunks:,} chunks with several codes "
-        f"hold such a pair, {covers.pairs:,} pairs in all. {apart}"
+        f"knows x learns y (the cover problem). {covers['chunks']:,} of {covers['of_chunks']:,} chunks with several "
+        f"codes hold such a pair, {covers['pairs']:,} pairs in all. {apart}"
     )
     return (found,)

@@ -8,7 +8,7 @@ from typing import Any
 from leeward.analysis.demographics.figures import WholePatient
 from leeward.methods import demographics_report
 from leeward.methods.trajectories.levels import CHAPTER
-from leeward.methods.trajectories.measures.figures import Answers, Loss, Run, Usable
+from leeward.methods.trajectories.measures.figures import Answers, Loss, Usable
 from leeward.release import Release
 from leeward.report import charts
 from leeward.report.names import names_of_release
@@ -22,7 +22,7 @@ TITLES = {"code": "Codes", "age": "Ages"}
 def sections(release: Release, measures: Figures, verification: Figures) -> list[Section]:
     """The sections of the report that are this method's own."""
     usable, lost = Usable.of(measures, "usable"), Loss.of(measures, "loss")
-    run = Run.of(measures, "method") or Run()
+    run = measures.get("method") or {}
     found = [
         glance(release, lost),
         pairs(usable, lost),
@@ -43,7 +43,7 @@ def sections(release: Release, measures: Figures, verification: Figures) -> list
 
 def widths(lost: Loss | None) -> tuple[str, str, str]:
     """What the levels `usable` and `chapter` and the categories of a hierarchy are called."""
-    if lost and CHAPTER in {row.level for row in lost.levels["code"]}:
+    if lost and CHAPTER in {row["level"] for row in lost.levels["code"]}:
         return "of 3 characters or finer", "chapter or finer", "3-character categories"
     return "finer than the hierarchy's widest groups", "one of the widest groups or finer", "groups"
 
@@ -100,13 +100,13 @@ def levels(lost: Loss | None) -> Section | None:
     ]
     for name, title in TITLES.items():
         rows = lost.levels[name]
-        bars = [{"level": row.level, "share": row.share, "what": title} for row in rows]
-        finest = next((row for row in rows if row.share), rows[0])
+        bars = [{**row, "what": title} for row in rows]
+        finest = next((row for row in rows if row["share"]), rows[0])
         parts.append(
             Chart(
                 f"{title} by level of their hierarchy",
-                f"Bars from the finest level to the coarsest. {percent(finest.share)} are at {finest.level}, "
-                f"{percent(rows[-1].share)} at {rows[-1].level}.",
+                f"Bars from the finest level to the coarsest. {percent(finest['share'])} are at {finest['level']}, "
+                f"{percent(rows[-1]['share'])} at {rows[-1]['level']}.",
                 charts.grouped_bars(
                     bars,
                     x="level",
@@ -123,7 +123,7 @@ def levels(lost: Loss | None) -> Section | None:
             "The same in numbers",
             ("level", "share"),
             tuple(
-                (f"{title}: {row.level}", percent(row.share))
+                (f"{title}: {row['level']}", percent(row["share"]))
                 for name, title in TITLES.items()
                 for row in lost.levels[name]
             ),
@@ -162,20 +162,21 @@ def counts(found: Answers | None) -> Section | None:
     )
 
 
-def groups(run: Run, names: Mapping[str, str]) -> Section | None:
+def groups(run: Figures, names: Mapping[str, str]) -> Section | None:
     """Sizes of groups, and examples (Table 4)."""
-    if not run.examples:
+    if not run.get("examples"):
         return None
     examples = tuple(
-        (" ".join(each.pairs), number(each.records), percent(each.lost_a_pair)) for each in run.examples
+        (" ".join(each["pairs"]), number(each["records"]), percent(each["lost_a_pair"]))
+        for each in run["examples"]
     )
-    shown = dict.fromkeys(pair[1:].rpartition(", ")[0] for each in run.examples for pair in each.pairs)
+    shown = dict.fromkeys(pair[1:].rpartition(", ")[0] for each in run["examples"] for pair in each["pairs"])
     meant = "; ".join(f"{code}: {names[code]}" for code in shown if code in names)
-    sizes = tuple((size, number(count)) for size, count in run.sizes.items())
+    sizes = tuple((size, number(count)) for size, count in run["sizes"].items())
     return Section(
         "Groups",
         (
-            f"{number(run.groups)} groups were formed. Examples, from little to much lost:",
+            f"{number(run['groups'])} groups were formed. Examples, from little to much lost:",
             Table("Released trajectories", ("pairs (code, age)", "records", "lost a pair"), examples),
             *([f"The codes: {meant}."] if meant else []),
             Table("Sizes of groups", ("records", "groups"), sizes),
@@ -183,22 +184,22 @@ def groups(run: Run, names: Mapping[str, str]) -> Section | None:
     )
 
 
-def partitions(run: Run) -> Section | None:
+def partitions(run: Figures) -> Section | None:
     """What clustering in parts cost."""
-    if run.partitions < 2:
+    if run.get("partitions", 1) < 2:
         return None
-    halvings = max(1, (run.partitions - 1).bit_length())
+    halvings = max(1, (run["partitions"] - 1).bit_length())
     return Section(
         "Clustered in parts",
         (
             (
-                f"The records were clustered in {number(run.partitions)} parts of similar trajectories (halved "
+                f"The records were clustered in {number(run['partitions'])} parts of similar trajectories (halved "
                 f"{halvings} times)."
             )
             + (
                 " On a sample of this data one halving raised the loss of codes and ages by "
-                f"{percent(run.one_halving_costs, 2)}."
-                if run.one_halving_costs is not None
+                f"{percent(run['one_halving_costs'], 2)}."
+                if run.get("one_halving_costs") is not None
                 else ""
             ),
         ),

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -22,17 +23,7 @@ from leeward.cohort.lenses.counts import CodeCounts
 from leeward.errors import BadInput
 from leeward.methods.censoring.classed import take
 from leeward.methods.censoring.measures.attack import attack
-from leeward.methods.censoring.measures.figures import (
-    Interval,
-    Journalist,
-    Kept,
-    Loss,
-    OfRecords,
-    Phenotypes,
-    Prosecutor,
-    Risk,
-    Statistics,
-)
+from leeward.methods.censoring.measures.figures import Loss, OfRecords, Risk
 from leeward.methods.censoring.measures.inside import Inside, inside_of, whole_patient
 from leeward.release import Release
 
@@ -169,8 +160,8 @@ def _of_records(dis: Int64s, records: Multisets, k: int, at: Sequence[int]) -> O
         median=float(np.median(dis)),
         smallest_class_in_sample=int(sizes.min()),
         alone_in_sample=_share(sizes == 1),
-        prosecutor=Prosecutor(float(1 / sizes.min()), float(np.mean(1 / sizes))),
-        journalist=Journalist(float(1 / dis.min()), _share(dis < k)),
+        prosecutor={"highest": float(1 / sizes.min()), "mean": float(np.mean(1 / sizes))},
+        journalist={"highest": float(1 / dis.min()), "above_1_in_k": _share(dis < k)},
         marketer=float(np.mean(1 / dis)),
         at_most=tuple(_share(dis <= value) for value in at),
     )
@@ -206,40 +197,45 @@ def losses(before: Int64s, after: Int64s) -> Float64s:
     return np.where(before > 0, (before - after) / np.maximum(before, 1), 0.0)
 
 
-def statistics(values: Float64s) -> Statistics:
+def statistics(values: Float64s) -> dict[str, float]:
     """Mean, standard deviation (divisor n), median, skewness m3 / m2^1.5 (0 where nothing varies)."""
     centred = values - values.mean()
     second = float(np.mean(centred**2))
     skewness = float(np.mean(centred**3) / second**1.5) if second > 1e-18 else 0.0
-    return Statistics(float(values.mean()), float(np.sqrt(second)), float(np.median(values)), skewness)
+    return {
+        "mean": float(values.mean()),
+        "sd": float(np.sqrt(second)),
+        "median": float(np.median(values)),
+        "skewness": skewness,
+    }
 
 
-def repeats(both: Both) -> Kept:
+def repeats(both: Both) -> dict[str, Any]:
     """Mentions of a code beyond the first in a record."""
     before, after = (int((records.counts - 1).sum()) for records in (both.original, both.released))
-    return Kept(before, after, _ratio(after, before))
+    return {"before": before, "after": after, "kept": _ratio(after, before)}
 
 
-def pairs(both: Both) -> Kept:
+def pairs(both: Both) -> dict[str, Any]:
     """Comorbidity pairs: two different codes in one record."""
     held = [np.diff(records.offsets) for records in (both.original, both.released)]
     before, after = (int((each * (each - 1) // 2).sum()) for each in held)
-    return Kept(before, after, _ratio(after, before))
+    return {"before": before, "after": after, "kept": _ratio(after, before)}
 
 
-def phenotypes(both: Both) -> Phenotypes:
+def phenotypes(both: Both) -> dict[str, Any]:
     """Cases by the usual rule of two mentions: (patient, code) with at least two, and patients with such a code."""
     before, after = (_cases(records) for records in (both.original, both.released))
     patients = [len(np.unique(each[:, 0])) for each in (before, after)]
-    return Phenotypes(
-        PHENOTYPE_MENTIONS,
-        len(before),
-        len(after),
-        _ratio(len(after), len(before)),
-        patients[0],
-        patients[1],
-        _ratio(patients[1], patients[0]),
-    )
+    return {
+        "mentions": PHENOTYPE_MENTIONS,
+        "cases_before": len(before),
+        "cases_after": len(after),
+        "cases_kept": _ratio(len(after), len(before)),
+        "patients_before": patients[0],
+        "patients_after": patients[1],
+        "patients_kept": _ratio(patients[1], patients[0]),
+    }
 
 
 def _cases(records: Multisets) -> Int64s:
@@ -247,15 +243,16 @@ def _cases(records: Multisets) -> Int64s:
     return np.stack([records.owners()[enough], records.values[enough].astype(np.int64)], axis=1)
 
 
-def _intervals(values: Float64s) -> tuple[Interval, ...]:
+def _intervals(values: Float64s) -> tuple[dict[str, float], ...]:
     """Records by CUL: none lost first, then tenths."""
     edges = np.linspace(0, 1, CUL_STEPS + 1)
     place = np.clip(np.ceil(values * CUL_STEPS - 1e-9).astype(np.int64) - 1, -1, CUL_STEPS - 1)
     held = np.bincount(place + 1, minlength=CUL_STEPS + 1)
-    tenths = (
-        Interval(float(edges[step]), float(edges[step + 1]), int(held[step + 1])) for step in range(CUL_STEPS)
+    ends = [(0.0, 0.0), *pairwise(edges.tolist())]
+    return tuple(
+        {"low": low, "high": high, "count": count}
+        for (low, high), count in zip(ends, held.tolist(), strict=True)
     )
-    return (Interval(0.0, 0.0, int(held[0])), *tenths)
 
 
 def _share(which: Bools) -> float:

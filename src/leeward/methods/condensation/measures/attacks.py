@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import permutations
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
@@ -13,14 +13,7 @@ from leeward.cohort.lenses.table import Floats
 from leeward.engine import available_threads
 from leeward.errors import BadInput
 from leeward.methods.condensation.measures.both import SEED, Both, Singles, dummies
-from leeward.methods.condensation.measures.figures import (
-    Closest,
-    CoarseTimes,
-    Distances,
-    ExactTimes,
-    Linkage,
-    OtherTimes,
-)
+from leeward.methods.condensation.measures.figures import ExactTimes
 
 if TYPE_CHECKING:
     from scipy.spatial import KDTree
@@ -28,7 +21,7 @@ if TYPE_CHECKING:
 SAMPLE = 1_000
 
 
-def linkage(both: Both, sample: int = SAMPLE) -> Linkage | None:
+def linkage(both: Both, sample: int = SAMPLE) -> dict[str, Any] | None:
     """Share of original rows whose nearest released row comes from their own group, against chance.
 
     Distances: standardized numbers and dummies, unweighted, all columns. Chance: the share of released rows that are
@@ -41,9 +34,11 @@ def linkage(both: Both, sample: int = SAMPLE) -> Linkage | None:
     nearest = nearest_rows(before[both.source_row[chosen]], after)
     own = both.source_group[chosen]
     sizes = np.bincount(both.group)
-    return Linkage(
-        len(chosen), float((both.group[nearest] == own).mean()), float((sizes[own] / len(after)).mean())
-    )
+    return {
+        "asked": len(chosen),
+        "own_group": float((both.group[nearest] == own).mean()),
+        "chance": float((sizes[own] / len(after)).mean()),
+    }
 
 
 def exact_times(both: Both, sample: int = SAMPLE) -> ExactTimes | None:
@@ -85,27 +80,28 @@ def exact_times(both: Both, sample: int = SAMPLE) -> ExactTimes | None:
     return ExactTimes(times[0], asked, right / asked, chance / asked, k, _in_group(both, own))
 
 
-def other_times(both: Both) -> OtherTimes | None:
-    """Somebody who knows one exact time of a patient reads another one in the rows of the stratum that show it.
+def other_times(both: Both) -> dict[str, Any] | None:
+    """Somebody who knows one exact time of a patient (`told`) reads another one (`read`) in the rows of the stratum
+    that show it; of several pairs of times the one that is right most often.
 
     All patients whose two times differ are asked; several rows count by their share. None where fewer than two times
     are exact, or where no patient's two differ.
     """
     times = both.release.guarantee.get("facts", {}).get("exact", ())
     strata, k = _strata(both), int(both.release.guarantee["k"])
-    found = []
+    found: list[dict[str, Any]] = []
     for told, read in permutations(times, 2):
         patients = both.table.frame.filter(pl.col(told) != pl.col(read)).select(*strata, told, read)
         shown = both.made.group_by(*strata, told).len("rows")
         right = both.made.group_by(*strata, told, read).len("right")
         asked = patients.join(shown, on=[*strata, told]).join(right, on=[*strata, told, read], how="left")
         if asked.height:
-            share = (asked["right"].fill_null(0) / asked["rows"]).mean()
-            found.append(OtherTimes(told, read, asked.height, float(share), k))  # type: ignore[arg-type]  # a number
-    return max(found, key=lambda each: each.right, default=None)
+            share = float((asked["right"].fill_null(0) / asked["rows"]).to_numpy().mean())
+            found.append({"told": told, "read": read, "asked": asked.height, "right": share, "k": k})
+    return max(found, key=lambda each: float(each["right"]), default=None)
 
 
-def coarse_times(both: Both) -> CoarseTimes | None:
+def coarse_times(both: Both) -> dict[str, Any] | None:
     """Share of rows whose stratum and coarse time occur in one group only, whose column values can then be read.
 
     None where times are not coarse.
@@ -118,7 +114,7 @@ def coarse_times(both: Both) -> CoarseTimes | None:
     rows = both.made.select([*_strata(both), times[0]]).with_columns(pl.Series("__group__", both.group))
     keys = [name for name in rows.columns if name != "__group__"]
     groups = rows.select(pl.col("__group__").n_unique().over(keys)).to_series()
-    return CoarseTimes(rows.height, float((groups == 1).sum() / rows.height))
+    return {"rows": rows.height, "one_group": float((groups == 1).sum() / rows.height)}
 
 
 def _in_group(both: Both, time: Floats) -> float | None:
@@ -175,7 +171,7 @@ def _ranked(
     return one, two
 
 
-def closest(both: Both, sample: int = SAMPLE) -> Closest:
+def closest(both: Both, sample: int = SAMPLE) -> dict[str, Any]:
     """Distance from released rows to the closest original one, beside that between original rows.
 
     In standard deviations, as in `linkage`. `original`: from an original row to the closest other one, which is what a
@@ -185,7 +181,7 @@ def closest(both: Both, sample: int = SAMPLE) -> Closest:
     tree = tree_of(before)
     asked, chosen = _chosen(len(after), sample), _chosen(len(before), sample)
     made, own = two_distances(after[asked], tree)[:, 0], two_distances(before[chosen], tree)[:, 1]
-    return Closest(len(asked), _quantiles(made), _quantiles(own))
+    return {"asked": len(asked), "released": _quantiles(made), "original": _quantiles(own)}
 
 
 def standardized(both: Both) -> tuple[Singles, Singles]:
@@ -223,6 +219,6 @@ def _chosen(rows: int, sample: int) -> np.ndarray:
     return np.arange(rows) if rows <= sample else np.sort(random.choice(rows, sample, replace=False))
 
 
-def _quantiles(values: Floats) -> Distances:
+def _quantiles(values: Floats) -> dict[str, float]:
     low, median = np.quantile(values, [0.05, 0.5])
-    return Distances(float(low), float(median), float((values == 0.0).mean()))
+    return {"5%": float(low), "median": float(median), "zero": float((values == 0.0).mean())}

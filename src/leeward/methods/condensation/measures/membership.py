@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -10,19 +11,19 @@ from leeward.cohort.lenses.table import Floats
 from leeward.errors import BadInput, GuaranteeUnreachable
 from leeward.methods.condensation.measures.attacks import tree_of, two_distances
 from leeward.methods.condensation.measures.both import SEED, Both, Singles, dummies
-from leeward.methods.condensation.measures.figures import Membership
 from leeward.randomness import Randomness
 
 MOST_ROWS = 20_000
 SAMPLE = 2_000
 
 
-def membership(both: Both, most_rows: int = MOST_ROWS, sample: int = SAMPLE) -> Membership | None:
+def membership(both: Both, most_rows: int = MOST_ROWS, sample: int = SAMPLE) -> dict[str, Any] | None:
     """One half of the source is condensed anew as the release was; the attacker compares distances to the result.
 
     The attacker knows whole rows (times too) and takes the better of two signs: the distance to the nearest row, and
-    its ratio to the distance to the second nearest. None where a half cannot be condensed. docs/methods/condensation.md
-    has the section membership.
+    its ratio to the distance to the second nearest. `auc`: the probability that a patient who is in it looks nearer
+    than one who is not; `caught`: the share of those in it who are named while 1 % of the others are. None where a half
+    cannot be condensed. docs/methods/condensation.md has the section membership.
     """
     from leeward.engine import make
     from leeward.methods.condensation.parameters import Condensation
@@ -48,7 +49,7 @@ def membership(both: Both, most_rows: int = MOST_ROWS, sample: int = SAMPLE) -> 
     signs = [_signs(before[np.sort(each)[:sample]], after) for each in (inside, outside)]
     found = [_told(signs[0][:, place], signs[1][:, place]) for place in range(2)]
     auc, caught = max(found)
-    return Membership(len(signs[0]) + len(signs[1]), auc, caught)
+    return {"asked": len(signs[0]) + len(signs[1]), "auc": auc, "caught": caught}
 
 
 def _signs(asked: Singles, rows: Singles) -> Floats:

@@ -5,19 +5,20 @@ See docs/methods/condensation.md#conditional-privacy.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from leeward.cohort.lenses.table import Floats
 from leeward.errors import BadInput
 from leeward.methods.condensation.measures.both import SEED, Both, Longs
-from leeward.methods.condensation.measures.figures import ColumnPrivacy, Privacy
 
 PAIRED = 100_000
 """Rows that conditional privacy is estimated from: of a larger table as many groups as have about so many."""
 
 
-def privacy(both: Both, bins: int = 20, permutations: int = 20) -> Privacy | None:
+def privacy(both: Both, bins: int = 20, permutations: int = 20) -> dict[str, Any] | None:
     """Π(original | released) of each column: rows paired inside their groups by random permutations, averaged.
 
     A number has `bins` equal bins over the original's range (their width is stated); levels give 1 … number of levels.
@@ -50,8 +51,14 @@ def privacy(both: Both, bins: int = 20, permutations: int = 20) -> Privacy | Non
                 a[both_known], b[both_known], bins=None if column.kind in ("levels", "ordered") else bins
             )
             found.append(value)
-        rows.append(ColumnPrivacy(column.name, float(np.mean(found)), width))
-    return Privacy(bins, permutations, "within groups, at random", len(made), tuple(rows))
+        rows.append({"column": column.name, "privacy": float(np.mean(found)), "bin_width": width})
+    return {
+        "bins": bins,
+        "permutations": permutations,
+        "pairing": "within groups, at random",
+        "rows": len(made),
+        "columns": rows,
+    }
 
 
 def _some_groups(group: Longs, random: np.random.Generator) -> NDArray[np.bool_]:

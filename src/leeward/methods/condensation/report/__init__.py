@@ -11,6 +11,7 @@ from leeward.release import Release
 from leeward.report.sections import Chart, Notes, Part, Section, Table, Tile, Tiles, number, percent
 
 LEVELS_SHOWN = 60
+SIDES = ("before", "after")
 
 NAMES = {
     "balanced": "balanced: halving along principal axes, synthesis, each group's own values",
@@ -26,34 +27,28 @@ Figures = Mapping[str, Any]
 def sections(release: Release, measures: Figures, verification: Figures) -> list[Section]:
     """The sections of the report that are this method's own."""
     fitted = figures.Models.of(measures, "models")
-    closest = figures.Closest.of(measures, "closest")
+    closest = measures.get("closest")
     curves = tuple(figures.Curve.from_json(each) for each in measures.get("survival") or ())
     found = [
         glance(release, closest),
         models(fitted),
         survival(curves),
-        marginals(figures.Marginals.of(measures, "marginals")),
-        correlations(figures.Correlations.of(measures, "correlations")),
-        attacks(
-            figures.ExactTimes.of(measures, "exact_times"),
-            figures.OtherTimes.of(measures, "other_times"),
-            figures.CoarseTimes.of(measures, "coarse_times"),
-            figures.Membership.of(measures, "membership"),
-            figures.Linkage.of(measures, "linkage"),
-            closest,
-            figures.Privacy.of(measures, "privacy"),
-        ),
+        marginals(measures.get("marginals")),
+        correlations(measures.get("correlations")),
+        attacks(measures),
         groups(measures),
     ]
     return [section for section in found if section is not None]
 
 
-def glance(release: Release, closest: figures.Closest | None = None) -> Section:
+def glance(release: Release, closest: Figures | None = None) -> Section:
     """What a privacy board and a recipient ask for beside the summary."""
     k = release.guarantee["k"]
     tiles = [Tile(f"≥ {k:,}", "patients behind every released row", tone="good")]
-    if closest is not None and closest.released.zero > closest.original.zero:
-        tiles.append(Tile(percent(closest.released.zero), "of the rows equal an original row", tone="warn"))
+    if closest is not None and closest["released"]["zero"] > closest["original"]["zero"]:
+        tiles.append(
+            Tile(percent(closest["released"]["zero"]), "of the rows equal an original row", tone="warn")
+        )
     parts: list[Part] = []
     exact = release.guarantee.get("facts", {}).get("exact", ())
     if exact:
@@ -155,27 +150,27 @@ def survival(curves: Sequence[figures.Curve]) -> Section | None:
     return Section("Survival before and after", tuple(parts))
 
 
-def marginals(found: figures.Marginals | None) -> Section | None:
+def marginals(found: Figures | None) -> Section | None:
     """Means, medians and level frequencies."""
     if found is None:
         return None
     keys = ["mean", "median"]
-    if any(side.missing for row in found.numbers for side in (row.before, row.after)):
+    if any(row[side]["missing"] for row in found["numbers"] for side in SIDES):
         keys.append("missing")
     numbers = Table(
         "Numbers",
         ("column", *(head for key in keys for head in (f"{key} before", "after"))),
         tuple(
-            (row.column, *(plainly(getattr(side, key)) for key in keys for side in (row.before, row.after)))
-            for row in found.numbers
+            (row["column"], *(plainly(row[side][key]) for key in keys for side in SIDES))
+            for row in found["numbers"]
         ),
     )
     levels = Table(
-        f"Levels (the first {LEVELS_SHOWN})" if len(found.levels) > LEVELS_SHOWN else "Levels",
+        f"Levels (the first {LEVELS_SHOWN})" if len(found["levels"]) > LEVELS_SHOWN else "Levels",
         ("level", "rows before", "after"),
         tuple(
-            (f"{row.column}: {row.level}", number(row.before), number(row.after))
-            for row in found.levels[:LEVELS_SHOWN]
+            (f"{row['column']}: {row['level']}", number(row["before"]), number(row["after"]))
+            for row in found["levels"][:LEVELS_SHOWN]
         ),
     )
     parts: list[Part] = [table for table in (numbers, levels) if table.rows]
@@ -188,12 +183,12 @@ def plainly(value: Any) -> str:
     return written.replace(",", "") if len(written) == len("1,988") else written
 
 
-def correlations(found: figures.Correlations | None) -> Section | None:
+def correlations(found: Figures | None) -> Section | None:
     """Heat maps of the correlations."""
-    if found is None or len(found.columns) < 2:
+    if found is None or len(found["columns"]) < 2:
         return None
-    gap = f"{found.mean_difference:.3f}"
-    largest = f"{found.largest_difference:.3f}"
+    gap = f"{found['mean_difference']:.3f}"
+    largest = f"{found['largest_difference']:.3f}"
     return Section(
         "Correlations before and after",
         (
@@ -207,16 +202,11 @@ def correlations(found: figures.Correlations | None) -> Section | None:
     )
 
 
-def attacks(
-    times: figures.ExactTimes | None,
-    others: figures.OtherTimes | None,
-    coarse: figures.CoarseTimes | None,
-    membership: figures.Membership | None,
-    linkage: figures.Linkage | None,
-    closest: figures.Closest | None,
-    privacy: figures.Privacy | None,
-) -> Section | None:
+def attacks(measures: Figures) -> Section | None:
     """What an attacker gets, beside chance."""
+    times = figures.ExactTimes.of(measures, "exact_times")
+    others, coarse, closest = (measures.get(name) for name in ("other_times", "coarse_times", "closest"))
+    membership, linkage, privacy = (measures.get(name) for name in ("membership", "linkage", "privacy"))
     rows: list[tuple[str, ...]] = []
     tried: list[Part] = []
     if times:
@@ -239,38 +229,39 @@ def attacks(
         )
     if others:
         tried.append(
-            f"Tried: somebody who knows a patient's exact '{others.told}' reads the exact '{others.read}' beside it: "
-            f"right for {percent(others.right)} of {others.asked:,} patients; 1/k is {percent(1 / others.k)}."
+            f"Tried: somebody who knows a patient's exact '{others['told']}' reads the exact '{others['read']}' "
+            f"beside it: right for {percent(others['right'])} of {others['asked']:,} patients; 1/k is "
+            f"{percent(1 / others['k'])}."
         )
     if coarse:
         tried.append(
-            f"Tried: the pair of stratum and coarse time names one group alone for {percent(coarse.one_group)} of "
-            f"{coarse.rows:,} rows; `coarsen_groups` lets more groups share a time."
+            f"Tried: the pair of stratum and coarse time names one group alone for {percent(coarse['one_group'])} of "
+            f"{coarse['rows']:,} rows; `coarsen_groups` lets more groups share a time."
         )
     if membership:
-        rows.append(("inference of membership (area under the curve)", f"{membership.auc:.2f}", "0.50"))
+        rows.append(("inference of membership (area under the curve)", f"{membership['auc']:.2f}", "0.50"))
         tried.append(
             "Tried: a table made of half the source, and the distance of a whole row to the nearest of it: "
-            f"{percent(membership.caught)} of those who are in it are named while 1 % of the others are."
+            f"{percent(membership['caught'])} of those who are in it are named while 1 % of the others are."
         )
     if linkage:
         rows.append(
             (
                 "nearest released row is from one's own group",
-                percent(linkage.own_group),
-                percent(linkage.chance, 2),
+                percent(linkage["own_group"]),
+                percent(linkage["chance"], 2),
             )
         )
     if closest:
-        released, original = closest.released, closest.original
+        released, original = closest["released"], closest["original"]
         rows += [
             (
                 "distance to the closest original row, median",
-                number(released.median),
-                number(original.median),
+                number(released["median"]),
+                number(original["median"]),
             ),
-            ("the same, 5 % quantile", number(released.low), number(original.low)),
-            ("rows that equal an original row", percent(released.zero), percent(original.zero)),
+            ("the same, 5 % quantile", number(released["5%"]), number(original["5%"])),
+            ("rows that equal an original row", percent(released["zero"]), percent(original["zero"])),
         ]
     if not rows:
         return None
@@ -285,17 +276,17 @@ def attacks(
     if privacy:
         parts.append(
             Table(
-                f"Conditional privacy Π(original | released): {privacy.bins} bins, pairs {privacy.pairing}, mean "
-                f"of {privacy.permutations}",
+                f"Conditional privacy Π(original | released): {privacy['bins']} bins, pairs {privacy['pairing']}, mean "
+                f"of {privacy['permutations']}",
                 ("column", "Π", "width of a bin", "Π in bins"),
                 tuple(
                     (
-                        each.column,
-                        number(each.privacy),
-                        number(each.bin_width),
-                        number(each.privacy / each.bin_width if each.bin_width else None),
+                        each["column"],
+                        number(each["privacy"]),
+                        number(each["bin_width"]),
+                        number(each["privacy"] / each["bin_width"] if each["bin_width"] else None),
                     )
-                    for each in privacy.columns
+                    for each in privacy["columns"]
                 ),
             )
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from leeward.methods.condensation.measures import figures
@@ -59,15 +59,18 @@ SHADES = (
 """Colours of correlations from -1 to 1: Vega's blueorange, whose ends colour-blind readers can tell apart."""
 
 
-def heat(found: figures.Correlations) -> str:
+def heat(found: Mapping[str, Any]) -> str:
     """Original and release side by side."""
-    names = [short(leveled(name), 24) for name in found.columns]
+    names = [short(leveled(name), 24) for name in found["columns"]]
     left, top, apart, scale = max(map(width_of, names)) + 8, 26.0, 16.0, 56.0
     side = max((charts.WIDTH - left - apart - scale) / 2, 10.0 * len(names))
     cell = side / len(names)
     size = min(12.0, cell)
     drawing = Drawing()
-    for label, matrix, start in ((BEFORE, found.before, left), (AFTER, found.after, left + side + apart)):
+    for label, matrix, start in (
+        (BEFORE, found["before"], left),
+        (AFTER, found["after"], left + side + apart),
+    ):
         drawing.text(start + side / 2, top - 10, label, size=13, anchor="middle")
         for i, row in enumerate(matrix):
             for j, r in enumerate(row):

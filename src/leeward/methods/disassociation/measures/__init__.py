@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from leeward.analysis.code_figures import Narrow
 from leeward.analysis.demographics.figures import WholePatient
 from leeward.analysis.itemsets import supports_of
 from leeward.analysis.measuring import Measures, figures_of
@@ -23,7 +22,7 @@ from leeward.analysis.workloads import (
     matching_errors,
     matching_records,
     policy_of,
-    within,
+    shares_within,
     workloads_of,
 )
 from leeward.arrays import AnyArray
@@ -37,7 +36,7 @@ from leeward.methods.disassociation.measures.estimates import (
     read_once,
     spread,
 )
-from leeward.methods.disassociation.measures.figures import Are, ByPrior, Mre, Placement, Risk
+from leeward.methods.disassociation.measures.figures import Are, Mre, Placement, Risk
 from leeward.methods.disassociation.measures.placement import placement
 from leeward.methods.disassociation.measures.priors import DEFAULT, PRIORS, check_prior
 from leeward.methods.disassociation.measures.published import Published
@@ -193,17 +192,13 @@ def mre(published: Published, sets: CodeSets, policy: pl.DataFrame | None, *, pr
     true = matching_records(sets, members)
     asked = true > 0
 
-    def narrow(each: str) -> Narrow:
+    def narrow(each: str) -> dict[str, float]:
         estimated = np.asarray(matching(published, members, each))
-        return _narrow(((true - estimated) / np.maximum(true, 1))[asked])
+        return shares_within(((true - estimated) / np.maximum(true, 1))[asked])
 
     estimated = np.asarray(matching(published, members, prior))
     return Mre(
         prior=prior,
         **matching_errors(names, members, true, estimated.tolist()),
-        by_prior=ByPrior(**{each: narrow(each) for each in PRIORS}),
+        by_prior={each: narrow(each) for each in PRIORS},
     )
-
-
-def _narrow(errors: AnyArray) -> Narrow:
-    return Narrow(within(errors, 0.025), within(errors, 0.05))

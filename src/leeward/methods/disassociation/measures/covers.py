@@ -7,11 +7,10 @@ import numpy as np
 
 from leeward.analysis.bits import popcount
 from leeward.compiled import njit
-from leeward.methods.disassociation.measures.figures import Covers
 from leeward.methods.disassociation.measures.published import ITEM, Array, Published
 
 
-def covers(published: Published) -> Covers:
+def covers(published: Published) -> dict[str, int]:
     """Pairs (x, y) of a chunk's codes with s(xy) = s(x): whoever knows x learns y.
 
     `pairs` over all record and shared chunks, `chunks` that hold one, `of_chunks` with two codes or more.
@@ -22,9 +21,10 @@ def covers(published: Published) -> Covers:
     chunk = p.entry_chunk[order]
     starts = np.concatenate([[0], np.flatnonzero(np.diff(chunk)) + 1, [len(chunk)]]).astype(np.int64)
     if not len(chunk):
-        return Covers(0, 0, 0)
+        return {"pairs": 0, "chunks": 0, "of_chunks": 0}
     pairs = _count(starts, p.entry_place[order], p.words[chunk[starts[:-1]]], p.bits)
-    return Covers(int(pairs.sum()), int((pairs > 0).sum()), int((np.diff(starts) > 1).sum()))
+    several = int((np.diff(starts) > 1).sum())
+    return {"pairs": int(pairs.sum()), "chunks": int((pairs > 0).sum()), "of_chunks": several}
 
 
 @njit

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
-from leeward.analysis.code_figures import MatchingErrors, Narrow, RiskBefore, Workload
+from leeward.analysis.code_figures import MatchingErrors, RiskBefore, Workload
 from leeward.analysis.figures import Figures
 
 
@@ -16,66 +18,29 @@ class Are(Figures):
     workloads: tuple[Workload, ...]
 
 
-@dataclass(frozen=True)
-class ByPrior(Figures):
-    """Shares of constraints with a small error under every prior."""
-
-    occupancy: Narrow
-    cubic: Narrow
-    graded: Narrow
-    uniform: Narrow
-    one: Narrow
-
-
 @dataclass(frozen=True, kw_only=True)
 class Mre(MatchingErrors):
     """Matching relative errors under a prior, and shares of small ones under every prior."""
 
     prior: str
-    by_prior: ByPrior | None = None
-
-
-@dataclass(frozen=True)
-class Occurrences(Figures):
-    """Code occurrences by kind of chunk."""
-
-    record: int
-    shared: int
-    item: int
-    total: int
-
-
-@dataclass(frozen=True)
-class CodePlacement(Figures):
-    """A code's occurrences by kind of chunk."""
-
-    code: str
-    support: int
-    record: int
-    shared: int
-    item: int
-
-
-@dataclass(frozen=True)
-class Covers(Figures):
-    """Pairs of a chunk's codes of which one reveals the other, in `chunks` of `of_chunks` with several codes."""
-
-    pairs: int
-    chunks: int
-    of_chunks: int
+    by_prior: Mapping[str, Mapping[str, float]] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Placement(Figures):
-    """Which codes are in which kind of chunk; `item_only_records` where the method's own count is there."""
+    """Occurrences of codes (`record`, `shared`, `item`, `total`), and those of each frequent code, by kind of chunk.
 
-    occurrences: Occurrences
+    item_only_records : where the method's own count is there. covers : pairs of a chunk's codes of which one reveals
+    the other, in `chunks` of `of_chunks` with several codes.
+    """
+
+    occurrences: Mapping[str, int]
     item_share: float
-    codes: tuple[CodePlacement, ...]
+    codes: tuple[Mapping[str, Any], ...]
     codes_never_counted: int
     item_only_records_at_least: int
     item_only_records: int | None = None
-    covers: Covers | None = None
+    covers: Mapping[str, int] | None = None
 
 
 @dataclass(frozen=True)

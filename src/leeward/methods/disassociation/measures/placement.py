@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from leeward.cohort.lenses.code_sets import CodeSets
-from leeward.methods.disassociation.measures.figures import CodePlacement, Occurrences, Placement
+from leeward.methods.disassociation.measures.figures import Placement
 from leeward.methods.disassociation.measures.published import ITEM, RECORD, SHARED, Published
 
 CODES_LISTED = 30
@@ -36,11 +36,16 @@ def placement(published: Published, sets: CodeSets, facts: Mapping[str, Any]) ->
     item = np.maximum(supports - record - shared, 0)
     top = np.argsort(-supports, kind="stable")[:CODES_LISTED]
     total = int(supports.sum())
+    kinds = {"record": record, "shared": shared, "item": item}
     return Placement(
-        occurrences=Occurrences(int(record.sum()), int(shared.sum()), int(item.sum()), total),
+        occurrences={name: int(of.sum()) for name, of in kinds.items()} | {"total": total},
         item_share=float(item.sum() / max(total, 1)),
         codes=tuple(
-            CodePlacement(sets.codes[c], int(supports[c]), int(record[c]), int(shared[c]), int(item[c]))
+            {
+                "code": sets.codes[c],
+                "support": int(supports[c]),
+                **{name: int(of[c]) for name, of in kinds.items()},
+            }
             for c in top
         ),
         codes_never_counted=int((item == supports).sum()),

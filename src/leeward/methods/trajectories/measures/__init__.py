@@ -26,7 +26,7 @@ from leeward.cohort.cohort import Cohort
 from leeward.cohort.lenses.trajectories import Trajectories
 from leeward.errors import BadInput
 from leeward.methods.trajectories import levels
-from leeward.methods.trajectories.measures.figures import Answers, LevelShare, Loss, Usable
+from leeward.methods.trajectories.measures.figures import Answers, Loss, Usable
 from leeward.release import Release
 from leeward.vocabulary import built_in, load
 from leeward.vocabulary.age import OPEN_END
@@ -147,14 +147,14 @@ def loss(both: Both) -> Loss:
     copies = np.bincount(both.kind, minlength=len(both.offsets) - 1)
     owner = np.repeat(np.arange(len(copies)), np.diff(both.offsets))
     lost: dict[str, float] = {}
-    by_level: dict[str, tuple[LevelShare, ...]] = {}
+    by_level: dict[str, tuple[dict[str, Any], ...]] = {}
     for name, tree, nodes in (("code", both.codes, both.code_nodes), ("age", both.ages, both.age_nodes)):
         saved = np.bincount(owner, weights=1 - tree.losses[nodes], minlength=len(copies))
         lost[name] = 1 - float((saved[both.kind] / lengths).sum()) / n
         counts = np.bincount(tree.level[nodes], weights=copies[owner], minlength=len(tree.level_names))
         counts[tree.level[0]] += total - counts.sum()
         by_level[name] = tuple(
-            LevelShare(label, float(count / total))
+            {"level": label, "share": float(count / total)}
             for label, count in zip(tree.level_names, counts, strict=True)
         )
     published = float(copies @ np.diff(both.offsets))

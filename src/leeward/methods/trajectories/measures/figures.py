@@ -3,17 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import Any
 
 from leeward.analysis.figures import Figures
-
-
-@dataclass(frozen=True)
-class LevelShare(Figures):
-    """The share of the original values that are published at one level of a hierarchy."""
-
-    level: str
-    share: float
 
 
 @dataclass(frozen=True)
@@ -25,7 +18,7 @@ class Loss(Figures):
     alm: float
     total: float
     kept_pairs: float
-    levels: Mapping[str, tuple[LevelShare, ...]]
+    levels: Mapping[str, tuple[Mapping[str, Any], ...]]
 
 
 @dataclass(frozen=True)
@@ -55,23 +48,3 @@ class Answers(Figures):
     min_support: float
     median: float | None = None
     largest: int | None = None
-
-
-@dataclass(frozen=True)
-class Example(Figures):
-    """A released trajectory: its pairs in words, its records, and the share of them that lost a pair."""
-
-    pairs: tuple[str, ...]
-    records: int
-    lost_a_pair: float
-
-
-@dataclass(frozen=True)
-class Run(Figures):
-    """What the method reported of its run: groups, their sizes, examples, and parts that were clustered apart."""
-
-    groups: int = 0
-    sizes: Mapping[str, int] = field(default_factory=dict)
-    examples: tuple[Example, ...] = ()
-    partitions: int = 1
-    one_halving_costs: float | None = None

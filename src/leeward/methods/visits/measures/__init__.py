@@ -27,14 +27,10 @@ from leeward.methods.visits.measures.figures import (
     Counts,
     FewHolders,
     OnePhecode,
-    Outcomes,
-    Phecodes,
     Phewas,
-    Records,
-    Regressions,
     Retention,
     Risk,
-    Totals,
+    Significant,
 )
 from leeward.methods.visits.measures.whole_patient import apart, whole_patient
 from leeward.methods.visits.visit_lists import VisitLists, read_visit_lists
@@ -94,7 +90,7 @@ def retention(release: Release, cohort: Cohort) -> Retention:
     return Retention(
         Counts.with_shares(dc, population.get("dc")),
         Counts.with_shares(cc, population.get("cc")),
-        Records(release.records, int(np.count_nonzero(np.bincount(visits.record)))),
+        {"released": release.records, "with_codes": int(np.count_nonzero(np.bincount(visits.record)))},
     )
 
 
@@ -206,15 +202,16 @@ def phewas(
     carried = _payload(release, [*predictors, *covariates])
     original = associations.scan(before, people, predictors, covariates, min_cases=min_cases)
     anonymized = associations.scan(after, carried, predictors, covariates, min_cases=min_cases)
+    scans = {"original": original, "anonymized": anonymized}
     comparison = associations.compare(original, anonymized, test)
     return Phewas(
         test=test,
         min_codes=min_codes,
         min_cases=min_cases,
-        phecodes=Phecodes(_tested(original, test), _tested(anonymized, test)),
-        regressions=Regressions(_regressions(original), _regressions(anonymized)),
+        phecodes={name: _tested(of, test) for name, of in scans.items()},
+        regressions={name: _regressions(of) for name, of in scans.items()},
         comparison=tuple(Compared(**row) for row in comparison.to_dicts()),
-        totals=Totals.from_json(associations.totals(comparison)),
+        totals={rule: Significant(**of) for rule, of in associations.totals(comparison).items()},
         tests=_listed(original, anonymized, test, mapping),
     )
 
@@ -265,10 +262,10 @@ def _tested(results: pl.DataFrame, test: str) -> int:
     return int(results.filter(pl.col(column).is_not_null())["phecode"].n_unique())
 
 
-def _regressions(results: pl.DataFrame) -> Outcomes:
+def _regressions(results: pl.DataFrame) -> dict[str, int]:
     """What became of the regressions (`associations.OUTCOMES`), over all predictors."""
     counts = dict(results.group_by("regression").len().rows())
-    return Outcomes(**{name: int(counts.get(name, 0)) for name in associations.OUTCOMES})
+    return {name: int(counts.get(name, 0)) for name in associations.OUTCOMES}
 
 
 def _listed(before: pl.DataFrame, after: pl.DataFrame, test: str, mapping: Any) -> tuple[OnePhecode, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,20 +43,13 @@ class Counts(Figures):
 
 
 @dataclass(frozen=True)
-class Records(Figures):
-    """Released records, and those with a code."""
-
-    released: int
-    with_codes: int
-
-
-@dataclass(frozen=True)
 class Retention(Figures):
-    """Diagnosis count: distinct (patient, code) pairs. Code count: codes that are still represented."""
+    """Diagnosis count: distinct (patient, code) pairs. Code count: codes that are still represented. Records:
+    `released`, and those `with_codes`."""
 
     dc: Counts
     cc: Counts
-    records: Records
+    records: Mapping[str, int]
 
 
 @dataclass(frozen=True)
@@ -82,32 +76,6 @@ class Risk(Figures):
 
 
 @dataclass(frozen=True)
-class Phecodes(Figures):
-    """Phecodes that were tested, in the original data and in the release."""
-
-    original: int
-    anonymized: int
-
-
-@dataclass(frozen=True)
-class Outcomes(Figures):
-    """What became of regressions (`analysis.phewas.associations.OUTCOMES`)."""
-
-    fitted: int
-    few: int
-    collinear: int
-    separated: int
-
-
-@dataclass(frozen=True)
-class Regressions(Figures):
-    """Of the original data and of the release."""
-
-    original: Outcomes
-    anonymized: Outcomes
-
-
-@dataclass(frozen=True)
 class Significant(Figures):
     """Significant associations: originally, kept, lost, and in the release only."""
 
@@ -126,15 +94,6 @@ class Compared(Significant):
 
 
 @dataclass(frozen=True)
-class Totals(Figures):
-    """Over all predictors, by rule."""
-
-    p05: Significant
-    bonferroni: Significant
-    fdr: Significant
-
-
-@dataclass(frozen=True)
 class OnePhecode(Figures):
     """One phecode against one predictor; `effect` is a log odds ratio."""
 
@@ -150,15 +109,19 @@ class OnePhecode(Figures):
 
 @dataclass(frozen=True)
 class Phewas(Figures):
-    """A phenome-wide study of the original data and of the release."""
+    """A phenome-wide study of the original data and of the release.
+
+    phecodes : how many were tested in each. regressions : in each, how many came to which of
+    `analysis.phewas.associations.OUTCOMES`. totals : over all predictors, by rule.
+    """
 
     test: str
     min_codes: int
     min_cases: int
-    phecodes: Phecodes
-    regressions: Regressions
+    phecodes: Mapping[str, int]
+    regressions: Mapping[str, Mapping[str, int]]
     comparison: tuple[Compared, ...]
-    totals: Totals
+    totals: Mapping[str, Significant]
     tests: tuple[OnePhecode, ...]
 
 

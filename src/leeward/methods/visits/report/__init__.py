@@ -239,13 +239,13 @@ def associations(found: Phewas | None) -> list[Section]:
         for row in found.comparison
     )
     columns = ("predictor", "significant by", "original", "kept", "lost", "false")
-    sums = found.totals
+    p05, bonferroni = found.totals["p05"], found.totals["bonferroni"]
     intro = (
-        f"Each of {found.phecodes.original:,} phecodes was tested against each predictor "
+        f"Each of {found.phecodes['original']:,} phecodes was tested against each predictor "
         f"({found.test} test, at least {found.min_cases} cases), in the original data and in the release. At "
-        f"p < 0.05, {sums.p05.lost:,} of {sums.p05.original:,} associations were lost and "
-        f"{sums.p05.false:,} appeared; after Bonferroni's correction {sums.bonferroni.lost:,} of "
-        f"{sums.bonferroni.original:,} were lost. Lost: significant in the original only. "
+        f"p < 0.05, {p05.lost:,} of {p05.original:,} associations were lost and "
+        f"{p05.false:,} appeared; after Bonferroni's correction {bonferroni.lost:,} of "
+        f"{bonferroni.original:,} were lost. Lost: significant in the original only. "
         "False: in the release only."
     )
     intro += without_regression(found)
@@ -263,14 +263,14 @@ def without_regression(found: Phewas) -> str:
     if found.test != "logistic":
         return ""
     parts = []
-    regressions = found.regressions
-    for where, outcomes in (("the original", regressions.original), ("the release", regressions.anonymized)):
+    for where, of in (("the original", "original"), ("the release", "anonymized")):
+        outcomes = found.regressions[of]
         reasons = [
             f"{number(count)} {words}"
             for count, words in (
-                (outcomes.separated, "because of complete separation (no finite coefficient exists)"),
-                (outcomes.collinear, "because a column is collinear with others among these people"),
-                (outcomes.few, f"because there are fewer than {found.min_cases} cases or controls"),
+                (outcomes["separated"], "because of complete separation (no finite coefficient exists)"),
+                (outcomes["collinear"], "because a column is collinear with others among these people"),
+                (outcomes["few"], f"because there are fewer than {found.min_cases} cases or controls"),
             )
             if count
         ]
