@@ -400,7 +400,7 @@ def cost(place: Place, requests: int = 40) -> None:
     async def ask(path: str, body: dict[str, Any] | None) -> None:
         sent = b"" if body is None else json.dumps(body).encode()
         given = {"host": f"127.0.0.1:{place.port}", "authorization": f"Bearer {place.tokens[0]}"}
-        given["idempotency-key"] = f"cost-{next(number)}"
+        given |= {"idempotency-key": f"cost-{next(number)}", "content-type": "application/json"}
         scope = {
             "type": "http", "http_version": "1.1", "method": "GET" if body is None else "POST", "scheme": "http",
             "path": f"/api/v1{path}", "query_string": b"", "client": ("127.0.0.1", 1), "state": {},
@@ -539,7 +539,7 @@ class Postgres:
     """A server that can be killed and started again."""
 
     def __init__(self, stack: ExitStack) -> None:
-        self.url = stack.enter_context(running_postgres(connections=100, flushed=True))
+        self.url = stack.enter_context(running_postgres(connections=100))
         self.folder = Path(self.url.split("unix_sock=")[1]).parent
 
     def kill(self) -> None:

@@ -28,7 +28,9 @@ def table() -> list[tuple[str, str, str]]:
     """(path, method, permission) of every route, by path."""
     every: list[Any] = [route for router in routers() for route in router.routes]
     return sorted(
-        (route.path, method, route.endpoint.permission) for route in every for method in route.methods
+        (route.path, method, route.dependencies[0].dependency.permission)
+        for route in every
+        for method in route.methods
     )
 
 

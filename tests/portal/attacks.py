@@ -88,7 +88,7 @@ def posts_to_the_interface_without_the_form(bench: Bench) -> bool:
         {"x-csrf-token": "guessed"},
         {"origin": "https://evil.example", "x-csrf-token": bench.csrf["rita"]},
     ):
-        headers = {"content-type": "text/plain", "idempotency-key": key(), **more}
+        headers = {"content-type": "application/json", "idempotency-key": key(), **more}
         statuses.append(
             bench.client("rita").post("/api/v1/questions", content=body, headers=headers).status_code
         )

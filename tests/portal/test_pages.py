@@ -293,5 +293,46 @@ def test_a_number_in_an_address(bench: Bench) -> None:
     last = entries[-1]["number"]
     later = client.get("/api/v1/log", params={"index": "portal", "after": str(last - 1)}).json()
     assert later == entries[-1:] and last > 1
-    for wrong in ("x", "1_0", "1.5", "", "9" * 400):
+    for wrong in ("x", "1.5", "", "9" * 400):
         assert client.get("/api/v1/log", params={"after": wrong}).status_code == 422
+
+
+def test_the_interface_describes_its_bodies_and_answers(bench: Bench) -> None:
+    described = bench.client("rita").get("/api/v1/openapi.json").json()
+    operations = {
+        f"{method} {path}": each
+        for path, methods in described["paths"].items()
+        for method, each in methods.items()
+    }
+    assert all(path.split()[1].startswith("/api/v1/") for path in operations)
+    for name, each in operations.items():
+        assert "4XX" in each["responses"] and "422" not in each["responses"]
+        if name.startswith("post"):
+            schema = each["requestBody"]["content"]["application/json"]["schema"]
+            model = described["components"]["schemas"][schema["$ref"].rsplit("/", 1)[1]]
+            assert model["properties"] and model["description"], name
+    asked = operations["post /api/v1/questions"]
+    assert {"name": "idempotency-key", "in": "header", "required": True}.items() <= asked["parameters"][
+        0
+    ].items()
+
+
+@pytest.mark.parametrize(
+    ("more", "name"),
+    [
+        ({"most": "many"}, "most"),
+        ({"unit": "visit"}, "unit"),
+        ({"conditions": {"age": 3}}, "conditions.age"),
+        ({"within": "secret"}, "within"),
+        ({"price": 0}, "price"),
+        ({"terms": "f" * 3000}, "terms"),
+    ],
+)
+def test_a_wrong_field_is_named_and_its_value_is_not_repeated(
+    bench: Bench, more: dict[str, Any], name: str
+) -> None:
+    headers = {"authorization": f"Bearer {bench.token('rita')}"}
+    body = bench.question("fever") | more
+    reply = bench.client().post("/api/v1/questions:price", json=body, headers=headers)
+    assert reply.status_code == 422 and f"`{name}`" in reply.json()["detail"]
+    assert not {"many", "visit", "secret", "f" * 3000} & set(reply.json()["detail"].split())

@@ -10,8 +10,8 @@ from typing import Any, Final
 from leeward.errors import BadInput, LeewardError
 
 try:
-    from fastapi import APIRouter, Request
-    from starlette.applications import Starlette
+    from fastapi import APIRouter, FastAPI, Request
+    from fastapi.exceptions import RequestValidationError
     from starlette.exceptions import HTTPException
     from starlette.responses import JSONResponse, PlainTextResponse, Response
 except ImportError as error:
@@ -19,14 +19,13 @@ except ImportError as error:
         f"The portal needs {error.name}; install it with: pip install 'leeward[portal]'."
     ) from None
 
-from leeward.engine import pool
 from leeward.portal import asking, oidc, proposals, releases
 from leeward.portal.asking import Asking
-from leeward.portal.guards import API, Forbidden, Forged, Malformed, SignInFirst, guard, portal_of, served
+from leeward.portal.guards import API, Forbidden, Forged, Malformed, SignInFirst, need, portal_of
 from leeward.portal.indexes import Indexes, Unknown
 from leeward.portal.logs import write_log
 from leeward.portal.metrics import Metrics
-from leeward.portal.middleware import Gate, Refusal
+from leeward.portal.middleware import Gate
 from leeward.portal.passwords import TooManyTries
 from leeward.portal.permissions import PUBLIC
 from leeward.portal.replies import message_of, page, redirect
@@ -36,8 +35,6 @@ from leeward.portal.store import open_store
 from leeward.queries.ledger import BudgetSpent, LedgerUnreachable
 
 STATIC: Final = Path(__file__).parent / "static"
-THREADS: Final = 4
-"""Questions and prices of programs that a process works on at a time; the others wait for their turn."""
 
 STATUSES: Final[dict[type[LeewardError], tuple[int, str]]] = {
     SignInFirst: (401, "Sign in first"),
@@ -77,13 +74,11 @@ def make_app(settings: Settings) -> Gate:
     if provider is not None:
         client = oidc.Client(provider, f"{settings.origin}{settings.prefix}/sign-in/callback")
     metrics = Metrics()
-    kinds = (LeewardError, HTTPException, TooManyTries, Refusal, Exception)
-    app = Starlette(
-        routes=[route for router in routers() for route in served(router)],
-        exception_handlers=dict.fromkeys(kinds, _said),
-    )
-    app.router.redirect_slashes = False
-    app.state.portal = Portal(settings, database, indexes, Asking(indexes), metrics, client, pool(THREADS))
+    kinds = (LeewardError, HTTPException, TooManyTries, RequestValidationError, Exception)
+    app = FastAPI(openapi_url=None, redirect_slashes=False, exception_handlers=dict.fromkeys(kinds, _said))
+    for router in routers():
+        app.include_router(router)
+    app.state.portal = Portal(settings, database, indexes, Asking(indexes), metrics, client)
     return Gate(app, settings, metrics)
 
 
@@ -96,13 +91,13 @@ def routers() -> tuple[APIRouter, ...]:
 
 
 def _plumbing() -> APIRouter:
-    router = APIRouter()
+    router = APIRouter(include_in_schema=False)
 
-    @guard(router, "GET", "/health/live", PUBLIC)
+    @router.get("/health/live", dependencies=need(PUBLIC))
     def live(request: Request) -> Response:
         return PlainTextResponse("alive")
 
-    @guard(router, "GET", "/health/ready", PUBLIC)
+    @router.get("/health/ready", dependencies=need(PUBLIC))
     def ready(request: Request) -> Response:
         import sqlalchemy as sa
 
@@ -112,11 +107,11 @@ def _plumbing() -> APIRouter:
             connection.execute(sa.text("SELECT 1"))
         return PlainTextResponse("ready")
 
-    @guard(router, "GET", "/metrics", "see administration")
+    @router.get("/metrics", dependencies=need("see administration"))
     def figures(request: Request) -> Response:
         return Response(portal_of(request).metrics.to_text(), media_type="text/plain; version=0.0.4")
 
-    @guard(router, "GET", "/static/{name}", PUBLIC)
+    @router.get("/static/{name}", dependencies=need(PUBLIC))
     def static(request: Request, name: str) -> Response:
         found = static_files().get(name)
         if found is None:
@@ -143,8 +138,8 @@ def status_of(error: Exception) -> tuple[int, str]:
         )
     if isinstance(error, TooManyTries):
         return 429, "Too many tries"
-    if isinstance(error, Refusal):
-        return error.status, "Refused"
+    if isinstance(error, RequestValidationError):
+        return (400, "Cannot be read") if error.errors()[0]["type"] == "json_invalid" else STATUSES[BadInput]
     return next(
         (found for kind, found in STATUSES.items() if isinstance(error, kind)), (500, "Something went wrong")
     )
@@ -154,11 +149,7 @@ async def _said(request: Request, error: Exception) -> Response:
     """An error as a page, or as problem+json (RFC 9457) for programs; never a stack, never a value of the data."""
     status, title = status_of(error)
     request.state.fault = type(error).__name__
-    text = OPAQUE.get(status)
-    if text is None:
-        text = message_of(error)
-    if isinstance(error, TooManyTries):
-        text = "Too many tries. Wait a quarter of an hour."
+    text = OPAQUE.get(status) or message_of(error)
     number = request.state.request_id
     write_log("refused", request=number, status=status, fault=type(error).__name__, message=str(error))
     if request.url.path.startswith(API):

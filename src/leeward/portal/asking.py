@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final
 
 import sqlalchemy as sa
@@ -141,7 +141,7 @@ class Asking:
             epsilon = mechanism.epsilon_within(plan.noise.kind, plan.noise.sensitivity, request.within)
             plan = plan_query(session, at_price(request, epsilon))
         exact = f"{shown(epsilon):.6f}".rstrip("0").rstrip(".")
-        return replace(request, epsilon=exact, within=None), plan
+        return request.model_copy(update={"epsilon": exact, "within": None}), plan
 
     def price(self, viewer: Viewer, project: str, index: str, requests: Sequence[Request]) -> list[Priced]:
         """Prices; nothing is charged."""

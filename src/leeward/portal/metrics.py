@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from functools import cache
 from typing import Any, Final
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
@@ -18,20 +17,18 @@ class Metrics:
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
-        requests = Counter(
+        self._requests = Counter(
             "leeward_portal_requests", "Requests", ("route", "method", "status"), registry=self.registry
         )
-        seconds = Histogram(
+        self._seconds = Histogram(
             "leeward_portal_seconds", "Seconds to a reply, slot included", ("route",), registry=self.registry
         )
-        # Few labels are ever used, and the library takes longer to find one than to count.
-        self._requests, self._seconds = cache(requests.labels), cache(seconds.labels)
 
     def count(self, route: str, method: str, status: int, seconds: float) -> None:
         """One request."""
         known = method if method in {"GET", "POST", "DELETE", "HEAD"} else "other"
-        self._requests(route, known, str(status)).inc()
-        self._seconds(route).observe(seconds)
+        self._requests.labels(route, known, str(status)).inc()
+        self._seconds.labels(route).observe(seconds)
 
     def to_text(self) -> bytes:
         """In Prometheus' text format."""

@@ -9,6 +9,8 @@ import time
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any, Final
 
+from starlette.exceptions import HTTPException
+
 from leeward.portal.logs import write_log
 from leeward.portal.metrics import Metrics
 from leeward.portal.settings import Settings
@@ -39,12 +41,8 @@ AT_ONCE: Final = ("/static/",)
 """What does not wait for a slot: files that are the same for everybody."""
 
 
-class Refusal(Exception):
+class Refusal(HTTPException):
     """A request that is answered before it reaches a route."""
-
-    def __init__(self, status: int, text: str) -> None:
-        super().__init__(text)
-        self.status, self.text = status, text
 
 
 class Gate:
@@ -77,7 +75,7 @@ class Gate:
             self._admit(scope)
             await self.app(scope, self._bounded(scope, receive), answer)
         except Refusal as refusal:
-            await _say(answer, refusal.status, refusal.text)
+            await _say(answer, refusal.status_code, refusal.detail)
         except (
             Exception
         ) as error:  # was answered with 500; its words stay out of the log, as they may hold values
@@ -130,7 +128,7 @@ class Gate:
         return [*found, *ours, (b"x-request-id", number.encode())]
 
     def _tell(self, scope: Scope, number: str, status: int, seconds: float) -> None:
-        path = getattr(scope.get("endpoint"), "path", "none")
+        path = getattr(scope.get("route"), "path", "none")
         viewer = scope["state"].get("viewer")
         self.metrics.count(str(path), scope["method"], status, seconds)
         write_log(

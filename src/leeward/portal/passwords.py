@@ -26,6 +26,9 @@ LONGEST = 256
 class TooManyTries(Exception):
     """No password is looked at for the rest of the quarter of an hour."""
 
+    def __str__(self) -> str:
+        return "Too many tries. Wait a quarter of an hour."
+
 
 @functools.cache
 def _hasher() -> PasswordHasher:

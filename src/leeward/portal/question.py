@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from leeward.errors import BadInput
 from leeward.portal.store.rows import Row
@@ -16,71 +17,57 @@ from leeward.queries.answer.session import IndexSession
 from leeward.queries.language.query import parse, quoted
 from leeward.queries.privacy.mechanism import Unit
 
-FIELDS: Final = frozenset({"terms", "conditions", "by", "most", "count", "unit", "epsilon", "within"})
 
-
-@dataclass(frozen=True, kw_only=True)
-class Request:
+class Request(BaseModel):
     """A question as a person writes it: the fields of a form or of the interface for programs.
 
-    `epsilon` or `within` (a half-width of the 95 % interval) says how exact; `within` is turned into the least ε.
+    `epsilon` or `within` says how exact; `within` is turned into the least ε.
     """
 
-    terms: str
-    conditions: Mapping[str, str]
-    by: str | None = None
-    most: int | None = None
-    count: str | None = None
-    unit: str = "patient"
-    epsilon: str | None = None
-    within: float | None = None
-    large_noise: bool = False
-    """Pay also for noise that is larger than what it may measure."""
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    terms: str = Field(max_length=2000, description="Terms, all of them required: 'sore throat & fever'.")
+    conditions: dict[str, str] = Field(
+        {}, description="Quasi-identifier -> value, range a..b or beginning a*."
+    )
+    by: str | None = Field(None, description="One count for each value of a quasi-identifier.")
+    most: int | None = Field(None, description="In how many of its bins one patient may count.")
+    count: Unit | None = None
+    unit: Unit = "patient"
+    epsilon: str | float | None = None
+    within: float | None = Field(
+        None, description="Half-width of the 95 % interval in patients, instead of epsilon."
+    )
+    large_noise: bool = Field(
+        False, description="Pay also for noise that is larger than what it may measure."
+    )
+
+    @field_validator("by", "count", "epsilon", "within", mode="before")
+    @classmethod
+    def _none_for_blank(cls, value: Any) -> Any:
+        return None if value == "" else value
 
     def to_json(self) -> dict[str, Any]:
         """What asks the same again; the precision as ε."""
-        found = {
-            "terms": self.terms, "conditions": dict(self.conditions), "by": self.by, "most": self.most,
-            "count": self.count, "unit": self.unit, "epsilon": self.epsilon,
-        }  # fmt: skip
+        found = self.model_dump(exclude={"within", "large_noise"})
         return {name: value for name, value in found.items() if value not in (None, {}, "")}
 
 
-def request_of(found: Any) -> Request:
-    """A request from decoded JSON; BadInput for another field or kind."""
-    if not isinstance(found, dict) or not set(found) <= FIELDS | {"large_noise"}:
-        raise BadInput(f"a question is an object with the fields {', '.join(sorted(FIELDS))}.")
-    terms, conditions = found.get("terms"), found.get("conditions", {})
-    if not isinstance(terms, str) or len(terms) > 2000:
-        raise BadInput("`terms` is a text such as 'sore throat & fever'.")
-    if not isinstance(conditions, dict) or not all(
-        isinstance(name, str) and isinstance(value, str) for name, value in conditions.items()
-    ):
-        raise BadInput("`conditions` maps names of quasi-identifiers to texts.")
-    for name in ("by", "count", "unit"):
-        if not isinstance(found.get(name, ""), str | None):
-            raise BadInput(f"`{name}` is a text.")
-    most, epsilon, within = found.get("most"), found.get("epsilon"), found.get("within")
-    if most is not None and (isinstance(most, bool) or not isinstance(most, int)):
-        raise BadInput("`most` is a whole number.")
-    for name, value in (("epsilon", epsilon), ("within", within)):
-        if value is not None and (isinstance(value, bool) or not isinstance(value, int | float | str)):
-            raise BadInput(f"`{name}` is a number.")
+def request_of(fields: Mapping[str, Any]) -> Request:
+    """A request from its fields. BadInput for another field or kind."""
     try:
-        width = None if within in (None, "") else float(str(within))
-    except ValueError:
-        raise BadInput("`within` is a number of patients, for example 20.") from None
-    return Request(
-        terms=terms,
-        conditions=conditions,
-        by=found.get("by") or None,
-        most=most,
-        count=found.get("count") or None,
-        unit=found.get("unit") or "patient",
-        epsilon=None if epsilon in (None, "") else str(epsilon),
-        within=width,
-        large_noise=found.get("large_noise") is True,
-    )
+        return Request.model_validate(fields)
+    except ValidationError as error:
+        raise BadInput(faults_of(error.errors())) from None
+
+
+def faults_of(errors: Iterable[Any]) -> str:
+    """What pydantic found, by the names of fields: no value is repeated."""
+    faults = []
+    for each in errors:
+        place = [str(part) for part in each["loc"] if part not in ("body", "query", "path")]
+        faults.append(f"`{'.'.join(place)}`: {each['msg']}" if place else each["msg"])
+    return "; ".join(faults)
 
 
 def at_price(request: Request, epsilon: int) -> Question:
@@ -88,8 +75,8 @@ def at_price(request: Request, epsilon: int) -> Question:
     return Question(
         query=parse(request.terms, {name: text for name, text in request.conditions.items() if text.strip()}),
         epsilon=epsilon,
-        unit=cast(Unit, request.unit),  # another is refused with the plan
-        counted=cast(Unit | None, request.count),
+        unit=request.unit,
+        counted=request.count,
         by=request.by,
         most=request.most,
     )

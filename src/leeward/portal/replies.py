@@ -6,10 +6,13 @@ import re
 from typing import Any, Final
 
 from fastapi import Request
+from fastapi.exceptions import ValidationException
+from starlette.exceptions import HTTPException
 from starlette.responses import HTMLResponse, RedirectResponse
 
 from leeward.portal.guards import portal_of
 from leeward.portal.permissions import Viewer
+from leeward.portal.question import faults_of
 from leeward.portal.rendering import render
 
 FLAG: Final = re.compile(r"`?--([a-z-]+)`?")
@@ -36,6 +39,10 @@ def redirect(request: Request, path: str) -> RedirectResponse:
 
 def message_of(error: Exception) -> str:
     """An error's words for somebody at a form: `epsilon` instead of `--epsilon`."""
+    if isinstance(error, HTTPException):
+        return error.detail
+    if isinstance(error, ValidationException):
+        return faults_of(error.errors())
     text = FLAG.sub(lambda flag: flag[1].replace("-", " "), str(error))
     text = text.replace(
         "or yes to pay for it all the same", "or say below that it is to be paid all the same"

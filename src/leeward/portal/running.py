@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import Executor
 from dataclasses import dataclass
 
 from leeward.portal.asking import Asking
@@ -23,8 +22,6 @@ class Portal:
     asking: Asking
     metrics: Metrics
     provider: Client | None
-    threads: Executor
-    """Those that answer what programs ask often."""
 
     def url(self, path: str) -> str:
         """An address below the prefix."""

@@ -4,87 +4,121 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 import sqlalchemy as sa
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Header, Query, Request, Response
 from fastapi.openapi.utils import get_openapi
-from starlette.responses import JSONResponse, Response, StreamingResponse
+from pydantic import BaseModel, Field
+from starlette.responses import StreamingResponse
 
 from leeward.errors import BadInput
-from leeward.portal import asking, projects, proposals, releases, tokens
-from leeward.portal.asking import Once
-from leeward.portal.guards import Malformed, guard, portal_of, viewer_of
+from leeward.portal import projects, proposals, releases, tokens
+from leeward.portal.asking import Once, status_of
+from leeward.portal.guards import need, portal_of, viewer_of
 from leeward.portal.indexes import Unknown, public_facts
 from leeward.portal.pages.answers import digests_only
 from leeward.portal.pages.audit import entries_of
 from leeward.portal.question import Request as Question
-from leeward.portal.question import request_of
 from leeward.portal.store import reading, tables
-from leeward.portal.terms import search
+from leeward.portal.terms import Found, search
 from leeward.queries.privacy.accounting import shown
 
-router = APIRouter(tags=["v1"])
-ROOT: Final = "/api/v1"
-KEY: Final = re.compile(r"[\x21-\x7e]{1,128}")
-
-QUESTION: Final = {
-    "type": "object",
-    "required": ["project", "index", "terms"],
-    "properties": {
-        "project": {"type": "string"},
-        "index": {"type": "string"},
-        "terms": {"type": "string", "description": "Terms, all of them required: 'sore throat & fever'."},
-        "conditions": {"type": "object", "additionalProperties": {"type": "string"}},
-        "by": {"type": "string", "description": "One count for each value of a quasi-identifier."},
-        "most": {"type": "integer", "minimum": 1},
-        "count": {"enum": ["patient", "note"]},
-        "unit": {"enum": ["patient", "note"]},
-        "epsilon": {"type": ["string", "number"]},
-        "within": {"type": "number", "description": "Half-width of the 95 % interval, instead of epsilon."},
-        "large_noise": {"type": "boolean"},
-    },
+PROBLEM: Final[dict[int | str, dict[str, Any]]] = {
+    "4XX": {"description": "Refused (RFC 9457).", "content": {"application/problem+json": {}}}
 }
-BODY: Final = {"requestBody": {"required": True, "content": {"application/json": {"schema": QUESTION}}}}
+router = APIRouter(tags=["v1"], responses=PROBLEM)
+ROOT: Final = "/api/v1"
 
 
-@guard(router, "GET", f"{ROOT}/me", "own account")
-def me(request: Request) -> Response:
-    """Who I am, and my roles."""
-    viewer = viewer_of(request)
-    return JSONResponse(
-        {
-            "id": viewer.person,
-            "name": viewer.name,
-            "roles": sorted(viewer.house),
-            "projects": dict(viewer.memberships),
-            "scope": viewer.token_scope,
-        }
+class Place(BaseModel):
+    """What a question is asked of: who pays, and an index."""
+
+    project: str
+    index: str
+
+
+class PlacedQuestion(Place, Question):
+    """A question of a project to an index."""
+
+    def question(self) -> Question:
+        """The question alone."""
+        return Question(**self.model_dump(exclude=set(Place.model_fields)))
+
+
+class Batch(Place):
+    """Several questions of a project to an index."""
+
+    questions: list[Question]
+
+
+class Allotment(Place):
+    """What a project may spend of an index, until a date such as 2027-03-31."""
+
+    epsilon: str
+    ends: str
+    reason: str
+    first_come: bool = Field(
+        False,
+        strict=True,
+        description="The cap goes to whoever asks first: allotments may exceed it together.",
     )
 
 
-@guard(router, "GET", f"{ROOT}/projects", "see projects")
-def list_projects(request: Request) -> Response:
+class Verdict(BaseModel):
+    """Why it is confirmed."""
+
+    reason: str = ""
+
+
+class NewToken(BaseModel):
+    """A token's project, its scope (read or ask), how many days it lasts, and its name."""
+
+    project: str
+    scope: str
+    name: str
+    days: int = 0
+
+
+IdempotencyKey = Annotated[
+    str, Header(pattern=r"^[\x21-\x7e]{1,128}$", description="A new one for each question.")
+]
+
+
+@router.get(f"{ROOT}/me", dependencies=need("own account"))
+def me(request: Request) -> dict[str, Any]:
+    """Who I am, and my roles."""
+    viewer = viewer_of(request)
+    return {
+        "id": viewer.person,
+        "name": viewer.name,
+        "roles": sorted(viewer.house),
+        "projects": dict(viewer.memberships),
+        "scope": viewer.token_scope,
+    }
+
+
+@router.get(f"{ROOT}/projects", dependencies=need("see projects"))
+def list_projects(request: Request) -> list[dict[str, str]]:
     """Projects that I may see."""
     rows = projects.projects_of(portal_of(request).database, viewer_of(request))
-    return JSONResponse([{"id": row["id"], "name": row["name"]} for row in rows])
+    return [{"id": row["id"], "name": row["name"]} for row in rows]
 
 
-@guard(router, "GET", f"{ROOT}/projects/{{project}}", "see projects")
-def one_project(request: Request, project: str) -> Response:
+@router.get(f"{ROOT}/projects/{{project}}", dependencies=need("see projects"))
+def one_project(request: Request, project: str) -> dict[str, Any]:
     """A project with what it may spend."""
     portal, viewer = portal_of(request), viewer_of(request)
     row = projects.project_of(portal.database, viewer, project, "see projects")
     found: dict[str, Any] = {"id": row["id"], "name": row["name"]}
     if viewer.house <= {"admin"} and project not in viewer.memberships:
-        return JSONResponse(found)
+        return found
     balances = portal.indexes.balances(project)
     found["indexes"] = [
         {"id": index["id"], "name": index["name"], "most": each.most, "left": each.left, "ends": each.ends}
         for index, each in balances
     ]
-    return JSONResponse(found)
+    return found
 
 
 def _index(request: Request, index: str) -> Any:
@@ -100,211 +134,161 @@ def _index(request: Request, index: str) -> Any:
     return portal.indexes.session(index)
 
 
-@guard(router, "GET", f"{ROOT}/indexes/{{index}}", "price")
-def one_index(request: Request, index: str) -> Response:
+@router.get(f"{ROOT}/indexes/{{index}}", dependencies=need("price"))
+def one_index(request: Request, index: str) -> dict[str, Any]:
     """What is public about an index."""
-    return JSONResponse(public_facts(_index(request, index)))
+    return dict(public_facts(_index(request, index)))
 
 
-@guard(router, "GET", f"{ROOT}/indexes/{{index}}/vocabulary", "price")
-def vocabulary(request: Request, index: str, prefix: str = "") -> Response:
+@router.get(f"{ROOT}/indexes/{{index}}/vocabulary", dependencies=need("price"))
+def vocabulary(request: Request, index: str, prefix: str = "") -> list[Found]:
     """Terms of the public vocabulary."""
-    found = search(_index(request, index).index, prefix[:100])
-    return JSONResponse([{"name": each.name, "label": each.label, "asked": each.asked} for each in found])
+    return search(_index(request, index).index, prefix[:100])
 
 
-@guard(router, "POST", f"{ROOT}/questions:price", "price", often=True, openapi_extra=BODY)
-def price(request: Request) -> Response:
+@router.post(f"{ROOT}/questions:price", dependencies=need("price"))
+def price(request: Request, body: PlacedQuestion) -> dict[str, Any]:
     """The price of a question; nothing is charged."""
-    portal, viewer = portal_of(request), viewer_of(request)
-    project, index, question = _question(request, "price")
-    return JSONResponse(portal.asking.price(viewer, project, index, [question])[0].to_json())
+    asking, viewer = portal_of(request).asking, viewer_of(request)
+    projects.check_project(viewer, body.project, "price")
+    return asking.price(viewer, body.project, body.index, [body.question()])[0].to_json()
 
 
-@guard(router, "POST", f"{ROOT}/questions:rehearse", "price", openapi_extra=BODY)
-def rehearse(request: Request) -> Response:
+@router.post(f"{ROOT}/questions:rehearse", dependencies=need("price"))
+def rehearse(request: Request, body: PlacedQuestion) -> dict[str, Any]:
     """The answer of made-up patients; nothing is charged."""
-    portal, viewer = portal_of(request), viewer_of(request)
-    project, index, question = _question(request, "price")
-    _, answer = portal.asking.rehearse(viewer, project, index, question)
-    return JSONResponse(answer.to_json() | {"dry_run": True})
+    asking, viewer = portal_of(request).asking, viewer_of(request)
+    projects.check_project(viewer, body.project, "price")
+    _, answer = asking.rehearse(viewer, body.project, body.index, body.question())
+    return answer.to_json() | {"dry_run": True}
 
 
-@guard(router, "POST", f"{ROOT}/questions", "spend", often=True, openapi_extra=BODY)
-def ask(request: Request) -> Response:
+@router.post(f"{ROOT}/questions", dependencies=need("spend"), status_code=201)
+def ask(
+    request: Request, response: Response, body: PlacedQuestion, idempotency_key: IdempotencyKey
+) -> dict[str, Any]:
     """Ask and pay: 201 for a new answer, 200 for one that was stored, 402 where the budget does not pay.
 
-    Needs an `Idempotency-Key`: the same key and body get the same answer, charged once.
+    The same key and body get the same answer, charged once.
     """
-    project, index, question = _question(request, "spend")
-    return _once(request, project, index, [question], single=True)
+    return _once(request, response, body, [body.question()], idempotency_key)[0]
 
 
-@guard(router, "POST", f"{ROOT}/batches", "spend")
-def ask_batch(request: Request) -> Response:
-    """Several questions for one total, all or none: `{"project", "index", "questions": [...]}`."""
-    body = request.state.json
-    if not isinstance(body, dict) or not isinstance(body.get("questions"), list):
-        raise BadInput("`questions` is a list of questions.")
-    project, index = _place(request, "spend")
-    return _once(request, project, index, [request_of(each) for each in body["questions"]], single=False)
+@router.post(f"{ROOT}/batches", dependencies=need("spend"), status_code=201)
+def ask_batch(
+    request: Request, response: Response, body: Batch, idempotency_key: IdempotencyKey
+) -> dict[str, list[dict[str, Any]]]:
+    """Several questions for one total, all or none."""
+    return {"answers": _once(request, response, body, body.questions, idempotency_key)}
 
 
-def _place(request: Request, permission: str) -> tuple[str, str]:
-    body = request.state.json
-    if not isinstance(body, dict):
-        raise Malformed("the body is an object.")
-    project, index = body.get("project"), body.get("index")
-    if not isinstance(project, str) or not isinstance(index, str):
-        raise BadInput("`project` and `index` are identifiers.")
-    projects.check_project(viewer_of(request), project, permission)  # that it is there, its allotment says
-    return project, index
-
-
-def _question(request: Request, permission: str) -> tuple[str, str, Question]:
-    project, index = _place(request, permission)
-    body = {name: value for name, value in request.state.json.items() if name not in {"project", "index"}}
-    return project, index, request_of(body)
-
-
-def _once(request: Request, project: str, index: str, questions: list[Question], *, single: bool) -> Response:
+def _once(
+    request: Request, response: Response, body: Place, questions: list[Question], key: str
+) -> list[dict[str, Any]]:
     """Pay, or give again what was paid with the same idempotency key."""
-    portal, viewer = portal_of(request), viewer_of(request)
-    key = request.headers.get("idempotency-key", "")
-    if not KEY.fullmatch(key):
-        raise BadInput(
-            "the header Idempotency-Key has 1 to 128 printable signs; a new one for each question."
-        )
-    once = Once(key, hashlib.sha256(json.dumps(request.state.json, sort_keys=True).encode()).hexdigest())
-    before = portal.asking.paid_before(viewer, once)
+    asking, viewer = portal_of(request).asking, viewer_of(request)
+    projects.check_project(viewer, body.project, "spend")  # that it is there, its allotment says
+    given = json.dumps(body.model_dump(exclude_unset=True), sort_keys=True)
+    once = Once(key, hashlib.sha256(given.encode()).hexdigest())
+    before = asking.paid_before(viewer, once)
     if before is not None:
-        answers = [portal.asking.answer(viewer, name) for name in json.loads(before["answers"])]
-        found = [{"id": row["id"], **answer.to_json(), "cost": shown(row["cost"])} for row, answer in answers]
-        return JSONResponse(found[0] if single else {"answers": found}, before["status"])
-    paid = portal.asking.pay(viewer, project, index, questions, once)
-    found = [{"id": name, **answer.to_json()} for name, answer in paid]
-    return JSONResponse(
-        found[0] if single else {"answers": found}, asking.status_of([answer for _, answer in paid])
-    )
+        response.status_code = before["status"]
+        answers = [asking.answer(viewer, name) for name in json.loads(before["answers"])]
+        return [{"id": row["id"], **answer.to_json(), "cost": shown(row["cost"])} for row, answer in answers]
+    paid = asking.pay(viewer, body.project, body.index, questions, once)
+    response.status_code = status_of([answer for _, answer in paid])
+    return [{"id": name, **answer.to_json()} for name, answer in paid]
 
 
-@guard(router, "GET", f"{ROOT}/answers/{{answer}}", "see answers")
-def one_answer(request: Request, answer: str) -> Response:
+@router.get(f"{ROOT}/answers/{{answer}}", dependencies=need("see answers"))
+def one_answer(request: Request, answer: str) -> dict[str, Any]:
     """A stored answer."""
     viewer = viewer_of(request)
     row, found = portal_of(request).asking.answer(viewer, answer)
-    facts = {
-        "id": row["id"],
-        "project": row["project"],
-        "index": row["index"],
-        "key": row["key"],
-        "time": row["time"],
-    }
+    facts = {name: row[name] for name in ("id", "project", "index", "key", "time")}
     if digests_only(viewer, row["project"]):
-        return JSONResponse(facts)
-    return JSONResponse({**facts, **found.to_json(), "cost": shown(row["cost"])})
+        return facts
+    return {**facts, **found.to_json(), "cost": shown(row["cost"])}
 
 
-@guard(router, "GET", f"{ROOT}/projects/{{project}}/answers", "see answers")
-def answers(request: Request, project: str, find: str = "") -> Response:
+@router.get(f"{ROOT}/projects/{{project}}/answers", dependencies=need("see answers"))
+def answers(request: Request, project: str, find: str = "") -> list[dict[str, Any]]:
     """A project's answers, newest first."""
     portal = portal_of(request)
     projects.project_of(portal.database, viewer_of(request), project, "see answers")
     rows = portal.asking.answers_of(project, find)
     keys = ("id", "index", "question", "person", "time")
-    return JSONResponse([{**{key: row[key] for key in keys}, "cost": shown(row["cost"])} for row in rows])
+    return [{**{key: row[key] for key in keys}, "cost": shown(row["cost"])} for row in rows]
 
 
-@guard(router, "GET", f"{ROOT}/proposals", "see decisions")
-def list_proposals(request: Request) -> Response:
+@router.get(f"{ROOT}/proposals", dependencies=need("see decisions"))
+def list_proposals(request: Request) -> list[dict[str, Any]]:
     """Proposals and decisions."""
-    return JSONResponse(proposals.proposals_of(portal_of(request).database, viewer_of(request)))
+    return proposals.proposals_of(portal_of(request).database, viewer_of(request))
 
 
-@guard(router, "POST", f"{ROOT}/proposals", "propose allotment")
-def propose(request: Request) -> Response:
-    """Propose an allotment: `project`, `index`, `epsilon`, `ends`, `reason`, `first_come`."""
-    body = request.state.json
-    texts = ("project", "index", "epsilon", "ends", "reason")
-    if not isinstance(body, dict) or not all(isinstance(body.get(name), str) for name in texts):
-        raise BadInput(f"an allotment has the texts {', '.join(texts)}.")
-    made = proposals.propose_allotment(
-        portal_of(request).indexes, viewer_of(request), body["project"], body["index"], body["epsilon"], body["ends"],
-        body.get("first_come") is True, body["reason"],
-    )  # fmt: skip
-    return JSONResponse({"id": made}, 201)
+@router.post(f"{ROOT}/proposals", dependencies=need("propose allotment"), status_code=201)
+def propose(request: Request, body: Allotment) -> dict[str, str]:
+    """Propose an allotment."""
+    made = proposals.propose_allotment(portal_of(request).indexes, viewer_of(request), **body.model_dump())
+    return {"id": made}
 
 
-@guard(router, "POST", f"{ROOT}/proposals/{{proposal}}:confirm", "confirm")
-def confirm(request: Request, proposal: str) -> Response:
-    """Confirm what another proposed: `{"reason": ...}`."""
-    body = request.state.json
-    reason = body.get("reason") if isinstance(body, dict) else None
-    proposals.decide(portal_of(request).indexes, viewer_of(request), proposal, "confirmed", str(reason or ""))
-    return JSONResponse({"id": proposal, "state": "confirmed"})
+@router.post(f"{ROOT}/proposals/{{proposal}}:confirm", dependencies=need("confirm"))
+def confirm(request: Request, proposal: str, body: Verdict) -> dict[str, str]:
+    """Confirm what another proposed."""
+    proposals.decide(portal_of(request).indexes, viewer_of(request), proposal, "confirmed", body.reason)
+    return {"id": proposal, "state": "confirmed"}
 
 
-@guard(router, "GET", f"{ROOT}/releases", "download")
-def list_releases(request: Request) -> Response:
+@router.get(f"{ROOT}/releases", dependencies=need("download"))
+def list_releases(request: Request) -> list[dict[str, Any]]:
     """Releases that I may download."""
     rows = releases.visible(portal_of(request).database, viewer_of(request))
-    return JSONResponse(
-        [
-            {"id": row["id"], "name": row["name"], "ends": row["ends"], "files": json.loads(row["files"])}
-            for row in rows
-        ]
-    )
+    return [
+        {"id": row["id"], "name": row["name"], "ends": row["ends"], "files": json.loads(row["files"])}
+        for row in rows
+    ]
 
 
-@guard(router, "GET", f"{ROOT}/releases/{{release}}/files/{{path:path}}", "download")
+@router.get(f"{ROOT}/releases/{{release}}/files/{{path:path}}", dependencies=need("download"))
 def release_file(request: Request, release: str, path: str) -> Response:
     """A file of a release."""
     blocks = releases.read_file(portal_of(request).database, viewer_of(request), release, path)
     return StreamingResponse(blocks, media_type="application/octet-stream")
 
 
-@guard(router, "GET", f"{ROOT}/log", "read log")
-def log(request: Request, after: int = 0, index: str = "") -> Response:
+@router.get(f"{ROOT}/log", dependencies=need("read log"))
+def log(
+    request: Request, after: Annotated[int, Query(le=2**63)] = 0, index: str = ""
+) -> list[dict[str, Any]]:
     """Entries of the logs, oldest first; those after the number `after` of each."""
     found = entries_of(portal_of(request), viewer_of(request), index)
-    return JSONResponse([each for each in found if each["number"] > after][:1000])
+    return [each for each in found if each["number"] > after][:1000]
 
 
-@guard(router, "POST", f"{ROOT}/tokens", "price")
-def make_token(request: Request) -> Response:
-    """A token of one's own: `project`, `scope` (read or ask), `days`, `name`. Its text is given once.
+@router.post(f"{ROOT}/tokens", dependencies=need("price"), status_code=201)
+def make_token(request: Request, body: NewToken) -> dict[str, str]:
+    """A token of one's own. Its text is given once.
 
     Only for a session: a token makes no other.
     """
-    portal, viewer, body = portal_of(request), viewer_of(request), request.state.json
+    portal, viewer = portal_of(request), viewer_of(request)
     if viewer.token_scope is not None:
         raise BadInput("a token makes no other token; sign in.")
-    if not isinstance(body, dict) or not all(
-        isinstance(body.get(name), str) for name in ("project", "scope", "name")
-    ):
-        raise BadInput("a token has a project, a scope, days and a name.")
-    days = body.get("days")
-    projects.project_of(portal.database, viewer, body["project"], "price")
-    row, secret = tokens.make_token(
-        portal.database,
-        viewer,
-        body["project"],
-        body["scope"],
-        days if isinstance(days, int) else 0,
-        body["name"],
-    )
-    return JSONResponse({"id": row["id"], "token": secret, "ends": row["ends"]}, 201)
+    projects.project_of(portal.database, viewer, body.project, "price")
+    row, secret = tokens.make_token(portal.database, viewer, **body.model_dump())
+    return {"id": row["id"], "token": secret, "ends": row["ends"]}
 
 
-@guard(router, "DELETE", f"{ROOT}/tokens/{{token}}", "own account")
-def end_token(request: Request, token: str) -> Response:
+@router.delete(f"{ROOT}/tokens/{{token}}", dependencies=need("own account"), status_code=204)
+def end_token(request: Request, token: str) -> None:
     """End a token of one's own."""
     if not tokens.end_token(portal_of(request).database, viewer_of(request), token):
         raise Unknown("there is nothing at this address.")
-    return Response(status_code=204)
 
 
-@guard(router, "GET", f"{ROOT}/openapi.json", "own account", include_in_schema=False)
-def schema(request: Request) -> Response:
+@router.get(f"{ROOT}/openapi.json", dependencies=need("own account"), include_in_schema=False)
+def schema(request: Request) -> dict[str, Any]:
     """This interface as OpenAPI 3.1."""
-    return JSONResponse(get_openapi(title="Leeward portal", version="1", routes=router.routes))
+    return get_openapi(title="Leeward portal", version="1", routes=router.routes)

@@ -11,17 +11,17 @@ from starlette.responses import Response
 from leeward.errors import BadInput, LeewardError
 from leeward.portal import journal, passwords
 from leeward.portal.backup import last_backup
-from leeward.portal.guards import guard, portal_of, viewer_of
+from leeward.portal.guards import need, portal_of, viewer_of
 from leeward.portal.people import everybody, name_of, set_house_roles
 from leeward.portal.permissions import HOUSE_ROLES
 from leeward.portal.replies import page, redirect
 from leeward.portal.running import Portal
 from leeward.portal.store import fetch_one, now, reading, tables, writing
 
-router = APIRouter()
+router = APIRouter(include_in_schema=False)
 
 
-@guard(router, "GET", "/admin", "see administration")
+@router.get("/admin", dependencies=need("see administration"))
 def show(request: Request) -> Response:
     """Accounts with their roles, and how the portal is."""
     portal, viewer = portal_of(request), viewer_of(request)
@@ -59,7 +59,7 @@ def _health(portal: Portal) -> list[tuple[str, str]]:
     return found
 
 
-@guard(router, "POST", "/admin/accounts", "administer")
+@router.post("/admin/accounts", dependencies=need("administer"))
 def make_account(request: Request) -> Response:
     """A local account."""
     portal, form = portal_of(request), request.state.form
@@ -72,7 +72,7 @@ def make_account(request: Request) -> Response:
     return redirect(request, "/admin")
 
 
-@guard(router, "POST", "/admin/accounts/{person}", "administer")
+@router.post("/admin/accounts/{person}", dependencies=need("administer"))
 def change_account(request: Request, person: str) -> Response:
     """Roles of the house of somebody else, and whether the account is open."""
     portal, viewer, form = portal_of(request), viewer_of(request), request.state.form

@@ -11,7 +11,7 @@ from starlette.responses import JSONResponse, Response
 
 from leeward.errors import BadInput
 from leeward.portal import projects
-from leeward.portal.guards import guard, portal_of, viewer_of
+from leeward.portal.guards import need, portal_of, viewer_of
 from leeward.portal.people import names_of
 from leeward.portal.question import Request as Question
 from leeward.portal.question import command_of, python_of, request_of, words_of
@@ -20,10 +20,10 @@ from leeward.portal.replies import page
 from leeward.portal.store import reading
 from leeward.queries.privacy.accounting import shown
 
-router = APIRouter()
+router = APIRouter(include_in_schema=False)
 
 
-@guard(router, "GET", "/answers/{answer}", "see answers")
+@router.get("/answers/{answer}", dependencies=need("see answers"))
 def show(request: Request, answer: str) -> Response:
     """An answer: interval, a sentence to quote, chart and table, and how to get the same elsewhere.
 
@@ -59,7 +59,7 @@ def show(request: Request, answer: str) -> Response:
     )
 
 
-@guard(router, "GET", "/answers/{answer}/table.csv", "see answers")
+@router.get("/answers/{answer}/table.csv", dependencies=need("see answers"))
 def table(request: Request, answer: str) -> Response:
     """An answer's table."""
     row, found = _values(request, answer)
@@ -73,7 +73,7 @@ def table(request: Request, answer: str) -> Response:
     )  # fmt: skip
 
 
-@guard(router, "GET", "/answers/{answer}/answer.json", "see answers")
+@router.get("/answers/{answer}/answer.json", dependencies=need("see answers"))
 def content(request: Request, answer: str) -> Response:
     """An answer as programs get it."""
     return JSONResponse({"id": answer, **_values(request, answer)[1].to_json()})
@@ -94,7 +94,7 @@ def digests_only(viewer: Any, project: str) -> bool:
     return project not in viewer.memberships and not viewer.house & {"custodian", "approver"}
 
 
-@guard(router, "GET", "/projects/{project}/answers", "see answers")
+@router.get("/projects/{project}/answers", dependencies=need("see answers"))
 def listing(request: Request, project: str, find: str = "") -> Response:
     """Who asked what, when and at what price."""
     portal, viewer = portal_of(request), viewer_of(request)
@@ -107,13 +107,13 @@ def listing(request: Request, project: str, find: str = "") -> Response:
     return page(request, "answers.html", project=row, rows=listed, find=find, total=total)
 
 
-@guard(router, "GET", "/projects/{project}/batch", "price")
+@router.get("/projects/{project}/batch", dependencies=need("price"))
 def batch(request: Request, project: str) -> Response:
     """Several questions for one total, all or none."""
     return _batch(request, project, {}, None)
 
 
-@guard(router, "POST", "/projects/{project}/batch", "price")
+@router.post("/projects/{project}/batch", dependencies=need("price"))
 def price_batch(request: Request, project: str) -> Response:
     """The total of a batch; charges nothing."""
     form = request.state.form
@@ -125,7 +125,7 @@ def price_batch(request: Request, project: str) -> Response:
     )
 
 
-@guard(router, "POST", "/projects/{project}/batch/pay", "spend")
+@router.post("/projects/{project}/batch/pay", dependencies=need("spend"))
 def pay_batch(request: Request, project: str) -> Response:
     """Ask and pay a batch: all are charged or none."""
     portal, viewer, form = portal_of(request), viewer_of(request), request.state.form

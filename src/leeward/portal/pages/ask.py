@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from leeward.errors import BadInput
 from leeward.portal import projects
-from leeward.portal.guards import guard, portal_of, viewer_of
+from leeward.portal.guards import need, portal_of, viewer_of
 from leeward.portal.indexes import Unknown, public_facts
 from leeward.portal.question import Request as Question
 from leeward.portal.question import request_of
@@ -17,23 +17,23 @@ from leeward.portal.rendering import chart_of, rows_of
 from leeward.portal.replies import message_of, page, redirect
 from leeward.portal.terms import search
 
-router = APIRouter()
+router = APIRouter(include_in_schema=False)
 EMPTY = {"terms": "", "by": "", "most": "", "within": "20", "epsilon": "", "count": "", "find": "", "add": ""}
 
 
-@guard(router, "GET", "/projects/{project}/ask", "price")
+@router.get("/projects/{project}/ask", dependencies=need("price"))
 def show(request: Request, project: str) -> Response:
     """The form; its fields may be in the address, so that a question can be linked to. Nothing is charged."""
     return _page(request, project, dict(request.query_params))
 
 
-@guard(router, "POST", "/projects/{project}/ask", "price")
+@router.post("/projects/{project}/ask", dependencies=need("price"))
 def try_out(request: Request, project: str) -> Response:
     """Price, rehearse, look a term up or go on to the second step; charges nothing."""
     return _page(request, project, request.state.form)
 
 
-@guard(router, "GET", "/projects/{project}/terms", "price")
+@router.get("/projects/{project}/terms", dependencies=need("price"))
 def terms(request: Request, project: str, index: str = "", find: str = "") -> Response:
     """Terms of the public vocabulary, as a part of the page."""
     portal = portal_of(request)
@@ -43,7 +43,7 @@ def terms(request: Request, project: str, index: str = "", find: str = "") -> Re
     return page(request, "terms.html", found=found, find=find)
 
 
-@guard(router, "POST", "/projects/{project}/answers", "spend")
+@router.post("/projects/{project}/answers", dependencies=need("spend"))
 def pay(request: Request, project: str) -> Response:
     """Ask and pay; the same form sent twice is charged once."""
     portal, viewer, form = portal_of(request), viewer_of(request), request.state.form

@@ -12,7 +12,7 @@ from starlette.responses import HTMLResponse, Response
 
 from leeward.errors import LeewardError
 from leeward.portal import proposals, releases
-from leeward.portal.guards import guard, portal_of, viewer_of
+from leeward.portal.guards import need, portal_of, viewer_of
 from leeward.portal.indexes import public_facts
 from leeward.portal.people import everybody
 from leeward.portal.replies import page, redirect
@@ -22,7 +22,7 @@ from leeward.queries import ledger as books
 from leeward.queries.privacy.accounting import shown
 from leeward.release import Release
 
-router = APIRouter()
+router = APIRouter(include_in_schema=False)
 REPORT_HEADERS = {
     "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox; "
     "frame-ancestors 'self'",
@@ -31,7 +31,7 @@ REPORT_HEADERS = {
 """A report is the work of other programs: it runs no script, loads nothing, and has no origin."""
 
 
-@guard(router, "GET", "/custody/indexes", "see custody")
+@router.get("/custody/indexes", dependencies=need("see custody"))
 def indexes(request: Request) -> Response:
     """Indexes: what is public, the cap, who could spend what; and what is not protected."""
     portal = portal_of(request)
@@ -88,7 +88,7 @@ def _folders(where: Path, mark: str, known: set[str]) -> list[str]:
     )  # fmt: skip
 
 
-@guard(router, "POST", "/custody/indexes", "propose index")
+@router.post("/custody/indexes", dependencies=need("propose index"))
 def propose_index(request: Request) -> Response:
     """Propose to answer from an index."""
     form = request.state.form
@@ -99,7 +99,7 @@ def propose_index(request: Request) -> Response:
     return redirect(request, "/decisions")
 
 
-@guard(router, "POST", "/custody/allotments", "propose allotment")
+@router.post("/custody/allotments", dependencies=need("propose allotment"))
 def propose_allotment(request: Request) -> Response:
     """Propose what a project may spend."""
     form = request.state.form
@@ -110,7 +110,7 @@ def propose_allotment(request: Request) -> Response:
     return redirect(request, "/decisions")
 
 
-@guard(router, "GET", "/custody/releases", "see custody")
+@router.get("/custody/releases", dependencies=need("see custody"))
 def all_releases(request: Request) -> Response:
     """Releases that were published, and folders that may be proposed."""
     portal = portal_of(request)
@@ -124,7 +124,7 @@ def all_releases(request: Request) -> Response:
     )  # fmt: skip
 
 
-@guard(router, "POST", "/custody/releases", "propose release")
+@router.post("/custody/releases", dependencies=need("propose release"))
 def propose_release(request: Request) -> Response:
     """Propose to publish a release; refused where it does not verify today."""
     form = request.state.form
@@ -135,13 +135,13 @@ def propose_release(request: Request) -> Response:
     return redirect(request, "/decisions")
 
 
-@guard(router, "GET", "/custody/releases/{release}", "see custody")
+@router.get("/custody/releases/{release}", dependencies=need("see custody"))
 def one_release(request: Request, release: str) -> Response:
     """A release: manifest, guarantee, verification, recipients, downloads, and its report in a frame."""
     return _release(request, release, None)
 
 
-@guard(router, "POST", "/custody/releases/{release}/verify", "see custody")
+@router.post("/custody/releases/{release}/verify", dependencies=need("see custody"))
 def verify(request: Request, release: str) -> Response:
     """Verify it now, from its files alone."""
     portal = portal_of(request)
@@ -172,7 +172,7 @@ def _release(request: Request, release: str, verification: Any) -> Response:
     )
 
 
-@guard(router, "GET", "/custody/releases/{release}/report", "see custody")
+@router.get("/custody/releases/{release}/report", dependencies=need("see custody"))
 def report(request: Request, release: str) -> Response:
     """The report, for a sandboxed frame: no script, nothing from elsewhere, no origin."""
     row = releases.release_of(portal_of(request).database, viewer_of(request), release)

@@ -6,13 +6,13 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from leeward.portal import proposals
-from leeward.portal.guards import guard, portal_of, viewer_of
+from leeward.portal.guards import need, portal_of, viewer_of
 from leeward.portal.replies import page, redirect
 
-router = APIRouter()
+router = APIRouter(include_in_schema=False)
 
 
-@guard(router, "GET", "/decisions", "see decisions")
+@router.get("/decisions", dependencies=need("see decisions"))
 def listing(request: Request) -> Response:
     """Proposals with two names and reasons."""
     portal, viewer = portal_of(request), viewer_of(request)
@@ -20,7 +20,7 @@ def listing(request: Request) -> Response:
     return page(request, "decisions.html", proposals=rows, may_confirm=viewer.may("confirm"))
 
 
-@guard(router, "POST", "/decisions/{proposal}", "confirm")
+@router.post("/decisions/{proposal}", dependencies=need("confirm"))
 def decide(request: Request, proposal: str) -> Response:
     """Confirm or decline what another proposed."""
     form = request.state.form

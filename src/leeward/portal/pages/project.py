@@ -7,16 +7,16 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from leeward.portal import projects, tokens
-from leeward.portal.guards import check_permission, guard, portal_of, viewer_of
+from leeward.portal.guards import check_permission, need, portal_of, viewer_of
 from leeward.portal.people import everybody
 from leeward.portal.replies import page, redirect
 from leeward.portal.running import Portal
 from leeward.portal.store import fetch_all, reading, tables
 
-router = APIRouter()
+router = APIRouter(include_in_schema=False)
 
 
-@guard(router, "GET", "/", "own account")
+@router.get("/", dependencies=need("own account"))
 def mine(request: Request) -> Response:
     """Projects as cards: index, answers, budget, members."""
     portal, viewer = portal_of(request), viewer_of(request)
@@ -46,7 +46,7 @@ def _answers(portal: Portal, project: str) -> int:
         return int(connection.execute(asked).scalar() or 0)
 
 
-@guard(router, "POST", "/projects", "make project")
+@router.post("/projects", dependencies=need("make project"))
 def make(request: Request) -> Response:
     """A project with its lead."""
     form = request.state.form
@@ -57,7 +57,7 @@ def make(request: Request) -> Response:
     return redirect(request, f"/projects/{project}")
 
 
-@guard(router, "GET", "/projects/{project}", "see projects")
+@router.get("/projects/{project}", dependencies=need("see projects"))
 def show(request: Request, project: str) -> Response:
     """A project."""
     portal, viewer = portal_of(request), viewer_of(request)
@@ -82,7 +82,7 @@ def show(request: Request, project: str) -> Response:
     )
 
 
-@guard(router, "POST", "/projects/{project}/members", "invite")
+@router.post("/projects/{project}/members", dependencies=need("invite"))
 def members(request: Request, project: str) -> Response:
     """Invite somebody who has an account, change or take away a role."""
     portal, viewer, form = portal_of(request), viewer_of(request), request.state.form
@@ -93,7 +93,7 @@ def members(request: Request, project: str) -> Response:
     return redirect(request, f"/projects/{project}")
 
 
-@guard(router, "POST", "/projects/{project}/messages", "ask allotment")
+@router.post("/projects/{project}/messages", dependencies=need("ask allotment"))
 def say(request: Request, project: str) -> Response:
     """Say something to the custodians, such as a request for more; it grants nothing."""
     portal, viewer = portal_of(request), viewer_of(request)
@@ -102,7 +102,7 @@ def say(request: Request, project: str) -> Response:
     return redirect(request, f"/projects/{project}")
 
 
-@guard(router, "POST", "/projects/{project}/tokens", "price")
+@router.post("/projects/{project}/tokens", dependencies=need("price"))
 def make_token(request: Request, project: str) -> Response:
     """A token of one's own for a program; shown once."""
     portal, viewer, form = portal_of(request), viewer_of(request), request.state.form
@@ -116,7 +116,7 @@ def make_token(request: Request, project: str) -> Response:
     return page(request, "token.html", project=row, token=made, secret=secret)
 
 
-@guard(router, "POST", "/tokens/{token}/end", "own account")
+@router.post("/tokens/{token}/end", dependencies=need("own account"))
 def end_token(request: Request, token: str) -> Response:
     """End a token of one's own."""
     portal = portal_of(request)

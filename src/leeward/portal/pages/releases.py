@@ -8,16 +8,16 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response, StreamingResponse
 
 from leeward.portal import releases
-from leeward.portal.guards import guard, portal_of, viewer_of
+from leeward.portal.guards import need, portal_of, viewer_of
 from leeward.portal.indexes import Unknown
 from leeward.portal.replies import page
 from leeward.release import Release
 
-router = APIRouter()
+router = APIRouter(include_in_schema=False)
 SHOWN = 500
 
 
-@guard(router, "GET", "/releases", "download")
+@router.get("/releases", dependencies=need("download"))
 def listing(request: Request) -> Response:
     """What I may download, until when."""
     rows = releases.visible(portal_of(request).database, viewer_of(request))
@@ -35,7 +35,7 @@ def listing(request: Request) -> Response:
     return page(request, "releases.html", releases=listed)
 
 
-@guard(router, "GET", "/releases/{release}/files/{path:path}", "download")
+@router.get("/releases/{release}/files/{path:path}", dependencies=need("download"))
 def download(request: Request, release: str, path: str) -> Response:
     """A file of `share/`, by its entry in the manifest and its digest."""
     blocks = releases.read_file(portal_of(request).database, viewer_of(request), release, path)
@@ -46,7 +46,7 @@ def download(request: Request, release: str, path: str) -> Response:
     )  # fmt: skip
 
 
-@guard(router, "GET", "/catalogue", "download")
+@router.get("/catalogue", dependencies=need("download"))
 def catalogue(request: Request, find: str = "") -> Response:
     """Catalogues of itemsets that were published to me, with their noisy counts."""
     portal, viewer = portal_of(request), viewer_of(request)

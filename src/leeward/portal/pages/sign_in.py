@@ -7,7 +7,7 @@ from fastapi import APIRouter, Request
 from starlette.responses import RedirectResponse, Response
 
 from leeward.portal import journal, passwords, people, sessions
-from leeward.portal.guards import guard, portal_of
+from leeward.portal.guards import need, portal_of
 from leeward.portal.indexes import Unknown
 from leeward.portal.oidc import SignInRefused
 from leeward.portal.permissions import PUBLIC
@@ -15,16 +15,16 @@ from leeward.portal.replies import page, redirect
 from leeward.portal.settings import Settings
 from leeward.portal.store import now, tables, writing
 
-router = APIRouter()
+router = APIRouter(include_in_schema=False)
 
 
-@guard(router, "GET", "/sign-in", PUBLIC)
+@router.get("/sign-in", dependencies=need(PUBLIC))
 def show(request: Request) -> Response:
     """The provider's button, and the local form where there are local accounts."""
     return _form(request, 200, "")
 
 
-@guard(router, "POST", "/sign-in", PUBLIC, signs_in=True)
+@router.post("/sign-in", dependencies=need(PUBLIC, signs_in=True))
 def local(request: Request) -> Response:
     """Sign in with a password."""
     portal = portal_of(request)
@@ -40,7 +40,7 @@ def local(request: Request) -> Response:
     return _enter(request, row["id"], None)
 
 
-@guard(router, "GET", "/sign-in/provider", PUBLIC)
+@router.get("/sign-in/provider", dependencies=need(PUBLIC))
 def begin(request: Request) -> Response:
     """To the provider; what belongs to this sign-in is kept in a session of this browser."""
     portal = portal_of(request)
@@ -55,7 +55,7 @@ def begin(request: Request) -> Response:
     return reply
 
 
-@guard(router, "GET", "/sign-in/callback", PUBLIC)
+@router.get("/sign-in/callback", dependencies=need(PUBLIC))
 def finish(request: Request, state: str = "", code: str = "") -> Response:
     """Back from the provider: the session that began it must be this one, once."""
     portal = portal_of(request)
@@ -96,7 +96,7 @@ def take_login(request: Request, secret: str) -> str | None:
     return kept
 
 
-@guard(router, "POST", "/sign-out", "own account")
+@router.post("/sign-out", dependencies=need("own account"))
 def leave(request: Request) -> Response:
     """End the session."""
     portal = portal_of(request)
@@ -108,7 +108,7 @@ def leave(request: Request) -> Response:
     return reply
 
 
-@guard(router, "GET", "/help", PUBLIC)
+@router.get("/help", dependencies=need(PUBLIC))
 def explain(request: Request) -> Response:
     """The method in plain words, its limits, and the words used."""
     return page(request, "help.html")
