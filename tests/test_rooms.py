@@ -188,3 +188,23 @@ def test_the_verifier_shares_no_code_with_a_method() -> None:
     assert ROOMS["verify"] == {"vocabulary", "contracts"} and ROOMS["contracts"] == {"vocabulary"}
     assert violations("from leeward.randomness import Randomness", "leeward.verify.checks") != []
     assert ROOMS["vocabulary"] == frozenset()
+
+
+RUN = 5
+"""So many lines in a row, alike in the verifier and outside, are a copy."""
+
+
+def runs(path: Path) -> set[tuple[str, ...]]:
+    """Every run of lines of a file, without blank lines, comments and imports."""
+    lines = [line.strip() for line in path.read_text(encoding="utf-8").splitlines()]
+    lines = [line for line in lines if line and not line.startswith(("#", "import ", "from "))]
+    return {tuple(lines[at : at + RUN]) for at in range(len(lines) - RUN + 1)}
+
+
+def test_the_verifier_has_no_copy_of_what_stands_elsewhere() -> None:
+    """What both sides need is data and stands once, in `contracts`; code of the verifier is its own."""
+    inside = {path for path in SOURCE.rglob("*.py") if path.relative_to(SOURCE).parts[0] == "verify"}
+    outside = set().union(*(runs(path) for path in SOURCE.rglob("*.py") if path not in inside))
+    assert len(inside) > 50 and len(outside) > 10_000
+    copied = {path.relative_to(SOURCE).as_posix(): runs(path) & outside for path in inside}
+    assert {path: found for path, found in copied.items() if found} == {}

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 
 from leeward.verify.checks import Check, Source, of_count
 from leeward.verify.manifest import Share, open_share
-from leeward.verify.storage import UNREADABLE
+from leeward.verify.storage import UNREADABLE, open_encoded
 from leeward.vocabulary.names import OF_CATEGORY, icd_name
 
 NAME = "codes.parquet"
@@ -111,16 +111,11 @@ def shown_codes(share: Share) -> set[str]:
         file = share.folder / str(entry["path"])
         if file.suffix != ".parquet" or file.name == NAME:
             continue
-        stored = pq.ParquetFile(file)
-        column = next((name for name in ("codes", "code") if name in stored.schema_arrow.names), None)
+        names = pq.read_schema(file).names
+        column = next((name for name in ("codes", "code") if name in names), None)
         if column is None:
             continue
-        # as a dictionary: a text is made once a column chunk, not once a row
-        texts = [stored.schema.column(i).path for i in range(len(stored.schema.names))]
-        stored = pq.ParquetFile(
-            file, read_dictionary=[path for path in texts if path.split(".")[0] == column]
-        )
-        for batch in stored.iter_batches(BLOCK_ROWS, columns=[column]):
+        for batch in open_encoded(file, (column,)).iter_batches(BLOCK_ROWS, columns=[column]):
             values = batch.column(0).flatten() if pa.types.is_list(batch.column(0).type) else batch.column(0)
             found.update(pc.unique(values).drop_null().cast(pa.string()).to_pylist())
     if share.method == "visits":

@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import io
 import re
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +50,15 @@ class _Digest(io.RawIOBase):
 
     def tell(self) -> int:
         return self.place
+
+
+def open_encoded(file: Path, columns: Collection[str]) -> pq.ParquetFile:
+    """A Parquet file whose texts, or lists of texts, in some columns are read as dictionaries: a text is made once a
+    column chunk, not once a row."""
+    metadata = pq.read_metadata(file)
+    paths = (metadata.schema.column(place).path for place in range(metadata.num_columns))
+    encoded = [path for path in paths if path.partition(".")[0] in columns]
+    return pq.ParquetFile(file, metadata=metadata, read_dictionary=encoded)
 
 
 def storage_checks(share: Share) -> list[Check]:

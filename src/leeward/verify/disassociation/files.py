@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
+
+from leeward.verify.storage import open_encoded
 
 RECORD, SHARED, ITEM, PAYLOAD = 0, 1, 2, 3
 CHUNK_KINDS = ("record", "shared", "item")
@@ -191,10 +192,7 @@ def _grouped(
 
 def _open(file: Path, columns: tuple[str, ...]) -> Any:
     try:
-        metadata = pq.read_metadata(file)
-        paths = [metadata.schema.column(i).path for i in range(metadata.num_columns)]
-        encoded = [path for path in paths if path.split(".")[0] in ("codes", "kind")]
-        source = pq.ParquetFile(file, metadata=metadata, read_dictionary=encoded)
+        source = open_encoded(file, ("codes", "kind"))
     except (OSError, pa.ArrowInvalid):
         raise StructureFault(f"{file.name} cannot be read as Parquet.") from None
     lacking = [column for column in columns if column not in source.schema_arrow.names]

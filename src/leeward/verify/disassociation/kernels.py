@@ -32,27 +32,23 @@ def preorder(parent: Array) -> Any:
         head[p] = v
     position = np.full(n, -1, np.int32)
     end = np.zeros(n, np.int32)
-    stack = np.empty(n + 1, np.int32)
-    at = 0
-    root = head[n]
-    while root != -1:
-        depth = 0
-        stack[0] = root
-        position[root] = at
-        at += 1
-        while depth >= 0:
-            v = stack[depth]
-            child = head[v]
-            if child == -1:
-                end[v] = at
-                depth -= 1
-            else:
-                head[v] = following[child]
-                depth += 1
-                stack[depth] = child
-                position[child] = at
-                at += 1
-        root = following[root]
+    walked = np.empty(n, np.int32)
+    waiting = np.empty(n + 1, np.int32)  # siblings still to be walked, the deepest last
+    waiting[0] = head[n]
+    at, left = 0, 1
+    while left:
+        left -= 1
+        v = waiting[left]
+        while v != -1:
+            position[v], end[v] = at, at + 1
+            walked[at] = v
+            at += 1
+            waiting[left] = following[v]
+            left += 1
+            v = head[v]
+    for v in walked[:at][::-1]:  # children come before their parents
+        if parent[v] >= 0:
+            end[parent[v]] = max(end[parent[v]], end[v])
     return position, end
 
 

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
+
+from leeward.verify.storage import open_encoded
 
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
@@ -18,26 +19,17 @@ Longs = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class VisitLists:
-    """Visits in the order of the file.
-
-    Attributes
-    ----------
-    record, visit : int64[n]
-        -1 where the file has a null, or no such column.
-    offsets : int64[n + 1], values : int32
-        Visit v holds `values[offsets[v]:offsets[v + 1]]`, indices into `labels`, in the order of the file.
-    labels : tuple of str
-        Sorted, so that comparing indices compares labels.
-    nulls : int
-        Nulls of the file, in whatever column; the arrays hold an empty list or nothing in their place.
-    """
+    """Visits in the order of the file; a record or visit is -1 where the file has a null, or no such column."""
 
     record: Longs
     visit: Longs
     offsets: Longs
+    """Visit v holds `values[offsets[v] : offsets[v + 1]]`, indices into `labels`, in the order of the file."""
     values: Ints
     labels: tuple[str, ...]
+    """Sorted, so that comparing indices compares labels."""
     nulls: int = 0
+    """Nulls of the file, in whatever column; the arrays hold an empty list or nothing in their place."""
 
     def __len__(self) -> int:
         return len(self.record)
@@ -67,22 +59,13 @@ class VisitLists:
 
 
 def read_visits(file: Path) -> VisitLists:
-    """The visits of a Parquet file with `record`, `codes` and, where it has it, `visit`.
-
-    Raises
-    ------
-    OSError, pyarrow.ArrowInvalid
-        It cannot be read, or lacks these columns.
-    """
-    metadata = pq.read_metadata(file)
-    paths = [metadata.schema.column(i).path for i in range(metadata.num_columns)]
-    listed = [path for path in paths if path.partition(".")[0] == "codes"]
-    stored = pq.ParquetFile(file, metadata=metadata, read_dictionary=listed)
-    if not listed or "record" not in paths:
-        raise pa.ArrowInvalid("no column `record` or `codes`")
+    """The visits of a file with `record`, `codes` and perhaps `visit`; OSError or ArrowInvalid where it is none."""
+    stored = open_encoded(file, ("codes",))
     columns = [name for name in ("record", "visit", "codes") if name in stored.schema_arrow.names]
+    if not {"record", "codes"} <= set(columns):
+        raise pa.ArrowInvalid("no column `record` or `codes`")
     # One at a time: lists of texts kept as dictionaries cannot be read across groups, each of which has its own.
-    parts = [stored.read_row_group(group, columns) for group in range(metadata.num_row_groups)]
+    parts = [stored.read_row_group(group, columns) for group in range(stored.num_row_groups)]
     table = pa.concat_tables(parts) if parts else stored.read(columns)
     nulls = sum(table.column(name).null_count for name in columns)
     lists = table.column("codes")
