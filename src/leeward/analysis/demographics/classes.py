@@ -48,9 +48,20 @@ class Classes:
         """The number of records in no class."""
         return int((self.of_record < 0).sum())
 
+    @property
+    def released(self) -> Int64s:
+        """The records that are in a class, ascending."""
+        return np.flatnonzero(self.of_record >= 0)
+
+    @property
+    def members(self) -> list[Int64s]:
+        """The records of each class, ascending."""
+        order = np.argsort(self.of_record, kind="stable")[self.left_out :]
+        return np.split(order, np.cumsum(self.sizes)[:-1])
+
     def only_released(self) -> Classes:
         """The classes of the records that are released, which the others left without gaps."""
-        kept = np.flatnonzero(self.of_record >= 0)
+        kept = self.released
         return replace(self, columns=self.columns.take(kept), of_record=self.of_record[kept])
 
     @property

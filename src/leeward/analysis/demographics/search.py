@@ -97,15 +97,11 @@ class Setting:
 
     def lost_in(self, classes: Classes, records: Int64s | None) -> int:
         """The code occurrences that the method loses in classes of these records."""
-        inside = np.flatnonzero(classes.of_record >= 0)
-        own = inside if records is None else records[inside]
-        bounds = np.cumsum(classes.sizes)[:-1]
-        return sum(self.lost(np.split(own[np.argsort(classes.of_record[inside], kind="stable")], bounds)))
+        return sum(_lost(self, classes.members, records))
 
     def measured(self, name: str, classes: Classes, records: Int64s | None) -> Point:
         """A point of the frontier: the method runs in the classes of these records (None: all)."""
-        inside = np.flatnonzero(classes.of_record >= 0)
-        own = inside if records is None else records[inside]
+        own = classes.released if records is None else records[classes.released]
         share = self.lost_in(classes, records) / max(1, int(self.occurrences[own].sum()))
         point = Point(name, len(classes), classes.loss(), share, records is None)
         self.points.append(point)

@@ -20,7 +20,6 @@ from leeward.arrays import AnyArray, Int64s
 from leeward.cohort.cohort import Cohort
 from leeward.cohort.lenses.counts import CodeCounts
 from leeward.errors import BadInput, GuaranteeUnreachable
-from leeward.methods import demographics_tables as whole
 from leeward.methods.censoring import groups, release
 from leeward.methods.censoring.classed import take
 from leeward.methods.censoring.inputs import (
@@ -33,6 +32,8 @@ from leeward.methods.censoring.inputs import (
 )
 from leeward.methods.censoring.parameters import MOST_MENTIONS, Censoring
 from leeward.methods.censoring.run import Outcome, emptied
+from leeward.methods.whole_patient import add_classes, record_labels
+from leeward.methods.whole_patient import notices_of as notices_of_classes
 from leeward.randomness import Randomness
 from leeward.release.content import Anonymized, ReleaseTable
 
@@ -94,7 +95,7 @@ def protect_by_groups(
     parts: Sequence[AnyArray] = [np.arange(len(people))]
     if both is not None:
         found = _find_classes(parameters, both, people, caps, alike)
-        parts = [np.flatnonzero(found.classes.of_record == c) for c in range(len(found.classes))]
+        parts = found.classes.members
     shown, sizes = _publish(people, caps, parameters.k, parts)
     inside, released = None, np.arange(len(sample))
     if found is not None and both is not None:
@@ -103,7 +104,7 @@ def protect_by_groups(
         classes = in_order(
             both.sample, everyone.vectors, everyone.of_record[person], everyone.small, everyone.taken
         )
-        released = np.flatnonzero(classes.of_record >= 0)
+        released = classes.released
         if not len(released):
             raise GuaranteeUnreachable(
                 "`small: drop` would leave nobody of the sample; choose `small: merge`."
@@ -123,7 +124,7 @@ def protect_by_groups(
     randomness = randomness or Randomness.of(None)
     order = randomness.stream("censoring", "records").permutation(len(released))
     if found is not None:
-        inside = release.InClasses(classes, released, [start] * len(classes))
+        inside = release.InClasses(classes, [start] * len(classes))
     made = release.release_of(
         parameters,
         take(sample, released) if found is not None else sample,
@@ -139,21 +140,22 @@ def protect_by_groups(
         return made
     bare, _ = _publish(people, caps, parameters.k, [np.arange(len(people))])
     total = max(1, int(originals.sizes().sum()))
-    return replace(
+    everyone = found.classes
+    place = pa.array(np.arange(len(people)))
+    said = pa.table({"place": place, **record_labels(everyone, np.arange(len(people)))})
+    facts = {
+        "smallest_class_in_population": int(everyone.sizes.min()),
+        "lost": 1 - int(kept.sizes().sum()) / total,
+        "lost_without_demographics": 1 - int(bare.take(person[released]).sizes().sum()) / total,
+    }
+    made = replace(
         made,
-        custody_tables=made.custody_tables
-        + whole.custody_tables_of(classes)
-        + (ReleaseTable.of(release.PEOPLE, _people_table(found.classes)),),
-        custody={
-            **made.custody,
-            **whole.facts_of(replace(found, classes=classes)),
-            "smallest_class_in_population": int(found.classes.sizes.min()),
-            "lost": 1 - int(kept.sizes().sum()) / total,
-            "lost_without_demographics": 1 - int(bare.take(person[released]).sizes().sum()) / total,
-        },
-        notices=made.notices
-        + tuple(f"Population: {each}" for each in whole.notices_of(found.classes, parameters.small)),
+        # the labels that everybody would be published with, by place in ascending order of identifiers
+        custody_tables=(*made.custody_tables, ReleaseTable.of(release.PEOPLE, said)),
+        custody={**made.custody, **facts},
     )
+    notices_of_population = (f"Population: {each}" for each in notices_of_classes(everyone, parameters.small))
+    return add_classes(made, replace(found, classes=classes), tuple(notices_of_population))
 
 
 def _caps_of(parameters: Censoring, lens: CodeCounts) -> Int64s:
@@ -266,14 +268,3 @@ def _over(sample: CodeCounts, lens: CodeCounts, records: Multisets) -> Multisets
     """Records over the population's codes, over the sample's."""
     back = np.searchsorted(np.array(sample.codes), np.array(lens.codes)).astype(np.int32)
     return Multisets(records.offsets, back[records.values], records.counts)
-
-
-def _people_table(classes: Classes) -> pa.Table:
-    """`place` (in ascending order of identifiers), and the labels; null for whom `small: drop` leaves out."""
-    labels = list(zip(*classes.labels, strict=True))
-    of_person = pa.array(np.where(classes.of_record < 0, len(classes), classes.of_record))
-    columns = {
-        name: pa.array([*values, None], pa.string()).take(of_person)
-        for name, values in zip(classes.columns.names, labels, strict=True)
-    }
-    return pa.table({"place": pa.array(np.arange(len(classes.of_record))), **columns})

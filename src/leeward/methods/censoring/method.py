@@ -12,7 +12,6 @@ from leeward.arrays import Int64s
 from leeward.cohort.cohort import Cohort
 from leeward.cohort.lenses.counts import CodeCounts
 from leeward.errors import BadInput, VerificationFailed
-from leeward.methods import demographics_tables as whole
 from leeward.methods.censoring import release
 from leeward.methods.censoring.inputs import (
     PopulationLike,
@@ -23,6 +22,8 @@ from leeward.methods.censoring.inputs import (
     require_enough,
 )
 from leeward.methods.censoring.parameters import MOST_MENTIONS, Censoring
+from leeward.methods.whole_patient import add_classes
+from leeward.methods.whole_patient import notices_of as notices_of_classes
 from leeward.randomness import Randomness
 from leeward.release.content import Anonymized
 
@@ -103,7 +104,7 @@ def _protect_in_classes(
     found = classed.find_classes(parameters, cohort, sample, population, everyone, parts)
     classes = found.classes
     assert isinstance(classes, SampleClasses)  # for the types: made so by the search
-    kept = np.flatnonzero(classes.of_record >= 0)
+    kept = classes.released
     require_contained(
         cohort.name, classed.take(sample, kept), parts.counts(parts.originals, classes, 1)[kept]
     )
@@ -122,20 +123,15 @@ def _protect_in_classes(
         len(everyone),
         notices,
         randomness.seeded,
-        release.InClasses(classes, kept, final),
+        release.InClasses(classes, final),
     )
     facts = {
-        **whole.facts_of(found),
         "smallest_class_in_population": min(map(len, classes.people)),
         "lost": gone / max(1, int(parts.originals.take(kept).sizes().sum())),
         "lost_without_demographics": without,
     }
-    return replace(
-        made,
-        custody_tables=made.custody_tables + whole.custody_tables_of(classes),
-        custody={**made.custody, **facts},
-        notices=made.notices + whole.notices_of(classes, parameters.small),
-    )
+    made = replace(made, custody={**made.custody, **facts})
+    return add_classes(made, found, notices_of_classes(classes, parameters.small))
 
 
 def _population_of(

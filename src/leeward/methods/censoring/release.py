@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from leeward.cohort.lenses.counts import CodeCounts
 from leeward.contracts.censoring import CONTRACT
-from leeward.methods import demographics_tables as whole
+from leeward.methods.whole_patient import record_labels
 from leeward.release.content import Anonymized, Guarantee, ReleaseTable
 
 if TYPE_CHECKING:
@@ -28,10 +28,9 @@ PEOPLE = "people.parquet"
 
 @dataclass(frozen=True)
 class InClasses:
-    """The classes of a sample; the places in the sample of the records that are released; the final caps by class."""
+    """The classes of a sample; the final caps of each."""
 
     classes: Classes
-    places: NDArray[np.int64]
     caps: Sequence[NDArray[np.int64]]
 
 
@@ -50,19 +49,18 @@ def release_of(
     facts = {key: value for key, value in outcome.facts.items() if key != "exact"}
     words = CONTRACT.words(method.public())
     places, caps = order, _custody_caps(sample, outcome)
-    tables: tuple[ReleaseTable, ...] = ()
     labels: dict[str, pa.Array] = {}
     if inside is not None:
         classes = inside.classes.only_released()
-        labels, tables = whole.record_labels(classes, order), whole.tables_of(inside.classes)
-        places, caps = inside.places[order], _caps_of_classes(sample, outcome, classes, inside.caps)
+        labels = record_labels(classes, order)
+        places, caps = inside.classes.released[order], _caps_of_classes(sample, outcome, classes, inside.caps)
     records = _records(sample, outcome, order, labels, payload)
     return Anonymized(
         method=method.name,
         parameters=method.public(),
         guarantee=Guarantee.of(CONTRACT, words, method.public()),
         records=len(sample),
-        tables=(*tables, ReleaseTable.of("records.parquet", records)),
+        tables=(ReleaseTable.of("records.parquet", records),),
         readme=words.readme,
         custody_tables=(
             ReleaseTable.of("records.parquet", _custody_records(outcome, order, places)),

@@ -13,10 +13,10 @@ import pyarrow as pa
 from leeward.analysis.demographics import Classes
 from leeward.analysis.demographics.search import Lost
 from leeward.analysis.policies import Constraints as UtilityConstraints
-from leeward.arrays import AnyArray, Int32s, Int64s, offsets_of
+from leeward.arrays import AnyArray, Int64s, offsets_of
 from leeward.cohort.lenses.code_sets import CodeSets
 from leeward.methods.constraints.mapping import CODES, Mapping, records_table
-from leeward.methods.demographics_tables import record_labels
+from leeward.methods.whole_patient import record_labels
 from leeward.release.content import ReleaseTable
 
 CLASSED_CODES = pa.schema([("class", pa.int64()), *CODES])
@@ -48,8 +48,8 @@ class Task:
         return Task(sets, UtilityConstraints(self.utility.names, self.utility.of_code[used]), listed)
 
 
-Finding = Callable[[Task], tuple[Mapping, dict[str, Any]]]
-"""The labels of the codes of a task, and what the search did, in numbers."""
+Finding = Callable[[Task], tuple[Mapping, dict[str, Any], list[str]]]
+"""The labels of the codes of a task, what the search did, in numbers, and notices."""
 
 
 @dataclass(frozen=True)
@@ -61,15 +61,14 @@ class Part:
     mapping: Mapping
 
 
-def generalize(task: Task, class_of: Int32s, finding: Finding) -> tuple[list[Part], dict[str, Any]]:
+def generalize(task: Task, classes: Classes, finding: Finding) -> tuple[list[Part], dict[str, Any]]:
     """Every class by itself; counts of what the searches did are added up, shares averaged over the code occurrences. A
     class says of every code of the data that it is in a label or suppressed, so that nothing tells in which class a
     suppressed code occurs."""
-    members = np.split(np.argsort(class_of, kind="stable"), np.cumsum(np.bincount(class_of))[:-1])
     parts, facts = [], dict[str, Any]()
-    for records in members:
+    for records in classes.members:
         part = task.take(records)
-        mapping, found = finding(part)
+        mapping, found, _ = finding(part)
         share = len(part.sets.values) / len(task.sets.values)
         for name, value in found.items():
             facts[name] = facts.get(name, 0) + (value * share if isinstance(value, float) else value)
@@ -84,7 +83,7 @@ def lost_in(task: Task, finding: Finding) -> Lost:
         found = []
         for records in parts:
             part = task.take(records)
-            mapping, _ = finding(part)
+            mapping, _, _ = finding(part)
             alone = {group[0] for group in mapping.members if len(group) == 1}
             gone = np.array([code not in alone for code in part.sets.codes], np.bool_)
             found.append(int(part.sets.supports()[gone].sum()))
@@ -106,7 +105,6 @@ def tables_of(parts: Sequence[Part], classes: Classes, order: Int64s) -> tuple[R
     # The classes' records one after the other; `place` says where a record of the data is among them.
     place = np.empty(len(order), np.int64)
     place[np.concatenate(records)] = np.arange(len(order))
-    shown = np.flatnonzero(classes.of_record >= 0)[order]
     codes = pa.concat_tables(
         pa.table([pa.array(np.full(rows.num_rows, number)), *rows.columns], schema=CLASSED_CODES)
         for number, part in enumerate(parts)
@@ -118,7 +116,7 @@ def tables_of(parts: Sequence[Part], classes: Classes, order: Int64s) -> tuple[R
             offsets_of(np.concatenate(lengths)),
             np.concatenate(values),
             place[order],
-            record_labels(classes, shown),
+            record_labels(classes, order),
         ),
         ReleaseTable.of("codes.parquet", codes),
     )

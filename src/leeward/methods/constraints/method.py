@@ -4,21 +4,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pyarrow as pa
 
 from leeward.analysis.policies import constraints
 from leeward.cohort.cohort import Cohort
 from leeward.contracts.constraints import CONTRACT
 from leeward.errors import BadInput, GuaranteeUnreachable
-from leeward.methods import demographics_tables as whole
 from leeward.methods.constraints import classed
 from leeward.methods.constraints.classed import Task
 from leeward.methods.constraints.mapping import Mapping, read_mapping, records_table
+from leeward.methods.whole_patient import release_in_classes
 from leeward.randomness import Randomness
 from leeward.release.content import Anonymized, Guarantee, ReleaseTable
 
 if TYPE_CHECKING:
+    from leeward.analysis.demographics import Classes
+    from leeward.arrays import Int64s
     from leeward.cohort.lenses.code_sets import CodeSets
     from leeward.engine import Engine
     from leeward.methods.constraints.parameters import Constraints
@@ -58,70 +59,43 @@ def protect(
             f"{cohort.name}: {len(sets):,} records, fewer than k = {parameters.k}; nothing was written."
         )
     task = Task(sets, constraints(parameters.policy, sets, cohort.vocabulary), _listed(parameters, sets))
-    if parameters.demographics:
-        return _in_classes(parameters, cohort, task, engine, randomness)
-    weighted = counted(sets, engine)
-    mapping, facts, notices = _find(parameters, cohort, weighted, task)
-    offsets, values = mapping.apply(sets)
-    order = randomness.stream("constraints", "records").permutation(len(sets))
-    words = CONTRACT.words(parameters.public())
-    return Anonymized(
-        method=parameters.name,
-        parameters=parameters.public(),
-        guarantee=Guarantee.of(CONTRACT, words, parameters.public()),
-        records=len(sets),
-        tables=(records_table(mapping.labels, offsets, values, order), mapping.codes_table()),
-        readme=words.readme,
-        custody_tables=_custody_tables(task),
-        custody={**facts, **losses.losses(mapping, sets, task.utility, parameters.cap)},
-        notices=tuple(notices + losses.notices(mapping, sets, task.utility, parameters.cap)),
-        seeded=randomness.seeded,
-    )
 
+    def find(part: Task, on: Engine | None = None) -> tuple[Mapping, dict[str, Any], list[str]]:
+        return _find(parameters, cohort, counted(part.sets, on), part)
 
-def _in_classes(
-    parameters: Constraints, cohort: Cohort, task: Task, engine: Engine | None, randomness: Randomness
-) -> Anonymized:
-    """The same inside classes of demographics."""
-    from leeward.methods.constraints import losses
-    from leeward.methods.constraints.counting import counted
+    def run(classes: Classes | None, kept: Int64s) -> Anonymized:
+        own = task if len(kept) == len(sets) else task.take(kept)
+        order = randomness.stream("constraints", "records").permutation(len(kept))
+        custody = _custody_tables(own)
+        words = CONTRACT.words(parameters.public())
+        tables: tuple[ReleaseTable, ...]
+        if classes is None:
+            mapping, facts, notices = find(own, engine)
+            tables = (records_table(mapping.labels, *mapping.apply(sets), order), mapping.codes_table())
+            facts |= losses.losses(mapping, sets, own.utility, parameters.cap)
+            notices += losses.notices(mapping, sets, own.utility, parameters.cap)
+        else:
+            parts, facts = classed.generalize(own, classes, lambda part: find(part, engine))
+            tables = classed.tables_of(parts, classes, order)
+            custody += (classed.custody_table_of(parts),)
+            facts |= losses.losses_in_classes(parts, parameters.cap)
+            notices = losses.notices_in_classes(parts, parameters.cap)
+        return Anonymized(
+            method=parameters.name,
+            parameters=parameters.public(),
+            guarantee=Guarantee.of(CONTRACT, words, parameters.public()),
+            records=len(kept),
+            tables=tables,
+            readme=words.readme,
+            custody_tables=custody,
+            custody=facts,
+            notices=tuple(notices),
+            seeded=randomness.seeded,
+        )
 
-    def finding(part: Task, on: Engine | None = None) -> tuple[Mapping, dict[str, Any]]:
-        mapping, facts, _ = _find(parameters, cohort, counted(part.sets, on), part)
-        return mapping, facts
-
-    found = whole.find_classes(
-        parameters,
-        cohort,
-        task.sets.patients,
-        task.sets.lengths(),
-        classed.lost_in(task, finding),
-        randomness,
-    )
-    classes = found.classes
-    inside = np.flatnonzero(classes.of_record >= 0)
-    task = task if len(inside) == len(task.sets) else task.take(inside)
-    parts, facts = classed.generalize(task, classes.of_record[inside], lambda part: finding(part, engine))
-    order = randomness.stream("constraints", "records").permutation(len(inside))
-    words = CONTRACT.words(parameters.public())
-    return Anonymized(
-        method=parameters.name,
-        parameters=parameters.public(),
-        guarantee=Guarantee.of(CONTRACT, words, parameters.public()),
-        records=len(inside),
-        tables=(*classed.tables_of(parts, classes, order), *whole.tables_of(classes)),
-        readme=words.readme,
-        custody_tables=(
-            *_custody_tables(task),
-            classed.custody_table_of(parts),
-            *whole.custody_tables_of(classes),
-        ),
-        custody={**facts, **losses.losses_in_classes(parts, parameters.cap), **whole.facts_of(found)},
-        notices=(
-            *whole.notices_of(classes, parameters.small),
-            *losses.notices_in_classes(parts, parameters.cap),
-        ),
-        seeded=randomness.seeded,
+    lost = classed.lost_in(task, find)
+    return release_in_classes(
+        parameters, cohort, sets.patients, sets.lengths(), lost, run, randomness, classes_last=True
     )
 
 

@@ -2,12 +2,13 @@
 (docs/methods/whole-patient.md#methods).
 
 Each class is disassociated by itself with the same kernels, in threads here or as groups on Spark, and the flat results
-are put one after the other, so that the bytes do not depend on where they were made.
+are put one after the other, so that the bytes do not depend on where they were made. Payload is shuffled inside
+clusters.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
@@ -19,11 +20,15 @@ from leeward.arrays import AnyArray, Int32s, Int64s, offsets_of
 from leeward.cohort.lenses.code_sets import CodeSets
 from leeward.methods.disassociation.partition import Partition, partition_records
 from leeward.methods.disassociation.pipeline import Disassociated, disassociate
+from leeward.methods.disassociation.publish import Published, facts_of, publish
 from leeward.methods.disassociation.refine import SharedChunks
 from leeward.methods.disassociation.rules import Rules
 from leeward.methods.disassociation.workers import Workers
+from leeward.randomness import Randomness
+from leeward.release.content import ReleaseTable
 
 if TYPE_CHECKING:
+    from leeward.analysis.demographics.search import Lost
     from leeward.engine import Engine
 
 ARRAYS = tuple(each.name for each in fields(Disassociated) if each.name not in ("shared", "condition_fired"))
@@ -36,6 +41,7 @@ PIECE = pa.schema(
 )
 """What a kernel returns: one row, the arrays as they are in memory."""
 
+PAYLOAD = pa.schema([("node", pa.int64()), ("column", pa.string()), ("value", pa.string())])
 
 WEIGHT = 0.6
 """w of fitted partitioning in classes: they are small and their records unlike, so that the weight of a whole data set
@@ -56,16 +62,14 @@ def disassociate_classes(
     rules: Rules,
     engine: Engine | None,
     workers: Workers,
-    partitions: Mapping[int, Partition] | None = None,
-    weight: float | None = None,
+    partitions: Sequence[Partition] = (),
 ) -> Classed:
     """Every class on its own: `class_of`, int32[records], from 0 on without gaps.
 
-    `partitions` where the records of every class are partitioned already (here only, not on Spark); `weight` of fitted
-    partitioning where there is only one class.
+    `partitions` of the classes where their records are partitioned already (here only, not on Spark).
     """
-    members = members_of(class_of)
-    weight = WEIGHT if len(members) > 1 else weight
+    members = np.split(np.argsort(class_of, kind="stable"), np.cumsum(np.bincount(class_of))[:-1])
+    weight = WEIGHT if len(members) > 1 else None
     if engine is not None and engine.name == "spark" and not partitions:
         return join_classes(_on_engine(sets, class_of, rules, engine, weight), members)
     found: list[Disassociated | None] = [None] * len(members)
@@ -73,7 +77,7 @@ def disassociate_classes(
     def run(number: int, helpers: Workers) -> Callable[[], object]:
         def task() -> None:
             part = sets.take(members[number])
-            partition = (partitions or {}).get(number) or partition_records(part, rules, helpers, weight)
+            partition = partitions[number] if partitions else partition_records(part, rules, helpers, weight)
             found[number] = disassociate(part, rules, helpers, partition)
 
         return task
@@ -87,9 +91,43 @@ def disassociate_classes(
     return join_classes([each for each in found if each is not None], members)
 
 
-def members_of(class_of: Int32s) -> list[AnyArray]:
-    """The records of each class, ascending."""
-    return np.split(np.argsort(class_of, kind="stable"), np.cumsum(np.bincount(class_of))[:-1])
+def lost_in(sets: CodeSets, rules: Rules, workers: Workers) -> Lost:
+    """Occurrences in item chunks when each of some sets of records is disassociated as a class."""
+
+    def lost(parts: Sequence[AnyArray]) -> list[int]:
+        counts = [0] * len(parts)
+
+        def run(i: int) -> Callable[[], object]:
+            def task() -> None:
+                part, alone = sets.take(parts[i]), Workers(1)
+                data = disassociate(part, rules, alone, partition_records(part, rules, alone, WEIGHT))
+                counts[i] = facts_of(publish(data, sets.codes, Randomness.of(0)))["item_occurrences"]
+
+            return task
+
+        workers.tasks([run(i) for i in sorted(range(len(parts)), key=lambda i: -len(parts[i]))])
+        return counts
+
+    return lost
+
+
+def payload_table(p: Published, values: pl.DataFrame, randomness: Randomness) -> ReleaseTable:
+    """`payload.parquet`: the values of each payload column, shuffled inside every cluster, one row a record and column.
+
+    The column's values are as many as the cluster's records; two columns of a cluster are shuffled apart.
+    """
+    leaf_of = np.repeat(np.arange(len(p.data.leaf_n_codes)), np.diff(p.data.leaf_offsets))
+    node = p.number[leaf_of]
+    parts = []
+    for name in values.columns:
+        keys = randomness.stream("payload", name).permutation(len(node))
+        order = np.lexsort((keys, node))
+        text = values[name].cast(pl.String).gather(p.data.order[order]).to_arrow().cast(pa.string())
+        column = pa.array([name]).take(pa.array(np.zeros(len(node), np.int64)))
+        parts.append(pa.table([pa.array(node[order]), column, text], schema=PAYLOAD))
+    table = pa.concat_tables(parts)
+    both = np.lexsort((table["node"].to_numpy(),))  # stable: by node, then by column, then as shuffled
+    return ReleaseTable.of("payload.parquet", table.take(pa.array(both)))
 
 
 def join_classes(parts: Sequence[Disassociated], members: Sequence[AnyArray]) -> Classed:

@@ -9,27 +9,44 @@ import polars as pl
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from leeward.analysis.demographics.columns import values_of
+from leeward.analysis.demographics.diverse import (
+    Sensitive,
+    counted_values,
+    diversify_classes,
+    sensitive_columns,
+)
 from leeward.analysis.policies import Constraints, constraints
 from leeward.arrays import Int64s, offsets_of
 from leeward.cohort.lenses.code_sets import CodeSets
 from leeward.contracts.disassociation import CONTRACT
 from leeward.errors import BadInput, GuaranteeUnreachable
-from leeward.methods import demographics_tables as whole
 from leeward.methods.disassociation import ranked
+from leeward.methods.disassociation.classed import disassociate_classes, lost_in, payload_table
 from leeward.methods.disassociation.diversity import diversify
 from leeward.methods.disassociation.partition import Partition, partition_records
 from leeward.methods.disassociation.partitioned import RECORDS_A_PARTITION, Blocks, protect_partitions
 from leeward.methods.disassociation.pipeline import disassociate
-from leeward.methods.disassociation.publish import chunk_table, facts_of, node_of_records, node_table, publish
+from leeward.methods.disassociation.publish import (
+    Published,
+    chunk_table,
+    facts_of,
+    node_of_records,
+    node_table,
+    publish,
+)
 from leeward.methods.disassociation.reconstruct import reconstruction
 from leeward.methods.disassociation.repeats import MARK, base_codes, renamed_code_sets
 from leeward.methods.disassociation.rules import Rules, rules_of
-from leeward.methods.disassociation.whole_patient import release_in_classes
 from leeward.methods.disassociation.workers import Workers
+from leeward.methods.whole_patient import release_in_classes
 from leeward.randomness import Randomness
 from leeward.release.content import Anonymized, Guarantee, ReleaseTable
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from leeward.analysis.demographics import Classes
     from leeward.cohort.cohort import Cohort
     from leeward.engine import Engine
     from leeward.methods.disassociation.parameters import Disassociation
@@ -60,23 +77,27 @@ def protect(
     if parameters.attacker == "algorithm":
         return _ranked(parameters, sets, rules, policy, randomness)
     workers = Workers(engine.threads if engine else None)
-    if parameters.demographics:
-        tables, sets, classes, facts, node = release_in_classes(
-            parameters, cohort, sets, rules, engine, workers, randomness
+
+    def run(classes: Classes | None, kept: Int64s) -> Anonymized:
+        own = sets if len(kept) == len(sets) else sets.take(kept)
+        tables, facts, custody = _release_codes(
+            parameters, cohort, own, rules, classes, engine, workers, randomness
         )
-        custody_tables, notices = (
-            whole.custody_tables_of(classes),
-            whole.notices_of(classes, parameters.small),
-        )
-        if parameters.diversity is None:  # else the members' codes are not those of the source
-            custody_tables += (_clusters(sets, node),)
-    else:
-        tables, sets, facts, custody_tables = release_codes(
-            parameters, cohort, sets, rules, engine, workers, randomness
-        )
-        notices = ()
-    return anonymized(
-        parameters, sets.codes, len(sets), rules, policy, tables, custody_tables, facts, notices, randomness
+        return anonymized(parameters, sets.codes, len(own), rules, policy, tables, custody, facts, randomness)
+
+    def join(classes: Classes) -> Classes:
+        hidden = _sensitive_columns(parameters, cohort, sets.patients.gather(classes.released))
+        return diversify_classes(classes, hidden, frozenset(parameters.keep or {}))
+
+    return release_in_classes(
+        parameters,
+        cohort,
+        sets.patients,
+        sets.lengths(),
+        lost_in(sets, rules, workers),
+        run,
+        randomness,
+        join=join if parameters.sensitive_columns else None,
     )
 
 
@@ -89,7 +110,6 @@ def anonymized(
     tables: tuple[ReleaseTable, ...],
     custody_tables: tuple[ReleaseTable, ...],
     facts: dict[str, Any],
-    notices: tuple[str, ...],
     randomness: Randomness,
 ) -> Anonymized:
     """The result, with what is said of every release of the method."""
@@ -104,7 +124,7 @@ def anonymized(
         readme=words.readme,
         custody_tables=_policy_table(policy, codes) + custody_tables,
         custody=facts,
-        notices=_longest(parameters.m, rules.m) + notices,
+        notices=_longest(parameters.m, rules.m),
         seeded=randomness.seeded,
     )
 
@@ -118,30 +138,78 @@ def require_k(parameters: Disassociation, records: int, name: str) -> None:
         )
 
 
-def release_codes(
+def _release_codes(
     parameters: Disassociation,
     cohort: Cohort,
     sets: CodeSets,
     rules: Rules,
+    classes: Classes | None,
     engine: Engine | None,
     workers: Workers,
     randomness: Randomness,
-) -> tuple[tuple[ReleaseTable, ...], CodeSets, dict[str, Any], tuple[ReleaseTable, ...]]:
-    """The data files without demographics, the code sets that are released, facts and files for the custodian."""
-    sets, diversity_facts, partition, suppressed = _diversify(parameters, sets, rules, workers, cohort.name)
-    partitions = partitions_of(parameters, len(sets), "local" if engine is None else engine.name)
-    if partitions > 1:
-        tables, facts, clusters = protect_partitions(Blocks.of(sets), rules, partitions, engine, randomness)
-    else:
-        result = publish(disassociate(sets, rules, workers, partition), sets.codes, randomness)
-        tables = (ReleaseTable.of("nodes.parquet", node_table(result)), chunk_table(result, randomness))
-        tables += tuple(
-            reconstruction(result, n, parameters.k, parameters.prior, randomness)
-            for n in range(1, parameters.reconstructions + 1)
+) -> tuple[tuple[ReleaseTable, ...], dict[str, Any], tuple[ReleaseTable, ...]]:
+    """The data files of the released records, inside classes where there are any; facts and files for the custodian."""
+    custody: tuple[ReleaseTable, ...] = ()
+    members = [np.arange(len(sets))] if classes is None else classes.members
+    partitions: list[Partition] = []
+    diversity_facts: dict[str, Any] = {}
+    if parameters.diversity is not None:
+        if classes is not None and engine is not None and engine.name == "spark":
+            raise BadInput("`diversity` needs one partition; set `engine: local`.")
+        sets, partitions, diversity_facts, gone = _diversify(
+            parameters, sets, members, rules, workers, cohort.name
         )
-        facts, clusters = facts_of(result), _clusters(sets, node_of_records(result))
-    custody = (clusters, *suppressed)
-    return tables, sets, {**facts, **diversity_facts, "partitions": partitions}, custody
+        custody = (ReleaseTable.of("suppressed.parquet", gone.to_arrow()),)
+    of_node, parts = None, 1
+    if classes is not None:
+        classed = disassociate_classes(sets, classes.of_record, rules, engine, workers, partitions)
+        data, of_node = classed.data, classed.of_node
+    else:
+        parts = partitions_of(parameters, len(sets), "local" if engine is None else engine.name)
+        if parts > 1:
+            tables, facts, clusters = protect_partitions(Blocks.of(sets), rules, parts, engine, randomness)
+            return tables, {**facts, "partitions": parts}, (clusters,)
+        data = disassociate(sets, rules, workers, partitions[0] if partitions else None)
+    result = publish(data, sets.codes, randomness)
+    tables = (
+        ReleaseTable.of("nodes.parquet", node_table(result, of_node)),
+        chunk_table(result, randomness),
+        *_further_tables(parameters, cohort, sets.patients, result, classes, randomness),
+    )
+    if classes is not None and parameters.diversity is not None:
+        custody = ()  # the members' codes are not those of the source
+    else:
+        custody = (_clusters(sets, node_of_records(result)), *custody)
+    return tables, {**facts_of(result), **diversity_facts, "partitions": 1}, custody
+
+
+def _further_tables(
+    parameters: Disassociation,
+    cohort: Cohort,
+    patients: pl.Series,
+    result: Published,
+    classes: Classes | None,
+    randomness: Randomness,
+) -> list[ReleaseTable]:
+    """Payload, values of sensitive columns and reconstructions, as asked for."""
+    found = []
+    if parameters.payload:
+        values = values_of(cohort.patients, patients, parameters.payload, cohort.name)
+        found.append(payload_table(result, values, randomness))
+    if classes is not None and parameters.sensitive_columns:
+        counted = counted_values(classes, _sensitive_columns(parameters, cohort, patients))
+        found.append(ReleaseTable.of("sensitive.parquet", counted.to_arrow()))
+    numbers = range(1, parameters.reconstructions + 1)
+    found += [reconstruction(result, n, parameters.k, parameters.prior, randomness) for n in numbers]
+    return found
+
+
+def _sensitive_columns(
+    parameters: Disassociation, cohort: Cohort, patients: pl.Series
+) -> tuple[Sensitive, ...]:
+    """The sensitive columns of some patients."""
+    ells = parameters.sensitive_columns or {}
+    return sensitive_columns(values_of(cohort.patients, patients, tuple(ells), cohort.name), ells)
 
 
 def _longest(m: int, longest: int) -> tuple[str, ...]:
@@ -163,7 +231,7 @@ def _ranked(
     shown = ranked.show(sets, ranked.split(sets, rules, coins), rules.k, coins)
     facts = {**ranked.facts_of(shown), "partitions": 1}
     tables = ranked.tables_of(shown, sets.codes, randomness)
-    return anonymized(parameters, sets.codes, len(sets), rules, policy, tables, (), facts, (), randomness)
+    return anonymized(parameters, sets.codes, len(sets), rules, policy, tables, (), facts, randomness)
 
 
 def policy_over(parameters: Disassociation, sets: CodeSets, vocabulary: str | None) -> Constraints:
@@ -177,32 +245,41 @@ def policy_over(parameters: Disassociation, sets: CodeSets, vocabulary: str | No
 
 
 def _diversify(
-    parameters: Disassociation, sets: CodeSets, rules: Rules, workers: Workers, name: str
-) -> tuple[CodeSets, dict[str, Any], Partition | None, tuple[ReleaseTable, ...]]:
-    """Partition for ℓ-diversity; codes may be suppressed, which is counted."""
-    if parameters.diversity is None:
-        return sets, {}, None, ()
-    partition = partition_records(sets, rules, workers)
-    diverse = diversify(sets.offsets, sets.values, partition, rules.sensitive, parameters.diversity)
+    parameters: Disassociation,
+    sets: CodeSets,
+    members: Sequence[Int64s],
+    rules: Rules,
+    workers: Workers,
+    name: str,
+) -> tuple[CodeSets, list[Partition], dict[str, Any], pl.DataFrame]:
+    """Each class partitioned for ℓ-diversity; codes may be suppressed, which is counted: (patient, code)."""
+    partitions, merged = [], 0
+    records, codes = [], []
+    for own in members:
+        part = sets.take(own)
+        partition = partition_records(part, rules, workers)
+        diverse = diversify(part.offsets, part.values, partition, rules.sensitive, parameters.diversity or 1)
+        partitions.append(diverse.partition)
+        merged += diverse.merged
+        records.append(own[diverse.dropped_record])
+        codes.append(diverse.dropped_code)
+    record, code = np.concatenate(records), np.concatenate(codes)
     keep = np.ones(len(sets.values), np.bool_)
-    for record, code in zip(diverse.dropped_record, diverse.dropped_code, strict=True):
-        begin, end = sets.offsets[record], sets.offsets[record + 1]
-        keep[begin + np.searchsorted(sets.values[begin:end], code)] = False
+    for r, c in zip(record, code, strict=True):
+        begin, end = sets.offsets[r], sets.offsets[r + 1]
+        keep[begin + np.searchsorted(sets.values[begin:end], c)] = False
     lengths = np.add.reduceat(keep, sets.offsets[:-1])
     if not lengths.all():
+        where = " in their class" if len(members) > 1 else ""
         raise GuaranteeUnreachable(
             f"{name}: diversity = {parameters.diversity} would leave {int((lengths == 0).sum())} patients without any "
-            "code, because sensitive codes are too frequent. Lower `diversity` or list fewer sensitive codes."
+            f"code, because sensitive codes are too frequent{where}. Lower `diversity` or list fewer sensitive codes."
         )
     thinned = CodeSets(offsets_of(lengths), sets.values[keep], sets.codes, sets.patients)
-    facts = {"clusters_merged_for_diversity": diverse.merged, "suppressed_occurrences": int((~keep).sum())}
-    gone = pl.DataFrame(
-        {
-            "patient": sets.patients.gather(diverse.dropped_record),
-            "code": pl.Series([sets.codes[code] for code in diverse.dropped_code], dtype=pl.String),
-        }
-    )
-    return thinned, facts, diverse.partition, (ReleaseTable.of("suppressed.parquet", gone.to_arrow()),)
+    facts = {"clusters_merged_for_diversity": merged, "suppressed_occurrences": int((~keep).sum())}
+    names = pl.Series([sets.codes[c] for c in code], dtype=pl.String)
+    gone = pl.DataFrame({"patient": sets.patients.gather(record), "code": names})
+    return thinned, partitions, facts, gone
 
 
 def _clusters(sets: CodeSets, node: Int64s) -> ReleaseTable:

@@ -45,7 +45,7 @@ def protect_stored(
     tables, facts, clusters = protect_partitions(data, rules, partitions, engine, randomness, where)
     facts["partitions"] = partitions
     made = anonymized(
-        parameters, cohort.codes, cohort.patients, rules, policy, tables, (clusters,), facts, (), randomness
+        parameters, cohort.codes, cohort.patients, rules, policy, tables, (clusters,), facts, randomness
     )
     frequent = (code for code, n in zip(cohort.codes, cohort.supports, strict=True) if n >= parameters.k)
     return with_code_list(made, head, frozenset(frequent))

@@ -10,17 +10,18 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from leeward.arrays import AnyArray, Int32s
+from leeward.arrays import AnyArray, Int64s
 from leeward.cohort.notices import ROWS_SHOWN
 from leeward.contracts.linked import CONTRACT
 from leeward.errors import BadInput, GuaranteeUnreachable
-from leeward.methods import demographics_tables as whole
 from leeward.methods.linked.suppress import suppress
+from leeward.methods.whole_patient import record_labels, release_in_classes
 from leeward.randomness import Randomness
 from leeward.release.content import Anonymized, Guarantee, ReleaseTable
 
 if TYPE_CHECKING:
-    from leeward.analysis.demographics.search import Found, Lost
+    from leeward.analysis.demographics import Classes
+    from leeward.analysis.demographics.search import Lost
     from leeward.cohort.cohort import Cohort
     from leeward.cohort.lenses.visits import Visits
     from leeward.methods.linked.parameters import Linked
@@ -52,42 +53,40 @@ def protect(
             f"{cohort.name}: {len(lens)} patients with a code, fewer than k = {parameters.k}. Lower k or add patients."
         )
     visits, events = tables_of(lens, days_of(lens, cohort, parameters.days))
-    found, class_of = _classes(parameters, cohort, lens, visits, events, randomness)
-    kept = np.flatnonzero(class_of >= 0)
-    classes = pl.DataFrame({"record": kept.astype(np.int32), "class": class_of[kept]})
-    visits, events = (each.join(classes, on="record") for each in (visits, events))
-    shown_visits, shown_events = suppress(visits, events, parameters.k, parameters.joins)
-    order = kept[randomness.stream("linked", "records").permutation(len(kept))]
-    tables = _numbered(shown_visits, shown_events, order, lens, parameters.days, randomness)
-    labels = {} if found is None else whole.record_labels(found.classes, order)
-    patients = pa.table({"record": pa.array(range(len(order)), pa.int64()), **labels})
-    places = pl.DataFrame({"record": np.arange(len(order)), "place": order.astype(np.int64)})
-    words = CONTRACT.words(parameters.public())
-    return Anonymized(
-        method=parameters.name,
-        parameters=parameters.public(),
-        guarantee=Guarantee.of(CONTRACT, words, parameters.public()),
-        records=len(order),
-        tables=(
-            *(() if found is None else whole.tables_of(found.classes)),
-            ReleaseTable.of("patients.parquet", patients),
-            *tables,
-        ),
-        readme=words.readme,
-        custody_tables=(
-            ReleaseTable.of("records.parquet", places.to_arrow()),
-            *(() if found is None else whole.custody_tables_of(found.classes)),
-        ),
-        custody={
-            "visits": visits.height,
-            "visits_suppressed": visits.height - shown_visits.height,
-            "events": events.height,
-            "events_suppressed": events.height - shown_events.height,
-            **({} if found is None else whole.facts_of(found)),
-        },
-        notices=() if found is None else whole.notices_of(found.classes, parameters.small),
-        seeded=randomness.seeded,
-    )
+    codes = np.bincount(events["record"].to_numpy(), minlength=len(lens)).astype(np.int64)
+
+    def run(classes: Classes | None, kept: Int64s) -> Anonymized:
+        number = np.zeros(len(kept), np.int32) if classes is None else classes.of_record
+        own_visits, own_events = _with_class(visits, events, kept, number)
+        shown_visits, shown_events = suppress(own_visits, own_events, parameters.k, parameters.joins)
+        places = randomness.stream("linked", "records").permutation(len(kept))
+        order = kept[places]
+        labels = record_labels(classes, places)
+        patients = pa.table({"record": pa.array(range(len(order)), pa.int64()), **labels})
+        place = pl.DataFrame({"record": np.arange(len(order)), "place": order.astype(np.int64)})
+        words = CONTRACT.words(parameters.public())
+        return Anonymized(
+            method=parameters.name,
+            parameters=parameters.public(),
+            guarantee=Guarantee.of(CONTRACT, words, parameters.public()),
+            records=len(order),
+            tables=(
+                ReleaseTable.of("patients.parquet", patients),
+                *_numbered(shown_visits, shown_events, order, lens, parameters.days, randomness),
+            ),
+            readme=words.readme,
+            custody_tables=(ReleaseTable.of("records.parquet", place.to_arrow()),),
+            custody={
+                "visits": own_visits.height,
+                "visits_suppressed": own_visits.height - shown_visits.height,
+                "events": own_events.height,
+                "events_suppressed": own_events.height - shown_events.height,
+            },
+            seeded=randomness.seeded,
+        )
+
+    lost = _lost(visits, events, parameters)
+    return release_in_classes(parameters, cohort, lens.patients, codes, lost, run, randomness)
 
 
 def lens_of(cohort: Cohort) -> Visits:
@@ -131,36 +130,22 @@ def days_of(lens: Visits, cohort: Cohort, step: int | None) -> pl.Series:
     return dated.select(day=days // step * step)["day"]
 
 
-def _classes(
-    parameters: Linked,
-    cohort: Cohort,
-    lens: Visits,
-    visits: pl.DataFrame,
-    events: pl.DataFrame,
-    randomness: Randomness,
-) -> tuple[Found | None, Int32s]:
-    """The classes of the patients; without demographics everybody is of one."""
-    if not parameters.demographics:
-        return None, np.zeros(len(lens), np.int32)
-    codes = np.bincount(events["record"].to_numpy(), minlength=len(lens)).astype(np.int64)
-    lost = _lost(visits, events, parameters)
-    found = whole.find_classes(parameters, cohort, lens.patients, codes, lost, randomness)
-    return found, found.classes.of_record
+def _with_class(
+    visits: pl.DataFrame, events: pl.DataFrame, records: AnyArray, class_of: AnyArray
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The rows of some records, with the class of each: int32[records]."""
+    classes = pl.DataFrame({"record": records.astype(np.int32), "class": class_of})
+    return visits.join(classes, on="record"), events.join(classes, on="record")
 
 
 def _lost(visits: pl.DataFrame, events: pl.DataFrame, parameters: Linked) -> Lost:
     """Events that are suppressed when each of some sets of records is a class."""
 
     def lost(parts: Sequence[AnyArray]) -> list[int]:
-        classes = pl.DataFrame(
-            {
-                "record": np.concatenate(parts).astype(np.int32),
-                "class": np.repeat(np.arange(len(parts), dtype=np.int32), [len(part) for part in parts]),
-            }
-        )
-        own = [each.join(classes, on="record") for each in (visits, events)]
-        shown = suppress(own[0], own[1], parameters.k, parameters.joins)[1]
-        counts = [np.bincount(each["class"].to_numpy(), minlength=len(parts)) for each in (own[1], shown)]
+        number = np.repeat(np.arange(len(parts), dtype=np.int32), [len(part) for part in parts])
+        own_visits, own_events = _with_class(visits, events, np.concatenate(parts), number)
+        shown = suppress(own_visits, own_events, parameters.k, parameters.joins)[1]
+        counts = [np.bincount(each["class"].to_numpy(), minlength=len(parts)) for each in (own_events, shown)]
         return [int(n) for n in counts[0] - counts[1]]
 
     return lost

@@ -11,48 +11,28 @@ import polars as pl
 
 from leeward.arrays import AnyArray, Int32s, Int64s
 from leeward.cohort.cohort import Cohort
-from leeward.methods import demographics_tables as whole
 from leeward.methods.trajectories import run
 from leeward.methods.trajectories.records import Group, Records
 from leeward.methods.trajectories.space import Space
-from leeward.randomness import Randomness
 
 if TYPE_CHECKING:
     from leeward.analysis.demographics import Classes
-    from leeward.analysis.demographics.search import Found, Lost
-    from leeward.engine import Engine
-    from leeward.methods.trajectories.parameters import Trajectories
+    from leeward.analysis.demographics.search import Lost
 
 SEARCHED = 4_000
 """Records that the search for levels looks at: the work of clustering grows with the square of them."""
 
 
-def find(
-    parameters: Trajectories,
-    cohort: Cohort,
-    patients: pl.Series,
-    records: Records,
-    space: Space,
-    settings: run.Settings,
-    engine: Engine,
-    randomness: Randomness,
-) -> Found:
-    """The classes of the patients with a trajectory; levels that are not kept are searched by clustering, without a
-    local search."""
+def lost_in(records: Records, space: Space, settings: run.Settings, threads: int) -> Lost:
+    """The pairs lost in each of some classes, clustered without a local search: a published pair counts by its mean
+    loss of code and age, by their weights; one that is not published counts 1."""
     plain = replace(settings, improve=False)
-    lost = _lost(records, space, plain, engine.threads)
-    return whole.find_classes(parameters, cohort, patients, records.lengths(), lost, randomness, SEARCHED)
-
-
-def _lost(records: Records, space: Space, settings: run.Settings, threads: int) -> Lost:
-    """The pairs lost in each of some classes: a published pair counts by its mean loss of code and age, by their
-    weights; one that is not published counts 1."""
 
     def lost(parts: Sequence[AnyArray]) -> list[int]:
         found = []
         for members in parts:
             part = records.take(members.astype(np.int64))
-            groups = run.clustered(part, space, settings, threads)
+            groups = run.clustered(part, space, plain, threads)
             kept = sum(len(group.members) * _saved(group, space) for group in groups)
             found.append(round(int(part.offsets[-1]) - kept / space.unit))
         return found
@@ -74,12 +54,6 @@ def of_patients(cohort: Cohort, patients: pl.Series) -> Cohort:
     )
 
 
-def members_of(classes: Classes) -> list[Int64s]:
-    """The released records of each class, ascending."""
-    class_of = classes.of_record[classes.of_record >= 0]
-    return np.split(np.argsort(class_of, kind="stable"), np.cumsum(np.bincount(class_of))[:-1])
-
-
 def parts_of(members: Sequence[Int64s], records: Records, space: Space, largest: int) -> Int32s:
     """The part of each record: its class, or a part of it where that has more than `largest` records (0: no limit)."""
     part = np.empty(len(records), np.int32)
@@ -96,12 +70,9 @@ def parts_of(members: Sequence[Int64s], records: Records, space: Space, largest:
     return part
 
 
-def by_class(groups: Sequence[Group], members: Sequence[Int64s], records: int) -> list[list[Group]]:
+def by_class(groups: Sequence[Group], classes: Classes) -> list[list[Group]]:
     """The groups of each class."""
-    class_of = np.empty(records, np.int64)
-    for number, inside in enumerate(members):
-        class_of[inside] = number
-    found: list[list[Group]] = [[] for _ in members]
+    found: list[list[Group]] = [[] for _ in range(len(classes))]
     for group in groups:
-        found[int(class_of[group.members[0]])].append(group)
+        found[int(classes.of_record[group.members[0]])].append(group)
     return found

@@ -13,14 +13,15 @@ from numpy.typing import NDArray
 from leeward.cohort.cohort import Cohort
 from leeward.cohort.lenses.trajectories import Trajectories as Lens
 from leeward.errors import BadInput, GuaranteeUnreachable
-from leeward.methods import demographics_tables as whole
 from leeward.methods.trajectories import classed, hierarchies, release, space
 from leeward.methods.trajectories.space import Space
+from leeward.methods.whole_patient import release_in_classes
 from leeward.randomness import Randomness
 from leeward.release.content import Anonymized
 
 if TYPE_CHECKING:
-    from leeward.analysis.demographics.search import Found
+    from leeward.analysis.demographics import Classes
+    from leeward.arrays import Int64s
     from leeward.engine import Engine
     from leeward.methods.trajectories.parameters import Trajectories
     from leeward.methods.trajectories.records import Group, Records
@@ -47,32 +48,45 @@ def protect(
         Fewer than k patients, or a sensitive value that is too frequent for the diversity wanted.
     """
     from leeward.engine import make
-    from leeward.methods.trajectories import losses
 
     engine = make(engine)
     randomness = randomness or Randomness.of(None)
     prepared = _prepare(parameters, cohort)
-    notices = _told(prepared.lens)
-    found = None
-    if parameters.demographics:
-        found = classed.find(
-            parameters, cohort, prepared.lens.patients, prepared.records, prepared.spaces, _settings(parameters),
-            engine, randomness,
-        )  # fmt: skip
-        notices += whole.notices_of(found.classes, parameters.small)
-        if found.classes.left_out:
-            inside = prepared.lens.patients.filter(pl.Series(found.classes.of_record >= 0))
-            cohort = classed.of_patients(cohort, inside)
-            prepared = _prepare(parameters, cohort)
-    lens, tree, records, spaces, payload = (
-        prepared.lens, prepared.tree, prepared.records, prepared.spaces, prepared.payload
+    patients, records = prepared.lens.patients, prepared.records
+
+    def run(classes: Classes | None, kept: Int64s) -> Anonymized:
+        own = prepared
+        if len(kept) < len(records):
+            own = _prepare(parameters, classed.of_patients(cohort, patients.gather(kept)))
+        notices = _told(prepared.lens)
+        return _release(parameters, own, str(parameters.hierarchy or cohort.vocabulary), notices, classes, engine,
+                        randomness)  # fmt: skip
+
+    lost = classed.lost_in(records, prepared.spaces, _settings(parameters), engine.threads)
+    return release_in_classes(
+        parameters, cohort, patients, records.lengths(), lost, run, randomness, classed.SEARCHED,
+        classes_last=True,
     )  # fmt: skip
-    groups, facts = _groups(parameters, records, spaces, engine, found)
+
+
+def _release(
+    parameters: Trajectories,
+    prepared: Prepared,
+    named: str,
+    notices: list[str],
+    classes: Classes | None,
+    engine: Engine,
+    randomness: Randomness,
+) -> Anonymized:
+    """The release of prepared records; `named`: the hierarchy of codes."""
+    from leeward.methods.trajectories import losses
+
+    lens, tree, records, spaces = prepared.lens, prepared.tree, prepared.records, prepared.spaces
+    groups, facts = _groups(parameters, records, spaces, engine, classes)
     lost = losses.of(groups, records.lengths(), spaces)
     facts |= {"ilm": lost.ilm, "alm": lost.alm, "total": lost.total, "kept_pairs": lost.kept}
     facts |= {"levels": losses.by_level(groups, records.lengths(), spaces)}
     facts |= release.facts_of(groups, records, spaces)
-    facts |= {} if found is None else whole.facts_of(found)
     notices += release.search_notices(facts)
     listed = release.common_nodes(tree, records, parameters.k) if prepared.found_in_data else None
     if listed is not None:
@@ -86,9 +100,8 @@ def protect(
     order = randomness.stream("trajectories", "records").permutation(len(records))
     read = dict(zip(lens.labels, np.bincount(lens.codes, minlength=len(lens.labels)).tolist(), strict=True))
     return release.release_of(
-        parameters, groups, spaces, order, payload, facts, notices, randomness.seeded, read,
-        str(parameters.hierarchy or cohort.vocabulary), listed,
-        None if found is None else found.classes,
+        parameters, groups, spaces, order, prepared.payload, facts, notices, randomness.seeded, read, named, listed,
+        classes,
     )  # fmt: skip
 
 
@@ -196,12 +209,12 @@ def _settings(parameters: Trajectories) -> Settings:
 
 
 def _groups(
-    parameters: Trajectories, records: Records, spaces: Space, engine: Engine, found: Found | None
+    parameters: Trajectories, records: Records, spaces: Space, engine: Engine, classes: Classes | None
 ) -> tuple[list[Group], dict[str, Any]]:
     from leeward.methods.trajectories import cells, diversity, improvement, run
 
     settings = _settings(parameters)
-    members = None if found is None else classed.members_of(found.classes)
+    members = None if classes is None else classes.members
     if records.group is not None and parameters.diversity is not None:
         for inside in members or [np.arange(len(records))]:
             diversity.require_reachable(records.group[inside], parameters.diversity)
@@ -230,12 +243,12 @@ def _groups(
     if records.group is not None:
         assert parameters.diversity is not None  # for the types: goes with the column
         merging = diversity.made_diverse
-        if members is None:
+        if classes is None:
             groups = merging(groups, records, spaces, parameters.diversity, parameters.k)
         else:
             groups = [
                 group
-                for inside in classed.by_class(groups, members, len(records))
+                for inside in classed.by_class(groups, classes)
                 for group in merging(inside, records, spaces, parameters.diversity, parameters.k)
             ]
         if parameters.clustering == "cells":

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from leeward.arrays import distinct_of
 from leeward.contracts.trajectories import CONTRACT, LISTED
-from leeward.methods import demographics_tables as tables
 from leeward.methods.trajectories.hierarchies import shown
 from leeward.methods.trajectories.records import Group, Records
 from leeward.methods.trajectories.space import Space
+from leeward.methods.whole_patient import record_labels
 from leeward.release.content import Anonymized, Guarantee, ReleaseTable
 from leeward.vocabulary.hierarchy import Hierarchy
 
@@ -60,13 +60,11 @@ def release_of(
             ReleaseTable.of("records.parquet", _records(order, payload, classes)),
             ReleaseTable.of("code_hierarchy.csv", _hierarchy(spaces.code.hierarchy, listed)),
             ReleaseTable.of("age_hierarchy.csv", _hierarchy(spaces.age.hierarchy)),
-            *(() if classes is None else tables.tables_of(classes)),
         ),
         readme=words.readme,
         custody_tables=(
             ReleaseTable.of("records.parquet", _places(order)),
             ReleaseTable.of("codes.parquet", _accounts(groups, spaces, read)),
-            *(() if classes is None else tables.custody_tables_of(classes)),
         ),
         custody=facts,
         notices=tuple(notices),
@@ -101,9 +99,8 @@ def _labels(tree: Hierarchy, nodes: NDArray[np.int32]) -> pa.Array:
 
 
 def _records(order: NDArray[np.int64], payload: pl.DataFrame | None, classes: Classes | None) -> pa.Table:
-    columns: dict[str, Any] = {"record": pa.array(np.arange(len(order), dtype=np.int64))}
-    if classes is not None:
-        columns |= tables.record_labels(classes, np.flatnonzero(classes.of_record >= 0)[order])
+    number = pa.array(np.arange(len(order), dtype=np.int64))
+    columns: dict[str, Any] = {"record": number, **record_labels(classes, order)}
     if payload is not None:
         arrow = payload[order].to_arrow()
         columns |= {name: arrow[name] for name in payload.columns}

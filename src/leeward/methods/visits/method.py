@@ -12,7 +12,6 @@ from leeward.cohort.cohort import Cohort
 from leeward.cohort.lenses.visits import Visits as Lens
 from leeward.engine import Engine, make
 from leeward.errors import BadInput, GuaranteeUnreachable, VerificationFailed
-from leeward.methods import demographics_tables as whole
 from leeward.methods.visits.bins import Merging, merge
 from leeward.methods.visits.classed import in_classes, losses, occurrences_of, take
 from leeward.methods.visits.climbing import climbing
@@ -26,11 +25,12 @@ from leeward.methods.visits.parameters import Visits
 from leeward.methods.visits.relational import code_frequencies, holders_of, relabelled, visit_arrays
 from leeward.methods.visits.release import release_of
 from leeward.methods.visits.sets import VisitSets, violations
+from leeward.methods.whole_patient import release_in_classes
 from leeward.randomness import Randomness
 from leeward.release.content import Anonymized
 
 if TYPE_CHECKING:
-    from leeward.analysis.demographics.search import Found
+    from leeward.analysis.demographics import Classes
 
 
 def protect(
@@ -67,49 +67,37 @@ def protect(
     engine, randomness = make(engine), randomness or Randomness.of(None)
     groups = groups_of(parameters.policy, cohort, lens)  # type: ignore[arg-type]  # `checked` parsed it
     order = randomness.stream("visits", "known codes").permutation(len(lens))
-    found: Found | None = None
-    if parameters.demographics:
-        found, without = _classes(parameters, cohort, lens, groups, randomness)
-        classes, kept = found.classes.only_released(), np.flatnonzero(found.classes.of_record >= 0)
-        payload = None if payload is None else payload[kept]
-        order = np.searchsorted(kept, order[np.isin(order, kept)])
-        lens, groups = in_classes(take(lens, kept), classes.of_record, groups)
-    outcome = run(parameters, cohort.vocabulary, engine, lens, groups, order)
-    if parameters.level == "visit" and violations(outcome.enforced, len(outcome.labels), parameters.k):
-        # Belt and braces before anything is written; the verifier checks the files by itself.
-        raise VerificationFailed("a visit's set is held by fewer than k patients; nothing was written.")
-    if found is None:
-        return release_of(parameters, outcome, payload, cohort.vocabulary, randomness)
-    outcome = replace(outcome, classes=classes)
-    released = release_of(parameters, outcome, payload, cohort.vocabulary, randomness)
-    return replace(
-        released,
-        custody_tables=released.custody_tables + whole.custody_tables_of(found.classes),
-        custody={
-            **released.custody,
-            **whole.facts_of(found),
-            "lost": float(np.mean(outcome.kept_as() == GONE)),
-            "lost_without_demographics": without,
-        },
-        notices=released.notices + whole.notices_of(found.classes, parameters.small),
-    )
-
-
-def _classes(
-    parameters: Visits, cohort: Cohort, lens: Lens, groups: Int64s, randomness: Randomness
-) -> tuple[Found, float]:
-    """The classes of the patients, and the share of the pairs of visit and code that is lost without demographics."""
-    engine = make(None)
 
     def trial(part: Lens, apart: Int64s) -> Outcome:
-        return run(parameters, cohort.vocabulary, engine, part, apart, np.arange(len(part)))
+        return enforce(parameters, cohort.vocabulary, make(None), part, apart, np.arange(len(part)))
 
     lost = losses(lens, groups, trial)
-    found = whole.find_classes(parameters, cohort, lens.patients, occurrences_of(lens), lost, randomness)
-    return found, sum(lost([np.arange(len(lens))])) / max(1, len(lens.values))
+
+    def run(classes: Classes | None, kept: Int64s) -> Anonymized:
+        own, apart, numbers = lens, groups, order
+        if classes is not None:
+            own, apart = in_classes(take(lens, kept), classes.of_record, groups)
+            numbers = np.searchsorted(kept, order[np.isin(order, kept)])
+        outcome = replace(
+            enforce(parameters, cohort.vocabulary, engine, own, apart, numbers), classes=classes
+        )
+        if parameters.level == "visit" and violations(outcome.enforced, len(outcome.labels), parameters.k):
+            # Belt and braces before anything is written; the verifier checks the files by itself.
+            raise VerificationFailed("a visit's set is held by fewer than k patients; nothing was written.")
+        carried = None if payload is None else payload[kept]
+        made = release_of(parameters, outcome, carried, cohort.vocabulary, randomness)
+        if classes is None:
+            return made
+        cost = {
+            "lost": float(np.mean(outcome.kept_as() == GONE)),
+            "lost_without_demographics": sum(lost([np.arange(len(lens))])) / max(1, len(lens.values)),
+        }
+        return replace(made, custody={**made.custody, **cost})
+
+    return release_in_classes(parameters, cohort, lens.patients, occurrences_of(lens), lost, run, randomness)
 
 
-def run(
+def enforce(
     parameters: Visits,
     vocabulary: str | None,
     engine: Engine,

@@ -8,7 +8,6 @@ import numpy as np
 import polars as pl
 
 from leeward.contracts.visits import CONTRACT
-from leeward.methods import demographics_tables as whole
 from leeward.methods.visits import tables
 from leeward.methods.visits.classed import bare
 from leeward.methods.visits.outcome import Outcome
@@ -29,8 +28,7 @@ def release_of(
     parameters = method.public(vocabulary)
     words = CONTRACT.words(parameters)
     released = tables.arranged(outcome, method.merge_visits, randomness)
-    shared = [] if classes is None else [*whole.tables_of(classes)]
-    shared += [released.visits_table(outcome.names), released.records_table(payload, classes)]
+    shared = [released.visits_table(outcome.names), released.records_table(payload, classes)]
     if method.enforce == "generalize":
         shared.append(released.hierarchy_table(outcome))
     return Anonymized(

@@ -11,12 +11,12 @@ import polars as pl
 import pyarrow as pa
 
 from leeward.arrays import Int64s, offsets_of
-from leeward.methods.demographics_tables import record_labels
 from leeward.methods.visits.classed import bare, class_of
 from leeward.methods.visits.kernels.containment import unite
 from leeward.methods.visits.outcome import Outcome
 from leeward.methods.visits.parameters import Visits
 from leeward.methods.visits.sets import VisitSets, unions
+from leeward.methods.whole_patient import record_labels
 from leeward.randomness import Randomness
 from leeward.release.content import ReleaseTable
 
@@ -62,9 +62,10 @@ class Released:
 
     def records_table(self, payload: pl.DataFrame | None, classes: Classes | None) -> ReleaseTable:
         """`records.parquet`: numbers, labels of demographics, and payload."""
-        columns = {"record": pa.array(np.arange(len(self.patient_of_record), dtype=np.int64))}
-        if classes is not None:
-            columns |= record_labels(classes, self.patient_of_record)
+        columns = {
+            "record": pa.array(np.arange(len(self.patient_of_record), dtype=np.int64)),
+            **record_labels(classes, self.patient_of_record),
+        }
         if payload is not None:
             arrow = payload[self.patient_of_record].to_arrow()
             columns |= {name: arrow[name] for name in payload.columns}
