@@ -6,28 +6,12 @@ from functools import cached_property
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from leeward.verify.flat import Ints, Longs, distinct, heads_of
 from leeward.verify.numbered_kernels import number_keys, values_of_groups
-
-Ints = NDArray[np.int32]
-Longs = NDArray[np.int64]
 
 LARGEST = 1 << 62
 """Keys stay below."""
-
-
-def distinct(keys: Longs) -> Longs:
-    """The distinct keys, ascending (NumPy's own `unique` of whole numbers hashes, which is slower)."""
-    keys = np.sort(keys)
-    return keys[heads_of(keys)]
-
-
-def heads_of(ascending: Longs) -> NDArray[np.bool_]:
-    """Where another value begins."""
-    heads = np.ones(len(ascending), np.bool_)
-    heads[1:] = ascending[1:] != ascending[:-1]
-    return heads
 
 
 def ranked(values: pl.Series) -> tuple[pl.Series, Ints]:

@@ -22,7 +22,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from leeward.verify.checks import Check
-from leeward.verify.numbered import LARGEST, heads_of
+from leeward.verify.flat import heads_of
+from leeward.verify.numbered import LARGEST
 
 LIMIT = 6.0
 """Standard deviations from what chance makes."""

@@ -31,8 +31,9 @@ from leeward.verify.censoring.holders import Postings, Shown
 from leeward.verify.censoring.owners import own_patients, owners_of
 from leeward.verify.checks import Check, Source, of_count
 from leeward.verify.classes import demographics_of, exact_values
+from leeward.verify.flat import distinct
 from leeward.verify.manifest import Share
-from leeward.verify.numbered import Numbered, distinct
+from leeward.verify.numbered import Numbered
 
 Longs = NDArray[np.int64]
 Record = tuple[tuple[str, int], ...]

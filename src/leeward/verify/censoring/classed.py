@@ -21,8 +21,9 @@ from leeward.verify.classes import (
     read_classes,
     together,
 )
+from leeward.verify.flat import distinct
 from leeward.verify.manifest import Share
-from leeward.verify.numbered import Numbered, distinct
+from leeward.verify.numbered import Numbered
 
 Longs = NDArray[np.int64]
 

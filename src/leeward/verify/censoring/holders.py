@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from leeward.compiled import njit
-from leeward.verify.numbered import Numbered, heads_of
+from leeward.verify.flat import heads_of
+from leeward.verify.numbered import Numbered
 
 Longs = NDArray[np.int64]
 

@@ -11,8 +11,8 @@ import pyarrow as pa
 from leeward.verify.censoring.holders import Longs, Shown
 from leeward.verify.checks import Check, Source, of_count
 from leeward.verify.classes import demographics_of
+from leeward.verify.flat import distinct
 from leeward.verify.manifest import Share
-from leeward.verify.numbered import distinct
 
 
 def own_patients(share: Share, table: pa.Table, shown: Shown, source: Source) -> list[Check]:

@@ -25,8 +25,8 @@ from leeward.verify.classes import class_checks, demographics_of, place_records,
 from leeward.verify.constraints.classed import against_source_in_classes, class_codes, split
 from leeward.verify.constraints.kernels import number_sets, write_keys
 from leeward.verify.constraints.published import MOST_WRITTEN, Published, entries_of, no_other_codes
+from leeward.verify.flat import Ints, Longs
 from leeward.verify.manifest import Share
-from leeward.verify.numbered import Ints, Longs
 from leeward.verify.numbered_kernels import values_of_groups
 from leeward.verify.order import order_check
 from leeward.verify.visits.kernels import count_pairs

@@ -9,12 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leeward.compiled import njit
+from leeward.verify.disassociation.files import ITEM
+from leeward.verify.disassociation.kernels import UNLIMITED
 from leeward.verify.disassociation.layout import Flat
 
 Array = NDArray[Any]
-
-RECORD, SHARED, ITEM = 0, 1, 2
-UNLIMITED = np.int64(2**62)
 
 
 @njit
@@ -84,21 +83,6 @@ def pair_candidates(flat: Flat, low: int, high: int, width: int) -> Any:
         for t in range(n_touched):
             below[touched[t]] = 0
     return table
-
-
-@njit
-def summary(table: Array, k: int) -> Any:
-    """(pairs and codes that may occur, how many of them have fewer than k candidates, the smallest count)."""
-    occurring = 0
-    few = 0
-    smallest = UNLIMITED
-    for i in range(len(table)):
-        if table[i] > 0:
-            occurring += 1
-            smallest = min(smallest, table[i])
-            if table[i] < k:
-                few += 1
-    return occurring, few, smallest
 
 
 @njit

@@ -6,9 +6,9 @@ import numpy as np
 
 from leeward.verify.checks import Check, of_count
 from leeward.verify.disassociation import candidate_kernels as counting
-from leeward.verify.disassociation import kernels
-from leeward.verify.disassociation.files import Ints
+from leeward.verify.disassociation.kernels import UNLIMITED
 from leeward.verify.disassociation.layout import Layout
+from leeward.verify.flat import Ints
 from leeward.verify.manifest import Share
 
 TABLE_CELLS = 1 << 26
@@ -22,28 +22,23 @@ def candidates(layout: Layout, k: int, m: int) -> list[Check]:
     """Guarantee 1 for every code and (m ≥ 2) every pair that may lie in one record: at least k candidates."""
     width = max(len(layout.chunks.codes), 1)
     block = width if width * width <= TABLE_CELLS else max(TABLE_CELLS // width, 1)
-    occurring, few, smallest = 0, 0, int(kernels.UNLIMITED)
-    singles, few_singles, smallest_single = 0, 0, int(kernels.UNLIMITED)
+    of_codes, of_pairs = [], []
     for low in range(0, width, block):
         high = min(low + block, width)
         table = counting.pair_candidates(layout.flat, low, high, width)
         diagonal = np.arange(high - low) * width + np.arange(low, high)
-        own = counting.summary(table[diagonal], k)
-        singles, few_singles, smallest_single = (
-            singles + own[0],
-            few_singles + own[1],
-            min(smallest_single, own[2]),
-        )
+        of_codes.append(count_few(table[diagonal], k))
         table[diagonal] = 0
-        pairs = counting.summary(table, k)
-        occurring, few, smallest = occurring + pairs[0], few + pairs[1], min(smallest, pairs[2])
+        of_pairs.append(count_few(table, k))
+    singles, few_singles, smallest_single = add_parts(of_codes)
+    occurring, few, smallest = add_parts(of_pairs)
     checks = [
         of_count(
             "candidates_of_codes",
             few_singles,
             f"Each of {singles:,} codes has at least {k} candidate records.",
             f"codes have fewer than {k} candidate records.",
-            {"codes": int(singles), "smallest": int(smallest_single) if singles else None},
+            {"codes": singles, "smallest": smallest_single if singles else None},
         )
     ]
     if m >= 2:
@@ -53,10 +48,22 @@ def candidates(layout: Layout, k: int, m: int) -> list[Check]:
                 few,
                 f"Each of {occurring:,} pairs that may go together has at least {k} candidate records.",
                 f"pairs of codes have fewer than {k} candidate records.",
-                {"pairs": int(occurring), "smallest": int(smallest) if occurring else None},
+                {"pairs": occurring, "smallest": smallest if occurring else None},
             )
         )
     return checks
+
+
+def count_few(table: Ints, k: int) -> tuple[int, int, int]:
+    """(pairs or codes that may occur, how many of them have fewer than k candidates, the smallest count)."""
+    found = table[table > 0]
+    return len(found), int((found < k).sum()), int(found.min()) if len(found) else int(UNLIMITED)
+
+
+def add_parts(parts: list[tuple[int, int, int]]) -> tuple[int, int, int]:
+    """`count_few` of all parts of a table."""
+    occurring, few, smallest = zip(*parts, strict=True)
+    return sum(occurring), sum(few), min(smallest)
 
 
 def sampled_sets(layout: Layout, k: int, m: int, share: Share, sets: int = SAMPLED_SETS) -> Check:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from leeward.contracts.classes import ells_of
 from leeward.verify.checks import Check, Source, of_count
@@ -38,20 +39,27 @@ from leeward.verify.disassociation.files import (
     RECORD,
     SHARED,
     Chunks,
-    Longs,
     Nodes,
     StructureFault,
     read_chunks,
     read_nodes,
 )
 from leeward.verify.disassociation.in_parts import check_parts, goes_in_parts
-from leeward.verify.disassociation.layout import Layout, count_bounds, first_chunk, first_node, lay_out
+from leeward.verify.disassociation.layout import (
+    Layout,
+    count_bounds,
+    first_chunk,
+    first_node,
+    lay_out,
+    preorder,
+)
 from leeward.verify.disassociation.numbering import order_checks
 from leeward.verify.disassociation.payload import payload_checks, payload_source
 from leeward.verify.disassociation.sensitive import covers, sensitive_codes
 from leeward.verify.disassociation.sensitive_columns import sensitive_source, sensitive_values
 from leeward.verify.disassociation.singles import single_codes
 from leeward.verify.disassociation.source import against_source, numbered_repeats
+from leeward.verify.flat import Longs, heads_of, offsets_of
 from leeward.verify.manifest import Share
 
 
@@ -154,14 +162,15 @@ def _with_source(
 
 def structure(nodes: Nodes, chunks: Chunks) -> tuple[list[Check], bool]:
     """The tree is a forest of clusters under joint clusters, and chunks lie where their kind may lie."""
-    position, _ = kernels.preorder(nodes.parent)
+    circular = np.ones(len(nodes.parent), np.bool_)
+    circular[preorder(nodes.parent)[0]] = False
     has_parent = nodes.parent >= 0
     under_cluster = (
         has_parent & nodes.leaf[np.where(has_parent, nodes.parent, 0)] if len(nodes.parent) else has_parent
     )
     children = np.bincount(nodes.parent[has_parent], minlength=len(nodes.parent))
     lone = ~nodes.leaf & (children < 2)
-    broken = (nodes.parent == -2) | (position < 0) | under_cluster | lone
+    broken = (nodes.parent == -2) | circular | under_cluster | lone
     tree = of_count(
         "tree",
         int(broken.sum()),
@@ -190,7 +199,7 @@ def sizes(layout: Layout, k: int, records: int) -> list[Check]:
     nodes = layout.nodes
     small = nodes.leaf & (nodes.records < k)
     per_leaf = np.where(nodes.leaf, nodes.records, 0)[layout.order]
-    running = np.concatenate([[0], np.cumsum(per_leaf)])
+    running = offsets_of(per_leaf)
     position = np.argsort(layout.order)
     unequal = (running[layout.end] - running[position]) != nodes.records
     total = int(per_leaf.sum())
@@ -226,12 +235,14 @@ def rows_of_chunks(layout: Layout, *, full: bool = True) -> list[Check]:
     wrong = chunks.rows() != expected
     if not full:
         wrong = (chunks.rows() > expected) | (layout.filled != chunks.rows())
-        expected = chunks.rows()
     second_item = np.bincount(chunks.node[item], minlength=len(nodes.leaf)) > 1
     empty_item = item & (layout.filled == 0)
-    numbered = np.where(item, -1, 0)
-    bad = kernels.bad_numbers(chunks.start, chunks.number, np.maximum(expected, 0))
-    bad = np.where(item, chunks.number[chunks.start[:-1]] != numbered, bad > 0) & ~wrong
+    group = np.repeat(np.arange(len(item)), chunks.rows())
+    inside = (chunks.number >= 0) & (chunks.number < chunks.rows()[group])
+    taken = np.zeros(len(group), np.bool_)
+    taken[(chunks.start[group] + chunks.number)[inside]] = True
+    bad = np.bincount(group[taken], minlength=len(item)) != chunks.rows()
+    bad = np.where(item, chunks.number[chunks.start[:-1]] != -1, bad) & ~wrong
     return [
         of_count(
             "subrecord_counts",
@@ -262,23 +273,20 @@ def rows_of_chunks(layout: Layout, *, full: bool = True) -> list[Check]:
 def domains_and_anonymity(layout: Layout, k: int, m: int) -> list[Check]:
     """Chunk domains are disjoint; chunks are k^m-anonymous; shared chunks keep Property 1."""
     chunks = layout.chunks
-    first, overlapping, strict = kernels.domains(
-        layout.order, layout.end, layout.nodes.leaf, layout.node_groups, layout.groups_of,
-        chunks.kind, layout.bounds, layout.codes, max(len(chunks.codes), 1),
-    )  # fmt: skip
+    overlapping, strict = domains(layout)
     subset, whole = kernels.chunk_anonymity(
         chunks.start, chunks.offsets, chunks.values, layout.bounds, layout.codes, chunks.kind, m
     )
     rare = subset < k
     loose = strict & (whole < k)
     known = subset[subset < kernels.UNLIMITED]
-    where = f" First: node {int(layout.nodes.numbers[first])}." if overlapping else ""
     return [
         of_count(
             "chunk_domains",
-            int(overlapping),
+            int(overlapping.sum()),
             "No code is in two chunks of a cluster that must not share codes.",
-            "nodes have a code in two chunks that must not share codes." + where,
+            "nodes have a code in two chunks that must not share codes."
+            + first_node(layout.nodes, overlapping),
         ),
         of_count(
             "km_anonymous_chunks",
@@ -296,6 +304,22 @@ def domains_and_anonymity(layout: Layout, k: int, m: int) -> list[Check]:
             {"shared_chunks_with_codes_below": int(strict.sum())},
         ),
     ]
+
+
+def domains(layout: Layout) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """(nodes whose visible chunks share a code that they must not share; shared chunks with a code that also lies in a
+    record chunk or a lower shared chunk below)."""
+    nodes, chunks, group = layout.nodes, layout.chunks, layout.group
+    keys, places = layout.of_nodes
+    clash = np.zeros(len(group), np.bool_)
+    clash[places] = ~heads_of(keys)
+    above = layout.lowest(nodes.parent[chunks.node[group]], layout.codes)
+    item = chunks.kind[group] == ITEM
+    clash |= item & (above >= 0)
+    overlapping, strict = np.zeros(len(nodes.leaf), np.bool_), np.zeros(len(chunks.kind), np.bool_)
+    overlapping[chunks.node[group[clash]]] = True
+    strict[group[above[~item & (above >= 0)]]] = True
+    return overlapping, strict
 
 
 def empty_item_chunks(layout: Layout, k: int, m: int) -> Check:

@@ -13,9 +13,10 @@ import polars as pl
 from leeward.verify.checks import Check, of_count
 from leeward.verify.classes import Classes, together
 from leeward.verify.disassociation import candidate_kernels as counting
-from leeward.verify.disassociation.files import Chunks, Ints, Longs, Nodes, find
+from leeward.verify.disassociation.files import Chunks, Nodes
 from leeward.verify.disassociation.layout import Layout, first_node, lay_out
 from leeward.verify.disassociation.source import Holders
+from leeward.verify.flat import Ints, Longs, find, offsets_of, places_of
 
 SAMPLED_PATIENTS = 300
 """Source patients whose place in some cluster of a fitting class is looked for, and whose candidates are counted."""
@@ -64,18 +65,14 @@ def split(nodes: Nodes, chunks: Chunks, classes: Classes) -> list[Layout]:
 def _groups(chunks: Chunks, groups: Longs, node: Longs) -> Chunks:
     """Some chunks of a release, their nodes numbered by `node`."""
     rows_of = chunks.rows()[groups]
-    start = np.zeros(len(groups) + 1, np.int64)
-    np.cumsum(rows_of, out=start[1:])
-    rows = np.repeat(chunks.start[groups] - start[:-1], rows_of) + np.arange(start[-1])
+    rows = places_of(chunks.start[groups], rows_of)
     lengths = np.diff(chunks.offsets)[rows]
-    offsets = np.zeros(len(rows) + 1, np.int64)
-    np.cumsum(lengths, out=offsets[1:])
-    values = chunks.values[np.repeat(chunks.offsets[rows] - offsets[:-1], lengths) + np.arange(offsets[-1])]
+    values = chunks.values[places_of(chunks.offsets[rows], lengths)]
     used, renumbered = np.unique(values, return_inverse=True)
     codes = tuple(chunks.codes[c] for c in used)
     return Chunks(
-        node[chunks.node[groups]].astype(np.int32), chunks.kind[groups], start, chunks.number[rows], offsets,
-        renumbered.reshape(-1).astype(np.int32), codes,
+        node[chunks.node[groups]].astype(np.int32), chunks.kind[groups], offsets_of(rows_of), chunks.number[rows],
+        offsets_of(lengths), renumbered.reshape(-1).astype(np.int32), codes,
     )  # fmt: skip
 
 

@@ -15,14 +15,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from leeward.verify.flat import Ints, Longs, find, offsets_of, places_of
 from leeward.verify.storage import open_encoded
 
 RECORD, SHARED, ITEM, PAYLOAD = 0, 1, 2, 3
 CHUNK_KINDS = ("record", "shared", "item")
 BATCH_ROWS = 1 << 19
-
-Ints = NDArray[np.int32]
-Longs = NDArray[np.int64]
 
 
 class StructureFault(Exception):
@@ -112,14 +110,6 @@ def read_nodes(file: Path, *, classed: bool = False) -> Nodes:
     return Nodes(numbers, parent, leaf.astype(np.bool_), records, of_class)
 
 
-def find(numbers: Longs, wanted: Longs, missing: int) -> Longs:
-    """Index of each of `wanted` in the ascending `numbers`, `missing` where it is not there."""
-    if len(numbers) == 0:
-        return np.full(len(wanted), missing, np.int64)
-    place = np.minimum(np.searchsorted(numbers, wanted), len(numbers) - 1)
-    return np.where(numbers[place] == wanted, place, missing).astype(np.int64)
-
-
 def read_chunks(file: Path, nodes: Nodes) -> Chunks:
     """The chunks of every node; StructureFault for missing columns, nulls, unknown kinds, and what cannot be read."""
     try:
@@ -182,10 +172,8 @@ def _grouped(
     if doubled.any():  # the rows of some chunk are scattered: bring them together first
         rows = np.lexsort((kind, chunk, node))
         lengths = np.diff(offsets)[rows]
-        moved = np.zeros(len(offsets), np.int64)
-        np.cumsum(lengths, out=moved[1:])
-        gather = np.repeat(offsets[:-1][rows] - moved[:-1], lengths) + np.arange(len(values))
-        return _grouped(node[rows], chunk[rows], kind[rows], number[rows], moved, values[gather], codes)
+        values = values[places_of(offsets[:-1][rows], lengths)]
+        return _grouped(node[rows], chunk[rows], kind[rows], number[rows], offsets_of(lengths), values, codes)
     start = np.append(first, len(node)).astype(np.int64)
     return Chunks(node[first], kind[first], start, number, offsets, values, codes)
 

@@ -9,34 +9,20 @@ from __future__ import annotations
 
 import hashlib
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from leeward.compiled import njit
 from leeward.verify.checks import Check, of_count
-from leeward.verify.disassociation.files import ITEM, Ints, Longs, find
+from leeward.verify.disassociation.files import ITEM
 from leeward.verify.disassociation.layout import Layout, first_chunk, first_node
-from leeward.verify.disassociation.zipping import Words, mixed, zipped_check
+from leeward.verify.disassociation.zipping import Parts, zipped_check
+from leeward.verify.flat import Ints, Longs, Words, find, heads_of, offsets_of, places_of, run_sums
 from leeward.verify.manifest import Share
 from leeward.verify.order import order_check
 
 SUPPRESSED = "suppressed.parquet"
-
-
-class Chains(NamedTuple):
-    """Nodes with their parents and chunks, and the codes of each chunk."""
-
-    leaf: NDArray[np.bool_]
-    parent: Ints
-    node_groups: Longs
-    groups_of: Longs
-    kind: NDArray[np.int8]
-    bounds: Longs
-    codes: Ints
-    group: Longs
 
 
 def against_members(
@@ -70,24 +56,15 @@ def against_members(
         return [of_count("members", int(strange.sum()), "", "patients are in no cluster of the release.")]
     size = np.bincount(node, minlength=len(layout.nodes.leaf))
     uneven = layout.nodes.leaf & (size != layout.nodes.records)
-    by_leaf = np.argsort(node, kind="stable").astype(np.int64)
-    leaf_starts = np.concatenate([[0], np.cumsum(size)]).astype(np.int64)
-    secret = salts(share, len(layout.chunks.codes))
-    group = np.repeat(np.arange(len(layout.chunks.kind)), np.diff(layout.bounds))
-    sums, lost, holders = project(
-        by_leaf,
-        leaf_starts,
-        starts,
-        values,
-        Chains(
-            layout.nodes.leaf, layout.nodes.parent, layout.node_groups, layout.groups_of, layout.chunks.kind,
-            layout.bounds, layout.codes, group,
-        ),
-        secret,
-    )  # fmt: skip
-    shown = subrecord_sums(layout, secret)
-    item = layout.chunks.kind == ITEM
-    differing = ~item & (sums != shown)
+    chunks, group = layout.chunks, layout.group
+    secret = salts(share, len(chunks.codes))
+    parts, lost, holders = project(layout, node, starts, values, secret)
+    words = run_sums(secret[chunks.values], chunks.offsets)
+    filled = np.diff(chunks.offsets) > 0
+    owner = np.repeat(np.arange(len(chunks.kind)), chunks.rows())
+    item = chunks.kind == ITEM
+    own = of_chunks(parts.word, parts.chunk, len(item))
+    differing = ~item & (own != of_chunks(words[filled], owner[filled], len(item)))
     idle = np.bincount(group[item[group] & (holders == 0)], minlength=len(item)) > 0
     return [
         of_count(
@@ -106,15 +83,17 @@ def against_members(
         ),
         of_count(
             "codes_of_members",
-            int(lost) + int(idle.sum()),
+            lost + int(idle.sum()),
             "Every code of a member is in a chunk, every value in the payload, and every code of an item chunk is a "
             "member's.",
             "codes of members are in no chunk, or their values in no payload of the cluster, or item chunks list codes "
             "that no member has.",
         ),
-        *diversity(layout, share, holders, item[group], sensitive, group),
-        order_check("order_of_nodes", {"member": first_members(by_leaf, leaf_starts, layout)}, "clusters"),
-        zipped_check(layout, by_leaf, leaf_starts, starts, values, group, secret),
+        *diversity(layout, share, holders, item[group], sensitive),
+        order_check(
+            "order_of_nodes", {"member": pl.Series(np.unique(node, return_index=True)[1])}, "clusters"
+        ),
+        zipped_check(layout, parts, words),
     ]
 
 
@@ -161,79 +140,41 @@ def salts(share: Share, codes: int) -> Words:
     return drawn.astype(np.uint64) * np.uint64(2) + np.uint64(1)
 
 
-@njit
 def project(
-    by_leaf: Longs,
-    leaf_starts: Longs,
-    starts: Longs,
-    values: Ints,
-    chains: Chains,
-    salt: Words,
-) -> tuple[Words, int, Longs]:
-    """Members' codes put into the chunks: for each chunk the sum of its filled subrecords' words, how many codes have
-    no chunk, and for each (chunk, code) how many members have it there.
+    layout: Layout, node: Longs, starts: Longs, values: Ints, salt: Words
+) -> tuple[Parts, int, Longs]:
+    """Members' codes put into the chunks: the parts that chunks have of them, how many codes have no chunk, and for
+    each (chunk, code) how many members have it there. `node`: the cluster of each member.
 
     A code belongs to the lowest chunk of its cluster's chain that has it.
     """
-    leaf, parent, node_groups, groups_of, kind, bounds, codes, group = chains
-    sums = np.zeros(len(kind), np.uint64)
-    held = np.zeros(len(codes), np.int64)
-    place = np.zeros(len(salt), np.int64)
-    stamp = np.full(len(salt), -1, np.int64)
-    word = np.zeros(len(kind), np.uint64)
-    touched = np.empty(len(kind), np.int64)
-    lost = 0
-    for node in range(len(leaf)):
-        if not leaf[node]:
-            continue
-        at = node
-        while at >= 0:
-            for i in range(node_groups[at], node_groups[at + 1]):
-                g = groups_of[i]
-                for j in range(bounds[g], bounds[g + 1]):
-                    if stamp[codes[j]] != node:
-                        stamp[codes[j]] = node
-                        place[codes[j]] = j
-            at = parent[at]
-        for m in range(leaf_starts[node], leaf_starts[node + 1]):
-            record = by_leaf[m]
-            n = 0
-            for v in range(starts[record], starts[record + 1]):
-                code = values[v]
-                if stamp[code] != node:
-                    lost += 1
-                    continue
-                j = place[code]
-                held[j] += 1
-                g = group[j]
-                if kind[g] != ITEM:
-                    if word[g] == np.uint64(0):
-                        touched[n] = g
-                        n += 1
-                    word[g] += salt[code]
-            for i in range(n):
-                sums[touched[i]] += mixed(word[touched[i]])
-                word[touched[i]] = np.uint64(0)
-    return sums, lost, held
+    member = np.argsort(layout.flat.position[node], kind="stable")
+    first = offsets_of(np.bincount(node, minlength=len(layout.nodes.leaf))[layout.order])
+    lengths = np.diff(starts)[member]
+    slot = np.repeat(np.arange(len(member)), lengths)
+    code = values[places_of(starts[:-1][member], lengths)]
+    place = layout.lowest(node[member][slot], code)
+    lost, held = int((place < 0).sum()), np.bincount(place[place >= 0], minlength=len(layout.codes))
+    part = np.flatnonzero(place >= 0)
+    part = part[layout.chunks.kind[layout.group[place[part]]] != ITEM]
+    key = layout.group[place[part]] * len(member) + slot[part]
+    order = np.argsort(key, kind="stable")
+    heads = np.flatnonzero(heads_of(key[order]))
+    chunk, slot = np.divmod(key[order][heads], max(len(member), 1))
+    word = run_sums(salt[code[part][order]], np.append(heads, len(order)))
+    return Parts(member, first, chunk, slot, word), lost, held
 
 
-def subrecord_sums(layout: Layout, salt: Words) -> Words:
-    """For each chunk the sum of its filled subrecords' words, as released."""
-    chunks = layout.chunks
-    return _sums(chunks.start, chunks.offsets, chunks.values, salt)
+def of_chunks(words: Words, chunk: Longs, n: int) -> Words:
+    """For each of n chunks the sum of its subrecords' words, mixed; `chunk` ascends."""
+    return run_sums(mix(words), np.searchsorted(chunk, np.arange(n + 1)))
 
 
-@njit
-def _sums(start: Longs, offsets: Longs, values: Ints, salt: Words) -> Words:
-    sums = np.zeros(len(start) - 1, np.uint64)
-    for g in range(len(start) - 1):
-        for row in range(start[g], start[g + 1]):
-            if offsets[row + 1] > offsets[row]:
-                word = np.uint64(0)
-                for v in range(offsets[row], offsets[row + 1]):
-                    word += salt[values[v]]
-                sums[g] += mixed(word)
-    return sums
+def mix(words: Words) -> Words:
+    """Words spread over 64 bits (splitmix64)."""
+    words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return words ^ (words >> np.uint64(31))
 
 
 def diversity(
@@ -242,13 +183,12 @@ def diversity(
     holders: Longs,
     in_item: NDArray[np.bool_],
     sensitive: NDArray[np.bool_],
-    group: Longs,
 ) -> list[Check]:
     """At most one member in l of a cluster has a given sensitive code."""
     most = share.manifest["parameters"].get("diversity")
     if most is None:
         return []
-    size = layout.nodes.records[layout.chunks.node[group]]
+    size = layout.nodes.records[layout.chunks.node[layout.group]]
     above = in_item & sensitive[layout.codes] & (holders * most > size)
     return [
         of_count(
@@ -258,9 +198,3 @@ def diversity(
             f"sensitive codes are held by more than one member in {most} of a cluster.",
         )
     ]
-
-
-def first_members(by_leaf: Longs, leaf_starts: Longs, layout: Layout) -> pl.Series:
-    """The first patient of each cluster, in the order of the clusters' numbers."""
-    leaves = np.flatnonzero(layout.nodes.leaf & (np.diff(leaf_starts) > 0))
-    return pl.Series(by_leaf[leaf_starts[leaves]])

@@ -6,10 +6,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from leeward.compiled import njit
 from leeward.verify.checks import Check
-from leeward.verify.disassociation.files import ITEM, Ints, Longs
+from leeward.verify.disassociation.files import ITEM
 from leeward.verify.disassociation.layout import Layout
+from leeward.verify.flat import Longs, places_of
 from leeward.verify.order import LIMIT, order_check
 
 
@@ -25,12 +25,7 @@ def subrecords_shuffled(layout: Layout) -> Check:
 
     Both are sums over chunks of permutation statistics, with their exact mean and variance (see `verify.order`).
     """
-    chunks = layout.chunks
-    order = np.argsort(chunks.node, kind="stable")
-    content, together = number_excess(
-        order, chunks.node, chunks.kind, chunks.start, chunks.number, chunks.offsets, chunks.values,
-        layout.place,
-    )  # fmt: skip
+    content, together = number_excess(layout)
     found = {"content": content, "filled together": together}
     telling = [name for name, z in found.items() if abs(z) > LIMIT]
     return Check(
@@ -43,49 +38,40 @@ def subrecords_shuffled(layout: Layout) -> Check:
     )
 
 
-@njit
-def number_excess(
-    order: Longs,
-    node: Ints,
-    kind: NDArray[np.int8],
-    start: Longs,
-    number: Longs,
-    offsets: Longs,
-    values: Ints,
-    place: Longs,
-) -> tuple[float, float]:
-    """Deviations of the number's covariance with the first code, and of fillings at the same number in two chunks."""
-    trend = spread = joint = joint_spread = 0.0
-    i = 0
-    while i < len(order):
-        last = i
-        while last < len(order) and node[order[last]] == node[order[i]]:
-            last += 1
-        previous = np.empty(0, np.bool_)
-        for c in range(i, last):
-            g = order[c]
-            n = start[g + 1] - start[g]
-            if kind[g] == ITEM or n < 2:
-                continue
-            filled = np.zeros(n, np.bool_)
-            known = np.zeros(n)
-            for row in range(start[g], start[g + 1]):
-                s = number[row]
-                if 0 <= s < n and offsets[row + 1] > offsets[row]:
-                    filled[s] = True
-                    known[s] = place[values[offsets[row]]]
-            known -= known.mean()
-            moved = np.arange(n) - (n - 1) / 2
-            size = np.sqrt((known**2).sum())
-            if size > 0:  # every chunk counts alike, whatever its codes
-                trend += (known * moved).sum() / size
-                spread += (moved**2).sum() / (n - 1)
-            if len(previous) == n:
-                a, b = previous.sum(), filled.sum()
-                joint += (previous & filled).sum() - a * b / n
-                joint_spread += a * b * (n - a) * (n - b) / (n * n * (n - 1.0))
-            previous = filled
-        i = last
-    first = trend / np.sqrt(spread) if spread > 0 else 0.0
-    second = joint / np.sqrt(joint_spread) if joint_spread > 0 else 0.0
-    return first, second
+def number_excess(layout: Layout) -> tuple[float, float]:
+    """Deviations of the number's covariance with the first code, and of fillings at the same number in two chunks that
+    follow each other in their node and have as many rows."""
+    chunks, n = layout.chunks, layout.chunks.rows()
+    row = np.flatnonzero(np.diff(chunks.offsets) > 0)
+    owner, number = np.searchsorted(chunks.start, row, side="right") - 1, chunks.number[row]
+    inside = (number >= 0) & (number < n[owner])
+    row, owner, number = row[inside], owner[inside], number[inside]
+
+    def sums(values: Longs | None) -> NDArray[np.float64]:
+        return np.bincount(owner, values, len(n)).astype(float)
+
+    code = layout.place[chunks.values[chunks.offsets[row]]]
+    several = (chunks.kind != ITEM) & (n > 1)
+    squares = sums(code**2) - sums(code) ** 2 / np.maximum(n, 1)
+    one = several & (squares > 0)  # every chunk counts alike, whatever its codes
+    trend = (sums(code * number) - sums(code) * (n - 1) / 2)[one] / np.sqrt(squares[one])
+    first = _deviation(trend, (n * (n + 1) / 12)[one])
+
+    order = layout.groups_of[several[layout.groups_of]]
+    a, b = order[:-1], order[1:]
+    paired = (chunks.node[a] == chunks.node[b]) & (n[a] == n[b])
+    a, b = a[paired], b[paired]
+    filled = np.zeros(len(chunks.number), np.bool_)
+    filled[chunks.start[owner] + number] = True
+    both = filled[places_of(chunks.start[a], n[a])] & filled[places_of(chunks.start[b], n[a])]
+    size, in_a, in_b = n[a], sums(None)[a], sums(None)[b]
+    joint = np.bincount(np.repeat(np.arange(len(a)), size), both, len(a)) - in_a * in_b / size
+    return first, _deviation(
+        joint, in_a * in_b * (size - in_a) * (size - in_b) / (size * size * (size - 1.0))
+    )
+
+
+def _deviation(excess: NDArray[np.float64], variance: NDArray[np.float64]) -> float:
+    """What a sum is above its mean, in standard deviations."""
+    spread = variance.sum()
+    return float(excess.sum() / np.sqrt(spread)) if spread > 0 else 0.0

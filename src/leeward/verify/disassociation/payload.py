@@ -12,8 +12,9 @@ import numpy as np
 import polars as pl
 
 from leeward.verify.checks import Check, of_count
-from leeward.verify.disassociation.files import PAYLOAD, Chunks, find
+from leeward.verify.disassociation.files import PAYLOAD, Chunks
 from leeward.verify.disassociation.layout import Layout, lay_out
+from leeward.verify.flat import find
 from leeward.verify.manifest import Share
 from leeward.verify.order import within_check
 

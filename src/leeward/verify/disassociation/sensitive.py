@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_array
 
-from leeward.compiled import njit
 from leeward.verify.checks import Check, of_count
-from leeward.verify.disassociation.files import ITEM, Ints, Longs
+from leeward.verify.disassociation.files import ITEM
 from leeward.verify.disassociation.layout import Layout, first_chunk
+from leeward.verify.flat import Longs, find, offsets_of, places_of
 
 
 def sensitive_codes(layout: Layout, parameters: Mapping[str, Any]) -> list[Check]:
@@ -20,9 +21,8 @@ def sensitive_codes(layout: Layout, parameters: Mapping[str, Any]) -> list[Check
         return []
     named = [code.rsplit("#", 1)[0] if parameters.get("repeats") else code for code in layout.chunks.codes]
     sensitive = np.array([code in stated for code in named] or [False], np.bool_)
-    group = np.repeat(np.arange(len(layout.chunks.kind)), np.diff(layout.bounds))
     open_chunk = np.zeros(len(layout.chunks.kind), np.bool_)
-    open_chunk[group[sensitive[layout.codes]]] = True
+    open_chunk[layout.group[sensitive[layout.codes]]] = True
     open_chunk &= layout.chunks.kind != ITEM
     return [
         of_count(
@@ -38,10 +38,7 @@ def covers(layout: Layout, parameters: Mapping[str, Any]) -> list[Check]:
     """With `safe` no code of a record or shared chunk is always with another (the cover problem)."""
     if not parameters.get("safe"):
         return []
-    chunks = layout.chunks
-    width = max(len(chunks.codes), 1)
-    found = covering(chunks.start, chunks.offsets, chunks.values, layout.bounds, layout.codes, width)
-    covered = (found > 0) & (chunks.kind != ITEM)
+    covered = covering(layout) > 0
     return [
         of_count(
             "no_covers",
@@ -52,23 +49,18 @@ def covers(layout: Layout, parameters: Mapping[str, Any]) -> list[Check]:
     ]
 
 
-@njit
-def covering(start: Longs, offsets: Longs, values: Ints, bounds: Longs, codes: Ints, width: int) -> Longs:
-    """For each chunk the pairs (x, y) of its codes such that every subrecord with x has y."""
-    found = np.zeros(len(start) - 1, np.int64)
-    place = np.zeros(width, np.int64)
-    for g in range(len(start) - 1):
-        n = bounds[g + 1] - bounds[g]
-        if n < 2 or start[g + 1] - start[g] < 2:
-            continue
-        for j in range(n):
-            place[codes[bounds[g] + j]] = j
-        both = np.zeros((n, n), np.int64)
-        for row in range(start[g], start[g + 1]):
-            for a in range(offsets[row], offsets[row + 1]):
-                for b in range(offsets[row], offsets[row + 1]):
-                    both[place[values[a]], place[values[b]]] += 1
-        for x in range(n):
-            for y in range(n):
-                found[g] += x != y and both[x, y] == both[x, x]
-    return found
+def covering(layout: Layout) -> Longs:
+    """For each chunk but item chunks the pairs (x, y) of its codes such that every subrecord with x has y."""
+    chunks, width = layout.chunks, max(len(layout.chunks.codes), 1)
+    rows = np.flatnonzero(np.repeat((chunks.kind != ITEM) & (chunks.rows() > 1), chunks.rows()))
+    lengths = np.diff(chunks.offsets)[rows]
+    owner = np.repeat(np.repeat(np.arange(len(chunks.kind)), chunks.rows())[rows], lengths)
+    codes = chunks.values[places_of(chunks.offsets[rows], lengths)]
+    column = find(layout.group * width + layout.codes, owner * width + codes, -1)
+    holds = csr_array(
+        (np.ones(len(column), np.int64), column, offsets_of(lengths)), shape=(len(rows), len(layout.codes))
+    )
+    together = (holds.T @ holds).tocoo()
+    x, y = together.coords
+    always = (x != y) & (together.data == layout.supports[x])
+    return np.bincount(layout.group[x[always]], minlength=len(chunks.kind))

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from leeward.verify.checks import Check, Source, of_count
 from leeward.verify.disassociation import candidate_kernels as counting
-from leeward.verify.disassociation.files import Ints, Longs
 from leeward.verify.disassociation.layout import Layout, count_bounds
 from leeward.verify.disassociation.members import against_members, pairs_of
 from leeward.verify.disassociation.payload import has_columns, with_payload
 from leeward.verify.disassociation.singles import counts_of_single_codes
+from leeward.verify.flat import Ints, Longs, offsets_of
 from leeward.verify.manifest import Share
 
 SAMPLED_RECORDS = 300
@@ -154,11 +154,9 @@ class Holders:
 
     def __init__(self, layout: Layout) -> None:
         self.layout = layout
-        group = np.repeat(np.arange(len(layout.chunks.kind)), np.diff(layout.bounds))
         by_code = np.argsort(layout.codes, kind="stable")
-        self.nodes: Ints = layout.chunks.node[group[by_code]]
-        self.offsets: Longs = np.zeros(len(layout.chunks.codes) + 1, np.int64)
-        np.cumsum(np.bincount(layout.codes, minlength=len(layout.chunks.codes)), out=self.offsets[1:])
+        self.nodes: Ints = layout.chunks.node[layout.group[by_code]]
+        self.offsets = offsets_of(np.bincount(layout.codes, minlength=len(layout.chunks.codes)))
         self.stamp = np.zeros(max(len(layout.chunks.codes), 1), np.int64)
 
     def fit(self, record: Ints) -> bool:

@@ -12,21 +12,29 @@ columns of payload by themselves:
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
-from leeward.compiled import njit
 from leeward.verify.checks import Check
-from leeward.verify.disassociation.files import ITEM, PAYLOAD, Ints, Longs
-from leeward.verify.disassociation.layout import Flat, Layout
+from leeward.verify.disassociation.files import ITEM, PAYLOAD
+from leeward.verify.disassociation.layout import Layout
+from leeward.verify.flat import Longs, Words, heads_of, offsets_of, places_of
 from leeward.verify.order import LIMIT
 
-Words = NDArray[np.uint64]
+Floats = NDArray[np.float64]
+Sums = NDArray[np.float64]
+"""float64[statistics, 2]: above the mean, variance."""
 
 NODES_ZIPPED = 3_000
 """Nodes whose subrecords are put together, drawn among those of at most `MOST_RECORDS`."""
 
 MOST_RECORDS = 300
+
+NODES_AT_ONCE = 500
+"""Nodes whose pairs of kinds are counted at once: as many as memory may hold."""
 
 STATISTICS = (
     "zipped", "payload beside chunks", "zipped payload", "owners", "owners by cluster", "owners of payload",
@@ -34,18 +42,32 @@ STATISTICS = (
 )  # fmt: skip
 
 
-def zipped_check(
-    layout: Layout, by_leaf: Longs, leaf_starts: Longs, starts: Longs, values: Ints, group: Longs, salt: Words
-) -> Check:
-    """Numbers of subrecords say nothing of owners. `by_leaf`, `starts`: see `members`."""
+class Parts(NamedTuple):
+    """What members have in record, shared and payload chunks, by chunk, then by slot: the members of a node are those
+    of the slots from first[place of the node in preorder] to first[its end].
+
+    member : int64[slots]; their numbers.  first : int64[nodes + 1]
+    chunk, slot : int64[parts].  word : uint64[parts]; the sum of the codes' words.
+    """
+
+    member: Longs
+    first: Longs
+    chunk: Longs
+    slot: Longs
+    word: Words
+
+
+def zipped_check(layout: Layout, parts: Parts, words: Words) -> Check:
+    """Numbers of subrecords say nothing of owners. `words`: of each row of a chunk the sum of its codes' words."""
     nodes = layout.nodes
     fitting = np.flatnonzero((nodes.records >= 2) & (nodes.records <= MOST_RECORDS))
     draws = np.random.Generator(np.random.Philox(key=len(nodes.leaf)))
     chosen = np.sort(draws.permutation(fitting)[:NODES_ZIPPED])
-    sums = zip_sums(chosen, by_leaf, leaf_starts, starts, values, layout.flat, group, salt)
+    blocks = np.array_split(chosen, len(chosen) // NODES_AT_ONCE + 1)
+    sums = sum((zip_sums(layout, nodes, parts, words) for nodes in blocks), np.zeros((len(STATISTICS), 2)))
     found = {
         name: round(float(excess / np.sqrt(variance)), 2) if variance > 0 else 0.0
-        for name, (excess, variance) in zip(STATISTICS, sums.reshape(-1, 2), strict=True)
+        for name, (excess, variance) in zip(STATISTICS, sums, strict=True)
     }
     telling = [name for name, z in found.items() if abs(z) > LIMIT]
     return Check(
@@ -58,170 +80,109 @@ def zipped_check(
     )
 
 
-@njit
-def mixed(word: np.uint64) -> np.uint64:
-    """A word spread over 64 bits (splitmix64)."""
-    word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return word ^ (word >> np.uint64(31))
+def zip_sums(layout: Layout, nodes: Longs, parts: Parts, words: Words) -> Sums:
+    """What each statistic has above its mean over the nodes, and its variance; left out are nodes whose members, and
+    chunks whose rows, are not as many as the node's records."""
+    chunks, first, n = layout.chunks, parts.first[layout.flat.position[nodes]], layout.nodes.records[nodes]
+    whole = parts.first[layout.end[nodes]] - first == n
+    nodes, first, n = nodes[whole], first[whole], n[whole]
+    count = layout.node_groups[nodes + 1] - layout.node_groups[nodes]
+    groups, node = (
+        layout.groups_of[places_of(layout.node_groups[nodes], count)],
+        np.repeat(np.arange(len(n)), count),
+    )
+    fit = (chunks.kind[groups] != ITEM) & (chunks.rows()[groups] == n[node])
+    groups, node = groups[fit], node[fit]
+    size = n[node]
+    begin = offsets_of(size)
+    member, shown = np.zeros(begin[-1], np.uint64), np.zeros(begin[-1], np.uint64)
+    low, high = np.searchsorted(parts.chunk, [groups, groups + 1])
+    own = places_of(low, high - low)
+    member[parts.slot[own] + np.repeat(begin[:-1] - first[node], high - low)] = parts.word[own]
+    rows = places_of(chunks.start[groups], size)
+    numbered = (chunks.number[rows] >= 0) & (chunks.number[rows] < np.repeat(size, size))
+    shown[(chunks.number[rows] + np.repeat(begin[:-1], size))[numbered]] = words[rows][numbered]
+    return sums_of(member, shown, node, parts.member[places_of(first, n)], n, chunks.kind[groups] == PAYLOAD)
 
 
-@njit
-def zip_sums(
-    chosen: Longs,
-    by_leaf: Longs,
-    leaf_starts: Longs,
-    starts: Longs,
-    values: Ints,
-    flat: Flat,
-    group: Longs,
-    salt: Words,
-) -> NDArray[np.float64]:
-    """What each statistic has above its mean, and its variance, over the nodes chosen."""
-    order, position, end, leaf, parent = flat.order, flat.position, flat.end, flat.leaf, flat.parent
-    node_groups, groups_of, kind, start = flat.node_groups, flat.groups_of, flat.kind, flat.start
-    number, offsets, rows = flat.number, flat.offsets, flat.values
-    bounds, codes = flat.bounds, flat.codes
-    sums = np.zeros(14)
-    place = np.zeros(len(salt), np.int64)
-    stamp = np.full(len(salt), -1, np.int64)
-    own = np.full(len(kind), -1, np.int64)
-    for node in chosen:
-        n = flat.records[node]
-        first, last = node_groups[node], node_groups[node + 1]
-        count = 0
-        for i in range(first, last):
-            if kind[groups_of[i]] != ITEM and start[groups_of[i] + 1] - start[groups_of[i]] == n:
-                own[groups_of[i]] = count
-                count += 1
-        if count == 0:
-            continue
-        member = np.zeros((count, n), np.uint64)
-        carried = np.zeros(count, np.int64)
-        owner = np.zeros(n, np.int64)
-        m = 0
-        for p in range(position[node], end[node]):
-            below = order[p]
-            if not leaf[below]:
-                continue
-            at = below
-            while at >= 0:
-                for i in range(node_groups[at], node_groups[at + 1]):
-                    for j in range(bounds[groups_of[i]], bounds[groups_of[i] + 1]):
-                        if stamp[codes[j]] != below:
-                            stamp[codes[j]] = below
-                            place[codes[j]] = j
-                at = parent[at]
-            for r in range(leaf_starts[below], leaf_starts[below + 1]):
-                if m == n:
-                    break
-                owner[m] = by_leaf[r]
-                for v in range(starts[by_leaf[r]], starts[by_leaf[r] + 1]):
-                    if stamp[values[v]] == below and own[group[place[values[v]]]] >= 0:
-                        member[own[group[place[values[v]]]], m] += salt[values[v]]
-                m += 1
-        shown = np.zeros((count, n), np.uint64)
-        for i in range(first, last):
-            g = groups_of[i]
-            if own[g] >= 0:
-                carried[own[g]] = kind[g] == PAYLOAD
-                for row in range(start[g], start[g + 1]):
-                    if 0 <= number[row] < n:
-                        for v in range(offsets[row], offsets[row + 1]):
-                            shown[own[g], number[row]] += salt[rows[v]]
-                own[g] = -1
-        if m == n:
-            add_sums(sums, member, shown, owner, carried)
-    return sums
+def sums_of(
+    member: Words, shown: Words, node: Longs, owner: Longs, n: Longs, carried: NDArray[np.bool_]
+) -> Sums:
+    """The statistics of nodes of n records each, whose members are `owner`, node after node.
 
+    member, shown : parts of members, and subrecords by their numbers, as words: n of a chunk, chunk after chunk.
+    node, carried : the node of each chunk; whether it is payload.
 
-@njit
-def add_sums(sums: NDArray[np.float64], member: Words, shown: Words, owner: Longs, carried: Longs) -> None:
-    """The statistics of one node: parts of members and subrecords as words, a row a chunk; `carried`: 1 for payload."""
-    count, n = member.shape
-    kinds = np.empty((count, n), np.int64)  # of a member's part: members with the same have one kind, from 0
-    like = np.full(
-        (count, n), -1, np.int64
-    )  # of a subrecord: the kind of members with that part, -1 for none
-    many = np.zeros(count, np.int64)
-    ranks = np.argsort(np.argsort(owner)).astype(np.float64)
-    for c in range(count):
-        by_word = np.argsort(member[c], kind="mergesort")
-        words = np.empty(n, np.uint64)
-        for i in by_word:
-            if many[c] == 0 or words[many[c] - 1] != member[c, i]:
-                words[many[c]] = member[c, i]
-                many[c] += 1
-            kinds[c, i] = many[c] - 1
-        words = words[: many[c]]
-        for i in range(n):
-            j = np.searchsorted(words, shown[c, i])
-            if j < len(words) and words[j] == shown[c, i]:
-                like[c, i] = j
-        people, total, following = np.zeros(n), np.zeros(n), np.zeros(n)
-        for i in range(n):
-            people[kinds[c, i]] += 1
-            total[kinds[c, i]] += ranks[i]
-            following[kinds[c, i]] += i
-        for turn in range(2):
-            mean = np.zeros(n)
-            for i in range(n):
-                if like[c, i] >= 0:
-                    of_all = total if turn == 0 else following
-                    mean[i] = of_all[like[c, i]] / people[like[c, i]]
-            mean -= mean.mean()
-            moved = np.arange(n) - (n - 1) / 2
-            scale = (moved**2).sum() / (n - 1)  # what owners in order would make, by chance's variance
-            at = 6 + 4 * carried[c] + 2 * turn
-            sums[at] += (mean * moved).sum() / scale
-            sums[at + 1] += (mean**2).sum() / scale
-    together = np.zeros((many.max(), many.max()), np.int64)
-    for a in range(count):
-        for b in range(a + 1, count):
-            at = 2 * (carried[a] + carried[b])
-            add_pair(sums[at : at + 2], kinds[a], kinds[b], like[a], like[b], together)
-
-
-@njit(inner=True)
-def add_pair(
-    sums: NDArray[np.float64],
-    of_a: Longs,
-    of_b: Longs,
-    like_a: Longs,
-    like_b: Longs,
-    together: NDArray[np.int64],
-) -> None:
-    """The statistic of two chunks of a node, by kinds of members: `together` is how many members have the one kind in
-    the first chunk and the other in the second, all zero before and after.
-
-    C(i, j) is `together` of the kinds that i and j are like. Its sum of squares about row and column means is
+    With T how many members have a kind of part in one chunk and a kind in another, and s how many subrecords show a
+    kind, C(i, j) is T of the kinds of i and j. Its sum of squares about row and column means is
     Σ C² - (Σ row sums² + Σ column sums²) / n + (Σ C)² / n², all of integers.
     """
-    n = len(of_a)
-    shown_a, shown_b = np.zeros(len(together), np.int64), np.zeros(len(together), np.int64)
-    rows, columns = np.zeros(len(together), np.int64), np.zeros(len(together), np.int64)
-    for i in range(n):
-        together[of_a[i], of_b[i]] += 1
-        if like_a[i] >= 0:
-            shown_a[like_a[i]] += 1
-        if like_b[i] >= 0:
-            shown_b[like_b[i]] += 1
-    trace = 0
-    for i in range(n):
-        if like_a[i] >= 0 and like_b[i] >= 0:
-            trace += together[like_a[i], like_b[i]]
-    squares = 0
-    for i in range(n):
-        x, y = of_a[i], of_b[i]
-        found = together[x, y]
-        if found > 0:  # once for each pair of kinds
-            together[x, y] = 0
-            rows[x] += found * shown_b[y]
-            columns[y] += found * shown_a[x]
-            squares += found * found * shown_a[x] * shown_b[y]
-    all_of = (shown_a * rows).sum()
-    if all_of == 0:
-        return
-    means = (shown_a * rows**2).sum() + (shown_b * columns**2).sum()
-    sums[0] += trace - all_of / n
-    sums[1] += (squares - means / n + all_of * all_of / (n * n)) / (n - 1)
+    size = n[node]
+    chunk = np.repeat(np.arange(len(node)), size)
+    at = places_of(offsets_of(n)[:-1][node], size)
+    words, of_word = np.concatenate([member, shown]), np.concatenate([chunk, chunk])
+    order = np.lexsort((words, of_word))
+    heads = heads_of(words[order]) | heads_of(of_word[order])
+    kind = np.empty(len(words), np.int64)
+    kind[order] = np.cumsum(heads) - 1
+    kinds = Kinds(kind[: len(member)], kind[len(member) :], of_word[order][heads])
+    following = places_of(np.zeros(len(n), np.int64), n)
+    ranks = np.empty(len(owner), np.int64)
+    ranks[np.lexsort((owner, np.repeat(np.arange(len(n)), n)))] = following
+    moved = following[at] - (size[chunk] - 1) / 2
+    pairs = pair_sums(kinds, at, size, carried)
+    turns = [owner_sums(kinds, places[at], moved, chunk, size) for places in (ranks, following)]
+    return np.array([*pairs, *(turn[one].sum(axis=0) for one in (~carried, carried) for turn in turns)])
+
+
+class Kinds(NamedTuple):
+    """Kinds of parts, from 0: of each member's part, of each subrecord, and the chunk of each kind."""
+
+    of_member: Longs
+    of_shown: Longs
+    chunk: Longs
+
+    def table(self, kinds: Longs, at: Longs) -> csr_array:
+        """How many have one kind and another; `at` says who has each of `kinds`."""
+        has = csr_array(
+            (np.ones(len(kinds)), (at, kinds)), shape=(int(at.max(initial=-1)) + 1, len(self.chunk))
+        )
+        return has.T @ has
+
+
+def pair_sums(kinds: Kinds, at: Longs, size: Longs, carried: NDArray[np.bool_]) -> Sums:
+    """The sums over pairs of chunks of a node: of no payload, of one, of two. `at`: the member, and the number, of each
+    part."""
+    many = len(kinds.chunk)
+    shown = np.bincount(kinds.of_shown, minlength=many).astype(float)
+    members = kinds.table(kinds.of_member, at).tocoo()
+    apart = kinds.chunk[members.row] != kinds.chunk[members.col]
+    x, y, t = members.row[apart], members.col[apart], members.data[apart]
+    table = csr_array((t, (x, y)), shape=(many, many))
+    by_chunk = csr_array((shown, (np.arange(many), kinds.chunk)), shape=(many, len(size)))
+    rows, same = (table @ by_chunk).tocoo(), table.multiply(kinds.table(kinds.of_shown, at)).tocoo()
+    whole = (by_chunk.T @ rows).tocoo()
+
+    def over_pairs(a: Longs, b: Longs, values: Floats) -> Any:
+        return np.bincount(carried[a].astype(int) + carried[b], values, 3)
+
+    a, b, c = kinds.chunk[x], kinds.chunk[rows.row], whole.row
+    traces = over_pairs(kinds.chunk[same.row], kinds.chunk[same.col], same.data)
+    means = over_pairs(c, whole.col, whole.data / size[c])
+    squares = over_pairs(a, kinds.chunk[y], t**2 * shown[x] * shown[y] / (size[a] - 1))
+    of_rows = over_pairs(b, rows.col, 2 * rows.data**2 * shown[rows.row] / (size[b] * (size[b] - 1)))
+    of_all = over_pairs(c, whole.col, whole.data**2 / (size[c] ** 2 * (size[c] - 1)))
+    return (
+        np.stack([traces - means, squares - of_rows + of_all], axis=1) / 2
+    )  # every pair was counted both ways
+
+
+def owner_sums(kinds: Kinds, places: Longs, moved: Floats, chunk: Longs, size: Longs) -> Sums:
+    """The sums of each chunk by itself. `places`: of each part's member; `moved`: each number less the mean number."""
+    many = len(kinds.chunk)
+    people = np.bincount(kinds.of_member, minlength=many)
+    mean = (np.bincount(kinds.of_member, places, many) / np.maximum(people, 1))[kinds.of_shown]
+    mean -= (np.bincount(chunk, mean, len(size)) / size)[chunk]
+    found = [np.bincount(chunk, values, len(size)) for values in (mean * moved, mean**2)]
+    scale = size * (size + 1) / 12  # what owners in order would make, by chance's variance
+    return np.stack(found, axis=1) / scale[:, None]

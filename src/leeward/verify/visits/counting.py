@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from leeward.verify.checks import Check, of_count
-from leeward.verify.numbered import distinct
+from leeward.verify.flat import distinct
 from leeward.verify.visits.kernels import count_people, number_lists
 from leeward.verify.visits.reading import Longs, VisitLists
 

@@ -6,8 +6,8 @@ import numpy as np
 
 from leeward.errors import BadInput
 from leeward.verify.checks import Check, of_count
+from leeward.verify.flat import distinct
 from leeward.verify.manifest import Share
-from leeward.verify.numbered import distinct
 from leeward.verify.visits.classed import Placed
 from leeward.verify.visits.counting import code_check, joint, pairs_of, visit_check
 from leeward.verify.visits.known_codes import known_codes_check, known_codes_shown

@@ -9,7 +9,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from leeward.verify.checks import Check, Source
-from leeward.verify.numbered import Ints, distinct
+from leeward.verify.flat import Ints, distinct
 from leeward.verify.numbered_kernels import values_of_groups
 from leeward.verify.visits.counting import joint, number_sets, pairs_of, people_with, shared
 from leeward.verify.visits.kernels import count_containers, fill_bits
