@@ -115,7 +115,7 @@ def _plumbing() -> APIRouter:
     def static(request: Request, name: str) -> Response:
         found = static_files().get(name)
         if found is None:
-            raise Unknown("there is nothing at this address.")
+            raise Unknown
         kind = mimetypes.guess_type(name)[0] or "application/octet-stream"
         return Response(found, media_type=kind, headers={"cache-control": "public, max-age=3600"})
 

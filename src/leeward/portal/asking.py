@@ -128,7 +128,7 @@ class Asking:
         with reading(self.database) as connection:
             row = fetch_one(connection, ALLOTMENT, project=project, index=index)
         if row is None:
-            raise Unknown("there is nothing at this address.")
+            raise Unknown
         return row
 
     def plan(self, session: IndexSession, request: Request) -> tuple[Request, Plan]:
@@ -269,12 +269,12 @@ class Asking:
         with reading(self.database) as connection:
             row = fetch_one(connection, asked)
         if row is None:
-            raise Unknown("there is nothing at this address.")
+            raise Unknown
         session = self.indexes.session(row["index"])
         plan = self.plan(session, request_of(json.loads(row["request"])))[1]
         payload = books.found(session.ledger, session.index.meta.id, row["key"])
         if payload is None or plan.key != row["key"]:
-            raise Unknown("there is nothing at this address.")
+            raise Unknown
         left = books.left(session.ledger, session.index.meta.id, viewer.person, row["project"]).user
         values = json.loads(payload)["values"]
         return row, Answer.shown(plan, values, cost=0, remaining=left, terms=session.terms)

@@ -37,6 +37,13 @@ class Malformed(BadInput):
     """A body that cannot be read."""
 
 
+class Form(dict[str, str]):
+    """The fields of a form; one that was not sent is empty."""
+
+    def __missing__(self, name: str) -> str:
+        return ""
+
+
 def portal_of(request: Request) -> Portal:
     """The running portal."""
     found: Portal = request.app.state.portal
@@ -106,7 +113,7 @@ class Need:
             read_form(request, await request.body())
             check_origin(request)
             if not self.signs_in:
-                check_csrf(request, request.state.form.get("csrf", ""))
+                check_csrf(request, request.state.form["csrf"])
         elif viewer is not None and viewer.token_scope is None:
             check_origin(request)
             check_csrf(request, request.headers.get("x-csrf-token", ""))
@@ -128,5 +135,5 @@ def read_form(request: Request, body: bytes) -> None:
     fields: dict[str, list[str]] = {}
     for name, value in pairs:
         fields.setdefault(name, []).append(value.replace("\r\n", "\n"))
-    request.state.form = {name: values[-1] for name, values in fields.items()}
+    request.state.form = Form({name: values[-1] for name, values in fields.items()})
     request.state.lists = fields

@@ -22,6 +22,9 @@ from leeward.queries.privacy.accounting import shown
 class Unknown(BadInput):
     """There is nothing of this name, or nothing for whoever asks: the two are told in the same words."""
 
+    def __str__(self) -> str:
+        return "there is nothing at this address."
+
 
 def inside(folder: Path, name: str) -> Path:
     """The folder `name` in `folder`: one step down, no link. BadInput for anything else."""
@@ -60,7 +63,7 @@ class Indexes:
         with reading(self.database) as connection:
             found = fetch_one(connection, sa.select(tables.indexes).where(tables.indexes.c.id == index))
         if found is None:
-            raise Unknown("there is nothing at this address.")
+            raise Unknown
         return found
 
     def session(self, index: str) -> IndexSession:

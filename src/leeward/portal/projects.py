@@ -54,14 +54,14 @@ def project_of(database: Database, viewer: Viewer, project: str, permission: str
     with reading(database) as connection:
         found = fetch_one(connection, sa.select(tables.projects).where(tables.projects.c.id == project))
     if found is None:
-        raise Unknown("there is nothing at this address.")
+        raise Unknown
     return found
 
 
 def check_project(viewer: Viewer, project: str, permission: str) -> None:
     """Unknown for a project in which a permission is not held."""
     if not viewer.may_in(permission, project):
-        raise Unknown("there is nothing at this address.")
+        raise Unknown
 
 
 def members_of(database: Database, project: str) -> list[Row]:

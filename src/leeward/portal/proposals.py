@@ -72,7 +72,7 @@ def propose_allotment(
     row = indexes.row(index)
     with reading(indexes.database) as connection:
         if fetch_one(connection, sa.select(tables.projects).where(tables.projects.c.id == project)) is None:
-            raise Unknown("there is nothing at this address.")
+            raise Unknown
     amount = micro(epsilon)
     if amount > indexes.session(index).terms.total:
         raise BadInput("an allotment is at most the cap of all answers.")
@@ -124,7 +124,7 @@ def decide(indexes: Indexes, viewer: Viewer, proposal: str, verdict: str, reason
     with reading(indexes.database) as connection:
         row = fetch_one(connection, sa.select(proposals).where(proposals.c.id == proposal))
     if row is None:
-        raise Unknown("there is nothing at this address.")
+        raise Unknown
     check_other_person(viewer, row)
     body = json.loads(row["body"])
     if verdict == "confirmed" and row["kind"] == "release":  # takes seconds: before anything is locked

@@ -129,7 +129,7 @@ def release_of(database: Database, viewer: Viewer, release: str) -> Row:
     """A release that a person may download; Unknown otherwise, in the same words as for none."""
     found = next((row for row in visible(database, viewer) if row["id"] == release), None)
     if found is None:
-        raise Unknown("there is nothing at this address.")
+        raise Unknown
     return found
 
 
@@ -165,7 +165,7 @@ def read_file(database: Database, viewer: Viewer, release: str, path: str) -> It
     row = release_of(database, viewer, release)
     files: dict[str, str] = json.loads(row["files"])
     if path not in files:
-        raise Unknown("there is nothing at this address.")
+        raise Unknown
     if not row["passed"] or str(row["verified"])[:10] != now()[:10]:
         found = verify_again(database, row)
         if found is None or not found.passed:
@@ -192,5 +192,5 @@ def report_of(row: Row) -> bytes:
     """The custodian's report on a release, for a sandboxed frame; Unknown where there is none."""
     path = Path(row["folder"]) / "custody" / "report.html"
     if path.is_symlink() or not path.is_file():
-        raise Unknown("there is nothing at this address.")
+        raise Unknown
     return path.read_bytes()

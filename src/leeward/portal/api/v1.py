@@ -130,7 +130,7 @@ def _index(request: Request, index: str) -> Any:
         with reading(portal.database) as connection:
             asked = sa.select(allotted.index).where(allotted.index == index, allotted.project.in_(mine))
             if connection.execute(asked).first() is None:
-                raise Unknown("there is nothing at this address.")
+                raise Unknown
     return portal.indexes.session(index)
 
 
@@ -285,7 +285,7 @@ def make_token(request: Request, body: NewToken) -> dict[str, str]:
 def end_token(request: Request, token: str) -> None:
     """End a token of one's own."""
     if not tokens.end_token(portal_of(request).database, viewer_of(request), token):
-        raise Unknown("there is nothing at this address.")
+        raise Unknown
 
 
 @router.get(f"{ROOT}/openapi.json", dependencies=need("own account"), include_in_schema=False)

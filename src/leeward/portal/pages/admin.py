@@ -65,10 +65,8 @@ def make_account(request: Request) -> Response:
     portal, form = portal_of(request), request.state.form
     if not portal.settings.local_accounts:
         raise BadInput("local accounts are switched off; people sign in at the provider.")
-    passwords.make_account(
-        portal.database, name_of(form.get("login", ""), "login name"), name_of(form.get("name", "")),
-        form.get("password", ""), viewer_of(request).person,
-    )  # fmt: skip
+    login, name = name_of(form["login"], "login name"), name_of(form["name"])
+    passwords.make_account(portal.database, login, name, form["password"], viewer_of(request).person)
     return redirect(request, "/admin")
 
 

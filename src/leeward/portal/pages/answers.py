@@ -85,7 +85,7 @@ def _values(request: Request, answer: str) -> tuple[dict[str, Any], Any]:
     viewer = viewer_of(request)
     row, found = portal_of(request).asking.answer(viewer, answer)
     if digests_only(viewer, row["project"]):
-        raise Unknown("there is nothing at this address.")
+        raise Unknown
     return row, found
 
 
@@ -117,12 +117,10 @@ def batch(request: Request, project: str) -> Response:
 def price_batch(request: Request, project: str) -> Response:
     """The total of a batch; charges nothing."""
     form = request.state.form
-    questions = questions_of(form.get("lines", ""), form.get("epsilon", ""))
+    questions = questions_of(form["lines"], form["epsilon"])
     portal, viewer = portal_of(request), viewer_of(request)
     projects.project_of(portal.database, viewer, project, "price")
-    return _batch(
-        request, project, form, portal.asking.price(viewer, project, form.get("index", ""), questions)
-    )
+    return _batch(request, project, form, portal.asking.price(viewer, project, form["index"], questions))
 
 
 @router.post("/projects/{project}/batch/pay", dependencies=need("spend"))
@@ -130,8 +128,8 @@ def pay_batch(request: Request, project: str) -> Response:
     """Ask and pay a batch: all are charged or none."""
     portal, viewer, form = portal_of(request), viewer_of(request), request.state.form
     row = projects.project_of(portal.database, viewer, project, "spend")
-    questions = questions_of(form.get("lines", ""), form.get("epsilon", ""))
-    found = portal.asking.pay(viewer, project, form.get("index", ""), questions)
+    questions = questions_of(form["lines"], form["epsilon"])
+    found = portal.asking.pay(viewer, project, form["index"], questions)
     session = portal.indexes.session(form["index"])
     done = [
         {"id": name, "question": words_of(session, answer.plan), "rows": rows_of(answer),

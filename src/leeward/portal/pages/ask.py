@@ -80,7 +80,7 @@ def _page(request: Request, project: str, form: dict[str, str]) -> Response:
     chosen = values.get("index") or (balances[0][0]["id"] if balances else "")
     if chosen not in {index["id"] for index, _ in balances}:
         if balances:
-            raise Unknown("there is nothing at this address.")
+            raise Unknown
         return page(request, "ask.html", project=row, balances=[], step="none", fault="", values=values)
     session = portal.indexes.session(chosen)
     if values["add"]:

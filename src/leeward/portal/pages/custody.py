@@ -93,8 +93,8 @@ def propose_index(request: Request) -> Response:
     """Propose to answer from an index."""
     form = request.state.form
     proposals.propose_index(
-        portal_of(request).indexes, viewer_of(request), form.get("folder", ""), form.get("name", ""),
-        form.get("ledger", "").strip(), form.get("reason", ""),
+        portal_of(request).indexes, viewer_of(request), form["folder"], form["name"], form["ledger"].strip(),
+        form["reason"],
     )  # fmt: skip
     return redirect(request, "/decisions")
 
@@ -104,8 +104,8 @@ def propose_allotment(request: Request) -> Response:
     """Propose what a project may spend."""
     form = request.state.form
     proposals.propose_allotment(
-        portal_of(request).indexes, viewer_of(request), form.get("project", ""), form.get("index", ""),
-        form.get("epsilon", ""), form.get("ends", ""), form.get("first_come") == "yes", form.get("reason", ""),
+        portal_of(request).indexes, viewer_of(request), form["project"], form["index"],
+        form["epsilon"], form["ends"], form.get("first_come") == "yes", form["reason"],
     )  # fmt: skip
     return redirect(request, "/decisions")
 
@@ -129,8 +129,8 @@ def propose_release(request: Request) -> Response:
     """Propose to publish a release; refused where it does not verify today."""
     form = request.state.form
     proposals.propose_release(
-        portal_of(request).indexes, viewer_of(request), form.get("folder", ""), form.get("name", ""),
-        request.state.lists.get("recipients", []), form.get("ends", ""), form.get("reason", ""),
+        portal_of(request).indexes, viewer_of(request), form["folder"], form["name"],
+        request.state.lists.get("recipients", []), form["ends"], form["reason"],
     )  # fmt: skip
     return redirect(request, "/decisions")
 

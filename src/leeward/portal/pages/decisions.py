@@ -24,11 +24,6 @@ def listing(request: Request) -> Response:
 def decide(request: Request, proposal: str) -> Response:
     """Confirm or decline what another proposed."""
     form = request.state.form
-    proposals.decide(
-        portal_of(request).indexes,
-        viewer_of(request),
-        proposal,
-        form.get("verdict", ""),
-        form.get("reason", ""),
-    )
+    indexes, viewer = portal_of(request).indexes, viewer_of(request)
+    proposals.decide(indexes, viewer, proposal, form["verdict"], form["reason"])
     return redirect(request, "/decisions")

@@ -50,10 +50,10 @@ def _answers(portal: Portal, project: str) -> int:
 def make(request: Request) -> Response:
     """A project with its lead."""
     form = request.state.form
+    database, viewer = portal_of(request).database, viewer_of(request)
     project = projects.make_project(
-        portal_of(request).database, viewer_of(request), form.get("name", ""), form.get("plan", ""),
-        form.get("ethics", ""), form.get("lead", ""),
-    )  # fmt: skip
+        database, viewer, form["name"], form["plan"], form["ethics"], form["lead"]
+    )
     return redirect(request, f"/projects/{project}")
 
 
@@ -87,9 +87,7 @@ def members(request: Request, project: str) -> Response:
     """Invite somebody who has an account, change or take away a role."""
     portal, viewer, form = portal_of(request), viewer_of(request), request.state.form
     projects.project_of(portal.database, viewer, project, "invite")
-    projects.change_member(
-        portal.database, viewer, project, form.get("login", "").strip(), form.get("role", "")
-    )
+    projects.change_member(portal.database, viewer, project, form["login"].strip(), form["role"])
     return redirect(request, f"/projects/{project}")
 
 
@@ -98,7 +96,7 @@ def say(request: Request, project: str) -> Response:
     """Say something to the custodians, such as a request for more; it grants nothing."""
     portal, viewer = portal_of(request), viewer_of(request)
     projects.project_of(portal.database, viewer, project, "ask allotment")
-    projects.say(portal.database, viewer, project, request.state.form.get("text", ""))
+    projects.say(portal.database, viewer, project, request.state.form["text"])
     return redirect(request, f"/projects/{project}")
 
 
@@ -108,11 +106,8 @@ def make_token(request: Request, project: str) -> Response:
     portal, viewer, form = portal_of(request), viewer_of(request), request.state.form
     row = projects.project_of(portal.database, viewer, project, "price")
     check_permission(viewer, "own account")
-    days = form.get("days", "")
-    made, secret = tokens.make_token(
-        portal.database, viewer, project, form.get("scope", ""), int(days) if days.isdecimal() and len(days) < 4 else 0,
-        form.get("name", ""),
-    )  # fmt: skip
+    days = int(form["days"]) if form["days"].isdecimal() and len(form["days"]) < 4 else 0
+    made, secret = tokens.make_token(portal.database, viewer, project, form["scope"], days, form["name"])
     return page(request, "token.html", project=row, token=made, secret=secret)
 
 

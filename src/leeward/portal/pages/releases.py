@@ -56,7 +56,7 @@ def catalogue(request: Request, find: str = "") -> Response:
         if release.method != "notes" or "data/itemsets.parquet" not in json.loads(row["files"]):
             continue
         if not row["passed"]:
-            raise Unknown("there is nothing at this address.")
+            raise Unknown
         table = release.table("itemsets.parquet").collect()
         rows = [(" & ".join(items), count) for items, count in table.iter_rows()]
         wanted = find.casefold()

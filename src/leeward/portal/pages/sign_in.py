@@ -29,9 +29,9 @@ def local(request: Request) -> Response:
     """Sign in with a password."""
     portal = portal_of(request)
     if not portal.settings.local_accounts:
-        raise Unknown("there is nothing at this address.")
+        raise Unknown
     form = request.state.form
-    login, password = form.get("login", "")[:200], form.get("password", "")
+    login, password = form["login"][:200], form["password"]
     row = passwords.sign_in(portal.database, login, password, request.state.address)
     if row is None:
         return _form(
@@ -45,7 +45,7 @@ def begin(request: Request) -> Response:
     """To the provider; what belongs to this sign-in is kept in a session of this browser."""
     portal = portal_of(request)
     if portal.provider is None:
-        raise Unknown("there is nothing at this address.")
+        raise Unknown
     begun = portal.provider.begin()
     with writing(portal.database, durable=False) as connection:
         connection.execute(tables.sessions.delete().where(tables.sessions.c.ends < now()))
@@ -60,7 +60,7 @@ def finish(request: Request, state: str = "", code: str = "") -> Response:
     """Back from the provider: the session that began it must be this one, once."""
     portal = portal_of(request)
     if portal.provider is None:
-        raise Unknown("there is nothing at this address.")
+        raise Unknown
     secret = request.cookies.get(portal.settings.cookie, "")
     kept = take_login(request, secret)
     try:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
@@ -271,7 +271,10 @@ class Index:
     def _term(self, name: str) -> BitMap:
         key = ("term", name)
         found = self._kept.get(key)
-        return self._union(key, "", self.terms.expand(name, self._places[""])) if found is None else found
+        if found is None:
+            parts = [self.bitmap("", term) for term in self.terms.expand(name, self._places[""])]
+            found = self._keep(key, parts[0] if len(parts) == 1 else BitMap.union(BitMap(), *parts))
+        return found
 
     def _places_of(self, predicate: Predicate) -> tuple[Ranges, int, int]:
         """The values of a range or beginning: all of the quasi-identifier's in order, the first meant, the end."""
@@ -295,15 +298,6 @@ class Index:
         found = self._typed(Predicate(qid, "equals", value.casefold()))
         if found is None or found.kind != "equals":
             raise BadInput(f"`{qid}`: a bin is one value.")
-        return found
-
-    def _union(self, key: object, column: str, values: Iterable[str]) -> BitMap:
-        found = self._kept.get(key)
-        if found is None:
-            parts = [self.bitmap(column, value) for value in values]
-            found = self._keep(
-                key, BitMap.union(*parts) if len(parts) > 1 else parts[0] if parts else BitMap()
-            )
         return found
 
     def _keep(self, key: object, bitmap: BitMap) -> BitMap:

@@ -6,8 +6,9 @@ of the same data is the same whatever the order of the input and whoever cut it 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -279,22 +280,21 @@ def _first_in_row(coded: Coded, row: Int64s, rows: int, qid: Qid) -> Coded:
 
 def coded_terms(values: pl.Series, vocabulary: Vocabulary) -> tuple[Coded, int]:
     """Each value's term, and of how many values the vocabulary has none."""
-    coded = _coded(values)
-    named = [vocabulary.term_of(value) for value in coded.values]
-    distinct = sorted({name for name in named if name is not None})
-    place = {name: i for i, name in enumerate(distinct)}
-    table = np.array([-1 if name is None else place[name] for name in named] + [-1], np.int64)
-    numbers = table[coded.codes]
-    return Coded(numbers, tuple(distinct)), int((numbers < 0).sum())
+    coded = _renamed(_coded(values), vocabulary.term_of)
+    return coded, int((coded.codes < 0).sum())
 
 
 def coded_column(column: pl.Series, qid: Qid) -> Coded:
     """A column's values as the index writes them; what the type or the public domain does not admit is missing."""
-    coded = _coded(column)
-    written = [_written(qid, value) for value in coded.values]
-    distinct = sorted({value for value in written if value is not None})
-    place = {value: i for i, value in enumerate(distinct)}
-    table = np.array([-1 if value is None else place[value] for value in written] + [-1], np.int64)
+    return _renamed(_coded(column), partial(_written, qid))
+
+
+def _renamed(coded: Coded, name_of: Callable[[str], str | None]) -> Coded:
+    """Values under other names, in order; one without a name is missing."""
+    names = [name_of(value) for value in coded.values]
+    distinct = sorted({name for name in names if name is not None})
+    place: dict[str | None, int] = {name: i for i, name in enumerate(distinct)}
+    table = np.array([*(place.get(name, -1) for name in names), -1], np.int64)
     return Coded(table[coded.codes], tuple(distinct))
 
 
