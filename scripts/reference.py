@@ -1,4 +1,5 @@
-"""Write docs/parameters.md and docs/spec.schema.json from the declarations of all parameters.
+"""Write what follows from the declarations of all parameters: docs/parameters.md, docs/spec.schema.json, and what the
+verifier knows of them.
 
 python scripts/reference.py
 """
@@ -8,15 +9,17 @@ from __future__ import annotations
 from pathlib import Path
 
 from leeward.release.manifest import to_json_text
-from leeward.runs.reference import parameters_page, spec_schema
+from leeward.runs.reference import parameters_page, schema_of_manifests, spec_schema
 
-DOCS = Path(__file__).resolve().parents[1] / "docs"
+TREE = Path(__file__).resolve().parents[1]
 
 
 def main() -> None:
-    """Write both files."""
-    (DOCS / "parameters.md").write_text(parameters_page(), encoding="utf-8")
-    (DOCS / "spec.schema.json").write_text(to_json_text(spec_schema()), encoding="utf-8")
+    """Write the three files."""
+    (TREE / "docs/parameters.md").write_text(parameters_page(), encoding="utf-8")
+    (TREE / "docs/spec.schema.json").write_text(to_json_text(spec_schema()), encoding="utf-8")
+    contracts = TREE / "src/leeward/contracts"
+    (contracts / "parameters.json").write_text(schema_of_manifests(), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ import yaml
 from leeward.cli.main import status_of
 from leeward.methods import METHODS
 from leeward.release.manifest import to_json_text
-from leeward.runs.reference import parameters_page, spec_schema
+from leeward.runs.reference import parameters_page, schema_of_manifests, spec_schema
 
 TREE = Path(__file__).resolve().parents[1]
 RUN = "run python scripts/reference.py"
@@ -25,6 +25,11 @@ def test_the_page_of_parameters_is_current() -> None:
 
 def test_the_schema_is_current() -> None:
     assert (TREE / "docs/spec.schema.json").read_text(encoding="utf-8") == to_json_text(spec_schema()), RUN
+
+
+def test_what_the_verifier_knows_of_parameters_is_current() -> None:
+    found = (TREE / "src/leeward/contracts/parameters.json").read_text(encoding="utf-8")
+    assert found == schema_of_manifests(), RUN
 
 
 def test_the_command_prints_the_schema(capsys: pytest.CaptureFixture[str]) -> None:

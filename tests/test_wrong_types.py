@@ -16,6 +16,7 @@ import pytest
 
 import leeward as lw
 from leeward.errors import LeewardError
+from leeward.fields import declarations
 from leeward.methods import METHODS
 
 WRONG: dict[str, Any] = {
@@ -139,7 +140,7 @@ def test_a_cohort_of_something_else_is_refused(field: str) -> None:
 
 @pytest.mark.parametrize(
     ("method", "parameter"),
-    [(m, field.name) for m in METHODS.values() for field in dataclasses.fields(getattr(lw, m.class_name))],
+    [(m, field.name) for m in METHODS.values() for field in declarations(getattr(lw, m.class_name))],
     ids=lambda each: getattr(each, "name", each),
 )
 def test_a_parameter_of_something_else_is_refused(method: Any, parameter: str) -> None:

@@ -13,7 +13,7 @@ from typing import Annotated, Any, ClassVar
 import polars as pl
 import pytest
 
-from leeward.contracts.contract import Contract, Table, whole
+from leeward.contracts.contract import Contract, Table
 from leeward.contracts.words import Words
 from leeward.errors import GuaranteeUnreachable
 from leeward.fields import Parameter
@@ -67,8 +67,7 @@ def check(share: Any, source: Any) -> list[Check]:
 
 CONTRACT = Contract(
     tables=(Table("counts.parquet", {"code": ("string",), "count": ("int64",)}),),
-    parameters={"k": whole(2)},
-    required=("k",),
+    parameters={"k": {"type": "integer", "minimum": 2, "shown": "always"}},
     words=lambda parameters: Words("k-counts", "knows a code", ("sums",), "Read `counts.parquet`."),
 )
 

@@ -17,7 +17,6 @@ from tests.laws.cases import cases
 from tests.laws.test_completeness import TREE, VERIFIERS, folder
 
 import leeward as lw
-from leeward.fields import declarations
 from leeward.methods import METHODS
 from leeward.randomness import Randomness
 from leeward.release import write
@@ -47,14 +46,6 @@ def test_every_verifier_is_a_folder_with_a_check_and_a_contract() -> None:
     assert set(VERIFIERS) == folders == {name.replace("-", "_") for name in CHECKERS}
     assert {folder(name) for name in METHODS} <= folders
     assert all(contract_of(name) is not None for name in CHECKERS)
-
-
-@pytest.mark.parametrize("name", METHODS)
-def test_a_contract_has_every_parameter_that_manifests_show_in_the_order_of_the_fields(name: str) -> None:
-    fields = declarations(METHODS[name].parameters_class())
-    shown = [each.name for each in fields if each.parameter.shown != "never"]
-    contract = contract_of(name)
-    assert contract is not None and [key for key in contract.parameters if key in shown] == shown
 
 
 def test_a_module_beside_the_verifiers_is_no_method() -> None:

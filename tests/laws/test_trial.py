@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -40,6 +41,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     text = registry.read_text(encoding="utf-8")
     assert '\n}\n"""Each method by its name in a spec.' in text
     registry.write_text(text.replace('\n}\n"""Each method by its name in a spec.', ROW), encoding="utf-8")
+    assert run(copy, "scripts/reference.py").returncode == 0
     return copy
 
 
@@ -86,8 +88,36 @@ def test_a_spec_its_schema_and_the_page_of_parameters_have_it(tree: Path, tmp_pa
     done = leeward(tree, "protect", spec, "-o", tmp_path / "out")
     assert done.returncode == 0, done.stderr
     assert '"const": "suppression"' in leeward(tree, "protect", "--schema").stdout
-    assert run(tree, "scripts/reference.py").returncode == 0
     assert "\n## suppression\n" in (tree / "docs/parameters.md").read_text(encoding="utf-8")
+
+
+FIELD = """
+    zeal: Annotated[int, Parameter("How much is tried.", ge=1)] = 1
+    demographics: Demographics = ()"""
+
+
+def test_a_parameter_is_one_field(tree: Path, tmp_path: Path) -> None:
+    """A field more of a shipped method, and what is generated: command, manifest and verifier have it."""
+    events, out = tmp_path / "events.csv", tmp_path / "out"
+    events.write_text("patient,code\n" + "".join(f"p{n},401.{n % 3}\n" for n in range(12)))
+    fields = tree / "src/leeward/methods/linked/parameters.py"
+    text = fields.read_text(encoding="utf-8")
+    fields.write_text(text.replace("\n    demographics: Demographics = ()", FIELD), encoding="utf-8")
+    try:
+        assert run(tree, "scripts/reference.py").returncode == 0
+        done = leeward(tree, "link", events, "--k", 3, "--zeal", 2, "-o", out)
+        assert done.returncode == 0, done.stderr
+        file = out / "share/release.json"
+        written = file.read_text(encoding="utf-8")
+        assert list(json.loads(written)["parameters"].items())[-1] == ("zeal", 2)
+        assert leeward(tree, "link", events, "--k", 3, "-o", tmp_path / "default").returncode == 0
+        for other, check in (("0", "parameters:"), ('"2"', "parameters:"), ("3", "parameters_of_spec:")):
+            file.write_text(written.replace('"zeal": 2', f'"zeal": {other}'), encoding="utf-8")
+            found = leeward(tree, "verify", out)
+            assert found.returncode == 4 and check in found.stdout + found.stderr
+    finally:
+        fields.write_text(text, encoding="utf-8")
+        run(tree, "scripts/reference.py")
 
 
 def test_its_tests_and_the_laws_pass(tree: Path) -> None:

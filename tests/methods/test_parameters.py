@@ -173,3 +173,32 @@ def test_the_command_line_names_the_flag(
     assert status_of(["visits", "events.csv", *flags, "-o", str(tmp_path / "out")]) == 2
     assert sentence in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "shown"),
+    [
+        ("trajectories", {"ages": "/data/my-ages.csv"}, {"ages": "custom"}),
+        ("trajectories", {"ages": "1-128", "clustering": "cells"}, {"ages": "1-128", "order": "kept"}),
+        ("visits", {"policy": "file:/data/a.csv"}, {"policy": "file:a.csv"}),
+        ("visits", {"policy": "phecode:/data/a.csv"}, {"policy": "phecode:a.csv"}),
+        ("visits", {"policy": None}, {"policy": "none", "m": None, "climb_to": None}),
+        ("visits", {"level": "codes"}, {"m": 2, "key": None}),
+        ("constraints", {"m": None, "privacy": "/data/sets.txt"}, {"privacy": "listed", "m": None}),
+        ("constraints", {"algorithm": "coat", "cap": 0}, {"cap": 0}),
+        ("constraints", {"mapping": "/data/codes.parquet"}, {"algorithm": "mapping", "mapping": None}),
+        ("disassociation", {"policy": "file:/data/a.csv"}, {"policy": "file"}),
+        ("disassociation", {"attacker": "algorithm"}, {"partitioning": "ranked", "safe": True}),
+        (
+            "censoring",
+            {"demographics": ("zip",), "hierarchies": {"zip": "/data/zip.csv"}},
+            {"hierarchies": {"zip": "file"}, "small": "merge"},
+        ),
+    ],
+)
+def test_a_manifest_shows_what_the_fields_declare(
+    name: str, given: dict[str, Any], shown: dict[str, Any]
+) -> None:
+    """None: not shown."""
+    public = METHODS[name].parameters_class()(**{**valid(name), **given}).public()
+    assert {each: public.get(each) for each in shown} == shown

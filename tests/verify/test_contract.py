@@ -71,7 +71,7 @@ def of_manifest(manifest: dict[str, Any]) -> Iterator[tuple[str, Callable[[dict[
     contract = contract_of(manifest["method"])
     assert contract is not None
     for key in manifest["parameters"]:
-        if key in contract.required or key in contract.needed:
+        if contract.parameters[key]["shown"] == "always" or key == "listed_codes":
             yield f"parameter {key} gone", lambda m, k=key: m["parameters"].pop(k)
         yield f"parameter {key} is an object", lambda m, k=key: m["parameters"].update({k: {"p001": 1}})
     for key in ("name", "attacker", "not_protected", "unit"):

@@ -218,7 +218,7 @@ def test_another_name_of_the_hierarchy_is_caught(out: tuple[Path, Source], name:
     manifest = path / "share" / "release.json"
     stated = json.loads(manifest.read_text())
     assert stated["parameters"]["hierarchy"] == "custom"
-    stated["parameters"]["hierarchy"] = name
+    stated["parameters"] |= {"hierarchy": name, "listed_codes": "of at least k patients"}
     manifest.write_text(json.dumps(stated))
     assert "hierarchy_named" in failed(path)
     assert "hierarchy_named" in failed(path, source)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from leeward.contracts import classes
-from leeward.contracts.contract import CODES, LISTS, Contract, Table, one_of, texts, whole
+from leeward.contracts.contract import CODES, LISTS, Contract, Table, declared
 from leeward.contracts.words import Words, stated_facts
 
 ATTACKER = (
@@ -106,12 +106,6 @@ def words(parameters: Mapping[str, Any]) -> Words:
     )
 
 
-def caps(value: Any) -> bool:
-    """A cap for each of some codes, the codes ascending."""
-    cap = whole(0, MOST_MENTIONS)
-    return isinstance(value, dict) and list(value) == sorted(value) and all(map(cap, value.values()))
-
-
 CONTRACT = Contract(
     tables=(
         *classes.TABLES,
@@ -124,15 +118,7 @@ CONTRACT = Contract(
         ),
         CODES,
     ),
-    parameters={
-        "k": whole(2),
-        "scope": one_of(*RULES),
-        "cap": whole(1, MOST_MENTIONS),
-        "caps": caps,
-        **{name: rule for name, rule in classes.PARAMETERS.items() if name != "recoding"},
-        "payload": texts,
-    },
-    required=("k", "scope"),
+    parameters=declared("censoring"),
     words=words,
     model="journalist",
     records=("records.parquet",),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from leeward.contracts.contract import Rule, Table, one_of, text, texts, whole
+from leeward.contracts.contract import Table
 
 SMALL_CLASSES = (
     "An attacker who knows the algorithm and the demographics of everybody in the data can tell which classes were "
@@ -59,15 +59,6 @@ def ells_of(parameters: Mapping[str, Any]) -> dict[str, int]:
     return {str(name): ell for name, ell in given.items()} if isinstance(given, dict) else {}
 
 
-def ells(value: Any) -> bool:
-    """Columns with whole numbers of at least 2."""
-    return (
-        isinstance(value, dict)
-        and bool(value)
-        and all(type(each) is int and each >= 2 for each in value.values())
-    )
-
-
 def readme(parameters: Mapping[str, Any]) -> str:
     """How the classes are read; nothing without classes."""
     names = names_of(parameters)
@@ -100,38 +91,8 @@ def labelled(columns: Mapping[str, Any]) -> Callable[[Mapping[str, Any]], Mappin
     return lambda parameters: {**columns, **dict.fromkeys(names_of(parameters), ("string",))}
 
 
-def columns(value: Any) -> bool:
-    """A list of distinct names that files can have."""
-    return texts(value) and all(map(text(r"[A-Za-z0-9][A-Za-z0-9_. -]*"), value))
-
-
-def _levels(value: Any) -> bool:
-    return (
-        isinstance(value, dict)
-        and bool(value)
-        and all(whole(1)(level) or level in ("exact", "all") for level in value.values())
-    )
-
-
-def _kinds(value: Any) -> bool:
-    return (
-        isinstance(value, dict)
-        and bool(value)
-        and all(kind in ("intervals", "prefix", "exact", "file") for kind in value.values())
-    )
-
-
 TABLES = (
     Table(class_files, {}, made=class_columns, order=("class",)),
     Table(hierarchy_files, None),
 )
 """The data files that classes add."""
-
-PARAMETERS: dict[str, Rule] = {
-    "demographics": columns,
-    "keep": _levels,
-    "small": one_of("merge", "suppress", "drop"),
-    "recoding": one_of("full", "local"),
-    "hierarchies": _kinds,
-}
-"""The parameters that classes add."""

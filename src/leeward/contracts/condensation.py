@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from leeward.contracts.contract import LARGEST, Contract, Table, flag, one_of, text, texts, whole
+from leeward.contracts.contract import LARGEST, Contract, Table, declared
 from leeward.contracts.words import Words, stated_facts
 
 ATTACKER = (
@@ -193,16 +193,20 @@ def plain(value: Any) -> bool:
     return isinstance(value, str | int | float) and abs(0 if isinstance(value, str) else value) <= LARGEST
 
 
-MODEL = dict.fromkeys(("response", "time", "event"), text(r"[\s\S]+")) | {
+def texts(value: Any) -> bool:
+    """A list of distinct texts, not empty."""
+    fits = isinstance(value, list) and all(isinstance(each, str) for each in value)
+    return fits and 0 < len(value) == len(set(value))
+
+
+MODEL = dict.fromkeys(("response", "time", "event"), lambda value: isinstance(value, str) and value) | {
     "event_value": plain,
     "covariates": texts,
 }
 
 
-def plan(value: Any) -> bool:
-    """A list of models, each of one kind with its columns."""
-    if not isinstance(value, list) or not value:
-        return False
+def plan(value: list[Any]) -> bool:
+    """Whether each is a model of one kind with its columns."""
     for entry in value:
         if not isinstance(entry, dict) or len(entry) != 1:
             return False
@@ -220,40 +224,19 @@ def plan(value: Any) -> bool:
     return True
 
 
-def weight(value: Any) -> bool:
-    """Between 0 and 1, or found by a pilot."""
-    return bool(value == "pilot" or (type(value) is float and 0 < value < 1))
+def together(parameters: Mapping[str, Any]) -> bool:
+    """Whether the plan is one, and relations are of groups whose own values are released."""
+    if not plan(parameters.get("plan", [])):
+        return False
+    own = parameters["algorithm"] == "balanced" and parameters.get("marginals") != "nearest"
+    return "relations" not in parameters or (own and not _of_several_times(parameters))
 
 
 CONTRACT = Contract(
     tables=(Table("table.parquet", None),),
-    parameters={
-        "k": whole(2),
-        "algorithm": one_of("auto", *ALGORITHMS),
-        "plan": plan,
-        "strata": texts,
-        "time": texts,
-        "response": texts,
-        "weight": weight,
-        "synthesis": one_of("sampled", "exact"),
-        "draw": one_of("normal", "uniform"),
-        "coarsen_time": flag,
-        "relations": texts,
-        "coarsen_groups": whole(2),
-        "missing": one_of("level", "impute"),
-        "rare": one_of("withhold", "keep"),
-        "grouping": one_of("halving", "kmeans"),
-        "marginals": one_of("group", "nearest"),
-        "cell_rows": whole(4),
-    },
-    required=("k", "algorithm", "weight", "synthesis", "draw", "coarsen_time", "missing", "rare"),
+    parameters=declared("condensation"),
+    rules=together,
     words=words,
     records=("table.parquet",),
     owners={"released_rows.parquet": "group"},
-    only={
-        "coarsen_groups": lambda p: p.get("coarsen_time") is True,
-        "relations": lambda p: (
-            p.get("algorithm") == "balanced" and p.get("marginals") != "nearest" and not _of_several_times(p)
-        ),
-    },
 )

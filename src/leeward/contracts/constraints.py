@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from leeward.contracts import classes
-from leeward.contracts.contract import LISTS, POLICY, Contract, Table, number, one_of, text, whole
+from leeward.contracts.contract import LISTS, Contract, Table, declared
 from leeward.contracts.words import Words, stated_facts
 
 ATTACKER_OF_ANY = (
@@ -123,20 +123,10 @@ CONTRACT = Contract(
         Table("codes.parquet", CODES, made=code_columns),
         *classes.TABLES,
     ),
-    parameters={
-        "algorithm": one_of("cba", "ugaclip", "coat", "apriori", "mapping"),
-        "k": whole(2),
-        "m": whole(1),
-        "privacy": one_of("listed"),
-        "policy": text(POLICY),
-        "cap": number(0, 1),
-        "weights": one_of("leaves"),
-        **classes.PARAMETERS,
-    },
-    required=("algorithm", "k"),
+    parameters=declared("constraints"),
+    completed=lambda p: {**p, "algorithm": "mapping"} if p.get("mapping") else p,
+    rules=lambda p: ("m" in p) != ("privacy" in p),
     words=words,
     numbers=("k", "m"),
-    only={"privacy": lambda p: p.get("m") is None, "m": lambda p: "privacy" not in p or p["m"] is None},
-    needed={"privacy": lambda p: p.get("m") is None},
     records=("records.parquet",),
 )

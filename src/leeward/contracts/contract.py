@@ -6,9 +6,10 @@ there, and a release that holds or says something else is refuted.
 
 from __future__ import annotations
 
-import re
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Literal
 
 from leeward.contracts.words import Words
@@ -16,16 +17,11 @@ from leeward.contracts.words import Words
 LARGEST = 2**63 - 1
 """No number of a release is larger: kernels, Parquet and README can hold it."""
 
-Rule = Callable[[Any], bool]
-"""Whether a parameter's value is one that the method can have."""
+Schema = Mapping[str, Any]
+"""JSON Schema of a parameter's value as a manifest shows it, and beside it (`fields.Parameter`): `default`, `shown`,
+`when`, `form`, `word`, `found`, `ascending`."""
 
 LISTS = ("list<element: string>", "list<item: string>")
-
-OF_CLASSES = frozenset({"keep", "small", "recoding", "hierarchies"})
-"""Parameters of classes, which only a release with demographics has."""
-
-ALWAYS_OF_CLASSES = ("small", "recoding")
-"""Those that such a release always states, where its method has them."""
 
 
 @dataclass(frozen=True)
@@ -74,27 +70,25 @@ class Contract:
     Attributes
     ----------
     tables : the data files, in the manifest's order.
-    parameters : the keys that `parameters` may have, in their order, each with the rule of its values.
-    required : the keys that it must have.
+    parameters : what a manifest can state, in its order: as the method's fields declare it (`declared`).
+    completed : parameters -> the same, with what the method makes of them or decides where they leave it open.
+    rules : parameters -> whether they go together, where their declarations do not tell.
     numbers : which of k, m, epsilon and delta the guarantee may have; one that is a parameter has that value.
     model : whom the attacker of a guarantee with k looks for: somebody known to be in the data (`prosecutor`), or
         somebody of a population (`journalist`).
     words : the manifest's parameters, and by name the facts beside them -> the words of the guarantee and the README.
     records : files with the records in the order of their numbers: what they show must not say that order.
     owners : file of `custody/data` -> its column that tells whose each record is: nor must this.
-    only : parameter -> of which other parameters it can be one (all parameters -> whether it may be there).
-    needed : parameter -> beside which others it is always stated (all parameters -> whether it must be there).
     """
 
     tables: Sequence[Table]
-    parameters: Mapping[str, Rule]
-    required: Sequence[str]
+    parameters: Mapping[str, Schema]
     words: Callable[..., Words]
     numbers: Sequence[str] = ("k",)
     records: Sequence[str] = ()
     owners: Mapping[str, str] = field(default_factory=dict)
-    only: Mapping[str, Rule] = field(default_factory=dict)
-    needed: Mapping[str, Rule] = field(default_factory=dict)
+    completed: Callable[[Mapping[str, Any]], Mapping[str, Any]] = dict
+    rules: Callable[[Mapping[str, Any]], bool] = lambda parameters: True
     model: Literal["prosecutor", "journalist"] = "prosecutor"
 
     def files_of(self, parameters: Mapping[str, Any]) -> Iterator[tuple[str, Table]]:
@@ -104,38 +98,9 @@ class Contract:
                 yield f"data/{path}", table
 
 
-def whole(least: int, most: int = LARGEST) -> Rule:
-    """A whole number in a range."""
-    return lambda value: type(value) is int and least <= value <= most
-
-
-def number(low: float, high: float = LARGEST) -> Rule:
-    """A finite number between two others."""
-    return lambda value: type(value) in (int, float) and low <= value <= high
-
-
-def one_of(*choices: Any) -> Rule:
-    """One of some values, of the same type."""
-    return lambda value: any(type(value) is type(choice) and value == choice for choice in choices)
-
-
-def text(pattern: str) -> Rule:
-    """A text of a form."""
-    return lambda value: isinstance(value, str) and re.fullmatch(pattern, value) is not None
-
-
-def texts(value: Any) -> bool:
-    """A list of distinct texts, not empty."""
-    fits = isinstance(value, list) and all(isinstance(each, str) for each in value)
-    return fits and 0 < len(value) == len(set(value))
-
-
-def optional(rule: Rule) -> Rule:
-    """Null, or what the rule says."""
-    return lambda value: value is None or rule(value)
-
-
-flag: Rule = one_of(True, False)
-
-POLICY = r"none|hierarchy:\d+|similarity:\d+|frequency:[0-9.e-]+|phecode(:[^/\\]+)?|file(:[^/\\]+)?"
-"""A utility policy as manifests name it: a file without its folder."""
+def declared(method: str) -> Mapping[str, Schema]:
+    """What the fields of a method's parameters declare (written by scripts/reference.py)."""
+    known: dict[str, dict[str, Schema]] = json.loads(
+        Path(__file__).with_name("parameters.json").read_text(encoding="utf-8")
+    )
+    return known.get(method, {})

@@ -6,20 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from leeward.contracts import classes
-from leeward.contracts.contract import (
-    CODES,
-    LISTS,
-    POLICY,
-    Contract,
-    Rule,
-    Table,
-    flag,
-    one_of,
-    optional,
-    text,
-    texts,
-    whole,
-)
+from leeward.contracts.contract import CODES, LISTS, Contract, Table, declared
 from leeward.contracts.words import Words, stated_facts
 
 NAME = "k^m-anonymity by disassociation (Guarantee 1)"
@@ -183,13 +170,22 @@ def node_columns(parameters: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**NODES, **({"class": ("int64",)} if classes.names_of(parameters) else {})}
 
 
-RANKED = {"recut": False, "nested": True, "safe": True, "reconstructions": 0}
+RANKED = {"partitioning": "ranked", "recut": False, "nested": True, "safe": True, "reconstructions": 0}
 """What `attacker: algorithm` makes of parameters."""
 
 
-def as_ranked(name: str, value: Any) -> Rule:
-    """Whether a parameter is what `attacker: algorithm` makes of it, where that attacker is stated."""
-    return lambda parameters: parameters.get("attacker") != "algorithm" or parameters.get(name) == value
+def completed(parameters: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Parameters with the partitioning and size of clusters that they leave to the method."""
+    given = {name: value for name, value in parameters.items() if value is not None}
+    k, chosen = given.get("k", 5), given.get("partitioning")
+    if not isinstance(k, int):
+        return given
+    if given.get("attacker") == "algorithm":
+        return {"max_cluster": 20 * k, **given, **RANKED}
+    if chosen not in ("fitted", "paper"):
+        chosen = "fitted" if k >= 3 else "paper"
+    times = 2 if chosen == "paper" else 10 if given.get("demographics") else min(k, 10)
+    return {"max_cluster": times * k, **given, "partitioning": chosen}
 
 
 def reconstructions(parameters: Mapping[str, Any]) -> Iterator[str]:
@@ -209,7 +205,13 @@ CONTRACT = Contract(
         ),
         Table(
             "chunks.parquet",
-            {"node": ("int64",), "chunk": ("int64",), "kind": ("string",), "subrecord": ("int64",), "codes": LISTS},
+            {
+                "node": ("int64",),
+                "chunk": ("int64",),
+                "kind": ("string",),
+                "subrecord": ("int64",),
+                "codes": LISTS,
+            },
             nullable=frozenset({"subrecord"}),
             order=("node", "chunk", "subrecord"),
         ),
@@ -226,35 +228,8 @@ CONTRACT = Contract(
         Table(reconstructions, {"record": ("int64",), "codes": LISTS}, order=("record",)),
         CODES,
     ),
-    parameters={
-        "k": whole(2),
-        "m": whole(1),
-        "attacker": one_of("algorithm"),
-        "policy": optional(text(POLICY)),
-        "partitioning": one_of("fitted", "paper", "ranked"),
-        "max_cluster": whole(2),
-        "recut": flag,
-        "nested": flag,
-        "safe": flag,
-        "repeats": flag,
-        "reconstructions": whole(0),
-        "prior": one_of("cubic", "graded", "one", "uniform"),
-        "sensitive": texts,
-        "diversity": optional(whole(2)),
-        **classes.PARAMETERS,
-        "payload": texts,
-        "sensitive_columns": classes.ells,
-    },
-    required=(
-        "k", "m", "policy", "partitioning", "max_cluster", "recut", "nested", "safe", "repeats", "reconstructions",
-        "prior",
-    ),
+    parameters=declared("disassociation"),
+    completed=completed,
     words=words,
     numbers=("k", "m"),
-    only={
-        "diversity": lambda p: "sensitive" in p,
-        "sensitive_columns": lambda p: "demographics" in p,
-        "partitioning": lambda p: (p.get("attacker") == "algorithm") == (p["partitioning"] == "ranked"),
-        **{name: as_ranked(name, value) for name, value in RANKED.items()},
-    },
-)  # fmt: skip
+)

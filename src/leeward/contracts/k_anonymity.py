@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from leeward.contracts.condensation import plan
-from leeward.contracts.contract import Contract, Table, texts, whole
+from leeward.contracts.contract import Contract, Table, declared
 from leeward.contracts.words import Words, stated_facts
 
 ATTACKER = (
@@ -44,8 +44,8 @@ def words(parameters: Mapping[str, Any], *, columns: Sequence[str]) -> Words:
 
 CONTRACT = Contract(
     tables=(Table("table.parquet", None),),
-    parameters={"k": whole(2), "quasi_identifiers": texts, "plan": plan},
-    required=("k", "quasi_identifiers"),
+    parameters=declared("k-anonymity"),
+    rules=lambda p: bool(p["quasi_identifiers"]) and plan(p.get("plan", [])),
     words=words,
     records=("table.parquet",),
     owners={"released_rows.parquet": "group"},

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from leeward.contracts import classes
-from leeward.contracts.contract import CODES, Contract, Table, whole
+from leeward.contracts.contract import CODES, Contract, Table, declared
 from leeward.contracts.words import Words, stated_facts
 
 ROWS = {
@@ -86,11 +86,9 @@ CONTRACT = Contract(
         Table("events.parquet", {"record": ("int64",), "visit": ("int64",), "code": ("string",)}),
         CODES,
     ),
-    parameters={"k": whole(2), "views": views, "days": whole(1), **classes.PARAMETERS},
-    required=("k", "views"),
+    parameters=declared("linked"),
+    rules=lambda p: views(p["views"]) and dated(p) == ("days" in p),
     words=words,
-    needed={"days": dated},
-    only={"days": dated},
     records=("patients.parquet", "visits.parquet", "events.parquet"),
     owners={"records.parquet": "place"},
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from leeward.contracts.contract import LISTS, Contract, Table, number, one_of, whole
+from leeward.contracts.contract import LISTS, Contract, Table
 from leeward.contracts.words import Words, stated_facts
 
 NOT_PROTECTED = (
@@ -40,56 +40,47 @@ def words(parameters: Mapping[str, Any]) -> Words:
     )
 
 
-def real(value: Any) -> bool:
-    """A number of at least 0 that is written with a point."""
-    return type(value) is float and number(0)(value)
-
-
 LEVEL = {
-    "candidates": whole(0),
-    "epsilon": real,
-    "listed": whole(0),
-    "scale": real,
-    "size": whole(1),
-    "threshold": whole(1),
+    "candidates": (int, 0),
+    "epsilon": (float, 0),
+    "listed": (int, 0),
+    "scale": (float, 0),
+    "size": (int, 1),
+    "threshold": (int, 1),
 }
+"""Type and least value of a level's numbers."""
 
 
-def levels(value: Any) -> bool:
+def levels(value: list[Any]) -> bool:
     """A list of levels of size 1, 2, …, each with its numbers and nothing else."""
-    if not isinstance(value, list) or not value:
-        return False
     for place, level in enumerate(value, 1):
         if not isinstance(level, dict) or list(level) != list(LEVEL) or level["size"] != place:
             return False
-        if not all(fits(level[key]) for key, fits in LEVEL.items()):
+        if not all(type(level[key]) is kind and level[key] >= least for key, (kind, least) in LEVEL.items()):
             return False
-    return True
+    return bool(value)
 
 
-def domains(value: Any) -> bool:
-    """For each quasi-identifier its public values."""
-    return isinstance(value, Mapping) and all(
-        isinstance(values, list) and all(isinstance(each, str) for each in values)
-        for values in value.values()
-    )
-
+PARAMETERS: dict[str, dict[str, Any]] = {
+    "max_size": {"type": "integer", "minimum": 1},
+    "contributions": {"type": "integer", "minimum": 1},
+    "mechanism": {"const": "two-sided geometric noise", "found": True},
+    "vocabulary": {"type": "string"},
+    "domains": {
+        "type": "object",
+        "additionalProperties": {"type": "array", "items": {"type": "string"}},
+        "found": True,
+    },
+    "row": {"enum": ["note", "visit", "patient"]},
+    "max_rows_per_patient": {"anyOf": [{"type": "integer", "minimum": 1}, {"type": "null"}], "found": True},
+    "levels": {"type": "array", "items": {}, "found": True},
+}
+"""As of `contract.declared`: a catalogue is made by no method, so that no fields declare them."""
 
 CONTRACT = Contract(
     tables=(Table("itemsets.parquet", {"items": LISTS, "count": ("double",)}),),
-    parameters={
-        "max_size": whole(1),
-        "contributions": whole(1),
-        "mechanism": one_of("two-sided geometric noise"),
-        "vocabulary": lambda value: isinstance(value, str),
-        "domains": domains,
-        "row": one_of("note", "visit", "patient"),
-        "max_rows_per_patient": lambda value: value is None or whole(1)(value),
-        "levels": levels,
-    },
-    required=(
-        "max_size", "contributions", "mechanism", "vocabulary", "domains", "row", "max_rows_per_patient", "levels",
-    ),
+    parameters={name: {**each, "shown": "always"} for name, each in PARAMETERS.items()},
+    rules=lambda p: levels(p["levels"]),
     words=words,
     numbers=("epsilon",),
-)  # fmt: skip
+)

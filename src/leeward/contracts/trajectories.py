@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from leeward.contracts import classes
-from leeward.contracts.contract import CODES, Contract, Table, number, one_of, text, texts, whole
+from leeward.contracts.contract import CODES, Contract, Table, declared
 from leeward.contracts.words import Words, stated_facts
-from leeward.vocabulary import VOCABULARIES
 
 ATTACKER = (
     "Somebody who knows everything about a patient's codes and ages, all of them in order, and that the patient is in "
@@ -88,9 +87,11 @@ def words(parameters: Mapping[str, Any]) -> Words:
     )
 
 
-def weights(value: Any) -> bool:
-    """Two positive numbers."""
-    return isinstance(value, list) and len(value) == 2 and all(map(number(0), value))
+def together(parameters: Mapping[str, Any]) -> bool:
+    """Whether diversity is of something, and codes are listed as the hierarchy calls for."""
+    sensitive = "sensitive" in parameters or "sensitive_column" in parameters
+    whole = parameters["hierarchy"] == "custom" or "codes" in parameters
+    return sensitive == ("diversity" in parameters) and (whole or "listed_codes" in parameters)
 
 
 RECORDS = {"record": ("int64",)}
@@ -114,32 +115,9 @@ CONTRACT = Contract(
         *classes.TABLES,
         CODES,
     ),
-    parameters={
-        "k": whole(2),
-        "joining": one_of("normalised", "size", "thesis"),
-        "clustering": one_of("cells"),
-        "order": one_of(*ORDERS),
-        "weights": weights,
-        "ages": text(r"custom|hipaa|\d+-\d+"),
-        "codes": texts,
-        "payload": texts,
-        "sensitive": texts,
-        "sensitive_column": lambda value: isinstance(value, str),
-        "diversity": whole(2),
-        "widest_age": whole(1),
-        **classes.PARAMETERS,
-        "hierarchy": one_of("custom", *VOCABULARIES),
-        "listed_codes": one_of(LISTED),
-    },
-    required=("k", "joining", "weights", "ages", "hierarchy"),
+    parameters=declared("trajectories"),
+    rules=together,
     words=words,
     records=("records.parquet", "trajectories.parquet"),
     owners={"records.parquet": "place"},
-    needed={"listed_codes": lambda p: p.get("hierarchy") != "custom" and "codes" not in p},
-    only={
-        "order": lambda p: "clustering" in p,
-        "diversity": lambda p: "sensitive" in p or "sensitive_column" in p,
-        "sensitive": lambda p: "diversity" in p,
-        "sensitive_column": lambda p: "diversity" in p,
-    },
 )

@@ -6,18 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from leeward.contracts import classes
-from leeward.contracts.contract import (
-    CODES,
-    LISTS,
-    POLICY,
-    Contract,
-    Table,
-    number,
-    one_of,
-    text,
-    texts,
-    whole,
-)
+from leeward.contracts.contract import CODES, LISTS, Contract, Table, declared
 from leeward.contracts.words import Words, stated_facts
 
 NAMES = {
@@ -249,44 +238,10 @@ CONTRACT = Contract(
         Table(hierarchies_of_codes, None),
         CODES,
     ),
-    parameters={
-        "k": whole(2),
-        "level": one_of(*NAMES),
-        "m": whole(2),
-        "alpha": number(0),
-        "policy": text(POLICY),
-        "vocabulary": text(r"[^/\\]+"),
-        "key": one_of("absolute", "relative"),
-        "enforce": one_of("delete", "generalize"),
-        "climb_to": whole(1),
-        "rescue": one_of(True),
-        "merge_visits": one_of(True),
-        **classes.PARAMETERS,
-        "payload": texts,
-        "extract": one_of(True),
-        "population": whole(2),
-        "membership_is_secret": text(r"\S[\s\S]*"),
-    },
-    required=("k", "level", "policy"),
+    parameters=declared("visits"),
     words=words,
     numbers=("k", "m"),
     model="journalist",
     records=("records.parquet", "visits.parquet"),
     owners={"patients.parquet": "patient"},
-    needed={
-        "m": lambda p: p.get("level") == "codes",
-        "alpha": lambda p: p.get("level") == "codes",
-        "key": lambda p: p.get("level") == "visit",
-        "enforce": lambda p: p.get("level") == "visit",
-        "climb_to": lambda p: p.get("enforce") == "generalize",
-    },
-    only={
-        "m": lambda p: p.get("level") == "codes",
-        "alpha": lambda p: p.get("level") == "codes",
-        "key": lambda p: p.get("level") == "visit",
-        "enforce": lambda p: p.get("level") == "visit",
-        "climb_to": lambda p: p.get("enforce") == "generalize",
-        "population": lambda p: "extract" in p,
-        "membership_is_secret": lambda p: "extract" in p,
-    },
 )

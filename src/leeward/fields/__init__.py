@@ -22,12 +22,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from leeward.errors import BadInput
-from leeward.fields.declarations import OMIT, Declaration, Parameter, declarations, options_of
+from leeward.fields.declarations import Declaration, Parameter, declarations, options_of, stated
 from leeward.fields.fitting import for_pydantic
 from leeward.fields.refusals import BadParameter, kind_of, nearest, refusal, wanted
 
 __all__ = [
-    "OMIT",
     "BadParameter",
     "Declaration",
     "Declared",
@@ -37,6 +36,8 @@ __all__ = [
     "declarations",
     "nearest",
     "schema",
+    "schema_of_manifest",
+    "stated",
     "wanted",
 ]
 
@@ -149,6 +150,28 @@ def schema(cls: type, *, title: str | None = None) -> dict[str, Any]:
     return {"title": title, **found} if title else found
 
 
+MARKERS = ("when", "form", "word", "found", "ascending")
+"""What a verifier has to know of a parameter beside its schema; left out where it is the default."""
+
+
+def schema_of_manifest(cls: type) -> dict[str, Any]:
+    """For each field that a manifest can show: JSON Schema of what is shown, its default, and when it is shown."""
+    found = {}
+    for each in stated(cls):
+        shown = _adapter(cls, each.name).json_schema(mode="serialization")
+        if each.parameter.form is not None and "anyOf" in shown:  # mappings and none are shown as texts
+            null = {"type": "null"} if each.default is not None else None
+            shown["anyOf"] = [
+                one for one in shown["anyOf"] if one != null and one.get("additionalProperties") is not True
+            ]
+        if each.parameter.form is None and each.parameter.word is not None:
+            shown["enum"].append(each.parameter.word)
+        shown["shown"] = "always" if each.required else each.parameter.shown
+        shown |= {name: value for name in MARKERS if (value := getattr(each.parameter, name))}
+        found[each.name] = shown if each.required else {**shown, "default": each.default}
+    return found
+
+
 def _property(cls: type, each: Declaration) -> dict[str, Any]:
     nested = _nested(each.hint)
     found: dict[str, Any]
@@ -169,7 +192,7 @@ def _adapter(cls: type, name: str) -> Any:
     """What decides whether a value fits the field."""
     import pydantic
 
-    (each,) = (each for each in declarations(cls) if each.name == name)
+    each = next(each for each in (*declarations(cls), *stated(cls)) if each.name == name)
     config = pydantic.ConfigDict(strict=True, arbitrary_types_allowed=True, allow_inf_nan=False)
     hint = for_pydantic(each.hint, each.parameter)
     return pydantic.TypeAdapter(hint) if is_declared(each.hint) else pydantic.TypeAdapter(hint, config=config)

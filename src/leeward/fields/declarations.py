@@ -8,15 +8,11 @@ import inspect
 import sys
 import types
 import typing
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
 LARGEST = 2**63 - 1
 """Whole numbers above it are refused: compiled code does not hold them."""
-
-OMIT: Any = object()
-"""What a `shown` function returns to leave its parameter out of the manifest."""
 
 
 @dataclass(frozen=True)
@@ -35,9 +31,19 @@ class Parameter:
         How the command's help writes the value.
     flag : str, optional
         The command's flag where it is not the field's name; empty: no flag.
-    shown : `given`, `always`, `never`, or a function
-        When a manifest shows it. `given`: unless None, empty or false. A function is called with the parameters and
-        returns what is shown, or `OMIT`.
+    shown : `given`, `always` or `never`
+        When a manifest shows it. `given`: unless it is None, empty, false or the default.
+    when : (field, value), optional
+        A manifest shows it only where another field has this value; True: any but none, empty and false.
+    form : str, optional
+        Regular expression of the texts that a manifest shows. Another text names a file, and `word` is shown for it, or
+        the file's name without its folder (`file:PATH`).
+    word : str, optional
+        See `form`; without a form, what the method can make of the value beside its choices.
+    found : bool
+        The run finds the value where none is given, so that no spec tells it.
+    ascending : bool
+        A list or mapping is shown in ascending order, not as given.
     """
 
     help: str = ""
@@ -49,7 +55,12 @@ class Parameter:
     default: str | None = None
     metavar: str | None = None
     flag: str | None = None
-    shown: Literal["given", "always", "never"] | Callable[[Any], Any] = "given"
+    shown: Literal["given", "always", "never"] = "given"
+    when: tuple[str, Any] | None = None
+    form: str | None = None
+    word: str | None = None
+    found: bool = False
+    ascending: bool = False
 
 
 @dataclass(frozen=True)
@@ -60,6 +71,8 @@ class Declaration:
     hint: Any
     parameter: Parameter
     default: Any
+    given: bool = True
+    """Whether a user can give it; else the run finds it (`init=False`)."""
 
     @property
     def required(self) -> bool:
@@ -86,8 +99,13 @@ class Declaration:
 
 
 def declarations(cls: Any) -> tuple[Declaration, ...]:
-    """The declared fields of a class, in its order."""
-    return _declarations(cls)
+    """The declared fields of a class that a user can give, in its order."""
+    return tuple(each for each in _declarations(cls) if each.given)
+
+
+def stated(cls: Any) -> tuple[Declaration, ...]:
+    """The declared fields that a manifest can show, those that the run finds too."""
+    return tuple(each for each in _declarations(cls) if each.parameter.shown != "never")
 
 
 @functools.cache
@@ -99,13 +117,11 @@ def _declarations(cls: Any) -> tuple[Declaration, ...]:
     }
     found = []
     for field in dataclasses.fields(cls):
-        if not field.init:
-            continue
         default = field.default if field.default_factory is dataclasses.MISSING else field.default_factory()
         # Not typing.get_type_hints: it evaluates in the class, where a function in a parameter sees no module.
         hint = eval(field.type, modules[field.name]) if isinstance(field.type, str) else field.type
         hint, parameter = split(hint)
-        found.append(Declaration(field.name, hint, parameter or Parameter(), default))
+        found.append(Declaration(field.name, hint, parameter or Parameter(), default, field.init))
     return tuple(found)
 
 

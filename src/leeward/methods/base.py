@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import importlib
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from leeward.fields import OMIT, Declared, declarations
+from leeward.fields import Declaration, Declared, Parameter, stated
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from leeward.analysis.policies import Policy
     from leeward.cohort.cohort import Cohort
     from leeward.engine import Engine
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 else:  # what a spec can give, so that declaring a policy imports no arithmetic
     PolicyLike = str | Mapping[str, Any] | None
 
+POLICIES_SHOWN = r"none|hierarchy:\d+|similarity:\d+|frequency:[0-9.e-]+|file:[^/\\]+"
+"""Utility policies as manifests show them: a file without its folder."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Parameters(Declared):
@@ -31,18 +34,25 @@ class Parameters(Declared):
     lists_codes: ClassVar[bool] = False
     """Whether releases have the list of codes that `code_list` makes."""
 
-    def public(self) -> dict[str, Any]:
-        """The manifest's parameters: as given, nothing that was found in the data, no path and no seed."""
-        found: dict[str, Any] = {}
-        for each in declarations(type(self)):
-            value, shown = getattr(self, each.name), each.parameter.shown
-            if callable(shown):
-                value = shown(self)
-            elif shown == "never" or (shown == "given" and (value is None or value in ((), False))):
-                value = OMIT
-            if value is not OMIT:
-                found[each.name] = list(value) if isinstance(value, tuple) else value
-        return found
+    def public(self, **found: Any) -> dict[str, Any]:
+        """The manifest's parameters: as given, no path and no seed. `found`: values that the run found, by field."""
+        shown: dict[str, Any] = {}
+        for each in stated(type(self)):
+            value = found.get(each.name, getattr(self, each.name))
+            if value is None and each.default is not None:
+                value = "none"
+            if self._shows(each, value):
+                shown[each.name] = _as_shown(each.parameter, value)
+        return shown
+
+    def _shows(self, each: Declaration, value: Any) -> bool:
+        if each.parameter.when is not None:
+            name, wanted = each.parameter.when
+            other = getattr(self, name)
+            if not other if wanted is True else other != wanted:
+                return False
+        empty = value is None or value is False or value == ()
+        return each.parameter.shown == "always" or not (empty or value == each.default)
 
     def protect(
         self,
@@ -73,3 +83,19 @@ class Parameters(Declared):
         from leeward.methods.code_list import with_code_list
 
         return with_code_list(anonymized, cohort)
+
+
+def _as_shown(parameter: Parameter, value: Any) -> Any:
+    """A value as a manifest shows it: tuples as lists, a file without its folder."""
+    if isinstance(value, Mapping):
+        items = sorted(value.items()) if parameter.ascending else value.items()
+        return {name: _as_shown(parameter, each) for name, each in items}
+    if isinstance(value, tuple):
+        return sorted(value) if parameter.ascending else list(value)
+    if parameter.form is None or value is None or isinstance(value, int):
+        return value
+    text = str(value)
+    if re.fullmatch(parameter.form, text):
+        return text
+    kind, _, path = text.partition(":")
+    return parameter.word or f"{kind}:{Path(path).name}"

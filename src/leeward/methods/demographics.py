@@ -4,25 +4,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, Protocol
+from typing import Annotated, Literal, Protocol
 
 from leeward.errors import BadInput
-from leeward.fields import OMIT, BadParameter, Parameter
+from leeward.fields import BadParameter, Parameter
 
 WORDS_OF_LEVELS = ("exact", "all")
 
 
-def _with_demographics(name: str) -> Any:
-    """Shown in a manifest that has demographics, and in no other."""
-    return lambda parameters: getattr(parameters, name) if parameters.demographics else OMIT
-
-
-def _kinds(parameters: Any) -> Any:
-    """The hierarchies as a manifest shows them: a file without its path."""
-    kinds = ("intervals", "prefix", "exact")
-    named = parameters.hierarchies
-    return {c: h if h in kinds else "file" for c, h in sorted(named.items())} if named else OMIT
-
+OF_CLASSES = ("demographics", True)
+"""Shown in a manifest that has demographics, and in no other."""
 
 Demographics = Annotated[
     tuple[str, ...],
@@ -30,6 +21,7 @@ Demographics = Annotated[
         "Columns of the patients that an attacker knows exactly: released generalized, in classes of at least k "
         "patients who share all of them.",
         metavar="COL[,COL…]",
+        form=r"[A-Za-z0-9][A-Za-z0-9_. -]*",
     ),
 ]
 
@@ -40,7 +32,9 @@ Keep = Annotated[
         "the root of a file's hierarchy; or exact, or all (not at all).",
         default="as the search finds",
         metavar="COL:LEVEL[,…]",
-        shown=lambda p: dict(p.keep) if p.keep else OMIT,
+        ge=1,
+        form="exact|all",
+        when=OF_CLASSES,
     ),
 ]
 
@@ -49,7 +43,8 @@ Small = Annotated[
     Parameter(
         "Classes of fewer than k patients. merge: joined with the nearest class; suppress: their demographics are not "
         "released; drop: these patients are left out.",
-        shown=_with_demographics("small"),
+        shown="always",
+        when=OF_CLASSES,
     ),
 ]
 
@@ -58,7 +53,8 @@ Recoding = Annotated[
     Parameter(
         "Levels of the columns that `keep` does not name. full: one level for everybody; local: classes are cut "
         "further where that costs the codes little. Both are searched by running the method.",
-        shown=_with_demographics("recoding"),
+        shown="always",
+        when=OF_CLASSES,
     ),
 ]
 
@@ -68,7 +64,10 @@ Hierarchies = Annotated[
         "The hierarchy of a column: intervals, prefix, exact, or a CSV file with the columns node,parent.",
         default="intervals for ages and years, prefix for post codes, else exact",
         metavar="COL:HIERARCHY[,…]",
-        shown=_kinds,
+        form="intervals|prefix|exact|file",
+        word="file",
+        ascending=True,
+        when=OF_CLASSES,
     ),
 ]
 
@@ -107,8 +106,6 @@ def check(parameters: Declared, payload: tuple[str, ...] = ()) -> None:
     for name, level in (parameters.keep or {}).items():
         if isinstance(level, str) and level not in WORDS_OF_LEVELS:
             raise BadParameter(f"keep.{name}", "must be a whole number, `exact` or `all`; got text.")
-        if isinstance(level, int) and level < 1:
-            raise BadParameter(f"keep.{name}", f"must be at least 1; got {level}.")
     both = sorted(set(names) & set(payload))
     if both:
         raise BadInput(

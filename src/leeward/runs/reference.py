@@ -1,14 +1,16 @@
-"""What is generated from the declarations: the JSON Schema of a spec, the page of all parameters, commented specs."""
+"""What is generated from the declarations: JSON Schemas of a spec and of what manifests show, the page of parameters,
+commented specs."""
 
 from __future__ import annotations
 
+import json
 import textwrap
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 import yaml
 
-from leeward.fields import Declaration, declarations, schema, wanted
+from leeward.fields import Declaration, declarations, schema, schema_of_manifest, wanted
 from leeward.methods import METHODS, Method
 from leeward.release.spec import SourceSpec, Spec, plain_of
 
@@ -33,6 +35,16 @@ def spec_schema() -> dict[str, Any]:
     methods = [_method_schema(name, method) for name, method in METHODS.items()]
     found["properties"]["method"] = {"oneOf": methods, "description": "The method and its parameters."}
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **found}
+
+
+def schema_of_manifests() -> str:
+    """contracts/parameters.json: what a manifest of each method can show of its parameters, one a line."""
+    methods = []
+    for name, method in METHODS.items():
+        shown = schema_of_manifest(method.parameters_class())
+        lines = [f'  "{each}": {json.dumps(known, ensure_ascii=False)}' for each, known in shown.items()]
+        methods.append(f' "{name}": {{\n' + ",\n".join(lines) + "\n }")
+    return "{\n" + ",\n".join(methods) + "\n}\n"
 
 
 def parameters_page() -> str:

@@ -22,8 +22,8 @@ from leeward.verify.codes import codes_checks
 from leeward.verify.contract_checks import contract_checks
 from leeward.verify.custody import custody_checks
 from leeward.verify.manifest import NAME, Share, manifest_checks, manifest_types, open_share
+from leeward.verify.parameters import spec_checks
 from leeward.verify.records_order import owner_orders, shown_orders
-from leeward.verify.spec import spec_checks
 from leeward.verify.storage import storage_checks
 from leeward.verify.unchecked import unchecked
 
@@ -95,7 +95,7 @@ def form_and_content(share: Share, source: Source | None, checks: list[Check]) -
     if all(check.passed for check in checks):
         checks += shown_orders(share, contract.records) + owner_orders(share, contract.owners, source)
     formed = all(check.passed for check in checks)
-    checks += guarded("parameters_of_spec", lambda: spec_checks(share), formed=formed)
+    checks += guarded("parameters_of_spec", lambda: spec_checks(share, contract), formed=formed)
     return checks + content_checks(share, source, formed=all(check.passed for check in checks))
 
 

@@ -16,11 +16,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from leeward.contracts.contract import ALWAYS_OF_CLASSES, CODES, OF_CLASSES, Contract, Table
+from leeward.contracts.contract import CODES, Contract, Table
 from leeward.contracts.readme import readme_of
 from leeward.contracts.words import Words
 from leeward.verify.checks import Check, of_count
 from leeward.verify.manifest import FILE_KEYS, GUARANTEE_KEYS, REQUIRED_KEYS, Share
+from leeward.verify.parameters import parameters_known
 from leeward.verify.storage import UNREADABLE
 
 VERSION = re.compile(r"\d+\.\d+\.\d+([.+-]?[a-z0-9.]+)?")
@@ -62,27 +63,6 @@ def manifest_keys(share: Share, contract: Contract) -> Check:
         wrong,
         "release.json has the keys of the contract and no others.",
         "keys or values of release.json are not of the contract, or its text holds more than its content.",
-    )
-
-
-def parameters_known(share: Share, contract: Contract) -> Check:
-    """Every parameter is one of the method's, with a value that it can have."""
-    stated = share.manifest["parameters"]
-    wrong = sum(key not in stated for key in contract.required)
-    for key, value in stated.items():
-        rule = contract.parameters.get(key)
-        wrong += rule is None or not rule(value)
-    if not wrong:  # what follows reads several of them
-        wrong += "demographics" not in stated and bool(OF_CLASSES & set(stated))
-        if "demographics" in stated:
-            wrong += sum(key in contract.parameters and key not in stated for key in ALWAYS_OF_CLASSES)
-        wrong += sum(key not in stated and bool(rule(stated)) for key, rule in contract.needed.items())
-        wrong += sum(key in stated and not rule(stated) for key, rule in contract.only.items())
-    return of_count(
-        "parameters",
-        int(wrong),
-        f"All {len(stated)} parameters are the method's, with values that it takes.",
-        "parameters are missing, unknown, or have a value that the method does not take.",
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, ClassVar, Literal
 
-from leeward.fields import OMIT, Parameter
+from leeward.fields import Parameter
 from leeward.methods import demographics as whole
 from leeward.methods.base import Parameters
 from leeward.methods.demographics import Demographics, Hierarchies, Keep, Small
@@ -56,7 +56,7 @@ class Censoring(Parameters):
         Parameter(
             "Caps of single codes. Without `cap`, codes that are not named are censored completely.",
             metavar="CODE=N[,…]|FILE",
-            shown=lambda p: dict(sorted(p.caps.items())) if p.caps is not None else OMIT,
+            ascending=True,
         ),
     ] = field(default=None, hash=False)
     demographics: Demographics = ()

@@ -103,7 +103,13 @@ class Condensation(Parameters):
     ] = ()
     coarsen_groups: Annotated[
         int | None,
-        Parameter("Number of neighbouring groups that share a median time.", ge=2, metavar="N", default="1"),
+        Parameter(
+            "Number of neighbouring groups that share a median time.",
+            ge=2,
+            metavar="N",
+            default="1",
+            when=("coarsen_time", True),
+        ),
     ] = None
     missing: Annotated[
         Literal["level", "impute"],

@@ -3,24 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
 from leeward.errors import BadInput
-from leeward.fields import OMIT, Parameter
+from leeward.fields import Parameter
 from leeward.methods import demographics as whole
-from leeward.methods.base import Parameters, PolicyLike
+from leeward.methods.base import POLICIES_SHOWN, Parameters, PolicyLike
 from leeward.methods.demographics import Demographics, Hierarchies, Keep, Recoding, Small
 
 Algorithm = Literal["cba", "ugaclip", "coat", "apriori"]
-
-
-def _named(parameters: Constraints) -> Any:
-    """The policy as a manifest shows it: files by name only."""
-    policy: Any = parameters.policy
-    if policy is None:
-        return OMIT
-    return str(policy) if policy.path is None else f"file:{Path(policy.path).name}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,7 +25,8 @@ class Constraints(Parameters):
         Parameter(
             "cba: the merge that loses least; ugaclip: the rarest code first; coat: as ugaclip, and lists the "
             "constraints that lost more than `cap`; apriori: full-subtree recoding along the vocabulary.",
-            shown=lambda p: p.algorithm if p.mapping is None else "mapping",
+            shown="always",
+            word="mapping",
         ),
     ] = "ugaclip"
     k: Annotated[int, Parameter("Minimum number of records that hold each protected code set.", ge=2)]
@@ -46,7 +38,8 @@ class Constraints(Parameters):
         Parameter(
             "In place of `m`: a file of the code sets to protect, one per line. Nothing else is protected.",
             metavar="FILE",
-            shown=lambda p: OMIT if p.privacy is None else "listed",
+            form="listed",
+            word="listed",
         ),
     ] = None
     policy: Annotated[
@@ -54,7 +47,7 @@ class Constraints(Parameters):
         Parameter(
             "Groups of codes to keep analysable: only codes of one group are merged, codes in no group never.",
             metavar="hierarchy:1|similarity:10|frequency:0.0125|file:PATH",
-            shown=_named,
+            form=POLICIES_SHOWN,
         ),
     ] = field(default=None, hash=False)
     cap: Annotated[
@@ -71,7 +64,6 @@ class Constraints(Parameters):
         Literal["none", "leaves"],
         Parameter(
             "leaves: merging codes that are far apart in the vocabulary costs more.",
-            shown=lambda p: p.weights if p.weights != "none" else OMIT,
         ),
     ] = "none"
     mapping: Annotated[
@@ -109,3 +101,7 @@ class Constraints(Parameters):
             from leeward.analysis.policies import parse
 
             object.__setattr__(self, "policy", parse(self.policy))
+
+    def public(self, **found: Any) -> dict[str, Any]:
+        """As of all methods; with a `mapping` that is the algorithm."""
+        return super().public(**({} if self.mapping is None else {"algorithm": "mapping"}), **found)

@@ -5,16 +5,13 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from leeward.errors import BadInput
-from leeward.fields import OMIT, BadParameter, Parameter
+from leeward.fields import BadParameter, Parameter
 from leeward.methods import demographics as whole
 from leeward.methods.base import Parameters, PolicyLike
 from leeward.methods.demographics import Demographics, Hierarchies, Keep, Recoding, Small
-
-if TYPE_CHECKING:
-    from leeward.analysis.policies import Policy
 
 PARTITIONINGS = {"fitted": 10, "paper": 2, "ranked": 20}
 """Ways to form clusters, each with its default `max_cluster` as a multiple of k; of `fitted` it is k times k below 10,
@@ -24,15 +21,8 @@ FITTED_FROM_K = 3
 """From this k on `fitted` is the default; below, `paper` counts short records of few codes better (pyPheWAS)."""
 
 
-def _shown(name: str, ranked: Any) -> Any:
-    """The parameter's value, or with `attacker: algorithm` what that makes of it."""
-    return lambda p: ranked if p.attacker == "algorithm" else getattr(p, name)
-
-
-def _named(parameters: Disassociation) -> Any:
-    """The policy as a manifest shows it: a file without its path."""
-    policy = parameters.utility
-    return None if policy is None else policy.kind if policy.kind == "file" else str(policy)
+RANKED = {"recut": False, "nested": True, "safe": True}
+"""What `attacker: algorithm` makes of parameters."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +45,6 @@ class Disassociation(Parameters):
         Parameter(
             "What the attacker knows of the method. operation: the paper's guarantee; algorithm: it holds against an "
             "attacker who knows the algorithm too (single codes with counts, no item chunks, few codes suppressed).",
-            shown=lambda p: p.attacker if p.attacker == "algorithm" else OMIT,
         ),
     ] = "operation"
     policy: Annotated[
@@ -63,7 +52,9 @@ class Disassociation(Parameters):
         Parameter(
             "Groups of codes to keep analysable.",
             metavar="hierarchy:1|similarity:10|frequency:0.0125|file:PATH",
-            shown=_named,
+            shown="always",
+            form=r"hierarchy:\d+|similarity:\d+|frequency:[0-9.e-]+|file",
+            word="file",
         ),
     ] = field(default=None, hash=False)
     partitioning: Annotated[
@@ -71,7 +62,8 @@ class Disassociation(Parameters):
         Parameter(
             "fitted: clusters that are large and alike (ours); paper: HorPart as published; auto: fitted from "
             f"k = {FITTED_FROM_K} on, below paper.",
-            shown=lambda p: p.chosen_partitioning,
+            shown="always",
+            word="ranked",
         ),
     ] = "auto"
     max_cluster: Annotated[
@@ -82,28 +74,28 @@ class Disassociation(Parameters):
             default="min(k, 10)·k (fitted; in classes 10k), "
             + ", ".join(f"{times}k ({name})" for name, times in PARTITIONINGS.items() if name != "fitted"),
             metavar="N",
-            shown=lambda p: p.cluster_limit,
+            shown="always",
         ),
     ] = None
     recut: Annotated[
         bool,
         Parameter(
             "Move records whose codes would all be in an item chunk to another cluster.",
-            shown=_shown("recut", False),
+            shown="always",
         ),
     ] = True
     nested: Annotated[
         bool,
         Parameter(
             "Allow shared chunks to repeat codes of chunks below, then k-anonymous (Property 1).",
-            shown=_shown("nested", True),
+            shown="always",
         ),
     ] = False
     safe: Annotated[
         bool,
         Parameter(
             "No code of a chunk reveals another: covering codes get chunks of their own (the cover problem).",
-            shown=_shown("safe", True),
+            shown="always",
         ),
     ] = False
     repeats: Annotated[
@@ -121,7 +113,7 @@ class Disassociation(Parameters):
         Parameter(
             "Codes unknown to attackers; kept in item chunks.",
             metavar="CODE[,CODE…]",
-            shown=lambda p: sorted(p.sensitive) if p.sensitive else OMIT,
+            ascending=True,
         ),
     ] = ()
     diversity: Annotated[
@@ -130,7 +122,8 @@ class Disassociation(Parameters):
             "L: at most 1 in L records of a cluster may have the same sensitive code.",
             ge=2,
             metavar="L",
-            shown=lambda p: p.diversity if p.sensitive else OMIT,
+            shown="always",
+            when=("sensitive", True),
         ),
     ] = None
     partitions: Annotated[
@@ -164,7 +157,7 @@ class Disassociation(Parameters):
             "class. L: at most 1 in L records of a class may have the same value.",
             ge=2,
             metavar="COL:L[,COL:L…]",
-            shown=lambda p: dict(p.sensitive_columns) if p.sensitive_columns else OMIT,
+            when=whole.OF_CLASSES,
         ),
     ] = field(default=None, hash=False)
 
@@ -191,7 +184,10 @@ class Disassociation(Parameters):
             raise BadInput("`diversity` needs `sensitive`: the codes that it is about.")
         if self.attacker == "algorithm":
             self._single_codes()
-        _ = self.utility  # refuses a policy that cannot be read
+        if self.policy is not None:
+            from leeward.analysis.policies import parse
+
+            object.__setattr__(self, "policy", parse(self.policy))
 
     def _single_codes(self) -> None:
         """BadInput for what needs chunks of several codes or item chunks."""
@@ -208,14 +204,10 @@ class Disassociation(Parameters):
         if self.partitions is not None and self.partitions > 1:
             raise BadInput("`attacker: algorithm` needs one partition; leave `partitions` out.")
 
-    @property
-    def utility(self) -> Policy | None:
-        """The policy, parsed."""
-        if self.policy is None:
-            return None
-        from leeward.analysis.policies import parse
-
-        return parse(self.policy)
+    def public(self, **found: Any) -> dict[str, Any]:
+        """As of all methods, with what is decided where it was left open."""
+        decided = {"partitioning": self.chosen_partitioning, "max_cluster": self.cluster_limit}
+        return super().public(**decided, **(RANKED if self.attacker == "algorithm" else {}), **found)
 
     @property
     def chosen_partitioning(self) -> str:
@@ -240,5 +232,5 @@ class Disassociation(Parameters):
         """Whether no more is needed of a cohort than its patients' codes, a partition at a time (`stored`)."""
         apart = (self.partitions is None and engine == "spark") or (self.partitions or 1) > 1
         whole = self.demographics or self.repeats or self.diversity or self.reconstructions
-        frequent = self.utility is not None and self.utility.kind == "frequency"
+        frequent = str(self.policy).startswith("frequency")
         return apart and not whole and not frequent and self.attacker == "operation"

@@ -70,11 +70,7 @@ def protect(
     )[order]
     by_row = pa.table({"row": np.arange(1, len(table) + 1), "group": labels})
     released = pa.table({"record": np.arange(len(table)), "group": labels[order]})
-    public = {
-        "k": parameters.k,
-        "quasi_identifiers": list(names),
-        **({"plan": list(parameters.plan)} if parameters.plan else {}),
-    }
+    public = parameters.public(quasi_identifiers=names)
     words = CONTRACT.words(public, columns=[column.name for column in table.columns])
     return Anonymized(
         method=parameters.name,

@@ -21,7 +21,13 @@ class KAnonymity(Parameters):
     k: Annotated[int, Parameter("Minimum number of rows that agree on all quasi-identifiers.", ge=2)]
     quasi_identifiers: Annotated[
         tuple[str, ...],
-        Parameter("Columns that an attacker may know.", default="all columns", metavar="COL[,COL…]"),
+        Parameter(
+            "Columns that an attacker may know.",
+            default="all columns",
+            metavar="COL[,COL…]",
+            shown="always",
+            found=True,
+        ),
     ] = ()
     plan: Annotated[
         tuple[Any, ...],

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, ClassVar, Literal
 
 from leeward.errors import BadInput
-from leeward.fields import OMIT, BadParameter, Parameter
+from leeward.fields import BadParameter, Parameter
 from leeward.methods import demographics as whole
 from leeward.methods.base import Parameters, PolicyLike
 from leeward.methods.demographics import Demographics, Hierarchies, Keep, Recoding, Small
@@ -34,14 +34,14 @@ class Trajectories(Parameters):
         Parameter(
             "alignment: A-GS and MDAV (the thesis). cells: group records by the 3-digit codes and 8-year ages that "
             "they share, which publishes several times more usable pairs of long records.",
-            shown=lambda p: OMIT if p.clustering == "alignment" else p.clustering,
         ),
     ] = "alignment"
     order: Annotated[
         Literal["kept", "free"],
         Parameter(
             "kept: published pairs are in the order of every patient. free (with cells): only their ages say when.",
-            shown=lambda p: OMIT if p.clustering == "alignment" else p.order,
+            shown="always",
+            when=("clustering", "cells"),
         ),
     ] = "kept"
     weights: Annotated[
@@ -59,19 +59,11 @@ class Trajectories(Parameters):
             "Hierarchy of ages: 0-127, 1-128 (the thesis), hipaa, or a CSV with the columns node,parent.",
             metavar="0-127|1-128|hipaa|FILE.csv",
             flag="--age-hierarchy",
-            shown=lambda p: p.ages if "-" in p.ages or p.ages == "hipaa" else "custom",
+            shown="always",
+            form=r"\d+-\d+|hipaa|custom",
+            word="custom",
         ),
     ] = "0-127"
-    hierarchy: Annotated[
-        str | None,
-        Parameter(
-            "Hierarchy of codes; on the command line, --vocabulary.",
-            default="the cohort's vocabulary",
-            metavar="icd9|icd10|FILE.csv",
-            flag="",
-            shown="never",
-        ),
-    ] = None
     codes: Annotated[
         tuple[str, ...],
         Parameter(
@@ -147,6 +139,23 @@ class Trajectories(Parameters):
     small: Small = "merge"
     recoding: Recoding = "full"
     hierarchies: Hierarchies = field(default=None, hash=False)
+    hierarchy: Annotated[
+        str | None,
+        Parameter(
+            "Hierarchy of codes; on the command line, --vocabulary.",
+            default="the cohort's vocabulary",
+            metavar="icd9|icd10|FILE.csv",
+            flag="",
+            shown="always",
+            form="icd9|icd10|icd|icd-undotted|custom",
+            word="custom",
+            found=True,
+        ),
+    ] = None
+    listed_codes: Annotated[
+        Literal["of at least k patients"] | None,
+        Parameter("Which codes the released hierarchy lists, where not all of its kind.", found=True),
+    ] = field(default=None, init=False)
 
     def rules(self) -> None:
         whole.check(self, self.payload)

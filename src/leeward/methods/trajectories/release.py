@@ -47,8 +47,7 @@ def release_of(
     `listed`: the nodes of the code hierarchy that are published; None: all. `read`: the pairs of
     each code as they were read; `named`: the hierarchy of codes.
     """
-    parameters = method.public() | {"hierarchy": shown(named)}
-    parameters |= {} if listed is None else {"listed_codes": LISTED}
+    parameters = method.public(hierarchy=shown(named), listed_codes=None if listed is None else LISTED)
     words = CONTRACT.words(parameters)
     return Anonymized(
         method=method.name,

@@ -3,21 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from leeward.errors import BadInput
-from leeward.fields import OMIT, Parameter
+from leeward.fields import Parameter
 from leeward.methods import demographics as whole
-from leeward.methods.base import Parameters, PolicyLike
+from leeward.methods.base import POLICIES_SHOWN, Parameters, PolicyLike
 from leeward.methods.demographics import Demographics, Hierarchies, Keep, Recoding, Small
-
-
-def _named(parameters: Visits) -> str:
-    """The policy as a manifest shows it, files by name: a path is the custodian's."""
-    text = str(parameters.policy or "none")
-    kind, _, value = text.partition(":")
-    return f"{kind}:{Path(value).name}" if kind in ("phecode", "file") and value else text
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,7 +33,8 @@ class Visits(Parameters):
         Parameter(
             "Number of codes of one visit that an attacker may know, for `level` codes.",
             ge=2,
-            shown=lambda p: p.m if p.level == "codes" else OMIT,
+            shown="always",
+            when=("level", "codes"),
         ),
     ] = 2
     alpha: Annotated[
@@ -50,7 +43,8 @@ class Visits(Parameters):
             "For `level` codes: how much it counts that a deletion makes pairs of other patients rare; 0 keeps more "
             "pairs of patient and code at larger `m`, more keeps more distinct codes.",
             ge=0,
-            shown=lambda p: p.alpha if p.level == "codes" else OMIT,
+            shown="always",
+            when=("level", "codes"),
         ),
     ] = 0.1
     policy: Annotated[
@@ -58,23 +52,29 @@ class Visits(Parameters):
         Parameter(
             "Which codes may be merged: a utility policy, phecode, or none.",
             metavar="hierarchy:1|phecode[:FILE]|file:PATH|none",
-            shown=_named,
+            shown="always",
+            form=rf"{POLICIES_SHOWN}|phecode(:[^/\\]+)?",
         ),
     ] = field(default="hierarchy:1", hash=False)
+    vocabulary: Annotated[str | None, Parameter("The cohort's vocabulary.", form=r"[^/\\]+", found=True)] = (
+        field(default=None, init=False)
+    )
     key: Annotated[
         Literal["absolute", "relative"],
         Parameter(
             "Which code to delete from a rare set first: the one that the fewest patients lose (absolute), or the "
             "smallest share of its patients (relative, keeps more distinct codes).",
             flag="--delete-first",
-            shown=lambda p: p.key if p.level == "visit" else OMIT,
+            shown="always",
+            when=("level", "visit"),
         ),
     ] = "absolute"
     enforce: Annotated[
         Literal["delete", "generalize"],
         Parameter(
             "What to do with rare sets: delete codes, or generalize them first.",
-            shown=lambda p: p.enforce if p.level == "visit" else OMIT,
+            shown="always",
+            when=("level", "visit"),
         ),
     ] = "delete"
     climb_to: Annotated[
@@ -83,7 +83,8 @@ class Visits(Parameters):
             "Level of the hierarchy to generalize to; 3 is the chapter.",
             ge=1,
             metavar="LEVEL",
-            shown=lambda p: p.climb_to if p.enforce == "generalize" else OMIT,
+            shown="always",
+            when=("enforce", "generalize"),
         ),
     ] = 3
     rescue: Annotated[
@@ -98,6 +99,19 @@ class Visits(Parameters):
     payload: Annotated[
         tuple[str, ...], Parameter("Columns of the patients to release unprotected.", metavar="COL[,COL…]")
     ] = ()
+    extract: Annotated[bool, Parameter("A cohort drawn from a release of a population.", found=True)] = field(
+        default=False, init=False
+    )
+    population: Annotated[
+        int,
+        Parameter("Number of its patients.", ge=2, shown="always", when=("extract", True), found=True),
+    ] = field(default=0, init=False)
+    membership_is_secret: Annotated[
+        str | None,
+        Parameter(
+            "Why nobody knows who is in the cohort.", form=r"\S[\s\S]*", when=("extract", True), found=True
+        ),
+    ] = field(default=None, init=False)
 
     def rules(self) -> None:
         from leeward.methods.visits.groups import checked
@@ -111,12 +125,3 @@ class Visits(Parameters):
         if self.enforce == "generalize" and self.level != "visit":
             raise BadInput("`enforce` generalize is for `level` visit only; leave it out.")
         object.__setattr__(self, "policy", checked(self.policy))
-
-    def public(self, vocabulary: str | None = None) -> dict[str, Any]:
-        """The manifest's parameters, with the file or name of the cohort's vocabulary."""
-        found: dict[str, Any] = {}
-        for name, value in super().public().items():
-            found[name] = value
-            if name == "policy" and vocabulary is not None:
-                found["vocabulary"] = Path(vocabulary).name
-        return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,7 @@ def release_of(
 ) -> Anonymized:
     """The release: records and the visits of each in an order that says nothing."""
     classes = outcome.classes
-    parameters = method.public(vocabulary)
+    parameters = method.public(vocabulary=None if vocabulary is None else Path(vocabulary).name)
     words = CONTRACT.words(parameters)
     released = tables.arranged(outcome, method.merge_visits, randomness)
     shared = [released.visits_table(outcome.names), released.records_table(payload, classes)]

@@ -14,8 +14,9 @@ from leeward.contracts.visits import CONTRACT
 from leeward.errors import BadInput
 from leeward.verify.checks import Check, of_count
 from leeward.verify.classes import class_checks, demographics_of, place_records, read_classes
-from leeward.verify.contract_checks import numbers_agree, parameters_known
+from leeward.verify.contract_checks import numbers_agree
 from leeward.verify.manifest import Share, manifest_checks, manifest_types, open_share
+from leeward.verify.parameters import parameters_known
 from leeward.verify.visits.classed import Placed, place
 from leeward.verify.visits.counting import code_check, joint, number_sets, visit_check
 from leeward.verify.visits.drawn import as_drawn, figures_stated, parameters_of_master, payload_of_master

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from leeward.contracts.contract import LISTS, Contract, Table, whole
+from leeward.contracts.contract import LISTS, Contract, Table, declared
 from leeward.contracts.words import Words, stated_facts
 
 
@@ -22,8 +22,7 @@ def words(parameters: Mapping[str, Any]) -> Words:
 
 CONTRACT = Contract(
     tables=(Table("records.parquet", {"codes": LISTS}),),
-    parameters={"k": whole(2)},
-    required=("k",),
+    parameters=declared("suppression"),
     words=words,
     records=("records.parquet",),
 )
