@@ -7,25 +7,29 @@ from typing import Any
 
 from leeward.analysis.demographics.figures import WholePatient
 from leeward.arrays import counted
-from leeward.report.sections import Section, Table, number, percent
+from leeward.release import Release
+from leeward.report.sections import Section, Table, number, percent, table_of
 
 
 def section(
-    found: WholePatient | None,
-    k: int,
-    m: int,
-    searched: Sequence[Mapping[str, Any]] = (),
+    release: Release,
+    measures: Mapping[str, Any],
+    m: int = 0,
     lost: tuple[float, float] | None = None,
     *,
     with_risk: bool = True,
 ) -> Section | None:
     """Demographics and codes in one release; None without demographics.
 
-    searched : the candidates of the search. lost : the share of code occurrences that is lost, here and in a release
-    without demographics, for methods that delete codes. with_risk : False where another section has the joint attacker.
+    m : codes that the attacker knows. lost : the share of code occurrences that is lost, here and in a release without
+    demographics, where the method's facts do not have it. with_risk : False where another section has the joint
+    attacker.
     """
+    found = WholePatient.of(measures, "demographics")
     if found is None:
         return None
+    k, facts = int(release.guarantee["k"]), measures.get("method") or {}
+    searched, lost = facts.get("demographics_search", ()), lost or losses_of(facts)
     return Section(
         "Demographics and codes together",
         (
@@ -92,8 +96,13 @@ def errors_table(found: WholePatient) -> Table:
 
 def columns_table(found: WholePatient) -> Table:
     """What each column lost."""
-    rows = tuple((each.column, each.asked, percent(each.loss, 1)) for each in found.columns)
-    return Table("Demographic columns", ("column", "asked for at", "loss (LM)"), rows)
+    return table_of(
+        "Demographic columns",
+        found.columns,
+        ("column", "column", str),
+        ("asked for at", "asked", str),
+        ("loss (LM)", "loss", percent),
+    )
 
 
 def search_table(searched: Sequence[Mapping[str, Any]]) -> Table:
@@ -107,20 +116,14 @@ def search_table(searched: Sequence[Mapping[str, Any]]) -> Table:
             for other in searched
         )
     ]  # fmt: skip
-    rows = tuple(
-        (
-            each["candidate"] + ("" if each["all_records"] else " (sample)"),
-            number(each["classes"]),
-            percent(each["loss"], 1),
-            percent(each["lost"], 1),
-            percent(each["objective"], 1),
-        )
-        for each in sorted(front, key=lambda each: float(each["loss"]))
-    )
-    return Table(
+    return table_of(
         f"Loss of demographics against loss of codes: the frontier of {len(searched)} candidates",
-        ("candidate", "classes", "demographics (LM)", "code occurrences lost", "objective"),
-        rows,
+        sorted(front, key=lambda each: float(each["loss"])),
+        ("candidate", "", lambda each: each["candidate"] + ("" if each["all_records"] else " (sample)")),
+        ("classes", "classes", number),
+        ("demographics (LM)", "loss", percent),
+        ("code occurrences lost", "lost", percent),
+        ("objective", "objective", percent),
     )
 
 

@@ -4,76 +4,32 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import Protocol
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from leeward.report import charts
 from leeward.report.names import called
-from leeward.report.sections import Chart, Table, number, percent
+from leeward.report.sections import Chart, Table, number, percent, table_of
 
 CONSTRAINTS_SHOWN = 15
 BIN, BINS_TO = 0.025, 0.4
 """Width of a bar of the histogram of errors, and where its axis ends."""
 
 
-class Matched(Protocol):
-    """A code group of the policy: patients with one of its codes, true and estimated, and the relative error."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def true(self) -> int: ...
-    @property
-    def estimate(self) -> float: ...
-    @property
-    def mre(self) -> float: ...
-
-
-class RiskRow(Protocol):
-    """Patients whom up to m of their codes single out."""
-
-    @property
-    def m(self) -> int: ...
-    @property
-    def below_k(self) -> int: ...
-    @property
-    def unique(self) -> int: ...
-    @property
-    def below_k_share(self) -> float:
-        """Of all patients."""
-        ...
-
-    @property
-    def unique_share(self) -> float:
-        """Of all patients."""
-        ...
-
-
-def risk_table(caption: str, rows: Sequence[RiskRow], k: int) -> Table:
+def risk_table(caption: str, rows: Iterable[Any], k: int) -> Table:
     """Patients at risk in the source, by the number of codes known: everywhere of all patients."""
-    return Table(
+    return table_of(
         caption,
-        (
-            "codes known, up to",
-            f"patients at risk: fewer than {k} alike",
-            "share of all",
-            "unique",
-            "share of all",
-        ),
-        tuple(
-            (
-                str(row.m),
-                number(row.below_k),
-                percent(row.below_k_share),
-                number(row.unique),
-                percent(row.unique_share),
-            )
-            for row in rows
-        ),
+        rows,
+        ("codes known, up to", "m", str),
+        (f"patients at risk: fewer than {k} alike", "below_k", number),
+        ("share of all", "below_k_share", percent),
+        ("unique", "unique", number),
+        ("share of all", "unique_share", percent),
     )
 
 
-def group_errors(constraints: Sequence[Matched], within: float | None, caption: str) -> Chart:
+def group_errors(constraints: Sequence[Any], within: float | None, caption: str) -> Chart:
     """A histogram of the code groups' errors; `within`: share of them within ±5 %."""
     return Chart(
         "Error of each code group of the policy",
@@ -88,21 +44,16 @@ def group_errors(constraints: Sequence[Matched], within: float | None, caption: 
     )
 
 
-def worst_groups(constraints: Sequence[Matched], names: Mapping[str, str] | None = None) -> Table:
+def worst_groups(constraints: Sequence[Any], names: Mapping[str, str] | None = None) -> Table:
     """The code groups with the largest error."""
     worst = sorted(constraints, key=lambda each: (-abs(each.mre), -each.true, each.name))[:CONSTRAINTS_SHOWN]
-    return Table(
+    return table_of(
         f"The {len(worst)} code groups with the largest error",
-        ("code group", "patients, true", "estimated", "error"),
-        tuple(
-            (
-                called(each.name, names or {}),
-                number(each.true),
-                number(float(each.estimate)),
-                f"{-100 * each.mre:+.1f} %",
-            )
-            for each in worst
-        ),
+        worst,
+        ("code group", "name", lambda name: called(name, names or {})),
+        ("patients, true", "true", number),
+        ("estimated", "estimate", lambda count: number(float(count))),
+        ("error", "mre", lambda error: f"{-100 * error:+.1f} %"),
     )
 
 

@@ -26,6 +26,12 @@ def guarantee_section(release: Release) -> Section:
     )
 
 
+def plain_words(text: str) -> Section:
+    """The guarantee for people who do not read proofs."""
+    limits = "What it does not protect against is under **The guarantee and its limits**."
+    return Section("In plain words", (text, limits))
+
+
 def checks_section(verification: Mapping[str, Any]) -> Section:
     """What the verifier checked in the written files, one line a check."""
     checks = verification["checks"]

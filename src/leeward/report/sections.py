@@ -5,6 +5,7 @@ Texts are plain; the page escapes them. `**bold**` and `` `code` `` are the only
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -72,6 +73,29 @@ class Section:
     def anchor(self) -> str:
         """The section's name in links."""
         return "".join(c if c.isalnum() else "-" for c in self.title.lower()).strip("-")
+
+
+Column = tuple[str, str, Callable[[Any], str]]
+"""A heading; the figure of a row that is below it (`kept.are`: of a figure of its own; empty: the row itself); how it
+is written."""
+
+
+def table_of(caption: str, rows: Iterable[Any], *columns: Column, numbers: bool = True) -> Table:
+    """A table with a row for each of some figures, or of their JSON."""
+    return Table(
+        caption,
+        tuple(heading for heading, _, _ in columns),
+        tuple(tuple(written(figure_of(row, name)) for _, name, written in columns) for row in rows),
+        numbers,
+    )
+
+
+def figure_of(row: Any, name: str) -> Any:
+    """The figure of this name; None where a figure that it is of is None."""
+    for each in name.split(".") if name else ():
+        if row is not None:
+            row = row[each] if isinstance(row, Mapping) else getattr(row, each)
+    return row
 
 
 def percent(share: float | None, digits: int = 1) -> str:

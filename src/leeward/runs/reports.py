@@ -63,20 +63,19 @@ def with_risk(own: Callable[..., Any] | None) -> Callable[..., Any]:
 
 def tried_sections(measures: Mapping[str, Any]) -> list[Any]:
     """What the attacks on the release came to; none where none was made."""
-    from leeward.report.sections import Section, Table, number
+    from leeward.report.sections import Section, number, table_of
 
     found = measures.get("tried")
     if not found:
         return []
-    rows = tuple(
-        (each["knows"], each["success"], number(each["attacked"]), number(each["succeeded"]))
-        for each in found
-    )
-    table = Table(
+    table = table_of(
         "Tried with the released files and the source",
-        ("the attacker", "a success", "tried", "succeeded"),
-        rows,
-        False,
+        found,
+        ("the attacker", "knows", str),
+        ("a success", "success", str),
+        ("tried", "attacked", number),
+        ("succeeded", "succeeded", number),
+        numbers=False,
     )
     lines = [
         f"**{each['succeeded']:,} of {each['attacked']:,} succeeded**, which the guarantee does not exclude (see its "

@@ -7,7 +7,6 @@ from typing import Any
 
 import polars as pl
 
-from leeward.analysis.demographics.figures import WholePatient
 from leeward.methods import demographics_report
 from leeward.methods.censoring.measures.figures import (
     Attack,
@@ -16,9 +15,9 @@ from leeward.methods.censoring.measures.figures import (
     Risk,
 )
 from leeward.release import Release
-from leeward.report import charts
+from leeward.report import charts, common
 from leeward.report.names import called, names_of_release
-from leeward.report.sections import Chart, Section, Table, Tile, Tiles, number, percent
+from leeward.report.sections import Chart, Section, Table, Tile, Tiles, number, percent, table_of
 
 BEFORE, AFTER = "original records", "released records"
 COLORS = {BEFORE: charts.VERMILION, AFTER: charts.BLUE}
@@ -35,13 +34,7 @@ def sections(release: Release, measures: Figures, verification: Figures) -> list
         risk(release, risks),
         loss(lost),
         studies(measures),
-        demographics_report.section(
-            WholePatient.of(measures, "demographics"),
-            int(release.guarantee["k"]),
-            0,
-            measures["method"].get("demographics_search", ()),
-            demographics_report.losses_of(measures["method"]),
-        ),
+        demographics_report.section(release, measures),
         caps(release),
         attack(release, attacked),
         plain_words(release),
@@ -222,13 +215,13 @@ def caps(release: Release) -> Section | None:
     fell = frame.filter(pl.col("final_cap") < pl.col("cap"))
     gone = frame.filter(pl.col("final_cap") == 0).height
     shown = frame.sort("final_cap", "highest", "code", descending=[True, True, False]).head(CODES_SHOWN)
-    table = Table(
+    table = table_of(
         f"The {shown.height} codes with the highest final caps",
-        ("code", "most mentions in a record", "cap at the start", "final cap"),
-        tuple(
-            (called(row["code"], names), *(number(row[name]) for name in ("highest", "cap", "final_cap")))
-            for row in shown.to_dicts()
-        ),
+        shown.to_dicts(),
+        ("code", "code", lambda code: called(code, names)),
+        ("most mentions in a record", "highest", number),
+        ("cap at the start", "cap", number),
+        ("final cap", "final_cap", number),
     )
     text = (
         f"The caps of {fell.height:,} of {frame.height:,} codes ended below where they began; "
@@ -281,17 +274,10 @@ def attack(release: Release, figures: Attack | None) -> Section | None:
 def plain_words(release: Release) -> Section:
     """The guarantee and its limits for people who do not read proofs."""
     k = release.guarantee["k"]
-    return Section(
-        "In plain words",
-        (
-            (
-                f"Somebody knows which codes a person was given, and how often. For every released record there are at "
-                f"least **{k} people** in the population who have all of its codes at least as often, "
-                "so guessing whose it "
-                f"is succeeds at most once in {k}, as long as it is not known who is in the sample."
-            ),
-            "What it does not protect against is under **The guarantee and its limits**.",
-        ),
+    return common.plain_words(
+        "Somebody knows which codes a person was given, and how often. For every released record there are at least "
+        f"**{k} people** in the population who have all of its codes at least as often, so guessing whose it is "
+        f"succeeds at most once in {k}, as long as it is not known who is in the sample."
     )
 
 

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from leeward.analysis.code_figures import RiskBefore
-from leeward.analysis.demographics.figures import WholePatient
 from leeward.methods import demographics_report
 from leeward.methods.constraints.measures import Are, Codes, Mre
 from leeward.release import Release
-from leeward.report import charts
+from leeward.report import charts, common
 from leeward.report.code_sets import group_errors, risk_table, worst_groups
 from leeward.report.names import names_of_release
-from leeward.report.sections import Chart, Notes, Part, Section, Table, Tile, Tiles, number, percent
+from leeward.report.sections import Chart, Notes, Part, Section, Tile, Tiles, number, percent, table_of
 
 INTACT, GENERALIZED, SUPPRESSED = "intact", "generalized", "suppressed"
 COLORS = {INTACT: charts.BLUE, GENERALIZED: charts.ORANGE, SUPPRESSED: charts.GREY}
@@ -40,12 +40,7 @@ def sections(release: Release, measures: Figures, verification: Figures) -> list
         risk(release, RiskBefore.of(measures, "risk")),
         counting(errors),
         policy(Mre.of(measures, "mre"), names_of_release(release)),
-        demographics_report.section(
-            WholePatient.of(measures, "demographics"),
-            int(release.guarantee["k"]),
-            int(release.guarantee.get("m", 0)),
-            measures.get("method", {}).get("demographics_search", ()),
-        ),
+        demographics_report.section(release, measures, int(release.guarantee.get("m", 0))),
         plain_words(release),
     ]
     return [section for section in found if section is not None]
@@ -104,12 +99,11 @@ def fate(release: Release, codes: Codes | None, facts: Figures) -> Section | Non
         lines.append(f"Cap on suppressed codes of a constraint, {percent(utility['cap'])}: {kept}.")
     found: list[Part] = [chart, Notes(tuple(lines))]
     if codes.largest_labels:
-        table = Table(
+        table = table_of(
             "The largest labels",
-            ("codes in the label", "patients who hold it"),
-            tuple(
-                (number(each.members), number(each.records)) for each in codes.largest_labels[:LABELS_SHOWN]
-            ),
+            codes.largest_labels[:LABELS_SHOWN],
+            ("codes in the label", "members", number),
+            ("patients who hold it", "records", number),
         )
         found.append(table)
     return Section("What became of the codes", tuple(found))
@@ -135,28 +129,16 @@ def counting(errors: Are | None) -> Section | None:
     """How far estimated counts are from the true ones."""
     if errors is None or not errors.workloads:
         return None
-    rows = tuple(
-        (
-            each.label,
-            number(each.queries),
-            percent(each.are, 2),
-            number(each.kept.queries if each.kept else None),
-            percent(each.kept.are if each.kept else None, 2),
-            number(each.skipped),
-        )
-        for each in errors.workloads
-    )
-    table = Table(
+    precise = partial(percent, digits=2)
+    table = table_of(
         "Average relative error (ARE) of estimated counts",
-        (
-            "code sets asked for",
-            "queries",
-            "mean error",
-            "on released codes",
-            "mean error of these",
-            "true count 0, left out",
-        ),
-        rows,
+        errors.workloads,
+        ("code sets asked for", "label", str),
+        ("queries", "queries", number),
+        ("mean error", "are", precise),
+        ("on released codes", "kept.queries", number),
+        ("mean error of these", "kept.are", precise),
+        ("true count 0, left out", "skipped", number),
     )
     return Section(
         "What it cost: counts of code sets",
@@ -197,13 +179,7 @@ def plain_words(release: Release) -> Section:
     """The guarantee and its limits for people who do not read proofs."""
     k, m = release.guarantee["k"], release.guarantee.get("m")
     knows = f"up to **{m} codes** of a patient" if m else "one of the **listed code sets** of a patient"
-    return Section(
-        "In plain words",
-        (
-            (
-                f"Somebody knows {knows} and holds this release. At least **{k} records** fit what they "
-                "know, or the codes they know were taken out and tell nothing."
-            ),
-            "What it does not protect against is under **The guarantee and its limits**.",
-        ),
+    return common.plain_words(
+        f"Somebody knows {knows} and holds this release. At least **{k} records** fit what they know, or the codes "
+        "they know were taken out and tell nothing."
     )

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from leeward.analysis.code_figures import Interval
-from leeward.analysis.demographics.figures import WholePatient
 from leeward.methods import demographics_report
 from leeward.methods.disassociation import risk_report
 from leeward.methods.disassociation.measures.figures import Are, Mre, Placement
 from leeward.methods.disassociation.risk_report import covers_algorithm
 from leeward.release import Release
-from leeward.report import charts
+from leeward.report import charts, common
 from leeward.report.code_sets import group_errors, worst_groups
 from leeward.report.names import called, names_of_release
-from leeward.report.sections import Chart, Section, Table, Tile, Tiles, number, percent
+from leeward.report.sections import Chart, Section, Tile, Tiles, number, percent, table_of
 
 RECORD, SHARED, ITEM, SUPPRESSED = "record chunk", "shared chunk", "item chunk", "suppressed"
 COLORS = {RECORD: charts.BLUE, SHARED: "#56B4E9", ITEM: charts.ORANGE, SUPPRESSED: charts.ORANGE}
@@ -33,13 +33,7 @@ def sections(release: Release, measures: Figures, verification: Figures) -> list
         glance(verification, places, errors, measures["source"]["codes"]),
         risk_report.section(release, measures),
         loss(errors),
-        demographics_report.section(
-            WholePatient.of(measures, "demographics"),
-            release.guarantee["k"],
-            release.guarantee["m"],
-            facts.get("demographics_search", ()),
-            with_risk=False,
-        ),
+        demographics_report.section(release, measures, release.guarantee["m"], with_risk=False),
         placement(release, places, names_of_release(release)),
         policy(Mre.of(measures, "mre"), names_of_release(release)),
         unusable(release, places),
@@ -80,14 +74,13 @@ def loss(errors: Are | None) -> Section | None:
     """How far counts estimated from the release are from the true ones."""
     if errors is None or not errors.workloads:
         return None
-    rows = tuple(
-        (each.label, number(each.queries), percent(each.are, 2), number(each.skipped))
-        for each in errors.workloads
-    )
-    table = Table(
+    table = table_of(
         "Average relative error (ARE) of estimated counts",
-        ("code sets asked for", "queries", "mean error", "left out, true count 0"),
-        rows,
+        errors.workloads,
+        ("code sets asked for", "label", str),
+        ("queries", "queries", number),
+        ("mean error", "are", partial(percent, digits=2)),
+        ("left out, true count 0", "skipped", number),
     )
     return Section(
         "What it cost: counts of code sets",
@@ -182,10 +175,12 @@ def policy(found: Mre | None, names: Mapping[str, str]) -> Section | None:
         f"{percent(found.within_5_percent)} of the groups are estimated within ±5 % (shaded). Above zero the release "
         "overestimates. The two outermost bars hold all larger errors.",
     )
-    by_interval = Table(
+    by_interval = table_of(
         "The same by the intervals of the paper, whose sign is the other way round: (true − estimate) / true",
-        ("relative error", "code groups", "share"),
-        tuple((span(each), number(each.count), percent(each.share)) for each in found.intervals),
+        found.intervals,
+        ("relative error", "", span),
+        ("code groups", "count", number),
+        ("share", "share", percent),
     )
     intro = (
         "A utility policy names groups of codes whose analysis is to survive. A patient matches a group "
@@ -236,17 +231,10 @@ def plain_words(release: Release, taken_out: int) -> Section:
     """The guarantee for people who do not read proofs."""
     k, m = release.guarantee["k"], release.guarantee["m"]
     codes = "diagnosis code" if m == 1 else "diagnosis codes"
-    return Section(
-        "In plain words",
-        (
-            (
-                f"Somebody knows up to **{m} {codes}** of a patient and holds this release. Among all data "
-                f"sets that the release could stand for, at least one has **{k} or more patients** with "
-                f"these codes: which of them is meant, the files do not tell. {suppressed(release, taken_out)} What "
-                "is hidden is which rare codes go together."
-            ),
-            "What it does not protect against is under **The guarantee and its limits**.",
-        ),
+    return common.plain_words(
+        f"Somebody knows up to **{m} {codes}** of a patient and holds this release. Among all data sets that the "
+        f"release could stand for, at least one has **{k} or more patients** with these codes: which of them is meant, "
+        f"the files do not tell. {suppressed(release, taken_out)} What is hidden is which rare codes go together."
     )
 
 

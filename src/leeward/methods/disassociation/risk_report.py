@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from leeward.analysis.demographics.figures import WholePatient
+from leeward.analysis.code_figures import RiskRow
+from leeward.analysis.demographics.figures import KnownBy, WholePatient
 from leeward.analysis.reidentification import Further
 from leeward.arrays import counted
 from leeward.contracts.classes import in_words
 from leeward.methods.disassociation.measures.figures import Candidates, Risk
 from leeward.release import Release
 from leeward.report import charts
-from leeward.report.code_sets import RiskRow, risk_table
+from leeward.report.code_sets import risk_table
 from leeward.report.sections import Chart, Section, percent
 
 BEFORE, AFTER = "Original data", "This release"
@@ -25,7 +26,7 @@ def section(release: Release, measures: Mapping[str, Any]) -> Section | None:
     found, whole = Risk.of(measures, "risk"), WholePatient.of(measures, "demographics")
     if found is None or not found.by_m:
         return None
-    rows: Sequence[RiskRow] = found.by_m if whole is None else whole.risk.before
+    rows: Sequence[RiskRow | KnownBy] = found.by_m if whole is None else whole.risk.before
     beside = beside_of(release) if whole is not None else ""
     exact = (
         [row.patients_exact for row in found.by_m]
@@ -62,7 +63,7 @@ def covers_algorithm(release: Release) -> bool:
     return release.parameters.get("attacker") == "algorithm"
 
 
-def chart(release: Release, rows: Sequence[RiskRow], beside: str, further: Further | None) -> Chart:
+def chart(release: Release, rows: Sequence[RiskRow | KnownBy], beside: str, further: Further | None) -> Chart:
     """Patients at risk by the codes known, one bar for the source and for each attacker of the release."""
     k, m = int(release.guarantee["k"]), int(release.guarantee["m"])
     after = AFTER if covers_algorithm(release) else WITHOUT

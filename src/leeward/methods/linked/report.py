@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
-from leeward.analysis.demographics.figures import WholePatient
 from leeward.contracts.linked import ROWS
 from leeward.methods import demographics_report
 from leeward.methods.linked.measures import Kept, Views
 from leeward.release import Release
-from leeward.report import charts
-from leeward.report.sections import Chart, Notes, Section, Table, Tile, Tiles, number, percent
+from leeward.report import charts, common
+from leeward.report.sections import Chart, Notes, Section, Tile, Tiles, number, percent, table_of
 
 BEFORE, AFTER = "Original data", "This release"
 COLORS = {BEFORE: charts.VERMILION, AFTER: charts.BLUE}
@@ -27,10 +27,9 @@ def sections(release: Release, measures: Measures, verification: Measures) -> li
         risk(release, views),
         cost(release, views),
         demographics_report.section(
-            WholePatient.of(measures, "demographics"),
-            int(release.guarantee["k"]),
+            release,
+            measures,
             2 if "patients+events+events" in release.parameters["views"] else 1,
-            measures.get("method", {}).get("demographics_search", ()),
             None if views is None or views.lost_without is None else (views.lost, views.lost_without),
         ),
         plain_words(release),
@@ -88,19 +87,13 @@ def risk(release: Release, views: Views | None) -> Section | None:
             colors=COLORS,
         ),
     )
-    rows = tuple(
-        (
-            known(release, each.view),
-            number(each.alone),
-            f"{number(each.at_risk)} ({percent(each.at_risk / n)})",
-            number(each.after),
-        )
-        for each in views.views
-    )
-    table = Table(
+    table = table_of(
         f"Whom a joined row singles out, of {views.patients:,} patients",
-        ("known of a patient", "alone", f"among fewer than {views.k}", "in the release"),
-        rows,
+        views.views,
+        ("known of a patient", "view", partial(known, release)),
+        ("alone", "alone", number),
+        (f"among fewer than {views.k}", "at_risk", lambda count: f"{number(count)} ({percent(count / n)})"),
+        ("in the release", "after", number),
     )
     return Section(
         "Risk before and after, by join",
@@ -119,20 +112,14 @@ def cost(release: Release, views: Views | None) -> Section | None:
     """What each view cost."""
     if views is None:
         return None
-    rows = tuple(
-        (
-            each.view,
-            number(each.rows),
-            number(each.released),
-            percent(each.released / max(1, each.rows), 1),
-            percent(each.lost, 1),
-        )
-        for each in views.views
-    )
-    table = Table(
+    table = table_of(
         "Rows of each join, and what its protection costs",
-        ("join", "rows in the source", "released", "share", "events suppressed for it alone"),
-        rows,
+        views.views,
+        ("join", "view", str),
+        ("rows in the source", "rows", number),
+        ("released", "released", number),
+        ("share", "", lambda each: percent(each.released / max(1, each.rows))),
+        ("events suppressed for it alone", "lost", percent),
     )
     lines = [f"All views together: **{percent(views.lost, 1)}** of the events are suppressed."]
     if len(views.views) > 1:
@@ -145,14 +132,8 @@ def cost(release: Release, views: Views | None) -> Section | None:
 def plain_words(release: Release) -> Section:
     """The guarantee and its limits for people who do not read proofs."""
     ways = " or ".join(dict.fromkeys(known(release, view) for view in release.parameters["views"]))
-    return Section(
-        "In plain words",
-        (
-            (
-                f"Somebody knows {ways} of a patient and holds these tables. At least **{release.guarantee['k']} "
-                "patients** fit, or what they know was left out and tells nothing. The patient's other rows are joined "
-                "by one number: whoever finds the patient in another way reads them."
-            ),
-            "What it does not protect against is under **The guarantee and its limits**.",
-        ),
+    return common.plain_words(
+        f"Somebody knows {ways} of a patient and holds these tables. At least **{release.guarantee['k']} patients** "
+        "fit, or what they know was left out and tells nothing. The patient's other rows are joined by one number: "
+        "whoever finds the patient in another way reads them."
     )

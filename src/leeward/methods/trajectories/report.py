@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from leeward.analysis.demographics.figures import WholePatient
 from leeward.methods import demographics_report
 from leeward.methods.trajectories.levels import CHAPTER
 from leeward.methods.trajectories.measures.figures import Answers, Loss, Usable
@@ -30,12 +29,7 @@ def sections(release: Release, measures: Figures, verification: Figures) -> list
         counts(Answers.of(measures, "avgre")),
         groups(run, names_of_release(release)),
         partitions(run),
-        demographics_report.section(
-            WholePatient.of(measures, "demographics"),
-            int(release.guarantee["k"]),
-            0,
-            measures.get("method", {}).get("demographics_search", ()),
-        ),
+        demographics_report.section(release, measures),
         plain_words(release),
     ]
     return [section for section in found if section is not None]

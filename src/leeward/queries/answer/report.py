@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 
 from leeward.release import Release
-from leeward.report.sections import Notes, Section, Table, Tile, Tiles, number
+from leeward.report.sections import Notes, Section, Table, Tile, Tiles, number, table_of
 from leeward.report.summary import Cost, Costs
 
 SHOWN = 20
@@ -70,25 +70,21 @@ def largest(release: Release, measures: Figures) -> Section:
 
 def levels(release: Release) -> Section:
     """Candidates, noise and thresholds by size."""
-    rows = tuple(
-        (
-            str(level["size"]),
-            f"{level['candidates']:,}",
-            f"{level['epsilon']:g}",
-            f"{level['scale']:.3g}",
-            f"{level['threshold']:,}",
-            f"{level['listed']:,}",
-        )
-        for level in release.parameters["levels"]
+    table = table_of(
+        "Each size is paid for and has noise of its own",
+        release.parameters["levels"],
+        ("items", "size", str),
+        ("candidates", "candidates", number),
+        ("epsilon", "epsilon", "{:g}".format),
+        ("scale of the noise", "scale", "{:.3g}".format),
+        ("threshold", "threshold", "{:,}".format),
+        ("listed", "listed", number),
     )
-    head = ("items", "candidates", "epsilon", "scale of the noise", "threshold", "listed")
     text = (
         "A count is off by about the scale of its noise on average; two in a hundred are off by more than four times "
         "as much."
     )
-    return Section(
-        "Noise, by size", (text, Table("Each size is paid for and has noise of its own", head, rows))
-    )
+    return Section("Noise, by size", (text, table))
 
 
 def plain_words(release: Release) -> Section:

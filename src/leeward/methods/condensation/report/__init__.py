@@ -8,7 +8,7 @@ from typing import Any
 from leeward.methods.condensation.measures import figures
 from leeward.methods.condensation.report.drawings import AFTER, BEFORE, curve, forest, heat
 from leeward.release import Release
-from leeward.report.sections import Chart, Notes, Part, Section, Table, Tile, Tiles, number, percent
+from leeward.report.sections import Chart, Notes, Part, Section, Table, Tile, Tiles, number, percent, table_of
 
 LEVELS_SHOWN = 60
 SIDES = ("before", "after")
@@ -275,18 +275,17 @@ def attacks(measures: Figures) -> Section | None:
     ]
     if privacy:
         parts.append(
-            Table(
+            table_of(
                 f"Conditional privacy Π(original | released): {privacy['bins']} bins, pairs {privacy['pairing']}, mean "
                 f"of {privacy['permutations']}",
-                ("column", "Π", "width of a bin", "Π in bins"),
-                tuple(
-                    (
-                        each["column"],
-                        number(each["privacy"]),
-                        number(each["bin_width"]),
-                        number(each["privacy"] / each["bin_width"] if each["bin_width"] else None),
-                    )
-                    for each in privacy["columns"]
+                privacy["columns"],
+                ("column", "column", str),
+                ("Π", "privacy", number),
+                ("width of a bin", "bin_width", number),
+                (
+                    "Π in bins",
+                    "",
+                    lambda each: number(each["privacy"] / each["bin_width"] if each["bin_width"] else None),
                 ),
             )
         )
@@ -347,18 +346,13 @@ def groups(measures: Figures) -> Section | None:
         )
     if pilot:
         parts.append(
-            Table(
+            table_of(
                 f"The pilot, on {pilot['rows']:,} rows (lower is better)",
-                ("algorithm", "weight", "score", "fits that did not converge"),
-                tuple(
-                    (
-                        each["algorithm"],
-                        number(each["weight"]),
-                        f"{each['score']:.3f}",
-                        number(each["did_not_converge"]),
-                    )
-                    for each in pilot["tried"]
-                ),
+                pilot["tried"],
+                ("algorithm", "algorithm", str),
+                ("weight", "weight", number),
+                ("score", "score", lambda score: f"{score:.3f}"),
+                ("fits that did not converge", "did_not_converge", number),
             )
         )
     return Section("How it was made", tuple(parts))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from leeward.analysis.demographics.figures import WholePatient
 from leeward.methods import demographics_report
 from leeward.methods.visits.measures.figures import (
     Counts,
@@ -18,7 +17,7 @@ from leeward.methods.visits.measures.figures import (
 )
 from leeward.release import Release
 from leeward.report import charts
-from leeward.report.sections import Chart, Notes, Section, Table, Tile, Tiles, number, percent
+from leeward.report.sections import Chart, Notes, Section, Table, Tile, Tiles, number, percent, table_of
 
 Figures = Mapping[str, Any]
 
@@ -33,13 +32,7 @@ def sections(release: Release, measures: Figures, verification: Figures) -> list
         membership(release, run.shared_by, measures["source"]["patients"]),
         risk(Risk.of(measures, "risk")),
         retention(kept, run.pairs),
-        demographics_report.section(
-            WholePatient.of(measures, "demographics"),
-            int(release.guarantee["k"]),
-            0,
-            measures["method"].get("demographics_search", ()),
-            demographics_report.losses_of(measures["method"]),
-        ),
+        demographics_report.section(release, measures),
         *associations(Phewas.of(measures, "phewas")),
         plain_words(release),
     ]
@@ -227,18 +220,6 @@ def associations(found: Phewas | None) -> list[Section]:
         return []
     from leeward.methods.visits.report import phewas_charts
 
-    rows = tuple(
-        (
-            row.predictor,
-            RULES[row.rule],
-            number(row.original),
-            number(row.kept),
-            number(row.lost),
-            number(row.false),
-        )
-        for row in found.comparison
-    )
-    columns = ("predictor", "significant by", "original", "kept", "lost", "false")
     p05, bonferroni = found.totals["p05"], found.totals["bonferroni"]
     intro = (
         f"Each of {found.phecodes['original']:,} phecodes was tested against each predictor "
@@ -249,7 +230,16 @@ def associations(found: Phewas | None) -> list[Section]:
         "False: in the release only."
     )
     intro += without_regression(found)
-    table = Table("Associations lost and false", columns, rows)
+    table = table_of(
+        "Associations lost and false",
+        found.comparison,
+        ("predictor", "predictor", str),
+        ("significant by", "rule", RULES.__getitem__),
+        ("original", "original", number),
+        ("kept", "kept", number),
+        ("lost", "lost", number),
+        ("false", "false", number),
+    )
     plots = [
         plot
         for predictor in dict.fromkeys(row.predictor for row in found.tests)
