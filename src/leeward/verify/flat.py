@@ -34,6 +34,14 @@ def places_of(starts: Longs, lengths: Longs) -> Longs:
     return np.repeat(starts - (ends - lengths), lengths) + np.arange(ends[-1] if len(ends) else 0)
 
 
+def values_of_groups(group: Ints | Longs, value: Ints, n: int) -> tuple[Longs, Ints]:
+    """(offsets, values): the distinct values of each group 0 … n-1, ascending; values below 0 are left out."""
+    width = int(value.max(initial=0)) + 1
+    known = value >= 0
+    keys = distinct(group[known].astype(np.int64) * width + value[known])
+    return np.searchsorted(keys, np.arange(n + 1) * width), (keys % width).astype(np.int32)
+
+
 def find(numbers: Longs, wanted: Longs, missing: int) -> Longs:
     """Index of each of `wanted` in the ascending `numbers`, `missing` where it is not there."""
     if len(numbers) == 0:

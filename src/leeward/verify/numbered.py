@@ -7,8 +7,7 @@ from functools import cached_property
 import numpy as np
 import polars as pl
 
-from leeward.verify.flat import Ints, Longs, distinct, heads_of
-from leeward.verify.numbered_kernels import number_keys, values_of_groups
+from leeward.verify.flat import Ints, Longs, distinct, heads_of, values_of_groups
 
 LARGEST = 1 << 62
 """Keys stay below."""
@@ -65,8 +64,7 @@ class Numbered:
     @cached_property
     def sets(self) -> tuple[Longs, Ints]:
         """(offsets, codes): the distinct codes of each patient, ascending."""
-        offsets, codes = values_of_groups(self.patient, self.code, len(self.patients))
-        return offsets, codes
+        return values_of_groups(self.patient, self.code, len(self.patients))
 
     @property
     def pairs(self) -> Longs:
@@ -106,8 +104,8 @@ class Numbered:
             return self.patient.astype(np.int64), len(self.patients)
         if column not in self._numbers:
             keys = self.visit(column)
-            numbers, n = number_keys(keys, np.full(1 << (2 * len(keys) + 1).bit_length(), -1, np.int64))
-            self._numbers[column] = numbers, int(n)
+            found = distinct(keys)
+            self._numbers[column] = np.searchsorted(found, keys), len(found)
         return self._numbers[column]
 
     def _visit(self, column: str | None) -> tuple[Longs, int]:

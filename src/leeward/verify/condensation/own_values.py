@@ -18,6 +18,7 @@ from leeward.compiled import njit
 from leeward.contracts.condensation import columns_of
 from leeward.verify.checks import Check, of_count
 from leeward.verify.condensation.times import pools_of
+from leeward.verify.flat import heads_of
 
 Floats = NDArray[np.float64]
 Longs = NDArray[np.int64]
@@ -122,16 +123,9 @@ def strange_groups(
     return bound.filter(pl.Series(far))["group"].n_unique()
 
 
-@njit
 def order_inside(groups: Longs, values: Floats) -> Longs:
     """The places in ascending order of their values inside each group; rows of a group are together, NaN comes last."""
-    order = np.empty(len(values), np.int64)
-    begin = 0
-    for end in range(1, len(values) + 1):
-        if end == len(values) or groups[end] != groups[begin]:
-            order[begin:end] = begin + np.argsort(values[begin:end])
-            begin = end
-    return order
+    return np.lexsort((values, np.cumsum(heads_of(groups))))
 
 
 def not_medians(before: pl.DataFrame, after: pl.DataFrame, name: str) -> int:

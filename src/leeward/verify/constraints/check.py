@@ -25,9 +25,8 @@ from leeward.verify.classes import class_checks, demographics_of, place_records,
 from leeward.verify.constraints.classed import against_source_in_classes, class_codes, split
 from leeward.verify.constraints.kernels import number_sets, write_keys
 from leeward.verify.constraints.published import MOST_WRITTEN, Published, entries_of, no_other_codes
-from leeward.verify.flat import Ints, Longs
+from leeward.verify.flat import Ints, Longs, offsets_of, values_of_groups
 from leeward.verify.manifest import Share
-from leeward.verify.numbered_kernels import values_of_groups
 from leeward.verify.order import order_check
 from leeward.verify.visits.kernels import count_pairs
 
@@ -232,7 +231,7 @@ def lay_out(rows: Rows, codes: pl.DataFrame) -> Published:
     place = {label: i for i, label in enumerate(labels)}
     label = np.array([place.get(text, -1) for text in rows.texts], np.int32)[rows.labels]
     ones, shape = np.ones(len(label), np.int64), (len(rows.number), len(labels))
-    offsets = np.concatenate([[0], np.cumsum(rows.lengths)])
+    offsets = offsets_of(rows.lengths)
     holds = sp.csr_array((ones, label, offsets), shape=shape)
     if (rows.number[1:] < rows.number[:-1]).any():
         holds = holds[np.argsort(rows.number)]

@@ -17,8 +17,9 @@ from leeward.verify.classes import (
     place_records,
     read_classes,
 )
+from leeward.verify.flat import Longs
 from leeward.verify.manifest import Share
-from leeward.verify.visits.reading import Longs, VisitLists
+from leeward.verify.visits.reading import VisitLists
 
 
 @dataclass(frozen=True)

@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 
 from leeward.verify.checks import Check, of_count
-from leeward.verify.flat import distinct
-from leeward.verify.visits.kernels import count_people, number_lists
-from leeward.verify.visits.reading import Longs, VisitLists
+from leeward.verify.flat import Longs, distinct, offsets_of
+from leeward.verify.visits.kernels import number_lists
+from leeward.verify.visits.reading import VisitLists
 
 
 def number_sets(*parts: VisitLists) -> list[Longs]:
     """The number of each visit's set; equal sets have equal numbers, in all parts (labels of one numbering)."""
-    bounds = np.concatenate([[0], np.cumsum([len(part) for part in parts])])
-    shifts = np.concatenate([[0], np.cumsum([len(part.values) for part in parts])])
+    bounds = offsets_of(np.array([len(part) for part in parts]))
+    shifts = offsets_of(np.array([len(part.values) for part in parts]))
     offsets = [part.offsets[:-1] + shift for part, shift in zip(parts, shifts[:-1], strict=True)]
     room = 1 << max(4, int(2 * bounds[-1]).bit_length())
     numbers, _ = number_lists(
@@ -29,17 +29,8 @@ def number_sets(*parts: VisitLists) -> list[Longs]:
 
 def people_with(visits: VisitLists, things: Longs, n: int, *, of_visits: bool) -> Longs:
     """Records with each of `n` things, which are numbered for each visit, or for each entry of the visits."""
-    count = np.zeros(n, np.int64)
-    record, offsets = visits.record, np.arange(len(visits) + 1) if of_visits else visits.offsets
-    if bool((record[1:] < record[:-1]).any()):  # visits of a record must stand together
-        order = np.argsort(record, kind="stable")
-        if of_visits:
-            record, things = record[order], things[order]
-        else:
-            ordered = visits.take(order)
-            record, offsets, things = ordered.record, ordered.offsets, ordered.values.astype(np.int64)
-    count_people(record, offsets, things, count)
-    return count
+    record = visits.record if of_visits else np.repeat(visits.record, visits.sizes())
+    return np.bincount(distinct(record * n + things) % max(1, n), minlength=n)
 
 
 def joint(*parts: VisitLists) -> list[VisitLists]:

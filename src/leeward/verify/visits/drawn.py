@@ -18,10 +18,11 @@ import polars as pl
 from leeward.contracts.visits import counted
 from leeward.verify.checks import Check, of_count
 from leeward.verify.custody import DRAWING
+from leeward.verify.flat import Longs
 from leeward.verify.manifest import Share
 from leeward.verify.visits.classed import Placed
 from leeward.verify.visits.counting import joint, number_sets, people_with
-from leeward.verify.visits.reading import Longs, VisitLists
+from leeward.verify.visits.reading import VisitLists
 
 OWN = frozenset({"extract", "population", "membership_is_secret", "payload"})
 """Parameters that a cohort has of its own."""

@@ -50,21 +50,6 @@ def number_lists(offsets, values, table):
 
 
 @njit(error_model="numpy")
-def count_people(record, offsets, things, count):
-    """Adds to `count` the records with each thing; visits of a record are together.
-
-    record : int64[visits]. offsets : the things of visit v are things[offsets[v]:offsets[v + 1]].
-    """
-    last = np.full(count.shape[0], -1, np.int64)
-    for v in range(record.shape[0]):
-        for i in range(offsets[v], offsets[v + 1]):
-            thing = things[i]
-            if last[thing] != record[v]:
-                last[thing] = record[v]
-                count[thing] += 1
-
-
-@njit(error_model="numpy")
 def count_pairs(offsets, values, counts):
     """Adds to `counts` the lists with both of two values, the smaller one first; values of a list are distinct."""
     for v in range(offsets.shape[0] - 1):
@@ -72,38 +57,6 @@ def count_pairs(offsets, values, counts):
             for j in range(i + 1, offsets[v + 1]):
                 a, b = values[i], values[j]
                 counts[min(a, b), max(a, b)] += 1
-
-
-@njit(error_model="numpy")
-def explain(of_events, image, of_visits, n, offsets, values, explained):
-    """Marks the entries of released visits that an event of their source visit stands behind.
-
-    of_events, of_visits : the source visit (0 … n-1; below 0: none) of each event and of each released visit.
-    image : the label that each event's code became (-1: none).
-    """
-    last = np.full(n, -1, np.int64)  # of each source visit, the last released one
-    before = np.empty(of_visits.shape[0], np.int64)  # and the one before that
-    for v in range(of_visits.shape[0]):
-        if of_visits[v] >= 0:
-            before[v] = last[of_visits[v]]
-            last[of_visits[v]] = v
-    for e in range(of_events.shape[0]):
-        if image[e] < 0:
-            continue
-        v = last[of_events[e]]
-        while v >= 0:
-            for i in range(offsets[v], offsets[v + 1]):
-                if values[i] == image[e]:
-                    explained[i] = True
-            v = before[v]
-
-
-@njit(error_model="numpy")
-def fill_bits(chosen, starts, holders, bits):
-    """Sets in bits[i] the bit of every record that has the code chosen[i]."""
-    for i in range(chosen.shape[0]):
-        for j in range(starts[chosen[i]], starts[chosen[i] + 1]):
-            bits[i, holders[j] >> 6] |= np.uint64(1) << np.uint64(holders[j] & 63)
 
 
 @njit(error_model="numpy")

@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 
 from leeward.verify.checks import Check
+from leeward.verify.flat import offsets_of
 from leeward.verify.visits.counting import joint, shared
 from leeward.verify.visits.kernels import count_containers
 from leeward.verify.visits.reading import VisitLists
@@ -38,7 +39,7 @@ def known_codes_shown(
     asked = subsets_of(parts_shown(sets, population), most).select(columns).unique()
     codes = asked.fill_null(-1).to_numpy()
     sizes = (codes >= 0).sum(axis=1)
-    offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    offsets = offsets_of(sizes)
     holders = holders_of(population)
     counts = count_containers(offsets, codes[codes >= 0].astype(np.int32), *holders, k)
     what = f"sets of at most {m} codes of source visits that records show"

@@ -9,12 +9,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
+from leeward.verify.flat import Ints, Longs, offsets_of, places_of
 from leeward.verify.storage import open_encoded
-
-Ints = NDArray[np.int32]
-Longs = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -41,12 +38,9 @@ class VisitLists:
     def take(self, rows: Longs) -> VisitLists:
         """Some of the visits, in the order given."""
         lengths = self.sizes()[rows]
-        ends = np.cumsum(lengths)
-        places = np.arange(int(ends[-1]) if len(ends) else 0)
-        places += np.repeat(self.offsets[rows] - (ends - lengths), lengths)
-        offsets = np.concatenate([np.zeros(1, np.int64), ends])
+        values = self.values[places_of(self.offsets[rows], lengths)]
         return VisitLists(
-            self.record[rows], self.visit[rows], offsets, self.values[places], self.labels, self.nulls
+            self.record[rows], self.visit[rows], offsets_of(lengths), values, self.labels, self.nulls
         )
 
     def relabelled(self, labels: tuple[str, ...]) -> VisitLists:
@@ -73,7 +67,7 @@ def read_visits(file: Path) -> VisitLists:
     nulls += flat.null_count
     labels, values = _numbered(flat)
     lengths = pc.fill_null(pc.list_value_length(lists), 0).to_numpy().astype(np.int64)
-    offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
+    offsets = offsets_of(lengths)
     record = _whole_numbers(table.column("record"))
     visit = _whole_numbers(table.column("visit")) if "visit" in columns else np.full(len(record), -1)
     return VisitLists(record, visit, offsets, values, labels, nulls)

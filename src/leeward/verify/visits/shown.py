@@ -9,11 +9,10 @@ import polars as pl
 from numpy.typing import NDArray
 
 from leeward.verify.checks import Check, Source
-from leeward.verify.flat import Ints, distinct
-from leeward.verify.numbered_kernels import values_of_groups
+from leeward.verify.flat import Ints, Longs, distinct, find, offsets_of, values_of_groups
 from leeward.verify.visits.counting import joint, number_sets, pairs_of, people_with, shared
-from leeward.verify.visits.kernels import count_containers, fill_bits
-from leeward.verify.visits.reading import Longs, VisitLists
+from leeward.verify.visits.kernels import count_containers
+from leeward.verify.visits.reading import VisitLists
 
 RECORDS_A_HOLDER = 256
 """A label that more than one record in so many has gets a row of bits."""
@@ -43,12 +42,10 @@ def parts_shown(sets: VisitLists, population: VisitLists) -> VisitLists:
     width = max(1, len(population.labels))
     record = np.repeat(sets.record, sets.sizes())
     pairs, asked = pairs_of(population), record * width + sets.values
-    kept = np.zeros(len(asked), np.bool_)
-    if len(pairs):
-        kept = pairs[np.minimum(np.searchsorted(pairs, asked), len(pairs) - 1)] == asked
+    kept = find(pairs, asked, -1) >= 0
     sizes = np.bincount(np.repeat(np.arange(len(sets)), sets.sizes())[kept], minlength=len(sets))
     full = np.flatnonzero(sizes)
-    offsets = np.concatenate([[0], np.cumsum(sizes[full])]).astype(np.int64)
+    offsets = offsets_of(sizes[full])
     return VisitLists(sets.record[full], sets.visit[full], offsets, sets.values[kept], sets.labels)
 
 
@@ -64,7 +61,10 @@ def holders_of(population: VisitLists) -> tuple[Longs, Ints, Ints, NDArray[np.ui
     row_of = np.full(width, -1, np.int32)
     row_of[frequent] = np.arange(len(frequent))
     bits = np.zeros((len(frequent), len(people) // 64 + 1), np.uint64)
-    fill_bits(frequent, starts, records, bits)
+    for row, label in enumerate(frequent):
+        has = np.zeros(bits.shape[1] * 64, np.bool_)
+        has[records[starts[label] : starts[label + 1]]] = True
+        bits[row] = np.packbits(has, bitorder="little").view(np.uint64)
     return starts, records, row_of, bits
 
 

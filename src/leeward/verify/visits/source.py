@@ -10,14 +10,13 @@ import polars as pl
 
 from leeward.verify.apart import demographics_of_patients, only_released
 from leeward.verify.checks import Check, Source, of_count
+from leeward.verify.flat import Longs, distinct, find, values_of_groups
 from leeward.verify.manifest import Share
 from leeward.verify.numbered import Numbered
-from leeward.verify.numbered_kernels import values_of_groups
 from leeward.verify.visits.classed import Placed, bare, read_named
-from leeward.verify.visits.kernels import explain
 from leeward.verify.visits.known_codes import known_codes_shown
 from leeward.verify.visits.order_inside import rows_of_visits
-from leeward.verify.visits.reading import Longs, VisitLists
+from leeward.verify.visits.reading import VisitLists
 from leeward.verify.visits.shown import contained_check, sets_of_source
 from leeward.vocabulary import VOCABULARIES, load
 
@@ -205,12 +204,13 @@ def image_checks(
     patients = pl.read_parquet(folder / "patients.parquet").select("record", "patient")
     merged = bool(share.manifest["parameters"].get("merge_visits"))
     owners = _owners(source, patients, visits.record)
-    numbers, n = source.numbered.visits(None)
-    found = (numbers, owners, n, 0) if merged else _of_visits(source, owners, visits, folder)
+    found = (
+        (source.numbered.visits(None)[0], owners, 0) if merged else _of_visits(source, owners, visits, folder)
+    )
     if found is None:
         detail = "custody/data/visits.parquet does not name one source row for each visit."
         return [Check("witness", False, detail)]
-    of_events, of_visits, n, mixed = found
+    of_events, of_visits, mixed = found
     return [
         of_count(
             "one_source_visit_each",
@@ -220,7 +220,7 @@ def image_checks(
         ),
         of_count(
             "parts_of_source_visits",
-            _strange(visits, of_events, of_visits, n, source.numbered, codes),
+            _strange(visits, of_events, of_visits, source.numbered, codes),
             "Every released code is the image of a code of the source visit that it comes from.",
             "released codes are the image of nothing in the source visit that they come from.",
         ),
@@ -228,20 +228,25 @@ def image_checks(
 
 
 def _strange(
-    visits: VisitLists, of_events: Longs, of_visits: Longs, n: int, source: Numbered, codes: pl.DataFrame
+    visits: VisitLists, of_events: Longs, of_visits: Longs, source: Numbered, codes: pl.DataFrame
 ) -> int:
-    """Released (visit, label) pairs without a code of the source visit behind them: events and released visits of one
-    of the `n` source visits have its number."""
+    """Released (visit, label) pairs without a code of the source visit behind them: events and released visits of a
+    source visit have its number."""
     number = {label: place for place, label in enumerate(visits.labels)}
     rows = {code: place for place, code in enumerate(codes["code"])}
     explained = np.zeros(len(visits.values), np.bool_)
+    width = max(1, len(visits.labels))
+    shown = (
+        np.repeat(of_visits, visits.sizes()) * width + visits.values
+    )  # below 0 for visits of no source visit
     for column in ("label", "above"):
         if codes[column].null_count() == codes.height:
             continue
         image = codes[column].to_list()
         table = [number.get(image[rows[code]], -1) if code in rows else -1 for code in source.codes]
         images = np.array(table, np.int32)[source.code]
-        explain(of_events, images, of_visits, n, visits.offsets, visits.values, explained)
+        known = (images >= 0) & (of_events >= 0)
+        explained |= find(distinct(of_events[known] * width + images[known]), shown, -1) >= 0
     return int(np.count_nonzero(~explained))
 
 
@@ -255,9 +260,8 @@ def _owners(source: Source, patients: pl.DataFrame, records: Longs) -> Longs:
 
 def _of_visits(
     source: Source, owners: Longs, visits: VisitLists, folder: Path
-) -> tuple[Longs, Longs, int, int] | None:
-    """The number of each event's source visit, of the source visit that each released one is said to come from, how
-    many source visits there are.
+) -> tuple[Longs, Longs, int] | None:
+    """The number of each event's source visit, and of the source visit that each released one is said to come from.
 
     And how many say another patient's visit, or one that another released visit comes from too. None where the witness
     does not name one row for each.
@@ -278,7 +282,7 @@ def _of_visits(
     visit, n = source.numbered.visits(column)
     foreign = int(np.count_nonzero(source.numbered.patient[at] != owners))
     again = len(at) - int(np.count_nonzero(np.bincount(visit[at], minlength=n)))
-    return visit, visit[at], n, foreign + again
+    return visit, visit[at], foreign + again
 
 
 def payload_checks(share: Share, source: Source) -> list[Check]:
