@@ -66,7 +66,7 @@ def method(algorithm: str = "balanced", k: int = K, variables: int = 13, **more:
         if variables > 2
         else {"time": ("SurvInterval",)}
     )
-    return Condensation(k=k, algorithm=algorithm, repetitions=0, **outcome, **more)
+    return Condensation(k=k, algorithm=algorithm, **outcome, **more)
 
 
 def commands(largest: int) -> str:
@@ -211,8 +211,7 @@ def partitioning() -> str:
     lines = []
     base = None
     for rows in (200_000, 50_000, 10_000, 2_000):
-        chosen = method(cell_rows=rows)
-        prepared, kernel = ready(chosen, cohort.table(), Randomness.of(1))
+        prepared, kernel = ready(method(), cohort.table(), Randomness.of(1))
         made = condense(prepared, kernel, make("local"), Randomness.of(1), rows)
         squares = made.facts["after"]
         base = base or squares

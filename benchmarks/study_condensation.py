@@ -37,7 +37,7 @@ from leeward.analysis.regression import Fit, fit
 from leeward.cohort import Cohort
 from leeward.cohort.lenses.table import Table
 from leeward.cohort.readers import read
-from leeward.methods.condensation import Condensation
+from leeward.methods.condensation import Condensation, setting
 from leeward.methods.condensation.kernels import baseline
 from leeward.methods.condensation.measures import attacks
 from leeward.methods.condensation.measures.both import Both
@@ -60,7 +60,7 @@ SUPPORT += ["meanbp", "hrt", "resp", "temp", "crea", "sod"]
 METHODS: dict[str, dict[str, Any]] = {
     "balanced": {"algorithm": "balanced"},
     "improved": {"algorithm": "improved"},
-    "improved, halving": {"algorithm": "improved", "grouping": "halving"},
+    "improved, halving": {"algorithm": "improved", "grouping": {"improved": "halving"}},
     "condensation": {"algorithm": "condensation"},
     "tfrp": {"algorithm": "tfrp"},
     "mdav": {"algorithm": "tfrp", "groups": mdav},
@@ -136,15 +136,16 @@ def sets(data: Path) -> dict[str, Callable[[], Set]]:
 
 
 def protected(each: Set, parameters: dict[str, Any], seed: int) -> Anonymized:
-    """A release of the set; `groups` takes the place of the two fixed points of TFRP, which publishes centroids too."""
+    """A release of the set; `groups` takes the place of the two fixed points of TFRP, which publishes centroids too,
+    `grouping` that of an algorithm's own grouping."""
     given = dict(parameters)
-    groups = given.pop("groups", baseline.two_points)
-    method: Any = (
-        Condensation(k=K, plan=each.plan, repetitions=0, **given)
-        if given
-        else KAnonymity(k=K, plan=each.plan)
-    )
-    with mock.patch.object(baseline, "two_points", groups):
+    groups, grouping = given.pop("groups", baseline.two_points), given.pop("grouping", {})
+    method: Any = Condensation(k=K, plan=each.plan, **given) if given else KAnonymity(k=K, plan=each.plan)
+    with (
+        mock.patch.object(baseline, "two_points", groups),
+        mock.patch.object(setting, "REPETITIONS", 1),
+        mock.patch.dict(setting.GROUPINGS, grouping),
+    ):
         made: Anonymized = method.protect(each.cohort, randomness=Randomness.of(seed))
     return made
 

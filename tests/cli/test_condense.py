@@ -10,6 +10,7 @@ import pytest
 import sklearn.cluster  # noqa: F401  # importing it draws from Python's own generator, which tests must not do
 
 from leeward.cli.main import status_of
+from leeward.methods.condensation import setting
 
 PLAN = """
 plan:
@@ -20,13 +21,14 @@ plan:
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(setting, "REPETITIONS", 2)
     assert status_of(["synth", "registry", "--patients", "700", "--seed", "1", "-o", "registry.csv"]) == 0
     (tmp_path / "plan.yaml").write_text(PLAN)
     return tmp_path
 
 
 def test_a_release_with_its_report(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    flags = ["--k", "30", "--plan", "plan.yaml", "--repetitions", "1", "--seed", "1"]
+    flags = ["--k", "30", "--plan", "plan.yaml", "--seed", "1"]
     assert status_of(["condense", "registry.csv", *flags, "-o", "out", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert told["verification"]["passed"]
@@ -53,7 +55,7 @@ def test_a_release_with_its_report(here: Path, capsys: pytest.CaptureFixture[str
 def test_a_spec_with_plan_drop_and_domains(here: Path) -> None:
     (here / "spec.yaml").write_text(
         "source: {path: registry.csv, format: table, drop: [Race], domains: {DiagAge: {low: 18, high: 110}}}\n"
-        "method: {name: condensation, k: 30, repetitions: 0}\n"
+        "method: {name: condensation, k: 30}\n"
         f"measure: [marginals]\nseed: 2\n{PLAN}"
     )
     assert status_of(["protect", "spec.yaml", "-o", "out"]) == 0
@@ -96,5 +98,5 @@ def test_mistakes_write_nothing(
 def test_a_plan_without_an_events_value_is_released(here: Path) -> None:
     """The README and the verifier write it alike."""
     (here / "plan.yaml").write_text(PLAN.replace("event_value: 0, ", ""))
-    flags = ["--k", "30", "--plan", "plan.yaml", "--repetitions", "0", "--measure", "marginals"]
+    flags = ["--k", "30", "--plan", "plan.yaml", "--measure", "marginals"]
     assert status_of(["condense", "registry.csv", *flags, "-o", "out"]) == 0

@@ -128,7 +128,6 @@ def test_wrong_values_are_refused_in_one_shape(name: str) -> None:
             {"max_cluster": 3},
             "`max_cluster` must be a whole number of at least k = 5; got 3.",
         ),
-        ("condensation", {"cell_rows": 7}, "`cell_rows` must be a whole number of at least 2k = 10; got 7."),
     ],
 )
 def test_the_sentences(name: str, wrong: dict[str, Any], sentence: str) -> None:

@@ -133,8 +133,6 @@ UNSEEN: dict[str, dict[str, str]] = {
             "synthesis",
             "draw",
             "missing",
-            "grouping",
-            "cell_rows",
             "response",
             "marginals",
             "coarsen_groups",

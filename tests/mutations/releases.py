@@ -179,10 +179,8 @@ FURTHER: dict[str, dict[str, Any]] = {
     "condensation": {
         "relations": ["age <= time"],
         "marginals": "nearest",
-        "grouping": "kmeans",
         "coarsen_groups": 2,
         "response": ["dose"],
-        "cell_rows": 5000,
         "plan": [{"linear": {"response": "dose", "covariates": ["age"]}}],
     },
     "k-anonymity": {"plan": [{"linear": {"response": "dose", "covariates": ["age"]}}]},

@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 import sklearn.cluster  # noqa: F401  # importing it draws from Python's own generator, which tests must not do
 from tests.forging import restate, write_parquet
-from tests.methods.condensation.tables import PLAN, lung
+from tests.methods.condensation.tables import PLAN, lung, no_repetitions  # noqa: F401  # a fixture
 
 from leeward.cohort import Cohort
 from leeward.methods.condensation import Condensation
@@ -54,12 +54,12 @@ def failures(outcome: Verification) -> list[str]:
     return [check.name for check in outcome.failures]
 
 
-METHOD = Condensation(k=K, plan=PLAN, repetitions=0)
+METHOD = Condensation(k=K, plan=PLAN)
 
 
 @pytest.mark.parametrize("algorithm", ["balanced", "improved", "condensation", "tfrp"])
 def test_every_algorithm_passes(cohort: Cohort, tmp_path: Path, algorithm: str) -> None:
-    method = Condensation(k=K, plan=PLAN, repetitions=0, algorithm=algorithm)  # type: ignore[arg-type]  # a name
+    method = Condensation(k=K, plan=PLAN, algorithm=algorithm)  # type: ignore[arg-type]  # a name
     assert failures(checked(released(cohort, tmp_path, method), cohort)) == []
 
 
@@ -107,7 +107,7 @@ def test_a_few_verbatim_copies_are_caught_where_chance_makes_none(tmp_path: Path
     columns = {f"x{i}": draws.normal(size=600).round(3) for i in range(5)}
     original = pl.DataFrame({"event": draws.integers(0, 2, 600), **columns})
     table = Cohort(None, original, name="measurements")
-    out = released(table, tmp_path, Condensation(k=K, strata=("event",), repetitions=0))
+    out = released(table, tmp_path, Condensation(k=K, strata=("event",)))
     assert checked(out, table).passed
 
     def plant(frame: pl.DataFrame) -> pl.DataFrame:
@@ -171,7 +171,7 @@ def test_k_anonymity_is_counted_in_the_shared_table(cohort: Cohort, tmp_path: Pa
 
 
 def test_coarsened_times_need_not_be_the_original_ones(cohort: Cohort, tmp_path: Path) -> None:
-    out = released(cohort, tmp_path, Condensation(k=K, plan=PLAN, repetitions=0, coarsen_time=True))
+    out = released(cohort, tmp_path, Condensation(k=K, plan=PLAN, coarsen_time=True))
     outcome = checked(out, cohort)
     assert outcome.passed
     assert "times" not in [check.name for check in outcome.checks]

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import polars as pl
+import pytest
 from hypothesis import strategies as st
 
 from leeward.cohort import Cohort
 from leeward.cohort.readers.table import read_table
+from leeward.methods.condensation import setting
 from leeward.synthetic.registry import registry
 
 COVARIATES = ["DiagAge", "Gender", "Race", "Appalachia", "Stage", "TobaccoUse", "PrimaryPayor"]
@@ -19,6 +22,14 @@ PLAN: tuple[Any, ...] = (
     {"linear": {**OUTCOME, "covariates": COVARIATES[1:]}},
     {"logistic": {**OUTCOME, "covariates": COVARIATES[1:]}},
 )
+
+
+@pytest.fixture(autouse=True, scope="module")
+def no_repetitions() -> Iterator[None]:
+    """Tables are made once: what is measured over repetitions is a test of its own."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(setting, "REPETITIONS", 1)
+        yield
 
 
 def lung(rows: int = 600, seed: int = 1) -> Cohort:

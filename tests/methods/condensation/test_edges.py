@@ -11,6 +11,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 import sklearn.cluster  # noqa: F401  # importing it draws from Python's own generator, which tests must not do
+from tests.methods.condensation.tables import no_repetitions  # noqa: F401  # a fixture
 
 from leeward.cohort.readers import read
 from leeward.cohort.readers.table import read_table
@@ -97,10 +98,10 @@ def test_coefficients_that_withheld_levels_take_out_of_a_model_are_counted() -> 
     levels = ["a", "b", "c"] * 18 + ["d"] * 3 + ["e"] * 3
     frame = X.with_columns(g=pl.Series(levels), y=pl.Series(np.arange(N) % 7))
     plan = ({"linear": {"response": "y", "covariates": ["x", "g"]}},)
-    made = run(frame, k=10, plan=plan, repetitions=0)
+    made = run(frame, k=10, plan=plan)
     (notice,) = [each for each in made.notices if "coefficients" in each]
     assert "(2 of 'g') take 2 of 5 coefficients out of this model" in notice
-    kept = run(frame, k=10, plan=plan, repetitions=0, rare="keep")
+    kept = run(frame, k=10, plan=plan, rare="keep")
     assert not [each for each in kept.notices if "coefficients" in each]
 
 
@@ -108,10 +109,10 @@ def test_coefficients_that_withheld_levels_take_out_of_a_model_are_counted() -> 
 def test_a_missing_response_stays_missing_as_often(kind: str) -> None:
     frame = X.with_columns(y=pl.col("x") % 2).with_columns(missing_every_fifth("y"))
     plan = ({kind: {"response": "y", "covariates": ["x", "g"]}},)
-    made = run(frame, k=6, plan=plan, repetitions=0)
+    made = run(frame, k=6, plan=plan)
     assert released(made)["y"].null_count() == 12
     assert released(made)["y"].sum() == frame["y"].sum()
-    filled = run(frame, k=6, plan=plan, repetitions=0, missing="impute")
+    filled = run(frame, k=6, plan=plan, missing="impute")
     assert released(filled)["y"].null_count() == 0
     assert filled.custody["imputed"] == {"y": 12}
 
@@ -187,7 +188,7 @@ def test_more_columns_than_rows_on_every_algorithm() -> None:
 
 def test_strata_below_k_are_withheld_from_every_file() -> None:
     frame = X.with_columns(s=pl.when(pl.col("x") < 4).then(pl.lit("few")).otherwise(pl.lit("many")))
-    made = run(frame, k=5, strata="s", plan=(), repetitions=0)
+    made = run(frame, k=5, strata="s", plan=())
     assert made.records == 56
     assert made.custody["withheld_rows"] == 4
     assert any("4 rows in strata of fewer than 5 rows were withheld" in each for each in made.notices)
@@ -206,7 +207,7 @@ def test_numbers_of_records_are_refused_unless_they_are_declared_or_planned() ->
     declared = Condensation(k=5).protect(read_table(frame, domains=domains), randomness=Randomness.of(1))
     assert declared.records == n
     plan = ({"linear": {"response": "y", "covariates": ["id"]}},)
-    assert run(frame, k=5, plan=plan, repetitions=0).records == n
+    assert run(frame, k=5, plan=plan).records == n
     assert run(frame.with_columns(id=pl.col("id") // 2), k=5).records == n
 
 

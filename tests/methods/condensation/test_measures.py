@@ -11,13 +11,13 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.methods.condensation.tables import COVARIATES, OUTCOME, PLAN, lung
+from tests.methods.condensation.tables import COVARIATES, OUTCOME, PLAN, lung, no_repetitions  # noqa: F401  # a fixture
 
 from leeward.analysis.plan import Model, design_of, event_rows, median_time, models_of
 from leeward.analysis.regression import Fit, fit
 from leeward.cohort.readers.table import read_table
 from leeward.errors import BadInput
-from leeward.methods.condensation import Condensation
+from leeward.methods.condensation import Condensation, setting
 from leeward.methods.condensation.measures.attacks import nearest_rows, tree_of, two_distances
 from leeward.methods.condensation.measures.figures import Metrics, NotConverged
 from leeward.methods.condensation.measures.models import compare, kaplan_meier, mean_metrics, one_model
@@ -112,7 +112,9 @@ def test_formulas_are_checked() -> None:
 @pytest.fixture(scope="module")
 def measured(tmp_path_factory: pytest.TempPathFactory) -> dict:
     cohort = lung(1_500)
-    made = Condensation(k=20, plan=PLAN, repetitions=2).protect(cohort, randomness=Randomness.of(1))
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(setting, "REPETITIONS", 3)
+        made = Condensation(k=20, plan=PLAN).protect(cohort, randomness=Randomness.of(1))
     out = write(made, tmp_path_factory.mktemp("out") / "release")
     return measure(
         Release.open(out),
@@ -191,7 +193,7 @@ def test_a_model_outside_the_plan_is_kept_as_well() -> None:
     """One covariate at a time: coefficients stay inside the original interval or near it."""
     cohort = lung(4_000)
     table = cohort.table()
-    made = Condensation(k=100, plan=PLAN, repetitions=0).protect(cohort, randomness=Randomness.of(1))
+    made = Condensation(k=100, plan=PLAN).protect(cohort, randomness=Randomness.of(1))
     released = pl.from_arrow(next(iter(made.tables[0].batches())))
     assert isinstance(released, pl.DataFrame)
     outside = 0

@@ -12,14 +12,14 @@ import pytest
 import sklearn.cluster  # noqa: F401  # importing it draws from Python's own generator, which tests must not do
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.methods.condensation.tables import PLAN, lung, small_tables
+from tests.methods.condensation.tables import PLAN, lung, no_repetitions, small_tables  # noqa: F401  # a fixture
 from tests.spark_fixture import spark_engine  # noqa: F401  # a fixture
 
 from leeward.cohort import Cohort
 from leeward.cohort.readers.table import read_table
 from leeward.engine import make
 from leeward.errors import BadInput, GuaranteeUnreachable
-from leeward.methods.condensation import Condensation
+from leeward.methods.condensation import Condensation, setting
 from leeward.methods.condensation import pilot as pilots
 from leeward.methods.k_anonymity import KAnonymity
 from leeward.randomness import Randomness
@@ -86,31 +86,37 @@ def test_the_guarantee_holds(
             assert released[name].null_count() == 0
 
 
-def test_the_same_seed_gives_the_same_rows_whatever_the_threads() -> None:
+def test_the_same_seed_gives_the_same_rows_whatever_the_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(setting, "CELL_ROWS", 200)
     cohort = lung(900)
     one, two = (
         table_of(
-            Condensation(k=20, plan=PLAN, repetitions=0, cell_rows=200).protect(
+            Condensation(k=20, plan=PLAN).protect(
                 cohort, make("local", threads=threads), randomness=Randomness.of(3)
             )
         )
         for threads in (1, 3)
     )
     assert one.equals(two)
-    other = table_of(run(cohort, 4, k=20, plan=PLAN, repetitions=0, cell_rows=200))
+    other = table_of(run(cohort, 4, k=20, plan=PLAN))
     assert not one.equals(other)
 
 
-def test_partitioning_keeps_the_guarantee() -> None:
-    made = run(lung(900), k=20, plan=PLAN, repetitions=0, cell_rows=100)
+def test_partitioning_keeps_the_guarantee(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(setting, "CELL_ROWS", 100)
+    made = run(lung(900), k=20, plan=PLAN)
     assert made.custody["cells"] > 4
     assert made.custody["least"] >= 20
     assert made.records == 900
 
 
-def test_spark_gives_what_local_gives(spark_engine: Any) -> None:  # noqa: F811  # the fixture
+def test_spark_gives_what_local_gives(
+    spark_engine: Any,  # noqa: F811  # the fixture
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(setting, "CELL_ROWS", 100)
     cohort = lung(400)
-    method = Condensation(k=20, plan=PLAN, repetitions=0, cell_rows=100)
+    method = Condensation(k=20, plan=PLAN)
     local, spark = (
         table_of(method.protect(cohort, engine, randomness=Randomness.of(3)))
         for engine in (make("local"), spark_engine)
@@ -120,7 +126,7 @@ def test_spark_gives_what_local_gives(spark_engine: Any) -> None:  # noqa: F811 
 
 def test_balanced_groups_have_k_to_2k_minus_1_rows_and_keep_their_levels() -> None:
     cohort = lung(1_000)
-    made = run(cohort, k=30, plan=PLAN, repetitions=0)
+    made = run(cohort, k=30, plan=PLAN)
     assert cohort.patients is not None
     groups = custody(made, "source_rows.parquet")
     assert groups["group"].value_counts()["count"].max() <= 59
@@ -137,7 +143,7 @@ def test_groups_stand_on_one_side_of_the_plans_logistic_models() -> None:
     cohort = lung(1_000)
     assert cohort.patients is not None
     cut = cohort.patients.filter(pl.col("VitalStat") == 0)["SurvInterval"].median()
-    made = run(cohort, k=30, plan=PLAN, repetitions=0)
+    made = run(cohort, k=30, plan=PLAN)
     after = table_of(made).with_columns(custody(made, "released_rows.parquet")["group"])
     dead = after.filter(pl.col("VitalStat") == 0).with_columns(above=pl.col("SurvInterval") > cut)
     assert dead.group_by("group").agg(pl.col("above").n_unique())["above"].max() == 1
@@ -150,7 +156,7 @@ def test_groups_stand_on_one_side_of_the_plans_logistic_models() -> None:
         for each in frames
     ]
     assert counts[0].equals(counts[1])
-    mixed = run(cohort, k=30, plan=PLAN[:2], repetitions=0)
+    mixed = run(cohort, k=30, plan=PLAN[:2])
     dead = table_of(mixed).with_columns(custody(mixed, "released_rows.parquet")["group"])
     dead = dead.filter(pl.col("VitalStat") == 0).with_columns(above=pl.col("SurvInterval") > cut)
     assert dead.group_by("group").agg(pl.col("above").n_unique())["above"].max() == 2
@@ -160,25 +166,25 @@ def test_a_side_below_k_is_not_cut_off() -> None:
     frame = pl.DataFrame({"y": [1] * 7 + [0] * 53, "x": range(60)})
     plan = ({"logistic": {"response": "y", "covariates": ["x"]}},)
     for k, sides in ((7, 2), (8, 1)):
-        made = run(read_table(frame), k=k, plan=plan, repetitions=0)
+        made = run(read_table(frame), k=k, plan=plan)
         assert made.custody["cells"] == sides
         assert made.custody["least"] >= k
         assert table_of(made)["y"].sum() == 7
 
 
 def test_rows_are_shuffled() -> None:
-    made = run(lung(600), k=20, plan=PLAN, repetitions=0)
+    made = run(lung(600), k=20, plan=PLAN)
     group = custody(made, "released_rows.parquet")["group"].to_numpy()
     assert (np.diff(group) >= 0).mean() < 0.7
 
 
 def test_coarsened_times_are_group_medians() -> None:
     cohort = lung(600)
-    made = run(cohort, k=20, plan=PLAN, repetitions=0, coarsen_time=True)
+    made = run(cohort, k=20, plan=PLAN, coarsen_time=True)
     after = table_of(made).with_columns(custody(made, "released_rows.parquet")["group"])
     assert after.group_by("group").agg(pl.col("SurvInterval").n_unique())["SurvInterval"].max() == 1
     assert not any("Exact survival times" in text for text in made.guarantee.not_protected)
-    exact = run(cohort, k=20, plan=PLAN, repetitions=0)
+    exact = run(cohort, k=20, plan=PLAN)
     assert any("Exact survival times" in text for text in exact.guarantee.not_protected)
 
 
@@ -266,7 +272,7 @@ def test_exact_synthesis_keeps_group_moments_in_the_release() -> None:
 
 
 def test_the_pilot_chooses_and_keeps_its_choice_in_custody() -> None:
-    made = run(lung(500), k=20, plan=PLAN, algorithm="auto", repetitions=0)
+    made = run(lung(500), k=20, plan=PLAN, algorithm="auto")
     pilot = made.custody["pilot"]
     assert len(pilot["tried"]) == 7
     assert pilot["chosen"]["algorithm"] in ("balanced", "improved", "condensation")
@@ -276,7 +282,7 @@ def test_the_pilot_chooses_and_keeps_its_choice_in_custody() -> None:
 
 def test_the_pilot_chooses_the_weight_on_a_sample(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pilots, "SAMPLE_ROWS", 400)
-    made = run(lung(900), k=10, plan=PLAN, weight="pilot", repetitions=0)
+    made = run(lung(900), k=10, plan=PLAN, weight="pilot")
     pilot = made.custody["pilot"]
     assert pilot["rows"] == 400
     assert [(each["algorithm"], each["weight"]) for each in pilot["tried"]] == [
@@ -291,13 +297,14 @@ def test_the_pilot_chooses_the_weight_on_a_sample(monkeypatch: pytest.MonkeyPatc
 
 
 def test_auto_leaves_out_what_cannot_do_what_was_asked() -> None:
-    made = run(lung(400), k=20, plan=PLAN, algorithm="auto", coarsen_time=True, repetitions=0)
+    made = run(lung(400), k=20, plan=PLAN, algorithm="auto", coarsen_time=True)
     assert {each["algorithm"] for each in made.custody["pilot"]["tried"]} == {"balanced", "improved"}
     assert not any("Exact survival times" in text for text in made.guarantee.not_protected)
 
 
-def test_repetitions_stay_in_custody() -> None:
-    made = run(lung(300), k=20, plan=PLAN, repetitions=2)
+def test_repetitions_stay_in_custody(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(setting, "REPETITIONS", 3)
+    made = run(lung(300), k=20, plan=PLAN)
     assert [t.path for t in made.custody_tables if "repetitions" in t.path] == [
         "repetitions/001.parquet",
         "repetitions/002.parquet",
@@ -316,8 +323,6 @@ def test_repetitions_stay_in_custody() -> None:
         ({"k": 5, "algorithm": "best"}, "`algorithm` must be `balanced`, `improved`"),
         ({"k": 5, "algorithm": "tfrp", "synthesis": "exact"}, "tfrp publishes centroids"),
         ({"k": 5, "algorithm": "condensation", "coarsen_time": True}, "leave it out"),
-        ({"k": 5, "cell_rows": 7}, "`cell_rows` must be a whole number of at least 2k = 10"),
-        ({"k": 5, "repetitions": -1}, "`repetitions` must be a whole number of at least 0"),
         ({"k": 5, "plan": ({"probit": {}},)}, "`plan[1]`: one of linear, logistic, cox"),
         ({"k": 5, "plan": ({"cox": {"time": "t", "covariates": ["x"]}},)}, "needs `time` and `event`"),
         (

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 import sklearn.cluster  # noqa: F401  # importing it draws from Python's own generator, which tests must not do
-from tests.methods.condensation.tables import PLAN, lung
+from tests.methods.condensation.tables import PLAN, lung, no_repetitions  # noqa: F401  # a fixture
 from tests.oracles import condensation as oracle
 
 from leeward.analysis.plan import Design, design_of, models_of
@@ -229,7 +229,7 @@ def test_the_moving_step_is_what_damages_the_models() -> None:
     for algorithm in ("balanced", "improved"):
         found = []
         for seed in (1, 2):
-            made = Condensation(k=100, plan=PLAN, algorithm=algorithm, repetitions=0).protect(  # type: ignore[arg-type]  # a name
+            made = Condensation(k=100, plan=PLAN, algorithm=algorithm).protect(  # type: ignore[arg-type]  # a name
                 cohort, randomness=Randomness.of(seed)
             )
             released = pl.from_arrow(next(iter(made.tables[0].batches())))

@@ -23,10 +23,6 @@ attack finds at most one exact time in k (docs/methods/condensation.md#least-k).
 SMALL_K = 10
 """Below, a notice says what small groups give away."""
 
-REPEATED_ROWS = 50_000
-"""Up to this many rows a planned release is measured over `REPETITIONS`, above over itself alone."""
-REPETITIONS = 20
-
 
 @dataclass(frozen=True, kw_only=True)
 class Condensation(Parameters):
@@ -123,29 +119,11 @@ class Condensation(Parameters):
         Literal["withhold", "keep"],
         Parameter("What to do with levels that fewer than k patients have.", shown="always"),
     ] = "withhold"
-    grouping: Annotated[
-        Literal["halving", "kmeans"] | None,
-        Parameter("How groups are formed.", default="the algorithm's own"),
-    ] = None
     marginals: Annotated[
         Literal["group", "nearest"] | None,
         Parameter(
             "group: the group's own values by rank. nearest: the nearest permissible value.",
             default="the algorithm's own",
-        ),
-    ] = None
-    cell_rows: Annotated[
-        int | None,
-        Parameter("Number of rows grouped at a time, at least 2k.", ge=4, metavar="N", default="automatic"),
-    ] = None
-    repetitions: Annotated[
-        int | None,
-        Parameter(
-            "Further synthetic tables for the custodian, to measure the plan over.",
-            ge=0,
-            metavar="N",
-            default=f"{REPETITIONS - 1} with a plan and up to {REPEATED_ROWS:,} rows",
-            shown="never",
         ),
     ] = None
 
@@ -155,8 +133,6 @@ class Condensation(Parameters):
             raise BadInput(
                 "`algorithm` auto and `weight` pilot compare candidates on the plan: give the recipient's `plan`."
             )
-        if self.grouping and self.algorithm not in STRATIFIED:
-            raise BadInput(f"`grouping` belongs to the algorithms {' and '.join(STRATIFIED)}.")
         if self.algorithm == "tfrp" and (self.synthesis == "exact" or self.marginals):
             raise BadInput(
                 "`algorithm` tfrp publishes centroids: it takes neither `synthesis` nor `marginals`."
@@ -173,10 +149,6 @@ class Condensation(Parameters):
             object.__setattr__(self, "relations", tuple(each.text for each in parsed))
             if self.algorithm != "balanced" or self.marginals == "nearest":
                 raise BadInput("`relations` belong to `algorithm` balanced with group marginals.")
-        if self.cell_rows is not None and self.cell_rows < 2 * self.k:
-            raise BadParameter(
-                "cell_rows", f"must be a whole number of at least 2k = {2 * self.k}; got {self.cell_rows}."
-            )
 
     def _require_least_k(self) -> None:
         exact = self.algorithm in (*STRATIFIED, "auto") and not self.coarsen_time

@@ -76,8 +76,7 @@ def candidates(method: Condensation) -> list[Condensation]:
     algorithms: Sequence[Any] = (method.algorithm,)
     if method.algorithm == "auto":
         # What was asked beside `auto` leaves out the algorithms that cannot do it.
-        only = method.grouping or method.coarsen_time
-        algorithms = ALGORITHMS[:2] if only else ALGORITHMS
+        algorithms = ALGORITHMS[:2] if method.coarsen_time else ALGORITHMS
     found = []
     for algorithm in algorithms:
         weighted = algorithm in ("balanced", "improved")

@@ -51,16 +51,11 @@ def ready(parameters: Condensation, table: Table, randomness: Randomness) -> tup
     relations = in_table(relations, prepared.values)
     features = prepared.features if own else tuple(replace(each, role="other") for each in prepared.features)
     layout = layout_of(features, prepared.values, prepared.stratum >= 0, float(parameters.weight))
-    how: How = (
-        GROUPINGS[parameters.algorithm]
-        if parameters.grouping is None
-        else GROUPINGS["balanced" if parameters.grouping == "halving" else "improved"]
-    )
     marginals = parameters.marginals or ("group" if parameters.algorithm == "balanced" else "nearest")
     kernel = CellKernel(
         layout,
         parameters.k,
-        how,
+        GROUPINGS[parameters.algorithm],
         "centroid" if parameters.algorithm == "tfrp" else marginals,
         parameters.synthesis,
         parameters.draw,
@@ -96,18 +91,9 @@ def _require_relations(relations: Sequence[Relation], prepared: Prepared) -> Non
 
 def rows_at_once(parameters: Condensation, rows: int) -> int:
     """Rows that are grouped at a time."""
-    if parameters.cell_rows is not None:
-        return parameters.cell_rows
-    halving = (
-        parameters.algorithm == "balanced"
-        if parameters.grouping is None
-        else parameters.grouping == "halving"
-    )
-    return max(CELL_ROWS, 2 * parameters.k) if halving else rows
+    return max(CELL_ROWS, 2 * parameters.k) if GROUPINGS[parameters.algorithm] == "halving" else rows
 
 
 def repeats(parameters: Condensation, rows: int) -> int:
     """Further made tables for the measures."""
-    if parameters.repetitions is not None:
-        return parameters.repetitions
     return REPETITIONS - 1 if parameters.plan and rows <= REPEATED_ROWS else 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,7 @@ def membership(both: Both, most_rows: int = MOST_ROWS, sample: int = SAMPLE) -> 
     The attacker knows whole rows (times too) and takes the better of two signs: the distance to the nearest row, and
     its ratio to the distance to the second nearest. `auc`: the probability that a patient who is in it looks nearer
     than one who is not; `caught`: the share of those in it who are named while 1 % of the others are. None where a half
-    cannot be condensed. docs/methods/condensation.md has the section membership.
+    cannot be condensed, or not as an earlier version did. docs/methods/condensation.md has the section membership.
     """
     from leeward.engine import make
     from leeward.methods.condensation.parameters import Condensation
@@ -32,11 +32,13 @@ def membership(both: Both, most_rows: int = MOST_ROWS, sample: int = SAMPLE) -> 
 
     if both.release.method != "condensation" or sample < 1:
         return None
+    if not set(both.release.parameters) <= {field.name for field in fields(Condensation)}:
+        return None
     random = np.random.Generator(np.random.Philox(SEED))
     rows = random.permutation(len(both.table))[:most_rows]
     inside, outside = rows[: len(rows) // 2], rows[len(rows) // 2 :]
     half = replace(both.table, frame=both.table.frame[np.sort(inside)])
-    parameters = Condensation(**{**both.release.parameters, "repetitions": 0})
+    parameters = Condensation(**both.release.parameters)
     if parameters.needs_pilot:
         return None
     own = Randomness(SEED, True)
