@@ -112,24 +112,23 @@ def record_labels(classes: Classes | None, order: AnyArray) -> dict[str, pa.Arra
     and without classes there is no column."""
     if classes is None:
         return {}
-    of_record = classes.of_record[order]
-    place = pa.array(of_record, mask=of_record < 0)
-    labels = zip(*classes.labels, strict=True)
-    return {
-        name: pa.array(values, pa.string()).take(place)
-        for name, values in zip(classes.columns.names, labels, strict=True)
-    }
+    return labels_of_records(classes.columns.names, classes.labels, classes.of_record[order])
+
+
+def labels_of_records(
+    names: Sequence[str], labels: Sequence[tuple[str, ...]], class_of: AnyArray
+) -> dict[str, pa.Array]:
+    """The label of each column for each record; class_of : int[records], places among `labels`."""
+    place = pa.array(class_of, mask=class_of < 0)
+    columns = zip(names, zip(*labels, strict=True), strict=True)
+    return {name: pa.array(values, pa.string()).take(place) for name, values in columns}
 
 
 def _tables_of(classes: Classes) -> list[ReleaseTable]:
     """`classes.parquet`, one row a class with its labels and its number of records; and for each column the hierarchy
     of its published labels."""
     number = pa.array(range(len(classes)), pa.int64())
-    labels = zip(*classes.labels, strict=True)
-    columns = {
-        name: pa.array(values, pa.string())
-        for name, values in zip(classes.columns.names, labels, strict=True)
-    }
+    columns = labels_of_records(classes.columns.names, classes.labels, np.arange(len(classes)))
     table = pa.table({"class": number, **columns, "records": pa.array(classes.sizes.tolist(), pa.int64())})
     found = [ReleaseTable.of("classes.parquet", table)]
     for i, column in enumerate(classes.columns.columns):
@@ -139,20 +138,21 @@ def _tables_of(classes: Classes) -> list[ReleaseTable]:
         pairs = [
             (tree.labels[node], tree.labels[int(tree.parent[node])] if node else "") for node in sorted(shown)
         ]
-        found.append(_hierarchy_table(f"hierarchies/{column.name}.csv", pairs))
+        found.append(hierarchy_table(f"hierarchies/{column.name}.csv", pairs))
     return found
 
 
 def _custody_tables_of(classes: Classes) -> list[ReleaseTable]:
     """The whole hierarchy of each column that a file brought, for verification beside the source."""
     return [
-        _hierarchy_table(f"hierarchies/{column.name}.parquet", column.tree.to_pairs())
+        hierarchy_table(f"hierarchies/{column.name}.parquet", column.tree.to_pairs())
         for column in classes.columns.columns
         if column.kind == "file"
     ]
 
 
-def _hierarchy_table(path: str, pairs: Sequence[tuple[str, str]]) -> ReleaseTable:
+def hierarchy_table(path: str, pairs: Sequence[tuple[str, str]]) -> ReleaseTable:
+    """Rows of `node`, `parent`."""
     nodes, parents = zip(*pairs, strict=True)
     table = pa.table({"node": pa.array(nodes, pa.string()), "parent": pa.array(parents, pa.string())})
     return ReleaseTable.of(path, table)

@@ -3,7 +3,7 @@ whatever the method (docs/methods/whole-patient.md#measures)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -14,7 +14,7 @@ from leeward.analysis.demographics.columns import Columns, columns_of
 from leeward.analysis.demographics.figures import ColumnLoss, JointCandidates, WholePatient
 from leeward.analysis.demographics.questions import draw, errors, independence, joint_risk, levels_asked
 from leeward.analysis.demographics.released import Concerned, ReleasedClasses
-from leeward.arrays import AnyArray, Bools, Int64s
+from leeward.arrays import AnyArray, Bools, Float64s, Int64s
 from leeward.cohort.cohort import Cohort
 from leeward.cohort.lenses.code_sets import CodeSets
 from leeward.randomness import Randomness
@@ -135,6 +135,36 @@ def whole_patient(
         joint_risk(columns, sets, k, max(m, 1)),
         candidates(classes, columns, sets, k, m, counting),
     )
+
+
+def figures_of_records(
+    release: Release,
+    cohort: Cohort,
+    sets: CodeSets,
+    class_of: Int64s,
+    holders: Sequence[tuple[Int64s, Float64s]],
+) -> WholePatient:
+    """The same of released records that show codes; no pieces of knowledge are looked up. A code that is shown was
+    recorded, one that is not may have been.
+
+    class_of : int64[records], the place of the class of each
+    holders : for each code the records that show it, ascending, and the chance that it is meant
+    """
+
+    def estimating(concerned: Concerned, queries: list[AnyArray]) -> tuple[AnyArray, AnyArray, AnyArray]:
+        share = concerned.share[class_of]
+        low, expected = np.zeros((2, len(queries)))
+        for i, query in enumerate(queries):
+            records, weight = holders[int(query[0])]
+            for code in query[1:]:
+                others, theirs = holders[int(code)]
+                records, mine, yours = np.intersect1d(records, others, True, True)
+                weight = weight[mine] * theirs[yours]
+            expected[i] = float((weight * share[records]).sum())
+            low[i] = int(((weight == 1) & (share[records] == 1)).sum())
+        return low, expected, np.full(len(queries), int(concerned.possible[class_of].sum()))
+
+    return whole_patient(release, cohort, sets, 0, estimating, lambda concerned, queries: np.zeros(0))
 
 
 def candidates(

@@ -127,7 +127,7 @@ class ReleasedClasses:
         """The share of a label's patients that the wanted one has: 1 below it, 0 beside it; None where `wanted` is
         below `label` and nothing says how much of it."""
         parent = self.parents[i]
-        if label == wanted or wanted in self._above(parent, label) or parent.get(wanted) == "":
+        if label == wanted or wanted in self.above(parent, label) or parent.get(wanted) == "":
             return 1.0
         if parent.get(label) == "":
             return None
@@ -137,7 +137,7 @@ class ReleasedClasses:
         if have is not None and want is not None:
             common = min(have[1], want[1]) - max(have[0], want[0]) + 1
             return max(0, common) / (have[1] - have[0] + 1)
-        if label in self._above(parent, wanted):
+        if label in self.above(parent, wanted):
             return None
         ours, theirs = label.rstrip("*"), wanted.rstrip("*")
         if len(label) == len(wanted) and (label != ours or wanted != theirs):
@@ -145,7 +145,8 @@ class ReleasedClasses:
         return 0.0
 
     @staticmethod
-    def _above(parent: Mapping[str, str], label: str) -> list[str]:
+    def above(parent: Mapping[str, str], label: str) -> list[str]:
+        """The ancestors of a label, the nearest first."""
         found: list[str] = []
         while parent.get(label) and parent[label] not in found:
             label = parent[label]

@@ -11,6 +11,7 @@ from leeward.analysis.demographics.released import ReleasedClasses
 from leeward.analysis.tried import Holders, Tried
 from leeward.arrays import AnyArray, Int64s
 from leeward.cohort.cohort import Cohort
+from leeward.methods.visits.classed import bare, class_of
 from leeward.methods.visits.measures import lists_apart
 from leeward.randomness import Randomness
 from leeward.release import Release
@@ -37,9 +38,8 @@ def attack(release: Release, cohort: Cohort, population: Cohort | None = None) -
     holders = Holders(*visits.united(release.records), len(visits.labels))
     own: dict[tuple[int, str], int] = {}
     for place, label in enumerate(visits.labels):
-        names = label.partition(" ")[2] if classes is not None else label
-        number = 0 if classes is None else int(classes[holders.of(place)[0]])
-        own |= {(number, member): place for member in names.split("|")}
+        number = 0 if classes is None else class_of(label)
+        own |= {(number, member): place for member in bare(label).split("|")}
     people = pl.read_parquet(file, columns=["record", "patient"])
     lens = cohort.visits()
     record_of = _records(lens.patients, people)

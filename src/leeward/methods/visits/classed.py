@@ -12,9 +12,7 @@ import numpy as np
 from leeward.arrays import AnyArray, Int32s, Int64s, offsets_of
 from leeward.cohort.lenses.visits import Visits as Lens
 from leeward.methods.visits.kernels.counting import GONE
-
-MARK = "\x1f"
-"""Between the number of a class and a code."""
+from leeward.methods.visits.visit_lists import MARK, codes_apart
 
 
 def in_classes(lens: Lens, class_of: AnyArray, groups: Int64s) -> tuple[Lens, Int64s]:
@@ -23,11 +21,10 @@ def in_classes(lens: Lens, class_of: AnyArray, groups: Int64s) -> tuple[Lens, In
     class_of : int[patients], from 0. groups : int64[codes of the lens], which may merge; they do so inside a class.
     """
     n = max(1, len(lens.codes))
-    of_value = class_of[lens.patient_of_visit()[lens.visit_of_value()]].astype(np.int64)
-    used, values = np.unique(of_value * n + lens.values, return_inverse=True)
-    codes = tuple(f"{key // n:06d}{MARK}{lens.codes[key % n]}" for key in used.tolist())
+    of_value = class_of[lens.patient_of_visit()[lens.visit_of_value()]]
+    values, codes, used = codes_apart(of_value, lens.values, lens.codes)
     apart = (used // n) * (int(groups.max(initial=0)) + 1) + groups[used % n]
-    return replace(lens, values=values.reshape(-1).astype(np.int32), codes=codes), apart
+    return replace(lens, values=values, codes=codes), apart
 
 
 def bare(label: str) -> str:

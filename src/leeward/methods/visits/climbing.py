@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from leeward.errors import BadInput
 from leeward.methods.visits.bins import SEPARATOR
-from leeward.methods.visits.classed import MARK, bare
+from leeward.methods.visits.classed import bare
+from leeward.methods.visits.visit_lists import MARK
 from leeward.vocabulary import Vocabulary, load
 
 

@@ -3,14 +3,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
-import polars as pl
 import pyarrow as pa
 
+from leeward.analysis.demographics.released import ReleasedClasses
 from leeward.arrays import Int64s
-from leeward.methods.visits.visit_lists import VisitLists
+from leeward.methods.whole_patient import hierarchy_table, labels_of_records
 from leeward.release import Release
 from leeward.release.content import ReleaseTable
 
@@ -19,64 +19,51 @@ from leeward.release.content import ReleaseTable
 class DrawnClasses:
     """The classes of a master, and the place of the class of each master record among them: int64[records]."""
 
-    release: Release
-    names: tuple[str, ...]
-    classes: pl.DataFrame
+    classes: ReleasedClasses
     of_record: Int64s
 
     @staticmethod
     def of(release: Release) -> DrawnClasses | None:
         """The classes of a master; None without demographics."""
-        names = tuple(str(name) for name in release.parameters.get("demographics") or ())
-        if not names:
+        if not release.parameters.get("demographics"):
             return None
-        classes = release.table("classes.parquet").collect().sort("class")
-        place = {labels: i for i, labels in enumerate(classes.select(names).iter_rows())}
-        records = release.table("records.parquet").collect().sort("record").select(names)
-        return DrawnClasses(release, names, classes, np.array([place[row] for row in records.iter_rows()]))
+        classes = ReleasedClasses.read(release)
+        return DrawnClasses(classes, classes.of_records(release))
 
-    def apart(self, visits: VisitLists, of_record: Int64s) -> VisitLists:
-        """The visits, the labels of codes of each class apart: who counts knows the class."""
-        width = max(1, len(visits.labels))
-        keys = np.repeat(of_record[visits.record], np.diff(visits.offsets)) * width + visits.values
-        used, values = np.unique(keys, return_inverse=True)
-        labels = tuple(f"{key // width} {visits.labels[key % width]}" for key in used.tolist())
-        return replace(visits, values=values.reshape(-1).astype(np.int32), labels=labels)
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The demographic columns."""
+        return self.classes.names
 
     def labels(self, order: Int64s) -> dict[str, pa.Array]:
         """The labels of some master records, one text column a demographic."""
-        place = pa.array(self.of_record[order])
-        return {name: pa.array(self.classes[name].to_list(), pa.string()).take(place) for name in self.names}
+        return labels_of_records(self.names, self.classes.labels, self.of_record[order])
 
     def tables(self, order: Int64s) -> list[ReleaseTable]:
         """`classes.parquet` and hierarchies of the classes that some master records are of, and of nothing else."""
-        sizes = np.bincount(self.of_record[order], minlength=len(self.classes))
+        sizes = self._sizes(order)
         used = np.flatnonzero(sizes)
-        shown = self.classes[used]
         columns = {
             "class": pa.array(np.arange(len(used), dtype=np.int64)),
-            **{name: pa.array(shown[name].to_list(), pa.string()) for name in self.names},
-            "records": pa.array(sizes[used].astype(np.int64)),
+            **labels_of_records(self.names, self.classes.labels, used),
+            "records": pa.array(sizes[used]),
         }
-        return [
-            ReleaseTable.of("classes.parquet", pa.table(columns)),
-            *(self._hierarchy(name, set(shown[name])) for name in self.names),
-        ]
-
-    def _hierarchy(self, name: str, labels: set[str]) -> ReleaseTable:
-        path = f"hierarchies/{name}.csv"
-        tree = pl.read_csv(self.release.path(path), infer_schema=False, empty_string_is_null=False)
-        parent = dict(tree.select("node", "parent").iter_rows())
-        above = {label for label in labels if parent[label]}
-        while above:
-            above = {parent[label] for label in above if parent[label]} - labels
-            labels |= above
-        return ReleaseTable.of(path, tree.filter(pl.col("node").is_in(labels)).to_arrow())
+        found = [ReleaseTable.of("classes.parquet", pa.table(columns))]
+        for i, (name, parent) in enumerate(zip(self.names, self.classes.parents, strict=True)):
+            shown = {self.classes.labels[c][i] for c in used}
+            shown |= {above for label in tuple(shown) for above in self.classes.above(parent, label)}
+            pairs = [(node, parent[node]) for node in parent if node in shown]
+            found.append(hierarchy_table(f"hierarchies/{name}.csv", pairs))
+        return found
 
     def members(self, order: Int64s, k: int) -> tuple[int, int, int, int]:
         """Members in classes of fewer than k members, members alone in theirs, the smallest class of the cohort, and
         the smallest of these classes in the master."""
-        sizes = np.bincount(self.of_record[order], minlength=len(self.classes))
-        own, used = sizes[self.of_record[order]], np.flatnonzero(sizes)
-        whole = int(self.classes["records"].to_numpy()[used].min())
+        sizes = self._sizes(order)
+        own = sizes[self.of_record[order]]
+        whole = int(self.classes.records[sizes > 0].min())
         return int((own < k).sum()), int((own == 1).sum()), int(own.min()), whole
+
+    def _sizes(self, order: Int64s) -> Int64s:
+        """int64[classes]: the members of each."""
+        return np.bincount(self.of_record[order], minlength=len(self.classes.labels)).astype(np.int64)

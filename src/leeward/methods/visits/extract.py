@@ -299,8 +299,7 @@ def _together(
     classes: DrawnClasses, master: VisitLists, visits: VisitLists, order: Int64s
 ) -> tuple[VisitLists, VisitLists]:
     """Both, the codes of each class apart, by one numbering: a cohort shows nothing that its master does not."""
-    whole = classes.apart(master, classes.of_record)
-    drawn = classes.apart(visits, classes.of_record[order])
+    whole, drawn = master.apart(classes.of_record), visits.apart(classes.of_record[order])
     place = {label: i for i, label in enumerate(whole.labels)}
     values = np.array([place[label] for label in drawn.labels], np.int32)[drawn.values]
     return whole, replace(drawn, values=values, labels=whole.labels)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -12,12 +13,28 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from leeward.arrays import offsets_of
+from leeward.arrays import AnyArray, offsets_of
 
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
 
 BATCH_ROWS = 1 << 19
+MARK = "\x1f"
+"""Between the number of a class of demographics and a code."""
+
+
+def codes_apart(
+    class_of: AnyArray, values: Ints, codes: Sequence[str]
+) -> tuple[Ints, tuple[str, ...], Longs]:
+    """The codes of each class as codes of their own, so that what is counted is counted inside a class: the values over
+    them, the codes, and of each `class * len(codes) + code`.
+
+    class_of : int[values], from 0.
+    """
+    n = max(1, len(codes))
+    used, numbers = np.unique(class_of.astype(np.int64) * n + values, return_inverse=True)
+    apart = tuple(f"{key // n:06d}{MARK}{codes[key % n]}" for key in used.tolist())
+    return numbers.reshape(-1).astype(np.int32), apart, used
 
 
 @dataclass(frozen=True)
@@ -70,6 +87,13 @@ class VisitLists:
         visits = offsets_of(np.bincount(self.record, minlength=records))
         offsets, values = unite(visits, self.offsets, self.values)
         return offsets, values
+
+    def apart(self, class_of: AnyArray) -> VisitLists:
+        """The same visits, the labels of each class apart; class_of : int[records]."""
+        values, labels, _ = codes_apart(
+            np.repeat(class_of[self.record], self.sizes()), self.values, self.labels
+        )
+        return replace(self, values=values, labels=labels)
 
     def entries(self) -> pl.DataFrame:
         """`record`, `visit` and `code` (an Enum of the labels), one row an entry."""

@@ -12,10 +12,9 @@ import polars as pl
 from leeward.analysis.containment import Index, Multisets
 from leeward.analysis.containment.index import numbered
 from leeward.analysis.demographics.figures import WholePatient
-from leeward.analysis.demographics.joint import exact_columns, released_records
-from leeward.analysis.demographics.joint import whole_patient as joint_figures
-from leeward.analysis.demographics.released import Concerned, ReleasedClasses
-from leeward.arrays import AnyArray, Int64s
+from leeward.analysis.demographics.joint import exact_columns, figures_of_records, released_records
+from leeward.analysis.demographics.released import ReleasedClasses
+from leeward.arrays import Int64s
 from leeward.cohort.cohort import Cohort
 from leeward.cohort.lenses.counts import CodeCounts
 from leeward.methods.censoring.release import PEOPLE
@@ -72,23 +71,12 @@ def _by_rule(release: Release, classes: ReleasedClasses) -> tuple[Int64s, ...]:
 def whole_patient(
     release: Release, cohort: Cohort, inside: Inside | None, released: Multisets
 ) -> WholePatient | None:
-    """Errors of questions of demographics and codes, from the released records; a code that is shown was recorded, one
-    that is not may have been. released : in the order of the sample, over its codes. None without classes."""
+    """Errors of questions of demographics and codes; None without classes. released : in the order of the sample, over
+    its codes."""
     if inside is None:
         return None
     sets = released_records(release, cohort, cohort.code_sets())
     owners = released.owners()[np.argsort(released.values, kind="stable")]
     bounds = np.searchsorted(np.sort(released.values), np.arange(len(sets.codes) + 1))
-    holders = [owners[low:high] for low, high in itertools.pairwise(bounds)]
-
-    def estimating(concerned: Concerned, queries: list[AnyArray]) -> tuple[AnyArray, AnyArray, AnyArray]:
-        share = concerned.share[inside.of_record]
-        low, expected = np.zeros((2, len(queries)))
-        for i, query in enumerate(queries):
-            records = holders[int(query[0])]
-            for code in query[1:]:
-                records = np.intersect1d(records, holders[int(code)], assume_unique=True)
-            expected[i], low[i] = float(share[records].sum()), int((share[records] == 1).sum())
-        return low, expected, np.full(len(queries), int(concerned.possible[inside.of_record].sum()))
-
-    return joint_figures(release, cohort, sets, 0, estimating, lambda concerned, queries: np.zeros(0))
+    holders = [(owners[low:high], np.ones(high - low)) for low, high in itertools.pairwise(bounds)]
+    return figures_of_records(release, cohort, sets, inside.of_record, holders)

@@ -32,7 +32,7 @@ from leeward.methods.visits.measures.figures import (
     Risk,
     Significant,
 )
-from leeward.methods.visits.measures.whole_patient import apart, whole_patient
+from leeward.methods.visits.measures.whole_patient import whole_patient
 from leeward.methods.visits.visit_lists import VisitLists, read_visit_lists
 from leeward.release import Release
 
@@ -104,7 +104,7 @@ def lists_apart(release: Release) -> VisitLists:
     visits = lists_of(release)
     if not release.parameters.get("demographics"):
         return visits
-    return apart(visits, ReleasedClasses.read(release).of_records(release))
+    return visits.apart(ReleasedClasses.read(release).of_records(release))
 
 
 def _population_counts(release: Release) -> dict[str, int]:

@@ -3,31 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
 from leeward.analysis.demographics.figures import WholePatient
-from leeward.analysis.demographics.joint import released_records
-from leeward.analysis.demographics.joint import whole_patient as joint_figures
-from leeward.analysis.demographics.released import Concerned, ReleasedClasses
-from leeward.arrays import AnyArray, Float64s, Int64s
+from leeward.analysis.demographics.joint import figures_of_records, released_records
+from leeward.analysis.demographics.released import ReleasedClasses
+from leeward.arrays import Float64s, Int64s
 from leeward.cohort.cohort import Cohort
 from leeward.methods.visits.bins import SEPARATOR
 from leeward.methods.visits.visit_lists import VisitLists, read_visit_lists
 from leeward.release import Release
-
-
-def apart(visits: VisitLists, class_of: Int64s) -> VisitLists:
-    """The visits, the labels of each class as labels of their own, so that counts are counts inside a class.
-
-    class_of : int64[records], from 0.
-    """
-    width = max(1, len(visits.labels))
-    keys = np.repeat(class_of[visits.record], visits.sizes()) * width + visits.values
-    used, values = np.unique(keys, return_inverse=True)
-    labels = tuple(f"{key // width:06d} {visits.labels[key % width]}" for key in used.tolist())
-    return replace(visits, values=values.reshape(-1).astype(np.int32), labels=labels)
 
 
 def whole_patient(release: Release, cohort: Cohort) -> WholePatient:
@@ -36,24 +22,10 @@ def whole_patient(release: Release, cohort: Cohort) -> WholePatient:
     A patient of the release counts with a code whose label is a merged one by 1 / its members.
     """
     sets = released_records(release, cohort, cohort.code_sets())
-    classes = ReleasedClasses.read(release)
-    class_of = classes.of_records(release)
     holders = holders_of(read_visit_lists(release.path("visits.parquet")), sets.codes)
-
-    def estimating(concerned: Concerned, queries: list[AnyArray]) -> tuple[AnyArray, AnyArray, AnyArray]:
-        share = concerned.share[class_of]
-        low, expected = np.zeros((2, len(queries)))
-        for i, query in enumerate(queries):
-            records, weight = holders[int(query[0])]
-            for code in query[1:]:
-                others, theirs = holders[int(code)]
-                records, mine, yours = np.intersect1d(records, others, True, True)
-                weight = weight[mine] * theirs[yours]
-            expected[i] = float((weight * share[records]).sum())
-            low[i] = int(((weight == 1) & (share[records] == 1)).sum())
-        return low, expected, np.full(len(queries), int(concerned.possible[class_of].sum()))
-
-    return joint_figures(release, cohort, sets, 0, estimating, lambda concerned, queries: np.zeros(0))
+    return figures_of_records(
+        release, cohort, sets, ReleasedClasses.read(release).of_records(release), holders
+    )
 
 
 def holders_of(visits: VisitLists, codes: Sequence[str]) -> list[tuple[Int64s, Float64s]]:
