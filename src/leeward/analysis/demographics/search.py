@@ -59,7 +59,7 @@ class Found:
 @dataclass
 class Setting:
     """What a search works with: `occurrences`, the number of codes of each record; `lost`, see `Lost`;
-    `searched`, the most records that it looks at (None: `SEARCHED`)."""
+    `searched`, the most records that it looks at (None: `SEARCHED`); `alike`, see `classes_of`."""
 
     columns: Columns
     keep: Mapping[str, Level]
@@ -69,6 +69,7 @@ class Setting:
     occurrences: Int64s
     lost: Lost
     searched: int | None = None
+    alike: Int64s | None = None
     points: list[Point] = field(default_factory=list)
 
     @property
@@ -86,12 +87,15 @@ class Setting:
         return np.sort(drawn).astype(np.int64)
 
     def form(self, levels: Mapping[str, Level], records: Int64s | None) -> Classes | None:
-        """The classes of these records (None: all) at some levels; None where `drop` would leave nobody."""
+        """The classes of these records (None: all) at some levels; None where `drop` would leave nobody, or the sample
+        is too small."""
         inside = self.columns if records is None else self.columns.take(records)
+        alike = self.alike if self.alike is None or records is None else self.alike[records]
+        kept = frozenset(self.keep)
         try:
-            return classes_of(inside, levels, self.k, self.small, self.randomness, frozenset(self.keep))
+            return classes_of(inside, levels, self.k, self.small, self.randomness, kept, alike)
         except GuaranteeUnreachable:
-            if self.small != "drop":
+            if records is None and self.small != "drop":
                 raise
             return None
 

@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,8 +12,7 @@ import pyarrow as pa
 
 from leeward.analysis.containment import Multisets
 from leeward.analysis.containment.index import numbered
-from leeward.analysis.demographics.classes import Classes, classes_of, grouped, in_order
-from leeward.analysis.demographics.columns import Level
+from leeward.analysis.demographics.classes import grouped, in_order
 from leeward.analysis.demographics.k_map import FIRST_ROW, Both, columns_of_both
 from leeward.analysis.demographics.search import Found, Setting, search_full
 from leeward.arrays import AnyArray, Int64s
@@ -26,11 +25,12 @@ from leeward.methods.censoring.inputs import (
     ROWS_SHOWN,
     PopulationLike,
     cap_notices,
+    caps_of,
     notices_of,
     require_each_once,
     require_enough,
 )
-from leeward.methods.censoring.parameters import MOST_MENTIONS, Censoring
+from leeward.methods.censoring.parameters import Censoring
 from leeward.methods.censoring.run import Outcome, emptied
 from leeward.methods.whole_patient import add_classes, record_labels
 from leeward.methods.whole_patient import notices_of as notices_of_classes
@@ -42,23 +42,6 @@ if TYPE_CHECKING:
 
 SEARCHED = 20_000
 """People of the population that the search for levels looks at."""
-
-
-@dataclass
-class PeopleSetting(Setting):
-    """A search over classes of the population; what is lost are its mentions. alike : see `classes_of`."""
-
-    alike: Int64s = field(kw_only=True)
-
-    def form(self, levels: Mapping[str, Level], records: Int64s | None) -> Classes | None:
-        """See `Setting`."""
-        columns = self.columns if records is None else self.columns.take(records)
-        alike = self.alike if records is None else self.alike[records]
-        kept = frozenset(self.keep)
-        try:
-            return classes_of(columns, levels, self.k, self.small, self.randomness, kept, alike)
-        except GuaranteeUnreachable:
-            return None
 
 
 def protect_by_groups(
@@ -86,7 +69,7 @@ def protect_by_groups(
     require_each_once(population)
     lens = population.code_counts()
     require_enough(parameters, len(lens))
-    caps = _caps_of(parameters, lens)
+    caps = caps_of(parameters, lens)
     people = Multisets(lens.offsets, lens.values, lens.counts)
     own = numbered(sample, lens.codes)
     both = _columns(parameters, cohort, sample, population, lens)
@@ -156,14 +139,6 @@ def protect_by_groups(
     )
     notices_of_population = (f"Population: {each}" for each in notices_of_classes(everyone, parameters.small))
     return add_classes(made, replace(found, classes=classes), tuple(notices_of_population))
-
-
-def _caps_of(parameters: Censoring, lens: CodeCounts) -> Int64s:
-    """The cap of each code of the population."""
-    if parameters.caps is None:
-        return np.minimum(lens.most(), MOST_MENTIONS if parameters.cap is None else parameters.cap)
-    given = [parameters.caps.get(code, parameters.cap or 0) for code in lens.codes]
-    return np.minimum(lens.most(), np.array(given, np.int64))
 
 
 def _columns(
@@ -237,7 +212,7 @@ def _find_classes(parameters: Censoring, both: Both, people: Multisets, caps: In
             for part, each in zip(parts, shown, strict=True)
         ]
 
-    setting = PeopleSetting(
+    setting = Setting(
         both.everyone,
         dict(parameters.keep or {}),
         parameters.k,

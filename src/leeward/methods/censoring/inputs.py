@@ -11,7 +11,7 @@ from leeward.arrays import Int64s
 from leeward.cohort.cohort import Cohort
 from leeward.cohort.lenses.counts import CodeCounts
 from leeward.errors import BadInput, GuaranteeUnreachable
-from leeward.methods.censoring.parameters import Censoring
+from leeward.methods.censoring.parameters import MOST_MENTIONS, Censoring
 
 ROWS_SHOWN = 20
 
@@ -88,3 +88,12 @@ def notices_of(cohort: Cohort, population: PopulationLike) -> list[str]:
                 f"The {having} has a visit column and the {lacking} has none: mentions are counted unlike."
             )
     return found
+
+
+def caps_of(parameters: Censoring, lens: CodeCounts) -> Int64s:
+    """The cap of each code of sample or population, never above its highest count there."""
+    most = lens.most()
+    if parameters.caps is None:
+        return np.minimum(most, MOST_MENTIONS if parameters.cap is None else parameters.cap)
+    given = [parameters.caps.get(code, parameters.cap or 0) for code in lens.codes]
+    return np.minimum(most, np.array(given, np.int64))

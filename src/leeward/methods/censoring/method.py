@@ -5,10 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import numpy as np
 import polars as pl
 
-from leeward.arrays import Int64s
 from leeward.cohort.cohort import Cohort
 from leeward.cohort.lenses.counts import CodeCounts
 from leeward.errors import BadInput, VerificationFailed
@@ -16,6 +14,7 @@ from leeward.methods.censoring import release
 from leeward.methods.censoring.inputs import (
     PopulationLike,
     cap_notices,
+    caps_of,
     notices_of,
     require_contained,
     require_each_once,
@@ -66,7 +65,7 @@ def protect(
         return _protect_in_classes(parameters, cohort, sample, payload, population, engine, randomness)
     everyone, originals = _population_of(parameters, cohort, sample, population, engine)
     require_contained(cohort.name, sample, everyone.counts(originals, limit=1))
-    caps = _caps_of(parameters, sample)
+    caps = caps_of(parameters, sample)
     outcome = censored(everyone, originals, caps, parameters.k, parameters.scope)
     if not everyone.asks_at_once and (everyone.counts(outcome.kept, limit=parameters.k) < parameters.k).any():
         raise VerificationFailed(
@@ -99,7 +98,7 @@ def _protect_in_classes(
     require_each_once(population)
     everyone = population.code_counts()
     require_enough(parameters, len(everyone))
-    caps = _caps_of(parameters, sample)
+    caps = caps_of(parameters, sample)
     parts = classed.parts_of(parameters, sample, everyone, caps, make(engine).threads)
     found = classed.find_classes(parameters, cohort, sample, population, everyone, parts)
     classes = found.classes
@@ -168,12 +167,3 @@ def _population_of(
         everyone = Streamed(engine, population, sample.codes, most, originals)
     require_enough(parameters, everyone.n)
     return everyone, originals
-
-
-def _caps_of(parameters: Censoring, sample: CodeCounts) -> Int64s:
-    """The cap of each code of the sample, never above its highest count there."""
-    most = sample.most()
-    if parameters.caps is None:
-        return np.minimum(most, MOST_MENTIONS if parameters.cap is None else parameters.cap)
-    given = [parameters.caps.get(code, parameters.cap or 0) for code in sample.codes]
-    return np.minimum(most, np.array(given, np.int64))
