@@ -15,7 +15,6 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from leeward.contracts.contract import CODES
 from leeward.contracts.readme import readme_of
 from leeward.verify import Verification, contract_of
 from leeward.verify.contract_checks import words_of
@@ -104,7 +103,7 @@ def claim(out: Path, k: int) -> None:
     words = words_of(open_share(out), contract)[0]
     guarantee |= {name: getattr(words, name) for name in ("name", "attacker", "not_protected", "facts")}
     save()
-    readme = readme_of(manifest, words.readme, lists_codes=CODES in contract.tables)
+    readme = readme_of(manifest, words.readme, contract)
     (out / "share" / "README.md").write_text(readme, encoding="utf-8")
 
 

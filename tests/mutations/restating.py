@@ -9,7 +9,6 @@ from typing import Any
 
 from tests.mutations.copies import Change, in_manifest, in_text, manifest_of, put_manifest
 
-from leeward.contracts.contract import CODES
 from leeward.contracts.readme import readme_of
 from leeward.contracts.words import Words
 from leeward.verify import contract_checks, contract_of
@@ -66,9 +65,7 @@ def restate_readme(out: Path, words: Words | None = None) -> None:
 
 def rendered(manifest: dict[str, Any], words: Words) -> str:
     """The README that the verifier asks for beside this manifest."""
-    contract = contract_of(manifest["method"])
-    assert contract is not None
-    return readme_of(manifest, words.readme, lists_codes=CODES in contract.tables)
+    return readme_of(manifest, words.readme, contract_of(manifest["method"]))
 
 
 def numbers_of(guarantee: Mapping[str, Any]) -> str:

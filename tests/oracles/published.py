@@ -187,7 +187,7 @@ def write(
     ]
     content = manifest_of(made, entries)
     (folder / "share" / "release.json").write_text(to_json_text(content), encoding="utf-8")
-    readme = readme_of(content, made.readme, lists_codes=True)
+    readme = readme_of(content, made.readme, CONTRACT)
     (folder / "share" / "README.md").write_text(readme, encoding="utf-8")
     return folder
 

@@ -12,7 +12,8 @@ import pytest
 
 import leeward as lw
 from leeward.cohort.cohort import Cohort
-from leeward.contracts import recipients
+from leeward.contracts import contract_of
+from leeward.verify import CHECKERS
 
 METHODS = {
     "disassociation": lw.Disassociation(k=3, m=2),
@@ -102,13 +103,15 @@ KNOWN_IN_R = {
 """Functions of base R and of the two packages that the lines may call."""
 
 
-@pytest.mark.parametrize("name", sorted({*recipients.R, *recipients.R_WHOLE}))
+@pytest.mark.parametrize("name", sorted(CHECKERS))
 def test_the_lines_of_r_are_well_formed(name: str) -> None:
     """R is not needed to test Leeward: its tokens, brackets and ends of lines are looked at, and what is called."""
     from pygments.lexers import SLexer
     from pygments.token import Comment, Error
 
-    (program,) = re.findall(r"```r\n(.*?)```", recipients.counting_lines(name), re.DOTALL)
+    contract = contract_of(name)
+    assert contract is not None and contract.counting is not None
+    program = contract.counting.r
     assert len(program.splitlines()) <= 13
     tokens = [(kind, text) for kind, text in SLexer().get_tokens(program) if kind not in Comment]
     assert not [text for kind, text in tokens if kind is Error]

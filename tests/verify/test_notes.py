@@ -86,7 +86,7 @@ class Made:
         entry = FileEntry("data/itemsets.parquet", table.num_rows, sha256_of(data / "itemsets.parquet"))
         manifest = manifest_of(made, [entry])
         (folder / "share" / "release.json").write_text(to_json_text(manifest), encoding="utf-8")
-        readme = readme_of(manifest, made.readme, lists_codes=False)
+        readme = readme_of(manifest, made.readme, CONTRACT)
         (folder / "share" / "README.md").write_text(readme, encoding="utf-8")
         return folder
 

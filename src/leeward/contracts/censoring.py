@@ -7,6 +7,7 @@ from typing import Any
 
 from leeward.contracts import classes
 from leeward.contracts.contract import CODES, LISTS, Contract, Table, declared
+from leeward.contracts.recipients import BOUNDED_BELOW, of_codes
 from leeward.contracts.words import Words, stated_facts
 
 ATTACKER = (
@@ -106,6 +107,21 @@ def words(parameters: Mapping[str, Any]) -> Words:
     )
 
 
+COUNTING = of_codes(
+    pandas="""\
+everybody = pd.read_parquet("data/records.parquet")
+hits = everybody[[code in list(held) for held in everybody.codes]]
+low, high = len(hits), len(everybody)
+""",
+    r="""\
+everybody <- read("records")
+low <- sum(has(everybody$codes, code))
+high <- nrow(everybody)
+""",
+    intro=BOUNDED_BELOW,
+)
+
+
 CONTRACT = Contract(
     tables=(
         *classes.TABLES,
@@ -123,4 +139,10 @@ CONTRACT = Contract(
     model="journalist",
     records=("records.parquet",),
     owners={"records.parquet": "place"},
+    meanings=(
+        ("records", "record", "number of the patient, without meaning"),
+        ("records", "codes", "list of codes, a code as often as it is released; may be empty"),
+        ("codes", "code, name, vocabulary, suppressed", "see above"),
+    ),
+    counting=COUNTING,
 )

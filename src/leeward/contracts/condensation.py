@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from leeward.contracts.contract import LARGEST, Contract, Table, declared
-from leeward.contracts.words import Words, stated_facts
+from leeward.contracts.words import Counting, Words, stated_facts
 
 ATTACKER = (
     "Somebody who knows everything about a patient but the outcome times below, and how the table was made. Each "
@@ -232,6 +232,26 @@ def together(parameters: Mapping[str, Any]) -> bool:
     return "relations" not in parameters or (own and not _of_several_times(parameters))
 
 
+COUNTING = Counting(
+    intro="""\
+How many rows have each value of a column. Rows stand for groups of patients, not for one each, so these are estimates
+without certain bounds. Run in this folder:
+""",
+    pandas="""\
+import pandas as pd
+
+table = pd.read_parquet("data/table.parquet")
+column = table.columns[0]  # or another one
+print(table[column].value_counts(dropna=False))
+""",
+    r="""\
+table <- arrow::read_parquet("data/table.parquet")
+column <- names(table)[1]  # or another one
+print(table(table[[column]], useNA = "ifany"))
+""",
+)
+
+
 CONTRACT = Contract(
     tables=(Table("table.parquet", None),),
     parameters=declared("condensation"),
@@ -239,4 +259,5 @@ CONTRACT = Contract(
     words=words,
     records=("table.parquet",),
     owners={"released_rows.parquet": "group"},
+    counting=COUNTING,
 )

@@ -7,6 +7,7 @@ from typing import Any
 
 from leeward.contracts import classes
 from leeward.contracts.contract import LISTS, Contract, Table, declared
+from leeward.contracts.recipients import of_codes
 from leeward.contracts.words import Words, stated_facts
 
 ATTACKER_OF_ANY = (
@@ -117,6 +118,24 @@ def code_columns(parameters: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**({"class": ("int64",)} if classes.names_of(parameters) else {}), **CODES}
 
 
+COUNTING = of_codes(
+    pandas="""\
+everybody = pd.read_parquet("data/records.parquet")
+labels = listed[[code in list(held) for held in listed.members]]
+hits = everybody[[bool(set(held) & set(labels.index)) for held in everybody.codes]]
+exact = code in labels.index and len(labels.members[code]) == 1
+low, high = (len(hits) if exact else 0), (len(hits) if len(labels) else len(everybody))
+""",
+    r="""\
+everybody <- read("records")
+labels <- listed[has(listed$members, code), ]
+hits <- sum(vapply(everybody$codes, function(held) any(held %in% labels$code), NA))
+low <- if (code %in% labels$code && length(labels$members[[match(code, labels$code)]]) == 1) hits else 0
+high <- if (nrow(labels)) hits else nrow(everybody)
+""",
+)
+
+
 CONTRACT = Contract(
     tables=(
         Table("records.parquet", RECORDS, made=classes.labelled(RECORDS), order=("record",)),
@@ -129,4 +148,12 @@ CONTRACT = Contract(
     words=words,
     numbers=("k", "m"),
     records=("records.parquet",),
+    meanings=(
+        ("records", "record", "number of the patient, without meaning"),
+        ("records", "codes", "list of released labels; may be empty"),
+        ("codes", "code", "a released label, or a suppressed code"),
+        ("codes", "members", "the codes that the label stands for; empty for a suppressed code"),
+        ("codes", "suppressed", "true where the code is in no record"),
+    ),
+    counting=COUNTING,
 )

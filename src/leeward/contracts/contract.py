@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from leeward.contracts.words import Words
+from leeward.contracts.words import Counting, Words
 
 LARGEST = 2**63 - 1
 """No number of a release is larger: kernels, Parquet and README can hold it."""
@@ -79,6 +79,8 @@ class Contract:
     words : the manifest's parameters, and by name the facts beside them -> the words of the guarantee and the README.
     records : files with the records in the order of their numbers: what they show must not say that order.
     owners : file of `custody/data` -> its column that tells whose each record is: nor must this.
+    meanings : file, column and meaning, for the README.
+    counting : lines for the README that count the patients with a code, or the rows with a value.
     """
 
     tables: Sequence[Table]
@@ -90,6 +92,13 @@ class Contract:
     completed: Callable[[Mapping[str, Any]], Mapping[str, Any]] = dict
     rules: Callable[[Mapping[str, Any]], bool] = lambda parameters: True
     model: Literal["prosecutor", "journalist"] = "prosecutor"
+    meanings: Sequence[tuple[str, str, str]] = ()
+    counting: Counting | None = None
+
+    @property
+    def lists_codes(self) -> bool:
+        """Whether releases have the list of codes with names."""
+        return CODES in self.tables
 
     def files_of(self, parameters: Mapping[str, Any]) -> Iterator[tuple[str, Table]]:
         """The data files of a release with these parameters, in order, without CSV copies: path in `share/`, form."""

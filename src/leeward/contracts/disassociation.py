@@ -7,6 +7,7 @@ from typing import Any
 
 from leeward.contracts import classes
 from leeward.contracts.contract import CODES, LISTS, Contract, Table, declared
+from leeward.contracts.recipients import of_codes
 from leeward.contracts.words import Words, stated_facts
 
 NAME = "k^m-anonymity by disassociation (Guarantee 1)"
@@ -193,6 +194,27 @@ def reconstructions(parameters: Mapping[str, Any]) -> Iterator[str]:
     return (f"reconstructions/{number:02d}.parquet" for number in range(1, parameters["reconstructions"] + 1))
 
 
+COUNTING = of_codes(
+    pandas="""\
+nodes = pd.read_parquet("data/nodes.parquet").set_index("node")
+chunks = pd.read_parquet("data/chunks.parquet")
+hits = chunks[[code in list(held) for held in chunks.codes]]
+item = hits[hits.kind == "item"]
+counted = len(hits) - len(item)
+low, high = counted + len(item), counted + nodes.records[item.node].sum()
+""",
+    r="""\
+nodes <- read("nodes")
+chunks <- read("chunks")
+hits <- chunks[has(chunks$codes, code), ]
+item <- hits[hits$kind == "item", ]
+counted <- nrow(hits) - nrow(item)
+low <- counted + nrow(item)
+high <- counted + sum(nodes$records[match(item$node, nodes$node)])
+""",
+)
+
+
 CONTRACT = Contract(
     tables=(
         *classes.TABLES,
@@ -232,4 +254,17 @@ CONTRACT = Contract(
     completed=completed,
     words=words,
     numbers=("k", "m"),
+    meanings=(
+        ("nodes", "node", "number of a cluster of patients, or of a joint cluster made of several"),
+        ("nodes", "parent", "the joint cluster above; empty at the top"),
+        ("nodes", "kind", "`cluster` or `joint`"),
+        ("nodes", "records", "number of patients in it"),
+        ("chunks", "node", "the node that the chunk belongs to"),
+        ("chunks", "chunk", "number of the chunk inside its node"),
+        ("chunks", "kind", "`record`, `shared` (rows are patients) or `item` (codes that occur, uncounted)"),
+        ("chunks", "subrecord", "number of the row inside its chunk; no order; empty for `item`"),
+        ("chunks", "codes", "list of codes; may be empty"),
+        ("codes", "code, name, vocabulary, suppressed", "see above"),
+    ),
+    counting=COUNTING,
 )

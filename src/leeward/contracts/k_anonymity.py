@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from leeward.contracts.condensation import plan
+from leeward.contracts.condensation import COUNTING, plan
 from leeward.contracts.contract import Contract, Table, declared
 from leeward.contracts.words import Words, stated_facts
 
@@ -49,4 +49,5 @@ CONTRACT = Contract(
     words=words,
     records=("table.parquet",),
     owners={"released_rows.parquet": "group"},
+    counting=COUNTING,
 )

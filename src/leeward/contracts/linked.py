@@ -7,7 +7,8 @@ from typing import Any
 
 from leeward.contracts import classes
 from leeward.contracts.contract import CODES, Contract, Table, declared
-from leeward.contracts.words import Words, stated_facts
+from leeward.contracts.recipients import BOUNDED
+from leeward.contracts.words import Counting, Words, stated_facts
 
 ROWS = {
     "patients+events": "one code",
@@ -78,6 +79,29 @@ def visit_columns(parameters: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**found, **({"day": ("int64",)} if parameters.get("days") else {})}
 
 
+COUNTING = Counting(
+    intro=BOUNDED,
+    pandas="""\
+import pandas as pd
+
+everybody = pd.read_parquet("data/patients.parquet")
+events = pd.read_parquet("data/events.parquet")
+code = events.code.iloc[0]  # or another one: what is not there is unknown, not 0
+low, high = events.record[events.code == code].nunique(), len(everybody)
+print(low, "to", high, "patients")
+""",
+    r="""\
+read <- function(name) arrow::read_parquet(paste0("data/", name, ".parquet"))
+everybody <- read("patients")
+events <- read("events")
+code <- events$code[1]  # or another one: what is not there is unknown, not 0
+low <- length(unique(events$record[events$code == code]))
+high <- nrow(everybody)
+cat(low, "to", high, "patients\\n")
+""",
+)
+
+
 CONTRACT = Contract(
     tables=(
         *classes.TABLES,
@@ -91,4 +115,12 @@ CONTRACT = Contract(
     words=words,
     records=("patients.parquet", "visits.parquet", "events.parquet"),
     owners={"records.parquet": "place"},
+    meanings=(
+        ("patients", "record", "number of the patient, without meaning; the same in all tables"),
+        ("visits", "visit", "number of the visit inside the patient"),
+        ("visits", "day", "days since the patient's first visit, cut to steps"),
+        ("events", "visit", "the visit in which the code was recorded"),
+        ("events", "code", "a code"),
+    ),
+    counting=COUNTING,
 )

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from leeward.contracts.contract import LISTS, Contract, Table
-from leeward.contracts.words import Words, stated_facts
+from leeward.contracts.words import Counting, Words, stated_facts
 
 NOT_PROTECTED = (
     "facts of the population that the data show whoever takes part, such as which terms go together",
@@ -77,10 +77,42 @@ PARAMETERS: dict[str, dict[str, Any]] = {
 }
 """As of `contract.declared`: a catalogue is made by no method, so that no fields declare them."""
 
+COUNTING = Counting(
+    intro="""\
+How many patients were counted for a set of terms, with an interval that holds that number in 95 of 100 cases. Run in
+this folder:
+""",
+    pandas="""\
+import json
+
+import pandas as pd
+
+found = pd.read_parquet("data/itemsets.parquet")
+with open("release.json", encoding="utf-8") as file:
+    scale = {level["size"]: level["scale"] for level in json.load(file)["parameters"]["levels"]}
+for items, count in zip(found["items"], found["count"]):
+    width = 3 * scale[len(items)]
+    print(" & ".join(items), max(0, count - width), "to", count + width, "patients")
+""",
+    r="""\
+found <- arrow::read_parquet("data/itemsets.parquet")
+levels <- jsonlite::fromJSON("release.json")$parameters$levels
+width <- 3 * levels$scale[match(lengths(found$items), levels$size)]
+terms <- vapply(found$items, paste, "", collapse = " & ")
+print(data.frame(terms, low = pmax(0, found$count - width), high = found$count + width))
+""",
+)
+
+
 CONTRACT = Contract(
     tables=(Table("itemsets.parquet", {"items": LISTS, "count": ("double",)}),),
     parameters={name: {**each, "shown": "always"} for name, each in PARAMETERS.items()},
     rules=lambda p: levels(p["levels"]),
     words=words,
     numbers=("epsilon",),
+    meanings=(
+        ("itemsets", "items", "list of health terms, and of values such as `sex=f`"),
+        ("itemsets", "count", "number of patients with all of them, with noise"),
+    ),
+    counting=COUNTING,
 )

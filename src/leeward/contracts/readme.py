@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from leeward.contracts.contract import Contract
 from leeward.contracts.recipients import asking, citing, columns_table, counting_lines, opening
 
 SEEDED = """\
@@ -38,14 +39,14 @@ a missing value.
 """
 
 
-def readme_of(manifest: Mapping[str, Any], reading: str, *, lists_codes: bool) -> str:
+def readme_of(manifest: Mapping[str, Any], reading: str, contract: Contract | None) -> str:
     """The text of a README; it depends on nothing but what is released.
 
     Parameters
     ----------
     manifest : the content of `release.json`.
     reading : how the method's files are read (`Words.readme`).
-    lists_codes : whether there is a list of codes with names.
+    contract : the method's; a method without one has no tables of codes and columns there, and no lines to count by.
     """
     method, records, version = manifest["method"], manifest["records"], manifest["leeward"]
     guarantee = manifest["guarantee"]
@@ -62,11 +63,11 @@ def readme_of(manifest: Mapping[str, Any], reading: str, *, lists_codes: bool) -
         f"| file | rows |\n|---|---:|\n{listed}\n",
         READING,
         CSV if copies else "",
-        _codes(manifest) if lists_codes else "",
-        columns_table(method, list(rows)),
+        _codes(manifest) if contract and contract.lists_codes else "",
+        columns_table(contract.meanings if contract else (), list(rows)),
         "## How to read and analyse it\n",
         reading.strip() + "\n",
-        counting_lines(method),
+        counting_lines(contract.counting if contract else None),
         citing(method, ", ".join(filter(None, [guarantee["name"], _numbers(guarantee)])), records, version),
         "## Please\n",
         asking(method),

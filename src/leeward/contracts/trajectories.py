@@ -7,6 +7,7 @@ from typing import Any
 
 from leeward.contracts import classes
 from leeward.contracts.contract import CODES, Contract, Table, declared
+from leeward.contracts.recipients import BOUNDED_BELOW, of_codes
 from leeward.contracts.words import Words, stated_facts
 
 ATTACKER = (
@@ -96,6 +97,22 @@ def together(parameters: Mapping[str, Any]) -> bool:
 
 RECORDS = {"record": ("int64",)}
 
+COUNTING = of_codes(
+    pandas="""\
+everybody = pd.read_parquet("data/records.parquet")
+pairs = pd.read_parquet("data/trajectories.parquet")
+low, high = pairs.record[pairs.code == code].nunique(), len(everybody)
+""",
+    r="""\
+everybody <- read("records")
+pairs <- read("trajectories")
+low <- length(unique(pairs$record[pairs$code == code]))
+high <- nrow(everybody)
+""",
+    intro=BOUNDED_BELOW,
+)
+
+
 CONTRACT = Contract(
     tables=(
         Table(
@@ -120,4 +137,13 @@ CONTRACT = Contract(
     words=words,
     records=("records.parquet", "trajectories.parquet"),
     owners={"records.parquet": "place"},
+    meanings=(
+        ("trajectories", "record", "number of the patient, without meaning"),
+        ("trajectories", "position", "place of the pair in the patient's trajectory"),
+        ("trajectories", "code", "a code, or a node of `code_hierarchy.csv` above it"),
+        ("trajectories", "age", "years, such as `33` or `33-36`"),
+        ("records", "record", "one row a patient, also one without pairs left"),
+        ("codes", "code, name, vocabulary, suppressed", "see above"),
+    ),
+    counting=COUNTING,
 )

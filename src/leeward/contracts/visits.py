@@ -7,6 +7,7 @@ from typing import Any
 
 from leeward.contracts import classes
 from leeward.contracts.contract import CODES, LISTS, Contract, Table, declared
+from leeward.contracts.recipients import BOUNDED_BELOW, of_codes
 from leeward.contracts.words import Words, stated_facts
 
 NAMES = {
@@ -220,6 +221,23 @@ def hierarchies_of_codes(parameters: Mapping[str, Any]) -> list[str]:
     return ["code_hierarchy.csv"] if generalizes(parameters) else []
 
 
+COUNTING = of_codes(
+    pandas="""\
+everybody = pd.read_parquet("data/records.parquet")
+visits = pd.read_parquet("data/visits.parquet")
+hits = visits[[code in list(held) for held in visits.codes]]
+low, high = hits.record.nunique(), len(everybody)
+""",
+    r="""\
+everybody <- read("records")
+visits <- read("visits")
+low <- length(unique(visits$record[has(visits$codes, code)]))
+high <- nrow(everybody)
+""",
+    intro=BOUNDED_BELOW,
+)
+
+
 CONTRACT = Contract(
     tables=(
         *classes.TABLES,
@@ -244,4 +262,12 @@ CONTRACT = Contract(
     model="journalist",
     records=("records.parquet", "visits.parquet"),
     owners={"patients.parquet": "patient"},
+    meanings=(
+        ("visits", "record", "number of the patient, without meaning"),
+        ("visits", "visit", "number of the visit, without order"),
+        ("visits", "codes", "list of labels; `a|b` stands for a, b or both"),
+        ("records", "record", "one row a patient, also one without visits left"),
+        ("codes", "code, name, vocabulary, suppressed", "see above"),
+    ),
+    counting=COUNTING,
 )

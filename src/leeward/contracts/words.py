@@ -24,6 +24,15 @@ class Words:
     facts: Mapping[str, Any] = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
+class Counting:
+    """Lines of pandas and of R for a README, and what they do."""
+
+    intro: str
+    pandas: str
+    r: str
+
+
 def stated_facts(knows: str, candidates: str, as_is: Iterable[str] = (), **more: Any) -> dict[str, Any]:
     """A guarantee's facts: what the attacker knows, among whom candidates are counted, columns released as they are."""
     return {"attacker_knows": knows, "candidates": candidates, "released_as_is": list(as_is), **more}

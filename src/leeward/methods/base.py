@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from leeward.contracts import contract_of
 from leeward.fields import Declaration, Declared, Parameter, stated
 
 if TYPE_CHECKING:
@@ -31,8 +32,6 @@ class Parameters(Declared):
     """The parameters of a method. `name` is the method's, as in a spec and in METHODS."""
 
     name: ClassVar[str]
-    lists_codes: ClassVar[bool] = False
-    """Whether releases have the list of codes that `code_list` makes."""
 
     def public(self, **found: Any) -> dict[str, Any]:
         """The manifest's parameters: as given, no path and no seed. `found`: values that the run found, by field."""
@@ -78,7 +77,8 @@ class Parameters(Declared):
         anonymized: Anonymized = method.protect(
             self, cohort, engine, randomness=randomness, population=population
         )
-        if not self.lists_codes:
+        contract = contract_of(self.name)
+        if contract is None or not contract.lists_codes:
             return anonymized
         from leeward.methods.code_list import with_code_list
 

@@ -124,10 +124,3 @@ class Anonymized:
     custody: Mapping[str, Any] = field(default_factory=dict)
     notices: tuple[str, ...] = ()
     seeded: bool = False
-
-    @property
-    def lists_codes(self) -> bool:
-        """Whether there is a list of codes with names."""
-        return any(
-            table.path == "codes.parquet" and "vocabulary" in table.schema.names for table in self.tables
-        )

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from leeward.contracts import contract_of
 from leeward.contracts.readme import readme_of
 from leeward.errors import BadInput
 from leeward.release.aside import UNPUBLISHED, finish, make_private, work_beside
@@ -71,7 +72,7 @@ class Draft:
         for table in anonymized.custody_tables:
             write_table(table, self.custody / "data", self.custody, with_csv=False)
         manifest = manifest_of(anonymized, entries)
-        readme = readme_of(manifest, anonymized.readme, lists_codes=anonymized.lists_codes)
+        readme = readme_of(manifest, anonymized.readme, contract_of(anonymized.method))
         self.put("share/README.md", readme)
         self.put(f"share/{UNPUBLISHED}", to_json_text(manifest))
         return manifest

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from pkgutil import iter_modules
 
 from polars.exceptions import PanicException
 
-from leeward.contracts.contract import Contract
+from leeward.contracts import contract_of
 from leeward.errors import BadInput
 from leeward.verify.checks import Check, Source, Verification
 from leeward.verify.codes import codes_checks
@@ -37,15 +36,6 @@ CHECKERS: dict[str, str] = {
 }
 """Method of the manifest -> "module:function", called as `function(share, source) -> list[Check]`. Each folder here is
 the verifier of the method of its name, with a `check.py`; the modules beside them are shared."""
-
-
-def contract_of(method: str) -> Contract | None:
-    """What releases of the method may hold; None where there is no contract, which refutes every release."""
-    module = f"leeward.contracts.{method.replace('-', '_')}"
-    if find_spec(module) is None:
-        return None
-    found: Contract = import_module(module).CONTRACT
-    return found
 
 
 def verify(path: str | Path, source: Source | None = None, manifest: str = NAME) -> Verification:

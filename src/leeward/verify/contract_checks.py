@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from leeward.contracts.contract import CODES, Contract, Table
+from leeward.contracts.contract import Contract, Table
 from leeward.contracts.readme import readme_of
 from leeward.contracts.words import Words
 from leeward.verify.checks import Check, of_count
@@ -120,7 +120,6 @@ def guarantee_words(share: Share, contract: Contract) -> Check:
         written = (share.folder / "README.md").read_bytes().decode("utf-8")
     except (OSError, UnicodeDecodeError):
         written = None
-    lists_codes = CODES in contract.tables
     spoken = read = False
     for words in words_of(share, contract):
         wanted: dict[str, Any] = {
@@ -133,7 +132,7 @@ def guarantee_words(share: Share, contract: Contract) -> Check:
             wanted["facts"] = dict(words.facts)
         if guarantee == json.dumps(wanted):
             spoken = True
-            read = read or written == readme_of(share.manifest, words.readme, lists_codes=lists_codes)
+            read = read or written == readme_of(share.manifest, words.readme, contract)
     faults = []
     if not spoken:
         faults.append("The guarantee's words are not those of the method and its parameters.")

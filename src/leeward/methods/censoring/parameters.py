@@ -22,7 +22,6 @@ class Censoring(Parameters):
     """
 
     name: ClassVar[str] = "censoring"
-    lists_codes: ClassVar[bool] = True
 
     k: Annotated[
         int,

@@ -34,7 +34,6 @@ class Disassociation(Parameters):
     """
 
     name: ClassVar[str] = "disassociation"
-    lists_codes: ClassVar[bool] = True
 
     k: Annotated[int, Parameter("Minimum number of candidate records.", ge=2, shown="always")] = 5
     m: Annotated[

@@ -31,7 +31,6 @@ class Linked(Parameters):
     """
 
     name: ClassVar[str] = "linked"
-    lists_codes: ClassVar[bool] = True
     PARTS: ClassVar[Mapping[str, tuple[str, ...]]] = {
         "patients+visits+events": VIEWS[:2],
         "patients+events+events": VIEWS[:1],

@@ -22,7 +22,6 @@ class Trajectories(Parameters):
     """(code, age) trajectories made k-anonymous (LDA: A-GS and MDAV; Tamersoy 2011, chapter IV)."""
 
     name: ClassVar[str] = "trajectories"
-    lists_codes: ClassVar[bool] = True
 
     k: Annotated[int, Parameter("Minimum number of patients with the same published trajectory.", ge=2)]
     joining: Annotated[

@@ -17,7 +17,6 @@ class Visits(Parameters):
     """Codes of a population's visits, merged and suppressed until k patients share them (Heatherly et al. 2013)."""
 
     name: ClassVar[str] = "visits"
-    lists_codes: ClassVar[bool] = True
 
     k: Annotated[int, Parameter("Minimum number of patients who share what an attacker may know.", ge=2)]
     level: Annotated[
