@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -120,6 +121,49 @@ def test_a_changed_figure_does_not_match(written: Path, release: Path) -> None:
     assert [fault for fault in check(written, release).faults if "Maximum risk" in fault]
     (written / "evidence.json").write_text("{}")
     assert any("evidence.json" in fault for fault in check(written, release).faults)
+
+
+def test_another_page_and_an_added_file_do_not_match(written: Path, release: Path) -> None:
+    page = written / "dossier.html"
+    text = page.read_text()
+    stated = json.loads((written / "dossier.json").read_text())["digests"]
+    assert {name for name, digest in stated.items() if digest not in text} == {"dossier.html"}
+    page.write_text(text.replace("open", "closed"))
+    (written / "letter.txt").touch()
+    assert check(written, release).faults == ("dossier.html does not match.", "letter.txt was added.")
+    (written / "letter.txt").unlink()
+    content = json.loads((written / "dossier.json").read_text())
+    del content["digests"]["dossier.html"]  # as earlier versions wrote it
+    (written / "dossier.json").write_text(json.dumps(content))
+    assert check(written, release).matches
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda content: content.pop("digests"),
+        lambda content: content.update(digests=[]),
+        lambda content: content["parts"][1]["entries"][0].pop("label"),
+        lambda content: content["parts"].append("?"),
+        lambda content: content.pop("parts"),
+    ],
+)
+def test_a_damaged_dossier_is_told(change: Any, written: Path, release: Path) -> None:
+    content = json.loads((written / "dossier.json").read_text())
+    change(content)
+    (written / "dossier.json").write_text(json.dumps(content))
+    with pytest.raises(BadInput, match="dossier"):
+        check(written, release)
+
+
+@pytest.mark.parametrize("place", ["out/custody/measures.json", "d/evidence.json"])
+def test_a_pipe_is_not_waited_for(place: str, written: Path, release: Path, tmp_path: Path) -> None:
+    folder = {"out": release, "d": written}[place.split("/")[0]]
+    file = folder / place.split("/", 1)[1]
+    file.unlink()
+    os.mkfifo(file)
+    with pytest.raises(BadInput, match="pipe"):
+        check(written, release)
 
 
 def test_a_release_that_does_not_verify_gets_none(release: Path, tmp_path: Path) -> None:

@@ -113,6 +113,25 @@ def test_stopped_and_gone_on_is_uninterrupted(tmp_path: Path, monkeypatch: pytes
     assert list((tmp_path / "whole" / "releases").iterdir()) == []
 
 
+@pytest.mark.parametrize(
+    "damage", [b'{"k": 3', b"\xff", b"[" * 9999, b"[]", b'{"k": "x"}', b'{"lines": [1, 2]}']
+)
+def test_a_damaged_point_is_told(damage: bytes, tmp_path: Path) -> None:
+    given: dict[str, Any] = {"vary": {"k": [3]}, "plan": plan(), "cohort": cohort_of_events()}
+    lw.explore(spec(), tmp_path / "e", **given)
+    (point,) = (tmp_path / "e" / "points").glob("*.json")
+    whole = point.read_bytes()
+    point.write_bytes(damage)
+    with pytest.raises(BadInput, match=f"{point.name}: not what was stored"):
+        lw.explore(spec(), tmp_path / "e", **given)
+    point.unlink()
+    lw.explore(spec(), tmp_path / "e", **given)
+    assert point.read_bytes() == whole
+    (tmp_path / "e" / "settings.json").write_bytes(b"\xff")
+    with pytest.raises(BadInput, match="other data"):
+        lw.explore(spec(), tmp_path / "e", **given)
+
+
 def test_another_exploration_is_not_gone_on_with(tmp_path: Path) -> None:
     cohort = cohort_of_events()
     lw.explore(spec(), tmp_path / "e", vary={"k": [3]}, plan=plan(), cohort=cohort)

@@ -210,6 +210,25 @@ def test_an_interrupt_does_not_wait_for_what_is_measured_beside(
     assert [path.name for path in tmp_path.iterdir()] == ["in"]
 
 
+@pytest.mark.parametrize(("sign", "status"), [("SIGINT", 130), ("SIGTERM", 143)])
+def test_an_interrupt_in_a_callback_ends_the_run_too(sign: str, status: int) -> None:
+    """Python ignores what a callback raises, as those that its imports end with."""
+    code = (
+        "import os, signal, sys, time, weakref\nfrom leeward.cli import main\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # whatever started the tests may ignore it
+        "class Thing: pass\n"
+        "def run(*given, **more):\n"
+        f"    thing = Thing(); seen = weakref.ref(thing, lambda _: os.kill(os.getpid(), signal.{sign}))\n"
+        "    del thing; time.sleep(20); return 0\n"
+        "module = sys.modules['leeward.cli.main']\nmodule.leeward.main = run\nmain()\n"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert ran.returncode == status, ran.stderr
+    assert ran.stderr.count("\n") == (status == 130)
+
+
 def test_the_default_release_name_of_the_demo_is_in_its_help(leeward: Run) -> None:
     assert "leeward-demo" in leeward("demo", "--help").out
 

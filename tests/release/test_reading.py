@@ -165,3 +165,11 @@ def test_a_pipe_in_custody_is_not_waited_for(out: Path) -> None:
     assert [check.name for check in verify(out).failures if check.name == "custody_files"] == [
         "custody_files"
     ]
+
+
+@pytest.mark.parametrize("number", ["9", None, 9.5, []])
+def test_records_that_are_no_number_are_told(number: object, out: Path) -> None:
+    manifest = json.loads((out / "share/release.json").read_text())
+    (out / "share/release.json").write_text(json.dumps({**manifest, "records": number}))
+    with pytest.raises(BadInput, match="`records` is no whole number"):
+        _ = Release.open(out).records

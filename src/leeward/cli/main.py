@@ -182,6 +182,7 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
     """Run the command line and end the process with its exit status; with `args`, end as `sys.exit` does."""
     if args is not None:
         sys.exit(status_of(args))
+    sys.unraisablehook = _interrupt_again
     try:
         status = status_of()
     except SystemExit as request:
@@ -307,6 +308,20 @@ def _end_like_an_interrupt() -> Any:
         return signal.signal(signal.SIGTERM, stop)
     except ValueError:  # not in the main thread: whoever started the thread owns the signals
         return None
+
+
+def _interrupt_again(ignored: sys.UnraisableHookArgs) -> None:
+    """Send a signal again whose exception Python ignored, as it does in callbacks: its imports have many.
+
+    After a moment and to the whole process, so that it finds the main thread outside of the callback, asleep or not.
+    """
+    number = {KeyboardInterrupt: signal.SIGINT, SystemExit: signal.SIGTERM}.get(ignored.exc_type)
+    if number is None:
+        sys.__unraisablehook__(ignored)
+        return
+    again = threading.Timer(0.01, os.kill, (os.getpid(), number))
+    again.daemon = True
+    again.start()
 
 
 def _say(message: str) -> None:

@@ -70,12 +70,13 @@ class Release:
                 f"{folder}: not a release (neither {NAME} nor share/{NAME} is there); name the folder that "
                 "`leeward protect … -o` wrote."
             )
-        require_plain_files(share)
+        custody = share.parent / "custody"
+        for part in (share, custody):
+            require_plain_files(part)
         try:
             text = (share / name).read_text(encoding="utf-8")
         except UnicodeDecodeError:
             raise BadInput(f"{share / name}: not UTF-8 text; the release is damaged.") from None
-        custody = share.parent / "custody"
         found = Release(share, custody if custody.is_dir() else None, parse(text, str(share / name)))
         if compare and not is_written_here(folder):
             found.compare_digests()
@@ -105,7 +106,10 @@ class Release:
     @property
     def records(self) -> int:
         """Number of released records."""
-        return int(self.manifest["records"])
+        records = self.manifest["records"]
+        if not isinstance(records, int):
+            raise BadInput(f"{self.share / NAME}: `records` is no whole number; the release is damaged.")
+        return records
 
     @property
     def seeded(self) -> bool:

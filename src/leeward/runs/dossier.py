@@ -14,9 +14,10 @@ from leeward.advise.dossier.content import PARTS, TITLE, Evidence, annex, check_
 from leeward.advise.dossier.context import Context, load_context
 from leeward.advise.dossier.signing import SIGNATURE, is_signed, sign
 from leeward.errors import BadInput, VerificationFailed
-from leeward.release.aside import written_aside
+from leeward.paths import require_plain_files
+from leeward.release.aside import LOCK, written_aside
 from leeward.release.folder import check_out
-from leeward.release.manifest import to_json_text
+from leeward.release.manifest import sha256_of, to_json_text
 from leeward.release.spec import load
 from leeward.runs.protect import Tell, open_release, read_source, refusal, verify, watched
 from leeward.version import __version__
@@ -242,22 +243,28 @@ def check(
     from leeward.release import Release
 
     place = Path(folder)
+    require_plain_files(place)
     if not (place / JSON).is_file():
         raise BadInput(f"{folder}: no {JSON}; name the folder of a dossier.")
     raw = (place / JSON).read_bytes()
     try:
         content = json.loads(raw)
-    except ValueError:
+    except (ValueError, RecursionError):
         raise BadInput(f"{folder}: {JSON} is no JSON; the dossier is damaged.") from None
+    if not isinstance(content, dict) or not isinstance(content.get("digests"), dict):
+        raise BadInput(f"{folder}: {JSON} has no `digests`; it is no dossier, or a damaged one.")
     opened = Release.open(release, compare=False)  # what differs is told file by file
     evidence = _json(place / EVIDENCE)
+    stated, there = content["digests"], digests_of(opened, place)
     faults = [
-        f"{name} does not match."
-        for name, digest in digests_of(opened, place).items()
-        if name in content["digests"] and content["digests"][name] != digest
+        f"{name} does not match." for name, digest in there.items() if stated.get(name, digest) != digest
     ]
+    faults += [f"{name} is not there." for name in stated if name not in there]
+    # Of custody a recipient's dossier states nothing; those of earlier versions do not state their page.
     faults += [
-        f"{name} is not there." for name in content["digests"] if name not in digests_of(opened, place)
+        f"{name} was added."
+        for name in there
+        if name not in (HTML, *stated) and not name.startswith("custody/")
     ]
     outcome = verify(release)
     if not outcome.passed:
@@ -275,7 +282,7 @@ def check(
 
 
 def digests_of(release: Release, folder: Path) -> dict[str, str]:
-    """SHA-256 of every file that a dossier rests on: the share, the custodian's figures, the evidence beside it."""
+    """SHA-256 of every file that a dossier rests on: the share, the custodian's figures, and what is in its folder."""
     files = {
         f"share/{p.relative_to(release.share).as_posix()}": p for p in release.share.rglob("*") if p.is_file()
     }
@@ -283,7 +290,7 @@ def digests_of(release: Release, folder: Path) -> dict[str, str]:
         files |= {
             f"custody/{name}": release.custody / name for name in ("measures.json", "verification.json")
         }
-    files[EVIDENCE] = folder / EVIDENCE
+    files |= {path.name: path for path in folder.iterdir() if path.name not in (JSON, SIGNATURE, LOCK)}
     return {
         name: hashlib.sha256(path.read_bytes()).hexdigest()
         for name, path in sorted(files.items())
@@ -322,15 +329,17 @@ def _write(
     from leeward.advise.dossier.page import render
 
     with written_aside(folder) as aside:
-        (aside / EVIDENCE).write_text(to_json_text(evidence), encoding="utf-8")
-        digests = digests_of(release, aside)
-        if content["audience"] == "recipient":
-            digests = {name: digest for name, digest in digests.items() if name.startswith("share/")}
-            (aside / EVIDENCE).unlink()
-        content["digests"] = digests
+        if content["audience"] == "expert":
+            (aside / EVIDENCE).write_text(to_json_text(evidence), encoding="utf-8")
+        content["digests"] = {
+            name: digest
+            for name, digest in digests_of(release, aside).items()
+            if content["audience"] == "expert" or not name.startswith("custody/")
+        }
+        (aside / HTML).write_text(render(content), encoding="utf-8")
+        content["digests"][HTML] = sha256_of(aside / HTML)  # which the page itself cannot show
         text = to_json_text(content)
         (aside / JSON).write_text(text, encoding="utf-8")
-        (aside / HTML).write_text(render(content), encoding="utf-8")
         if key is not None:
             (aside / SIGNATURE).write_text(sign(text.encode(), key), encoding="utf-8")
 

@@ -139,9 +139,7 @@ def explore(
             with pool(min(available_threads(), len(missing))) as workers:
                 for place, point in enumerate(workers.map(job.run, missing), start=done + 1):
                     say(f"Tried {place} of {len(points)}: {point.name}")
-        table = table_of(
-            [json.loads(_file(folder, point).read_text(encoding="utf-8")) for point in points], len(lines)
-        )
+        table = table_of([_stored(_file(folder, point), len(lines)) for point in points], len(lines))
         found = Exploration(folder, table, tuple(line.title for line in lines))
         table.write_parquet(own_file(found.table))
         say("Drawing the page")
@@ -338,7 +336,7 @@ def _folder(out: Path, settings: Mapping[str, Any]) -> Path:
     # An empty folder may be what is left of a run that was killed before it wrote its settings.
     if out.exists() and not known.is_file() and not (out.is_dir() and not any(out.iterdir())):
         raise BadInput(f"{out}: exists already and is no exploration; name another folder with -o.")
-    if known.is_file() and known.read_text(encoding="utf-8") != text:
+    if known.is_file() and known.read_bytes() != text.encode():
         raise BadInput(
             f"{out}: holds an exploration of other data, points or lines; name another folder with -o, or remove it."
         )
@@ -355,6 +353,26 @@ def _folder(out: Path, settings: Mapping[str, Any]) -> Path:
 
 def _file(folder: Path, point: Point) -> Path:
     return folder / "points" / f"{point.key}.json"
+
+
+def _stored(file: Path, lines: int) -> dict[str, Any]:
+    """What was found of a point. BadInput where its file was damaged since."""
+    try:
+        row: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+        table_of([row], lines)
+    except (
+        ValueError,
+        LookupError,
+        TypeError,
+        AttributeError,
+        ArithmeticError,
+        RecursionError,
+        pl.exceptions.PolarsError,
+    ):
+        raise BadInput(
+            f"{file}: not what was stored of this point; remove the file, and run the exploration again."
+        ) from None
+    return row
 
 
 def table_of(rows: Sequence[Mapping[str, Any]], lines: int) -> pl.DataFrame:

@@ -429,20 +429,20 @@ def check_entries(content: Mapping[str, Any], files: Mapping[str, Any]) -> list[
         `content` is no dossier.
     """
     try:
-        entries = [entry for part in content["parts"] for entry in part["entries"]]
+        entries = [(entry["label"], entry) for part in content["parts"] for entry in part["entries"]]
     except (KeyError, TypeError):
         raise BadInput("dossier.json: not a dossier.") from None
     wrong = []
-    for entry in entries:
+    for label, entry in entries:
         for key, value in (("pointer", "value"), ("chance_pointer", "chance")):
             if key in entry:
                 try:
-                    there = resolve(files, entry[key])
+                    there = resolve(files, str(entry[key]))
                 except KeyError:
-                    wrong.append(entry["label"])
+                    wrong.append(label)
                     continue
                 if (len(there) if isinstance(there, Mapping | list) else there) != entry.get(value):
-                    wrong.append(entry["label"])
+                    wrong.append(label)
     return wrong
 
 
