@@ -63,23 +63,23 @@ def make_engine(url: sa.URL) -> sa.Engine:
     return engine
 
 
-def begin_in_turn(connection: sa.Connection) -> None:
-    """Begin to write as soon as another process has ended. SQLite's own waiting sleeps up to 100 ms at a time, and with
-    several processes that is most of what a writer waits for."""
-    connection.exec_driver_sql("PRAGMA busy_timeout=0")
+def begin_in_turn(connection: Any, durable: bool) -> None:
+    """Begin to write, on SQLite's own connection, as soon as another process has ended. SQLite's own waiting sleeps up
+    to 100 ms at a time, and with several processes that is most of what a writer waits for."""
+    connection.execute(f"PRAGMA synchronous={'FULL' if durable else 'NORMAL'}")
+    connection.execute("PRAGMA busy_timeout=0")
     until = time.monotonic() + BUSY_SECONDS
     try:
         while True:
             try:
-                connection.exec_driver_sql("BEGIN IMMEDIATE")
+                connection.execute("BEGIN IMMEDIATE")
                 return
-            except sa.exc.OperationalError as error:
-                code = getattr(error.orig, "sqlite_errorcode", 0) & 0xFF
-                if code != sqlite3.SQLITE_BUSY or time.monotonic() > until:
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > until:
                     raise
             time.sleep(0.0005 + secrets.randbelow(1000) / 1e6)
     finally:
-        connection.exec_driver_sql(f"PRAGMA busy_timeout={1000 * BUSY_SECONDS}")
+        connection.execute(f"PRAGMA busy_timeout={1000 * BUSY_SECONDS}")
 
 
 def _server_engine(url: sa.URL) -> sa.Engine:

@@ -36,8 +36,8 @@ CONNECTION_SECONDS: Final = 300
 """How long a connection is waited for while a server says that all of its connections are in use."""
 SAID_SECONDS: Final = 30
 """How often it is said that a connection is waited for."""
-FAILURES: Final = (sa.exc.SQLAlchemyError, OSError, EOFError, struct.error)
-"""What a database that fails raises: SQLAlchemy, or past it the socket."""
+FAILURES: Final = (sa.exc.SQLAlchemyError, sqlite3.Error, OSError, EOFError, struct.error)
+"""What a database that fails raises: SQLAlchemy, or past it `begin_in_turn` and the socket."""
 LOGGER: Final = logging.getLogger("leeward.ledger")
 
 TOO_MANY: Final = "53300"
@@ -126,8 +126,7 @@ def writing(ledger: Ledger, *, durable: bool = True, family: str = "") -> Iterat
     kind = ledger.engine.dialect.name
     with _reached(ledger), _turn(ledger, family), _connect(ledger) as connection, connection.begin():
         if kind == "sqlite":
-            connection.exec_driver_sql(f"PRAGMA synchronous={'FULL' if durable else 'NORMAL'}")
-            begin_in_turn(connection)
+            begin_in_turn(connection.connection.driver_connection, durable)
         elif kind == "postgresql" and not durable:
             connection.exec_driver_sql("SET LOCAL synchronous_commit = off")
         yield connection
