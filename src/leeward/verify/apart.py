@@ -37,10 +37,9 @@ def of_class(column: str) -> pl.Expr:
 def only_released(share: Share, classes: Classes, source: Source) -> Source:
     """The source without the patients whom `small: drop` leaves out: those who fit no class."""
     patients = source.events["patient"].unique().sort()
-    values = exact_values(classes, source, patients)
-    if values is None or share.manifest["parameters"].get("small") != "drop":
+    kept, _ = released_patients(share, classes, source, patients)
+    if len(kept) == len(patients):
         return source
-    kept = patients.filter(pl.Series(released_patients(classes, values)))
     return replace(source, events=source.events.filter(pl.col("patient").is_in(kept.implode())))
 
 

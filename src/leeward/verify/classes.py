@@ -197,10 +197,17 @@ def exact_values(classes: Classes, source: Source, patients: pl.Series) -> list[
     return list(zip(*(as_text(rows[name]).to_list() for name in classes.names), strict=True))
 
 
-def released_patients(classes: Classes, values: list[tuple[str, ...]]) -> NDArray[np.bool_]:
-    """Which patients fit a class: with `small: drop`, those who are released."""
+def released_patients(
+    share: Share, classes: Classes, source: Source, patients: pl.Series
+) -> tuple[pl.Series, list[tuple[str, ...]] | None]:
+    """Those of `patients` who are released, and their exact values (None where the source has not the columns): with
+    `small: drop`, those who fit a class."""
+    values = exact_values(classes, source, patients)
+    if values is None or share.manifest["parameters"].get("small") != "drop":
+        return patients, values
     fits = {each: bool(classes.fit(each).any()) for each in set(values)}
-    return np.array([fits[each] for each in values], np.bool_)
+    keep = [fits[each] for each in values]
+    return patients.filter(pl.Series(keep, dtype=pl.Boolean)), [each for each in values if fits[each]]
 
 
 def place_records(records: pl.DataFrame, classes: Classes) -> tuple[Check, NDArray[np.int64]]:

@@ -12,7 +12,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from leeward.verify.checks import Check, Source, of_count
-from leeward.verify.classes import Classes, class_source, exact_values, largest_flow, released_patients
+from leeward.verify.classes import Classes, class_source, largest_flow, released_patients
 from leeward.verify.constraints.published import Published, no_other_codes
 from leeward.verify.manifest import Share
 from leeward.verify.order import order_check
@@ -72,15 +72,10 @@ def against_source_in_classes(
     exact demographics, with the patient's codes generalized as that class does; and sampled patients have k candidates.
     `numbers`: the numbers of each class's records."""
     events = source.events.select("patient", pl.col("code").cast(pl.String)).drop_nulls()
-    patients = events["patient"].unique().sort()
-    values = exact_values(classes, source, patients)
+    patients, values = released_patients(share, classes, source, events["patient"].unique().sort())
     if values is None:
         return [class_source(classes, values, all_released=True)]
-    if share.manifest["parameters"].get("small") == "drop":
-        keep = released_patients(classes, values)
-        values = [value for value, released in zip(values, keep, strict=True) if released]
-        patients = patients.filter(pl.Series(keep))
-        events = events.filter(pl.col("patient").is_in(patients.implode()))
+    events = events.filter(pl.col("patient").is_in(patients.implode()))
     own = (
         events.join(patients.alias("patient").to_frame().with_row_index("place"), on="patient")
         .group_by("place").agg(pl.col("code").unique().sort()).sort("place")["code"]

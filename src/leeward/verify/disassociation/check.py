@@ -21,7 +21,6 @@ from leeward.verify.classes import (
     class_checks,
     class_source,
     demographics_of,
-    exact_values,
     read_classes,
     released_patients,
 )
@@ -139,13 +138,8 @@ def _with_source(
     each cluster has one value a record of each payload column."""
     parameters = share.manifest["parameters"]
     events = source.events.drop_nulls(["patient", "code"])
-    patients = events["patient"].unique().sort()
-    values = exact_values(classes, source, patients)
-    if values is not None and parameters.get("small") == "drop":
-        keep = released_patients(classes, values)
-        values = [value for value, released in zip(values, keep, strict=True) if released]
-        patients = patients.filter(pl.Series(keep))
-        events = events.filter(pl.col("patient").is_in(patients.implode()))
+    patients, values = released_patients(share, classes, source, events["patient"].unique().sort())
+    events = events.filter(pl.col("patient").is_in(patients.implode()))
     beside = Source(events, source.patients)
     checks = against_source(layout, beside, share, fit=False, payload=carried)
     checks.append(class_source(classes, values, all_released=True))

@@ -144,11 +144,7 @@ def with_source(
     checks = []
     if classes is not None:
         values = exact_values(classes, source, patients)
-        dropped = share.manifest["parameters"].get("small") == "drop"
-        released = values
-        if dropped and values is not None:
-            fits = released_patients(classes, values)
-            released = [value for value, kept in zip(values, fits, strict=True) if kept]
+        _, released = released_patients(share, classes, source, patients)
         checks.append(class_source(classes, released, all_released=True))
         if place is not None and values is not None:
             checks.append(own_demographics(classes, of_record, [values[i] for i in place]))

@@ -9,7 +9,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from leeward.verify.checks import Check, Source, of_count
-from leeward.verify.classes import class_source, exact_values, released_patients
+from leeward.verify.classes import class_source, released_patients
 from leeward.verify.manifest import Share
 from leeward.verify.trajectories import kernels
 from leeward.verify.trajectories.fitting import Classed, Fitting, fitting_of
@@ -57,12 +57,10 @@ def against_source(
     checks: list[Check] = []
     values: list[tuple[str, ...]] | None = []
     if classed is not None:
-        people = usable["patient"].unique().sort()
-        values = exact_values(classed.classes, source, people)
-        if values is not None and share.manifest["parameters"].get("small") == "drop":
-            keep = released_patients(classed.classes, values)
-            values = [value for value, shown in zip(values, keep, strict=True) if shown]
-            usable = usable.filter(pl.col("patient").is_in(people.filter(pl.Series(keep)).implode()))
+        everybody = usable["patient"].unique().sort()
+        people, values = released_patients(share, classed.classes, source, everybody)
+        if len(people) < len(everybody):
+            usable = usable.filter(pl.col("patient").is_in(people.implode()))
         checks.append(class_source(classed.classes, values, all_released=True))
     read = accounts(released, share, usable)
     if values is None:
