@@ -120,6 +120,53 @@ def test_a_parameter_is_one_field(tree: Path, tmp_path: Path) -> None:
         run(tree, "scripts/reference.py")
 
 
+MEASURE = """
+
+def widest(release: Release, cohort: Cohort, *, least: int = 1) -> dict[str, int]:
+    return {"codes": int((cohort.code_sets().lengths() >= least).sum())}
+
+
+def kept(release"""
+
+
+def test_a_measure_is_a_function_and_a_section(tree: Path, tmp_path: Path) -> None:
+    """Two files of a shipped method, beside its page and a test: the option, the figures and the report follow."""
+    folder, events, out = tree / "src/leeward/methods/linked", tmp_path / "events.csv", tmp_path / "out"
+    events.write_text("patient,code\n" + "".join(f"p{n},401.{n % 3}\n" for n in range(12)) + "p1,401.0\n")
+    changes = {
+        "measures.py": (("(kept, views,", "(kept, widest, views,"), ("\n\ndef kept(release", MEASURE)),
+        "report.py": (
+            (
+                "        plain_words(release),\n    ]",
+                '        Section("Wide", (str(measures["widest"]),)),\n    ]',
+            ),
+        ),
+    }
+    before = {name: (folder / name).read_text(encoding="utf-8") for name in changes}
+    try:
+        for name, pairs in changes.items():
+            text = before[name]
+            for old, new in pairs:
+                assert text.count(old) == 1
+                text = text.replace(old, new)
+            (folder / name).write_text(text, encoding="utf-8")
+        wanted = tmp_path / "spec.yaml"
+        wanted.write_text(
+            "source: {path: events.csv}\nmethod: {name: linked, k: 3}\nmeasure: [{widest: {least: 2}}]\n"
+        )
+        done = leeward(tree, "protect", wanted, "-o", out)
+        assert done.returncode == 0, done.stderr
+        assert json.loads((out / "custody/measures.json").read_text())["widest"] == {"codes": 1}
+        assert "&#39;codes&#39;: 1" in (out / "custody/report.html").read_text(encoding="utf-8")
+        done = leeward(tree, "measure", out, "--source", events, "--measure", "wide")
+        assert done.returncode == 2 and "known: kept, widest, views, demographics" in " ".join(
+            done.stderr.split()
+        )
+    finally:
+        for name, text in before.items():
+            (folder / name).write_text(text, encoding="utf-8")
+
+
 def test_its_tests_and_the_laws_pass(tree: Path) -> None:
     own = [
         "tests/methods/suppression",

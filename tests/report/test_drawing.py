@@ -21,13 +21,9 @@ def marks(svg: str, kind: str) -> list[dict[str, str]]:
 
 
 def test_bars_are_as_high_as_their_shares() -> None:
-    rows = [
-        {"known": "1 code", "share": 0.1, "data": "before"},
-        {"known": "1 code", "share": 0.0, "data": "after"},
-        {"known": "2 codes", "share": 0.4, "data": "before"},
-    ]
+    rows = [("1 code", 0.1, "before"), ("1 code", 0.0, "after"), ("2 codes", 0.4, "before")]
     svg = charts.grouped_bars(
-        rows, x="known", y="share", group="data", x_title="known", y_title="at risk",
+        rows, x_title="known", y_title="at risk",
         colors={"before": "#111111", "after": "#222222"},
     )  # fmt: skip
     before = [float(each["height"]) for each in marks(svg, "rect") if each["fill"] == "#111111"]
@@ -39,11 +35,9 @@ def test_bars_are_as_high_as_their_shares() -> None:
 
 
 def test_long_names_below_narrow_bars_are_broken_and_one_colour_has_no_legend() -> None:
-    rows = [{"level": "the code itself", "share": 0.5, "what": "Codes"}]
-    rows += [{"level": f"{n} up", "share": 0.1, "what": "Codes"} for n in range(15)]
-    svg = charts.grouped_bars(
-        rows, x="level", y="share", group="what", x_title="level", y_title="share", colors={"Codes": "#000"}
-    )
+    rows = [("the code itself", 0.5, "Codes")]
+    rows += [(f"{n} up", 0.1, "Codes") for n in range(15)]
+    svg = charts.grouped_bars(rows, x_title="level", y_title="share", colors={"Codes": "#000"})
     texts = [element.text for element in ElementTree.fromstring(svg).iter() if element.tag.endswith("text")]
     assert "the code itself" not in texts and {"the", "code", "itself", "3 up"} <= set(texts)
     assert "Codes" not in texts

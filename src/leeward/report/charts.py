@@ -37,24 +37,24 @@ Rows = Sequence[dict[str, Any]]
 
 
 def grouped_bars(
-    rows: Rows, *, x: str, y: str, group: str, x_title: str, y_title: str, colors: dict[str, str]
+    bars: Sequence[tuple[str, float, str]], *, x_title: str, y_title: str, colors: dict[str, str]
 ) -> str:
-    """Upright bars side by side (shares), one group a colour, each with its figure above."""
-    names = list(dict.fromkeys(str(row[x]) for row in rows))
-    at = ticks_from_zero(max((row[y] for row in rows), default=0.0), 5)
+    """Upright bars side by side, each with its figure above: what is below it, a share, the name of its colour."""
+    names = list(dict.fromkeys(name for name, _, _ in bars))
+    at = ticks_from_zero(max((share for _, share, _ in bars), default=0.0), 5)
     written = percentages(at)
     left, height = room_left(at, written), 240.0
     drawing = Drawing()
     up = Scale(0, at[-1], 42 + height, 42)
     axis_left(drawing, up, left, left + WIDTH, at, written, y_title)
     step = WIDTH / max(1, len(names))
-    bar = min(90.0, 0.8 * step / len(colors))
-    for row in rows:
-        middle = left + (names.index(str(row[x])) + 0.5) * step
-        start = middle + (list(colors).index(row[group]) - len(colors) / 2) * bar
-        drawing.bar(start + 1, up(row[y]), bar - 2, up(0) - up(row[y]), colors[row[group]])
-        words = f"{100 * row[y]:.1f} %"
-        drawing.text(start + bar / 2, up(row[y]) - 6, words, size=11 if bar > 44 else 9, anchor="middle")
+    width = min(90.0, 0.8 * step / len(colors))
+    for name, share, kind in bars:
+        middle = left + (names.index(name) + 0.5) * step
+        start = middle + (list(colors).index(kind) - len(colors) / 2) * width
+        drawing.bar(start + 1, up(share), width - 2, up(0) - up(share), colors[kind])
+        words = f"{100 * share:.1f} %"
+        drawing.text(start + width / 2, up(share) - 6, words, size=11 if width > 44 else 9, anchor="middle")
     below = up(0)
     for place, name in enumerate(names):
         lines = [name] if width_of(name) < step else name.split()

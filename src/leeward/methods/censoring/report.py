@@ -136,17 +136,12 @@ def loss(figures: Loss | None) -> Section | None:
     if not figures:
         return None
     total = max(1, sum(each["count"] for each in figures.intervals))
-    rows = [
-        {"loss": _interval(each), "records": each["count"] / total, "of": AFTER} for each in figures.intervals
-    ]
+    rows = [(_interval(each), each["count"] / total, AFTER) for each in figures.intervals]
     chart = Chart(
         "Records by the share of their mentions that was censored",
         f"Bars, one an interval of loss; {percent(figures.intervals[0]['count'] / total)} of the records lost nothing.",
         charts.grouped_bars(
             rows,
-            x="loss",
-            y="records",
-            group="of",
             x_title="share of the record's mentions that was censored (CUL)",
             y_title="records",
             colors={AFTER: charts.BLUE},

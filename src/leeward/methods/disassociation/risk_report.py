@@ -68,7 +68,7 @@ def chart(release: Release, rows: Sequence[RiskRow | KnownBy], beside: str, furt
     k, m = int(release.guarantee["k"]), int(release.guarantee["m"])
     after = AFTER if covers_algorithm(release) else WITHOUT
     least = further.patients / max(1, further.among) if further else 0.0
-    bars: list[dict[str, Any]] = []
+    bars: list[tuple[str, float, str]] = []
     for row in rows:
         known = f"up to {counted('code', row.m)}" if row.m else "no code"
         shares = {BEFORE: row.below_k_share}
@@ -76,7 +76,7 @@ def chart(release: Release, rows: Sequence[RiskRow | KnownBy], beside: str, furt
             shares[after] = 0.0
         if further and 0 < row.m <= m:
             shares[WITH] = least
-        bars += [{"known": known, "share": share, "data": data} for data, share in shares.items()]
+        bars += [(known, share, data) for data, share in shares.items()]
     worst = next(row for row in reversed(rows) if row.m <= m)
     said = (
         f"In the original data {percent(worst.below_k_share)} of the patients are at risk with "
@@ -100,14 +100,11 @@ def chart(release: Release, rows: Sequence[RiskRow | KnownBy], beside: str, furt
         f"Bars by number of codes known. {said}.",
         charts.grouped_bars(
             bars,
-            x="known",
-            y="share",
-            group="data",
             x_title=f"known of a patient beside {beside}"
             if beside
             else "codes of a patient that the attacker knows",
             y_title="patients at risk",
-            colors={data: COLORS[data] for data in dict.fromkeys(bar["data"] for bar in bars)},
+            colors={data: COLORS[data] for data in dict.fromkeys(data for _, _, data in bars)},
         ),
         " ".join(captions),
     )

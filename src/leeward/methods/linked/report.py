@@ -69,7 +69,7 @@ def risk(release: Release, views: Views | None) -> Section | None:
         return None
     n = max(1, views.patients)
     bars = [
-        {"view": each.view, "share": count / n, "data": data}
+        (each.view, count / n, data)
         for each in views.views
         for data, count in ((BEFORE, each.at_risk), (AFTER, each.after))
     ]
@@ -79,9 +79,6 @@ def risk(release: Release, views: Views | None) -> Section | None:
         f"Two bars a join, before and after. Before: {said}. After: {number(sum(e.after for e in views.views))}.",
         charts.grouped_bars(
             bars,
-            x="view",
-            y="share",
-            group="data",
             x_title="join that the attacker can do",
             y_title="share of the patients",
             colors=COLORS,

@@ -94,7 +94,7 @@ def levels(lost: Loss | None) -> Section | None:
     ]
     for name, title in TITLES.items():
         rows = lost.levels[name]
-        bars = [{**row, "what": title} for row in rows]
+        bars = [(row["level"], row["share"], title) for row in rows]
         finest = next((row for row in rows if row["share"]), rows[0])
         parts.append(
             Chart(
@@ -103,9 +103,6 @@ def levels(lost: Loss | None) -> Section | None:
                 f"{percent(rows[-1]['share'])} at {rows[-1]['level']}.",
                 charts.grouped_bars(
                     bars,
-                    x="level",
-                    y="share",
-                    group="what",
                     x_title="level",
                     y_title=f"share of the {title.lower()}",
                     colors={title: charts.BLUE},

@@ -137,7 +137,7 @@ def risk(found: Risk | None) -> Section | None:
     before, after, k = found.before, found.after, found.k
     colors = {"Original data": charts.VERMILION, "This release": charts.BLUE}
     bars = [
-        {"who": name, "share": share, "data": data}
+        (name, share, data)
         for name, shares in (
             (f"fewer than {k} patients", (before.few_share, after.few_share)),
             ("one patient", (before.alone_share, after.alone_share)),
@@ -150,9 +150,6 @@ def risk(found: Risk | None) -> Section | None:
         f"share; in the release {percent(after.few_share)}.",
         charts.grouped_bars(
             bars,
-            x="who",
-            y="share",
-            group="data",
             x_title="patients who have exactly the visit's set of codes",
             y_title="share of the visits",
             colors=colors,
