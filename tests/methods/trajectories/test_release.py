@@ -52,14 +52,13 @@ def test_contract_of_the_files(tmp_path, hierarchy):
         {"joining": "size", "weights": (0.8, 0.2)},
         {"ages": "1-128"},
         {"ages": "hipaa"},
-        {"improve": True, "improve_rounds": 2},
+        {"improve": True},
         {"payload": ("sex",), "sensitive_column": "sex", "diversity": 2},
         {
             "payload": ("sex",),
             "sensitive_column": "sex",
             "diversity": 2,
             "improve": True,
-            "improve_rounds": 2,
         },
         {"sensitive": ("a",), "diversity": 2, "improve": True, "partition": 60},
         {"sensitive": ("a",), "diversity": 2},
@@ -86,10 +85,10 @@ def test_codes_without_a_hierarchy_of_which_some_are_rare_are_measured(tmp_path)
 
 def test_who_watches_sees_how_far_the_search_is(tmp_path, hierarchy):
     heard = []
-    method = Trajectories(k=4, hierarchy=hierarchy, improve=True, improve_rounds=2)
+    method = Trajectories(k=4, hierarchy=hierarchy, improve=True)
     for name, tell in (("watched", heard.append), ("alone", None)):
         workflow.protect(cohort(), method, tmp_path / name, seed=1, threads=1, tell=tell)
-    line = re.compile(r"Improving .+ 0 of 2 rounds, at most \d+ s left, loss \d\.\d{4}")
+    line = re.compile(r"Improving .+ 0 of 6 rounds, at most \d+ s left, loss \d\.\d{4}")
     assert any(line.fullmatch(each) for each in heard)
     watched, alone = (
         pl.read_parquet(tmp_path / name / "share" / "data" / "trajectories.parquet")

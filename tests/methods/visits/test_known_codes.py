@@ -11,7 +11,7 @@ from tests.methods.visits.test_properties import ks, mapped, populations
 from tests.oracles import visits as oracle
 
 from leeward.errors import BadInput
-from leeward.methods.visits import Visits
+from leeward.methods.visits import Visits, known_codes
 from leeward.randomness import Randomness
 
 
@@ -27,7 +27,9 @@ def test_enforcement_equals_the_plain_version(records, k: int, m: int, merged: b
     after = oracle.known_codes(mapped(records, k), k, m, merged, alpha, [names[p] for p in order])
     if merged:
         after = {p: [frozenset().union(*visits)] for p, visits in after.items()}
-    assert released(protect(records, k=k, m=m, merge_visits=merged, alpha=alpha)) == expected(after)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(known_codes, "ALPHA", alpha)
+        assert released(protect(records, k=k, m=m, merge_visits=merged)) == expected(after)
 
 
 def short_sets(source, after, k: int, m: int, merged: bool) -> int:

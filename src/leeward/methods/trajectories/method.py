@@ -200,8 +200,7 @@ def _settings(parameters: Trajectories) -> Settings:
         if parameters.sensitive_column and parameters.diversity
         else 1 << 30,
         parameters.improve,
-        parameters.improve_rounds,
-        parameters.improve_seconds,
+        seconds=parameters.improve_seconds,
         diversity=parameters.diversity if parameters.sensitive_column and parameters.diversity else 0,
         clustering=parameters.clustering,
         in_order=parameters.order == "kept",

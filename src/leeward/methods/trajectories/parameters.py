@@ -102,9 +102,6 @@ class Trajectories(Parameters):
     improve: Annotated[
         bool, Parameter("Run a local search after clustering, which lowers the loss.", shown="never")
     ] = False
-    improve_rounds: Annotated[
-        int, Parameter("Maximum number of rounds of the local search.", ge=1, metavar="N", shown="never")
-    ] = 6
     improve_seconds: Annotated[
         float,
         Parameter(

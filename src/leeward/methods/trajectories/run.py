@@ -51,7 +51,7 @@ class Settings:
     joining: str
     most: int = clustering.NO_LIMIT
     improve: bool = False
-    rounds: int = 0
+    rounds: int = 6
     seconds: float = 0.0
     realign: bool = False
     diversity: int = 0

@@ -16,9 +16,13 @@ from leeward.methods.visits.sets import VisitSets, unions
 MOST_SETS = 400_000_000
 """More sets of at most m codes than this are refused: they would need more memory than machines have."""
 
+ALPHA = 0.1
+"""How much it counts that a deletion makes pairs of other patients rare: 0 keeps more pairs at larger m, a larger one
+keeps more distinct codes."""
+
 
 def enforce_known_codes(
-    visits: VisitSets, labels: int, k: int, m: int, *, merged: bool, alpha: float, order: Int64s
+    visits: VisitSets, labels: int, k: int, m: int, *, merged: bool, order: Int64s
 ) -> tuple[VisitSets, int]:
     """Visits of which any m codes shown together are shown by k patients; and the number of sweeps.
 
@@ -54,7 +58,7 @@ def enforce_known_codes(
     knowledge = kernels.Knowledge(starts, sets, checked, kernels.decode(known, m, base))
     kept = np.ones(len(everyone.values), np.bool_)
     sweeps = kernels.enforce(
-        knowledge, order, everyone.offsets, everyone.values, kept, max(labels, 1), k, alpha
+        knowledge, order, everyone.offsets, everyone.values, kept, max(labels, 1), k, ALPHA
     )
     owner = np.repeat(np.arange(len(everyone)), np.diff(everyone.offsets))
     offsets = offsets_of(np.bincount(owner[kept], minlength=len(everyone)))

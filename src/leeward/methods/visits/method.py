@@ -159,7 +159,6 @@ def _enforced(
             parameters.k,
             parameters.m,
             merged=parameters.merge_visits,
-            alpha=parameters.alpha,
             order=order,
         )
     if parameters.level == "containment":

@@ -36,16 +36,6 @@ class Visits(Parameters):
             when=("level", "codes"),
         ),
     ] = 2
-    alpha: Annotated[
-        float,
-        Parameter(
-            "For `level` codes: how much it counts that a deletion makes pairs of other patients rare; 0 keeps more "
-            "pairs of patient and code at larger `m`, more keeps more distinct codes.",
-            ge=0,
-            shown="always",
-            when=("level", "codes"),
-        ),
-    ] = 0.1
     policy: Annotated[
         PolicyLike,
         Parameter(
