@@ -21,6 +21,7 @@ from leeward.methods import METHODS
 from leeward.randomness import Randomness
 from leeward.release import write
 from leeward.verify import contract_of, verify
+from leeward.verify.parameters import fits, shown
 
 CASES = cases() | {name: case for name, case in classed_cases().items() if name.startswith("disassociation")}
 PLAN = (
@@ -92,10 +93,15 @@ def changed(manifest: Any, place: Place, value: Any) -> Any:
 def of_another_type(manifest: Any) -> Iterator[tuple[Place, Any]]:
     """What no release of the method can have at these places; without an object `guarantee`, a list `files` or a known
     method it is no release, which is an error of its own."""
-    rules = contract_of(manifest["method"]).parameters  # type: ignore[union-attr]  # every method has a contract
+    contract = contract_of(manifest["method"])
+    assert contract is not None
     for place, old in values(manifest):
         for value in NEW:
-            allowed = len(place) == 2 and place[0] == "parameters" and rules[str(place[1])](value)
+            allowed = False
+            if len(place) == 2 and place[0] == "parameters":
+                stated = {**manifest["parameters"], str(place[1]): value}
+                allowed = fits(contract.parameters[str(place[1])], value)
+                allowed = allowed and shown(contract.parameters, contract.completed(stated)) == stated
             no_release = place in (("guarantee",), ("files",)) or (place[0] == "files" and len(place) == 2)
             same = type(value) is type(old) and isinstance(value, str | float | bool) and value == value
             if not (allowed or no_release or same):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from leeward.contracts.contract import LISTS, Contract, Table
+from leeward.contracts.contract import LARGEST, LISTS, Contract, Table
 from leeward.contracts.words import Counting, Words, stated_facts
 
 NOT_PROTECTED = (
@@ -56,7 +56,10 @@ def levels(value: list[Any]) -> bool:
     for place, level in enumerate(value, 1):
         if not isinstance(level, dict) or list(level) != list(LEVEL) or level["size"] != place:
             return False
-        if not all(type(level[key]) is kind and level[key] >= least for key, (kind, least) in LEVEL.items()):
+        if not all(
+            type(level[key]) is kind and least <= level[key] <= LARGEST
+            for key, (kind, least) in LEVEL.items()
+        ):
             return False
     return bool(value)
 
