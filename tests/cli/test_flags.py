@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from leeward.cli.flags import domains_of, flagged
+from leeward.cli.flags import FLAGS, domains_of, flagged
 from leeward.cli.main import status_of
-from leeward.cli.running import FLAGS
 from leeward.errors import BadInput
 from leeward.methods.trajectories.parameters import Trajectories
 

@@ -39,7 +39,7 @@ def test_the_split_and_the_junk_are_told(leeward: Run, mixed: Path) -> None:
     codes = {row["code"]: row["name"] for row in figures["codes"]["frequent"]}
     assert {"401.9", "E11.9"} <= set(codes)
     assert not {"4019", "E119"} & set(codes)
-    assert codes["E11.9"] == "Type 2 diabetes mellitus"
+    assert codes["E11.9"] == "Type 2 diabetes mellitus (category)"
 
 
 @pytest.mark.parametrize(

@@ -238,7 +238,7 @@ def test_runs_in_threads_leave_the_umask_alone_and_each_file_its_mode(
 
         def run(out: Path) -> None:
             try:
-                together.wait()
+                together.wait(timeout=120)
                 lw.protect(cohort, lw.Disassociation(k=3, m=2), out)
             except BaseException as error:
                 failed.append(error)
