@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.oracles.published import running_example, running_records, write
 
-from leeward.analysis import risk, risk_kernels
+from leeward.analysis import risk
 from leeward.cohort.lenses.code_sets import CodeSets
 from leeward.methods.disassociation.measures.published import read
 from leeward.methods.disassociation.measures.risk import knowledge_of_codes, risk_after
@@ -111,15 +111,15 @@ def test_after_release_the_running_example_leaves_three_candidates(tmp_path: Pat
     assert found.below_k == 0
 
 
-def test_keys_are_counted_in_parts_as_in_one() -> None:
+def test_keys_are_counted_with_the_least_of_each_owner() -> None:
     generator = np.random.Generator(np.random.Philox(3))
     keys = generator.zipf(1.3, 30_000).astype(np.uint64)
     owners = generator.integers(0, 2_000, len(keys)).astype(np.int32)
     smallest = np.full(2_000, risk.NEVER)
-    by_support = risk_kernels.count_keys(keys, owners, smallest)
+    by_support = risk.count_keys(keys, owners, smallest)
     _, place, counts = np.unique(keys, return_inverse=True, return_counts=True)
     expected = np.full(2_000, risk.NEVER)
     np.minimum.at(expected, owners, counts[place])
     assert by_support.tolist() == np.bincount(counts).tolist()
     assert smallest.tolist() == expected.tolist()
-    assert risk_kernels.count_keys(keys, owners[:0], smallest[:0]).tolist() == by_support.tolist()
+    assert risk.count_keys(keys, owners[:0], smallest[:0]).tolist() == by_support.tolist()

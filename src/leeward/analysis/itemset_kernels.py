@@ -12,37 +12,13 @@ from leeward.compiled import njit
 
 
 @njit
-def bitmaps(offsets: AnyArray, values: AnyArray, rank: AnyArray, count: int) -> Any:
-    """Bitmap of each ranked code: uint64[count, ceil(n / 64)]."""
-    n = len(offsets) - 1
-    bits = np.zeros((count, (n + 63) // 64), np.uint64)
-    for r in range(n):
-        bit = np.uint64(1) << np.uint64(r & 63)
-        for i in range(offsets[r], offsets[r + 1]):
-            c = rank[values[i]]
-            if c >= 0:
-                bits[c, r >> 6] |= bit
-    return bits
-
-
-@njit
-def pairs(offsets: AnyArray, values: AnyArray, rank: AnyArray, count: int) -> Any:
-    """Support of each pair of ranked codes, upper triangle of int32[count, count]."""
-    table = np.zeros((count, count), np.int32)
-    longest = 0
+def pair_supports(offsets: AnyArray, values: AnyArray, codes: int) -> Any:
+    """Support of each pair, upper triangle of int32[codes, codes], singles on the diagonal."""
+    table = np.zeros((codes, codes), np.int32)
     for r in range(len(offsets) - 1):
-        longest = max(longest, offsets[r + 1] - offsets[r])
-    held = np.empty(longest, np.int32)
-    for r in range(len(offsets) - 1):
-        n = 0
         for i in range(offsets[r], offsets[r + 1]):
-            c = rank[values[i]]
-            if c >= 0:
-                held[n] = c
-                n += 1
-        for i in range(n):
-            for j in range(i + 1, n):
-                table[held[i], held[j]] += 1
+            for j in range(i, offsets[r + 1]):
+                table[values[i], values[j]] += 1
     return table
 
 
@@ -121,23 +97,6 @@ def eclat(bits: AnyArray, supports: AnyArray, pair: AnyArray, least: int, size: 
         else:
             chosen[depth] += 1
     return out_offsets[: found + 1].copy(), out_items[:used].copy(), out_supports[:found].copy()
-
-
-@njit
-def postings(offsets: AnyArray, values: AnyArray, codes: int) -> Any:
-    """Records that hold each code, ascending: (starts int64[codes + 1], records int32)."""
-    starts = np.zeros(codes + 1, np.int64)
-    for v in values:
-        starts[v + 1] += 1
-    for c in range(codes):
-        starts[c + 1] += starts[c]
-    fill = starts[:-1].copy()
-    records = np.empty(len(values), np.int32)
-    for r in range(len(offsets) - 1):
-        for i in range(offsets[r], offsets[r + 1]):
-            records[fill[values[i]]] = r
-            fill[values[i]] += 1
-    return starts, records
 
 
 @njit

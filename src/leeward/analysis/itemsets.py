@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from leeward.analysis.holders import bit_rows, postings
 from leeward.arrays import Int32s, Int64s, offsets_of
 from leeward.engine import over_blocks
 from leeward.errors import BadInput
@@ -88,12 +89,12 @@ def mine(
         return Itemsets(np.zeros(1, np.int64), np.empty(0, np.int32), np.empty(0, np.int64))
     rank = np.full(len(sets.codes), -1, np.int32)
     rank[frequent] = np.arange(len(frequent), dtype=np.int32)
-    bitmaps = kernels.bitmaps(sets.offsets, sets.values, rank, len(frequent))
-    pairs = (
-        kernels.pairs(sets.offsets, sets.values, rank, len(frequent))
-        if size > 1
-        else np.zeros((1, 1), np.int32)
-    )
+    ranks = rank[sets.values]
+    bounds = offsets_of(ranks >= 0)[sets.offsets]
+    ranks = ranks[ranks >= 0]
+    starts, records = postings(bounds, ranks, len(frequent))
+    bitmaps = bit_rows(np.split(records, starts[1:-1]), len(sets))
+    pairs = kernels.pair_supports(bounds, ranks, len(frequent)) if size > 1 else np.zeros((1, 1), np.int32)
     offsets, items, counts = kernels.eclat(bitmaps, supports[frequent], pairs, least, size, limit)
     if len(counts) > limit:
         raise TooManyItemsets(
@@ -121,7 +122,7 @@ def supports_of(sets: CodeSets, itemsets: Sequence[Sequence[int] | Int32s]) -> I
     items = np.fromiter((int(c) for each in itemsets for c in each), np.int32, count=int(offsets[-1]))
     if len(items) and (items.min() < 0 or items.max() >= len(sets.codes)):
         raise BadInput("An itemset names a code that no record holds.")
-    starts, records = kernels.postings(sets.offsets, sets.values, len(sets.codes))
+    starts, records = postings(sets.offsets, sets.values, len(sets.codes))
     return np.concatenate(
         over_blocks(
             lambda low, high: kernels.supports(starts, records, offsets[low : high + 1], items, len(sets)),

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from leeward.arrays import AnyArray
+from leeward.analysis.holders import postings
+from leeward.arrays import AnyArray, Int32s, Int64s, UInt64s
 from leeward.cohort.lenses.code_sets import CodeSets
 from leeward.engine import over_blocks
 from leeward.randomness import Randomness
@@ -99,6 +100,7 @@ def subsets_of_size(sets: CodeSets, m: int) -> int:
 
 def _pairs(sets: CodeSets, m: int, k: int) -> tuple[dict[str, Any], AnyArray]:
     """The figures of single codes or of pairs from a table, and the support of each record's rarest one."""
+    from leeward.analysis import itemset_kernels
     from leeward.analysis import risk_kernels as kernels
 
     supports = sets.supports()
@@ -106,7 +108,7 @@ def _pairs(sets: CodeSets, m: int, k: int) -> tuple[dict[str, Any], AnyArray]:
         rarest = np.full(len(sets), 2**62)
         np.minimum.at(rarest, np.repeat(np.arange(len(sets)), sets.lengths()), supports[sets.values])
         return _figures(1, np.bincount(supports), k, 1.0), rarest
-    table = kernels.pair_table(sets.offsets, sets.values, len(sets.codes))
+    table = itemset_kernels.pair_supports(sets.offsets, sets.values, len(sets.codes))
     rarest = kernels.rarest_pair(sets.offsets, sets.values, table)
     np.fill_diagonal(table, 0)
     return _figures(2, np.bincount(table[table > 0]), k, 1.0), rarest
@@ -135,8 +137,25 @@ def _subsets(sets: CodeSets, m: int, k: int, seed: int) -> tuple[dict[str, Any],
         threshold = threshold // np.uint64(2)  # frequent leading pairs were drawn: take fewer
         share /= 2
     rarest = np.full(0 if sampled else len(sets), NEVER)
-    by_support = kernels.count_keys(keys[:found], owners[:found], rarest)
+    by_support = count_keys(keys[:found], owners[:found], rarest)
     return _figures(m, by_support, k, share), None if sampled else rarest
+
+
+def count_keys(keys: UInt64s, owners: Int32s, smallest: Int64s) -> Int64s:
+    """How many distinct keys occur once, twice, …, int64[most often + 1]; `smallest[owner]` is lowered to the least
+    number of times that a key of the owner occurs (not where `owners` is empty)."""
+    if not len(owners):
+        return np.bincount(run_lengths(np.sort(keys)), minlength=1)
+    order = np.argsort(keys)
+    counts = run_lengths(keys[order])
+    np.minimum.at(smallest, owners[order], np.repeat(counts, counts))
+    return np.bincount(counts, minlength=1)
+
+
+def run_lengths(ordered: AnyArray) -> Int64s:
+    """How often each distinct key of the sorted `ordered` occurs."""
+    heads = np.flatnonzero(ordered[1:] != ordered[:-1]) + 1
+    return np.diff(heads, prepend=0, append=len(ordered)) if len(ordered) else heads
 
 
 def _figures(m: int, by_support: AnyArray, k: int, share: float) -> dict[str, Any]:
@@ -164,11 +183,10 @@ def _figures(m: int, by_support: AnyArray, k: int, share: float) -> dict[str, An
 def _sampled_patients(sets: CodeSets, largest_m: int, seed: int) -> AnyArray:
     """Support of the rarest set of 1 … `largest_m` codes of randomly chosen patients, int64[patients,
     largest_m]."""
-    from leeward.analysis import itemset_kernels as _itemset_kernels
     from leeward.analysis import risk_kernels as kernels
 
     chosen = Randomness.of(seed).stream("risk of patients").permutation(len(sets))[:PATIENTS_SAMPLED]
-    starts, holders = _itemset_kernels.postings(sets.offsets, sets.values, len(sets.codes))
+    starts, holders = postings(sets.offsets, sets.values, len(sets.codes))
     return np.concatenate(
         over_blocks(
             lambda low, high: kernels.rarest_subsets(
@@ -181,9 +199,9 @@ def _sampled_patients(sets: CodeSets, largest_m: int, seed: int) -> AnyArray:
 
 def whole_sets(sets: CodeSets, k: int) -> dict[str, Any]:
     """Patients whose whole code set no other patient, or fewer than k patients, have."""
-    from leeward.analysis import risk_kernels as kernels
-
-    alike = kernels.run_lengths(np.sort(kernels.record_keys(sets.offsets, sets.values)))
+    words = np.random.Generator(np.random.Philox(key=SEED)).integers(0, 2**64, len(sets.codes), np.uint64)
+    sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(words[sets.values])])  # modulo 2^64
+    alike = run_lengths(np.sort(sums[sets.offsets[1:]] - sums[sets.offsets[:-1]]))
     n = max(len(sets), 1)
     unique, below = int((alike == 1).sum()), int(alike[alike < k].sum())
     return {"unique": unique, "unique_share": unique / n, "below_k": below, "below_k_share": below / n}

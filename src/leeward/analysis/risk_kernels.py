@@ -82,105 +82,6 @@ def subset_keys(
     return found
 
 
-@njit
-def run_lengths(ordered: AnyArray) -> Any:
-    """How often each distinct key of the sorted `ordered` occurs."""
-    out = np.empty(len(ordered), np.int64)
-    runs = 0
-    for i in range(len(ordered)):
-        if i > 0 and ordered[i] == ordered[i - 1]:
-            out[runs - 1] += 1
-        else:
-            out[runs] = 1
-            runs += 1
-    return out[:runs].copy()
-
-
-@njit
-def count_keys(keys: AnyArray, owners: AnyArray, smallest: AnyArray) -> Any:
-    """How many distinct keys occur once, twice, …, int64[most often + 1]; `smallest[owner]`, int64, is lowered to the
-    least count of a key of each owner (`owners` empty: of none).
-
-    Keys are dealt by their hash into parts of about `PART_KEYS`, so that the table that counts a part stays in a
-    processor's cache: every report counts millions of them, in a quarter of the time that sorting with NumPy takes,
-    and a fifth of its hashing.
-    """
-    n = len(keys)
-    bits = 0
-    while n >> bits > PART_KEYS:
-        bits += 1
-    shift = np.uint64(63 - bits)
-    begins = np.zeros((1 << bits) + 1, np.int64)
-    for i in range(n):
-        begins[(mix(keys[i]) >> np.uint64(1) >> shift) + np.uint64(1)] += 1
-    largest = begins.max()
-    for part in range(1 << bits):
-        begins[part + 1] += begins[part]
-    fill = begins[:-1].copy()
-    dealt, dealt_owners = np.empty(n, np.uint64), np.empty(len(owners), np.int32)
-    for i in range(n):
-        part = mix(keys[i]) >> np.uint64(1) >> shift
-        at = fill[part]
-        fill[part] += 1
-        dealt[at] = keys[i]
-        if len(owners):
-            dealt_owners[at] = owners[i]
-    size = 2
-    while size < 2 * largest:
-        size *= 2
-    last = np.uint64(size - 1)
-    key, count = np.empty(size, np.uint64), np.zeros(size, np.int32)
-    slots = np.empty(largest, np.int32)
-    by_support = np.zeros(n + 1, np.int64)
-    most = np.int64(0)
-    for part in range(1 << bits):
-        begin, end = begins[part], begins[part + 1]
-        for i in range(begin, end):
-            slot = mix(dealt[i]) & last
-            while count[slot] and key[slot] != dealt[i]:
-                slot = (slot + np.uint64(1)) & last
-            key[slot] = dealt[i]
-            count[slot] += 1
-            slots[i - begin] = slot
-        if len(owners):
-            for i in range(begin, end):
-                owner = dealt_owners[i]
-                smallest[owner] = min(smallest[owner], np.int64(count[slots[i - begin]]))
-        for i in range(begin, end):
-            slot = slots[i - begin]
-            if count[slot]:
-                by_support[count[slot]] += 1
-                most = max(most, np.int64(count[slot]))
-                count[slot] = 0
-    return by_support[: most + 1].copy()
-
-
-@njit
-def record_keys(offsets: AnyArray, values: AnyArray) -> Any:
-    """A 64-bit hash of each record's whole code set."""
-    out = np.zeros(len(offsets) - 1, np.uint64)
-    for r in range(len(offsets) - 1):
-        key = np.uint64(0x243F6A8885A308D3)
-        for i in range(offsets[r], offsets[r + 1]):
-            key = mix(key ^ mix(np.uint64(values[i]) + np.uint64(0x13198A2E03707344)))
-        out[r] = key
-    return out
-
-
-@njit
-def matching_records(offsets: AnyArray, values: AnyArray, constraint_of: AnyArray, constraints: int) -> Any:
-    """Records with at least one code of each constraint; `constraint_of` is -1 for codes of none."""
-    found = np.zeros(constraints, np.int64)
-    last = np.full(constraints, -1, np.int64)
-    for r in range(len(offsets) - 1):
-        for i in range(offsets[r], offsets[r + 1]):
-            u = constraint_of[values[i]]
-            if u >= 0 and last[u] != r:
-                last[u] = r
-                found[u] += 1
-    return found
-
-
 @njit(inner=True)
 def _rarest_of_bits(bits: AnyArray, width: int, partial: AnyArray, out: AnyArray) -> None:
     """Smallest support of a set of 1 … len(out) of the first `width` bitmaps; `partial` is scratch."""
@@ -276,17 +177,6 @@ def rarest_subsets(
             if size <= largest:
                 out[at, size - 1] = min(out[at, size - 1], count[mask])
     return out
-
-
-@njit
-def pair_table(offsets: AnyArray, values: AnyArray, codes: int) -> Any:
-    """Support of each pair, upper triangle of int32[codes, codes], singles on the diagonal."""
-    table = np.zeros((codes, codes), np.int32)
-    for r in range(len(offsets) - 1):
-        for i in range(offsets[r], offsets[r + 1]):
-            for j in range(i, offsets[r + 1]):
-                table[values[i], values[j]] += 1
-    return table
 
 
 @njit

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from leeward.analysis.figures import Figures
+from leeward.analysis.holders import postings
 from leeward.arrays import AnyArray, Int32s, Int64s
 
 
@@ -34,8 +35,6 @@ class Holders:
     """Which records have each label; record r has the distinct values[offsets[r] : offsets[r + 1]]."""
 
     def __init__(self, offsets: Int64s, values: Int32s, labels: int) -> None:
-        from leeward.analysis.itemset_kernels import postings
-
         self.at, self.record = postings(offsets, values, labels)
 
     def of(self, label: int) -> AnyArray:

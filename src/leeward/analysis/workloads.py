@@ -14,8 +14,9 @@ import numpy as np
 import polars as pl
 
 from leeward.analysis.code_figures import Interval, Matched, Workload
+from leeward.analysis.holders import owners_of
 from leeward.analysis.itemsets import Itemsets, TooManyItemsets, mine
-from leeward.arrays import AnyArray, counted
+from leeward.arrays import AnyArray, counted, distinct_of
 from leeward.cohort.lenses.code_sets import CodeSets
 from leeward.errors import BadInput
 from leeward.randomness import Randomness
@@ -161,13 +162,13 @@ def constraints_of(policy: pl.DataFrame) -> tuple[list[str], list[list[str]]]:
 
 def matching_records(sets: CodeSets, constraints: list[list[str]]) -> AnyArray:
     """Number of records with at least one code of each constraint; constraints share no code."""
-    from leeward.analysis import risk_kernels as kernels
-
     index = {code: i for i, code in enumerate(sets.codes)}
     constraint_of = np.full(len(sets.codes), -1, np.int64)
     for u, codes in enumerate(constraints):
         constraint_of[[index[code] for code in codes if code in index]] = u
-    return np.asarray(kernels.matching_records(sets.offsets, sets.values, constraint_of, len(constraints)))
+    of_entry, n = constraint_of[sets.values], max(len(constraints), 1)
+    keys = distinct_of((owners_of(sets.offsets) * n + of_entry)[of_entry >= 0])
+    return np.bincount(keys % n, minlength=len(constraints))
 
 
 def shares_within(errors: AnyArray) -> dict[str, float]:

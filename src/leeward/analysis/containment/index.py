@@ -9,6 +9,7 @@ import numpy as np
 
 from leeward.analysis.containment import kernels
 from leeward.analysis.containment.multisets import Multisets, Projection, item_offsets
+from leeward.analysis.holders import bit_rows
 from leeward.arrays import Int32s, Int64s, UInt16s, UInt32s, UInt64s, offsets_of
 from leeward.cohort.lenses.counts import CodeCounts
 from leeward.engine import pool
@@ -70,7 +71,8 @@ class Index:
         dense = np.flatnonzero(self.supports() * DENSE >= max(self.n, 1))
         row = np.full(int(self._starts[-1]), -1, np.int64)
         row[dense] = np.arange(len(dense))
-        return row, kernels.bit_words(dense, self._list_offsets, self._lists, self.n)
+        lists = [self._lists[self._list_offsets[item] : self._list_offsets[item + 1]] for item in dense]
+        return row, bit_rows(lists, self.n)
 
     @cached_property
     def _grid(self) -> Int64s | None:
@@ -171,9 +173,10 @@ def merged(rows: UInt16s, weights: Int64s, levels: Int32s) -> Projection:
     """Equal rows put together, where a row packs into 64 bits; wider records have few rows and keep them all."""
     if len(rows) < 2 or np.log2(levels + 1.0).sum() > PACKED_BITS:
         return Projection(rows, weights)
-    keys, place = np.unique(kernels.packed(rows, levels), return_inverse=True)
+    shape = tuple(levels + 1)
+    keys, place = np.unique(np.ravel_multi_index(tuple(rows.T), shape), return_inverse=True)
     summed = np.bincount(place, weights=weights, minlength=len(keys)).astype(np.int64)
-    return Projection(kernels.unpacked(keys, levels), summed)
+    return Projection(np.stack(np.unravel_index(keys, shape), axis=1).astype(np.uint16), summed)
 
 
 def numbered(lens: CodeCounts, codes: Sequence[str]) -> Multisets:

@@ -46,17 +46,6 @@ def item_lists(
     return lists
 
 
-@njit
-def bit_words(items: Int64s, list_offsets: Int64s, lists: UInt32s, n: int) -> UInt64s:
-    """The lists of `items` as bits: uint64[len(items), ceil(n / 64)]."""
-    words = np.zeros((len(items), (n + 63) // 64), np.uint64)
-    for row in range(len(items)):
-        for place in range(list_offsets[items[row]], list_offsets[items[row] + 1]):
-            person = lists[place]
-            words[row, person >> np.uint32(6)] |= np.uint64(1) << np.uint64(person & np.uint32(63))
-    return words
-
-
 @njit(inner=True)
 def _dense_intersection(rows: Int64s, words: UInt64s, limit: int) -> Any:
     """People in all of the bit rows; stops once `limit` are found."""
@@ -208,31 +197,6 @@ def project(
                 rows[r, j] = min(counts[entry], levels[j])
     for j in range(len(codes)):
         slot[codes[j]] = -1
-    return rows
-
-
-@njit
-def packed(rows: UInt16s, levels: Int32s) -> UInt64s:
-    """Each row as one number in mixed radix (the product of levels + 1 must fit), uint64[n]."""
-    keys = np.zeros(len(rows), np.uint64)
-    for r in range(len(rows)):
-        key = np.uint64(0)
-        for j in range(len(levels)):
-            key = key * np.uint64(levels[j] + 1) + np.uint64(rows[r, j])
-        keys[r] = key
-    return keys
-
-
-@njit
-def unpacked(keys: UInt64s, levels: Int32s) -> UInt16s:
-    """The rows of `packed`."""
-    rows = np.zeros((len(keys), len(levels)), np.uint16)
-    for r in range(len(keys)):
-        key = keys[r]
-        for j in range(len(levels) - 1, -1, -1):
-            radix = np.uint64(levels[j] + 1)
-            rows[r, j] = key % radix
-            key //= radix
     return rows
 
 
