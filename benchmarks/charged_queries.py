@@ -80,7 +80,7 @@ def parts(session: IndexSession, asked: list[Question]) -> list[list[str]]:
         row("canonical form, check and price", timed(lambda each: plan_query(session, each), asked)),
         row(
             "look for a stored answer",
-            timed(lambda plan: books.found(session.ledger, data_set, plan.key), plans),
+            timed(lambda plan: books.find_answer(session.ledger, data_set, plan.key), plans),
         ),
         row("reserve the budget", timed(reserve, plans)),
         row("draw the noise", timed(lambda plan: mechanism.draw(plan.noise, 1), plans)),

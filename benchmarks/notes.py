@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from common import leeward, measured, table, write_section
-from leeward.notes.pipeline import INPUT, KNOWN, Work, shipped_members
+from leeward.notes.pipeline import INPUT, KNOWN, Work, available_members
 from leeward.synthetic.notes import NotePlan, synthetic_notes
 
 WORDS = 150
@@ -68,7 +68,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, help="folder with the public data sets")
     data = parser.parse_args().data
     notes = table_of(texts(max(SIZES)))
-    members = shipped_members()
+    members = available_members()
     sets = {"made up": notes.slice(0, TIMED)}
     if data is not None:
         sets["MTSamples"] = table_of(real_texts(data, TIMED))

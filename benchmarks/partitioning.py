@@ -39,7 +39,7 @@ from leeward.methods.disassociation.measures.placement import occurrences
 from leeward.methods.disassociation.measures.published import read
 from leeward.methods.disassociation.method import policy_over
 from leeward.methods.disassociation.partition import (
-    fitted_partition,
+    fit_partition,
     gather_records,
     pool_in_place,
     split_records,
@@ -189,7 +189,7 @@ def gap(name: str, cohort: Cohort, policy: str) -> list[Any]:
         at, codes, support = supports
         pure = purity(at, support, codes, first.leaf_offsets, GAP_K, small.sensitive)
         weight = aim_of(pure, GAP_K, 20 * GAP_K).weight
-        found = fitted_partition(*flat, small, Workers(1))
+        found = fit_partition(*flat, small, Workers(1))
         masks = [
             sum(1 << int(r) for r in found.order[a:b])
             for a, b in itertools.pairwise(found.leaf_offsets.tolist())

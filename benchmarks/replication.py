@@ -77,10 +77,10 @@ def relative_error(counts: Counts, noise: Noise) -> float:
 
 def expected_error(counts: Counts, noise: Noise) -> float:
     """The expectation of `relative_error`: E|noise|·mean(1/n)."""
-    return mechanism.expected_absolute(noise) * float(np.mean(1 / counts))
+    return mechanism.mean_absolute_noise(noise) * float(np.mean(1 / counts))
 
 
 def standard_error(counts: Counts, noise: Noise, runs: int) -> float:
     """The standard error of the mean of `runs` relative errors: sd(|noise|)·√(Σ1/n²)/|I|/√runs."""
-    deviation = math.sqrt(mechanism.variance(noise) - mechanism.expected_absolute(noise) ** 2)
+    deviation = math.sqrt(mechanism.variance(noise) - mechanism.mean_absolute_noise(noise) ** 2)
     return deviation * math.sqrt(float(np.sum(1 / counts**2.0))) / len(counts) / math.sqrt(runs)

@@ -269,7 +269,7 @@ def charged_path(index: Index, table: pl.DataFrame, folder: Path, queries: Seque
         raise AssertionError("a question about a frequent itemset matches no row of the table")
     noise = np.array([float(each.values[0] or 0) - patients[i] for each, i in zip(found, order, strict=True)])
     plan = found[0].plan.noise
-    expected = mechanism.expected_absolute(plan)
+    expected = mechanism.mean_absolute_noise(plan)
     deviation = np.sqrt(mechanism.variance(plan) - expected**2) / np.sqrt(len(noise))
     audit = books.audit(ledger, index.meta.id)
     assert audit.passed

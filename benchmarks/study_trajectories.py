@@ -91,7 +91,7 @@ class Set:
         threads = available_threads()
         found = brute.mdav(p, k, joining, "baseline") if baseline else clustering.mdav(p, k, joining, threads)
         if seconds:
-            found = improvement.improved(p, found, k, 20, seconds, threads)
+            found = improvement.improve(p, found, k, 20, seconds, threads)
         members = clustering.record_members(p, found)
         return [Group(m, c.codes, c.ages) for m, c in zip(members, found, strict=True)]
 

@@ -78,7 +78,7 @@ def pairs(each: Set, bound: str, folder: Path) -> list[str]:
     method = Trajectories(k=5, ages="1-128", codes=codes, **BOUNDS[bound])
     out = folder / f"{each.name}-{len(list(folder.iterdir()))}"
     protect(each.cohort, method, out, seed=1, measures=["loss"])
-    both = measures.both_of(Release.open(out), each.cohort)
+    both = measures.pair_records(Release.open(out), each.cohort)
     published = np.bincount(both.kind) @ np.diff(both.offsets)
     code, age = both.codes.losses[both.code_nodes], both.ages.losses[both.age_nodes]
     row = [each.name, bound, f"{code.max():.3f}", f"{age.max():.3f}", f"{(code + age).max():.3f}"]

@@ -30,7 +30,7 @@ from leeward.notes.identities import names
 from leeward.notes.identities.keys import HEAD, Keys, read
 from leeward.notes.identities.surrogates import FARTHEST, days
 from leeward.notes.lexicon.names import Names
-from leeward.notes.lexicon.own import own_lexicon
+from leeward.notes.lexicon.own import load_lexicon
 from leeward.notes.lexicon.words import fold, text_key
 from leeward.synthetic.notes.people import HELD_OUT_LOCALES
 from leeward.synthetic.notes.writing import NotePlan, SyntheticNote, synthetic_notes
@@ -84,7 +84,7 @@ def missed(notes: list[SyntheticNote], out: Path) -> dict[str, set[str]]:
 
 def passed_over() -> frozenset[str]:
     """What no reader takes for a name: words of reports, health terms, made-up towns."""
-    terms = (text_key(term.text) for concept in own_lexicon().concepts for term in concept.terms)
+    terms = (text_key(term.text) for concept in load_lexicon().concepts for term in concept.terms)
     made_up = (f"{name}{end}".lower() for name in names.pool("last").american for end in TOWNS)
     return frozenset().union(*terms, map(fold, REPORT_WORDS), made_up)
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from leeward.analysis.bits import popcount
-from leeward.arrays import counted, distinct_of, offsets_of
+from leeward.arrays import count_noun, distinct_of, offsets_of
 
 
 def test_offsets_of_packed_lists() -> None:
@@ -24,8 +24,8 @@ def test_small_lengths_are_added_in_64_bits() -> None:
 
 @pytest.mark.parametrize(("n", "text"), [(0, "0 codes"), (1, "1 code"), (1200, "1,200 codes")])
 def test_counted_nouns(n: int, text: str) -> None:
-    assert counted("code", n) == text
-    assert counted("entry", 2, "entries") == "2 entries" and counted("entry", 1, "entries") == "1 entry"
+    assert count_noun("code", n) == text
+    assert count_noun("entry", 2, "entries") == "2 entries" and count_noun("entry", 1, "entries") == "1 entry"
 
 
 @given(st.integers(0, 2**64 - 1))

@@ -37,7 +37,7 @@ def test_a_run_that_cannot_fit_is_refused_before_it_begins(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(runs_memory, "free_memory", lambda: 100 * 10**6)
-    monkeypatch.setattr(runs_memory, "used_memory", lambda: 200 * 10**6)
+    monkeypatch.setattr(runs_memory, "memory_in_use", lambda: 200 * 10**6)
     method = lw.Disassociation(k=3, m=2)
     with pytest.raises(
         BadInput, match=r"disassociation of 30 patients with 60 rows needs about \d\.\d GB .* 0\.3 GB are"
@@ -51,7 +51,7 @@ def test_a_run_that_cannot_fit_is_refused_before_it_begins(
 
 
 def test_the_ways_that_are_named_fit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runs_memory, "used_memory", lambda: 0)
+    monkeypatch.setattr(runs_memory, "memory_in_use", lambda: 0)
     monkeypatch.setattr(runs_memory, "free_memory", lambda: 2 * GIGABYTE)
     monkeypatch.setattr(runs_memory, "_size", lambda cohort: (0, 10_000_000))
     monkeypatch.setattr(runs_memory, "ON_SPARK", Memory(1_000, 0, 90))
@@ -79,8 +79,8 @@ def test_with_little_memory_verifier_and_measures_take_turns(
     monkeypatch.setattr(
         engine, "beside", lambda *, at_once=True: (seen.append(at_once), true(at_once=at_once))[1]
     )
-    need = runs_memory.needed("disassociation", a_cohort())
-    monkeypatch.setattr(runs_memory, "used_memory", lambda: 0)
+    need = runs_memory.memory_needed("disassociation", a_cohort())
+    monkeypatch.setattr(runs_memory, "memory_in_use", lambda: 0)
     for free in (need + 1, 2 * need):
         monkeypatch.setattr(runs_memory, "free_memory", lambda free=free: free)
         lw.protect(a_cohort(), lw.Disassociation(k=3, m=2), tmp_path / str(free), seed=1)
@@ -95,7 +95,7 @@ def test_a_file_that_cannot_be_read_is_refused_before_it_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(runs_memory, "free_memory", lambda: 0)
-    monkeypatch.setattr(runs_memory, "used_memory", lambda: 0)
+    monkeypatch.setattr(runs_memory, "memory_in_use", lambda: 0)
     pl.DataFrame({"patient": [1, 2], "code": ["250.00"] * 2}).write_parquet(tmp_path / "e.parquet")
     spec = {"source": {"path": str(tmp_path / "e.parquet")}, "method": {"name": "disassociation", "k": 2}}
     (tmp_path / "s.yaml").write_text(str(spec))
@@ -151,7 +151,7 @@ def test_a_verification_that_cannot_fit_is_refused_before_it_begins(
     lw.protect(a_cohort(), lw.Disassociation(k=3, m=2), tmp_path / "OUT")
     capsys.readouterr()
     monkeypatch.setattr(runs_memory, "free_memory", lambda: 40 * 10**6)
-    monkeypatch.setattr(runs_memory, "used_memory", lambda: 60 * 10**6)
+    monkeypatch.setattr(runs_memory, "memory_in_use", lambda: 60 * 10**6)
     assert status_of(["verify", str(tmp_path / "OUT")]) == 2
     told = capsys.readouterr().err
     assert "needs about 0.3 GB of memory, and 0.1 GB are free here: use a machine with more" in told

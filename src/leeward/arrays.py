@@ -40,6 +40,6 @@ def distinct_of(values: Int64s) -> Int64s:
     return found
 
 
-def counted(noun: str, n: int, plural: str | None = None) -> str:
+def count_noun(noun: str, n: int, plural: str | None = None) -> str:
     """`1 code`, `2 codes`, `1,200 codes`; `plural` where an s is not enough."""
     return f"{n:,} {noun if n == 1 else plural or noun + 's'}"

@@ -41,7 +41,7 @@ def free_memory() -> int | None:
     )
 
 
-def used_memory() -> int:
+def memory_in_use() -> int:
     """Bytes that this process holds; 0 where the system does not say."""
     return _status("VmRSS") or 0
 
@@ -117,7 +117,7 @@ def _kilobytes(path: Path, name: str) -> int | None:
 
 
 @contextmanager
-def watched_memory(end: Callable[[], None]) -> Iterator[None]:
+def watch_memory(end: Callable[[], None]) -> Iterator[None]:
     """Call `end`, from a thread of its own, when less than `MARGIN` is left; `end` ends the process."""
     if os.name != "posix" or free_memory() is None:
         yield

@@ -16,7 +16,7 @@ from tests.laws.cases import cohort_of_events, cohort_of_table, events
 
 import leeward as lw
 from leeward.advise.frontier import Spot, by_attacker, frontier, spots_of
-from leeward.advise.grid import points_of, varied
+from leeward.advise.grid import parse_variations, points_of
 from leeward.advise.utility.measure import prepare, utility_of
 from leeward.cli.main import status_of
 from leeward.errors import BadInput
@@ -154,7 +154,7 @@ def test_an_empty_folder_is_taken(tmp_path: Path) -> None:
 )
 def test_every_value_is_checked_before_the_first_point(tmp_path: Path, values: str) -> None:
     with pytest.raises(BadInput, match=r"^--vary k, value \d: `k` must be a whole number"):
-        lw.explore(spec(), tmp_path / "e", vary=varied([values]), cohort=cohort_of_events())
+        lw.explore(spec(), tmp_path / "e", vary=parse_variations([values]), cohort=cohort_of_events())
     assert not (tmp_path / "e").exists()
 
 
@@ -268,12 +268,12 @@ def test_the_grid_varies_what_a_method_has() -> None:
     points = points_of(METHOD, {"k": [2, 5], "m": [1, 2]}, ("trajectories", "constraints"), 2)
     assert len(points) == 2 * (4 + 2 + 4) and len({point.key for point in points}) == len(points)
     assert points[0].method == {**METHOD, "k": 2, "m": 1} and (points[0].seed, points[1].seed) == (1, 2)
-    assert varied(["k=2,5", "policy=hierarchy:1,none", "nested=true"]) == {
+    assert parse_variations(["k=2,5", "policy=hierarchy:1,none", "nested=true"]) == {
         "k": [2, 5], "policy": ["hierarchy:1", "none"], "nested": [True],
     }  # fmt: skip
     for bad in (["k"], ["k=1", "k=2"]):
         with pytest.raises(BadInput):
-            varied(bad)
+            parse_variations(bad)
     with pytest.raises(BadInput, match="did you mean `constraints`"):
         points_of(METHOD, {"k": [2]}, ("constraint",))
 

@@ -16,9 +16,9 @@ from tests.attacks import whole_patient_records
 from tests.laws.cases import PATIENTS, Case, cases, classed_cases, cohort_of_events, events, method_of_case
 
 import leeward as lw
-from leeward.advise.measured_risk import MeasuredRisk, measured_risk
+from leeward.advise.measured_risk import MeasuredRisk, measure_risk
 from leeward.advise.risk import maximum_in_words, risk_lines
-from leeward.analysis.reidentification import drawn_codes
+from leeward.analysis.reidentification import draw_known_codes
 from leeward.cli.main import status_of
 from leeward.cohort.cohort import Cohort
 from leeward.report.notebook import result_html
@@ -31,7 +31,7 @@ def protected(name: str, case: Case, out: Path) -> lw.Result:
 
 
 def measured(result: lw.Result, cohort: Cohort, population: Cohort | None = None) -> MeasuredRisk:
-    found = measured_risk(result.release, cohort, population, (0.01, 0.5))
+    found = measure_risk(result.release, cohort, population, (0.01, 0.5))
     assert found is not None
     return found
 
@@ -58,7 +58,7 @@ def test_candidates_of_generalized_codes_are_those_of_the_classes_that_fit(tmp_p
         }
         for row in case.cohort.patients.rows(named=True)
     }
-    chosen, drawn = drawn_codes(sets, 2, "known codes")
+    chosen, drawn = draw_known_codes(sets, 2, "known codes")
     plain = [
         files.candidates((exact[sets.patients[r]], frozenset(sets.codes[c] for c in codes)))
         for r, codes in zip(chosen.tolist(), drawn, strict=True)

@@ -11,7 +11,7 @@ import pytest
 from tests.laws.cases import CODES, cases, cohort_of_events, cohort_of_table, events
 
 import leeward as lw
-from leeward.advise.measured_risk import measured_risk
+from leeward.advise.measured_risk import measure_risk
 from leeward.advise.plan import Counts, Query, line_of, within_of
 from leeward.advise.utility.counts import ask, floor_of
 from leeward.advise.utility.measure import prepare, utility_of
@@ -195,7 +195,7 @@ def test_a_release_equal_to_its_source_keeps_everything(tmp_path: Path) -> None:
     release = lw.protect(cohort, lw.KAnonymity(k=5), tmp_path / "r").release
     (kept,) = utility_of(prepare([line_of(PLAN[3], 1)], cohort), release)
     assert kept.value == pytest.approx(1.0) and kept.verdict == "serves"
-    risk = measured_risk(release, cohort, thresholds=(0.1, 0.25))
+    risk = measure_risk(release, cohort, thresholds=(0.1, 0.25))
     assert risk is not None and risk.maximum == 0.2 and risk.all
     assert [each.share for each in risk.above] == [pytest.approx(1.0, abs=0.5), 0.0]
 
@@ -203,7 +203,7 @@ def test_a_release_equal_to_its_source_keeps_everything(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", METHODS)
 def test_the_measured_maximum_is_within_the_promise(name: str, releases: dict[str, Any]) -> None:
     release, case = releases[name]
-    found = measured_risk(release, case.cohort, case.population, (0.01, 0.5))
+    found = measure_risk(release, case.cohort, case.population, (0.01, 0.5))
     assert found is not None and found.promised == release.guarantee["risk"]["maximum"]
     assert 0 < found.mean <= found.maximum <= found.promised + 1e-12
     assert found.above[0].share >= found.above[1].share == 0
@@ -218,8 +218,8 @@ def test_the_measured_mean_is_one_whatever_the_order_of_classes(
     for draw in range(20):
         shuffled = np.random.Generator(np.random.Philox(draw)).permutation(candidates)
         found_now = Known("all codes", shuffled)
-        monkeypatch.setattr(reidentification, "known", lambda *_, given=found_now: given)
-        found = measured_risk(release, case.cohort)
+        monkeypatch.setattr(reidentification, "count_candidates", lambda *_, given=found_now: given)
+        found = measure_risk(release, case.cohort)
         assert found is not None
         means.add(found.mean)
     assert len(means) == 1

@@ -200,7 +200,7 @@ def test_an_interrupt_does_not_wait_for_what_is_measured_beside(
         "patch = pytest.MonkeyPatch(); fake.install(patch)\n"
         "def measured(*given):\n"
         f"    threading.Timer(0.2, os.kill, (os.getpid(), signal.{sign})).start(); time.sleep(600)\n"
-        "patch.setattr('leeward.runs.protect.measured', measured)\n"
+        "patch.setattr('leeward.runs.protect.measure_release', measured)\n"
         f"sys.argv[1:] = ['protect', {str(spec)!r}, '-o', {str(tmp_path / 'out')!r}, '--threads', '2']\nmain()\n"
     )
     ran = subprocess.run(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from leeward.cli.flags import FLAGS, domains_of, flagged
+from leeward.cli.flags import FLAGS, domains_of, name_flags
 from leeward.cli.main import status_of
 from leeward.errors import BadInput
 from leeward.methods.trajectories.parameters import Trajectories
@@ -37,7 +37,7 @@ def test_messages_name_flags_and_their_values() -> None:
     message = (
         "Leave them out with `odd_ages: leave out`, or `drop`; `improve: true`, `method.k`, `nothing: here`."
     )
-    assert flagged(message, Trajectories, FLAGS) == (
+    assert name_flags(message, Trajectories, FLAGS) == (
         "Leave them out with `--odd-ages 'leave out'`, or `--drop`; `--improve`, `--k`, `nothing: here`."
     )
 

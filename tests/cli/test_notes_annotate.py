@@ -310,7 +310,7 @@ def test_progress_and_figures_say_nothing_of_the_text(
     def watched(tell: object):
         yield told.append
 
-    monkeypatch.setattr("leeward.runs.annotate.watched", watched)
+    monkeypatch.setattr("leeward.runs.annotate.watch", watched)
     result = leeward("notes", "annotate", notes, "-o", tmp_path / "OUT", "--json", *FAST)
     assert "5 of 5 notes (100%)" in told
     said = " ".join(told) + result.out + result.err + (tmp_path / "OUT/custody/summary.json").read_text()

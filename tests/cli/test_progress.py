@@ -13,7 +13,7 @@ from leeward.analysis import workloads
 from leeward.analysis.itemsets import TooManyItemsets
 from leeward.compiling import Compilations
 from leeward.runs import progress
-from leeward.runs.progress import STAGES, Stages, duration, watched
+from leeward.runs.progress import STAGES, Stages, duration, watch
 
 
 class Clock:
@@ -48,7 +48,7 @@ def test_a_long_run_without_a_terminal_gets_a_dated_line_per_stage(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(progress, "SILENT_SECONDS", 0.0)
-    with watched(None, STAGES) as say:
+    with watch(None, STAGES) as say:
         for text in ("Reading the source", "Protecting x", "1 of 9", "2 of 9", "Writing the report"):
             say(text)
     lines = capsys.readouterr().err.splitlines()
@@ -61,7 +61,7 @@ def test_a_long_run_without_a_terminal_gets_a_dated_line_per_stage(
 
 
 def test_a_short_run_without_a_terminal_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:
-    with watched(None, STAGES) as say:
+    with watch(None, STAGES) as say:
         say("Reading the source")
     assert not capsys.readouterr().err
 

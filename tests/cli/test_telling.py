@@ -9,7 +9,7 @@ import pytest
 from tests.cli.conftest import Run
 
 from leeward.cli.tables import table_lines
-from leeward.cli.telling import noticed, told, with_flags
+from leeward.cli.telling import format_notice, told, with_flags
 from leeward.methods.censoring.summary import little_left as little_left_of_censoring
 from leeward.methods.constraints.summary import little_left
 from leeward.methods.disassociation.summary import little_left as little_left_of_disassociation
@@ -130,7 +130,7 @@ def test_control_characters_of_a_notice_do_not_reach_the_terminal(
         tmp_path / "out/custody/report.html",
     )
     assert not any("\x1b[2J" in line for line in lines)
-    assert noticed({"message": "odd", "count": 3, "rows": [1, 2]}) == "odd (rows 1, 2, …)"
+    assert format_notice({"message": "odd", "count": 3, "rows": [1, 2]}) == "odd (rows 1, 2, …)"
 
 
 def test_a_notice_of_a_method_names_flags(leeward: Run, rare: Path, tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ import pytest
 from leeward import annotate, index
 from leeward.cohort import Cohort, read
 from leeward.errors import BadInput
-from leeward.methods.visits.selection import carried
+from leeward.methods.visits.selection import carry_payload
 
 
 def kinds(cohort: Cohort) -> dict[str, tuple[int, tuple[int, ...]]]:
@@ -295,7 +295,7 @@ def test_notes_and_selections_with_a_time_of_no_known_zone(tmp_path: Path) -> No
         lambda: annotate(file, tmp_path / "out"),
         lambda: annotate(plain, tmp_path / "out", metadata=file),
         lambda: index(file, tmp_path / "out", epsilon_total=1),
-        lambda: carried(file, "patient", None, np.array([0])),  # type: ignore[arg-type]  # the master comes later
+        lambda: carry_payload(file, "patient", None, np.array([0])),  # type: ignore[arg-type]  # the master comes later
     ]
     for call in calls:
         with pytest.raises(

@@ -263,7 +263,7 @@ def make_catalogue(case: Case, out: Path) -> Source:
     from leeward.queries.privacy import mechanism
     from leeward.queries.privacy.mechanism import Noise
     from leeward.runs.index import index
-    from leeward.runs.itemsets import itemsets, stored_answers
+    from leeward.runs.itemsets import itemsets, read_stored_answers
 
     def seeded(noise: Noise, size: int) -> list[int]:
         draws = np.random.Generator(np.random.Philox(key=size))
@@ -285,4 +285,4 @@ def make_catalogue(case: Case, out: Path) -> Source:
     )
     with patch.object(mechanism, "draw", seeded):
         itemsets(place, out, epsilon=20, quasi_identifiers=("sex",))
-    return Source(pl.DataFrame(), answers=stored_answers(place))
+    return Source(pl.DataFrame(), answers=read_stored_answers(place))

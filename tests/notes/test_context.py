@@ -135,7 +135,7 @@ def test_a_known_heading_asserts_nothing() -> None:
 def test_only_health_terms_are_judged() -> None:
     text = "Denies fever. Mr. Brown denies pain."
     spans = [Span(7, 12, "HMI", "symptom", "c1"), Span(18, 23, "EID", "name")]
-    judged = context.judged(text, text.lower(), spans)
+    judged = context.judge(text, text.lower(), spans)
     assert [span.asserted for span in judged] == [False, True]
 
 

@@ -31,7 +31,7 @@ PATIENTS = [f"p{i}" for i in range(300)]
 
 
 def out(mode: identities.Mode, patient: str = "p1", with_keys: Keys = KEYS) -> str:
-    return identities.replaced(TEXT, SPANS, mode, with_keys, patient, "1")[0]
+    return identities.replace(TEXT, SPANS, mode, with_keys, patient, "1")[0]
 
 
 def test_removed_leaves_categories_and_what_may_stay() -> None:
@@ -51,7 +51,7 @@ def test_no_identity_is_left(mode: identities.Mode) -> None:
 
 @pytest.mark.parametrize("mode", identities.MODES)
 def test_every_replacement_is_told_with_its_place_and_category(mode: identities.Mode) -> None:
-    new, done = identities.replaced(TEXT, SPANS, mode, KEYS, "p1", "1")
+    new, done = identities.replace(TEXT, SPANS, mode, KEYS, "p1", "1")
     goes = [s for s in SPANS if identities.goes(s)]
     assert [(d.kind, d.category) for d in done] == [(s.kind, s.category) for s in goes]
     kept_before = re.sub(r"\W+", " ", TEXT[: goes[0].start])
@@ -152,27 +152,27 @@ def test_a_surrogate_is_never_the_thing_itself(category: str, number: int, patie
 
 def test_encryption_is_undone_by_its_key_alone() -> None:
     sealed = out("encrypted")
-    assert identities.decrypted(sealed, KEYS) == TEXT
+    assert identities.decrypt(sealed, KEYS) == TEXT
     with pytest.raises(BadInput, match="the key does not open"):
-        identities.decrypted(sealed, OTHER)
+        identities.decrypt(sealed, OTHER)
 
 
 def test_a_changed_token_is_noticed() -> None:
     sealed = out("encrypted").replace("[NAME:", "[PLACE:", 1)
     with pytest.raises(BadInput, match="was changed"):
-        identities.decrypted(sealed, KEYS)
+        identities.decrypt(sealed, KEYS)
 
 
 def test_equal_texts_at_two_places_have_two_tokens() -> None:
     spans = [Span(0, 3, "EID", "name"), Span(4, 7, "EID", "name")]
-    sealed, _ = identities.replaced("Amy Amy", spans, "encrypted", KEYS, "p", "1")
+    sealed, _ = identities.replace("Amy Amy", spans, "encrypted", KEYS, "p", "1")
     first, second = sealed.split()
     assert first != second
-    assert identities.decrypted(sealed, KEYS) == "Amy Amy"
+    assert identities.decrypt(sealed, KEYS) == "Amy Amy"
 
 
 def token(text: str, note: str = "1") -> str:
-    return identities.replaced(text, [Span(0, len(text), "EID", "name")], "encrypted", KEYS, "p", note)[0]
+    return identities.replace(text, [Span(0, len(text), "EID", "name")], "encrypted", KEYS, "p", note)[0]
 
 
 def test_a_token_tells_the_length_of_a_word_by_steps_of_32_bytes() -> None:
@@ -190,7 +190,7 @@ def test_tokens_of_the_version_before_which_did_not_pad_are_read() -> None:
         "Dr. [NAME:YrdcxRvmBzgrghFv975e9C5JTDsYnKpibplqX7Oy7OTA8QH6MAQh] of "
         "[FACILITY:afIE003ikwB1baksG-Oa48gBasYavkzM-vDeGPXtqQFm8mcz574lvPRj2F_FQWT5xoXL4Ibwoh3BVNF9]"
     )
-    assert identities.decrypted(old, KEYS) == "Dr. James Brown of " + "À" * 16
+    assert identities.decrypt(old, KEYS) == "Dr. James Brown of " + "À" * 16
 
 
 def test_patients_are_keyed() -> None:
@@ -267,9 +267,9 @@ def test_whatever_is_called_an_identity_can_be_replaced(
 ) -> None:
     start = data.draw(st.integers(0, len(text) - 1))
     span = Span(start, data.draw(st.integers(start + 1, len(text))), "EID", category)
-    new, done = identities.replaced(text, [span], mode, KEYS, "p", "1")
+    new, done = identities.replace(text, [span], mode, KEYS, "p", "1")
     words = text[span.start : span.end]
     assert len(done) == any(map(str.isalnum, words))
     assert new.startswith(text[:start]) and new.endswith(text[span.end :])
     if mode == "encrypted" and "[" not in text:
-        assert identities.decrypted(new, KEYS) == text
+        assert identities.decrypt(new, KEYS) == text

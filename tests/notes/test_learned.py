@@ -19,7 +19,7 @@ from tests.oracles import runs
 from leeward.errors import BadInput
 from leeward.notes import kernels
 from leeward.notes.annotators.dictionary import Dictionary
-from leeward.notes.annotators.learned import CARD, crf, load, shipped, svm
+from leeward.notes.annotators.learned import CARD, crf, load, model_folder, svm
 from leeward.notes.annotators.learned.features import attributes, look
 from leeward.notes.annotators.learned.kernels import best_sequence
 from leeward.notes.annotators.learned.labels import LABELS, Said, labels_of, spans_of
@@ -346,10 +346,10 @@ def test_training_refuses_what_it_cannot_learn_from(tmp_path: Path) -> None:
 
 def test_the_shipped_models_are_small_and_say_where_they_come_from() -> None:
     for name in (crf.FILE, svm.FILE):
-        assert 50_000 < (shipped() / name).stat().st_size < 1_000_000
-    card = json.loads((shipped() / CARD).read_text(encoding="utf-8"))
+        assert 50_000 < (model_folder() / name).stat().st_size < 1_000_000
+    card = json.loads((model_folder() / CARD).read_text(encoding="utf-8"))
     assert card["corpus"] == {"name": "synthetic", "notes": card["notes"], "seed": 1}
-    assert (shipped() / "README.md").is_file()
+    assert (model_folder() / "README.md").is_file()
 
 
 @pytest.mark.parametrize("name", ["svm", "crf"])

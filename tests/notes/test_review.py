@@ -10,7 +10,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leeward.notes.review import Reviewed, page, pieces, told
+from leeward.notes.review import Reviewed, describe_values, page, pieces
 from leeward.notes.spans import Span
 
 ROW: dict[str, Any] = {
@@ -54,7 +54,7 @@ def test_the_page_runs_its_own_script_only_and_has_a_place_for_the_record() -> N
 
 
 def test_what_the_table_does_not_have_is_not_shown() -> None:
-    assert told(ROW) == [("visit", "2009-04", "text", True)]
+    assert describe_values(ROW) == [("visit", "2009-04", "text", True)]
 
 
 @given(st.text(max_size=40), st.data())

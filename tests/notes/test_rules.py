@@ -203,7 +203,7 @@ def test_dates_are_read(text: str, year: int | None, month: int, day: int | None
     ],
 )
 def test_a_date_moves_and_keeps_its_form(text: str, moved: str) -> None:
-    assert dates.shifted(text, 10) == moved
+    assert dates.shift(text, 10) == moved
 
 
 @given(

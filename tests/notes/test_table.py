@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from leeward.notes.identities.keys import Keys
-from leeward.notes.identities.replacing import MODES, Mode, decrypted
+from leeward.notes.identities.replacing import MODES, Mode, decrypt
 from leeward.notes.lexicon.loaders import load as load_lexicon
 from leeward.notes.pipeline import INPUT, KNOWN, Work
 from leeward.notes.table.row import with_disagreements
@@ -208,4 +208,4 @@ def test_any_text_makes_a_row_and_a_text(pieces: list[str], mode: Mode) -> None:
     assert all(0 <= a < b <= len(found["text"]) for a, b in zip(found["starts"], found["ends"], strict=True))
     assert found["age"] is None or 0 <= found["age"] <= 90
     if mode == "encrypted" and "[" not in text:
-        assert decrypted(found["text"], Keys.of(b"k" * 32)) == text
+        assert decrypt(found["text"], Keys.of(b"k" * 32)) == text

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import groupby, pairwise
 
-from leeward.notes.annotators.ensemble import _is_remnant, _joined, _piece, _strength
+from leeward.notes.annotators.ensemble import _is_remnant, _join, _piece, _strength
 from leeward.notes.spans import Span
 
 
@@ -23,4 +23,4 @@ def resolved(length: int, answers: Sequence[Sequence[Span]]) -> list[Span]:
         whole = list(places)
         if i >= 0:
             pieces.append((spans[i], whole[0], whole[-1] + 1))
-    return _joined([_piece(*piece) for piece in pieces if not _is_remnant(*piece)])
+    return _join([_piece(*piece) for piece in pieces if not _is_remnant(*piece)])

@@ -115,7 +115,9 @@ def opens_again(patch: Patch) -> None:
 
 def takes_nothing(patch: Patch) -> None:
     patch.setattr(spending, "_take", nothing)
-    patch.setattr(spending, "_left", lambda *a: spending.Left(spent_epsilon=0, anybody=10**9, user=10**9))
+    patch.setattr(
+        spending, "_remaining", lambda *a: spending.Left(spent_epsilon=0, anybody=10**9, user=10**9)
+    )
     patch.setattr(families, "check", lambda *a: unchecked(*a))
     unchecked = unchecked_replay()
 

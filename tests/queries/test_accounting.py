@@ -16,12 +16,12 @@ from leeward.queries.privacy.accounting import (
     PICO,
     Budget,
     affordable,
-    composed,
+    compose,
     cost,
     epsilon_of,
     micro,
-    shown,
     spent_epsilon,
+    to_epsilon,
 )
 
 
@@ -45,7 +45,7 @@ def test_no_epsilon(bad: object) -> None:
 @given(st.integers(1, 1000 * MICRO))
 def test_what_is_promised_is_never_rounded_up(micros: int) -> None:
     assert Fraction(epsilon_of(micros)) <= Fraction(micros, MICRO)
-    assert micro(shown(micros)) == micros
+    assert micro(to_epsilon(micros)) == micros
 
 
 def test_a_thousand_answers_at_a_thousandth_cost_one() -> None:
@@ -63,9 +63,9 @@ def test_a_price_is_never_rounded_down(micros: int) -> None:
 def test_sums_agree_with_opendps_composition(micros: list[int]) -> None:
     pure = sum(cost(each, "pure") for each in micros)
     assert pure == sum(micros)
-    assert abs(composed(micros, "pure") - pure) <= 1 + len(micros)
+    assert abs(compose(micros, "pure") - pure) <= 1 + len(micros)
     rho = sum(cost(each, "zcdp") for each in micros)
-    assert abs(composed(micros, "zcdp") - rho) <= 1 + len(micros) + 1e-9 * rho
+    assert abs(compose(micros, "zcdp") - rho) <= 1 + len(micros) + 1e-9 * rho
 
 
 def test_sums_agree_with_opendps_odometer() -> None:
@@ -81,7 +81,7 @@ def test_sums_agree_with_opendps_odometer() -> None:
     asked = [0.1, 0.5, 0.25, 0.1]
     for epsilon in asked:
         odometer(make_geometric(*space, scale=1 / epsilon))
-    assert odometer.privacy_loss(1) == pytest.approx(shown(sum(micro(each) for each in asked)))
+    assert odometer.privacy_loss(1) == pytest.approx(to_epsilon(sum(micro(each) for each in asked)))
 
 
 @given(st.integers(100, 20 * MICRO))

@@ -145,7 +145,7 @@ def test_a_sketch_says_nothing_without_its_key(tmp_path: Path) -> None:
     """Whoever reads it could otherwise try what a guessed patient's rows hold."""
     opened = Index.open(indexed(many(100), tmp_path / "one"))
     found = [data_sets.hashes_of(opened, key).tolist() for key in (b"", b"one key", b"another key")]
-    (known,) = data_sets.known_like(opened)
+    (known,) = data_sets.find_similar(opened)
     assert [len(each) for each in (*found, known.sketch)] == [100] * 4
     assert len({*found[0], *found[1], *found[2], *known.sketch}) == 400
 
@@ -157,7 +157,7 @@ def test_each_place_that_remembers_has_a_key_of_its_own(
     for name in ("one place", "another"):
         monkeypatch.setenv(state.VARIABLE, str(tmp_path / name))
         data_sets.remember(Index.open(out), str(out))
-        (known,) = data_sets.known_like(Index.open(out))
+        (known,) = data_sets.find_similar(Index.open(out))
         sketches.append(set(known.sketch))
         kept = tmp_path / name / data_sets.FOLDER
         assert stat.S_IMODE(kept.stat().st_mode) == 0o700

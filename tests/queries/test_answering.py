@@ -297,7 +297,7 @@ def test_a_dry_run_reads_nothing_and_charges_nothing(
     assert [each.remaining for each in found] == [micro(5), micro(5)]
     assert all(value is not None and value > 20 for value in found[1].values)
     assert books.left(session.ledger, session.index.meta.id, "ann").user == micro(5)
-    assert books.found(session.ledger, session.index.meta.id, plans[0].key) is None
+    assert books.find_answer(session.ledger, session.index.meta.id, plans[0].key) is None
 
 
 def test_the_twin_is_the_same_whatever_the_data(tmp_path: Path, silent: None) -> None:

@@ -318,7 +318,7 @@ def shown_and_kept(folder: Path, kills: int, *planted: str) -> tuple[list[str], 
     assert len(lines) > 10
     for line in lines:
         key, values = json.loads(line)
-        payload = books.found(session.ledger, session.index.meta.id, key)
+        payload = books.find_answer(session.ledger, session.index.meta.id, key)
         if payload is None:
             faults.append("shown, not stored")
         elif json.loads(payload)["values"] != values:

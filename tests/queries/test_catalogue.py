@@ -17,8 +17,8 @@ from leeward.queries.answer import catalogue
 from leeward.queries.answer.catalogue import (
     Catalogue,
     Items,
-    bounded_counts,
-    chosen,
+    choose_entries,
+    count_bounded,
     items_of,
     release_catalogue,
 )
@@ -104,14 +104,14 @@ def test_a_patient_is_counted_in_no_more_than_the_bound(
     items = items_of(index, ("sex", "when"))
     candidates = [(t,) for t in range(items.terms)] + [(0, 1), (0, items.terms), (1, items.terms + 2)]
     stream = Randomness.of(5).stream("test")
-    counts = bounded_counts(index, items, candidates, most, stream)
-    exact = bounded_counts(index, items, candidates, len(candidates), stream)
+    counts = count_bounded(index, items, candidates, most, stream)
+    exact = count_bounded(index, items, candidates, len(candidates), stream)
     assert (counts <= exact).all()
     own = [r for r in rows if r["patient"] == who]
     if own:
         alone = indexed(own, tmp_path_factory.mktemp("j") / "index")
-        held = bounded_counts(alone, items, candidates, len(candidates), stream)
-        assert bounded_counts(alone, items, candidates, most, stream).sum() == min(most, held.sum())
+        held = count_bounded(alone, items, candidates, len(candidates), stream)
+        assert count_bounded(alone, items, candidates, most, stream).sum() == min(most, held.sum())
 
 
 @given(
@@ -120,7 +120,7 @@ def test_a_patient_is_counted_in_no_more_than_the_bound(
     seed=st.integers(0, 99),
 )
 def test_entries_are_chosen_within_the_bound(people: list[int], most: int, seed: int) -> None:
-    kept = chosen(np.array(people, np.int32), most, Randomness.of(seed).stream("chosen"))
+    kept = choose_entries(np.array(people, np.int32), most, Randomness.of(seed).stream("chosen"))
     for person in set(people):
         mine = [k for p, k in zip(people, kept.tolist(), strict=True) if p == person]
         assert sum(mine) == min(most, len(mine))
@@ -128,7 +128,7 @@ def test_entries_are_chosen_within_the_bound(people: list[int], most: int, seed:
 
 def test_every_choice_is_equally_likely() -> None:
     people = np.repeat(np.arange(3000, dtype=np.int32), 5)
-    kept = chosen(people, 2, Randomness.of(8).stream("chosen")).reshape(3000, 5)
+    kept = choose_entries(people, 2, Randomness.of(8).stream("chosen")).reshape(3000, 5)
     counts = kept.sum(axis=0)
     assert ((counts - 1200) ** 2 / 1200).sum() < 18.47  # chi-square, 4 degrees of freedom, 0.001
 
@@ -143,10 +143,10 @@ def test_stretches_of_patients_change_nothing(tmp_path: Path, monkeypatch: pytes
     items = items_of(index, ())
     candidates = [(t,) for t in range(items.terms)] + [(0, 1), (1, 2)]
     stream = Randomness.of(5).stream("test")
-    whole = bounded_counts(index, items, candidates, 100, stream)
+    whole = count_bounded(index, items, candidates, 100, stream)
     monkeypatch.setattr(catalogue, "PATIENTS_AT_ONCE", 4)
     assert len(index.stretches(4)) == 6
-    assert bounded_counts(index, items, candidates, 100, stream).tolist() == whole.tolist()
+    assert count_bounded(index, items, candidates, 100, stream).tolist() == whole.tolist()
 
 
 def test_candidates_come_from_public_names_and_noisy_results_alone(tmp_path: Path) -> None:
@@ -171,7 +171,7 @@ def test_candidates_come_from_public_names_and_noisy_results_alone(tmp_path: Pat
 
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(mechanism, "draw", no_noise)
-            patch.setattr(catalogue, "bounded_counts", counted)
+            patch.setattr(catalogue, "count_bounded", counted)
             release_catalogue(index, asked)
         seen.append(candidates)
     assert seen[0] == seen[1]
@@ -181,9 +181,9 @@ def test_candidates_come_from_public_names_and_noisy_results_alone(tmp_path: Pat
 def test_noise_is_drawn_before_data_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     index = indexed([{"patient": 1, "visit_month": None, "sex": None, "terms": ["a"]}], tmp_path / "index")
     events: list[str] = []
-    draw, count = mechanism.draw, bounded_counts
+    draw, count = mechanism.draw, count_bounded
     monkeypatch.setattr(mechanism, "draw", lambda *a: (events.append("draw"), draw(*a))[1])
-    monkeypatch.setattr(catalogue, "bounded_counts", lambda *a: (events.append("read"), count(*a))[1])
+    monkeypatch.setattr(catalogue, "count_bounded", lambda *a: (events.append("read"), count(*a))[1])
     release_catalogue(index, Catalogue(epsilon=1000 * 10**6, max_size=2, threshold=1))
     assert events[:2] == ["draw", "read"] and events[::2] == ["draw"] * len(events[::2])
 

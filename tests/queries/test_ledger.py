@@ -35,7 +35,7 @@ SOURCE = Path(leeward.__file__).resolve().parents[1]
 def test_a_question_is_paid_once_by_whoever_asks(ledger: Ledger) -> None:
     assert pay(ledger, "all", "fever") == micro(0.5)
     assert pay(ledger, "all", "fever", user="bob") == 0
-    assert books.found(ledger, "all", digest("fever")) == "answer to fever"
+    assert books.find_answer(ledger, "all", digest("fever")) == "answer to fever"
     assert left(ledger) == 1.5
 
 
@@ -44,12 +44,12 @@ def test_the_first_stored_answer_stays(ledger: Ledger) -> None:
     books.reserve(ledger, "all", "ann", [charge("fever")])
     assert books.store(ledger, "all", {key: "3"}) == {key: "3"}
     assert books.store(ledger, "all", {key: "4"}) == {key: "3"}
-    assert books.found(ledger, "all", key) == "3"
+    assert books.find_answer(ledger, "all", key) == "3"
 
 
 def test_a_charge_without_an_answer_is_taken_up_at_no_cost(ledger: Ledger) -> None:
     books.reserve(ledger, "all", "ann", [charge("fever")])
-    assert books.found(ledger, "all", digest("fever")) is None
+    assert books.find_answer(ledger, "all", digest("fever")) is None
     assert pay(ledger, "all", "fever", user="bob") == 0
     assert left(ledger) == 1.5
 
@@ -57,7 +57,7 @@ def test_a_charge_without_an_answer_is_taken_up_at_no_cost(ledger: Ledger) -> No
 def test_no_answer_is_stored_without_its_charge(ledger: Ledger) -> None:
     with pytest.raises(BadInput, match="without a charge"):
         books.store(ledger, "all", {digest("fever"): "3"})
-    assert books.found(ledger, "all", digest("fever")) is None
+    assert books.find_answer(ledger, "all", digest("fever")) is None
 
 
 def test_the_cap_holds_to_the_last_micro(ledger: Ledger) -> None:
@@ -167,7 +167,7 @@ def test_unknown_data_sets_and_parents(ledger: Ledger) -> None:
     ):
         with pytest.raises(LedgerUnreachable, match="No answer was given"):
             ask()
-    assert not books.known(ledger, "other")
+    assert not books.has_budget(ledger, "other")
     with pytest.raises(BadInput, match="parent data set is not in this ledger"):
         books.register(ledger, DataSet(id="child", parent="none", budget=Budget(epsilon=1)))
 

@@ -119,7 +119,7 @@ def test_reading_does_not_wait_for_those_who_wait_to_pay(
             waiting.clear()
             paid = [threads.submit(pay, made, ("all", "part")[i % 2], f"q{i}", 0.1) for i in range(12)]
             wait_until(lambda: len(waiting) == 12 and held, "all of them wait to pay")
-            found = threads.submit(books.found, made, "all", digest("fever"))
+            found = threads.submit(books.find_answer, made, "all", digest("fever"))
             assert found.result(timeout=LONG) is None
         assert [each.result(timeout=LONG) for each in paid] == [micro(0.1)] * 12
     assert max(held) <= 3

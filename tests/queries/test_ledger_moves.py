@@ -34,7 +34,7 @@ def test_everything_moves(old: Ledger, postgres: str) -> None:
     for data_set in ("all", "a child"):
         assert (left(new, data_set), left(new, data_set, "bob")) == (0.25, 1)
     assert pay(new, "all", "fever") == 0
-    assert books.found(new, "all", digest("fever")) == "answer to fever"
+    assert books.find_answer(new, "all", digest("fever")) == "answer to fever"
     assert pay(new, "all", "charged only", 0.25) == 0
     pay(new, "a child", "cough", 0.25)
     assert books.audit(new, "all", before.head).passed

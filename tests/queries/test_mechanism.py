@@ -31,17 +31,17 @@ ONE_IN_A_MILLION = 1e-6
 )
 def test_figures_of_algorithms_7(epsilon: float, expected: float, zero: float) -> None:
     noise = Noise("geometric", micro(epsilon), 1)
-    assert mechanism.expected_absolute(noise) == pytest.approx(expected, abs=5e-5)
+    assert mechanism.mean_absolute_noise(noise) == pytest.approx(expected, abs=5e-5)
     assert mechanism.probability(noise, 0) == pytest.approx(zero, abs=5e-5)
 
 
 def test_laplace_expectation_is_its_scale() -> None:
-    assert mechanism.expected_absolute(Noise("laplace", micro(0.5), 3)) == pytest.approx(6)
+    assert mechanism.mean_absolute_noise(Noise("laplace", micro(0.5), 3)) == pytest.approx(6)
 
 
 def test_geometric_and_laplace_differ_by_four_percent_at_one_half() -> None:
-    geometric = mechanism.expected_absolute(Noise("geometric", micro(0.5), 1))
-    assert mechanism.expected_absolute(Noise("laplace", micro(0.5), 1)) / geometric == pytest.approx(
+    geometric = mechanism.mean_absolute_noise(Noise("geometric", micro(0.5), 1))
+    assert mechanism.mean_absolute_noise(Noise("laplace", micro(0.5), 1)) / geometric == pytest.approx(
         1.0422, abs=1e-4
     )
 
@@ -54,7 +54,9 @@ def test_figures_are_those_of_the_distribution(epsilon: int, change: int) -> Non
         return
     mass = {z: mechanism.probability(noise, z) for z in range(-reach, reach + 1)}
     assert math.fsum(mass.values()) == pytest.approx(1)
-    assert math.fsum(abs(z) * p for z, p in mass.items()) == pytest.approx(mechanism.expected_absolute(noise))
+    assert math.fsum(abs(z) * p for z, p in mass.items()) == pytest.approx(
+        mechanism.mean_absolute_noise(noise)
+    )
     assert math.fsum(z * z * p for z, p in mass.items()) == pytest.approx(mechanism.variance(noise))
 
 
@@ -62,7 +64,7 @@ def test_figures_are_those_of_the_distribution(epsilon: int, change: int) -> Non
 def test_opendp_vouches_for_every_price(epsilon: int, change: int) -> None:
     """The privacy map of the measurement that is used says at most the price, for the stated sensitivity."""
     for kind in mechanism.KINDS:
-        scale, measurement = mechanism._vouched(kind, epsilon, change)
+        scale, measurement = mechanism._vouch(kind, epsilon, change)
         steps = mechanism.STEPS[kind]
         assert measurement.map(change * steps) <= epsilon_of(epsilon)
         assert scale == pytest.approx(change * 1e6 / epsilon, rel=1e-12)
@@ -242,7 +244,7 @@ def test_other_noise_is_caught(planted: str) -> None:
 
 
 def test_noise_takes_no_seed() -> None:
-    for function in (mechanism.draw, mechanism._vouched, Noise.__init__):
+    for function in (mechanism.draw, mechanism._vouch, Noise.__init__):
         names = set(inspect.signature(function).parameters)
         assert not {name for name in names if "seed" in name or "random" in name or "generator" in name}
     noise = Noise("geometric", micro(0.01), 1)

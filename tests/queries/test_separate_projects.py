@@ -38,7 +38,7 @@ def pay(ledger: Ledger, text: str, epsilon: float, project: str | None, user: st
     charge = Charge(key=digest(f"{text} {epsilon}"), question=text, epsilon=micro(epsilon))
     (paid,) = books.reserve(ledger, "all", user, [charge], project)
     (stored,) = books.store(ledger, "all", {paid.key: f"answer {next(number)}"}, separately=True).values()
-    assert stored == books.found(ledger, "all", charge.key)
+    assert stored == books.find_answer(ledger, "all", charge.key)
     return paid.cost
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from leeward.errors import BadInput
 from leeward.fields import Declared, build
-from leeward.release.spec import Spec, load, parse, resolved, to_yaml
+from leeward.release.spec import Spec, load, parse, resolve_paths, to_yaml
 
 CONTRACT = """
 source:   {format: events, path: events.parquet, columns: {patient: pid, code: icd, age: age, visit: enc}}
@@ -70,7 +70,7 @@ def test_paths_are_beside_the_spec_or_in_the_working_directory(
     assert spec.source.path == str(tmp_path / "specs/a.csv")
     assert spec.population is not None and spec.population.path == str(tmp_path / "b.csv")
     assert spec.method["utility"]["path"] == str(tmp_path / "specs/u.csv")
-    as_text = resolved(
+    as_text = resolve_paths(
         Spec(source=spec.source, method={"name": "x", "policy": "file:b.csv"}), tmp_path / "specs"
     )
     assert as_text.method["policy"] == f"file:{tmp_path / 'b.csv'}"

@@ -22,7 +22,7 @@ def marks(svg: str, kind: str) -> list[dict[str, str]]:
 
 def test_bars_are_as_high_as_their_shares() -> None:
     rows = [("1 code", 0.1, "before"), ("1 code", 0.0, "after"), ("2 codes", 0.4, "before")]
-    svg = charts.grouped_bars(
+    svg = charts.bars_by_group(
         rows, x_title="known", y_title="at risk",
         colors={"before": "#111111", "after": "#222222"},
     )  # fmt: skip
@@ -37,7 +37,7 @@ def test_bars_are_as_high_as_their_shares() -> None:
 def test_long_names_below_narrow_bars_are_broken_and_one_colour_has_no_legend() -> None:
     rows = [("the code itself", 0.5, "Codes")]
     rows += [(f"{n} up", 0.1, "Codes") for n in range(15)]
-    svg = charts.grouped_bars(rows, x_title="level", y_title="share", colors={"Codes": "#000"})
+    svg = charts.bars_by_group(rows, x_title="level", y_title="share", colors={"Codes": "#000"})
     texts = [element.text for element in ElementTree.fromstring(svg).iter() if element.tag.endswith("text")]
     assert "the code itself" not in texts and {"the", "code", "itself", "3 up"} <= set(texts)
     assert "Codes" not in texts
@@ -49,7 +49,7 @@ def test_parts_of_a_stacked_bar_follow_each_other() -> None:
         {"code": "250", "n": 10, "kind": "b"},
         {"code": "401", "n": 20, "kind": "b"},
     ]
-    svg = charts.stacked(
+    svg = charts.stacked_bars(
         rows, y="code", x="n", part="kind", x_title="patients", colors={"a": "#111111", "b": "#222222"}
     )
     bars = [each for each in marks(svg, "rect") if float(each["height"]) > 11.5]
@@ -62,7 +62,7 @@ def test_parts_of_a_stacked_bar_follow_each_other() -> None:
 
 def test_a_share_takes_the_whole_width() -> None:
     rows = [{"what": "all", "n": n, "kind": kind} for kind, n in (("a", 2), ("b", 6))]
-    svg = charts.stacked(
+    svg = charts.stacked_bars(
         rows, y="what", x="n", part="kind", x_title="", colors={"a": "#1", "b": "#2"}, share=True
     )
     widths = [float(each["width"]) for each in marks(svg, "rect") if float(each["height"]) > 11.5]
@@ -98,7 +98,7 @@ def test_a_histogram_shades_the_span_behind_its_bars() -> None:
 
 @pytest.mark.parametrize("code", ["<script>", "a&b", "\x00\x1b", "￾", '"'])
 def test_a_label_is_text_whatever_its_signs(code: str) -> None:
-    svg = charts.stacked(
+    svg = charts.stacked_bars(
         [{"y": code, "x": 1, "p": "a"}], y="y", x="x", part="p", x_title="", colors={"a": "#1"}
     )
     assert len(marks(svg, "text")) > 2

@@ -20,7 +20,7 @@ from leeward.release import Anonymized, Guarantee, Release, ReleaseTable, write
 from leeward.report import render
 from leeward.report.code_sets import bins
 from leeward.report.notebook import result_html
-from leeward.report.writing import marked
+from leeward.report.writing import to_html
 from leeward.runs.reports import summary_of, write_report
 
 OWN = METHODS["disassociation"].report_sections()
@@ -223,8 +223,8 @@ def test_names_are_escaped(release: Release) -> None:
     page = render(release, MEASURES, VERIFICATION, OWN)
     assert "ward <7>" not in page
     assert "ward &lt;7&gt;.csv" in page
-    assert str(marked("**k^m-anonymity** of rank^m")) == "<strong>k<sup>m</sup>-anonymity</strong> of rank^m"
-    assert str(marked("a <b> **c** `d`")) == "a &lt;b&gt; <strong>c</strong> <code>d</code>"
+    assert str(to_html("**k^m-anonymity** of rank^m")) == "<strong>k<sup>m</sup>-anonymity</strong> of rank^m"
+    assert str(to_html("a <b> **c** `d`")) == "a &lt;b&gt; <strong>c</strong> <code>d</code>"
 
 
 def test_same_input_same_report(release: Release) -> None:
@@ -298,9 +298,9 @@ def test_the_page_is_for_dark_screens_phones_and_screen_readers_too(release: Rel
 
 
 def test_a_name_that_is_cut_still_says_that_it_is_its_categorys() -> None:
-    from leeward.report.names import called
+    from leeward.report.names import label_code
 
     names = {"008.45": "Intestinal infections due to other organisms (category)", "428": "Heart failure"}
-    assert called("428", names) == "428 Heart failure"
-    assert called("008.45", names) == "008.45 Intestinal infections due… (category)"
-    assert len(called("008.45", names)) <= 44
+    assert label_code("428", names) == "428 Heart failure"
+    assert label_code("008.45", names) == "008.45 Intestinal infections due… (category)"
+    assert len(label_code("008.45", names)) <= 44

@@ -128,7 +128,7 @@ def test_where_memory_is_little_nothing_is_measured_and_that_is_said(
 def test_a_run_by_parts_that_cannot_fit_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = a_table(tmp_path)
     monkeypatch.setattr(runs_memory, "free_memory", lambda: 100 * 10**6)
-    monkeypatch.setattr(runs_memory, "used_memory", lambda: 0)
+    monkeypatch.setattr(runs_memory, "memory_in_use", lambda: 0)
     with pytest.raises(BadInput, match=r"in parts needs about 0\.\d GB"):
         lw.run(spec_of(file), tmp_path / "OUT")
     assert list(tmp_path.iterdir()) == [file]

@@ -180,13 +180,13 @@ def test_equal_records_and_originals_are_matched_by_number() -> None:
     """Three originals {a}, one {a, b}: three times {a} and once {a, b} fit, twice {a, b} does not."""
     from collections import Counter
 
-    from leeward.verify.censoring.check import People, _matched
+    from leeward.verify.censoring.check import People, _match
 
     codes = ["a", "a", "a", "a", "b"]
     sample = People.of(pl.DataFrame({"patient": [1, 2, 3, 4, 4], "code": codes}))
     one, both = (("a", 1),), (("a", 1), ("b", 1))
     owners = {record: sample.owners(record) for record in (one, both, ())}
     assert [len(owners[record]) for record in (one, both, ())] == [4, 1, 4]
-    assert _matched(Counter({one: 3, both: 1}), owners, sample) == 4
-    assert _matched(Counter({one: 2, both: 2}), owners, sample) == 3
-    assert _matched(Counter({(): 4}), owners, sample) == 4
+    assert _match(Counter({one: 3, both: 1}), owners, sample) == 4
+    assert _match(Counter({one: 2, both: 2}), owners, sample) == 3
+    assert _match(Counter({(): 4}), owners, sample) == 4

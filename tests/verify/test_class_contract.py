@@ -14,7 +14,7 @@ from tests.mutations.planted import refuting, sound
 
 from leeward.verify import Share, verify
 from leeward.verify.class_labels import Tree
-from leeward.verify.records_order import shown_orders
+from leeward.verify.records_order import check_orders
 
 KEEP = 'parameter keep: {"age": 20, "sex": "exact"} -> '
 PLANTED = {
@@ -64,10 +64,10 @@ def test_an_order_by_a_label_is_seen_beside_a_column_of_pairs_of_the_same_name()
     records = pl.DataFrame({"record": range(350), "age": np.concatenate([labels[i::7] for i in range(7)])})
     pairs = records.select("record", age=pl.Series(draws.permutation(350)))
     tables = {"records.parquet": records, "trajectories.parquet": pairs}
-    (check,) = shown_orders(Share(Path(), {}, _tables=tables), list(tables))
+    (check,) = check_orders(Share(Path(), {}, _tables=tables), list(tables))
     assert not check.passed
     tables["records.parquet"] = records.with_columns(age=pl.Series(draws.permutation(labels)))
-    (check,) = shown_orders(Share(Path(), {}, _tables=tables), list(tables))
+    (check,) = check_orders(Share(Path(), {}, _tables=tables), list(tables))
     assert check.passed
 
 

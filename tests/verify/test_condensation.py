@@ -120,12 +120,12 @@ def test_a_few_verbatim_copies_are_caught_where_chance_makes_none(tmp_path: Path
 
 
 def test_copies_are_counted_among_empty_and_equal_rows() -> None:
-    from leeward.verify.condensation.check import numbered, standing
+    from leeward.verify.condensation.check import hash_rows, standing
 
     frame = pl.DataFrame(
         {"a": [1, 1, None, 2], "none": pl.Series([None] * 4, dtype=pl.String), "t": ["x"] * 4}
     )
-    rare = numbered(frame).group_by("row").len()
+    rare = hash_rows(frame).group_by("row").len()
     assert sorted(rare["len"]) == [1, 1, 2]
     assert standing(rare, frame) == 4
     assert standing(rare, frame.filter(pl.col("a") == 1)) == 2
@@ -186,14 +186,14 @@ def test_messages_name_no_value(cohort: Cohort, tmp_path: Path) -> None:
 
 
 def test_chance_counts_what_shuffling_inside_groups_repeats() -> None:
-    from leeward.verify.condensation.check import shuffled
+    from leeward.verify.condensation.check import shuffle
 
     original = pl.DataFrame({"a": ["x"] * 5 + ["y"] * 5, "b": np.arange(10)})
     groups = pl.DataFrame({"row": np.arange(1, 11), "group": [0] * 5 + [1] * 5})
-    made = shuffled(original, groups, 1)
+    made = shuffle(original, groups, 1)
     assert sorted(made["b"]) == list(range(10))
     assert set(made.filter(pl.col("b") < 5)["a"]) == {"x"}
-    assert not shuffled(original, groups, 2).equals(made)
+    assert not shuffle(original, groups, 2).equals(made)
 
 
 def test_values_are_ordered_inside_groups_alone() -> None:

@@ -15,7 +15,7 @@ from tests.laws.cases import cohort_of_events, events
 import leeward as lw
 from leeward.cli.main import MORE_MEMORY, status_of
 from leeward.cohort.readers import delimited, parquet, values
-from leeward.verify import guarded
+from leeward.verify import guard
 
 WANT = [MemoryError("none left"), pa.lib.ArrowMemoryError("malloc of size 64 failed")]
 
@@ -31,7 +31,7 @@ def wanting(error: Exception) -> Any:
 @pytest.mark.parametrize("formed", [True, False])
 def test_content_is_not_refuted_by_it(error: Exception, formed: bool) -> None:
     with pytest.raises(MemoryError):
-        guarded("content", wanting(error), formed=formed)
+        guard("content", wanting(error), formed=formed)
 
 
 @pytest.mark.parametrize(

@@ -137,7 +137,7 @@ def test_a_broken_release_names_file_row_and_column(
 @pytest.mark.parametrize("row", [1, 2, 4])
 def test_a_cell_longer_than_csv_reads_is_told_with_its_row(tmp_path: Path, row: int) -> None:
     folder = release(tmp_path / "rf2")
-    file = rf2.required(folder, "Concept")
+    file = rf2.require_file(folder, "Concept")
     rows = file.read_text().splitlines()
     rows[row - 1] = "9" * 200_000
     file.write_text("\n".join(rows) + "\n")

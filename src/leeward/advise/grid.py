@@ -12,7 +12,7 @@ from typing import Any
 import yaml
 
 from leeward.errors import BadInput
-from leeward.fields import checked, declarations, is_declared, nearest
+from leeward.fields import check_values, declarations, is_declared, nearest
 from leeward.fields.declarations import options_of
 from leeward.fields.refusals import BadParameter
 from leeward.methods import METHODS
@@ -98,7 +98,7 @@ def _check(name: str, vary: Mapping[str, Sequence[Any]]) -> None:
             if built and isinstance(value, Mapping):
                 continue
             try:
-                checked(kind, {each.name: value})
+                check_values(kind, {each.name: value})
             except BadParameter as error:
                 raise BadInput(f"--vary {each.name}, value {number}: `{each.name}` {error.rest}") from None
 
@@ -120,7 +120,7 @@ def _base(method: Mapping[str, Any], name: str, known: set[str]) -> dict[str, An
     }
 
 
-def varied(texts: Sequence[str]) -> dict[str, list[Any]]:
+def parse_variations(texts: Sequence[str]) -> dict[str, list[Any]]:
     """`k=2,5,11` and `policy=hierarchy:1,none` as parameters with their values, numbers as numbers.
 
     Raises

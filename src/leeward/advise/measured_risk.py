@@ -63,13 +63,13 @@ class MeasuredRisk(Figures):
     before: Before | None = None
 
 
-def measured_risk(
+def measure_risk(
     release: Release, cohort: Cohort, population: Cohort | None = None, thresholds: Sequence[float] = ()
 ) -> MeasuredRisk | None:
     """The risk measured from the files; None where the method leaves nothing to count (counts with noise)."""
     row = METHODS.get(release.method)
     module = None if row is None else row.reidentification()
-    found: Known | None = None if module is None else module.known(release, cohort, population)
+    found: Known | None = None if module is None else module.count_candidates(release, cohort, population)
     if found is None or not len(found.candidates):
         return None
     # Sorted: classes come in any order, and the last digit of a mean of floats would tell it.

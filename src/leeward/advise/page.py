@@ -20,7 +20,7 @@ from leeward.report import drawing
 from leeward.report.drawing import Drawing, Scale
 from leeward.report.sections import number, percent
 from leeward.report.summary import sentence
-from leeward.report.writing import marked
+from leeward.report.writing import to_html
 from leeward.texts import for_xml
 
 WIDTH, HEIGHT, BELOW, LEFT, TOP = 900, 400, 52, 74, 16
@@ -54,7 +54,7 @@ def render(rows: Sequence[Row], lines: Sequence[str], settings: Mapping[str, Any
     panels = [
         _panel(rows, place, title, methods, settings.get("threshold")) for place, title in enumerate(lines, 1)
     ]
-    return template_of("leeward.advise", "explore.html.j2", marked=marked).render(
+    return template_of("leeward.advise", "explore.html.j2", marked=to_html).render(
         settings=settings,
         panels=panels,
         rule=RULE,
@@ -87,7 +87,7 @@ def _panel(
                 "maximum": chart(spots, methods, threshold, RISKS["risk_maximum"], height),
                 "mean": chart(means.get(knows, ()), methods, None, RISKS["measured_mean"], height),
                 "alt": _in_words(spots, frontier(spots)),
-                "best": None if top is None else f"{described(top.spec)}: {kept_of(top)}",
+                "best": None if top is None else f"{describe_spec(top.spec)}: {format_utility(top)}",
             }
         )
     absent = sorted({(row["method"], _reason(row, line)) for row in rows
@@ -148,7 +148,7 @@ def _mark(made: Drawing, x: float, y: Scale, spot: Spot, methods: Sequence[str],
         made.line([(x, y(spot.low)), (x, y(spot.high))], color, 2)
     shape = SHAPES[list(methods).index(spot.method) % len(SHAPES)]
     hover = for_xml(
-        f"{described(spot.spec)}: risk {chance_of(spot)}, {percent(spot.value)} kept, {spot.verdict}"
+        f"{describe_spec(spot.spec)}: risk {chance_of(spot)}, {percent(spot.value)} kept, {spot.verdict}"
     )
     from markupsafe import escape
 
@@ -191,12 +191,12 @@ def legend(name: str, methods: Sequence[str]) -> str:
     return f'<svg xmlns="http://www.w3.org/2000/svg" width="18" height="18" aria-hidden="true">{shape}</svg>'
 
 
-def kept_of(spot: Spot) -> str:
+def format_utility(spot: Spot) -> str:
     """`85.4 % (serves)`, not broken before the per cent sign."""
     return f"{percent(spot.value)} ({spot.verdict})".replace(" %", "\u00a0%")
 
 
-def described(spec: str) -> str:
+def describe_spec(spec: str) -> str:
     """A spec's one line for a person: `disassociation, k = 5, m = 2`, without what is its method's default."""
     parameters = json.loads(spec)
     usual = {
@@ -244,7 +244,7 @@ def _in_words(spots: Sequence[Spot], best: Sequence[Spot]) -> str:
 
 def _table_row(row: Row, lines: int) -> dict[str, Any]:
     return {
-        "spec": described(row["spec"]),
+        "spec": describe_spec(row["spec"]),
         "seed": row["seed"],
         "status": row["status"],
         "risk": row["risk_in_words"] or number(row["risk_maximum"]),

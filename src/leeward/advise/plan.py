@@ -14,7 +14,7 @@ from leeward.analysis.plan import KEYS, KINDS, models_of
 from leeward.errors import BadInput
 from leeward.fields import Declared, Parameter, build, check_keys, nearest, schema
 from leeward.paths import text_of
-from leeward.release.spec import SourceSpec, content_of_yaml, located
+from leeward.release.spec import SourceSpec, content_of_yaml, resolve_source
 
 WITHIN = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(%|percent|patients?|people)\s*")
 
@@ -308,8 +308,8 @@ def load(path: str | Path) -> Plan:
         raise BadInput(f"{path}: {error}") from None
     return dataclasses.replace(
         found,
-        source=None if found.source is None else located(found.source, path.parent),
-        population=None if found.population is None else located(found.population, path.parent),
+        source=None if found.source is None else resolve_source(found.source, path.parent),
+        population=None if found.population is None else resolve_source(found.population, path.parent),
     )
 
 

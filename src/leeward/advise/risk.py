@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from leeward.advise.thresholds import met, odds
 from leeward.analysis.reidentification import Further, Scope
-from leeward.arrays import counted
+from leeward.arrays import count_noun
 from leeward.methods import METHODS
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def risk_lines(release: Release, found: Figures | None = None) -> list[str]:
     rows = met(risk["maximum"])
     above = [f"{each.name} {each.maximum:g}" for each, within in rows if not within]
     if above:
-        limits = counted("published limit", len(above))
+        limits = count_noun("published limit", len(above))
         lines.append(f"The maximum exceeds {limits}, quoted second-hand: {', '.join(above)}.")
     return lines
 

@@ -113,7 +113,7 @@ def _columns_of(line: Line | None) -> tuple[str, ...]:
     return tuple(models_of([line.model])[0].columns()) if isinstance(line, Regression) else ()
 
 
-def _known_columns(case: Case) -> tuple[str, ...]:
+def _attacker_columns(case: Case) -> tuple[str, ...]:
     """Columns of a table that the attacker knows."""
     return tuple(_knows(case).columns) or case.situation.facts.columns
 
@@ -151,7 +151,7 @@ CONDITIONS: dict[str, Callable[[Case], bool]] = {
         isinstance(case.line, Phewas) and case.line.exposure in case.situation.facts.columns
     ),
     "outcome_missing": lambda case: bool(set(_columns_of(case.line)) - set(case.situation.facts.columns)),
-    "covariates_unknown": lambda case: not set(_columns_of(case.line)) & set(_known_columns(case)),
+    "covariates_unknown": lambda case: not set(_columns_of(case.line)) & set(_attacker_columns(case)),
     "kept_columns_known": lambda case: set(case.situation.plan.keep) <= set(case.situation.facts.columns),
 }
 """What a rule's `when` may name."""

@@ -31,7 +31,7 @@ class Figures:
         hints = _hints(cls)  # type: ignore[arg-type]  # a class can be hashed
         return cls(
             **{
-                each.name: _typed(hints[each.name], content[each.name])
+                each.name: _convert(hints[each.name], content[each.name])
                 for each in dataclasses.fields(cls)
                 if each.name in content
             }
@@ -59,7 +59,7 @@ def plain(value: Any) -> Any:
     return None if isinstance(value, float) and value != value else value
 
 
-def _typed(hint: Any, value: Any) -> Any:
+def _convert(hint: Any, value: Any) -> Any:
     if value is None:
         return None
     if get_origin(hint) in (Union, types.UnionType):
@@ -67,7 +67,7 @@ def _typed(hint: Any, value: Any) -> Any:
     if isinstance(hint, type) and issubclass(hint, Figures):
         return hint.from_json(value)
     if get_origin(hint) is tuple:
-        return tuple(_typed(get_args(hint)[0], each) for each in value)
+        return tuple(_convert(get_args(hint)[0], each) for each in value)
     if get_origin(hint) is Mapping:
-        return {name: _typed(get_args(hint)[1], each) for name, each in value.items()}
+        return {name: _convert(get_args(hint)[1], each) for name, each in value.items()}
     return value

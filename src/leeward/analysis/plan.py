@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 import polars as pl
 
-from leeward.cohort.lenses.table import Column, Floats, Table, encoded
+from leeward.cohort.lenses.table import Column, Floats, Table, encode
 from leeward.errors import BadInput
 
 KINDS = ("linear", "logistic", "cox")
@@ -124,7 +124,7 @@ def _model_of(entry: Any, number: int) -> Model:
     return model
 
 
-def checked(models: Sequence[Model], table: Table) -> None:
+def check_models(models: Sequence[Model], table: Table) -> None:
     """BadInput where a model does not fit the table: an unknown column, a missing outcome, an event that never is."""
     for number, model in enumerate(models, start=1):
         role = f"plan[{number}].{model.kind}"
@@ -185,7 +185,7 @@ def design_of(
     matrix = np.empty((frame.height, len(names)))
     place = 0
     for column in covariates:
-        values = encoded(frame[column.name], column, "table")
+        values = encode(frame[column.name], column, "table")
         missing = np.isnan(values)
         for level in range(1, len(column.levels)) if column.is_categorical else (None,):
             matrix[:, place] = values if level is None else np.where(missing, np.nan, values == level)
@@ -210,7 +210,7 @@ def outcome_of(
     """float64[rows]: a model's time or response, for a logistic model 0 or 1; NaN where missing."""
     name = model.response or model.time or ""
     (column,) = [each for each in columns if each.name == name]
-    values = encoded(frame[name], column, "table")
+    values = encode(frame[name], column, "table")
     if model.kind != "logistic":
         return values
     if model.response is None:

@@ -95,7 +95,7 @@ class Labelled:
         return found
 
 
-def labelled_of(release: Release) -> Labelled:
+def labels_of(release: Release) -> Labelled:
     """The labels of released visits, trajectories or censored records, each once a record (each pair of a trajectory by
     itself)."""
     if release.method == "trajectories":

@@ -95,7 +95,7 @@ def _linear(matrix: Floats, design: Design) -> tuple[Floats, ...]:
     """Ordinary least squares on standardized columns, with p values of Student's t."""
     from scipy.special import stdtr
 
-    scaled, spread = _standardized(matrix)
+    scaled, spread = _standardize(matrix)
     with_intercept = np.column_stack([scaled, np.ones(len(scaled))])
     at, *_ = np.linalg.lstsq(with_intercept, design.outcome)
     rest = design.outcome - with_intercept @ at
@@ -112,19 +112,19 @@ def _linear(matrix: Floats, design: Design) -> tuple[Floats, ...]:
 def _logistic(matrix: Floats, design: Design) -> tuple[Floats, ...] | None:
     if len(np.unique(design.outcome)) < 2:
         return tuple(np.full(matrix.shape[1], np.nan) for _ in range(3))
-    scaled, spread = _standardized(matrix)
+    scaled, spread = _standardize(matrix)
     with_intercept = np.column_stack([scaled, np.ones(len(scaled))])
     found = maximum(logistic(with_intercept, design.outcome), with_intercept.shape[1], len(scaled))
     return None if found is None else _estimates(*found, spread)
 
 
 def _cox(matrix: Floats, design: Design) -> tuple[Floats, ...] | None:
-    scaled, spread = _standardized(matrix)
+    scaled, spread = _standardize(matrix)
     found = maximum(cox(scaled, design.outcome, np.asarray(design.event, bool)), scaled.shape[1], len(scaled))
     return None if found is None else _estimates(*found, spread)
 
 
-def _standardized(matrix: Floats) -> tuple[Floats, Floats]:
+def _standardize(matrix: Floats) -> tuple[Floats, Floats]:
     spread = matrix.std(axis=0)
     return np.ascontiguousarray((matrix - matrix.mean(axis=0)) / spread), spread
 

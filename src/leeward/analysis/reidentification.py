@@ -77,7 +77,7 @@ def alike(rows: pl.DataFrame) -> Int64s:
     return np.repeat(sizes, sizes)
 
 
-def drawn_codes(sets: CodeSets, m: int, purpose: str) -> tuple[Int64s, list[Int32s]]:
+def draw_known_codes(sets: CodeSets, m: int, purpose: str) -> tuple[Int64s, list[Int32s]]:
     """Records drawn evenly and always the same (all, where there are few), and up to m codes of each."""
     stream = Randomness.of(SEED).stream(purpose, m)
     chosen = stream.integers(0, len(sets), PATIENTS) if len(sets) > PATIENTS else np.arange(len(sets))

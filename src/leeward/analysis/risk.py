@@ -68,7 +68,7 @@ def risk_before(sets: CodeSets, k: int, *, seed: int, largest_m: int = LARGEST_M
         if rarest is None:
             exact = False
             if sampled is None:
-                sampled = np.minimum.accumulate(_sampled_patients(sets, largest_m, seed), axis=1)
+                sampled = np.minimum.accumulate(_sample_patients(sets, largest_m, seed), axis=1)
             held = sampled[:, m - 1]
             scale = n / len(held)
             row["patients_sampled"] = len(held)
@@ -180,7 +180,7 @@ def _figures(m: int, by_support: AnyArray, k: int, share: float) -> dict[str, An
     }
 
 
-def _sampled_patients(sets: CodeSets, largest_m: int, seed: int) -> AnyArray:
+def _sample_patients(sets: CodeSets, largest_m: int, seed: int) -> AnyArray:
     """Support of the rarest set of 1 … `largest_m` codes of randomly chosen patients, int64[patients,
     largest_m]."""
     from leeward.analysis import risk_kernels as kernels

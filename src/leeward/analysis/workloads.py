@@ -16,7 +16,7 @@ import polars as pl
 from leeward.analysis.code_figures import Interval, Matched, Workload
 from leeward.analysis.holders import owners_of
 from leeward.analysis.itemsets import Itemsets, TooManyItemsets, mine
-from leeward.arrays import AnyArray, counted, distinct_of
+from leeward.arrays import AnyArray, count_noun, distinct_of
 from leeward.cohort.lenses.code_sets import CodeSets
 from leeward.errors import BadInput
 from leeward.randomness import Randomness
@@ -127,7 +127,9 @@ def workloads_of(
         raise BadInput(f"`measure: are`: workload {workload!r} is not known; choose `frequent` or `random`.")
     by_size = random_queries(sets, chains if queries is None else queries)
     return tuple(
-        Workload(name="random", label=f"random sets of {counted('code', size)}", size=size, **errors(drawn))
+        Workload(
+            name="random", label=f"random sets of {count_noun('code', size)}", size=size, **errors(drawn)
+        )
         for size, drawn in zip(RANDOM_SIZES, by_size, strict=True)
         if len(drawn)
     )

@@ -83,13 +83,13 @@ def repeats(
     """
 
     from leeward.paths import require_new
-    from leeward.runs.protect import watched
+    from leeward.runs.protect import watch
     from leeward.synthetic.repeats import write_repeats
 
     for file in (out, sample):
         if file is not None:
             require_new(file, option=None)
-    with watched(None) as say:
+    with watch(None) as say:
         rows = write_repeats(
             out,
             patients,

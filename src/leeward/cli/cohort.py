@@ -66,9 +66,9 @@ def cohort(
     written.
     """
     from leeward.runs.extract import extract
-    from leeward.runs.protect import read_source, watched
+    from leeward.runs.protect import read_source, watch
 
-    with watched(None) as say:
+    with watch(None) as say:
         original = None
         if source is not None:
             say("Reading the source")

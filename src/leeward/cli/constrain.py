@@ -34,11 +34,11 @@ def constrain(source: Any, **flags: Any) -> None:
     status: 0 done; 2 bad input; 3 the guarantee cannot be met on this data; 4 verification failed. In the last three
     cases nothing is written.
     """
-    flags = {**flags, **_promised(flags)}
+    flags = {**flags, **_promises_of_mapping(flags)}
     run_and_tell("constraints", source, **flags)
 
 
-def _promised(flags: dict[str, Any]) -> dict[str, Any]:
+def _promises_of_mapping(flags: dict[str, Any]) -> dict[str, Any]:
     """k and m of the release that a mapping comes from, where the user gave none."""
     if flags["mapping"] is None or (flags["k"] is not None and (flags["m"] or flags["privacy"])):
         return {}

@@ -51,7 +51,7 @@ def explore(
       leeward explore spec.yaml --vary k=2,5,11,20 --vary m=1,2 -o explored
       leeward explore spec.yaml --vary k=5,14 --methods constraints,visits --plan plan.yaml -o explored
     """
-    from leeward.advise.grid import varied as values_of
+    from leeward.advise.grid import parse_variations as values_of
     from leeward.release.aside import own_file
     from leeward.runs.explore import explore as run
 
@@ -78,7 +78,7 @@ def explore(
 def lines_of(found: object) -> list[str]:
     """What was tried, for a person: how many, what failed, and the best of each line."""
     from leeward.advise.frontier import by_attacker, spots_of
-    from leeward.advise.page import described
+    from leeward.advise.page import describe_spec
     from leeward.runs.explore import Exploration
 
     assert isinstance(found, Exploration)
@@ -86,7 +86,7 @@ def lines_of(found: object) -> list[str]:
     verified = sum(row["status"] == "verified" for row in rows)
     lines = [f"{len(rows):,} runs, {verified:,} verified."]
     lines += [
-        f"No release of {described(row['spec'])} ({row['status']}): {row['message']}"
+        f"No release of {describe_spec(row['spec'])} ({row['status']}): {row['message']}"
         for row in rows
         if row["status"] != "verified"
     ]
@@ -97,17 +97,17 @@ def lines_of(found: object) -> list[str]:
             lines += [f"  the frontier for attackers who know {knows}", *frontier_lines(spots)]
         lines += [] if frontiers else ["  no release serves it"]
     words = {row["spec"]: row["risk_in_words"] for row in reversed(rows) if row["risk_in_words"]}
-    lines += [f"Maximum risk of {described(spec)}: {risk}." for spec, risk in reversed(words.items())]
+    lines += [f"Maximum risk of {describe_spec(spec)}: {risk}." for spec, risk in reversed(words.items())]
     return [*lines, f"Page:  {found.page}", f"Table: {found.table}"]
 
 
 def frontier_lines(spots: Sequence[Spot]) -> list[str]:
     """The frontier of one attacker's points; of those that are equal the first and how many."""
     from leeward.advise.frontier import chance_of, frontier
-    from leeward.advise.page import described
+    from leeward.advise.page import describe_spec
 
     best: dict[tuple[float, float], list[str]] = {}
     for spot in frontier(spots):
-        told = f"    risk {chance_of(spot)}  kept {100 * spot.value:.1f} %  {spot.verdict}  {described(spot.spec)}"
+        told = f"    risk {chance_of(spot)}  kept {100 * spot.value:.1f} %  {spot.verdict}  {describe_spec(spot.spec)}"
         best.setdefault((spot.risk, spot.value), []).append(told)
     return [told[0] + (f", and {len(told) - 1} alike" if len(told) > 1 else "") for told in best.values()]

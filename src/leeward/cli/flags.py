@@ -45,18 +45,18 @@ def parameter_options(
     return decorate
 
 
-def flagged(message: str, cls: type, others: Mapping[str, str]) -> str:
+def name_flags(message: str, cls: type, others: Mapping[str, str]) -> str:
     """A message about parameters (`max_cluster`, `method.k`, `odd_ages: leave out`, `safe: true`) that names their
     flags (`--max-cluster`, `--k`, `--odd-ages 'leave out'`, `--safe`)."""
     flags = {**{each.name: each.flag for each in declarations(cls) if each.flag}, **others}
 
-    def named(match: re.Match[str]) -> str:
+    def flag_name(match: re.Match[str]) -> str:
         if match[1] not in flags:
             return match[0]
         value = "" if match[3] in (None, "true") else f" {shlex.quote(match[3])}"
         return f"`{flags[match[1]]}{match[2] or value}`"
 
-    return re.sub(r"`(?:method\.)?(\w+)(?:([.\[][^`]*)|: ([^`]*))?`", named, message)
+    return re.sub(r"`(?:method\.)?(\w+)(?:([.\[][^`]*)|: ([^`]*))?`", flag_name, message)
 
 
 def from_text(each: Declaration, text: str) -> Any:
@@ -198,7 +198,7 @@ def content_of(path: str, key: str, kind: type) -> Any:
 
 def _option(cls: type, each: Declaration, required: bool) -> Callable[[Any], Any]:
     shown = None if required else each.default_text
-    help_text = flagged(each.parameter.help, cls, {}) + (
+    help_text = name_flags(each.parameter.help, cls, {}) + (
         "" if shown is None or each.hint is bool else f" [default: {shown}]"
     )
     if each.hint is bool:

@@ -22,7 +22,7 @@ from typing import Any, NoReturn
 import click
 
 from leeward.errors import BadInput, LeewardError
-from leeward.memory import watched_memory
+from leeward.memory import watch_memory
 from leeward.methods import METHODS
 from leeward.texts import for_terminal
 from leeward.version import __version__
@@ -198,7 +198,7 @@ def status_of(args: Sequence[str] | None = None) -> int:
     before = _end_like_an_interrupt()
     try:
         _refuse_undecodable(sys.argv[1:] if args is None else args)
-        with watched_memory(_end_for_memory):
+        with watch_memory(_end_for_memory):
             outcome = leeward.main(args, prog_name="leeward", standalone_mode=False)
         return outcome if isinstance(outcome, int) else 0
     except LeewardError as error:

@@ -37,12 +37,12 @@ def measure(out: str, source: Any, population: str | None, wanted: tuple[str, ..
     from leeward.release import Release
     from leeward.runs.profile import source_facts
     from leeward.runs.protect import measure as figures_of
-    from leeward.runs.protect import read_source, watched
+    from leeward.runs.protect import read_source, watch
     from leeward.runs.reports import sections_of, summary_of
 
     release = Release.open(out)
     source = as_released(release, source)
-    with watched(None) as say:
+    with watch(None) as say:
         say("Reading the source")
         cohort = read_source(source)
         everyone = None if population is None else read_source(replace(source, path=population))

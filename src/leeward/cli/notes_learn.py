@@ -60,14 +60,14 @@ def train(
     PATH is a file or folder of notes with spans: i2b2 XML, brat (.txt with .ann), CoNLL (BIO) or JSONL. The shipped
     models come from the first example. Exit status: 0 done; 2 bad input, nothing written.
     """
-    from leeward.notes.annotators.learned import own_dictionary
+    from leeward.notes.annotators.learned import load_dictionary
     from leeward.notes.annotators.learned.training import SYNTHETIC_NOTES
     from leeward.notes.annotators.learned.training import train as train_models
-    from leeward.runs.protect import watched
+    from leeward.runs.protect import watch
 
     notes, provenance = _notes(corpus, format_, labels, count or SYNTHETIC_NOTES, seed)
-    with watched(None) as say:
-        card = train_models(notes, own_dictionary(), out, seed, corpus=provenance, progress=say)
+    with watch(None) as say:
+        card = train_models(notes, load_dictionary(), out, seed, corpus=provenance, progress=say)
     click.echo(f"{out}: models of {card['notes']:,} notes, {card['tokens']:,} tokens")
 
 
@@ -151,11 +151,11 @@ def synth(
       leeward synth notes --patients 100 -o notes.parquet --spans gold.jsonl
       leeward synth notes --patients 100 --held-out --seed 7 -o notes.parquet --spans gold.jsonl
     """
-    from leeward.runs.protect import watched
+    from leeward.runs.protect import watch
     from leeward.synthetic.notes import NotePlan, write_notes
 
     plan = NotePlan(patients, count, "held-out" if held_out else "training", seed)
-    with watched(None) as say:
+    with watch(None) as say:
         written = write_notes(out, plan, spans=spans, progress=lambda done: say(f"{done:,} notes"))
     click.echo(f"{out}: {written:,} notes of {patients:,} patients")
 
@@ -199,9 +199,9 @@ def _summary(results: list[Evaluation]) -> list[str]:
 
 def _real_text() -> dict[str, Any]:
     """Counts of the shipped ensemble on real-style notes that a person read (`benchmarks/notes_read.py --write`)."""
-    from leeward.notes.annotators.learned import shipped
+    from leeward.notes.annotators.learned import model_folder
 
-    figures: dict[str, Any] = json.loads(shipped().joinpath("real_text.json").read_text("utf-8"))
+    figures: dict[str, Any] = json.loads(model_folder().joinpath("real_text.json").read_text("utf-8"))
     return figures
 
 

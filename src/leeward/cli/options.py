@@ -149,7 +149,7 @@ NATIVE_POOLS = ("POLARS_MAX_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS",
 """Where compiled libraries read how many threads they may start; they do so when they are imported."""
 
 
-def _bound_natives(context: click.Context, parameter: click.Parameter, value: int | None) -> int | None:
+def _limit_threads(context: click.Context, parameter: click.Parameter, value: int | None) -> int | None:
     """Let `--threads` bound the libraries below as well."""
     if value is not None:
         before = {name: os.environ.get(name) for name in NATIVE_POOLS}
@@ -170,7 +170,7 @@ threads_option: Callable[[F], F] = click.option(
     "--threads",
     type=click.IntRange(min=1),
     metavar="N",
-    callback=_bound_natives,
+    callback=_limit_threads,
     help="Maximum number of threads [default: one per processor].",
 )
 

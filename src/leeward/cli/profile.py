@@ -8,9 +8,9 @@ from typing import Any
 
 import click
 
-from leeward.arrays import counted
+from leeward.arrays import count_noun
 from leeward.cli.options import json_option, print_json, print_lines, with_source
-from leeward.cli.telling import noticed
+from leeward.cli.telling import format_notice
 
 CODES_SHOWN = 10
 
@@ -36,9 +36,9 @@ def profile(source: Any, k: int, as_json: bool) -> None:
       --json
     """
     from leeward.runs.protect import profile as figures_of
-    from leeward.runs.protect import read_source, watched
+    from leeward.runs.protect import read_source, watch
 
-    with watched(None) as say:
+    with watch(None) as say:
         say("Reading")
         cohort = read_source(replace(source, accept_unknown=True))  # a profile lists them
         say("Counting how many patients share what")
@@ -53,13 +53,13 @@ def profile_lines(figures: Mapping[str, Any]) -> list[str]:
     """The profile for a person."""
     source, codes = figures["source"], figures["codes"]
     lines = [
-        f"{source['name']}: {counted('patient', source['patients'])}, {counted('event', source['events'])}, "
-        f"{counted('distinct code', source['codes'])}"
+        f"{source['name']}: {count_noun('patient', source['patients'])}, {count_noun('event', source['events'])}, "
+        f"{count_noun('distinct code', source['codes'])}"
         + (f" ({source['vocabulary']})" if source["vocabulary"] else ""),
         f"Codes per patient: mean {codes['mean']:.2f}, median {codes['median']:g}, most {codes['most']:,}",
         "",
         "Notices" if figures["notices"] else "Notices: none",
-        *(f"  {noticed(notice)}" for notice in figures["notices"]),
+        *(f"  {format_notice(notice)}" for notice in figures["notices"]),
         "",
         (
             f"Most frequent codes (of {source['codes']:,}; {codes['below_k']:,} occur in fewer than "

@@ -67,10 +67,10 @@ def query(words: tuple[str, ...], batch: str | None, dry_run: bool, user: str | 
     from leeward.queries.answer.charged_query import answer_plans, price_of
     from leeward.queries.answer.plan import check_noise, plan_query
     from leeward.queries.answer.session import open_session
-    from leeward.queries.ledger import named
+    from leeward.queries.ledger import check_user
 
-    path, questions = _asked(words, batch, flags)
-    user = named(user if user is not None else login_name())
+    path, questions = _parse_questions(words, batch, flags)
+    user = check_user(user if user is not None else login_name())
     session = open_session(path, url)
     plans = [plan_query(session, question) for question in questions]
     if not plans[0].vocabulary_public:
@@ -98,7 +98,9 @@ def query(words: tuple[str, ...], batch: str | None, dry_run: bool, user: str | 
         print_lines("dry run: these counts are of made-up patients; nothing was charged.")
 
 
-def _asked(words: tuple[str, ...], batch: str | None, flags: dict[str, Any]) -> tuple[str, list[Question]]:
+def _parse_questions(
+    words: tuple[str, ...], batch: str | None, flags: dict[str, Any]
+) -> tuple[str, list[Question]]:
     from leeward.errors import BadInput
 
     if not words or words[0].startswith("-"):
@@ -128,7 +130,7 @@ def _batch(path: str, flags: dict[str, Any]) -> list[Question]:
         try:
             words = shlex.split(line, comments=True)
             if words:
-                own, rest = _own_flags(words)
+                own, rest = _flags_of_line(words)
                 found.append(_question(rest, flags | own))
         except (BadInput, ValueError) as error:
             raise BadInput(f"{path}, line {number}: {error}") from None
@@ -137,7 +139,7 @@ def _batch(path: str, flags: dict[str, Any]) -> list[Question]:
     return found
 
 
-def _own_flags(words: list[str]) -> tuple[dict[str, Any], list[str]]:
+def _flags_of_line(words: list[str]) -> tuple[dict[str, Any], list[str]]:
     """The flags that a line of a batch may set for itself, and the rest of it."""
     from leeward.errors import BadInput
 
@@ -206,7 +208,7 @@ def _terms_and_conditions(
 
 
 def _price(plans: list[Plan], price: int, left: int, user: str, dry_run: bool) -> str:
-    from leeward.queries.privacy.accounting import shown
+    from leeward.queries.privacy.accounting import to_epsilon
     from leeward.queries.privacy.mechanism import half_width
 
     would = "would cost" if dry_run else "costs"
@@ -217,14 +219,14 @@ def _price(plans: list[Plan], price: int, left: int, user: str, dry_run: bool) -
     widths = sorted({half_width(plan.noise) for plan in plans})
     within = f"± {widths[0]:,.4g}" + (f" to {widths[-1]:,.4g}" if len(widths) > 1 else "")
     return (
-        f"this {would} {shown(price):g}{because} for counts within {within} of the true ones (95 %); {user} has "
-        f"{shown(left):g} left."
+        f"this {would} {to_epsilon(price):g}{because} for counts within {within} of the true ones (95 %); {user} has "
+        f"{to_epsilon(left):g} left."
     )
 
 
 def _lines(answer: Answer, session: IndexSession) -> list[str]:
     """An answer for a person: values, interval, what protects whom, what is left."""
-    from leeward.queries.privacy.accounting import shown
+    from leeward.queries.privacy.accounting import to_epsilon
 
     plan = answer.plan
     unit = {"patient": "patient", "note": session.index.meta.row}
@@ -241,7 +243,8 @@ def _lines(answer: Answer, session: IndexSession) -> list[str]:
             what = unit[plan.counted] + ("" if value == 1 else "s")
             lines.append(f"  {name}{value:,.10g} {what} (95 % interval {low:,.6g} to {high:,.6g})")
     lines.append(
-        f"  protects each {unit[plan.unit]} with epsilon {shown(plan.noise.epsilon):g} ({plan.noise.kind}, sensitivity "
-        f"{plan.noise.sensitivity}); cost {shown(answer.cost):g}; remaining {shown(answer.remaining):g}"
+        f"  protects each {unit[plan.unit]} with epsilon {to_epsilon(plan.noise.epsilon):g} ({plan.noise.kind}, "
+        f"sensitivity {plan.noise.sensitivity}); cost {to_epsilon(answer.cost):g}; "
+        f"remaining {to_epsilon(answer.remaining):g}"
     )
     return lines

@@ -37,9 +37,9 @@ def run_and_tell(
     from dataclasses import replace
     from pathlib import Path
 
-    from leeward.cli.flags import FLAGS, flagged
+    from leeward.cli.flags import FLAGS, name_flags
     from leeward.methods import METHODS
-    from leeward.release.spec import Spec, resolved
+    from leeward.release.spec import Spec, resolve_paths
     from leeward.runs.protect import method_of, parameters_class, run
 
     given = {key: value for key, value in parameters.items() if value not in (None, ())}
@@ -65,10 +65,10 @@ def run_and_tell(
         if write is not None:
             write(spec)
             return
-        done = run(resolved(spec, Path.cwd()), out, threads=threads, allow_memory=allow_memory)
+        done = run(resolve_paths(spec, Path.cwd()), out, threads=threads, allow_memory=allow_memory)
     except (BadInput, GuaranteeUnreachable) as error:
         kind = BadInput if isinstance(error, BadInput) else GuaranteeUnreachable
-        raise kind(flagged(str(error), parameters_class(method), FLAGS)) from None
+        raise kind(name_flags(str(error), parameters_class(method), FLAGS)) from None
     tell(done, as_json)
 
 

@@ -20,7 +20,7 @@ def show(out: str, as_json: bool) -> None:
       leeward show release
       leeward show release/share --json
     """
-    from leeward.cli.telling import labelled, print_styled, summary_lines
+    from leeward.cli.telling import label_lines, print_styled, summary_lines
     from leeward.release import Release
     from leeward.report.summary import headline
     from leeward.runs.reports import summary_of, summary_of_share
@@ -45,17 +45,19 @@ def show(out: str, as_json: bool) -> None:
     lines = [
         f"{headline(release)}.",
         *summary_lines(summary),
-        *labelled("Files", ", ".join(release.names())),
+        *label_lines("Files", ", ".join(release.names())),
     ]
     if release.seeded:
-        lines += labelled("Seeded", "for tests and studies only: nobody else may have it.", "red")
+        lines += label_lines("Seeded", "for tests and studies only: nobody else may have it.", "red")
     elif release.custody is None:
-        lines += labelled("Who", "this is a share alone, as a recipient has it.")
+        lines += label_lines("Who", "this is a share alone, as a recipient has it.")
     else:
-        lines += labelled("Who", f"{release.share} is for the recipient; {release.custody} stays with you.")
+        lines += label_lines(
+            "Who", f"{release.share} is for the recipient; {release.custody} stays with you."
+        )
     if verification is not None:
         word = "passed" if verification["passed"] else "FAILED"
-        lines += labelled("Verified", f"{word} when it was made; `leeward verify {out}` checks it again.")
+        lines += label_lines("Verified", f"{word} when it was made; `leeward verify {out}` checks it again.")
     print_styled(lines)
 
 

@@ -51,15 +51,15 @@ def _write(callback: Any, *, spec_file: str | None, **flags: Any) -> None:
         require_new(spec_file)
 
     def write(spec: Any) -> None:
-        from leeward.release.spec import resolved
-        from leeward.runs.reference import commented
+        from leeward.release.spec import resolve_paths
+        from leeward.runs.reference import comment_spec
 
         if spec_file is None:
-            return click.echo(commented(spec), nl=False)
+            return click.echo(comment_spec(spec), nl=False)
         path = Path(spec_file)
         # Paths of flags are those of the working directory, paths in a spec those of its folder.
-        kept = spec if path.absolute().parent == Path.cwd() else resolved(spec, Path.cwd())
-        path.write_text(commented(kept), encoding="utf-8")
+        kept = spec if path.absolute().parent == Path.cwd() else resolve_paths(spec, Path.cwd())
+        path.write_text(comment_spec(kept), encoding="utf-8")
         click.echo(f"{spec_file}: run it with `leeward protect {spec_file} -o OUT`.", err=True)
 
     click.get_current_context().obj = write

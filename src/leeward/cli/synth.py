@@ -59,11 +59,11 @@ def codes(patients: int, out: str, distinct: int, mean: float, seed: int | None,
     """
 
     from leeward.paths import require_new
-    from leeward.runs.protect import watched
+    from leeward.runs.protect import watch
     from leeward.synthetic import write_codes
 
     require_new(out)
-    with watched(None) as say:
+    with watch(None) as say:
         rows = write_codes(
             out,
             patients,
@@ -92,11 +92,11 @@ def claims(patients: int, out: str, distinct: int | None, seed: int | None) -> N
     """
 
     from leeward.paths import require_new
-    from leeward.runs.protect import watched
+    from leeward.runs.protect import watch
     from leeward.synthetic.claims import CODES, write_claims
 
     require_new(out)
-    with watched(None) as say:
+    with watch(None) as say:
         rows = write_claims(
             out,
             patients,

@@ -38,14 +38,14 @@ def told(
     warnings = verification.get("warnings", ())
     return [
         for_terminal(opening),
-        *(line for each in before for line in labelled("", each)),
+        *(line for each in before for line in label_lines("", each)),
         *summary_lines(summary),
         *(
             line
             for each in measures.get("notices", ())
-            for line in labelled("Note:", with_flags(each, release))
+            for line in label_lines("Note:", with_flags(each, release))
         ),
-        *(line for each in warnings for line in labelled("Note:", each)),
+        *(line for each in warnings for line in label_lines("Note:", each)),
         f"Verified: {len(verification['checks'])} checks of the written files passed.",
         *little_lines(summary),
         for_terminal(f"For the recipient: {release.share}"),
@@ -55,44 +55,46 @@ def told(
 
 def with_flags(notice: Mapping[str, Any], release: Release) -> str:
     """A notice; parameters in one of the method are named by their flags."""
-    from leeward.cli.flags import FLAGS, flagged
+    from leeward.cli.flags import FLAGS, name_flags
     from leeward.methods import METHODS
 
     row = METHODS.get(release.method)
     if row is None or notice["kind"] != "method":
-        return noticed(notice)
-    return flagged(noticed(notice), row.parameters_class(), FLAGS)
+        return format_notice(notice)
+    return name_flags(format_notice(notice), row.parameters_class(), FLAGS)
 
 
 def summary_lines(summary: Summary) -> Iterator[str]:
     """Safe against, not against, and what it cost; each with a colour of its own."""
     from leeward.report.summary import DOORS_SHOWN, NOT_MEASURED
 
-    yield from labelled("Safe against", summary.safe_against, "cyan")
+    yield from label_lines("Safe against", summary.safe_against, "cyan")
     for place, line in enumerate(summary.risk):
-        yield from labelled("" if place else "Risk", line)
+        yield from label_lines("" if place else "Risk", line)
     doors = summary.not_against[:DOORS_SHOWN]
     for place, door in enumerate(doors):
-        yield from labelled("" if place else "Not against", f"- {door}", "yellow")
+        yield from label_lines("" if place else "Not against", f"- {door}", "yellow")
     more = len(summary.not_against) - len(doors)
     if more:
-        yield from labelled("", f"- {more} more: see the report")
+        yield from label_lines("", f"- {more} more: see the report")
     if not summary.costs:
-        yield from labelled("It cost", NOT_MEASURED)
+        yield from label_lines("It cost", NOT_MEASURED)
     for place, cost in enumerate(summary.costs):
-        yield from labelled("" if place else "It cost", str(cost), None, TONES[cost.tone])
+        yield from label_lines("" if place else "It cost", str(cost), None, TONES[cost.tone])
 
 
 def little_lines(summary: Summary) -> Iterator[str]:
     """The verdict where little is left."""
     if summary.little_left:
-        for line in wrapped(f"Little is left: {summary.little_left}"):
+        for line in wrap(f"Little is left: {summary.little_left}"):
             yield click.style(line, fg="red", bold=True)
 
 
-def labelled(label: str, text: str, color: str | None = None, text_color: str | None = None) -> Iterator[str]:
+def label_lines(
+    label: str, text: str, color: str | None = None, text_color: str | None = None
+) -> Iterator[str]:
     """A text beside its label, wrapped to the terminal, its further lines below one another."""
-    lines = wrapped(text, LABEL)
+    lines = wrap(text, LABEL)
     for place, line in enumerate(lines):
         head = f"{'' if place else label:<{LABEL}}"
         yield click.style(head, fg=color, bold=bool(color)) + (
@@ -100,13 +102,13 @@ def labelled(label: str, text: str, color: str | None = None, text_color: str | 
         )
 
 
-def wrapped(text: str, indent: int = 0) -> list[str]:
+def wrap(text: str, indent: int = 0) -> list[str]:
     """The lines of a text on this terminal."""
     width = min(WIDEST, shutil.get_terminal_size((WIDEST, 24)).columns) - indent
     return textwrap.wrap(for_terminal(text), max(30, width), break_on_hyphens=False) or [""]
 
 
-def noticed(notice: Mapping[str, Any]) -> str:
+def format_notice(notice: Mapping[str, Any]) -> str:
     """A notice with its first row numbers."""
     rows = ", ".join(str(row) for row in notice["rows"][:ROWS_SHOWN])
     more = ", …" if notice["count"] > min(len(notice["rows"]), ROWS_SHOWN) else ""

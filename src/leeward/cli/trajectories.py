@@ -64,10 +64,10 @@ def synth(patients: int | None, out: str, shape: str, seed: int | None) -> None:
     """
 
     from leeward.paths import require_new
-    from leeward.runs.protect import watched
+    from leeward.runs.protect import watch
     from leeward.synthetic.trajectories import write_trajectories
 
     require_new(out)
-    with watched(None) as say:
+    with watch(None) as say:
         rows = write_trajectories(out, patients, shape, seed, lambda done: say(f"{done:,} patients"))
     click.echo(f"{out}: {rows:,} pairs")

@@ -61,7 +61,7 @@ def verify(
     from leeward.errors import BadInput, VerificationFailed
     from leeward.release import Release
     from leeward.runs.memory import require_memory_to_verify
-    from leeward.runs.protect import read_source, refusal, watched
+    from leeward.runs.protect import read_source, refusal, watch
     from leeward.runs.protect import verify as check
 
     release = Release.open(out, compare=False)
@@ -71,15 +71,15 @@ def verify(
     if index is not None and release.method != "notes":
         raise BadInput(f"--index is for a catalogue of itemsets; {out} is a release of {release.method}.")
     if source is None and release.method != "notes":
-        source = _named_source(release)
-        everyone = _named_population(release, population)
+        source = _find_source(release)
+        everyone = _find_population(release, population)
     require_memory_to_verify(release, source)
-    with watched(None) as say:
+    with watch(None) as say:
         say("Reading the source")
         cohort = None if source is None else read_source(source)
         say("Checking")
         outcome = check(
-            out, cohort, None if everyone is None else read_source(everyone), _stored_answers(index, url)
+            out, cohort, None if everyone is None else read_source(everyone), _read_stored_answers(index, url)
         )
     if as_json:
         print_json(outcome.to_json())
@@ -89,13 +89,13 @@ def verify(
         raise VerificationFailed(f"{out}: {refusal(outcome)} Do not share this release.")
 
 
-def _stored_answers(index: str | None, url: str | None) -> list[tuple[str, str]] | None:
+def _read_stored_answers(index: str | None, url: str | None) -> list[tuple[str, str]] | None:
     """What the ledger of an index keeps; None where no index is named."""
     if index is None:
         return None
-    from leeward.runs.itemsets import stored_answers
+    from leeward.runs.itemsets import read_stored_answers
 
-    return stored_answers(index, url)
+    return read_stored_answers(index, url)
 
 
 NO_LEDGER = (
@@ -123,7 +123,7 @@ def outcome_lines(outcome: Any, every: bool) -> list[str]:
     return lines
 
 
-def _named_source(release: Any) -> Any:
+def _find_source(release: Any) -> Any:
     """The source that `custody/spec.yaml` names, if it still exists; prints which one, or why there is none."""
     from pathlib import Path
 
@@ -148,7 +148,7 @@ def _named_source(release: Any) -> Any:
     return source
 
 
-def _named_population(release: Any, path: str | None) -> Any:
+def _find_population(release: Any, path: str | None) -> Any:
     """The population that `custody/spec.yaml` names, or the file `path` read in its way."""
     from dataclasses import replace
     from pathlib import Path

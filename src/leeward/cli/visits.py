@@ -52,10 +52,10 @@ def synth(patients: int, out: str, seed: int | None, threads: int | None) -> Non
       leeward synth visits --patients 20000 -o population
       leeward synth visits --patients 1366786 --seed 1 -o population
     """
-    from leeward.runs.protect import watched
+    from leeward.runs.protect import watch
     from leeward.synthetic.visits import write_visits
 
-    with watched(None) as say:
+    with watch(None) as say:
         rows = write_visits(
             out,
             patients,

@@ -7,7 +7,7 @@ import polars as pl
 from leeward.cohort.cohort import Cohort
 
 
-def restricted(cohort: Cohort, patients: pl.Series) -> Cohort:
+def restrict(cohort: Cohort, patients: pl.Series) -> Cohort:
     """The cohort of some of its patients; codes that none of them has are gone."""
     chosen = patients.implode()
     events = cohort.require_events().filter(pl.col("patient").is_in(chosen))

@@ -46,7 +46,7 @@ def order_of(columns: Sequence[str], by: str, order: Sequence[str] | None) -> li
     return [column for column in chosen if column != by]
 
 
-def checked(result: pa.Table, schema: pa.Schema) -> pa.Table:
+def check_schema(result: pa.Table, schema: pa.Schema) -> pa.Table:
     """The kernel's result, refused when it is not of the promised schema."""
     if not isinstance(result, pa.Table) or result.schema.names != schema.names:
         got = result.schema.names if isinstance(result, pa.Table) else type(result).__name__

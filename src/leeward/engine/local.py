@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from leeward.engine._arrow import checked, order_of, plain_frame, plain_table
+from leeward.engine._arrow import check_schema, order_of, plain_frame, plain_table
 from leeward.engine.engine import Frame, Kernel
 from leeward.engine.pool import pool, processes
 
@@ -74,7 +74,7 @@ class LocalEngine:
             first, last = block
             done = []
             for g in range(first, last):
-                done.append(checked(kernel(table.slice(bounds[g], bounds[g + 1] - bounds[g])), schema))
+                done.append(check_schema(kernel(table.slice(bounds[g], bounds[g + 1] - bounds[g])), schema))
                 if self.told is not None:
                     self.told(bounds[g + 1] - bounds[g])
             return done
@@ -93,7 +93,7 @@ class LocalEngine:
         table = plain_table(tasks.sort(tasks.columns[0]).to_arrow())
         with pool(self.threads) as workers:
             parts = list(
-                workers.map(lambda i: checked(kernel(table.slice(i, 1)), schema), range(table.num_rows))
+                workers.map(lambda i: check_schema(kernel(table.slice(i, 1)), schema), range(table.num_rows))
             )
         return pa.concat_tables([schema.empty_table(), *parts]).combine_chunks()
 
@@ -136,24 +136,24 @@ def _in_processes(
             if group is not None:
                 away = sum(isinstance(result, Future) and not result.done() for _, result in waiting)
                 if away < 2 * (workers - 1):
-                    waiting.append((group.num_rows, others.submit(_remote, kernel, schema, _packed(group))))
+                    waiting.append((group.num_rows, others.submit(_remote, kernel, schema, _pack(group))))
                 else:
-                    waiting.append((group.num_rows, checked(kernel(group), schema)))
+                    waiting.append((group.num_rows, check_schema(kernel(group), schema)))
             while waiting and (
                 group is None or not isinstance(waiting[0][1], Future) or waiting[0][1].done()
             ):
                 rows, result = waiting.popleft()
-                yield _unpacked(result.result()) if isinstance(result, Future) else result
+                yield _unpack(result.result()) if isinstance(result, Future) else result
                 if told is not None:
                     told(rows)
 
 
 def _remote(kernel: Kernel, schema: pa.Schema, group: bytes) -> bytes:
     """The kernel in its process."""
-    return _packed(checked(kernel(_unpacked(group)), schema))
+    return _pack(check_schema(kernel(_unpack(group)), schema))
 
 
-def _packed(table: pa.Table) -> bytes:
+def _pack(table: pa.Table) -> bytes:
     """A table as bytes: of a slice only its own rows, unlike pickle."""
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema) as writer:
@@ -162,5 +162,5 @@ def _packed(table: pa.Table) -> bytes:
     return packed
 
 
-def _unpacked(packed: bytes) -> pa.Table:
+def _unpack(packed: bytes) -> pa.Table:
     return pa.ipc.open_stream(packed).read_all()

@@ -19,7 +19,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from leeward.engine._arrow import checked, order_of, plain_frame, plain_table
+from leeward.engine._arrow import check_schema, order_of, plain_frame, plain_table
 from leeward.engine.engine import Frame, Kernel
 from leeward.engine.pool import available_threads
 from leeward.errors import BadInput, did_you_mean
@@ -136,7 +136,7 @@ class SparkEngine:
     def collect(self, frame: Frame) -> pl.DataFrame:
         """The rows of a lazy frame, in no particular order."""
         native: DataFrame = frame.to_native()
-        collected = pl.from_arrow(self._taken(native))
+        collected = pl.from_arrow(self._collect(native))
         if not isinstance(collected, pl.DataFrame):
             raise TypeError("Spark returned no table")
         return plain_frame(collected.lazy()).collect()
@@ -162,7 +162,7 @@ class SparkEngine:
             _with_place(kernel, schema, placed, by, sorting), from_arrow_schema(placed)
         )
         # Sorted here: the result comes here anyway, and Spark would run the plan twice to sort it.
-        result = plain_table(self._taken(grouped))
+        result = plain_table(self._collect(grouped))
         if result.column(KEY).null_count:
             raise ValueError(f"the grouping column '{by}' has nulls")
         result = result.sort_by([(KEY, "ascending"), (PLACE, "ascending")])
@@ -191,7 +191,7 @@ class SparkEngine:
         pq.write_table(table, file, compression="zstd")  # read when the plan runs; removed with the folder
         return self.session.read.parquet(file.as_uri())
 
-    def _taken(self, native: DataFrame) -> pa.Table:
+    def _collect(self, native: DataFrame) -> pa.Table:
         """The rows of a Spark frame, on this machine."""
         if self.exchange is None:
             return native.toArrow()
@@ -215,7 +215,7 @@ def _with_place(
         # Polars sorts on every engine, so that ties and text order are the same.
         rows = pl.DataFrame(pl.from_arrow(group))
         group = plain_table(rows.sort(*sorting, maintain_order=True).to_arrow() if sorting else group)
-        result = checked(kernel(group), schema)
+        result = check_schema(kernel(group), schema)
         place = pa.array(range(result.num_rows), pa.int64())
         return pa.table([pa.repeat(key, result.num_rows), place, *result.columns], schema=placed)
 

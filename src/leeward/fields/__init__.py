@@ -24,7 +24,7 @@ from typing import Any
 from leeward.errors import BadInput
 from leeward.fields.declarations import Declaration, Parameter, declarations, options_of, stated
 from leeward.fields.fitting import for_pydantic
-from leeward.fields.refusals import BadParameter, kind_of, nearest, refusal, wanted
+from leeward.fields.refusals import BadParameter, describe_values, kind_of, nearest, refusal
 
 __all__ = [
     "BadParameter",
@@ -34,11 +34,11 @@ __all__ = [
     "build",
     "check_keys",
     "declarations",
+    "describe_values",
     "nearest",
     "schema",
     "schema_of_manifest",
     "stated",
-    "wanted",
 ]
 
 
@@ -51,7 +51,7 @@ class Declared:
 
     def __post_init__(self) -> None:
         given = {each.name: getattr(self, each.name) for each in declarations(type(self))}
-        for name, value in checked(type(self), given).items():
+        for name, value in check_values(type(self), given).items():
             object.__setattr__(self, name, value)
         self.rules()
 
@@ -59,7 +59,7 @@ class Declared:
         """Rules between fields; BadInput where one is broken."""
 
 
-def checked(cls: type, given: Mapping[str, Any]) -> dict[str, Any]:
+def check_values(cls: type, given: Mapping[str, Any]) -> dict[str, Any]:
     """The values as the class keeps them. BadParameter at the first that does not fit its declaration."""
     import pydantic
 
@@ -104,7 +104,7 @@ def build(
         path = f"{where}.{word}" if where else word
         if name in values:
             raise BadInput(f"`{path}` and its other name are both given; keep one.")
-        inner = _nested(known[name].hint)
+        inner = _nested_class(known[name].hint)
         values[name] = build(inner, value, path) if inner is not None and _unbuilt(value) else value
     for name, each in known.items():
         if name not in values and each.required:
@@ -132,7 +132,7 @@ def is_declared(hint: Any) -> bool:
     return isinstance(hint, type) and issubclass(hint, Declared)
 
 
-def _nested(hint: Any) -> Any:
+def _nested_class(hint: Any) -> Any:
     """The declared class that a mapping is built into; None where the field takes mappings as they are."""
     options = options_of(hint)
     if any(typing.get_origin(option) is Mapping for option in options):
@@ -173,7 +173,7 @@ def schema_of_manifest(cls: type) -> dict[str, Any]:
 
 
 def _property(cls: type, each: Declaration) -> dict[str, Any]:
-    nested = _nested(each.hint)
+    nested = _nested_class(each.hint)
     found: dict[str, Any]
     if nested:
         found = schema(nested)

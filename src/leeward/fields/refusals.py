@@ -33,9 +33,9 @@ def nearest(word: str, known: Iterable[str]) -> str:
     return f"{hint} Known: {', '.join(names)}."
 
 
-def wanted(hint: Any, parameter: Parameter) -> str:
+def describe_values(hint: Any, parameter: Parameter) -> str:
     """What a value must be, in words: the type and its range or choices."""
-    known = [_wanted(option, parameter) for option in options_of(hint) if option is not type(None)]
+    known = [_describe(option, parameter) for option in options_of(hint) if option is not type(None)]
     known = [words for words in known if not any(other.startswith(f"{words} or ") for other in known)]
     return " or ".join(dict.fromkeys(known))
 
@@ -85,15 +85,15 @@ def _must(hint: Any, parameter: Parameter, value: Any) -> str:
     if isinstance(value, str) and choices:
         close = errors.nearest(value, choices)
         given = f"got `{value}`; did you mean `{close}`?" if close else f"got `{value}`."
-    elif isinstance(value, numbers.Real) and _number_wanted(hint, value):
+    elif isinstance(value, numbers.Real) and _is_number_kind(hint, value):
         large = isinstance(value, numbers.Integral) and abs(int(value)) > LARGEST and int in options_of(hint)
         given = f"got {value}{', more than 2**63 - 1' if large else ''}."
     else:
         given = f"got {kind_of(value)}."
-    return f"must be {wanted(hint, parameter)}; {given}"
+    return f"must be {describe_values(hint, parameter)}; {given}"
 
 
-def _number_wanted(hint: Any, value: Any) -> bool:
+def _is_number_kind(hint: Any, value: Any) -> bool:
     """Whether the number is of the right kind, and so outside its range."""
     kinds = options_of(hint)
     whole = isinstance(value, numbers.Integral)
@@ -111,7 +111,7 @@ def _fits(hint: Any, parameter: Parameter, value: Any) -> bool:
     return True
 
 
-def _wanted(hint: Any, parameter: Parameter) -> str:
+def _describe(hint: Any, parameter: Parameter) -> str:
     hint, own = split(hint)
     parameter = own or parameter
     if hint in (int, float):

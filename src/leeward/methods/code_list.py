@@ -48,7 +48,7 @@ def with_code_list(
     shown_only = anonymized.parameters.get("attacker") == "algorithm"
 
     def batches() -> Iterator[pa.RecordBatch]:
-        labels = noted | shown_labels(tuple(each for each in tables if each.path not in written))
+        labels = noted | released_labels(tuple(each for each in tables if each.path not in written))
         bases: dict[str, str] = {}
         if anonymized.method == "visits":
             labels = {member for label in labels for member in label.split(MEMBERS)}
@@ -57,11 +57,11 @@ def with_code_list(
         listed = labels | set(bases.values())
         yield code_list(listed, nodes_above(tables), cohort, k, bases, frequent, shown_only=shown_only)
 
-    watched = tuple(_watched(each, noted, written) for each in tables)
+    watched = tuple(_note_labels(each, noted, written) for each in tables)
     return replace(anonymized, tables=(*watched, ReleaseTable(PATH, SCHEMA, batches)))
 
 
-def _watched(table: ReleaseTable, noted: set[str], written: set[str]) -> ReleaseTable:
+def _note_labels(table: ReleaseTable, noted: set[str], written: set[str]) -> ReleaseTable:
     """The table, whose labels are noted while it is written, so that it need not be made a second time."""
 
     def batches() -> Iterator[pa.RecordBatch]:
@@ -94,7 +94,7 @@ def code_list(
     return pa.RecordBatch.from_arrays(
         [
             pa.array(rows, pa.string()),
-            pa.array([_shown_name(names[code], k) for code in rows], pa.string()),
+            pa.array([_public_name(names[code], k) for code in rows], pa.string()),
             pa.array([names[code].vocabulary for code in rows], pa.string()),
             pa.array([not _is_shown(code, released, above) for code in rows], pa.bool_()),
         ],
@@ -102,7 +102,7 @@ def code_list(
     )
 
 
-def _shown_name(name: CodeName, k: int) -> str:
+def _public_name(name: CodeName, k: int) -> str:
     return name.name if name.may_be_shown(k) else ""
 
 
@@ -116,7 +116,7 @@ def _is_shown(code: str, released: set[str], above: Mapping[str, str]) -> bool:
     return False
 
 
-def shown_labels(tables: tuple[ReleaseTable, ...]) -> set[str]:
+def released_labels(tables: tuple[ReleaseTable, ...]) -> set[str]:
     """The distinct codes and labels of the data files."""
     return {label for table in tables for batch in table.batches() for label in labels_of(table, batch)}
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from leeward.analysis.demographics.figures import WholePatient
-from leeward.arrays import counted
+from leeward.arrays import count_noun
 from leeward.release import Release
 from leeward.report.sections import Section, Table, number, percent, table_of
 
@@ -58,7 +58,7 @@ def in_the_release(found: WholePatient, k: int, m: int) -> str:
         return alone
     return (
         f"{alone} Of {found.after.sets:,} pieces of knowledge of real patients (exact demographics and up to "
-        f"{counted('code', m)}), {found.after.below_k:,} leave fewer than {k} candidates; the smallest number is "
+        f"{count_noun('code', m)}), {found.after.below_k:,} leave fewer than {k} candidates; the smallest number is "
         f"**{found.after.smallest:,}**."
     )
 
@@ -83,7 +83,7 @@ def errors_table(found: WholePatient) -> Table:
     ways = [each.way for each in found.asked[0].errors] if found.asked else []
     rows = tuple(
         (
-            f"{counted('code', each.codes)}, true count of {each.at_least} or more",
+            f"{count_noun('code', each.codes)}, true count of {each.at_least} or more",
             number(each.questions),
             *(percent(error.are, 1) for error in each.errors),
         )
@@ -131,7 +131,7 @@ def risk_table(found: WholePatient, k: int, m: int) -> Table:
     """Patients at risk in the source, by what is known, and in the release."""
     rows = [
         (
-            "exact demographics" + (f" and {counted('code', each.codes)}" if each.codes else ""),
+            "exact demographics" + (f" and {count_noun('code', each.codes)}" if each.codes else ""),
             number(each.unique),
             number(each.below_k),
             percent(each.below_k / max(1, each.patients), 1),

@@ -63,7 +63,7 @@ def find(text: str, low: str, table: Labels, *, alone: bool = False, capitals: s
         hit = _before(text, low, colon, table)
         if hit is not None:
             found.append((hit[0], _skip(text, colon + 1), hit[1]))
-        elif capitals and (start := _shouted(text, colon)) is not None:
+        elif capitals and (start := _capitals_before(text, colon)) is not None:
             found.append((start, _skip(text, colon + 1), capitals))
             unknown.add(start)
         colon = text.find(":", colon + 1)
@@ -113,7 +113,7 @@ def _before(text: str, low: str, colon: int, table: Labels) -> tuple[int, str] |
     return None
 
 
-def _shouted(text: str, colon: int) -> int | None:
+def _capitals_before(text: str, colon: int) -> int | None:
     """Where words in capitals begin that end at `colon`, after a line's, sentence's or item's end."""
     start = max(0, colon - LONGEST)
     for sign in "\n.,;:":

@@ -18,7 +18,7 @@ def members(models: Path | None = None) -> dict[str, Callable[[str], Sequence[Sp
     Every one is followed by ConText, so that what is asserted can be compared. `models` is a folder that
     `leeward notes train` wrote; the shipped models by default.
     """
-    dictionary: Any = learned.own_dictionary()
+    dictionary: Any = learned.load_dictionary()
     one: dict[str, Annotator] = {
         "rules": Rules(),
         "dictionary": dictionary,

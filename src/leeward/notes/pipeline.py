@@ -14,7 +14,7 @@ from leeward.errors import BadInput
 from leeward.notes.annotators.ensemble import resolve
 from leeward.notes.annotators.plausible import plausible
 from leeward.notes.annotators.rules import Rules
-from leeward.notes.annotators.rules.dates import lowered
+from leeward.notes.annotators.rules.dates import lower
 from leeward.notes.context import assertion as context
 from leeward.notes.identities import replacing as identities
 from leeward.notes.identities.keys import Keys
@@ -82,7 +82,7 @@ class Work:
 
     def _row(self, reader: Reader, keys: Keys, note: Mapping[str, Any]) -> dict[str, Any]:
         text, patient = note["text"], note["patient"]
-        low = lowered(text)
+        low = lower(text)
         spans = reader.read(text, low)
         told, disagrees = quasi.of_note(text, low, spans, note)
         row = table.row_of(note["row"], keys.patient(patient), told, disagrees, spans)
@@ -92,7 +92,7 @@ class Work:
             return {**row, "text": None, "starts": [], "ends": [], "kinds": [], "categories": []}
         of_run = f"{self.run}\x1f{note['row']}"
         year = row["visit_year"] or 2001
-        new, done = identities.replaced(text, spans, self.text, keys, patient, of_run, year)
+        new, done = identities.replace(text, spans, self.text, keys, patient, of_run, year)
         return {
             **row,
             "text": new,
@@ -121,8 +121,8 @@ class Reader:
     def read(self, text: str, low: str | None = None) -> list[Span]:
         """The spans of a note, ascending, without overlaps; health terms that are denied, doubted, past or somebody
         else's are not asserted."""
-        low = lowered(text) if low is None else low
-        return context.judged(text, low, resolve(self.answers(text, low)))
+        low = lower(text) if low is None else low
+        return context.judge(text, low, resolve(self.answers(text, low)))
 
     def answers(self, text: str, low: str) -> list[Sequence[Span]]:
         """What each member says, in the members' order."""
@@ -148,11 +148,13 @@ class Reader:
         return answers
 
 
-def shipped_members() -> tuple[str, ...]:
+def available_members() -> tuple[str, ...]:
     """The members that are there: learned ones only where their models are."""
-    from leeward.notes.annotators.learned import shipped
+    from leeward.notes.annotators.learned import model_folder
 
-    there = {file.name.split(".")[0] for file in shipped().iterdir()} if shipped().is_dir() else set()
+    there = (
+        {file.name.split(".")[0] for file in model_folder().iterdir()} if model_folder().is_dir() else set()
+    )
     return tuple(name for name in MEMBERS if name in ("rules", "dictionary") or name in there)
 
 

@@ -78,9 +78,9 @@ def read(
     if not exists(given):
         raise BadInput(f"{given.name}: no such file or folder.")
     refuse_log(given)
-    frame = _checked(_read(given, dict(columns or {})), given.name)
+    frame = _check(_read(given, dict(columns or {})), given.name)
     if metadata is not None:
-        frame = _registered(frame, Path(metadata))
+        frame = _join_registration(frame, Path(metadata))
     return frame.select("row", "file", "note", "patient", *KNOWN, "text", "controls")
 
 
@@ -114,7 +114,7 @@ def _of_texts(folder: Path, files: Sequence[Path]) -> pl.DataFrame:
                 "text": _text_of(file),
             }
         )
-    return _framed(rows)
+    return _to_frame(rows)
 
 
 def _text_of(file: Path) -> str:
@@ -144,7 +144,7 @@ def _of_table(file: Path, columns: Mapping[str, str]) -> pl.DataFrame:
     elif ending in (".jsonl", ".ndjson"):
         table = _json_lines(file)
     elif ending in (".csv", ".tsv", ".tab"):
-        table = _delimited(file)
+        table = _read_delimited(file)
     else:
         raise BadInput(
             f"{file.name}: not a file of notes; give {', '.join(TEXTS + TABLES)} or a folder of them."
@@ -177,7 +177,7 @@ def _column(file: Path, name: str, there: Sequence[str], columns: Mapping[str, s
     return next((folded[each] for each in (name, *ALSO.get(name, ())) if each in folded), None)
 
 
-def _delimited(file: Path) -> pl.DataFrame:
+def _read_delimited(file: Path) -> pl.DataFrame:
     """A CSV or TSV file with every row as wide as its header."""
     from leeward.cohort.readers.delimited import batches, header
 
@@ -244,17 +244,17 @@ def _of_fhir(path: Path) -> pl.DataFrame:
         kept = [c for c in ("gender", "birth_date", "race") if c in people.columns]
         notes = notes.join(people.select("patient", *kept), on="patient", how="left", maintain_order="left")
         notes = notes.rename({"gender": "sex"} if "gender" in kept else {})
-    return _framed(notes.to_dicts())
+    return _to_frame(notes.to_dicts())
 
 
-def _framed(rows: Iterable[Mapping[str, str | None]]) -> pl.DataFrame:
+def _to_frame(rows: Iterable[Mapping[str, str | None]]) -> pl.DataFrame:
     names = ("file", *COLUMNS)
     return pl.DataFrame(
         [{name: row.get(name) for name in names} for row in rows], schema=dict.fromkeys(names, pl.String)
     )
 
 
-def _checked(frame: pl.DataFrame, name: str) -> pl.DataFrame:
+def _check(frame: pl.DataFrame, name: str) -> pl.DataFrame:
     """The frame with row numbers and without control characters, or what is wrong with its first bad rows."""
     if not frame.height:
         raise BadInput(f"{name}: has no notes.")
@@ -294,13 +294,13 @@ def _where(bad: pl.DataFrame) -> str:
     )
 
 
-def _registered(frame: pl.DataFrame, file: Path) -> pl.DataFrame:
+def _join_registration(frame: pl.DataFrame, file: Path) -> pl.DataFrame:
     """The notes with what a table of registration says of their patients (or of the notes themselves)."""
     if not file.is_file():
         raise BadInput(f"--metadata {file.name}: no such file.")
     refuse_log(file)
     ending = _ending(file)
-    table = parquet.frame(file) if ending in (".parquet", ".pq") else _delimited(file)
+    table = parquet.frame(file) if ending in (".parquet", ".pq") else _read_delimited(file)
     by = next((c for c in ("note", "patient") if _column(file, c, table.columns, {}) is not None), None)
     if by is None:
         raise BadInput(

@@ -41,7 +41,7 @@ def page(notes: Sequence[Reviewed], total: int, names: Mapping[str, str], figure
         {
             "note": note,
             "pieces": pieces(note.text, note.spans),
-            "told": told(note.row),
+            "told": describe_values(note.row),
             "terms": note.row["terms"],
         }
         for note in notes
@@ -75,7 +75,7 @@ def pieces(text: str, spans: Sequence[Span]) -> list[tuple[str, Span | None]]:
     return cut
 
 
-def told(row: Mapping[str, Any]) -> list[tuple[str, str, str, bool]]:
+def describe_values(row: Mapping[str, Any]) -> list[tuple[str, str, str, bool]]:
     """Name, value, source and whether sources disagree, of each quasi-identifier that the table has."""
     when = f"{row['visit_year']}-{row['visit_month']:02d}" if row["visit_month"] else ""
     values = [("visit", when)] + [(name, row[name]) for name in ("age", "sex", "race", "zip", "place")]

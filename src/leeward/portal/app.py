@@ -75,7 +75,9 @@ def make_app(settings: Settings) -> Gate:
         client = oidc.Client(provider, f"{settings.origin}{settings.prefix}/sign-in/callback")
     metrics = Metrics()
     kinds = (LeewardError, HTTPException, TooManyTries, RequestValidationError, Exception)
-    app = FastAPI(openapi_url=None, redirect_slashes=False, exception_handlers=dict.fromkeys(kinds, _said))
+    app = FastAPI(
+        openapi_url=None, redirect_slashes=False, exception_handlers=dict.fromkeys(kinds, _error_response)
+    )
     for router in routers():
         app.include_router(router)
     app.state.portal = Portal(settings, database, indexes, Asking(indexes), metrics, client)
@@ -145,7 +147,7 @@ def status_of(error: Exception) -> tuple[int, str]:
     )
 
 
-async def _said(request: Request, error: Exception) -> Response:
+async def _error_response(request: Request, error: Exception) -> Response:
     """An error as a page, or as problem+json (RFC 9457) for programs; never a stack, never a value of the data."""
     status, title = status_of(error)
     request.state.fault = type(error).__name__

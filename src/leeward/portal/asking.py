@@ -20,14 +20,14 @@ from leeward.queries import ledger as books
 from leeward.queries.answer.charged_query import (
     Answer,
     answer_plans,
+    find_stored_answers,
     price_of,
     standing_of,
-    stored_answers,
 )
 from leeward.queries.answer.plan import Plan, check_noise, plan_query
 from leeward.queries.answer.session import IndexSession
 from leeward.queries.privacy import mechanism
-from leeward.queries.privacy.accounting import MICRO, micro, shown
+from leeward.queries.privacy.accounting import MICRO, micro, to_epsilon
 
 MOST_IN_BATCH: Final = 100
 PACE: Final = 0.01
@@ -105,10 +105,10 @@ class Priced:
         return {
             "question": self.plan.query.canonical(),
             "words": self.words,
-            "epsilon": shown(self.plan.noise.epsilon),
-            "price": shown(self.price),
-            "left": shown(self.left),
-            "left_after": shown(max(0, self.left - self.price)),
+            "epsilon": to_epsilon(self.plan.noise.epsilon),
+            "price": to_epsilon(self.price),
+            "left": to_epsilon(self.left),
+            "left_after": to_epsilon(max(0, self.left - self.price)),
             "enough": self.price <= self.left,
             "half_width": self.half_width,
             "confidence": mechanism.CONFIDENCE,
@@ -140,7 +140,7 @@ class Asking:
         if request.epsilon is None and request.within is not None:
             epsilon = mechanism.epsilon_within(plan.noise.kind, plan.noise.sensitivity, request.within)
             plan = plan_query(session, at_price(request, epsilon))
-        exact = f"{shown(epsilon):.6f}".rstrip("0").rstrip(".")
+        exact = f"{to_epsilon(epsilon):.6f}".rstrip("0").rstrip(".")
         return request.model_copy(update={"epsilon": exact, "within": None}), plan
 
     def price(self, viewer: Viewer, project: str, index: str, requests: Sequence[Request]) -> list[Priced]:
@@ -189,14 +189,14 @@ class Asking:
         planned = [self.plan(session, request) for request in requests]
         exact, plans = [request for request, _ in planned], [plan for _, plan in planned]
         standing = standing_of(session, plans, viewer.person, project)
-        answers = stored_answers(session, plans, standing)
+        answers = find_stored_answers(session, plans, standing)
         if answers is not None:
             with writing(self.database, durable=False) as connection:
                 few = self._count(connection, viewer, len(requests))
                 if few:
                     kept = self._keep(connection, viewer, project, index, exact, answers)
                     if once is not None:
-                        _begin(connection, viewer, once, _done(answers, kept))
+                        _begin(connection, viewer, once, _repeatable_reply(answers, kept))
             self._require(few)
             return list(zip(kept, answers, strict=True))
         with writing(self.database, durable=False) as connection:
@@ -214,13 +214,15 @@ class Asking:
             answers = answer_plans(session, plans, viewer.person, project, pace=PACE, standing=standing)
         except books.BudgetSpent:
             left = books.left(session.ledger, session.index.meta.id, viewer.person, project).user
-            raise NotEnough(shown(left)) from None
+            raise NotEnough(to_epsilon(left)) from None
         # A server may die alone, and with it what it holds in memory.
         server = self.database.engine.dialect.name != "sqlite"
         with writing(self.database, durable=server) as connection:
             kept = self._keep(connection, viewer, project, index, exact, answers)
             if once is not None:
-                connection.execute(DONE, {"by": viewer.person, "under": once.key, **_done(answers, kept)})
+                connection.execute(
+                    DONE, {"by": viewer.person, "under": once.key, **_repeatable_reply(answers, kept)}
+                )
         return list(zip(kept, answers, strict=True))
 
     def _count(self, connection: sa.Connection, viewer: Viewer, questions: int) -> bool:
@@ -272,7 +274,7 @@ class Asking:
             raise Unknown
         session = self.indexes.session(row["index"])
         plan = self.plan(session, request_of(json.loads(row["request"])))[1]
-        payload = books.found(session.ledger, session.index.meta.id, row["key"])
+        payload = books.find_answer(session.ledger, session.index.meta.id, row["key"])
         if payload is None or plan.key != row["key"]:
             raise Unknown
         left = books.left(session.ledger, session.index.meta.id, viewer.person, row["project"]).user
@@ -294,7 +296,7 @@ def status_of(answers: Sequence[Answer]) -> int:
     return 201 if any(answer.cost for answer in answers) else 200
 
 
-def _done(answers: Sequence[Answer], kept: Sequence[str]) -> dict[str, Any]:
+def _repeatable_reply(answers: Sequence[Answer], kept: Sequence[str]) -> dict[str, Any]:
     """What is given again to whoever asks under the same key."""
     return {"status": status_of(answers), "answers": json.dumps(kept)}
 

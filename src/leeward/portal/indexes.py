@@ -16,7 +16,7 @@ from leeward.portal.store import Database, fetch_all, fetch_one, reading, tables
 from leeward.portal.store.rows import Row
 from leeward.queries import ledger as books
 from leeward.queries.answer.session import IndexSession, open_session
-from leeward.queries.privacy.accounting import shown
+from leeward.queries.privacy.accounting import to_epsilon
 
 
 class Unknown(BadInput):
@@ -26,7 +26,7 @@ class Unknown(BadInput):
         return "there is nothing at this address."
 
 
-def inside(folder: Path, name: str) -> Path:
+def child_folder(folder: Path, name: str) -> Path:
     """The folder `name` in `folder`: one step down, no link. BadInput for anything else."""
     if not name or name in {".", ".."} or "/" in name or "\\" in name or "\x00" in name:
         raise BadInput("name a folder by its last part alone.")
@@ -100,8 +100,8 @@ class Indexes:
             for each in books.allotments(session.ledger, data_set)
             if each.project and each.user == project
         ]
-        most = shown(allotted[0].most) if allotted else 0.0
-        left = shown(books.left(session.ledger, data_set, None, project).user)
+        most = to_epsilon(allotted[0].most) if allotted else 0.0
+        left = to_epsilon(books.left(session.ledger, data_set, None, project).user)
         return Balance(most, left, ends)
 
 

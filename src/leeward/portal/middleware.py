@@ -73,7 +73,7 @@ class Gate:
 
         try:
             self._admit(scope)
-            await self.app(scope, self._bounded(scope, receive), answer)
+            await self.app(scope, self._receive_bounded(scope, receive), answer)
         except Refusal as refusal:
             await _say(answer, refusal.status_code, refusal.detail)
         except (
@@ -95,12 +95,12 @@ class Gate:
         scope["root_path"] = ""
         scope["state"]["address"] = client_address(scope, self.settings.trusted_proxies)
 
-    def _bounded(self, scope: Scope, receive: Receive) -> Receive:
+    def _receive_bounded(self, scope: Scope, receive: Receive) -> Receive:
         until = time.monotonic() + BODY_SECONDS
         size = 0
         done = False
 
-        async def bounded() -> Message:
+        async def receive_bounded() -> Message:
             nonlocal size, done
             if done:
                 return await receive()
@@ -114,7 +114,7 @@ class Gate:
             done = message["type"] != "http.request" or not message.get("more_body")
             return message
 
-        return bounded
+        return receive_bounded
 
     async def _wait(self, scope: Scope, began: float) -> None:
         """Until the end of the slot, so that the time of a reply does not tell what was done for it."""

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 
 from leeward.errors import BadInput
 from leeward.portal import journal, releases
-from leeward.portal.indexes import Indexes, Unknown, inside, open_for_portal
+from leeward.portal.indexes import Indexes, Unknown, child_folder, open_for_portal
 from leeward.portal.people import name_of, names_of
 from leeward.portal.permissions import Viewer
 from leeward.portal.projects import text_of
@@ -37,7 +37,7 @@ class Decided(BadInput):
 
 def propose_index(indexes: Indexes, viewer: Viewer, folder: str, name: str, ledger: str, reason: str) -> str:
     """Propose to answer questions from an index, with the cap and floor that its ledger has."""
-    path = inside(indexes.settings.index_folder, folder)
+    path = child_folder(indexes.settings.index_folder, folder)
     session = open_for_portal(path, ledger or None)
     meta, terms = session.index.meta, session.terms
     check_new_data(indexes.database, meta.id)
@@ -86,7 +86,7 @@ def propose_release(
     """Propose to publish a release to recipients until a date. BadInput where it does not verify today."""
     if not recipients:
         raise BadInput("a release is published to somebody; name recipients.")
-    path = inside(indexes.settings.release_folder, folder)
+    path = child_folder(indexes.settings.release_folder, folder)
     found = releases.inspect(path)
     with reading(indexes.database) as connection:
         people = names_of(connection, recipients)

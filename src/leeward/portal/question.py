@@ -14,7 +14,7 @@ from leeward.errors import BadInput
 from leeward.portal.store.rows import Row
 from leeward.queries.answer.plan import Plan, Question
 from leeward.queries.answer.session import IndexSession
-from leeward.queries.language.query import parse, quoted
+from leeward.queries.language.query import parse, quote
 from leeward.queries.privacy.mechanism import Unit
 
 
@@ -84,7 +84,7 @@ def at_price(request: Request, epsilon: int) -> Question:
 
 def words_of(session: IndexSession, plan: Plan) -> str:
     """A planned question with its terms as a person calls them, and its conditions."""
-    terms = " & ".join(quoted(session.index.terms.shown(name)) for name in plan.query.terms)
+    terms = " & ".join(quote(session.index.terms.shown(name)) for name in plan.query.terms)
     conditions = [f"{each.qid}={each.text()}" for each in plan.query.predicates]
     return "; ".join([terms, *conditions])
 

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Final
 
 from leeward.queries.index.counts import Index
-from leeward.queries.language.query import folded, quoted
+from leeward.queries.language.query import fold, quote
 from leeward.queries.language.vocabulary import Terms
 
 MOST: Final = 20
@@ -39,7 +39,7 @@ class _Key:
 
 
 @lru_cache(maxsize=32)
-def _sorted_names(key: _Key) -> tuple[str, ...]:
+def _sort_names(key: _Key) -> tuple[str, ...]:
     return tuple(sorted(key.terms.names))
 
 
@@ -48,11 +48,11 @@ def search(index: Index, text: str, most: int = MOST) -> list[Found]:
 
     Empty where the vocabulary is no list.
     """
-    wanted = folded(text)
+    wanted = fold(text)
     if not isinstance(index.terms, Terms) or not wanted:
         return []
     terms = index.terms
-    names = _sorted_names(_Key(terms))
+    names = _sort_names(_Key(terms))
     at = bisect_left(names, wanted)
     found: dict[str, None] = {}
     while at < len(names) and names[at].startswith(wanted) and len(found) < most:
@@ -65,11 +65,11 @@ def search(index: Index, text: str, most: int = MOST) -> list[Found]:
                 if len(found) >= most:
                     break
     # A term's own name or label before what is only a synonym of it.
-    found_first = sorted(found, key=lambda name: not folded(terms.shown(name)).startswith(wanted))
-    return [Found(name, terms.shown(name), _asked(terms, name)) for name in found_first]
+    found_first = sorted(found, key=lambda name: not fold(terms.shown(name)).startswith(wanted))
+    return [Found(name, terms.shown(name), _term_in_query(terms, name)) for name in found_first]
 
 
-def _asked(terms: Terms, name: str) -> str:
+def _term_in_query(terms: Terms, name: str) -> str:
     """A term as a question writes it: its label, where that names this term and no other."""
     label = terms.shown(name)
-    return quoted(label if terms.names.get(folded(label)) == name else name)
+    return quote(label if terms.names.get(fold(label)) == name else name)

@@ -27,7 +27,7 @@ def state_folders(name: str) -> list[Path]:
     """
     own = account_folder(name)
     shared = MACHINE.is_dir() and not os.environ.get(VARIABLE)
-    return [each for each in (own, _shared_folder(MACHINE, name) if shared else None) if each is not None]
+    return [each for each in (own, _folder_for_all(MACHINE, name) if shared else None) if each is not None]
 
 
 def account_folder(name: str) -> Path | None:
@@ -37,7 +37,7 @@ def account_folder(name: str) -> Path | None:
     """
     given = os.environ.get(VARIABLE)
     if given:
-        return _shared_folder(Path(given), name)
+        return _folder_for_all(Path(given), name)
     try:
         base = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state")
         own = base / "leeward" / name
@@ -47,7 +47,7 @@ def account_folder(name: str) -> Path | None:
     return own if os.access(own, os.W_OK) else None
 
 
-def _shared_folder(base: Path, name: str) -> Path:
+def _folder_for_all(base: Path, name: str) -> Path:
     folder = base / name
     try:
         if not folder.is_dir():

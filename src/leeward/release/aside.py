@@ -132,7 +132,7 @@ def remove_abandoned(out: Path) -> int:
     removed = 0
     for folder in out.parent.glob(f"{_literal(out.name)}.partial-*"):
         if folder.is_dir() and not folder.is_symlink():
-            if _abandoned(folder):
+            if _is_abandoned(folder):
                 remove(folder)
                 removed += 1
             else:
@@ -180,10 +180,10 @@ def _remove_unlocked(folder: Path) -> bool:
 
 
 def _self() -> dict[str, object]:
-    return {"host": socket.gethostname(), "process": os.getpid(), "started": _started(os.getpid())}
+    return {"host": socket.gethostname(), "process": os.getpid(), "started": _start_time(os.getpid())}
 
 
-def _started(process: int) -> str | None:
+def _start_time(process: int) -> str | None:
     """When a process began, as the system counts it; None where the system does not say."""
     try:
         text = Path(f"/proc/{process}/stat").read_text(encoding="utf-8", errors="replace")
@@ -205,7 +205,7 @@ def _writer(folder: Path) -> dict[str, object] | None:
     return content if isinstance(content, dict) else {}
 
 
-def _abandoned(folder: Path) -> bool:
+def _is_abandoned(folder: Path) -> bool:
     """Whether the process that wrote the folder was of this host and is no more."""
     writer = _writer(folder)
     if writer is None or writer.get("host") != socket.gethostname():
@@ -219,7 +219,7 @@ def _abandoned(folder: Path) -> bool:
         return True
     except OSError:  # another user's
         return False
-    return _started(process) != writer.get("started")
+    return _start_time(process) != writer.get("started")
 
 
 def _literal(name: str) -> str:

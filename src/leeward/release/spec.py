@@ -157,7 +157,7 @@ def load(path: str | Path) -> Spec:
     path = Path(path)
     text = text_of(path, "spec")
     try:
-        return resolved(parse(text), path.parent)
+        return resolve_paths(parse(text), path.parent)
     except BadInput as error:
         raise BadInput(f"{path}: {error}") from None
 
@@ -256,16 +256,16 @@ def _check_plan(plan: tuple[Any, ...]) -> None:
         check_keys(model, PLAN_KEYS, f"plan[{number}].{kind}")
 
 
-def resolved(spec: Spec, folder: Path) -> Spec:
+def resolve_paths(spec: Spec, folder: Path) -> Spec:
     """The spec with absolute paths: each beside `folder`, or else in the working directory."""
-    population = None if spec.population is None else located(spec.population, folder)
+    population = None if spec.population is None else resolve_source(spec.population, folder)
     method = {key: _policy_at(value, folder) for key, value in spec.method.items()}
     return dataclasses.replace(
-        spec, source=located(spec.source, folder), population=population, method=method
+        spec, source=resolve_source(spec.source, folder), population=population, method=method
     )
 
 
-def located(source: SourceSpec, folder: Path) -> SourceSpec:
+def resolve_source(source: SourceSpec, folder: Path) -> SourceSpec:
     if source.path is None or "://" in source.path:
         return source
     return dataclasses.replace(source, path=_path_at(source.path, folder))

@@ -36,7 +36,7 @@ WIDTH = 760
 Rows = Sequence[dict[str, Any]]
 
 
-def grouped_bars(
+def bars_by_group(
     bars: Sequence[tuple[str, float, str]], *, x_title: str, y_title: str, colors: dict[str, str]
 ) -> str:
     """Upright bars side by side, each with its figure above: what is below it, a share, the name of its colour."""
@@ -67,7 +67,7 @@ def grouped_bars(
     return drawing.svg(left + WIDTH + 4, below + 48)
 
 
-def stacked(
+def stacked_bars(
     rows: Rows, *, y: str, x: str, part: str, x_title: str, colors: dict[str, str], share: bool = False
 ) -> str:
     """Horizontal bars, one per value of `y`, stacked by `part`; `share`: each to its whole."""

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from leeward.report import charts
-from leeward.report.names import called
+from leeward.report.names import label_code
 from leeward.report.sections import Chart, Table, number, percent, table_of
 
 CONSTRAINTS_SHOWN = 15
@@ -50,7 +50,7 @@ def worst_groups(constraints: Sequence[Any], names: Mapping[str, str] | None = N
     return table_of(
         f"The {len(worst)} code groups with the largest error",
         worst,
-        ("code group", "name", lambda name: called(name, names or {})),
+        ("code group", "name", lambda name: label_code(name, names or {})),
         ("patients, true", "true", number),
         ("estimated", "estimate", lambda count: number(float(count))),
         ("error", "mre", lambda error: f"{-100 * error:+.1f} %"),

@@ -24,7 +24,7 @@ def names_of_release(release: Release) -> Mapping[str, str]:
     return {code: name for code, name in rows if name}
 
 
-def called(code: str, names: Mapping[str, str], longest: int = LONGEST) -> str:
+def label_code(code: str, names: Mapping[str, str], longest: int = LONGEST) -> str:
     """The code with its name, as far as there is room: `428 Heart failure`; a last remark in brackets is kept."""
     text = f"{code} {names[code]}" if names.get(code) else code
     if len(text) <= longest:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from leeward.arrays import counted
+from leeward.arrays import count_noun
 from leeward.release import Release
 from leeward.report.sections import percent
 
@@ -97,7 +97,7 @@ def headline(release: Release) -> str:
     numbers = numbers_of(release.guarantee)
     if not release.records:
         return f"Catalogue of noisy counts ({numbers})"
-    return f"{counted('record', release.records)} released with the method {release.method} ({numbers})"
+    return f"{count_noun('record', release.records)} released with the method {release.method} ({numbers})"
 
 
 def sentence(attacker: str) -> str:
@@ -125,7 +125,7 @@ def share(value: float, what: str, *, warn: float, bad: float) -> Cost:
     return Cost(percent(value), what, "bad" if value > bad else "warn" if value > warn else "good")
 
 
-def kept(value: float, what: str, *, warn: float, bad: float) -> Cost:
+def cost_of_share(value: float, what: str, *, warn: float, bad: float) -> Cost:
     """A share that is left: the smaller the worse."""
     return Cost(percent(value), what, "bad" if value < bad else "warn" if value < warn else "good")
 

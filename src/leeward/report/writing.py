@@ -59,7 +59,7 @@ def render(
     summary: Summary | None = None,
 ) -> str:
     """The report as HTML."""
-    page = template_of("leeward.report", "report.html.j2", marked=marked, plain=plain)
+    page = template_of("leeward.report", "report.html.j2", marked=to_html, plain=plain)
     return page.render(
         release=release,
         numbers=numbers_of(release.guarantee),
@@ -77,7 +77,7 @@ def render(
     )
 
 
-def marked(text: str) -> Any:
+def to_html(text: str) -> Any:
     """`**bold**`, `` `code` `` and the power of `k^m` of an otherwise plain text as HTML."""
     from markupsafe import Markup, escape
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from leeward.errors import BadInput
 from leeward.paths import require_new
 from leeward.randomness import Randomness
-from leeward.runs.progress import Tell, watched
+from leeward.runs.progress import Tell, watch
 
 if TYPE_CHECKING:
     import polars as pl
@@ -137,15 +137,15 @@ def annotate(
     """
     from leeward.engine import LocalEngine, at_most, make
     from leeward.notes.lexicon.loaders import load as load_lexicon
-    from leeward.notes.pipeline import Work, reader_of, shipped_members
+    from leeward.notes.pipeline import Work, available_members, reader_of
     from leeward.notes.reading import read
     from leeward.release import draft
 
-    with at_most(threads), watched(None) as say, draft(out) as pending:
+    with at_most(threads), watch(None) as say, draft(out) as pending:
         say("Reading the notes")
         frame = read(notes, columns, metadata)
         foreign = check_languages(frame["text"].to_list(), mode, any_language)
-        chosen = members or shipped_members()
+        chosen = members or available_members()
         words = load_lexicon(lexicon)
         reader_of(chosen, lexicon)  # a wrong member or model is said before work begins
         secret, file = _secret(key, recipient, seed, pending.out)
@@ -155,7 +155,7 @@ def annotate(
         runner = make(engine, threads=threads)
         if isinstance(runner, LocalEngine):
             many = processes and int(frame["text"].str.len_chars().sum()) >= WORTH_PROCESSES
-            runner = replace(runner, processes=many, told=_told(frame.height, say))
+            runner = replace(runner, processes=many, told=_progress(frame.height, say))
         rows = _rows(frame, work, runner)
         say("Writing")
         figures = _write(pending, frame, rows, work, randomness, review, words, mode, foreign)
@@ -191,7 +191,7 @@ def decrypt(path: str | Path, key: str | Path | None, out: str | Path, recipient
     import polars as pl
 
     from leeward.notes.identities.keys import Keys, read
-    from leeward.notes.identities.replacing import decrypted as opened
+    from leeward.notes.identities.replacing import decrypt as opened
 
     source, target = Path(path) / "share" / "text.parquet", Path(out)
     if not source.is_file():
@@ -213,7 +213,7 @@ def decrypt(path: str | Path, key: str | Path | None, out: str | Path, recipient
     return table.height
 
 
-def kept_key(recipient: str | None = None) -> Path:
+def key_file_of(recipient: str | None = None) -> Path:
     """The key file of a recipient, in the folder `keys` of this user's state (`leeward.queries.state`).
 
     Recipients that are not named have one key together: their releases have the same surrogates, and can be joined.
@@ -239,7 +239,7 @@ def kept_key(recipient: str | None = None) -> Path:
 def _key_file(key: str | Path | None, recipient: str | None) -> Path:
     if key is not None and recipient is not None:
         raise BadInput("--key and --recipient both say which key; give one of them.")
-    return Path(key) if key is not None else kept_key(recipient)
+    return Path(key) if key is not None else key_file_of(recipient)
 
 
 def _secret(
@@ -266,17 +266,17 @@ def _rows(frame: pl.DataFrame, work: Work, runner: Engine) -> pl.DataFrame:
     return found.sort("row")
 
 
-def _told(total: int, say: Tell) -> Callable[[int], None]:
+def _progress(total: int, say: Tell) -> Callable[[int], None]:
     """Says how many notes are done."""
     done, lock = 0, threading.Lock()
 
-    def told(rows: int) -> None:
+    def tell_rows(rows: int) -> None:
         nonlocal done
         with lock:
             done += rows
             say(f"{done:,} of {total:,} notes ({done / total:.0%})")
 
-    return told
+    return tell_rows
 
 
 def _write(

@@ -12,7 +12,7 @@ from leeward.errors import BadInput
 from leeward.release.aside import written_aside
 from leeward.release.spec import Spec, load
 from leeward.runs.explore import Exploration, lines_of, risk_of, table_of
-from leeward.runs.protect import Tell, open_release, read_source, refusal, verify, watched
+from leeward.runs.protect import Tell, open_release, read_source, refusal, verify, watch
 from leeward.version import __version__
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def compare(
         raise BadInput("compare needs at least one release folder.")
     specs = [spec_of(each) for each in outs]
     asked = None if plan is None else plan_of(plan)
-    with watched(tell) as say:
+    with watch(tell) as say:
         if cohort is None:
             paths = {spec.source.path for spec in specs}
             if len(paths) > 1:

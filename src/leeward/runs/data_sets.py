@@ -36,7 +36,7 @@ class Known:
     sketch: list[int]
 
 
-def known_like(index: Index) -> list[Known]:
+def find_similar(index: Index) -> list[Known]:
     """The records that share most of the patients of an index, the same data first."""
     found: dict[str, Known] = {}
     for folder in state_folders(FOLDER):
@@ -74,15 +74,15 @@ def hashes_of(index: Index, key: bytes) -> NDArray[np.uint64]:
         digest = hashlib.blake2b(name.encode(), key=key, digest_size=8).digest()
         held = np.frombuffer(index.bitmap("", name).to_array(), np.uint32)
         rows[held] += np.frombuffer(digest, np.uint64)[0]
-    rows = _mixed(rows)
+    rows = _mix(rows)
     patients = np.zeros(index.patients, np.uint64)
     numbers = np.concatenate([index.patients_of_rows(low, high) for low, high in index.stretches(500_000)])
     np.add.at(patients, numbers, rows)
-    found: NDArray[np.uint64] = np.unique(_mixed(patients) >> np.uint64(1))
+    found: NDArray[np.uint64] = np.unique(_mix(patients) >> np.uint64(1))
     return found
 
 
-def _mixed(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
+def _mix(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """Each value's bits mixed (the finalizer of SplitMix64), so that sums of them are no sums of terms."""
     values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)

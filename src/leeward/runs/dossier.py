@@ -19,7 +19,7 @@ from leeward.release.aside import LOCK, written_aside
 from leeward.release.folder import check_out
 from leeward.release.manifest import sha256_of, to_json_text
 from leeward.release.spec import load
-from leeward.runs.protect import Tell, open_release, read_source, refusal, verify, watched
+from leeward.runs.protect import Tell, open_release, read_source, refusal, verify, watch
 from leeward.version import __version__
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ def dossier(
         raise BadInput(
             f"{release}: no custody folder; a dossier needs the custodian's folder, not the share alone."
         )
-    with watched(tell) as say:
+    with watch(tell) as say:
         named = _sources(opened.custody / "spec.yaml", asked)
         if cohort is None and named[0] is not None:
             say("Reading the source")
@@ -165,7 +165,7 @@ def evidence_of(
     explored: str | Path | None,
 ) -> dict[str, Any]:
     """`evidence.json`: what was computed today. Figures and the plan's own words only."""
-    from leeward.advise.measured_risk import measured_risk
+    from leeward.advise.measured_risk import measure_risk
     from leeward.advise.risk import maximum_in_words
     from leeward.advise.thresholds import limits
     from leeward.advise.utility.measure import prepare, utility_of
@@ -183,7 +183,7 @@ def evidence_of(
     }
     if cohort is not None:
         maximum = None if limit is None else limit.maximum
-        risk = measured_risk(release, cohort, population, limits(maximum))
+        risk = measure_risk(release, cohort, population, limits(maximum))
         found["risk"] = None if risk is None else risk.to_json()
         if plan is not None:
             kept = utility_of(prepare(plan.lines, cohort), release)
@@ -359,7 +359,7 @@ def _alternatives(folder: Path) -> list[dict[str, Any]]:
     """What an exploration found for each line, by spec."""
     import polars as pl
 
-    from leeward.advise.page import described
+    from leeward.advise.page import describe_spec
 
     files = [file for file in (folder / "explore.parquet", folder / "compare.parquet") if file.is_file()]
     if not files:
@@ -370,7 +370,7 @@ def _alternatives(folder: Path) -> list[dict[str, Any]]:
     places = [name.removeprefix("line_") for name in rows[0] if name.startswith("line_")] if rows else []
     return [
         {
-            "spec": described(row["spec"]),
+            "spec": describe_spec(row["spec"]),
             "line": f"line {place}",
             "value": row[f"line_{place}"],
             "risk": row["risk_maximum"],

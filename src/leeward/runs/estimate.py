@@ -88,7 +88,7 @@ def estimates(
             if where
             else chunks.estimates(published, queries, weighted)
         )
-        return _listed(found)
+        return _to_list(found)
     if prior is not None:
         raise BadInput(f"a prior is about item chunks; releases by {opened.method} have none. Leave it out.")
     concerned = ReleasedClasses.read(opened).concerned(where) if where else None
@@ -97,12 +97,12 @@ def estimates(
 
         parts = read_parts(opened)
         _require_labels(queries, {code for part in parts for code in part.places})
-        return _listed(counts_in(parts, queries, concerned=concerned))
-    from leeward.analysis.record_counts import counts_where, labelled_of
+        return _to_list(counts_in(parts, queries, concerned=concerned))
+    from leeward.analysis.record_counts import counts_where, labels_of
 
-    labelled = labelled_of(opened)
+    labelled = labels_of(opened)
     require_codes(opened, queries, labelled.known())
-    return _listed(counts_where(opened, labelled, queries, concerned))
+    return _to_list(counts_where(opened, labelled, queries, concerned))
 
 
 class _Bounds(Protocol):
@@ -114,7 +114,7 @@ class _Bounds(Protocol):
     def high(self) -> Int64s: ...
 
 
-def _listed(found: _Bounds) -> list[Estimate]:
+def _to_list(found: _Bounds) -> list[Estimate]:
     bounds = zip(found.low, found.expected, found.high, strict=True)
     return [Estimate(int(low), float(expected), int(high)) for low, expected, high in bounds]
 

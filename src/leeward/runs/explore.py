@@ -25,7 +25,7 @@ from leeward.errors import BadInput, GuaranteeUnreachable, LeewardError, Verific
 from leeward.release.aside import own_file
 from leeward.release.manifest import to_json_text
 from leeward.release.spec import Spec, load
-from leeward.runs.protect import Tell, measured, method_of, read_source, verify_or_raise, watched
+from leeward.runs.protect import Tell, measure_release, method_of, read_source, verify_or_raise, watch
 from leeward.version import __version__
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ def explore(
     spec = spec if isinstance(spec, Spec) else load(spec)
     asked = _plan(plan)
     points = points_of(spec.method, vary, methods, repeat)
-    with at_most(threads), watched(tell) as say:
+    with at_most(threads), watch(tell) as say:
         say("Reading the source")
         cohort = read_source(spec.source) if cohort is None else cohort
         if population is None and spec.population is not None:
@@ -181,7 +181,7 @@ class _Job:
         target = self.folder / "releases" / point.key
         shutil.rmtree(target, ignore_errors=True)
         try:
-            return {**row, "status": "verified", "message": "", **self._released(point, target)}
+            return {**row, "status": "verified", "message": "", **self._try_release(point, target)}
         except LeewardError as error:
             status = next((text for kind, text in STATUS.items() if isinstance(error, kind)), "failed")
             return {**row, "status": status, "message": str(error)}
@@ -189,7 +189,7 @@ class _Job:
             if not self.keep:
                 shutil.rmtree(target, ignore_errors=True)
 
-    def _released(self, point: Point, target: Path) -> dict[str, Any]:
+    def _try_release(self, point: Point, target: Path) -> dict[str, Any]:
         from leeward.advise.utility.measure import utility_of
         from leeward.release import Release
 
@@ -205,10 +205,10 @@ def risk_of(
     release: Release, cohort: Cohort, population: Cohort | None, thresholds: Sequence[float]
 ) -> dict[str, Any]:
     """The risk of a release for each attacker: as its guarantee states it, as it was measured, and in words."""
-    from leeward.advise.measured_risk import measured_risk
+    from leeward.advise.measured_risk import measure_risk
     from leeward.advise.risk import maximum_in_words
 
-    measured = measured_risk(release, cohort, population, thresholds)
+    measured = measure_risk(release, cohort, population, thresholds)
     found = None if measured is None else measured.to_json()
     return {
         "attacker": release.guarantee["attacker"],
@@ -240,7 +240,7 @@ def release_aside(
         pending.write(made, formats=("parquet",))
         verification = verify_or_raise(pending.folder, cohort, population)
         pending.put_json("custody/verification.json", verification.to_json())
-        figures = measured(pending, cohort, spec.measure, made, population) if spec.measure else {}
+        figures = measure_release(pending, cohort, spec.measure, made, population) if spec.measure else {}
         if figures:
             pending.put_json("custody/measures.json", figures)
     return figures
@@ -271,7 +271,7 @@ def number_of_patients(cohort: Cohort) -> int:
 
 def sampled(cohort: Cohort, patients: int) -> Cohort:
     """Some patients of a cohort (of a table some rows), drawn evenly and always the same; all of a smaller one."""
-    from leeward.cohort.subset import restricted
+    from leeward.cohort.subset import restrict
 
     people = number_of_patients(cohort)
     if patients >= people:
@@ -280,7 +280,7 @@ def sampled(cohort: Cohort, patients: int) -> Cohort:
     chosen = np.sort(draws.permutation(people)[:patients])
     if cohort.events is None and cohort.patients is not None:
         return dataclasses.replace(cohort, patients=cohort.patients[chosen])
-    return restricted(cohort, cohort.require_events()["patient"].unique().sort().gather(chosen))
+    return restrict(cohort, cohort.require_events()["patient"].unique().sort().gather(chosen))
 
 
 def write_page(found: Exploration, settings: Mapping[str, Any]) -> Path:

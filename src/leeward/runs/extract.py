@@ -65,11 +65,11 @@ def extract(
         Nothing is left at `out`.
     """
     from leeward.methods.visits import extract as drawing
-    from leeward.methods.visits.selection import carried, records_of, selected
+    from leeward.methods.visits.selection import carry_payload, records_of, select_patients
     from leeward.release import draft
 
     whole = drawing.Master.open(str(master))
-    records, strangers = records_of(whole, selected(whole, selection, column))
+    records, strangers = records_of(whole, select_patients(whole, selection, column))
     if not len(records):
         raise BadInput("--select: none of these patients is in the master.")
     notices = (
@@ -77,7 +77,7 @@ def extract(
         if strangers
         else ()
     )
-    further = None if payload is None else carried(payload, column, whole, records)
+    further = None if payload is None else carry_payload(payload, column, whole, records)
     with draft(out) as pending:
         anonymized = drawing.extract(
             whole,
@@ -88,7 +88,7 @@ def extract(
             (membership_is_secret or "").strip() or None,
         )
         pending.write(anonymized, formats=("parquet", *formats))
-        pending.put_json("custody/master.json", _named(Path(master), whole))
+        pending.put_json("custody/master.json", _describe_master(Path(master), whole))
         verification = verify_or_raise(pending.folder)
         pending.put_json("custody/verification.json", verification.to_json())
         known = json.loads(((whole.release.custody or Path()) / "measures.json").read_text(encoding="utf-8"))
@@ -105,16 +105,16 @@ def extract(
         }
         pending.put_json("custody/measures.json", figures)
         if original is not None:
-            from leeward.cohort.subset import restricted
+            from leeward.cohort.subset import restrict
 
             chosen = whole.people.sort("record")["patient"].gather(records)
-            figures |= measure(pending.folder, restricted(original, chosen), measures)
+            figures |= measure(pending.folder, restrict(original, chosen), measures)
             pending.put_json("custody/measures.json", figures)
         write_report(pending.folder)
     return open_result(pending.out, verification, figures)
 
 
-def _named(path: Path, master: Master) -> dict[str, str]:
+def _describe_master(path: Path, master: Master) -> dict[str, str]:
     """Where the master is and which it was: the extract's verifier counts there."""
     manifest = (master.release.share / "release.json").read_bytes()
     return {"path": str(path.absolute()), "sha256": hashlib.sha256(manifest).hexdigest()}

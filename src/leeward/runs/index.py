@@ -12,7 +12,7 @@ from leeward.errors import BadInput
 from leeward.randomness import Randomness
 from leeward.release.aside import make_private, rename, work_beside
 from leeward.release.spec import SourceSpec
-from leeward.runs.protect import Tell, read_source, watched
+from leeward.runs.protect import Tell, read_source, watch
 from leeward.runs.registering import parent_of, place_of_budget, register, remember_data_set
 
 if TYPE_CHECKING:
@@ -129,7 +129,7 @@ def index(
 
     budget = Budget(epsilon=micro(epsilon_total, "epsilon_total"), accounting=accounting, delta=delta)
     wanted = _indexing(options)
-    with beside(Path(out).absolute()) as folder, watched(tell) as say:
+    with beside(Path(out).absolute()) as folder, watch(tell) as say:
         built = build(source, folder, wanted, say)
         place = place_of_budget(built, folder, ledger, wanted.parent, new_budget)
         remaining = register(
@@ -193,10 +193,10 @@ def build(
         wanted = dataclasses.replace(wanted, accept_unknown=True)
     table = table_of_notes(source) if isinstance(source, SourceSpec) else source
     if isinstance(table, pl.DataFrame):
-        return _of_notes(table, folder, wanted, _named(wanted, source), say)
+        return _of_notes(table, folder, wanted, _find_vocabulary(wanted, source), say)
     if isinstance(source, SourceSpec):
         straight = columns_of_parquet(source) if wanted.engine == "spark" else None
-        named = _named(wanted, source)
+        named = _find_vocabulary(wanted, source)
         if straight is not None and named is not None:
             return _through_spark(source, straight, folder, wanted, named, say)
         return _of_cohort(
@@ -206,7 +206,7 @@ def build(
     return _of_cohort(source, folder, wanted, wanted.terms, say)
 
 
-def _named(wanted: Indexing, source: object) -> str | None:
+def _find_vocabulary(wanted: Indexing, source: object) -> str | None:
     """The vocabulary that was named, with the index's options or with the source."""
     return wanted.terms or (source.vocabulary if isinstance(source, SourceSpec) else None)
 
@@ -231,14 +231,16 @@ def _of_notes(table: pl.DataFrame, folder: Path, wanted: Indexing, named: str | 
         raise BadInput("--row is for cohorts; a row of a table of notes is a note.")
     terms = vocabulary_of(named) if named else vocabulary_of_table(table)
     say("Indexing")
-    left_out = [] if not wanted.quasi_identifiers else unwanted(table.columns, wanted.quasi_identifiers)
+    left_out = (
+        [] if not wanted.quasi_identifiers else columns_to_drop(table.columns, wanted.quasi_identifiers)
+    )
     common = _common(wanted)
     common["domains"] = {**domains_of_notes(table.columns, left_out), **common["domains"]}
     built = index_table(table, folder, terms=terms, leave_out=left_out, **common)
-    return _known(built, int(table["terms"].list.len().sum()), wanted)
+    return _check_vocabulary(built, int(table["terms"].list.len().sum()), wanted)
 
 
-def _known(built: Built, entries: int, wanted: Indexing) -> Built:
+def _check_vocabulary(built: Built, entries: int, wanted: Indexing) -> Built:
     """The index. BadInput where its vocabulary lacks many of the codes or terms."""
     for what, count in built.left_out.items():
         if (
@@ -283,14 +285,14 @@ def _of_cohort(cohort: Cohort, folder: Path, wanted: Indexing, named: str | None
     common = {**_common(wanted), "row": wanted.row}
     cohort = _with_columns(cohort, wanted.quasi_identifiers)
     if wanted.engine == "local":
-        return _known(
+        return _check_vocabulary(
             index_cohort(cohort, folder, terms=terms, **common), cohort.require_events().height, wanted
         )
     events, attributes = events_with_attributes(cohort)
     built = index_events(
         events, folder, make("spark"), terms=terms or AnyText(), attributes=attributes, **common
     )
-    return _known(built, events.height, wanted)
+    return _check_vocabulary(built, events.height, wanted)
 
 
 def _with_columns(cohort: Cohort, wanted: Sequence[str]) -> Cohort:
@@ -363,7 +365,7 @@ def table_of_notes(source: SourceSpec) -> pl.DataFrame | None:
     return parquet.frame(path)
 
 
-def unwanted(columns: Sequence[str], wanted: Sequence[str]) -> list[str]:
+def columns_to_drop(columns: Sequence[str], wanted: Sequence[str]) -> list[str]:
     """The columns of a table of notes that are neither its own nor asked for."""
     from leeward.queries.index.rows import NOTE_COLUMNS
 
@@ -377,10 +379,10 @@ def unwanted(columns: Sequence[str], wanted: Sequence[str]) -> list[str]:
 
 def vocabulary_of_table(table: pl.DataFrame) -> Vocabulary | None:
     """The project's lexicon where it has most of a table's terms; else None: any text is a term."""
-    from leeward.queries.index.rows import flattened
+    from leeward.queries.index.rows import flatten
     from leeward.runs.vocabularies import lexicon_terms
 
-    distinct = flattened(table["terms"]).drop_nulls().unique().to_list()
+    distinct = flatten(table["terms"]).drop_nulls().unique().to_list()
     terms = lexicon_terms()
     known = sum(terms.term_of(term) is not None for term in distinct)
     return terms if distinct and known >= SHARE_KNOWN * len(distinct) else None

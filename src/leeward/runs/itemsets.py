@@ -22,10 +22,10 @@ from leeward.queries.answer.catalogue import (
 )
 from leeward.queries.answer.charged_query import charge
 from leeward.queries.answer.session import IndexSession, open_session
-from leeward.queries.ledger import found as stored
-from leeward.queries.ledger import left, named
+from leeward.queries.ledger import check_user, left
+from leeward.queries.ledger import find_answer as stored
 from leeward.queries.ledger.chain import digest, text_of
-from leeward.queries.privacy.accounting import epsilon_of, micro, shown
+from leeward.queries.privacy.accounting import epsilon_of, micro, to_epsilon
 from leeward.release import draft
 from leeward.release.content import Anonymized, Guarantee, ReleaseTable
 from leeward.release.folder import check_out
@@ -80,7 +80,7 @@ def itemsets(
     """
     if out is not None:
         check_out(Path(out))
-    user = named(user if user is not None else login_name())
+    user = check_user(user if user is not None else login_name())
     asked = Catalogue(
         epsilon=micro(epsilon),
         max_size=max_size,
@@ -103,10 +103,10 @@ def itemsets(
     if cost and not yes:
         check_threshold(session, least)
     found = charge(session, question, asked.epsilon, user, lambda: release_catalogue(session.index, asked))
-    remaining = shown(left(session.ledger, session.index.meta.id, user).user)
+    remaining = to_epsilon(left(session.ledger, session.index.meta.id, user).user)
     if out is not None:
         write(str(out), session, asked, items, found, remaining, tuple(formats))
-    return figures(found, None if out is None else str(out), shown(asked.epsilon), remaining)
+    return figures(found, None if out is None else str(out), to_epsilon(asked.epsilon), remaining)
 
 
 def _price(
@@ -115,7 +115,7 @@ def _price(
     """What the catalogue would take from the budget now, and what the user has left."""
     data_set = session.index.meta.id
     paid = stored(session.ledger, data_set, digest(text_of(question))) is not None
-    return 0.0 if paid else shown(asked.epsilon), shown(left(session.ledger, data_set, user).user)
+    return 0.0 if paid else to_epsilon(asked.epsilon), to_epsilon(left(session.ledger, data_set, user).user)
 
 
 def check_threshold(session: IndexSession, least: int) -> None:
@@ -135,7 +135,7 @@ def check_threshold(session: IndexSession, least: int) -> None:
     )
 
 
-def stored_answers(index: str | Path, ledger: str | None = None) -> list[tuple[str, str]]:
+def read_stored_answers(index: str | Path, ledger: str | None = None) -> list[tuple[str, str]]:
     """Every question and answer that the ledger of an index keeps of its data set, to verify a catalogue with."""
     session = open_session(index, ledger)
     return books.answers(session.ledger, session.index.meta.id)
@@ -157,7 +157,7 @@ def write(
     formats: tuple[str, ...],
 ) -> None:
     """The release folder, verified and reported, or nothing."""
-    made = anonymized(session, asked, items, found)
+    made = to_release(session, asked, items, found)
     method = {
         "name": "notes",
         **{key: value for key, value in asked.question(session.index).items() if key != "release"},
@@ -165,7 +165,7 @@ def write(
     }
     with draft(out) as pending:
         pending.write(made, formats=tuple(dict.fromkeys(("parquet", *formats))))
-        charge = {"epsilon": shown(asked.epsilon), "data_set": session.index.meta.id, "unit": "patient"}
+        charge = {"epsilon": to_epsilon(asked.epsilon), "data_set": session.index.meta.id, "unit": "patient"}
         pending.put_json("custody/charge.json", charge)
         name = session.index.path.name
         pending.put(
@@ -184,7 +184,7 @@ def write(
         write_report(pending.folder)
 
 
-def anonymized(session: IndexSession, asked: Catalogue, items: Items, found: dict[str, Any]) -> Anonymized:
+def to_release(session: IndexSession, asked: Catalogue, items: Items, found: dict[str, Any]) -> Anonymized:
     """The catalogue as a release of the method `notes`."""
     index, meta = session.index, session.index.meta
     table = pa.table(

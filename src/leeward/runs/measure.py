@@ -50,7 +50,7 @@ def measure(
         if wanted or row is None:
             raise BadInput(f"there are no measures of releases of the method `{release.method}`.")
         return {}
-    asked = asked_of(release, wanted)
+    asked = measures_asked(release, wanted)
     further = {"population": population} if getattr(module, "NEEDS_POPULATION", False) else {}
     tries = not wanted or any(TRIED in each for each in asked)
     asked = [each for each in asked if TRIED not in each]
@@ -78,7 +78,7 @@ def measure_what_runs(
     except failures:
         kept: list[Any] = []
         notices: list[dict[str, Any]] = []
-        for each in asked_of(release, wanted):
+        for each in measures_asked(release, wanted):
             try:
                 measure(release, cohort, [each], population)
                 kept.append(each)
@@ -88,7 +88,7 @@ def measure_what_runs(
         return (measure(release, cohort, kept, population) if kept else {}), notices
 
 
-def asked_of(release: Release, wanted: Sequence[Any]) -> list[dict[str, dict[str, Any]]]:
+def measures_asked(release: Release, wanted: Sequence[Any]) -> list[dict[str, dict[str, Any]]]:
     """What was asked for, or else the method's `DEFAULTS`; one mapping a measure."""
     row = METHODS.get(release.method)
     module = None if row is None else row.measures_module()

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from leeward.errors import BadInput
-from leeward.memory import free_memory, used_memory
+from leeward.memory import free_memory, memory_in_use
 from leeward.methods import METHODS, Memory
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ HALVES = 2
 """With so many times the need free, verifier and measures work at once, else one after the other."""
 
 
-def needed(method: str, cohort: Cohort, engine: str = "local") -> int:
+def memory_needed(method: str, cohort: Cohort, engine: str = "local") -> int:
     """Bytes that protecting a cohort takes at most, from its patients and rows (of a table: cells).
 
     On Spark the method's own part is Spark's; the cohort is read, and the release verified, here all the same.
@@ -49,7 +49,7 @@ def require_memory(method: str, cohort: Cohort, engine: str = "local") -> None:
 def fits(method: str, patients: int, rows: int) -> bool:
     """Whether the memory is enough to hold a cohort of this size, its release and what a method needs."""
     free = free_memory()
-    return free is None or _fit(method, "local").bytes(patients, rows) - used_memory() <= free
+    return free is None or _fit(method, "local").bytes(patients, rows) - memory_in_use() <= free
 
 
 def require_memory_of_stored(patients: int, rows: int) -> None:
@@ -61,7 +61,7 @@ def require_memory_of_stored(patients: int, rows: int) -> None:
 def is_roomy(method: str, cohort: Cohort, engine: str = "local") -> bool:
     """Whether the memory is enough to verify and measure at once."""
     free = free_memory()
-    return free is None or free + used_memory() >= HALVES * needed(method, cohort, engine)
+    return free is None or free + memory_in_use() >= HALVES * memory_needed(method, cohort, engine)
 
 
 def _fit(method: str, engine: str) -> Memory:
@@ -99,10 +99,10 @@ def require_memory_to_verify(release: Release, source: SourceSpec | None) -> Non
     files = [*release.share.rglob("*.parquet"), Path("" if source is None else source.path or "")]
     rows = sum(rows_of(each) or 0 for each in files)
     need, free = READING.bytes(0, rows), free_memory()
-    if free is not None and need - used_memory() > free:
+    if free is not None and need - memory_in_use() > free:
         raise BadInput(
             f"{release.share}: verifying {rows:,} rows of the release and its source needs about {need / 1e9:.1f} GB "
-            f"of memory, and {(free + used_memory()) / 1e9:.1f} GB are free here: use a machine with more memory."
+            f"of memory, and {(free + memory_in_use()) / 1e9:.1f} GB are free here: use a machine with more memory."
         )
 
 
@@ -117,9 +117,9 @@ def _require(
     fit: Memory, patients: int, rows: int, what: str, engine: str, spark: Memory, *, by_parts: bool = False
 ) -> None:
     free, need = free_memory(), fit.bytes(patients, rows)
-    if free is None or need - used_memory() <= free:
+    if free is None or need - memory_in_use() <= free:
         return
-    free += used_memory()
+    free += memory_in_use()
     ways = []
     base = fit.bytes(0, 0)
     if free > base:

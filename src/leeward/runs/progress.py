@@ -89,7 +89,7 @@ class Stages:
 
 
 @contextmanager
-def watched(tell: Tell | None, stages: Mapping[str, float] | None = None) -> Iterator[Tell]:
+def watch(tell: Tell | None, stages: Mapping[str, float] | None = None) -> Iterator[Tell]:
     """`tell`; without it a bar on a terminal, or dated lines on stderr where there is no terminal."""
     if tell is not None:
         yield tell

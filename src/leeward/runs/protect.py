@@ -19,15 +19,15 @@ from leeward.runs.memory import engine_name, is_roomy, require_memory, require_m
 from leeward.runs.profile import profile as profile
 from leeward.runs.progress import STAGES
 from leeward.runs.progress import Tell as Tell
-from leeward.runs.progress import watched as watched
+from leeward.runs.progress import watch as watch
 from leeward.runs.reports import sections_of as sections_of
 from leeward.runs.reports import summary_of
 from leeward.runs.specs import Method as Method
 from leeward.runs.specs import in_memory, spec_of
 from leeward.runs.specs import read_source as read_source
-from leeward.runs.writing import measured as measured
-from leeward.runs.writing import passed_or_raise, write_verified
+from leeward.runs.writing import measure_release as measure_release
 from leeward.runs.writing import refusal as refusal
+from leeward.runs.writing import require_passed, write_verified
 
 if TYPE_CHECKING:
     import polars as pl
@@ -138,7 +138,7 @@ def protect(
         for each in (cohort, population):
             if each is not None:
                 require_memory(method.name, each, engine_name(engine))
-    with at_most(threads), watched(tell, STAGES) as say, draft(out) as pending:
+    with at_most(threads), watch(tell, STAGES) as say, draft(out) as pending:
         everyone = population_source or in_memory(population)
         spec = spec_of(cohort, method, engine, seed, formats, measures, everyone, source)
         runner = make(engine, threads=threads)
@@ -152,7 +152,7 @@ def protect(
             anonymized,
             spec,
             lambda: verify_or_raise(pending.folder, cohort, population),
-            lambda made: measured(pending, cohort, measures, made, population),
+            lambda made: measure_release(pending, cohort, measures, made, population),
             say,
             roomy=roomy,
         )
@@ -193,7 +193,7 @@ def run(
         for each in (spec.source, spec.population):
             if each is not None:
                 require_memory_to_read(each, method.name)
-    with at_most(threads), watched(tell, STAGES) as say:
+    with at_most(threads), watch(tell, STAGES) as say:
         say("Reading the source")
         cohort = read_source(spec.source)
         population = None if spec.population is None else read_source(spec.population)
@@ -306,7 +306,7 @@ def verify_or_raise(
     folder: Path, cohort: Cohort | None = None, population: Cohort | None = None
 ) -> Verification:
     """The verification of a written release, or VerificationFailed with what was refuted."""
-    return passed_or_raise(verify(folder, cohort, population))
+    return require_passed(verify(folder, cohort, population))
 
 
 def open_release(path: str | Path) -> Release:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from leeward.errors import BadInput
 from leeward.release.spec import SourceSpec, Spec, to_yaml
 from leeward.runs.plans import plan_of
-from leeward.runs.protect import Tell, read_source, watched
+from leeward.runs.protect import Tell, read_source, watch
 
 if TYPE_CHECKING:
     from leeward.advise.plan import Plan
@@ -55,7 +55,7 @@ def recommend(
     from leeward.runs.trials import ground_of
 
     asked = plan_of(plan)
-    with watched(tell) as say:
+    with watch(tell) as say:
         if cohort is None:
             if asked.source is None:
                 raise BadInput("the plan has no `source`; name the file or folder to read.")

@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 
-from leeward.fields import Declaration, declarations, schema, schema_of_manifest, wanted
+from leeward.fields import Declaration, declarations, describe_values, schema, schema_of_manifest
 from leeward.methods import METHODS, Method
 from leeward.release.spec import SourceSpec, Spec, plain_of
 
@@ -61,7 +61,7 @@ def parameters_page() -> str:
     return "\n".join(parts)
 
 
-def commented(spec: Spec) -> str:
+def comment_spec(spec: Spec) -> str:
     """The spec as YAML, each key below its meaning, and the keys that were left out with theirs."""
     content = {each.name: plain_of(getattr(spec, each.name)) for each in declarations(Spec)}
     inner = {
@@ -76,7 +76,7 @@ def commented(spec: Spec) -> str:
             continue
         lines += ["", *_comment(each.parameter.help)]
         if each.name in inner:
-            lines += [f"{each.name}:", *_commented_keys(*inner[each.name], value)]
+            lines += [f"{each.name}:", *_comment_keys(*inner[each.name], value)]
         else:
             lines += _entry(each.name, value) if value else ["# measure: []"]
     if spec.source.path is not None and content["source"]["path"] != spec.source.path:
@@ -84,7 +84,7 @@ def commented(spec: Spec) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _commented_keys(cls: type, first: str, given: Mapping[str, Any]) -> Iterator[str]:
+def _comment_keys(cls: type, first: str, given: Mapping[str, Any]) -> Iterator[str]:
     known = {each.name: each for each in declarations(cls)}
     for name, value in sorted(given.items(), key=lambda pair: pair[0] != first):
         yield from _comment(known[name].parameter.help if name in known else "", "  ")
@@ -119,7 +119,12 @@ def _method_schema(name: str, method: Method) -> dict[str, Any]:
 def _table(cls: type, *, flags: bool = True) -> str:
     rows = ["| parameter | value | default | meaning |", "|---|---|---|---|"]
     for each in declarations(cls):
-        cells = (_name(each, flags), wanted(each.hint, each.parameter), _default(each), each.parameter.help)
+        cells = (
+            _name(each, flags),
+            describe_values(each.hint, each.parameter),
+            _default(each),
+            each.parameter.help,
+        )
         rows.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
     return "\n".join(rows) + "\n"
 

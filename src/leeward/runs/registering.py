@@ -33,9 +33,9 @@ def place_of_budget(
     """
     from leeward.queries.answer.session import LINK
     from leeward.queries.ledger import EMBEDDED
-    from leeward.runs.data_sets import known_like
+    from leeward.runs.data_sets import find_similar
 
-    for known in [] if reason is not None or parent is not None else known_like(built.index):
+    for known in [] if reason is not None or parent is not None else find_similar(built.index):
         same, place = known.id == built.index.meta.id, Path(known.place)
         if same and (url is not None or "://" in known.place):
             continue  # a ledger that many indexes share knows the data itself
@@ -71,7 +71,7 @@ def register(
     """
     from leeward.queries import ledger as books
     from leeward.queries.answer.api import login_name
-    from leeward.queries.privacy.accounting import shown
+    from leeward.queries.privacy.accounting import to_epsilon
 
     ledger = books.make_ledger(place or folder, folder)
     meta = built.index.meta
@@ -89,7 +89,7 @@ def register(
         if books.register(ledger, data_set) and meta.parent is None and default == "none":
             with suppress(BadInput):  # the system does not say who that is
                 books.allot(ledger, meta.id, login_name(), budget.epsilon)
-        return shown(books.left(ledger, meta.id, None).anybody)
+        return to_epsilon(books.left(ledger, meta.id, None).anybody)
     finally:
         books.close(ledger)
 

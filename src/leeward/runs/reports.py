@@ -56,12 +56,12 @@ def with_risk(own: Callable[..., Any] | None) -> Callable[..., Any]:
 
     def sections(release: Release, measures: Mapping[str, Any], verification: Mapping[str, Any]) -> list[Any]:
         found = [] if own is None else own(release, measures, verification)
-        return [*found[:1], *risk_sections(release, measures), *found[1:], *tried_sections(measures)]
+        return [*found[:1], *risk_sections(release, measures), *found[1:], *attack_sections(measures)]
 
     return sections
 
 
-def tried_sections(measures: Mapping[str, Any]) -> list[Any]:
+def attack_sections(measures: Mapping[str, Any]) -> list[Any]:
     """What the attacks on the release came to; none where none was made."""
     from leeward.report.sections import Section, number, table_of
 

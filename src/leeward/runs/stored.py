@@ -15,9 +15,9 @@ from leeward.methods.disassociation import Disassociation
 from leeward.randomness import Randomness
 from leeward.runs.memory import engine_name, fits, require_memory_of_stored
 from leeward.runs.profile import reader_notices
-from leeward.runs.progress import STAGES, Tell, watched
+from leeward.runs.progress import STAGES, Tell, watch
 from leeward.runs.specs import Method, read_source, spec_of
-from leeward.runs.writing import measured, passed_or_raise, write_verified
+from leeward.runs.writing import measure_release, require_passed, write_verified
 
 if TYPE_CHECKING:
     from leeward.cohort.stored import StoredCohort
@@ -66,7 +66,7 @@ def run_stored(
     asked = method
     assert isinstance(method, Disassociation)  # what `can_store` asks for
     source = spec.source
-    with at_most(threads), watched(tell, STAGES) as say, work_beside(out) as work:
+    with at_most(threads), watch(tell, STAGES) as say, work_beside(out) as work:
         say("Reading the source")
         cohort = store(
             str(source.path),
@@ -92,7 +92,7 @@ def run_stored(
                 pending,
                 anonymized,
                 full,
-                lambda: passed_or_raise(verified(pending.folder, cohort)),
+                lambda: require_passed(verify_stored(pending.folder, cohort)),
                 lambda made: figures_of(pending, cohort, spec, made),
                 say,
                 roomy=False,
@@ -100,7 +100,7 @@ def run_stored(
     return pending.out, verification, figures
 
 
-def verified(folder: Path, cohort: StoredCohort) -> Verification:
+def verify_stored(folder: Path, cohort: StoredCohort) -> Verification:
     """The verification of a written release beside the cohort on the disk."""
     import polars as pl
 
@@ -116,7 +116,7 @@ def figures_of(pending: Draft, cohort: StoredCohort, spec: Spec, made: Anonymize
     """`measures.json`. Measures compare the whole table with the whole release: where memory is too little for both,
     none is made, and a notice says so."""
     if fits("disassociation", cohort.patients, cohort.events):
-        return measured(pending, read_source(spec.source), spec.measure, made)
+        return measure_release(pending, read_source(spec.source), spec.measure, made)
     message = (
         "not measured: the table and the release together are larger than the free memory; `leeward measure OUT "
         "--source TABLE` measures the release on a machine with more"

@@ -41,7 +41,7 @@ def vocabulary_of(name: str) -> Vocabulary:
         raise BadInput(f"{name}: no such vocabulary; give icd9, icd10, lexicon, or a file of terms.")
     if is_concept_ancestor(path):
         return concept_terms(path, by_code)
-    return listed_terms(path) if path.suffix.lower() == ".txt" else hierarchy_terms(path)
+    return read_terms(path) if path.suffix.lower() == ".txt" else hierarchy_terms(path)
 
 
 def classification_codes(name: str) -> Codes:
@@ -97,7 +97,7 @@ def concept_terms(path: Path, by_code: bool) -> Terms:
     return Terms(tuple(sorted(parents)), parents, labels=labels, name="OMOP concepts")
 
 
-def listed_terms(path: Path) -> Terms:
+def read_terms(path: Path) -> Terms:
     """A text file: one term a line, other names of it after semicolons; `#` begins a comment line."""
     from leeward.queries.language.vocabulary import Terms
 
@@ -132,16 +132,16 @@ def domains_of(given: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
     BadInput
         Neither a list of values nor `{"low": …, "high": …}`; a name twice, but for case.
     """
-    from leeward.queries.language.query import folded
+    from leeward.queries.language.query import fold
 
     found: dict[str, tuple[str, ...]] = {}
     for name, values in given.items():
-        if folded(name) in found:
-            raise BadInput(f"`domains`: {folded(name)!r} is given twice.")
+        if fold(name) in found:
+            raise BadInput(f"`domains`: {fold(name)!r} is given twice.")
         if isinstance(values, Mapping) and set(values) == {"low", "high"}:
-            found[folded(name)] = (str(values["low"]).strip(), str(values["high"]).strip())
+            found[fold(name)] = (str(values["low"]).strip(), str(values["high"]).strip())
         elif isinstance(values, list | tuple) and values:
-            found[folded(name)] = tuple(dict.fromkeys(folded(str(each)) for each in values))
+            found[fold(name)] = tuple(dict.fromkeys(fold(str(each)) for each in values))
         else:
             raise BadInput(f"`domains.{name}` is a list of values, or {{low: …, high: …}}.")
     return found

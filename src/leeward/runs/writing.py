@@ -50,7 +50,7 @@ def write_verified(
     return verification, figures
 
 
-def measured(
+def measure_release(
     pending: Draft,
     cohort: Cohort,
     wanted: Sequence[Any],
@@ -73,11 +73,11 @@ def measured(
 def reidentification(release: Release, cohort: Cohort, population: Cohort | None) -> dict[str, Any]:
     """Maximum, mean and share above reported thresholds of the risk of the guarantee's attacker, as `reidentification`;
     nothing where the method leaves nothing to count, or the data cannot be brought together."""
-    from leeward.advise.measured_risk import measured_risk
+    from leeward.advise.measured_risk import measure_risk
     from leeward.advise.thresholds import limits
 
     try:
-        found = measured_risk(release, cohort, population, limits())
+        found = measure_risk(release, cohort, population, limits())
     except BadInput:
         return {}
     return {} if found is None else {"reidentification": found.to_json()}
@@ -93,7 +93,7 @@ def about(cohort: Cohort, anonymized: Anonymized) -> dict[str, Any]:
     }
 
 
-def passed_or_raise(outcome: Verification) -> Verification:
+def require_passed(outcome: Verification) -> Verification:
     """The verification, or VerificationFailed with what was refuted."""
     if not outcome.passed:
         raise VerificationFailed(f"{refusal(outcome)} Nothing was written.")

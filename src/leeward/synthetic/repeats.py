@@ -81,7 +81,7 @@ def write_repeats(
 
     Returns the rows of the population.
     """
-    chosen = _checked(patients, codes, sample_patients)
+    chosen = _check_arguments(patients, codes, sample_patients)
     randomness = Randomness.of(seed)
     names = sorted({*CODES, *_further(codes)})
     kept: list[Int64s] = []
@@ -115,7 +115,7 @@ def draw_sample(counts: Int16s, size: int, randomness: Randomness) -> Int64s:
     return np.sort(order[np.unique(np.minimum(picked, len(counts) - 1))])
 
 
-def _checked(patients: int, codes: int, sample_patients: int | None) -> int:
+def _check_arguments(patients: int, codes: int, sample_patients: int | None) -> int:
     if patients < 100:
         raise BadInput(f"`patients` must be at least 100; got {patients}.")
     if not len(CODES) <= codes <= MAX_CODES:

@@ -132,7 +132,7 @@ def write_trajectories(
     if target.suffix not in (".parquet", ".csv"):
         raise BadInput(f"{target.name}: trajectories are written as .parquet or .csv.")
     randomness = Randomness.of(seed)
-    model = _solved(_model_of(SETS[shape]), randomness.stream("trajectories", "pilot"))
+    model = _solve(_model_of(SETS[shape]), randomness.stream("trajectories", "pilot"))
     aside = target.with_name(target.name + ".partial")
     schema = pa.schema([("patient", pa.int64()), ("code", pa.string()), ("age", pa.int32())])
     rows = 0
@@ -167,7 +167,7 @@ def _model_of(shape: Shape) -> _Model:
     return _Model(shape, codes, np.log(weights), chronic)
 
 
-def _solved(model: _Model, random: np.random.Generator) -> _Model:
+def _solve(model: _Model, random: np.random.Generator) -> _Model:
     """The parameters that give the shape's means, on one pilot drawn again and again from the same numbers."""
     from dataclasses import replace
 

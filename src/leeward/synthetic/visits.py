@@ -173,7 +173,7 @@ class People:
         rate = stream("rate").gamma(1.1, (VISITS - 1) / 1.1, patients)
         visits = 1 + stream("visits").poisson(rate)
         age = np.clip(stream("age").normal(52, 19, patients), 1, 99).astype(np.int16)
-        biobank, study = _nested(np.log(visits), patients, stream("cohorts"))
+        biobank, study = _draw_members(np.log(visits), patients, stream("cohorts"))
         share = np.array(list(SNPS.values()))
         copies = stream("snps").binomial(2, share, (patients, len(share))).astype(np.int8)
         return People(
@@ -198,7 +198,7 @@ class People:
         return pa.table({**columns, **{name: self.copies[:, place] for place, name in enumerate(SNPS)}})
 
 
-def _nested(
+def _draw_members(
     appeal: Float64s, patients: int, draws: np.random.Generator
 ) -> tuple[NDArray[np.int8], NDArray[np.int8]]:
     """Membership of the biobank and, inside it, of the study; without replacement, weights exp(appeal)."""

@@ -22,9 +22,9 @@ from leeward.verify.contract_checks import contract_checks
 from leeward.verify.custody import custody_checks
 from leeward.verify.manifest import NAME, Share, manifest_checks, manifest_types, open_share
 from leeward.verify.parameters import spec_checks
-from leeward.verify.records_order import owner_orders, shown_orders
+from leeward.verify.records_order import check_orders, owner_orders
 from leeward.verify.storage import storage_checks
-from leeward.verify.unchecked import unchecked
+from leeward.verify.unchecked import list_unchecked
 
 __all__ = ["CHECKERS", "Check", "Share", "Source", "Verification", "verify"]
 
@@ -66,7 +66,9 @@ def verify(path: str | Path, source: Source | None = None, manifest: str = NAME)
                 "Share only releases made without a seed."
             ),
         )
-    return Verification(share.method, tuple(checks), warnings, source is not None, unchecked(share, source))
+    return Verification(
+        share.method, tuple(checks), warnings, source is not None, list_unchecked(share, source)
+    )
 
 
 def form_and_content(share: Share, source: Source | None, checks: list[Check]) -> list[Check]:
@@ -81,21 +83,21 @@ def form_and_content(share: Share, source: Source | None, checks: list[Check]) -
         return checks  # all that follows reads them
     if all(check.passed for check in checks if check.name == "only_rows"):
         formed = all(check.passed for check in checks)
-        checks += guarded("codes_listed", lambda: codes_checks(share, source), formed=formed)
+        checks += guard("codes_listed", lambda: codes_checks(share, source), formed=formed)
     if all(check.passed for check in checks):
-        checks += shown_orders(share, contract.records) + owner_orders(share, contract.owners, source)
+        checks += check_orders(share, contract.records) + owner_orders(share, contract.owners, source)
     formed = all(check.passed for check in checks)
-    checks += guarded("parameters_of_spec", lambda: spec_checks(share, contract), formed=formed)
+    checks += guard("parameters_of_spec", lambda: spec_checks(share, contract), formed=formed)
     return checks + content_checks(share, source, formed=all(check.passed for check in checks))
 
 
 def content_checks(share: Share, source: Source | None, *, formed: bool) -> list[Check]:
     """The method's own checks."""
     module, function = CHECKERS[share.method].split(":")
-    return guarded("content", lambda: getattr(import_module(module), function)(share, source), formed=formed)
+    return guard("content", lambda: getattr(import_module(module), function)(share, source), formed=formed)
 
 
-def guarded(name: str, checks: Callable[[], list[Check]], *, formed: bool) -> list[Check]:
+def guard(name: str, checks: Callable[[], list[Check]], *, formed: bool) -> list[Check]:
     """Some checks. A release whose form is refuted already may not even be readable: that is one more failed check, not
     an exception. Want of memory says nothing of the release.
     """

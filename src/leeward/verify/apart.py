@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from leeward.verify.checks import Check, Source
 from leeward.verify.classes import (
     Classes,
+    check_demographics,
     class_source,
     exact_values,
-    own_demographics,
-    released_patients,
+    find_released,
 )
 from leeward.verify.manifest import Share
 
@@ -34,10 +34,10 @@ def of_class(column: str) -> pl.Expr:
     return pl.concat_str(number, pl.lit(BETWEEN), pl.col(column).cast(pl.String)).alias(column)
 
 
-def only_released(share: Share, classes: Classes, source: Source) -> Source:
+def select_released(share: Share, classes: Classes, source: Source) -> Source:
     """The source without the patients whom `small: drop` leaves out: those who fit no class."""
     patients = source.events["patient"].unique().sort()
-    kept, _ = released_patients(share, classes, source, patients)
+    kept, _ = find_released(share, classes, source, patients)
     if len(kept) == len(patients):
         return source
     return replace(source, events=source.events.filter(pl.col("patient").is_in(kept.implode())))
@@ -54,4 +54,4 @@ def demographics_of_patients(
     checks = [class_source(classes, values, all_released=True)]
     if owners is None:
         return checks
-    return [*checks, own_demographics(classes, of_record, exact_values(classes, source, owners))]
+    return [*checks, check_demographics(classes, of_record, exact_values(classes, source, owners))]

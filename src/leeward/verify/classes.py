@@ -120,7 +120,7 @@ def class_checks(classes: Classes, share: Share) -> list[Check]:
         ),
         of_count(
             "classes_numbered",
-            unnumbered(classes),
+            count_misnumbered(classes),
             "Classes are numbered 0, 1, … in the order of their labels, and so are their rows.",
             "classes have another number or place than the order of their labels gives them.",
         ),
@@ -146,7 +146,7 @@ def class_checks(classes: Classes, share: Share) -> list[Check]:
     ]
 
 
-def unnumbered(classes: Classes) -> int:
+def count_misnumbered(classes: Classes) -> int:
     """Classes whose number is not their place in the order of labels, as the rows of the hierarchies have these."""
     places = [
         {} if tree is None else {label: i for i, label in enumerate(tree.parent)} for tree in classes.trees
@@ -197,7 +197,7 @@ def exact_values(classes: Classes, source: Source, patients: pl.Series) -> list[
     return list(zip(*(as_text(rows[name]).to_list() for name in classes.names), strict=True))
 
 
-def released_patients(
+def find_released(
     share: Share, classes: Classes, source: Source, patients: pl.Series
 ) -> tuple[pl.Series, list[tuple[str, ...]] | None]:
     """Those of `patients` who are released, and their exact values (None where the source has not the columns): with
@@ -227,7 +227,7 @@ def place_records(records: pl.DataFrame, classes: Classes) -> tuple[Check, NDArr
     return check, of_record
 
 
-def own_demographics(
+def check_demographics(
     classes: Classes, of_record: NDArray[np.int64], values: list[tuple[str, ...]] | None
 ) -> Check:
     """Whether the class of each record fits the exact values of the patient whom custody names, in the same order."""

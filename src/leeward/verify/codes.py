@@ -47,7 +47,7 @@ def codes_checks(share: Share, source: Source | None) -> list[Check]:
         return []
     try:
         listed = read_list(share)
-        shown = shown_codes(share)
+        shown = released_codes(share)
         checks = [codes_listed(share, listed, shown), code_names(listed)]
         if source is not None and not share.manifest["parameters"].get("extract"):
             checks.append(frequent_codes(share, listed, shown, source))
@@ -104,7 +104,7 @@ def _unlike_master(share: Share, listed: pl.DataFrame) -> int:
     return int(not read_list(open_share(path)).equals(listed))
 
 
-def shown_codes(share: Share) -> set[str]:
+def released_codes(share: Share) -> set[str]:
     """The codes and labels in the data files, the members of a visit's generalized label one by one."""
     found: set[str] = set()
     for entry in share.manifest["files"]:

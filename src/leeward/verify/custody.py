@@ -30,7 +30,7 @@ def custody_checks(share: Share) -> list[Check]:
     custody = custody_of(share)
     if custody is None or not (custody / DIGESTS).exists():
         return []
-    listed = _listed(custody / DIGESTS)
+    listed = _read_digests(custody / DIGESTS)
     if listed is None:
         return [
             Check(
@@ -46,7 +46,7 @@ def custody_checks(share: Share) -> list[Check]:
     return [Check("custody_files", not wrong, detail, {"files": len(listed), "violations": len(wrong)})]
 
 
-def _listed(file: Path) -> dict[str, str] | None:
+def _read_digests(file: Path) -> dict[str, str] | None:
     try:
         content: Any = json.loads(file.read_text(encoding="utf-8"))["files"]
     except (OSError, ValueError, RecursionError, KeyError, TypeError):

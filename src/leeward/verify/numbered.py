@@ -13,7 +13,7 @@ LARGEST = 1 << 62
 """Keys stay below."""
 
 
-def ranked(values: pl.Series) -> tuple[pl.Series, Ints]:
+def rank(values: pl.Series) -> tuple[pl.Series, Ints]:
     """The distinct values, ascending (a null first), and each value's place among them. Neighbours that are equal are
     looked up once."""
     heads = values.ne_missing(values.shift(1)).to_numpy().copy()
@@ -46,7 +46,7 @@ class Numbered:
         self._events = events
         self._visits: dict[str, tuple[Longs, int]] = {}
         self._numbers: dict[str, tuple[Longs, int]] = {}
-        self.patients, self.patient = ranked(events["patient"])
+        self.patients, self.patient = rank(events["patient"])
         code = events["code"]
         if not isinstance(code.dtype, pl.Enum):
             code = code.cast(pl.String)
@@ -124,7 +124,7 @@ class Numbered:
             if largest - least + 1 + n < most:
                 place = (values.fill_null(least).cast(pl.Int64) - least).to_numpy()
                 return self._keys(place, largest - least + 1, values)
-        names, of_event = ranked(values)
+        names, of_event = rank(values)
         if len(names) + n < most:
             return self._keys(of_event, len(names), values)
         key, spread = self._keys(of_event, len(names), values)

@@ -14,7 +14,7 @@ NUMBERS = frozenset({"record", "position", "visit"})
 """Columns that number things: what they number is tested, not they."""
 
 
-def shown_orders(share: Share, files: Sequence[str]) -> list[Check]:
+def check_orders(share: Share, files: Sequence[str]) -> list[Check]:
     """The order of records against what each file shows of them (of several rows of a record, the first)."""
     found: dict[str, pl.Series] = {}
     for name in files:

@@ -120,14 +120,14 @@ def plain_parquet(file: Path) -> bool:
             and metadata.schema.column(i).max_repetition_level == 0  # Arrow writes lists of numbers otherwise
         ]
         as_numbers = pq.ParquetFile(file, metadata=metadata, read_dictionary=texts)
-        return _written_again(as_numbers) == stored_digest or _written_again(stored) == stored_digest
+        return _rewrite_digest(as_numbers) == stored_digest or _rewrite_digest(stored) == stored_digest
     except MemoryError:  # Arrow's is an ArrowException too
         raise
     except UNREADABLE:
         return False
 
 
-def _written_again(stored: pq.ParquetFile) -> bytes | None:
+def _rewrite_digest(stored: pq.ParquetFile) -> bytes | None:
     """The digest of a file of the same rows; None where texts that are read by their numbers in the file's dictionaries
     would be numbered otherwise."""
     digest = _Digest()
@@ -142,13 +142,13 @@ def _written_again(stored: pq.ParquetFile) -> bytes | None:
             rows = stored.read_row_group(group)
             rows.validate(full=True)  # texts that are no UTF-8 pass Arrow's reader
             rows = rows.combine_chunks()
-            if not all(_numbered_by_rows(column) for column in rows.columns):
+            if not all(_is_in_row_order(column) for column in rows.columns):
                 return None
             writer.write_table(rows, row_group_size=ROWS_A_GROUP)
     return digest.sum.digest()
 
 
-def _numbered_by_rows(column: pa.ChunkedArray) -> bool:
+def _is_in_row_order(column: pa.ChunkedArray) -> bool:
     """Whether texts stand in their dictionary once each, in the order in which rows first have them."""
     if pa.types.is_list(column.type):
         column = pc.list_flatten(column)

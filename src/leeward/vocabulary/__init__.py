@@ -111,7 +111,7 @@ def load(name_or_path: str | Path) -> Vocabulary:
     from leeward.vocabulary.omop import BY_CODE, concept_beside, is_concept_ancestor
 
     written = str(name_or_path)
-    path = added(name) or Path(written.removesuffix(BY_CODE))
+    path = find_added(name) or Path(written.removesuffix(BY_CODE))
     if not is_file(path):
         raise BadInput(
             f"vocabulary {path.name!r} is neither built in ({', '.join(VOCABULARIES)}) nor a file; "
@@ -129,7 +129,7 @@ def load(name_or_path: str | Path) -> Vocabulary:
     return CustomVocabulary(read(path))
 
 
-def added(name: str) -> Path | None:
+def find_added(name: str) -> Path | None:
     """The file of a hierarchy that was added under this name (`leeward vocabulary add`); None without one."""
     from leeward.vocabulary import registry
 

@@ -111,7 +111,7 @@ class Classification:
         """The code at a policy level: 0 the code, 1 category, 2 section, 3 chapter. Raises BadInput."""
         if n == 0:
             return self.normalise(code) or code
-        return (self.category, self.section, self.chapter)[self._checked_level(n) - 1](code)
+        return (self.category, self.section, self.chapter)[self._check_level(n) - 1](code)
 
     def title(self, node: str) -> str:
         """The title of a chapter or section, by label; the root's is the classification's name, others
@@ -164,7 +164,7 @@ class Classification:
 
         Groups are disjoint and cover every code; a code without a place is a group by itself.
         """
-        self._checked_level(n)
+        self._check_level(n)
         return leaf_groups(sorted(set(codes), key=self.order), lambda code: self.level(code, n))
 
     def sibling_groups(self, codes: Iterable[str], n: int) -> list[tuple[str, ...]]:
@@ -191,7 +191,7 @@ class Classification:
 
     # -- inside ----
 
-    def _checked_level(self, n: int) -> int:
+    def _check_level(self, n: int) -> int:
         if n not in (1, 2, 3):
             raise BadInput(
                 f"{self.name}: hierarchy level {n}; it is 1 (category), 2 (section) or 3 (chapter)."

@@ -24,7 +24,7 @@ _V = re.compile(r"(V\d\d)\.?(\d{0,2})")
 _E = re.compile(r"(E\d\d\d)\.?(\d?)")
 
 
-def _dotted(category: str, tail: str) -> str:
+def _add_dot(category: str, tail: str) -> str:
     return f"{category}.{tail}" if tail else category
 
 
@@ -37,14 +37,14 @@ def clean(code: str) -> tuple[str | None, bool]:
         return None, False
     supplementary = _V.fullmatch(text) or _E.fullmatch(text)
     if supplementary:
-        return _dotted(*supplementary.groups()), False
+        return _add_dot(*supplementary.groups()), False
     found = _NUMERIC.fullmatch(text)
     if found is None:
         return None, False
     if found["whole"]:
-        return _dotted(found["whole"], found["tail"]), False
+        return _add_dot(found["whole"], found["tail"]), False
     short = found["short"] or found["bare"]
-    return _dotted(short.zfill(3), found["after"] or ""), len(short) < 3
+    return _add_dot(short.zfill(3), found["after"] or ""), len(short) < 3
 
 
 def category_of(code: str) -> str:

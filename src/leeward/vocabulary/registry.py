@@ -46,7 +46,7 @@ def add(kind: str, path: str | Path, environ: Mapping[str, str] | None = None) -
     written.
     """
     source = Path(path)
-    put = KINDS[_checked(kind)]
+    put = KINDS[_check_kind(kind)]
     compressed = source.is_file() and source.read_bytes()[:2] == b"\x1f\x8b"
     target = _folder(environ) / f"{kind}.csv{'.gz' if compressed else ''}"
     aside = target.with_name(target.name + ".new")
@@ -77,7 +77,7 @@ def find(kind: str, environ: Mapping[str, str] | None = None) -> Path:
     """Where the added vocabulary of a kind is. Raises BadInput, with the command that adds one, if there is
     none.
     """
-    for candidate in _candidates(_checked(kind), environ):
+    for candidate in _candidates(_check_kind(kind), environ):
         if candidate.exists():
             return candidate
     what = "FOLDER" if kind == "snomed" else "FILE"
@@ -86,10 +86,10 @@ def find(kind: str, environ: Mapping[str, str] | None = None) -> Path:
 
 def has(kind: str, environ: Mapping[str, str] | None = None) -> bool:
     """Whether a vocabulary of the kind was added."""
-    return any(candidate.exists() for candidate in _candidates(_checked(kind), environ))
+    return any(candidate.exists() for candidate in _candidates(_check_kind(kind), environ))
 
 
-def added(environ: Mapping[str, str] | None = None) -> dict[str, Path]:
+def list_added(environ: Mapping[str, str] | None = None) -> dict[str, Path]:
     """Every vocabulary that was added, by its kind."""
     return {kind: find(kind, environ) for kind in KINDS if has(kind, environ)}
 
@@ -102,7 +102,7 @@ def remove(kind: str, environ: Mapping[str, str] | None = None) -> Path:
     return path
 
 
-def _checked(kind: str) -> str:
+def _check_kind(kind: str) -> str:
     if kind not in KINDS:
         raise BadInput(f"unknown kind of vocabulary {kind!r}; it is one of {', '.join(KINDS)}.")
     return kind

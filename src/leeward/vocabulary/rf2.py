@@ -33,7 +33,7 @@ def component(folder: Path, what: str) -> Path | None:
     return next(iter(snapshots or found), None)
 
 
-def required(folder: Path, what: str) -> Path:
+def require_file(folder: Path, what: str) -> Path:
     """`component`, or BadInput naming the file that is missing."""
     found = component(folder, what)
     if found is None:
@@ -92,17 +92,17 @@ def convert(folder: Path, target: Path) -> None:
     Raises BadInput naming file, row and column: a file or column that is missing, an id that is no number, a
     relationship with a concept that the release lacks or has no longer, concepts that are each above the other.
     """
-    concepts = required(folder, "Concept")
+    concepts = require_file(folder, "Concept")
     row_of = {_id(concepts, row, "id", cells[0]): row for row, cells in active_rows(concepts, ("id",))}
     if not row_of:
         raise BadInput(f"{concepts.name}: no active concept.")
-    above = _is_a(required(folder, "Relationship"), row_of)
+    above = _is_a(require_file(folder, "Relationship"), row_of)
     ancestors = _ancestors(concepts, row_of, above)
     below = dict.fromkeys(row_of, 0)
     for found in ancestors.values():
         for each in found.tolist():
             below[each] += 1
-    names = _names(required(folder, "Description"), row_of)
+    names = _names(require_file(folder, "Description"), row_of)
     rows = [(ROOT, "", "")]
     for each in sorted(row_of):
         parent = min(above.get(each, ()), key=lambda up: (-below[up], up), default=None)

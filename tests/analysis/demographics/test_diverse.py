@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from leeward.analysis.demographics import columns_of
 from leeward.analysis.demographics.classes import Classes, classes_of
-from leeward.analysis.demographics.diverse import counted_values, diversify_classes, sensitive_columns
+from leeward.analysis.demographics.diverse import count_values, diversify_classes, sensitive_columns
 from leeward.errors import GuaranteeUnreachable
 from leeward.randomness import Randomness
 
@@ -82,7 +82,7 @@ def test_every_class_keeps_k_records_labels_of_its_own_and_rare_values(
         for i, column in enumerate(tree):
             node = int(before.vectors[before.of_record[record], i])
             assert int(found.vectors[number, i]) in (node, *column.tree.ancestors(node))
-    counted = counted_values(found, hidden)
+    counted = count_values(found, hidden)
     assert counted["records"].sum() == len(people)
     for row in counted.rows(named=True):
         inside = np.flatnonzero(found.of_record == row["class"])

@@ -15,7 +15,7 @@ from leeward.methods.condensation.cells import cells_of
 from leeward.methods.condensation.grouping import group, halving
 from leeward.methods.condensation.kernels import baseline as baselines
 from leeward.methods.condensation.kernels import grouping, values
-from leeward.methods.condensation.synthesis import blocks_of, normal_scores, pooled_scores, synthesize
+from leeward.methods.condensation.synthesis import blocks_of, normal_scores, pool_scores, synthesize
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -207,7 +207,7 @@ def groups_of_five(width: int, correlation: float) -> tuple[np.ndarray, np.ndarr
 def test_pooled_scores_keep_the_correlation_of_matched_values() -> None:
     """Groups of five, each with its own values: five rows by rank keep 0.64 of a correlation if it is not restored."""
     rows, offsets, means = groups_of_five(3, 0.5)
-    made = pooled_scores(rows, offsets, np.random.default_rng(1), np.arange(3))
+    made = pool_scores(rows, offsets, np.random.default_rng(1), np.arange(3))
     columns = [np.ascontiguousarray(made[:, j]) for j in range(3)]
     matched = np.column_stack(
         [values.group_numbers(columns[j], rows[:, j], offsets, rows[:, j], True, 0.0, 0.0) for j in range(3)]
@@ -222,7 +222,7 @@ def test_wide_blocks_have_the_covariance_within_groups() -> None:
     """More columns than rows in a block: five rows of a group still have five directions."""
     rows, offsets, means = groups_of_five(80, 0.5)
     rows, offsets, means = rows[:20_000], offsets[:4_001], means[:20_000]
-    made = pooled_scores(rows, offsets, np.random.default_rng(1), np.arange(80))
+    made = pool_scores(rows, offsets, np.random.default_rng(1), np.arange(80))
     wanted, found = np.corrcoef((rows - means).T), np.corrcoef((made - means).T)
     assert np.abs(found - wanted).mean() < 0.03
     assert np.linalg.matrix_rank(made[:5] - means[:5], tol=1e-6) == 5
@@ -233,7 +233,7 @@ def test_few_rows_in_all_have_their_covariances_shrunk() -> None:
     x = random.normal(size=10)
     rows = np.column_stack([x, x, random.normal(size=10)])
     offsets = np.array([0, 5, 10])
-    drawn = np.concatenate([pooled_scores(rows, offsets, random, np.arange(3)) for _ in range(2_000)])
+    drawn = np.concatenate([pool_scores(rows, offsets, random, np.arange(3)) for _ in range(2_000)])
     means = np.concatenate([np.tile(rows[g * 5 : g * 5 + 5].mean(axis=0), (5, 1)) for g in range(2)])
     around = drawn - np.tile(means, (2_000, 1))
     assert np.corrcoef(around.T)[0, 1] == pytest.approx(1 / 3, abs=0.05)  # ten rows of thirty

@@ -18,7 +18,7 @@ from leeward.engine import Engine
 from leeward.errors import BadInput, GuaranteeUnreachable
 from leeward.methods import METHODS
 from leeward.methods.constraints import Constraints
-from leeward.methods.constraints.counting import counted
+from leeward.methods.constraints.counting import count_records
 from leeward.methods.constraints.mapping import Mapping
 from leeward.randomness import Randomness
 from leeward.release import write
@@ -242,7 +242,7 @@ def test_labels_that_would_read_alike_are_refused() -> None:
 def test_spark_counts_the_same_sets(spark_engine: Engine) -> None:
     cohort = cohort_of(icd_records(300, 7))
     sets = cohort.code_sets()
-    local, spark = counted(sets), counted(sets, spark_engine)
+    local, spark = count_records(sets), count_records(sets, spark_engine)
     for name in ("offsets", "values", "weight"):
         assert np.array_equal(getattr(local, name), getattr(spark, name))
     method = Constraints(k=3, m=2, policy="hierarchy:2")
@@ -266,6 +266,6 @@ def test_counting_in_parts_is_counting_at_once(monkeypatch: pytest.MonkeyPatch) 
 
     monkeypatch.setattr(counting, "RECORDS_A_PART", 37)
     sets = cohort_of(icd_records(300, 7)).code_sets()
-    local, parts = counted(sets), counted(sets, Elsewhere())  # type: ignore[arg-type]  # a stand-in
+    local, parts = count_records(sets), count_records(sets, Elsewhere())  # type: ignore[arg-type]  # a stand-in
     for name in ("offsets", "values", "weight"):
         assert np.array_equal(getattr(local, name), getattr(parts, name))

@@ -21,7 +21,7 @@ from leeward.methods.disassociation.partition import (
     LARGEST,
     Partition,
     cut_blocks,
-    fitted_partition,
+    fit_partition,
     pool_in_place,
     split_records,
 )
@@ -48,7 +48,7 @@ def test_the_objective_never_falls_and_clusters_keep_k_records(drawn: Drawn) -> 
     rows, n_codes, p = drawn
     rules = rules_of(p, n_codes, fit=True)
     start = clusters_of(pool_in_place(split_records(*flat(rows), rules, Workers(1)), p.k))
-    after = clusters_of(fitted_partition(*flat(rows), rules, Workers(1)))
+    after = clusters_of(fit_partition(*flat(rows), rules, Workers(1)))
     assert sorted(r for cluster in after for r in cluster) == list(range(len(rows)))
     assert min(map(len, after)) >= p.k
     assert max(map(len, after)) <= max(LARGEST * p.k, 2 * p.max_cluster, *map(len, start))
@@ -206,7 +206,7 @@ def test_near_the_optimum_on_tiny_inputs() -> None:
         p = oracle.Parameters(2, 2, 4)
         start = clusters_of(pool_in_place(split_records(*flat(rows), rules_of(p, 13), Workers(1)), 2))
         weight = weight_of(rows, start, p)
-        after = clusters_of(fitted_partition(*flat(rows), rules_of(p, 13, fit=True), Workers(1)))
+        after = clusters_of(fit_partition(*flat(rows), rules_of(p, 13, fit=True), Workers(1)))
         found.append(plain.objective(rows, after, 2, weight, frozenset()))
         optimum.append(plain.best(rows, 2, weight))
     assert sum(found) >= 0.95 * sum(optimum)
@@ -220,15 +220,15 @@ def test_threads_change_nothing(threads: int, monkeypatch: pytest.MonkeyPatch) -
     draw = np.random.Generator(np.random.Philox(5))
     rows = [frozenset(draw.zipf(1.5, draw.integers(1, 6)).clip(max=40).tolist()) for _ in range(3000)]
     rules = rules_of(oracle.Parameters(3, 2, 12), 41, fit=True)
-    one = fitted_partition(*flat(rows), rules, Workers(1))
-    other = fitted_partition(*flat(rows), rules, Workers(threads))
+    one = fit_partition(*flat(rows), rules, Workers(1))
+    other = fit_partition(*flat(rows), rules, Workers(threads))
     assert clusters_of(one) == clusters_of(other)
     assert len(cut_blocks(one.leaf_offsets, 500)) > 3
 
 
 def test_more_records_alike_than_a_support_can_count_are_left_as_they_are() -> None:
     rows = [frozenset({0})] * 70_000 + [frozenset({1, 2})] * 10
-    partition = fitted_partition(*flat(rows), rules_of(oracle.Parameters(5, 2, 50), 3, fit=True), Workers(1))
+    partition = fit_partition(*flat(rows), rules_of(oracle.Parameters(5, 2, 50), 3, fit=True), Workers(1))
     assert sorted(map(len, clusters_of(partition))) == [10, 70_000]
 
 

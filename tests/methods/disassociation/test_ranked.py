@@ -60,7 +60,7 @@ def coins_as_draws(coins: ranked.Coins) -> oracle.Draws:
     def identity(path: oracle.Path) -> int:
         found = 1
         for code, held in path:
-            found = int(ranked.mixed(np.uint64(found ^ (2 * code + (2 if held else 3)))))
+            found = int(ranked.mix(np.uint64(found ^ (2 * code + (2 if held else 3)))))
         return found
 
     def coin(what: int, path: oracle.Path, code: int) -> float:

@@ -13,7 +13,7 @@ from tests.attacks.test_whole_patient import known_of, small_cohort
 from tests.methods.disassociation.test_whole_patient import people
 from tests.oracles.risk_after import Person, pieces
 
-from leeward.advise.measured_risk import measured_risk
+from leeward.advise.measured_risk import measure_risk
 from leeward.cohort.cohort import Cohort
 from leeward.methods.disassociation import Disassociation
 from leeward.methods.disassociation.measures import measure
@@ -49,7 +49,7 @@ def test_the_risk_is_that_of_a_plain_count(
     with tempfile.TemporaryDirectory() as folder:
         release, moved = released(cohort, Path(folder) / "out", k=k, partitioning=partitioning, **more)
         counted = pieces(release.share, known_to(release, cohort))
-        risk = measured_risk(release, cohort)
+        risk = measure_risk(release, cohort)
         after = measure(release, cohort, [{"risk": {}}])["risk"]["after"]
     assert risk is not None and risk.further is not None
     one = counted.of_size(1)
@@ -75,7 +75,7 @@ def test_post_codes_missing_ages_and_classes_of_several_levels(recoding: str, tm
         cohort, tmp_path / "out", k=4, demographics=names, recoding=recoding, keep={"zip": 3}
     )
     counted = pieces(release.share, known_of(cohort, names))
-    risk = measured_risk(release, cohort)
+    risk = measure_risk(release, cohort)
     assert risk is not None and risk.further is not None
     one = counted.of_size(1)
     few = [piece for piece in one if counted.algorithm[piece] < 4]
@@ -103,7 +103,7 @@ def test_sensitive_codes_are_assumed_unknown(tmp_path: Path) -> None:
     cohort = people(200, seed=1)
     usual, _ = released(cohort, tmp_path / "usual", k=4)
     secret, _ = released(cohort, tmp_path / "secret", k=4, sensitive=("c00", "c01"))
-    risks = [measured_risk(release, cohort) for release in (usual, secret)]
+    risks = [measure_risk(release, cohort) for release in (usual, secret)]
     sets = [risk.further.sets for risk in risks if risk is not None and risk.further is not None]
     assert sets[0] - sets[1] == 2
 
@@ -111,6 +111,6 @@ def test_sensitive_codes_are_assumed_unknown(tmp_path: Path) -> None:
 def test_made_for_an_attacker_who_knows_the_algorithm_there_is_no_other(tmp_path: Path) -> None:
     cohort = people(300, seed=2)
     release, _ = released(cohort, tmp_path / "out", k=4, attacker="algorithm")
-    risk = measured_risk(release, cohort)
+    risk = measure_risk(release, cohort)
     assert risk is not None and risk.further is None
     assert risk.knows == "2 codes of a patient and the algorithm" and risk.maximum <= 0.25

@@ -43,7 +43,7 @@ def test_local_search_only_lowers_the_loss_and_keeps_k(n, k, seed, joining):
     records = records_of(n, seed)
     p = problem.make(records.offsets, records.codes, records.ages, SPACE, k)
     before = clustering.mdav(p, k, joining)
-    after = improvement.improved(p, before, k, rounds=2, seconds=60)
+    after = improvement.improve(p, before, k, rounds=2, seconds=60)
     members = clustering.record_members(p, after)
     groups = [Group(m, c.codes, c.ages) for m, c in zip(members, after, strict=True)]
     assert everybody_once(groups, n)
@@ -83,14 +83,14 @@ def test_local_search_keeps_much_more():
         return losses.of(groups, records.lengths(), SPACE).total
 
     start = clustering.mdav(p, 5)
-    assert total(improvement.improved(p, start, 5, rounds=3, seconds=60)) < 0.95 * total(start)
+    assert total(improvement.improve(p, start, 5, rounds=3, seconds=60)) < 0.95 * total(start)
 
 
 def test_the_clock_stops_the_search():
     records = records_of(200, 2)
     p = problem.make(records.offsets, records.codes, records.ages, SPACE, 5)
     done = improvement.Progress()
-    improvement.improved(p, clustering.mdav(p, 5), 5, rounds=5, seconds=1e-9, progress=done)
+    improvement.improve(p, clustering.mdav(p, 5), 5, rounds=5, seconds=1e-9, progress=done)
     assert done.stopped_by_clock and done.rounds == 0
 
 
@@ -112,7 +112,7 @@ def test_any_number_of_threads_finds_the_same(n, k):
     for threads in (1, 2, 5):
         done.append(improvement.Progress())
         found.append(
-            improvement.improved(p, start, k, rounds=3, seconds=120, threads=threads, progress=done[-1])
+            improvement.improve(p, start, k, rounds=3, seconds=120, threads=threads, progress=done[-1])
         )
     assert same(found[0], found[1]) and same(found[0], found[2])
     assert done[0] == done[1] == done[2] and done[0].swaps > 0 and done[0].regrouped > 0
@@ -133,7 +133,7 @@ def test_who_watches_hears_rounds_seconds_and_the_loss():
     records = records_of(300, 2)
     p = problem.make(records.offsets, records.codes, records.ages, SPACE, 4)
     start, told = clustering.mdav(p, 4), []
-    improvement.improved(p, start, 4, rounds=2, seconds=60, tell=lambda *each: told.append(each))
+    improvement.improve(p, start, 4, rounds=2, seconds=60, tell=lambda *each: told.append(each))
     members = clustering.record_members(p, start)
     groups = [Group(m, c.codes, c.ages) for m, c in zip(members, start, strict=True)]
     done, left, loss = told[0]
@@ -179,7 +179,7 @@ def test_realigned_clusters_hold_the_same_records_and_keep_more():
     records = records_of(600, 6)
     p = problem.make(records.offsets, records.codes, records.ages, SPACE, 4)
     before = clustering.mdav(p, 4)
-    after = improvement.realigned(p, before, 4)
+    after = improvement.realign(p, before, 4)
 
     def saved(x):
         return int(p.codes.gain[x.codes].sum() + p.ages.gain[x.ages].sum())

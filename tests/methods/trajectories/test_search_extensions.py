@@ -57,7 +57,7 @@ def test_large_clusters_are_split(n, k, times, seed):
     p = problem_of(records, times * k)
     large = clustering.mdav(p, times * k)
     done = improvement.Progress()
-    groups = groups_of(p, improvement.improved(p, large, k, rounds=1, seconds=60, progress=done))
+    groups = groups_of(p, improvement.improve(p, large, k, rounds=1, seconds=60, progress=done))
     assert done.splits >= len(large)
     assert everybody_once(groups, n) and all(k <= len(g.members) < 2 * k for g in groups)
     assert loss(groups, records) <= loss(groups_of(p, large), records) + 1e-12
@@ -113,7 +113,7 @@ def test_the_search_keeps_groups_diverse_and_only_gains(n, k, ell, values, seed,
         wanted = run.Settings(k, "normalised", max(1, k // ell), improve, 2, 60.0, diversity=ell)
         part = (np.arange(n) * parts // n).astype(np.int32)
         groups = run.in_parts(records, part, SPACE, wanted, make("local", threads=1))
-        found.append(diversity.made_diverse(groups, records, SPACE, ell, k))
+        found.append(diversity.diversify(groups, records, SPACE, ell, k))
         assert everybody_once(found[-1], n) and min(len(g.members) for g in found[-1]) >= k
         assert not one_sided(found[-1], records, ell)
         assert all(generalizes(g, records, int(r)) for g in found[-1] for r in g.members)
@@ -126,7 +126,7 @@ def test_the_search_of_diverse_groups_keeps_much_more_on_any_number_of_threads()
     p = problem_of(records, 5)
     start = clustering.mdav(p, 5, most=2)
     found = [
-        improvement.improved(p, start, 5, rounds=3, seconds=120, threads=threads, diversity=2)
+        improvement.improve(p, start, 5, rounds=3, seconds=120, threads=threads, diversity=2)
         for threads in (1, 2)
     ]
     assert same(*found)
@@ -140,10 +140,10 @@ def test_realigning_in_slices_gives_the_same(monkeypatch, cells):
     records = records_of(300, 6)
     p = problem_of(records, 4)
     start = clustering.mdav(p, 4)
-    whole = improvement.realigned(p, start, 4)
+    whole = improvement.realign(p, start, 4)
     monkeypatch.setattr(searching, "TABLE_CELLS", cells)
     assert len(searching.slices_of(p, start)) > 1
-    assert same(improvement.realigned(p, start, 4), whole)
+    assert same(improvement.realign(p, start, 4), whole)
 
 
 def test_searching_in_slices_keeps_the_guarantee_and_gains(monkeypatch):
@@ -153,7 +153,7 @@ def test_searching_in_slices_keeps_the_guarantee_and_gains(monkeypatch):
     monkeypatch.setattr(searching, "TABLE_CELLS", 250)
     assert len(searching.slices_of(p, start)) > 1
     told = []
-    after = improvement.improved(p, start, 4, rounds=2, seconds=60, tell=lambda *each: told.append(each))
+    after = improvement.improve(p, start, 4, rounds=2, seconds=60, tell=lambda *each: told.append(each))
     groups = groups_of(p, after)
     assert everybody_once(groups, 400) and all(4 <= len(g.members) < 8 for g in groups)
     assert loss(groups, records) < loss(groups_of(p, start), records)

@@ -271,7 +271,7 @@ def _method(evidence: Evidence) -> list[Entry]:
 
 
 def _results(evidence: Evidence, context: Context) -> list[Entry]:
-    found = [*_of_method(evidence, 5), *_tried(evidence)]
+    found = [*_of_method(evidence, 5), *_list_attacks(evidence)]
     test = context.intruder_test
     if test is None:
         found.append(
@@ -287,7 +287,7 @@ def _results(evidence: Evidence, context: Context) -> list[Entry]:
     return found
 
 
-def _tried(evidence: Evidence) -> list[Entry]:
+def _list_attacks(evidence: Evidence) -> list[Entry]:
     """The attacks that were made on the release when it was measured: how many tries, how many succeeded."""
     found = []
     for place, each in enumerate(evidence.files["measures.json"].get("tried") or ()):

@@ -7,7 +7,7 @@ from typing import Any
 
 from leeward.pages import template_of
 from leeward.report.sections import number
-from leeward.report.writing import marked
+from leeward.report.writing import to_html
 
 
 def render(content: Mapping[str, Any]) -> str:
@@ -16,15 +16,15 @@ def render(content: Mapping[str, Any]) -> str:
         block: sum(entry["block"] == block for part in content["parts"] for entry in part["entries"])
         for block in ("measured", "declared", "open")
     }
-    return template_of("leeward.advise", "dossier.html.j2", shown=shown, marked=marked).render(
+    return template_of("leeward.advise", "dossier.html.j2", shown=format_value, marked=to_html).render(
         content=content, counts=counts
     )
 
 
-def shown(value: Any) -> str:
+def format_value(value: Any) -> str:
     """A value for a person."""
     if isinstance(value, Mapping):
-        return "; ".join(f"{key}: {shown(item)}" for key, item in value.items())
+        return "; ".join(f"{key}: {format_value(item)}" for key, item in value.items())
     if isinstance(value, list | tuple):
-        return "; ".join(shown(item) for item in value)
+        return "; ".join(format_value(item) for item in value)
     return number(value)

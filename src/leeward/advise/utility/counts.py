@@ -13,7 +13,7 @@ import numpy as np
 
 from leeward.advise.plan import Counts, Query, Within
 from leeward.advise.utility.presence import Counter, sets_as_codes
-from leeward.advise.utility.verdicts import Kept, kept
+from leeward.advise.utility.verdicts import Kept, judge
 from leeward.analysis.itemsets import mine
 from leeward.analysis.policies import constraints, parse
 from leeward.analysis.workloads import matching_records
@@ -52,7 +52,7 @@ def ask(line: Counts | Query, cohort: Cohort) -> Asked:
     sets = cohort.code_sets()
     if isinstance(line, Query):
         codes, true = _questions(sets, line)
-        return _asked(line, codes, False, true, len(sets))
+        return _question(line, codes, False, true, len(sets))
     if isinstance(line.of, str) and line.of != "codes":
         parsed = parse(line.of)
         if parsed is None:
@@ -67,15 +67,15 @@ def ask(line: Counts | Query, cohort: Cohort) -> Asked:
         true = np.array([supports.get(code, 0) for code in wanted], np.float64)
         return _enough(line, [[code] for code in wanted], True, true, len(sets))
     queries, true = _frequent(sets, line.together, line.least, MOST)
-    return _asked(line, sets_as_codes(sets, queries), False, true, len(sets))
+    return _question(line, sets_as_codes(sets, queries), False, true, len(sets))
 
 
 def answer(asked: Asked, counter: Counter | None) -> Kept:
     """How many of the counts come within the accepted error from a release."""
     if counter is None:
-        return kept(asked.line, FIGURE, None, asked.floor, reason="the release has no codes to count")
+        return judge(asked.line, FIGURE, None, asked.floor, reason="the release has no codes to count")
     if not len(asked.true):
-        return kept(asked.line, FIGURE, None, None, reason="no count of the source is large enough")
+        return judge(asked.line, FIGURE, None, None, reason="no count of the source is large enough")
     found = (counter.any_of if asked.any else counter.all_of)(asked.codes)
     errors = np.abs(found - asked.true)
     detail = {
@@ -83,7 +83,7 @@ def answer(asked: Asked, counter: Counter | None) -> Kept:
         "average_relative_error": float(np.mean(errors / asked.true)),
         "median_relative_error": float(np.median(errors / asked.true)),
     }
-    return kept(
+    return judge(
         asked.line,
         FIGURE,
         float(np.mean(_within(errors, asked.true, asked.accepted))),
@@ -99,10 +99,10 @@ def _within(errors: Float64s, true: Float64s, accepted: Within) -> Bools:
 
 def _enough(line: Counts, codes: list[list[str]], any_of: bool, true: Float64s, n: int) -> Asked:
     large = np.flatnonzero(true >= line.least)
-    return _asked(line, [codes[int(i)] for i in large], any_of, true[large], n)
+    return _question(line, [codes[int(i)] for i in large], any_of, true[large], n)
 
 
-def _asked(line: Counts | Query, codes: list[list[str]], any_of: bool, true: Float64s, n: int) -> Asked:
+def _question(line: Counts | Query, codes: list[list[str]], any_of: bool, true: Float64s, n: int) -> Asked:
     return Asked(line, codes, any_of, true, floor_of(true, n, line.accepted), line.accepted)
 
 

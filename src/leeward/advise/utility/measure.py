@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from leeward.advise.plan import Counts, Line, Phewas, Query, Regression, Sequences
 from leeward.advise.utility import counts, models, scans, sequences
 from leeward.advise.utility.presence import counter_of
-from leeward.advise.utility.verdicts import Kept, kept
+from leeward.advise.utility.verdicts import Kept, judge
 
 if TYPE_CHECKING:
     from leeward.cohort.cohort import Cohort
@@ -56,7 +56,7 @@ def utility_of(prepared: Prepared, release: Release) -> tuple[Kept, ...]:
         if isinstance(line, Sequences):
             found.append(sequences.compare(line, release, prepared.cohort))
         elif place not in prepared.known:
-            found.append(kept(line, "", None, None, reason="the source has nothing of the kind"))
+            found.append(judge(line, "", None, None, reason="the source has nothing of the kind"))
         elif isinstance(line, Regression):
             found.append(models.compare(prepared.known[place], release))
         elif isinstance(line, Phewas):

@@ -13,8 +13,8 @@ import numpy as np
 import polars as pl
 
 from leeward.advise.plan import Regression
-from leeward.advise.utility.verdicts import Kept, kept
-from leeward.analysis.plan import Model, checked, design_of, median_time, models_of
+from leeward.advise.utility.verdicts import Kept, judge
+from leeward.analysis.plan import Model, check_models, design_of, median_time, models_of
 from leeward.analysis.regression import Fit, fit
 from leeward.arrays import Float64s
 from leeward.cohort.lenses.table import Table
@@ -44,7 +44,7 @@ def fit_original(line: Regression, cohort: Cohort) -> Fitted:
     """The model fitted to the source and to resamples of it. BadInput where it does not fit the table."""
     table = cohort.table()
     (model,) = models_of([line.model])
-    checked([model], table)
+    check_models([model], table)
     cut = median_time(model, table.frame)
     original = _fit(model, table, table.frame, cut)
     random = np.random.Generator(np.random.Philox(SEED))
@@ -60,11 +60,13 @@ def fit_original(line: Regression, cohort: Cohort) -> Fitted:
 def compare(fitted: Fitted, release: Release) -> Kept:
     """The overlap of the intervals of a release's fit with the original's."""
     if not (release.share / "data" / "table.parquet").is_file():
-        return kept(fitted.line, FIGURE, None, fitted.floor, reason="the release is no table of patients")
+        return judge(fitted.line, FIGURE, None, fitted.floor, reason="the release is no table of patients")
     made = release.table("table.parquet").collect()
     missing = [name for name in fitted.model.columns() if name not in made.columns]
     if missing:
-        return kept(fitted.line, FIGURE, None, fitted.floor, reason=f"the release lacks {', '.join(missing)}")
+        return judge(
+            fitted.line, FIGURE, None, fitted.floor, reason=f"the release lacks {', '.join(missing)}"
+        )
     kinds = {
         name: kind
         for name, kind in fitted.table.frame.schema.items()
@@ -74,7 +76,7 @@ def compare(fitted: Fitted, release: Release) -> Kept:
     after = _fit(fitted.model, fitted.table, made, fitted.cut)
     value = overlap(fitted.original, after)
     if value is None:
-        return kept(
+        return judge(
             fitted.line, FIGURE, None, fitted.floor, reason="the model cannot be estimated from the original"
         )
     known = ~np.isnan(fitted.original.coefficients)
@@ -85,7 +87,7 @@ def compare(fitted: Fitted, release: Release) -> Kept:
         "same_significance": int(((fitted.original.significant == after.significant) & known).sum()),
         "converged": bool(after.converged),
     }
-    return kept(fitted.line, FIGURE, value, fitted.floor, detail=detail)
+    return judge(fitted.line, FIGURE, value, fitted.floor, detail=detail)
 
 
 def overlap(before: Fit, after: Fit) -> float | None:

@@ -138,15 +138,15 @@ def _of_visits(release: Release, cohort: Cohort) -> Counter:
 
 def _of_lists(release: Release, cohort: Cohort) -> Counter:
     records = release.table("records.parquet").select("record", "codes").collect()
-    return _shown(release, records.explode("codes", empty_as_null=True).drop_nulls())
+    return _presence_of_visits(release, records.explode("codes", empty_as_null=True).drop_nulls())
 
 
 def _of_events(release: Release, cohort: Cohort) -> Counter:
     events = release.table("events.parquet").select("record", codes=pl.col("code").cast(pl.String))
-    return _shown(release, events.collect())
+    return _presence_of_visits(release, events.collect())
 
 
-def _shown(release: Release, rows: pl.DataFrame) -> Counter:
+def _presence_of_visits(release: Release, rows: pl.DataFrame) -> Counter:
     """Of `record` and `codes`: a code that is shown was recorded."""
     rows = rows.unique(maintain_order=True)
     codes = rows["codes"].unique().sort().to_list()
@@ -161,9 +161,9 @@ def _shown(release: Release, rows: pl.DataFrame) -> Counter:
 
 
 def _of_trajectories(release: Release, cohort: Cohort) -> Counter:
-    from leeward.methods.trajectories.measures import both_of
+    from leeward.methods.trajectories.measures import pair_records
 
-    both = both_of(release, cohort)
+    both = pair_records(release, cohort)
     leaves = both.codes.leaf_labels()
     nodes, label = np.unique(both.code_nodes, return_inverse=True)
     members = tuple(

@@ -14,7 +14,7 @@ import polars as pl
 
 from leeward.advise.plan import Phewas
 from leeward.advise.utility.models import overlaps
-from leeward.advise.utility.verdicts import Kept, kept
+from leeward.advise.utility.verdicts import Kept, judge
 from leeward.analysis.phewas import associations
 from leeward.analysis.phewas.phenotypes import phenotypes_of
 from leeward.analysis.regression import Z
@@ -59,7 +59,7 @@ def scan_original(line: Phewas, cohort: Cohort) -> Scanned:
         again = pl.DataFrame({"person": drawn, "place": np.arange(people.height)})
         resampled = mentions.join(again, on="person", how="inner").drop("person").rename({"place": "person"})
         shares.append(
-            _kept_share(
+            _share_left(
                 original, _scan(line, mapping, resampled.select("person", "visit", "code"), people[drawn])
             )
         )
@@ -71,15 +71,15 @@ def compare(scanned: Scanned, release: Release) -> Kept:
     line = scanned.line
     found = _of_release(release, [line.exposure, *line.covariates])
     if isinstance(found, str):
-        return kept(line, FIGURE, None, scanned.floor, reason=found)
+        return judge(line, FIGURE, None, scanned.floor, reason=found)
     before = hits(scanned.original)
     if not before:
-        return kept(line, FIGURE, None, None, reason="the original has no association to keep")
+        return judge(line, FIGURE, None, None, reason="the original has no association to keep")
     after = _scan(line, scanned.mapping, *found)
     now = hits(after)
     detail = {"associations": len(before), "kept": len(before & now), "new": len(now - before),
               "mean_overlap_of_intervals": _overlap(scanned.original, after, before)}  # fmt: skip
-    return kept(line, FIGURE, len(before & now) / len(before), scanned.floor, detail=detail)
+    return judge(line, FIGURE, len(before & now) / len(before), scanned.floor, detail=detail)
 
 
 def hits(scan: pl.DataFrame) -> set[str]:
@@ -88,7 +88,7 @@ def hits(scan: pl.DataFrame) -> set[str]:
     return set(tested.filter(pl.col("p") < ALPHA / max(1, tested.height))["phecode"])
 
 
-def _kept_share(before: pl.DataFrame, after: pl.DataFrame) -> float:
+def _share_left(before: pl.DataFrame, after: pl.DataFrame) -> float:
     was = hits(before)
     return len(was & hits(after)) / len(was)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from leeward.advise.plan import Sequences
-from leeward.advise.utility.verdicts import Kept, kept
+from leeward.advise.utility.verdicts import Kept, judge
 
 if TYPE_CHECKING:
     from leeward.cohort.cohort import Cohort
@@ -23,12 +23,12 @@ def compare(line: Sequences, release: Release, cohort: Cohort) -> Kept:
     sqrt(2/pi c (1 - c/n)).
     """
     if release.method != "trajectories":
-        return kept(line, FIGURE, None, None, reason="the release has no ages beside its codes")
-    from leeward.methods.trajectories.measures import avgre, both_of
+        return judge(line, FIGURE, None, None, reason="the release has no ages beside its codes")
+    from leeward.methods.trajectories.measures import avgre, pair_records
 
-    found = avgre(both_of(release, cohort), line.min_support)
+    found = avgre(pair_records(release, cohort), line.min_support)
     if found.avgre is None:
-        return kept(line, FIGURE, None, None, reason="no set of codes and ages is so frequent")
+        return judge(line, FIGURE, None, None, reason="no set of codes and ages is so frequent")
     count = line.min_support * release.records
     error = NORMAL_MEAN * ((1 - line.min_support) / count) ** 0.5
     detail = {
@@ -36,4 +36,4 @@ def compare(line: Sequences, release: Release, cohort: Cohort) -> Kept:
         "average_relative_error": found.avgre,
         "median_relative_error": found.median,
     }
-    return kept(line, FIGURE, max(0.0, 1 - found.avgre), max(0.0, 1 - error), detail=detail)
+    return judge(line, FIGURE, max(0.0, 1 - found.avgre), max(0.0, 1 - error), detail=detail)

@@ -43,7 +43,7 @@ def verdict_of(value: float | None, floor: float | None) -> Verdict:
     return "serves" if value >= bar else "with care" if value >= CARE * bar else "does not"
 
 
-def kept(line: Any, figure: str, value: float | None, floor: float | None, **more: Any) -> Kept:
+def judge(line: Any, figure: str, value: float | None, floor: float | None, **more: Any) -> Kept:
     """The figures of a line, with their verdict."""
     return Kept(
         line=line.title,

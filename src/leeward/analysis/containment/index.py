@@ -49,7 +49,7 @@ class Index:
     @staticmethod
     def of(population: CodeCounts, codes: Sequence[str], caps: Int64s, threads: int = 1) -> Index:
         """The index of a population's lens over `codes` (sorted); its other codes are left out."""
-        return Index(numbered(population, codes), caps, threads)
+        return Index(number_records(population, codes), caps, threads)
 
     @cached_property
     def _list_offsets(self) -> Int64s:
@@ -157,7 +157,7 @@ class Index:
             codes, levels, floor, people.offsets, people.values, people.counts, self._starts,
             self._list_offsets, self._lists, scratch.shared, scratch.slot, scratch.found,
         )  # fmt: skip
-        return merged(rows, np.ones(len(rows), np.int64), levels)
+        return merge_rows(rows, np.ones(len(rows), np.int64), levels)
 
 
 class Scratch:
@@ -169,7 +169,7 @@ class Scratch:
         self.found = np.empty(index.n, np.uint32)
 
 
-def merged(rows: UInt16s, weights: Int64s, levels: Int32s) -> Projection:
+def merge_rows(rows: UInt16s, weights: Int64s, levels: Int32s) -> Projection:
     """Equal rows put together, where a row packs into 64 bits; wider records have few rows and keep them all."""
     if len(rows) < 2 or np.log2(levels + 1.0).sum() > PACKED_BITS:
         return Projection(rows, weights)
@@ -179,7 +179,7 @@ def merged(rows: UInt16s, weights: Int64s, levels: Int32s) -> Projection:
     return Projection(np.stack(np.unravel_index(keys, shape), axis=1).astype(np.uint16), summed)
 
 
-def numbered(lens: CodeCounts, codes: Sequence[str]) -> Multisets:
+def number_records(lens: CodeCounts, codes: Sequence[str]) -> Multisets:
     """The lens's records over the numbering of `codes` (sorted); other codes are left out, people stay."""
     if tuple(codes) == lens.codes:
         return Multisets(lens.offsets, lens.values, lens.counts)

@@ -253,7 +253,7 @@ def _peel(
 
 
 @njit
-def largest_shared(
+def find_largest_part(
     rows: UInt16s, weights: Int64s, k: int, floor: int, budget: int
 ) -> tuple[UInt16s, bool, bool]:
     """The largest part shared by people of weight ≥ k: branch and bound over the overlaps with one record.

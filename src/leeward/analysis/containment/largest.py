@@ -39,7 +39,7 @@ def largest_parts(population: Population, records: Multisets, k: int, budget: in
     """
     distinct, number = records.distinct()
     supports = population.supports()
-    shared = distinct.capped(_reached(supports, population.caps, k))
+    shared = distinct.capped(_highest_levels(supports, population.caps, k))
     order = drop_order(shared, population.caps, supports)
     drops = drops_needed(population, shared, order, k)
     counts = after_drops(shared, order, drops)
@@ -50,7 +50,7 @@ def largest_parts(population: Population, records: Multisets, k: int, budget: in
     def search(those: Int64s) -> None:
         projections = population.projections(shared.take(those), floors[those])
         for r, projection in zip(those.tolist(), projections, strict=True):
-            levels, found, exact[r] = kernels.largest_shared(
+            levels, found, exact[r] = kernels.find_largest_part(
                 projection.rows, projection.weights, k, int(floors[r]), budget
             )
             if found:
@@ -61,7 +61,7 @@ def largest_parts(population: Population, records: Multisets, k: int, budget: in
     return Parts(shared.with_counts(counts).take(number), exact[number])
 
 
-def _reached(supports: Int64s, caps: Int64s, k: int) -> Int64s:
+def _highest_levels(supports: Int64s, caps: Int64s, k: int) -> Int64s:
     """The highest level of each code that at least k people reach, int64[codes]."""
     enough = offsets_of(supports >= k)
     starts = item_offsets(caps)

@@ -101,11 +101,11 @@ def classes_of(
     GuaranteeUnreachable
         Fewer than k records, or none left.
     """
-    vectors, of_record = grouped(columns.vectors(levels))
+    vectors, of_record = group_vectors(columns.vectors(levels))
     return enlarge(columns, vectors, of_record, k, small, randomness, kept, alike)
 
 
-def grouped(vectors: Int32s) -> tuple[Int32s, Int64s]:
+def group_vectors(vectors: Int32s) -> tuple[Int32s, Int64s]:
     """The distinct vectors in their order, and the number of each record's."""
     distinct, number = np.unique(vectors, axis=0, return_inverse=True)
     return distinct.astype(np.int32), number.reshape(-1).astype(np.int64)

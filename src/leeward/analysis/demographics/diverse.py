@@ -99,10 +99,10 @@ def diversify_classes(classes: Classes, columns: Sequence[Sensitive], kept: froz
             sizes[small] += sizes[other]
             sizes[other] = 0
         vectors[small] = above[best]
-    return _renumbered(classes, vectors, joined)
+    return _renumber(classes, vectors, joined)
 
 
-def _renumbered(classes: Classes, vectors: Int32s, joined: Int64s) -> Classes:
+def _renumber(classes: Classes, vectors: Int32s, joined: Int64s) -> Classes:
     """The classes that are left, in the order of their vectors."""
     used = np.unique(joined)
     order = used[np.lexsort(vectors[used].T[::-1])]
@@ -112,7 +112,7 @@ def _renumbered(classes: Classes, vectors: Int32s, joined: Int64s) -> Classes:
     return replace(classes, vectors=vectors[order].astype(np.int32), of_record=number[classes.of_record])
 
 
-def counted_values(classes: Classes, columns: Sequence[Sensitive]) -> pl.DataFrame:
+def count_values(classes: Classes, columns: Sequence[Sensitive]) -> pl.DataFrame:
     """`class`, `column`, `value`, `records` of a class with that value, by class, then by column as given,
     then by value, null last."""
     class_of = classes.of_record[classes.of_record >= 0].astype(np.int64)

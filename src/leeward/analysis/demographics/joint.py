@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 
-from leeward.analysis.demographics.classes import grouped
+from leeward.analysis.demographics.classes import group_vectors
 from leeward.analysis.demographics.columns import Columns, columns_of
 from leeward.analysis.demographics.figures import ColumnLoss, JointCandidates, WholePatient
 from leeward.analysis.demographics.questions import draw, errors, independence, joint_risk, levels_asked
@@ -61,7 +61,7 @@ def fitting_classes(release: Release, cohort: Cohort, patients: pl.Series) -> tu
 
 def fitting_of(columns: Columns, classes: ReleasedClasses) -> tuple[Int64s, Bools]:
     """The same of patients whose columns are at hand."""
-    distinct, number = grouped(columns.vectors({}))
+    distinct, number = group_vectors(columns.vectors({}))
     rows = [columns.labels(vector) for vector in distinct]
     fitting = np.ones((len(rows), len(classes.labels)), np.bool_)
     for i in range(len(columns.names)):
@@ -70,14 +70,14 @@ def fitting_of(columns: Columns, classes: ReleasedClasses) -> tuple[Int64s, Bool
     return number, fitting
 
 
-def released_records(release: Release, cohort: Cohort, sets: CodeSets) -> CodeSets:
+def select_released_records(release: Release, cohort: Cohort, sets: CodeSets) -> CodeSets:
     """The code sets of the patients who are released: with `small: drop`, those whose values fit a class."""
     if release.parameters.get("small") != "drop" or not release.parameters.get("demographics"):
         return sets
     return sets.take(np.flatnonzero(_fitting_any(release, cohort, sets.patients)))
 
 
-def released_cohort(release: Release, cohort: Cohort, patients: pl.Series) -> Cohort:
+def select_released_cohort(release: Release, cohort: Cohort, patients: pl.Series) -> Cohort:
     """The cohort of those of `patients` who are released, see `released_records`."""
     if release.parameters.get("small") != "drop" or not release.parameters.get("demographics"):
         return cohort

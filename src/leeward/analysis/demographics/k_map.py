@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from leeward.analysis.demographics.classes import KEPT, Classes, grouped, in_order, least_common
+from leeward.analysis.demographics.classes import KEPT, Classes, group_vectors, in_order, least_common
 from leeward.analysis.demographics.columns import Columns, Level, columns_of, texts_of, values_of
 from leeward.arrays import Bools, Float64s, Int32s, Int64s
 from leeward.errors import BadInput, GuaranteeUnreachable
@@ -62,7 +62,7 @@ def columns_of_both(
         stacked, numbers[:n], names, hierarchies, keep, population[2]
     )  # an identifier is one in the population
     columns = columns_of(stacked, numbers, names, hierarchies, keep, sample[2])
-    _, exact = grouped(columns.vectors({}))
+    _, exact = group_vectors(columns.vectors({}))
     strangers = int((~np.isin(exact[n:], exact[:n])).sum())
     if strangers:
         raise BadInput(
@@ -88,7 +88,7 @@ def classes_in_population(
         `drop` would leave nobody.
     """
     sample = both.sample if records is None else both.sample.take(records)
-    vectors, of_person = grouped(both.everyone.vectors(levels))
+    vectors, of_person = group_vectors(both.everyone.vectors(levels))
     sizes = np.bincount(of_person, minlength=len(vectors))
     number = {tuple(vector): i for i, vector in enumerate(vectors.tolist())}
     own = np.array([number[tuple(vector)] for vector in sample.vectors(levels).tolist()], np.int64)
@@ -99,14 +99,14 @@ def classes_in_population(
         if small == "suppress":
             target[i] = 0
         elif small == "merge":
-            target[i] = _enlarged(sample, vectors, sizes, i, k, weights)
+            target[i] = _enlarge(sample, vectors, sizes, i, k, weights)
     left = sizes[own] < k if small == "drop" else np.zeros(len(own), np.bool_)
     if left.all():
         raise GuaranteeUnreachable(
             f"no class of demographics has k = {k} people of the population, so `small: drop` would leave nobody. Keep "
             "less of the demographics (`keep`), or choose `small: merge`."
         )
-    distinct, of_vector = grouped(target)
+    distinct, of_vector = group_vectors(target)
     made = in_order(sample, distinct, np.where(left, -1, of_vector[own]), few, 0)
     people = tuple(
         np.flatnonzero(below(sample, vectors, vector)[of_person]).astype(np.int64) for vector in made.vectors
@@ -114,7 +114,7 @@ def classes_in_population(
     return SampleClasses(made.columns, made.vectors, made.of_record, made.small, made.taken, people)
 
 
-def _enlarged(columns: Columns, vectors: Int32s, sizes: Int64s, i: int, k: int, weights: Float64s) -> Int32s:
+def _enlarge(columns: Columns, vectors: Int32s, sizes: Int64s, i: int, k: int, weights: Float64s) -> Int32s:
     """The vector of `vectors[i]` once k people fit it: joined with one after the other where it costs least."""
     found = vectors[i]
     while int(sizes[below(columns, vectors, found)].sum()) < k:

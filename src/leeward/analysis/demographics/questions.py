@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from leeward.analysis.demographics.classes import grouped
+from leeward.analysis.demographics.classes import group_vectors
 from leeward.analysis.demographics.columns import Columns, Level
 from leeward.analysis.demographics.figures import AreAbove, Asked, JointRisk, KnownBy
 from leeward.analysis.itemsets import supports_of
@@ -73,7 +73,7 @@ def draw(
     seed: int = SEED,
 ) -> Questions:
     """`questions` of each size, each the cell and some codes of a random record that has so many."""
-    cells, cell_of = grouped(columns.vectors(levels))
+    cells, cell_of = group_vectors(columns.vectors(levels))
     stream = Randomness.of(seed).stream("questions")
     lengths = sets.lengths()
     cell: list[int] = []
@@ -132,7 +132,7 @@ def joint_risk(columns: Columns, sets: CodeSets, k: int, m: int) -> JointRisk:
     """Patients whom an attacker singles out in the source by exact demographics, alone and with m codes: nobody else is
     like them, or fewer than k are. (By codes alone: `leeward.analysis.risk`.)"""
     n = len(sets)
-    _, group = grouped(columns.vectors({}))
+    _, group = group_vectors(columns.vectors({}))
     alike = np.bincount(group)[group]
     by_demographics = KnownBy(0, n, int((alike == 1).sum()), int((alike < k).sum()))
     both = risk_before(with_group(sets, group), k, seed=SEED, largest_m=m)

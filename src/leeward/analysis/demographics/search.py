@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from leeward.analysis.demographics.classes import Classes, classes_of, enlarge, grouped
+from leeward.analysis.demographics.classes import Classes, classes_of, enlarge, group_vectors
 from leeward.analysis.demographics.columns import Columns, Level
 from leeward.arrays import AnyArray, Int32s, Int64s
 from leeward.errors import GuaranteeUnreachable
@@ -101,7 +101,7 @@ class Setting:
 
     def lost_in(self, classes: Classes, records: Int64s | None) -> int:
         """The code occurrences that the method loses in classes of these records."""
-        return sum(_lost(self, classes.members, records))
+        return sum(_count_losses(self, classes.members, records))
 
     def measured(self, name: str, classes: Classes, records: Int64s | None) -> Point:
         """A point of the frontier: the method runs in the classes of these records (None: all)."""
@@ -162,25 +162,25 @@ def _walk(
     """From the coarsest levels on: refine the column by one level that helps most, until none does."""
     at = [len(levels) - 1 for levels in choices]
 
-    def named(places: Sequence[int]) -> tuple[Level, ...]:
+    def level_names(places: Sequence[int]) -> tuple[Level, ...]:
         return tuple(levels[i] for levels, i in zip(choices, places, strict=True))
 
-    best = tried[named(at)] = point(named(at))
+    best = tried[level_names(at)] = point(level_names(at))
     while True:
         steps = [[p - (j == i) for j, p in enumerate(at)] for i in range(len(at)) if at[i] > 0]
         for step in steps:
-            if named(step) not in tried:
-                tried[named(step)] = point(named(step))
+            if level_names(step) not in tried:
+                tried[level_names(step)] = point(level_names(step))
         better = [
             (found.objective, step)
             for step in steps
-            if (found := tried[named(step)]) is not None
+            if (found := tried[level_names(step)]) is not None
             and (best is None or found.objective < best.objective)
         ]
         if not better:
             return
         at = min(better)[1]
-        best = tried[named(at)]
+        best = tried[level_names(at)]
 
 
 @dataclass(frozen=True)
@@ -209,7 +209,7 @@ def search_local(setting: Setting) -> Found:
     inside = columns if records is None else columns.take(records)
     nothing: dict[str, Level] = {columns.names[i]: "all" for i in setting.free}
     everywhere = {**dict(setting.keep), **nothing}
-    vectors, of_record = grouped(inside.vectors(everywhere))
+    vectors, of_record = group_vectors(inside.vectors(everywhere))
     own = np.stack([column.node for column in inside.columns], axis=1)
     total = int(setting.occurrences[slice(None) if records is None else records].sum())
     lost_of: dict[int, int] = {}
@@ -217,7 +217,7 @@ def search_local(setting: Setting) -> Found:
     vector = {c: vectors[c].copy() for c in members}
     cuts: dict[int, Cut] = {}
     open_classes = sorted(members)
-    lost_of |= dict(zip(members, _lost(setting, [members[c] for c in members], records), strict=True))
+    lost_of |= dict(zip(members, _count_losses(setting, [members[c] for c in members], records), strict=True))
     _note(setting, vector, members, lost_of, total, "kept columns alone", records)
     turn = 0
     while open_classes:
@@ -229,7 +229,9 @@ def search_local(setting: Setting) -> Found:
             if (plan := _plan(inside, own, vector[c], members[c], i, setting.k)) is not None
         }
         cutting = {key: plan for key, plan in plans.items() if len(plan) > 1}
-        counts = iter(_lost(setting, [part for plan in cutting.values() for _, part in plan], records))
+        counts = iter(
+            _count_losses(setting, [part for plan in cutting.values() for _, part in plan], records)
+        )
         lost = {key: [next(counts) for _ in plan] for key, plan in cutting.items()}
         # Where one child holds all records, its label says more and costs nothing.
         lost |= {(c, i): [lost_of[c]] for (c, i), plan in plans.items() if len(plan) == 1}
@@ -268,7 +270,7 @@ def search_local(setting: Setting) -> Found:
     return Found(classes, tuple(setting.points))
 
 
-def _lost(setting: Setting, parts: Sequence[AnyArray], records: Int64s | None) -> list[int]:
+def _count_losses(setting: Setting, parts: Sequence[AnyArray], records: Int64s | None) -> list[int]:
     whole = [part if records is None else records[part] for part in parts]
     return list(setting.lost(whole)) if whole else []
 
@@ -343,7 +345,7 @@ def _all_records(
     """Every record in the class that the cuts lead it to; classes below k, and vectors that the sample did not have, as
     `small` says."""
     columns = setting.columns
-    start, of_record = grouped(columns.vectors(levels))
+    start, of_record = group_vectors(columns.vectors(levels))
     known = {tuple(v): c for c, v in enumerate(first.tolist())}
     vectors = [vector[c] for c in range(len(vector))]
     begin = []

@@ -68,7 +68,7 @@ def scan(
     """
     # What the covariates alone explain is the same for every predictor, and a good place to start from.
     null = _Cells.of(people, covariates)
-    start = _fitted(
+    start = _fit_all(
         phenotypes, null, np.full((len(phenotypes.names), null.columns), np.nan), min_cases, threads
     )
     return pl.concat(
@@ -141,7 +141,7 @@ class _Fits:
     outcome: Int64s
 
 
-def _fitted(phenotypes: Phenotypes, cells: _Cells, start: Float64s, min_cases: int, threads: int) -> _Fits:
+def _fit_all(phenotypes: Phenotypes, cells: _Cells, start: Float64s, min_cases: int, threads: int) -> _Fits:
     from leeward.analysis.phewas import kernels
 
     n = len(phenotypes.names)
@@ -184,7 +184,7 @@ def _of_predictor(
 
     cells = _Cells.of(people, [*covariates, predictor])
     n = len(phenotypes.names)
-    fits = _fitted(phenotypes, cells, np.column_stack([start, np.zeros(n)]), min_cases, threads)
+    fits = _fit_all(phenotypes, cells, np.column_stack([start, np.zeros(n)]), min_cases, threads)
     beta, error = (each[:, -1] / cells.spread[-1] for each in (fits.beta, fits.error))
     tested: Bools = np.all(fits.counted >= max(1, min_cases), axis=1)
     frame = pl.DataFrame(

@@ -137,7 +137,7 @@ class Table:
 
     def encoded(self, name: str) -> Floats:
         """The column as float64[rows]: numbers, days, or level numbers; NaN where missing."""
-        return encoded(self.frame[name], self.column(name), self.name)
+        return encode(self.frame[name], self.column(name), self.name)
 
 
 def table_of(frame: pl.DataFrame | None, domains: Mapping[str, Any], name: str) -> Table:
@@ -200,7 +200,7 @@ def column_of(series: pl.Series, domain: Any, where: str) -> Column:
         )
     missing = len(values) - len(known)
     least, greatest = (float(known.min()), float(known.max())) if len(known) else (np.nan, np.nan)
-    low, high = _bound(rules, "low", least, series), _bound(rules, "high", greatest, series)
+    low, high = _limit(rules, "low", least, series), _limit(rules, "high", greatest, series)
     outside = np.flatnonzero((values < low) | (values > high))
     if len(outside):
         raise BadInput(
@@ -299,7 +299,7 @@ def _rules(domain: Any, column: str) -> Mapping[str, Any]:
     return rules
 
 
-def _bound(rules: Mapping[str, Any], key: str, observed: float, series: pl.Series) -> float:
+def _limit(rules: Mapping[str, Any], key: str, observed: float, series: pl.Series) -> float:
     """A declared bound as the float that values are compared with, or the observed one."""
     if rules.get(key) is None:
         return observed
@@ -315,7 +315,7 @@ def _bound(rules: Mapping[str, Any], key: str, observed: float, series: pl.Serie
     return float(value)
 
 
-def encoded(series: pl.Series, column: Column, where: str) -> Floats:
+def encode(series: pl.Series, column: Column, where: str) -> Floats:
     """A series as float64: numbers, days since 1970, or level numbers of `column`; NaN where missing."""
     if column.kind in ("levels", "ordered"):
         if not column.levels:

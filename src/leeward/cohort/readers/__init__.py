@@ -9,16 +9,16 @@ from typing import Any
 
 from leeward.cohort.cohort import Cohort
 from leeward.cohort.notices import Notice
-from leeward.cohort.readers.archives import unpacked
+from leeward.cohort.readers.archives import unpack
 from leeward.cohort.readers.codes import FEW_JOINED, JOINED_CODES, SHARE_UNKNOWN, UNKNOWN_CODE
 from leeward.cohort.readers.columns import ColumnNames
 from leeward.cohort.readers.delimited import encodings_told
-from leeward.cohort.readers.detect import detected
+from leeward.cohort.readers.detect import detect_format
 from leeward.cohort.readers.files import WHOLE, suffix
 from leeward.cohort.readers.formats import READERS, Request, options_of
 from leeward.cohort.readers.frames import as_frame
 from leeward.cohort.readers.sql import Database
-from leeward.cohort.readers.trees import named_by_snomed
+from leeward.cohort.readers.trees import add_snomed_names
 from leeward.errors import BadInput, did_you_mean
 from leeward.paths import is_file
 
@@ -112,7 +112,7 @@ def read(
     noticed: list[Notice] = []
     with ExitStack() as opened, encodings_told() as told:
         if frame is None:
-            path, table = opened.enter_context(unpacked(path, table))
+            path, table = opened.enter_context(unpack(path, table))
             if suffix(Path(path)) in WHOLE and is_file(path):
                 from leeward.cohort.readers.whole import read_whole
 
@@ -120,7 +120,7 @@ def read(
         if frame is not None:
             kind = kind or "events"
         elif kind != "table" or table is not None:
-            kind, store = detected(path, kind, query=query is not None, table=table)
+            kind, store = detect_format(path, kind, query=query is not None, table=table)
         if isinstance(store, Database):
             opened.enter_context(closing(store))
         cohort = READERS[kind].read(
@@ -142,7 +142,7 @@ def read(
     )
     if not accept_unknown:
         refuse_unknown(cohort, 0 if cohort.events is None else cohort.events.height)
-    return named_by_snomed(cohort)
+    return add_snomed_names(cohort)
 
 
 def _codes(columns: ColumnNames | None) -> tuple[str, ...]:

@@ -95,30 +95,32 @@ def dates_of_visits(visit: pl.Series, date: pl.Series, visits: pl.DataFrame) -> 
     return date.zip_with(date.is_not_null(), found)
 
 
-def aged(
+def add_ages(
     patient: pl.Series, row: UInt32s, date: pl.Series, birth: pl.DataFrame
 ) -> tuple[pl.Series, list[Notice]]:
     """The age of each event in years, and notices of the rows that have none; `birth` as in `BIRTH`."""
     frame = birth.with_columns(date.alias("date"), patient.alias("patient"))
     if frame["two_digits"].any() or frame["year_only"].any():
-        frame = _settled(frame)
+        frame = _settle_births(frame)
     age = frame.select(years_between(pl.col("birth"), pl.col("date")).alias("age"))["age"]
     before = (age < 0).fill_null(False)
     beyond = (age >= OLDEST + 1).fill_null(False)
     absent = age.is_null()
     notices = [
-        *noticed(
+        *notice_rows(
             "event before birth", before, row, "{} before the patient's date of birth: kept without an age"
         ),
-        *noticed(
+        *notice_rows(
             "age out of range", beyond, row, f"{{}} at an age above {OLDEST} years: kept without an age"
         ),
-        *noticed("age unknown", absent, row, "{} without an age: the date or the date of birth is not known"),
+        *notice_rows(
+            "age unknown", absent, row, "{} without an age: the date or the date of birth is not known"
+        ),
     ]
     return age.set(before | beyond, None), notices
 
 
-def _settled(frame: pl.DataFrame) -> pl.DataFrame:
+def _settle_births(frame: pl.DataFrame) -> pl.DataFrame:
     """The births where a century or a day was still open, by the patient's first event.
 
     A year of two digits is in the latest century in which the patient is born by the first event (by the last
@@ -139,7 +141,7 @@ def _settled(frame: pl.DataFrame) -> pl.DataFrame:
     return frame.with_columns(birth.alias("birth"))
 
 
-def noticed(kind: str, where: pl.Series, row: UInt32s, message: str) -> list[Notice]:
+def notice_rows(kind: str, where: pl.Series, row: UInt32s, message: str) -> list[Notice]:
     """A notice of the events `where`, with '{}' in the message for '3 events'; none where there are none."""
     count = int(where.sum())
     if not count:

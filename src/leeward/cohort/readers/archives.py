@@ -19,7 +19,7 @@ from leeward.paths import is_file
 
 
 @contextmanager
-def unpacked(path: str | Path, table: str | None) -> Iterator[tuple[str | Path, str | None]]:
+def unpack(path: str | Path, table: str | None) -> Iterator[tuple[str | Path, str | None]]:
     """The path of the file to read, and the table in it: of a `.zip` the one file with a table, or `table`."""
     file = Path(path)
     if suffix(file) != ".zip" or not is_file(file):
@@ -32,7 +32,7 @@ def unpacked(path: str | Path, table: str | None) -> Iterator[tuple[str | Path, 
 def _member(file: Path, table: str | None, folder: Path) -> Path:
     try:
         with zipfile.ZipFile(file) as archive:
-            entry = _chosen(file, archive, table)
+            entry = _choose_member(file, archive, table)
             if entry.flag_bits & 1:
                 raise BadInput(f"{file.name}: '{entry.filename}' is encrypted; unpack it first.")
             require_room(file, entry.file_size, shutil.disk_usage(folder).free)
@@ -40,19 +40,19 @@ def _member(file: Path, table: str | None, folder: Path) -> Path:
             with archive.open(entry) as packed, target.open("wb") as whole:
                 shutil.copyfileobj(packed, whole)
     except (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, RuntimeError):
-        raise damaged(
+        raise damage_error(
             file
         ) from None  # the last: a compression or an encryption that this Python does not know
     except OSError as error:
         if error.errno not in (None, errno.EINVAL):  # a full or failing disk
             raise
-        raise damaged(
+        raise damage_error(
             file
         ) from None  # damaged bzip2 has no error of its own, and a directory may lie nowhere
     return target
 
 
-def _chosen(file: Path, archive: zipfile.ZipFile, table: str | None) -> zipfile.ZipInfo:
+def _choose_member(file: Path, archive: zipfile.ZipFile, table: str | None) -> zipfile.ZipInfo:
     inside = {
         entry.filename: entry
         for entry in archive.infolist()
@@ -83,9 +83,9 @@ def require_memory(file: Path) -> None:
         with zipfile.ZipFile(file) as archive:
             require_room(file, sum(entry.file_size for entry in archive.infolist()), free_memory())
     except (zipfile.BadZipFile, OSError):
-        raise damaged(file) from None
+        raise damage_error(file) from None
 
 
-def damaged(file: Path) -> BadInput:
+def damage_error(file: Path) -> BadInput:
     """The error for a file that is cut short, or another kind of file than its name says."""
     return BadInput(f"{file.name}: this is not a readable {suffix(file)} file (damaged, or another format).")

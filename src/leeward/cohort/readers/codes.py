@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from leeward.arrays import Bools, Int32s, Int64s, UInt32s, counted
+from leeward.arrays import Bools, Int32s, Int64s, UInt32s, count_noun
 from leeward.cohort.notices import Notice
 from leeward.cohort.readers.seen import SHARE_OF_BOTH, Seen
 from leeward.cohort.readers.values import NO_VALUE_TEXTS
@@ -61,7 +61,7 @@ class Rules:
 
 def rules_of(vocabulary: str) -> Rules:
     """The rules of 'icd9', 'icd10', 'icd' (or another of their names), 'none', or of a hierarchy file `node,parent`."""
-    from leeward.vocabulary import added
+    from leeward.vocabulary import find_added
     from leeward.vocabulary.omop import BY_CODE, is_concept_ancestor
 
     name = VOCABULARY_NAMES.get(vocabulary.strip().lower())
@@ -80,7 +80,7 @@ def rules_of(vocabulary: str) -> Rules:
         return Rules(name, both.name, both.clean, both.is_known)
     open_to_all = vocabulary.strip().lower()
     tree = Path(vocabulary.removesuffix(BY_CODE))
-    if open_to_all == "flat" or added(open_to_all) is not None or is_concept_ancestor(tree):
+    if open_to_all == "flat" or find_added(open_to_all) is not None or is_concept_ancestor(tree):
         return Rules(
             vocabulary, Path(vocabulary).name, lambda text: (as_written(text), False), lambda code: True
         )
@@ -178,8 +178,8 @@ class Normalised:
             at = rows[self.joined[numbers]]
             hits = len(at) if entries is None else int(entries[self.joined].sum())
             message = (
-                f"{counted('cell', hits)}{where} {'holds' if hits == 1 else 'hold'} several codes, and would count as "
-                f"one code each: read them apart with --code-separator '{self._separator()}'"
+                f"{count_noun('cell', hits)}{where} {'holds' if hits == 1 else 'hold'} several codes, and would count "
+                f"as one code each: read them apart with --code-separator '{self._separator()}'"
             )
             found.append(Notice(JOINED_CODES, message, hits, tuple(int(row) for row in at[:ROWS_KEPT])))
         kept = (
@@ -198,8 +198,8 @@ class Normalised:
                 at = rows[mask[numbers]]
                 distinct = len({code for code, hit in zip(self.codes, mask, strict=True) if hit})
                 hits = len(at) if entries is None else int(entries[mask].sum())
-                many = counted("entry", hits, "entries")
-                message = f"{many} with {counted('distinct code', distinct)} {what}"
+                many = count_noun("entry", hits, "entries")
+                message = f"{many} with {count_noun('distinct code', distinct)} {what}"
                 found.append(Notice(kind, message, hits, tuple(int(row) for row in at[:ROWS_KEPT])))
         return found
 
@@ -212,7 +212,7 @@ class Normalised:
 
         unknown = {code for code, out in zip(self.codes, self.unknown & ~self.joined, strict=True) if out}
         count = sum(ICD9CM.normalise(code) is None and ICD10CM.normalise(code) is None for code in unknown)
-        return f" ({counted('code', count)} not even by form: a slip, or a word for none)" if count else ""
+        return f" ({count_noun('code', count)} not even by form: a slip, or a word for none)" if count else ""
 
     def _separator(self) -> str:
         """What stands between most of the codes that share a cell."""
@@ -252,7 +252,7 @@ def _joins(text: str, rules: Rules) -> bool:
     )
 
 
-def _find_joined(texts: Sequence[str], entries: Int64s) -> Bools:
+def _find_several_codes(texts: Sequence[str], entries: Int64s) -> Bools:
     """Which texts are several codes, where the source is of a classification of diagnoses once they are read apart."""
     none = np.zeros(len(texts), np.bool_)
     if not any(sign in text for text in texts for sign in SEPARATORS):
@@ -297,19 +297,19 @@ def normalise(texts: Sequence[str], vocabulary: str | None, entries: Int64s | No
     seen = Seen.of(texts, counts)
     found = seen.vocabulary(texts) if named is None else named
     if found is None:
-        joined = _find_joined(texts, counts)
-        return replace(Normalised.by(AS_WRITTEN, texts), guess=_not_recognised(seen), joined=joined)
+        joined = _find_several_codes(texts, counts)
+        return replace(Normalised.by(AS_WRITTEN, texts), guess=_notice_unrecognised(seen), joined=joined)
     if named == "icd":
         found = seen.both(texts)
     normalised = Normalised.by(rules_of(found), texts)
     if found == "icd9" and seen.share(seen.surely_tenth) >= SHARE_OF_BOTH:
         normalised = normalised.without(seen.either, texts)  # beside ICD-10 codes, E876 may be E87.6
     if named is None:
-        normalised = replace(normalised, guess=_recognised(normalised, seen))
+        normalised = replace(normalised, guess=_notice_recognised(normalised, seen))
     return replace(normalised, others=_others(found, seen))
 
 
-def _recognised(normalised: Normalised, seen: Seen) -> Notice:
+def _notice_recognised(normalised: Normalised, seen: Seen) -> Notice:
     total = int(seen.entries.sum())
     if normalised.vocabulary in ("icd", "icd-undotted"):
         known = ~normalised.unknown
@@ -335,7 +335,7 @@ def _recognised(normalised: Normalised, seen: Seen) -> Notice:
     return Notice("vocabulary recognised", message, len(normalised.codes))
 
 
-def _not_recognised(seen: Seen) -> Notice | None:
+def _notice_unrecognised(seen: Seen) -> Notice | None:
     share = seen.share((seen.ninth & ~seen.restored) | seen.tenth)
     if share < SHARE_LOOKS:
         return None

@@ -16,16 +16,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from leeward.arrays import Bools, Int32s, Int64s, UInt32s, counted
+from leeward.arrays import Bools, Int32s, Int64s, UInt32s, count_noun
 from leeward.cohort.cohort import Cohort
 from leeward.cohort.notices import Notice
 from leeward.cohort.readers.ages import (
     BIRTH,
     ISO,
-    aged,
+    add_ages,
     dates_leniently,
     dates_of_visits,
-    noticed,
+    notice_rows,
     of_patients,
 )
 from leeward.cohort.readers.code_numbers import NO_CODE, CodeNumbers
@@ -204,7 +204,7 @@ class Collector:
             rows = np.concatenate(parts)
             name = self.columns.optional()[role]
             how = "a decimal comma, read as a point" if role == "age" else "points, read as day.month.year"
-            message = f"{counted('value', len(rows))} of column '{name}' with {how}"
+            message = f"{count_noun('value', len(rows))} of column '{name}' with {how}"
             found.append(
                 Notice(f"form of {role}", message, len(rows), tuple(int(r) for r in rows[:ROWS_KEPT]))
             )
@@ -237,7 +237,7 @@ class Collector:
         patients, self._patients = self._patients, []
         if not patients:
             return [], np.empty(0, np.int32), np.empty(0, np.uint32)
-        return patients, _joined(self._code_numbers), _joined(self._event_rows)
+        return patients, _concatenate(self._code_numbers), _concatenate(self._event_rows)
 
     def stored(
         self, vocabulary: str | None, entries: Int64s, first_row: UInt32s, patients: Callable[[], pl.Series]
@@ -283,13 +283,13 @@ class Collector:
     ) -> Cohort:
         patient = same_type(self._patients)
         self._patients = []
-        row = _joined(self._event_rows)
-        numbers = _joined(self._code_numbers)
+        row = _concatenate(self._event_rows)
+        numbers = _concatenate(self._code_numbers)
         extra: dict[str, pl.Series] = {}
         if self._vocabulary_numbers:
             named = [VOCABULARY_NAMES.get(v.lower(), v) for v in self.vocabularies.texts]
             normalised, numbers = self._normalise_by_vocabulary(numbers, named)
-            extra["vocabulary"] = _texts(named, _joined(self._vocabulary_numbers))
+            extra["vocabulary"] = _texts(named, _concatenate(self._vocabulary_numbers))
         else:
             entries = np.bincount(numbers, minlength=len(self.codes.texts)).astype(np.int64)
             normalised = normalise(self.codes.texts, vocabulary, entries)
@@ -308,7 +308,7 @@ class Collector:
         else:
             of_events = None if births is None else of_patients(patient, births)
         if of_events is not None and "date" in extra:
-            extra["age"], about_ages = aged(patient, row, extra["date"], of_events)
+            extra["age"], about_ages = add_ages(patient, row, extra["date"], of_events)
             notices += about_ages
         code = normalised.as_enum(numbers)
         del numbers
@@ -338,7 +338,7 @@ class Collector:
         for role, parts in self._unreadable.items():
             title = self.columns.optional()[role]
             message = f"{{}} whose value in column '{title}' is no date that can be read"
-            found += noticed(f"unreadable {role}", pl.concat(parts), row, message)
+            found += notice_rows(f"unreadable {role}", pl.concat(parts), row, message)
         return found
 
     def _gap_notices(self, patient: pl.Series) -> list[Notice]:
@@ -349,7 +349,7 @@ class Collector:
             empty = sum(each.height for each in self._rows_without_code)
             if empty:
                 at = pl.concat([each["row"] for each in self._rows_without_code]).head(ROWS_KEPT)
-                message = f"{counted('row', empty)} without any code{self._where()} left out"
+                message = f"{count_noun('row', empty)} without any code{self._where()} left out"
                 found.append(Notice("missing code", message, empty, tuple(at.to_list())))
         elif self.unit == "row" or self.missing:
             rows = tuple(int(row) for row in np.concatenate(self._rows_with_gap)[:ROWS_KEPT])
@@ -407,7 +407,9 @@ def _date_by_visit(extra: dict[str, pl.Series], visits: pl.DataFrame | None, row
     before = extra["date"]
     extra["date"] = dates_of_visits(extra["visit"], before, visits)
     filled = before.is_null() & extra["date"].is_not_null()
-    return noticed("date of the visit", filled, row, "{} without a date of their own: the visit's is taken")
+    return notice_rows(
+        "date of the visit", filled, row, "{} without a date of their own: the visit's is taken"
+    )
 
 
 def _alike(patient: pl.Series, row: UInt32s) -> list[Notice]:
@@ -430,7 +432,7 @@ def _alike(patient: pl.Series, row: UInt32s) -> list[Notice]:
 Number = TypeVar("Number", np.int32, np.uint32)
 
 
-def _joined(parts: list[NDArray[Number]]) -> NDArray[Number]:
+def _concatenate(parts: list[NDArray[Number]]) -> NDArray[Number]:
     """One array of all parts; the parts are let go."""
     whole = np.concatenate(parts)
     parts.clear()

@@ -202,7 +202,7 @@ def open_text(file: Path) -> Iterator[io.TextIOWrapper]:
             f"{file.name}: begins as {NAMES[encoding]} and goes on otherwise; save the file as UTF-8."
         ) from None
     except (OSError, EOFError, zlib.error) as error:
-        raise damaged_gzip(file) from error
+        raise gzip_error(file) from error
 
 
 def _undecodable(text: str) -> bool:
@@ -214,6 +214,6 @@ def not_utf8(file: Path, where: str) -> BadInput:
     return BadInput(f"{file.name}: {where} is not UTF-8 text; save the file as UTF-8.")
 
 
-def damaged_gzip(file: Path) -> BadInput:
+def gzip_error(file: Path) -> BadInput:
     """The error for a gzip file that is cut short or no gzip file at all."""
     return BadInput(f"{file.name}: this is not a complete gzip file; copy it again.")

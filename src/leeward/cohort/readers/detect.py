@@ -25,7 +25,7 @@ TELLING = {
 """Formats of several tables, and the tables by which they are known."""
 
 
-def detected(
+def detect_format(
     path: str | Path, kind: str | None, *, query: bool, table: str | None = None
 ) -> tuple[str, Store | None]:
     """The format, and the tables where it has several or comes from a database."""
@@ -59,7 +59,7 @@ def _in_database(url: str, kind: str | None, *, query: bool) -> tuple[str, Store
         raise BadInput(
             f"The format '{kind}' is read from files; give a file or folder, not the URL of a database."
         )
-    database = _opened(url)
+    database = _open_database(url)
     if kind in TELLING:
         return kind, database
     if kind is None and not query and not database.table:
@@ -69,7 +69,7 @@ def _in_database(url: str, kind: str | None, *, query: bool) -> tuple[str, Store
     return "sql", database
 
 
-def _opened(url: str) -> Database:
+def _open_database(url: str) -> Database:
     if not url.startswith("duckdb:///"):
         return Database(url)
     from leeward.cohort.readers.duck import DuckDatabase

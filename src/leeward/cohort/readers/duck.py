@@ -58,7 +58,7 @@ class DuckDatabase(Database):
 
     def rows(self, table: str, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """The columns as the table writes them."""
-        yield from self._batches(f"SELECT {', '.join(map(_quoted, columns))} FROM {self._of(table)}")
+        yield from self._batches(f"SELECT {', '.join(map(_quote, columns))} FROM {self._of(table)}")
 
     def query(self, text: str) -> tuple[list[str], Iterator[pa.RecordBatch]]:
         """The columns of a query and its rows."""
@@ -66,7 +66,7 @@ class DuckDatabase(Database):
         return columns, self._batches(text)
 
     def _of(self, table: str) -> str:
-        return f"{_quoted(self.schema or 'main')}.{_quoted(self._tables[table.lower()])}"
+        return f"{_quote(self.schema or 'main')}.{_quote(self._tables[table.lower()])}"
 
     def _rows(self, text: str, values: Sequence[Any] = ()) -> list[Any]:
         with self._refusals("refused the query"):
@@ -87,5 +87,5 @@ class DuckDatabase(Database):
             raise BadInput(f"{self.name}: the database {what} ({reason}).") from None
 
 
-def _quoted(name: str) -> str:
+def _quote(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'

@@ -28,7 +28,7 @@ from leeward.cohort.readers.ages import ISO, dates_leniently
 from leeward.cohort.readers.codes import ROWS_KEPT, VOCABULARY_NAMES, as_written
 from leeward.cohort.readers.collect import Collector
 from leeward.cohort.readers.columns import ColumnMap, ColumnNames, require_columns
-from leeward.cohort.readers.delimited import damaged_gzip, not_utf8
+from leeward.cohort.readers.delimited import gzip_error, not_utf8
 from leeward.cohort.readers.files import find_files, is_gzip, suffix
 from leeward.cohort.readers.patients import one_row_each
 from leeward.cohort.readers.people import Births, code_and_patients
@@ -310,17 +310,17 @@ def _resources(file: Path, kind: str | None) -> Iterator[tuple[int, Resource]]:
                 if not line.strip():
                     continue
                 row += 1
-                resource = _parsed(line, file, row)
+                resource = _parse(line, file, row)
                 if kind is not None and resource.get("resourceType") != kind:
                     raise BadInput(
                         f"{file.name}: row {row} is no {kind}; a bulk file holds resources of one kind."
                     )
                 yield row, resource
     except (OSError, EOFError, zlib.error) as error:
-        raise damaged_gzip(file) from error
+        raise gzip_error(file) from error
 
 
-def _parsed(line: bytes, file: Path, row: int) -> Resource:
+def _parse(line: bytes, file: Path, row: int) -> Resource:
     try:
         resource = json.loads(line)
     except UnicodeDecodeError:

@@ -23,7 +23,7 @@ def as_frame(source: Any) -> pl.DataFrame | None:
     if isinstance(source, pl.DataFrame):
         return source
     try:
-        return _converted(source)
+        return _to_polars(source)
     except (BadInput, KeyboardInterrupt, SystemExit):
         raise
     except BaseException as error:  # each library has its own, and compiled ones panic outside of Exception
@@ -33,7 +33,7 @@ def as_frame(source: Any) -> pl.DataFrame | None:
         ) from None
 
 
-def _converted(source: Any) -> pl.DataFrame:
+def _to_polars(source: Any) -> pl.DataFrame:
     if isinstance(source, pl.LazyFrame):
         return source.collect()
     if isinstance(source, pa.Table):

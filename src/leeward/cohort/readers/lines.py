@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from leeward.cohort.readers.delimited import damaged_gzip, not_utf8
+from leeward.cohort.readers.delimited import gzip_error, not_utf8
 from leeward.cohort.readers.files import is_gzip
 from leeward.errors import BadInput
 
@@ -59,6 +59,6 @@ def _blocks(file: Path) -> Iterator[bytes]:
                 else:
                     rest += piece
     except (OSError, EOFError, zlib.error) as error:
-        raise damaged_gzip(file) from error
+        raise gzip_error(file) from error
     if rest:
         yield rest

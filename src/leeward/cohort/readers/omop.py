@@ -101,7 +101,7 @@ def read_omop(
         _require_same_roles(collector.columns, mapped, domain)
         events_of(store, domain.table, mapped, collector)
     assert collector is not None  # for the types: there is at least one domain
-    notices = _translated(store, collector, named=vocabulary is None) if concepts else []
+    notices = _translate_concepts(store, collector, named=vocabulary is None) if concepts else []
     births = _births(store)
     cohort = collector.cohort(
         vocabulary,
@@ -210,7 +210,7 @@ def _number(frame: pl.DataFrame, column: str) -> pl.Series:
     return series.cast(pl.Int64, strict=False)
 
 
-def _translated(store: Store, collector: Collector, *, named: bool) -> list[Notice]:
+def _translate_concepts(store: Store, collector: Collector, *, named: bool) -> list[Notice]:
     """Concept ids become CONCEPT's codes; what CONCEPT lacks stays an id."""
     require_table(store, "concept", "which `concepts` needs")
     wanted = pl.Series(collector.codes.texts, dtype=pl.String)

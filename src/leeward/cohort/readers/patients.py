@@ -19,7 +19,7 @@ def one_row_each(
     A patient whose rows disagree is counted in a notice.
     """
     names = [name for name in gathered.columns if name != "patient"]
-    typed = [(_typed(gathered[name], missing)) for name in names]
+    typed = [(_parse_numbers(gathered[name], missing)) for name in names]
     gathered = gathered.with_columns(each for each, _ in typed)
     frame = gathered.group_by("patient", maintain_order=True).agg(
         *(pl.col(name).drop_nulls().first() for name in names),
@@ -61,7 +61,7 @@ def comma_notice(name: str) -> Notice:
     return Notice("decimal comma", f"the commas of column '{name}' are read as decimal points", 1)
 
 
-def _typed(series: pl.Series, missing: frozenset[str]) -> tuple[pl.Series, bool]:
+def _parse_numbers(series: pl.Series, missing: frozenset[str]) -> tuple[pl.Series, bool]:
     """Text as whole or decimal numbers where every value is one ('007' and '0/1' stay text), and whether it had decimal
     commas."""
     if series.dtype != pl.String:

@@ -200,12 +200,12 @@ def notes_of(
         return None, []
     frame = pl.DataFrame({name: same_type([p[name] for p in parts]) for name in parts[0].columns})
     return frame, [
-        *_told("note without text", f"{table.upper()}: {{}} without text or patient left out", lost),
-        *_told("unreadable date", f"{table.upper()}: {{}} whose date cannot be read", unread),
+        *_notices("note without text", f"{table.upper()}: {{}} without text or patient left out", lost),
+        *_notices("unreadable date", f"{table.upper()}: {{}} whose date cannot be read", unread),
     ]
 
 
-def _told(kind: str, message: str, rows: list[int]) -> list[Notice]:
+def _notices(kind: str, message: str, rows: list[int]) -> list[Notice]:
     if not rows:
         return []
     count = f"{len(rows):,} note{'s' if len(rows) > 1 else ''}"

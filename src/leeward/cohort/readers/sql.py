@@ -43,7 +43,7 @@ class Database:
         self._engine = _engine(address)
         self.name = Path(self._engine.url.database or self._engine.url.drivername).name
         with (
-            self._closed_after_an_error(),
+            self._close_after_error(),
             refusals(self.name, "cannot be opened; check its URL, user and password (PGPASSWORD)"),
         ):
             inspector = _sqlalchemy().inspect(self._engine)
@@ -66,7 +66,7 @@ class Database:
         return self.table in inspector.get_schema_names()
 
     @contextmanager
-    def _closed_after_an_error(self) -> Iterator[None]:
+    def _close_after_error(self) -> Iterator[None]:
         try:
             yield
         except BaseException:

@@ -21,10 +21,10 @@ from leeward.cohort.readers import refuse_unknown
 from leeward.cohort.readers.collect import Collector
 from leeward.cohort.readers.columns import ColumnNames
 from leeward.cohort.readers.delimited import encodings_told
-from leeward.cohort.readers.detect import detected
+from leeward.cohort.readers.detect import detect_format
 from leeward.cohort.readers.files import PARQUET, READABLE, is_gzip, suffix
 from leeward.cohort.readers.stores import reader_of
-from leeward.cohort.readers.tables import mapped_files
+from leeward.cohort.readers.tables import map_files
 from leeward.cohort.readers.values import same_type
 from leeward.cohort.stored import StoredCohort
 from leeward.paths import is_folder
@@ -47,7 +47,7 @@ def can_store(path: str | Path | None, kind: str | None, vocabulary: str | None)
     given = Path(path)
     if not is_folder(given) and suffix(given) not in READABLE:
         return False
-    return kind is not None or detected(path, None, query=False)[0] == "events"
+    return kind is not None or detect_format(path, None, query=False)[0] == "events"
 
 
 def store(
@@ -66,7 +66,7 @@ def store(
     the errors; identifiers that differ in blanks or zeros alone are not looked for.
     """
     with encodings_told() as told:
-        files, mapped = mapped_files(path, columns)
+        files, mapped = map_files(path, columns)
         if mapped.vocabulary is not None:
             return None
         mapped = replace(mapped, visit=None, date=None, age=None, birth=None, patients=())

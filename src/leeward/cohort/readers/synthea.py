@@ -90,7 +90,7 @@ def read_synthea(
         events_of(store, table, mapped, collector)
     assert collector is not None  # for the types: there is at least one table
     require_table(store, "patients", "which says who the patients are")
-    patient = _named(store, "patients", PATIENT, "the patient")
+    patient = _column_named(store, "patients", PATIENT, "the patient")
     forms = FORMS if date_format is None else (date_format, *FORMS)
     births = births_of(store, "patients", patient, pick(store, "patients", BIRTH), forms)
     cohort = collector.cohort(vocabulary, births.frame, lambda: _visits(store))
@@ -101,27 +101,29 @@ def read_synthea(
     called: dict[str, CodeName] = {}
     for table in domains_of(domains, DOMAINS):
         mapped = _columns_of(store, table, code)
-        described = pick(store, table, _prefixed(DESCRIPTION))
+        described = pick(store, table, _candidate_names(DESCRIPTION))
         called |= names_of_descriptions(store, table, mapped.patient, mapped.code[0], described, "SNOMED CT")
     return replace(with_tree(cohort), patients=patients, names=called).with_notices(*births.notices, *told)
 
 
 def _columns_of(store: Store, table: str, code: str | None) -> ColumnMap:
-    names = {role: pick(store, table, _prefixed(choices)) for role, choices in ROLES.items()}
+    names = {role: pick(store, table, _candidate_names(choices)) for role, choices in ROLES.items()}
     return ColumnMap(
-        patient=names["patient"] or _named(store, table, ROLES["patient"], "the patient"),
-        code=(code.lower() if code else names["code"] or _named(store, table, ROLES["code"], "the code"),),
+        patient=names["patient"] or _column_named(store, table, ROLES["patient"], "the patient"),
+        code=(
+            code.lower() if code else names["code"] or _column_named(store, table, ROLES["code"], "the code"),
+        ),
         visit=names["visit"],
         date=names["date"],
         vocabulary=names["system"],
     )
 
 
-def _prefixed(names: Sequence[str]) -> list[str]:
+def _candidate_names(names: Sequence[str]) -> list[str]:
     return [prefix + name for name in names for prefix in PREFIXES]
 
 
-def _named(store: Store, table: str, names: Sequence[str], what: str) -> str:
+def _column_named(store: Store, table: str, names: Sequence[str], what: str) -> str:
     found = pick(store, table, names)
     if found is None:
         raise BadInput(f"{table}: no column of {what} (none of {', '.join(names)}).")
@@ -131,5 +133,5 @@ def _named(store: Store, table: str, names: Sequence[str], what: str) -> str:
 def _visits(store: Store) -> pl.DataFrame | None:
     if not store.has("encounters"):
         return None
-    visit = _named(store, "encounters", _prefixed(("id", *ROLES["visit"])), "the encounter")
-    return visits_of(store, "encounters", visit, pick(store, "encounters", _prefixed(ROLES["date"])))
+    visit = _column_named(store, "encounters", _candidate_names(("id", *ROLES["visit"])), "the encounter")
+    return visits_of(store, "encounters", visit, pick(store, "encounters", _candidate_names(ROLES["date"])))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from leeward.arrays import counted
+from leeward.arrays import count_noun
 from leeward.cohort.cohort import Cohort
 from leeward.cohort.notices import Notice
 from leeward.cohort.readers.code_numbers import row_text
@@ -78,7 +78,7 @@ def read_table(
             f"or leave it out (--drop patient)."
         )
     frame = frame.drop(list(dict.fromkeys(each for each in drop if each != patient)))
-    frame, notices = _cleaned(name, frame, frozenset(text.strip() for text in missing), patient, date_format)
+    frame, notices = _clean(name, frame, frozenset(text.strip() for text in missing), patient, date_format)
     if patient:
         frame = frame.rename({patient: "patient"}) if patient != "patient" else frame
     return Cohort(patients=frame, notices=tuple(notices), name=name, domains=dict(domains or {}))
@@ -128,7 +128,7 @@ def _refuse_control(title: str, name: str, texts: pl.Series) -> None:
         )
 
 
-def _cleaned(
+def _clean(
     title: str, frame: pl.DataFrame, missing: frozenset[str], patient: str | None, date_format: str | None
 ) -> tuple[pl.DataFrame, list[Notice]]:
     """Texts without outer blanks, blank and `missing` as null, and as numbers or dates where all of them are."""
@@ -142,9 +142,9 @@ def _cleaned(
             _refuse_control(title, name, each)
             trimmed = int((each != each.str.strip_chars()).sum())
             if trimmed:
-                message = f"blanks around {counted('value', trimmed)} of column '{name}' taken off"
+                message = f"blanks around {count_noun('value', trimmed)} of column '{name}' taken off"
                 notices.append(Notice("trimmed", message, trimmed))
-            read = _typed_text(each, missing, date_format)
+            read = _parse_text(each, missing, date_format)
             if read.dtype == pl.Float64 and each.str.contains(",", literal=True).any():
                 notices.append(comma_notice(name))
             each = read
@@ -171,7 +171,7 @@ def _looks_missing(frame: pl.DataFrame, missing: frozenset[str], date_format: st
         at = each.str.to_lowercase().is_in(list(NO_VALUE_TEXTS)).fill_null(False)
         if at.any():
             found[each.name] = at
-            if _typed_text(each, missing | set(each.filter(at)), date_format).dtype != pl.String:
+            if _parse_text(each, missing | set(each.filter(at)), date_format).dtype != pl.String:
                 typed.append(each.name)
     if not found:
         return []
@@ -179,20 +179,20 @@ def _looks_missing(frame: pl.DataFrame, missing: frozenset[str], date_format: st
     hits = sum(int(at.sum()) for at in found.values())
     rows = np.sort(np.concatenate([np.flatnonzero(at.to_numpy()) for at in found.values()])) + 1
     message = (
-        f"{counted('value', hits)} {_quoted(words)} in {_quoted(found)} may mean 'no value' but "
+        f"{count_noun('value', hits)} {_quote(words)} in {_quote(found)} may mean 'no value' but "
         f"{'counts' if hits == 1 else 'count'} as one"
-        + (f", and {_quoted(typed)} would hold numbers or dates" if typed else "")
+        + (f", and {_quote(typed)} would hold numbers or dates" if typed else "")
         + ": leave them out with "
         + " ".join(f"--missing {word!r}" for word in words)
     )
     return [Notice("looks missing", message, hits, tuple(rows[:ROWS_KEPT].tolist()))]
 
 
-def _quoted(names: Iterable[str]) -> str:
+def _quote(names: Iterable[str]) -> str:
     return ", ".join(f"'{name}'" for name in names)
 
 
-def _typed_text(texts: pl.Series, missing: frozenset[str], date_format: str | None) -> pl.Series:
+def _parse_text(texts: pl.Series, missing: frozenset[str], date_format: str | None) -> pl.Series:
     """Texts as numbers or dates where all of them are such."""
     texts = texts.str.strip_chars()
     texts = texts.set(texts.is_in(["", *missing]).fill_null(False), None)

@@ -31,7 +31,7 @@ def read_tables(
     separator: str | None = None,
 ) -> Cohort:
     """A cohort from delimited or Parquet files; the parameters are those of `read`."""
-    files, mapped = mapped_files(path, columns, patients_apart=attributes is not None)
+    files, mapped = map_files(path, columns, patients_apart=attributes is not None)
     payload = mapped.patients
     if attributes is not None:
         mapped = replace(mapped, patients=())
@@ -47,7 +47,7 @@ def read_tables(
     return _with_attributes(cohort, attributes, mapped.patient, payload, missing)
 
 
-def mapped_files(
+def map_files(
     path: str | Path, columns: ColumnNames | None, *, patients_apart: bool = False
 ) -> tuple[list[Path], ColumnMap]:
     """The files of a table, which have the same columns, and what their columns are; BadInput where one lacks.

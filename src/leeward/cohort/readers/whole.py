@@ -13,9 +13,9 @@ from xml.etree import ElementTree
 import numpy as np
 import polars as pl
 
-from leeward.arrays import counted
+from leeward.arrays import count_noun
 from leeward.cohort.notices import Notice
-from leeward.cohort.readers.archives import damaged, require_memory
+from leeward.cohort.readers.archives import damage_error, require_memory
 from leeward.cohort.readers.code_numbers import row_text
 from leeward.cohort.readers.codes import ROWS_KEPT
 from leeward.cohort.readers.columns import require_columns
@@ -57,9 +57,9 @@ def _statistics(file: Path) -> pl.DataFrame:
     except (KeyboardInterrupt, SystemExit, MemoryError):
         raise
     except Exception:  # compiled code has errors of many kinds, whose texts may hold values
-        raise damaged(file) from None
+        raise damage_error(file) from None
     if not isinstance(frame, pl.DataFrame):
-        raise damaged(file)
+        raise damage_error(file)
     if frame.height == 0:
         raise BadInput(f"{file.name}: the file has column names but no rows.")
     return frame.with_columns(
@@ -101,7 +101,7 @@ def _sheet(file: Path, table: str | None, codes: Collection[str]) -> tuple[pl.Da
         ValueError,
         KeyError,
     ):
-        raise damaged(file) from None
+        raise damage_error(file) from None
     title = f"{file.name}, sheet '{name}'"
     if not rows or not any(cell != "" for cell in rows[0]):
         raise BadInput(f"{title}: the first row is blank; it must hold the column names.")
@@ -186,8 +186,8 @@ def _note_numbers(
             f"250.10 are the same; store them as text."
         )
     message = (
-        f"{counted('code', len(rows))} of column '{name}' as numbers: a sheet drops their zeros (250.00 becomes 250, "
-        f"038 becomes 38); format the column as text where codes have such zeros"
+        f"{count_noun('code', len(rows))} of column '{name}' as numbers: a sheet drops their zeros (250.00 becomes "
+        f"250, 038 becomes 38); format the column as text where codes have such zeros"
     )
     notices.append(Notice("codes as numbers", message, len(rows), tuple(rows[:ROWS_KEPT])))
 

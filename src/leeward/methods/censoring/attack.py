@@ -6,7 +6,7 @@ import numpy as np
 
 from leeward.analysis.tried import Tried
 from leeward.cohort.cohort import Cohort
-from leeward.methods.censoring.measures import both_of
+from leeward.methods.censoring.measures import pair_records
 from leeward.randomness import Randomness
 from leeward.release import Release
 
@@ -18,7 +18,7 @@ def attack(release: Release, cohort: Cohort, population: Cohort | None = None) -
     """Count the people of the population who have all of a released record's codes at least as often."""
     if population is None or release.custody is None:
         return []
-    both, k = both_of(release, cohort, population), int(release.guarantee["k"])
+    both, k = pair_records(release, cohort, population), int(release.guarantee["k"])
     drawn = Randomness.of(0).stream("attack").permutation(len(both.released))[:RECORDS]
     asked = np.sort(drawn)
     owners = both.counts(both.released)[asked]

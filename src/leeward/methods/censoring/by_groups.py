@@ -11,8 +11,8 @@ import numpy as np
 import pyarrow as pa
 
 from leeward.analysis.containment import Multisets
-from leeward.analysis.containment.index import numbered
-from leeward.analysis.demographics.classes import grouped, in_order
+from leeward.analysis.containment.index import number_records
+from leeward.analysis.demographics.classes import group_vectors, in_order
 from leeward.analysis.demographics.k_map import FIRST_ROW, Both, columns_of_both
 from leeward.analysis.demographics.search import Found, Setting, search_full
 from leeward.arrays import AnyArray, Int64s
@@ -31,7 +31,7 @@ from leeward.methods.censoring.inputs import (
     require_enough,
 )
 from leeward.methods.censoring.parameters import Censoring
-from leeward.methods.censoring.run import Outcome, emptied
+from leeward.methods.censoring.run import Outcome, notice_emptied
 from leeward.methods.whole_patient import add_classes, record_labels
 from leeward.methods.whole_patient import notices_of as notices_of_classes
 from leeward.randomness import Randomness
@@ -71,7 +71,7 @@ def protect_by_groups(
     require_enough(parameters, len(lens))
     caps = caps_of(parameters, lens)
     people = Multisets(lens.offsets, lens.values, lens.counts)
-    own = numbered(sample, lens.codes)
+    own = number_records(sample, lens.codes)
     both = _columns(parameters, cohort, sample, population, lens)
     person, alike = _persons(cohort.name, sample, lens, people, own, both)
     found: Found | None = None
@@ -102,7 +102,7 @@ def protect_by_groups(
         "mean_group": float(sizes.mean()),
         "capped_mentions": int(originals.capped(start).sizes().sum()),
     }
-    outcome = Outcome(kept, start, start, facts, emptied(originals, kept))
+    outcome = Outcome(kept, start, start, facts, notice_emptied(originals, kept))
     notices = [*notices_of(cohort, population), *cap_notices(parameters, sample, start), *outcome.notices]
     randomness = randomness or Randomness.of(None)
     order = randomness.stream("censoring", "records").permutation(len(released))
@@ -170,7 +170,7 @@ def _persons(
         # numbered in the order of the records, so that nothing depends on the identifiers
         rank = np.empty(len(together), np.int64)
         rank[sorted(range(len(together)), key=lambda r: _ascending(together, r))] = np.arange(len(together))
-        exact = grouped(np.concatenate([both.everyone.vectors({}), both.sample.vectors({})]))[1]
+        exact = group_vectors(np.concatenate([both.everyone.vectors({}), both.sample.vectors({})]))[1]
         number = np.unique(exact * len(together) + rank[number], return_inverse=True)[1].reshape(-1)
     someone = np.full(int(number.max()) + 1, -1, np.int64)
     someone[number[:n][::-1]] = np.arange(n)[::-1]
@@ -205,7 +205,7 @@ def _ascending(records: Multisets, r: int) -> tuple[tuple[int, int], ...]:
 def _find_classes(parameters: Censoring, both: Both, people: Multisets, caps: Int64s, alike: Int64s) -> Found:
     """The classes of the population, and what the search for their levels measured: on the population alone."""
 
-    def lost(parts: Sequence[AnyArray]) -> list[int]:
+    def count_losses(parts: Sequence[AnyArray]) -> list[int]:
         shown = (groups.publish(people.take(part), caps, parameters.k)[0] for part in parts)
         return [
             int(people.take(part).sizes().sum() - each.sizes().sum())
@@ -219,7 +219,7 @@ def _find_classes(parameters: Censoring, both: Both, people: Multisets, caps: In
         parameters.small,
         Randomness.of(0),
         people.sizes(),
-        lost,
+        count_losses,
         SEARCHED,
         alike=alike,
     )

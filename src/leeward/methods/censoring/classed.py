@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from leeward.analysis.containment import Index, Multisets
-from leeward.analysis.containment.index import numbered
+from leeward.analysis.containment.index import number_records
 from leeward.analysis.demographics.columns import Level
 from leeward.analysis.demographics.k_map import Both, SampleClasses, classes_in_population, columns_of_both
 from leeward.analysis.demographics.search import Found, Setting, search_full
 from leeward.arrays import AnyArray, Int64s
 from leeward.cohort.lenses.counts import CodeCounts
 from leeward.errors import GuaranteeUnreachable
-from leeward.methods.censoring.run import Outcome, censored, emptied
+from leeward.methods.censoring.run import Outcome, censored, notice_emptied
 from leeward.randomness import Randomness
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def parts_of(
     """The records of sample and population, over the sample's codes."""
     return Parts(
         Multisets(sample.offsets, sample.values, sample.counts),
-        numbered(population, sample.codes),
+        number_records(population, sample.codes),
         caps,
         sample.most(),
         parameters.k,
@@ -148,12 +148,12 @@ def censor_classes(parts: Parts, classes: SampleClasses) -> tuple[Outcome, list[
     if "exact" in outcomes[0].facts:
         facts["exact"] = np.concatenate([each.facts["exact"] for each in outcomes])[back]
     released = np.flatnonzero(classes.of_record >= 0)
-    notices = emptied(parts.originals.take(released), kept)
+    notices = notice_emptied(parts.originals.take(released), kept)
     whole = Outcome(kept, parts.caps, parts.caps, facts, notices)
     return whole, [each.caps for each in outcomes]
 
 
-def lost_without(parts: Parts, people: int) -> float:
+def loss_without_demographics(parts: Parts, people: int) -> float:
     """The share of the sample's mentions that is lost without demographics."""
     records = np.arange(len(parts.originals))
     kept = parts.censor(records, np.arange(people)).kept

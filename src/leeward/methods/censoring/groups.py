@@ -32,11 +32,11 @@ def publish(people: Multisets, caps: Int64s, k: int) -> tuple[Multisets, Int64s]
         np.bincount(number, minlength=len(distinct)).astype(np.int64),
         k,
     )
-    shown = shared_by(distinct, group)
+    shown = common_part(distinct, group)
     return shown.take(group[number]), group[number]
 
 
-def shared_by(records: Multisets, group: Int64s) -> Multisets:
+def common_part(records: Multisets, group: Int64s) -> Multisets:
     """What all records of each group have in common."""
     owner = group[records.owners()]
     code, count = records.values.astype(np.int64), records.counts

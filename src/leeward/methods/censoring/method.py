@@ -108,7 +108,7 @@ def _protect_in_classes(
         cohort.name, classed.take(sample, kept), parts.counts(parts.originals, classes, 1)[kept]
     )
     outcome, final = classed.censor_classes(parts, classes)
-    without = classed.lost_without(parts, len(everyone))
+    without = classed.loss_without_demographics(parts, len(everyone))
     gone = int(parts.originals.take(kept).sizes().sum() - outcome.kept.sizes().sum())
     randomness = randomness or Randomness.of(None)
     order = randomness.stream("censoring", "records").permutation(len(kept))

@@ -16,7 +16,7 @@ from leeward.methods.censoring.measures.figures import (
 )
 from leeward.release import Release
 from leeward.report import charts, common
-from leeward.report.names import called, names_of_release
+from leeward.report.names import label_code, names_of_release
 from leeward.report.sections import Chart, Section, Table, Tile, Tiles, number, percent, table_of
 
 BEFORE, AFTER = "original records", "released records"
@@ -140,7 +140,7 @@ def loss(figures: Loss | None) -> Section | None:
     chart = Chart(
         "Records by the share of their mentions that was censored",
         f"Bars, one an interval of loss; {percent(figures.intervals[0]['count'] / total)} of the records lost nothing.",
-        charts.grouped_bars(
+        charts.bars_by_group(
             rows,
             x_title="share of the record's mentions that was censored (CUL)",
             y_title="records",
@@ -213,7 +213,7 @@ def caps(release: Release) -> Section | None:
     table = table_of(
         f"The {shown.height} codes with the highest final caps",
         shown.to_dicts(),
-        ("code", "code", lambda code: called(code, names)),
+        ("code", "code", lambda code: label_code(code, names)),
         ("most mentions in a record", "highest", number),
         ("cap at the start", "cap", number),
         ("final cap", "final_cap", number),

@@ -45,7 +45,7 @@ def censored(population: Population, originals: Multisets, caps: Int64s, k: int,
             "counted_multisets": result.counted,
             "capped_mentions": int(capped.sizes().sum()),
         }
-        return Outcome(result.kept, caps, result.caps, facts, emptied(originals, result.kept))
+        return Outcome(result.kept, caps, result.caps, facts, notice_emptied(originals, result.kept))
     parts = largest_parts(population, capped, k)
     greedy = int((~parts.exact).sum())
     facts = {
@@ -53,7 +53,7 @@ def censored(population: Population, originals: Multisets, caps: Int64s, k: int,
         "greedy_records": greedy,
         "capped_mentions": int(capped.sizes().sum()),
     }
-    notices = emptied(originals, parts.kept)
+    notices = notice_emptied(originals, parts.kept)
     if greedy:
         notices += (
             (
@@ -64,7 +64,7 @@ def censored(population: Population, originals: Multisets, caps: Int64s, k: int,
     return Outcome(parts.kept, caps, caps, {**facts, "exact": parts.exact}, notices)
 
 
-def emptied(originals: Multisets, kept: Multisets) -> tuple[str, ...]:
+def notice_emptied(originals: Multisets, kept: Multisets) -> tuple[str, ...]:
     """A notice, if records lost all their codes."""
     emptied = int(np.count_nonzero((kept.sizes() == 0) & (originals.sizes() > 0)))
     return (f"{emptied:,} of {len(kept):,} records are released without any code.",) if emptied else ()

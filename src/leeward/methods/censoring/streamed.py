@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from leeward.analysis.containment import Index, Multisets
-from leeward.analysis.containment.index import merged
+from leeward.analysis.containment.index import merge_rows
 from leeward.analysis.containment.multisets import Projection
 from leeward.arrays import Int64s
 from leeward.engine import Engine
@@ -66,7 +66,7 @@ class Streamed:
         self._codes = tuple(codes)
         self.caps = caps
         self._originals = originals
-        self._frame = mentions(self._in_blocks(checked(engine.frame(source))))
+        self._frame = mentions(self._in_blocks(check_columns(engine.frame(source))))
         self._survey()
 
     def _in_blocks(self, events: Frame) -> Frame:
@@ -80,7 +80,7 @@ class Streamed:
     def _survey(self) -> None:
         """The first pass: people, supports, and the sample's original records."""
         items = int(self.caps.sum())
-        answers = self._added(partial(surveyed, originals=self._originals), 1 + items + len(self._originals))
+        answers = self._add(partial(survey, originals=self._originals), 1 + items + len(self._originals))
         self.n = int(answers[0])
         self._supports = answers[1 : 1 + items]
         self._original_counts = answers[1 + items :]
@@ -93,7 +93,7 @@ class Streamed:
         """See `Population`."""
         if asked is self._originals:
             return self._original_counts
-        return self._added(partial(counted_in_block, asked=asked, limit=limit), len(asked))
+        return self._add(partial(count_in_block, asked=asked, limit=limit), len(asked))
 
     def projections(self, asked: Multisets, floors: Int64s) -> Iterator[Projection]:
         """See `Population`."""
@@ -106,9 +106,9 @@ class Streamed:
             part = overlaps.slice(bounds[r], bounds[r + 1] - bounds[r])
             levels = asked.record(r)[1]
             rows = np.frombuffer(b"".join(part["row"].to_pylist()), np.uint16).reshape(-1, len(levels))
-            yield merged(rows, part["weight"].to_numpy().astype(np.int64), levels)
+            yield merge_rows(rows, part["weight"].to_numpy().astype(np.int64), levels)
 
-    def _added(self, answer: Any, places: int) -> Int64s:
+    def _add(self, answer: Any, places: int) -> Int64s:
         table = self._map(answer, ANSWER)
         total = np.zeros(places, np.int64)
         np.add.at(total, table["place"].to_numpy(), table["value"].to_numpy())
@@ -119,7 +119,7 @@ class Streamed:
         return self._engine.map_groups(self._frame, "block", kernel, schema, order=())
 
 
-def checked(frame: Frame) -> Frame:
+def check_columns(frame: Frame) -> Frame:
     """The frame, if it has the columns of events."""
     names = frame.collect_schema().names()
     for name in COLUMNS:
@@ -159,12 +159,12 @@ def people_of(table: pa.Table, codes: Sequence[str]) -> Multisets:
     )
 
 
-def surveyed(index: Index, originals: Multisets) -> pa.Table:
+def survey(index: Index, originals: Multisets) -> pa.Table:
     """People, supports and counts of the originals, one after the other."""
     return _answer(np.concatenate([[index.n], index.supports(), index.counts(originals)]))
 
 
-def counted_in_block(index: Index, asked: Multisets, limit: int | None) -> pa.Table:
+def count_in_block(index: Index, asked: Multisets, limit: int | None) -> pa.Table:
     """How many people of the block contain each multiset."""
     return _answer(index.counts(asked, limit))
 

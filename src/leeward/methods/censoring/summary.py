@@ -9,7 +9,7 @@ import polars as pl
 
 from leeward.release import Release
 from leeward.report.sections import number, percent
-from leeward.report.summary import Cost, Costs, kept
+from leeward.report.summary import Cost, Costs, cost_of_share
 
 FEW_CODES, FEW_REPEATS = 0.1, 0.1
 """Shares of codes and of repeats below which little is left."""
@@ -29,12 +29,14 @@ def costs(release: Release, measures: Mapping[str, Any]) -> Costs:
     ]
     if measures.get("cul"):
         figures.append(
-            kept(measures["cul"]["kept"], "of all mentions of codes are released", warn=0.9, bad=0.5)
+            cost_of_share(measures["cul"]["kept"], "of all mentions of codes are released", warn=0.9, bad=0.5)
         )
     repeats = measures.get("repeats") or {"before": 0, "kept": 1.0}
     if repeats["before"]:
         figures.append(
-            kept(repeats["kept"], "of the repeats of a code in a record are released", warn=0.9, bad=0.5)
+            cost_of_share(
+                repeats["kept"], "of the repeats of a code in a record are released", warn=0.9, bad=0.5
+            )
         )
     return Costs(tuple(figures), little_left(left, total, repeats, release.parameters["scope"]))
 

@@ -19,7 +19,7 @@ from leeward.methods.condensation.layout import Layout
 from leeward.methods.condensation.mending import refill
 from leeward.methods.condensation.relations import Relation
 from leeward.methods.condensation.rules import Rules, rules_of
-from leeward.methods.condensation.synthesis import POOLED_ROWS, Longs, pooled_scores, synthesize
+from leeward.methods.condensation.synthesis import POOLED_ROWS, Longs, pool_scores, synthesize
 from leeward.randomness import Randomness
 
 CELL, ROW, GROUP = "__cell__", "__row__", "__group__"
@@ -108,10 +108,10 @@ class CellKernel:
         if self.marginals == "centroid":
             means, _ = kernels.moments(matrix, offsets)
             synthetic, fell_back, identical = np.repeat(means, np.diff(offsets), axis=0), 0, 0
-        elif self._pooled(offsets):
+        elif self._needs_pooling(offsets):
             fell_back = len(offsets) - 1 if self.synthesis == "exact" else 0
             identical = int(kernels.identical(matrix, offsets))
-            synthetic = pooled_scores(
+            synthetic = pool_scores(
                 matrix, offsets, self._stream(cell, "rows"), self.layout.attribute(), self.draw
             )
         else:
@@ -162,7 +162,9 @@ class CellKernel:
         own, absent_here = filled[name], absent.get(name)
         if feature.role == "time" and self.match_times:
             if self.coarsen_time:
-                return column.permissible(kernels.group_medians(own, joined(offsets, self.coarsen_groups)))
+                return column.permissible(
+                    kernels.group_medians(own, join_groups(offsets, self.coarsen_groups))
+                )
             return kernels.group_numbers(
                 np.ascontiguousarray(scores[:, 0]), own, offsets, own, True, 0.0, 0.0
             )
@@ -181,7 +183,7 @@ class CellKernel:
             if gone is not None and absent_here is not None:
                 score, known = np.where(gone, np.nan, score), np.where(absent_here, np.nan, own)
             drawn = steps.uniform(-0.5, 0.5, len(own))
-            range_ = (column.low, column.high) if self._pooled(offsets) else (0.0, 0.0)
+            range_ = (column.low, column.high) if self._needs_pooling(offsets) else (0.0, 0.0)
             return column.permissible(kernels.group_numbers(score, known, offsets, drawn, False, *range_))
         made = column.permissible(scores[:, 0])
         return made if gone is None else np.where(gone, np.nan, made)
@@ -197,7 +199,7 @@ class CellKernel:
             given = scores.argmax(axis=1)
         return np.where(given == levels, np.nan, given.astype(np.float64))
 
-    def _pooled(self, offsets: Longs) -> bool:
+    def _needs_pooling(self, offsets: Longs) -> bool:
         """Whether some group has too few rows for scores of its own."""
         return self.marginals == "group" and int(np.diff(offsets).min()) < POOLED_ROWS
 
@@ -222,7 +224,7 @@ class CellKernel:
         return self.randomness.stream("condensation", what, cell)
 
 
-def joined(offsets: Longs, together: int) -> Longs:
+def join_groups(offsets: Longs, together: int) -> Longs:
     """The offsets of runs of `together` neighbouring groups; the last run takes what is left."""
     count = len(offsets) - 1
     starts = np.arange(max(1, count // together)) * together

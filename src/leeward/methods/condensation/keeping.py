@@ -40,7 +40,7 @@ def keep(rules: Rules, made: dict[str, Floats], own: Mapping[str, Floats], offse
         kernels.zeros_together(made[relation.a], made[relation.b], offsets)
     _bounds(by_kind.get("at-most", []), made, fixed, offsets, rules)
     for relation in by_kind.get("determines", []):
-        made[relation.b] = _derived(relation, made[relation.a], made[relation.b])
+        made[relation.b] = _derive(relation, made[relation.a], made[relation.b])
     made.update(held)
     if rules.counted(made).any():
         mend(rules, made, offsets)
@@ -148,7 +148,7 @@ def _bounds(
                 made[name] = rules.columns[name].permissible(made[name])
 
 
-def _derived(relation: Relation, a: Floats, b: Floats) -> Floats:
+def _derive(relation: Relation, a: Floats, b: Floats) -> Floats:
     """b as a determines it in the table; as it is where a is missing or its level unknown there."""
     assert relation.pairs is not None  # of a table
     keys, values = relation.pairs

@@ -73,15 +73,15 @@ def bundles_of(rules: Rules) -> list[Bundle]:
             follows.setdefault(each.a, []).append(each.b)
     determined = {name for each in follows.values() for name in each}
 
-    def tied(names: Sequence[str]) -> Bundle:
+    def tie(names: Sequence[str]) -> Bundle:
         found = list(dict.fromkeys(names))
         for name in found:
             found += [each for each in follows.get(name, ()) if each not in found]
         return tuple(name for name in found if name not in rules.held)
 
     named = list(dict.fromkeys(name for each in rules.relations for name in each.columns()))
-    single = [tied([name]) for name in named if name not in determined]
-    return list(dict.fromkeys([*single, *(tied(each.columns()) for each in rules.relations)]))
+    single = [tie([name]) for name in named if name not in determined]
+    return list(dict.fromkeys([*single, *(tie(each.columns()) for each in rules.relations)]))
 
 
 def _beside(

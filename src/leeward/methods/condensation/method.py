@@ -35,7 +35,7 @@ def protect(
 
     from leeward.engine import make
     from leeward.methods.condensation import release
-    from leeward.methods.condensation.proposals import unconfirmed
+    from leeward.methods.condensation.proposals import list_unconfirmed
     from leeward.methods.condensation.run import again, condense
     from leeward.methods.condensation.setting import ready, repeats, rows_at_once
 
@@ -62,7 +62,7 @@ def protect(
             f"{table.name}: {int(condensed.facts['broken']):,} rows would break one of the `relations`: no exchange "
             "of values inside their groups keeps them all. Leave one of them out."
         )
-    proposals = unconfirmed(table, condensed.frame, kernel.relations)
+    proposals = list_unconfirmed(table, condensed.frame, kernel.relations)
     return release.release_of(
         parameters, chosen, prepared, kernel, condensed, further, pilot, proposals, randomness.seeded
     )

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from leeward.analysis.plan import Model, checked, event_rows, median_time, outcome_of
+from leeward.analysis.plan import Model, check_models, event_rows, median_time, outcome_of
 from leeward.cohort.lenses.table import Column, Floats, Table, as_levels, refuse_numberings
 from leeward.errors import BadInput, GuaranteeUnreachable
 
@@ -166,7 +166,7 @@ def prepare(
         for column in table.columns
         if not (stratified and column.name in events)
     ]
-    found = [_condensed_column(table, column, roles, kept, k, missing, rare) for column in columns]
+    found = [_prepare_column(table, column, roles, kept, k, missing, rare) for column in columns]
     full = [each for each in found if each.feature is not None]
     if not full:
         raise BadInput(f"{table.name}: no column with values is left to condense.")
@@ -202,12 +202,12 @@ class _CondensedColumn:
     imputed: int
 
 
-def _condensed_column(
+def _prepare_column(
     table: Table, column: Column, roles: Roles, kept: np.ndarray, k: int, missing: str, rare: str
 ) -> _CondensedColumn:
     """A column without its rare levels, and whether its missing values stay missing."""
     name = column.name
-    values = _encoded(table, column)
+    values = _encode(table, column)
     if not (~np.isnan(values) & kept).any():
         return _CondensedColumn(name, None, values, 0, 0)
     withheld = 0
@@ -243,7 +243,7 @@ def _notices(rows: int, levels: dict[str, int], imputed: dict[str, int], k: int)
 
 
 def _check_roles(table: Table, models: Sequence[Model], roles: Roles) -> None:
-    checked(models, table)
+    check_models(models, table)
     for role, names in (("strata", roles.strata), ("time", roles.times), ("response", roles.responses)):
         for name in names:
             column = table.column(name, f"`{role}`")
@@ -283,10 +283,10 @@ def _refuse_copies_of_times(table: Table, roles: Roles, k: int) -> None:
                 )
 
 
-def _encoded(table: Table, column: Column) -> Floats:
-    from leeward.cohort.lenses.table import encoded
+def _encode(table: Table, column: Column) -> Floats:
+    from leeward.cohort.lenses.table import encode
 
-    return encoded(table.frame[column.name], column, table.name)
+    return encode(table.frame[column.name], column, table.name)
 
 
 def _strata(table: Table, columns: Sequence[Column], k: int) -> tuple[Longs, tuple[tuple[float, ...], ...]]:
@@ -295,10 +295,10 @@ def _strata(table: Table, columns: Sequence[Column], k: int) -> tuple[Longs, tup
         return np.zeros(len(table), np.int64), ((),)
     number = np.zeros(len(table), np.int64)
     for column in columns:  # no stratum is missing; column by column, so that numbers stay below the rows
-        levels, own = np.unique(_encoded(table, column), return_inverse=True)
+        levels, own = np.unique(_encode(table, column), return_inverse=True)
         number = np.unique(number * len(levels) + own, return_inverse=True)[1]
     _, first = np.unique(number, return_index=True)
-    found = np.column_stack([_encoded(table, column)[first] for column in columns])
+    found = np.column_stack([_encode(table, column)[first] for column in columns])
     enough = np.bincount(number, minlength=len(found)) >= k
     renumbered = np.where(enough, np.cumsum(enough) - 1, -1)
     return renumbered[number].astype(np.int64), tuple(tuple(row) for row in found[enough].tolist())
@@ -348,7 +348,7 @@ def _middle(column: Column, known: Floats) -> float:
     return float(np.sort(known)[(len(known) - 1) // 2])
 
 
-def released_columns(prepared: Prepared, made: dict[str, Floats], stratum: Longs) -> pl.DataFrame:
+def release_columns(prepared: Prepared, made: dict[str, Floats], stratum: Longs) -> pl.DataFrame:
     """Made values, strata and empty columns as a frame with the input's columns in their order and types.
 
     `stratum` is the stratum of each made row.

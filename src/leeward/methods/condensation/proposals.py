@@ -12,7 +12,7 @@ from itertools import combinations
 import numpy as np
 import polars as pl
 
-from leeward.cohort.lenses.table import Column, Floats, Table, encoded
+from leeward.cohort.lenses.table import Column, Floats, Table, encode
 from leeward.methods.condensation.relations import Relation, broken, relation_of
 
 GUARD = 30
@@ -44,18 +44,18 @@ def propose(table: Table) -> list[Relation]:
     equal: set[str] = set()
     for one, two in combinations(columns, 2):
         if one.kind == two.kind and one.levels == two.levels and _equal(values[one.name], values[two.name]):
-            found.append(f"{_quoted(one.name)} = {_quoted(two.name)}")
+            found.append(f"{_quote(one.name)} = {_quote(two.name)}")
             equal.add(two.name)
     names = [name for name in numbers if name not in equal]
     distinct = {each.name: _few(values[each.name], MOST_PARTS) for each in columns}
     few = {name: parts for name, parts in distinct.items() if parts is not None and len(parts) > 1}
     for a, b in combinations(names, 2):
         if _zeros(values[a], values[b]):
-            found.append(f"{_quoted(a)} = 0 <=> {_quoted(b)} = 0")
+            found.append(f"{_quote(a)} = 0 <=> {_quote(b)} = 0")
     for a in names:
         for b in names:
-            if a != b and _bounded(values[a], values[b]):
-                found.append(f"{_quoted(a)} <= {_quoted(b)}")
+            if a != b and _is_bounded(values[a], values[b]):
+                found.append(f"{_quote(a)} <= {_quote(b)}")
                 found += _equal_in_levels(few, columns, values, a, b)
     levels = [
         each for each in columns if each.kind in ("levels", "ordered") and 1 < len(each.levels) <= MOST_LEVELS
@@ -64,11 +64,11 @@ def propose(table: Table) -> list[Relation]:
         for other in columns:
             apart = one.name != other.name and not {one.name, other.name} & equal
             if apart and _determines(values[one.name], values[other.name]):
-                found.append(f"{_quoted(one.name)} -> {_quoted(other.name)}")
+                found.append(f"{_quote(one.name)} -> {_quote(other.name)}")
     return [relation_of(each) for each in found]
 
 
-def unconfirmed(table: Table, made: pl.DataFrame, confirmed: tuple[Relation, ...]) -> list[Proposal]:
+def list_unconfirmed(table: Table, made: pl.DataFrame, confirmed: tuple[Relation, ...]) -> list[Proposal]:
     """Proposals that are not confirmed, with the released rows that break each."""
     known = {each.text for each in confirmed}
     by_name = {each.name: each for each in table.columns}
@@ -77,7 +77,7 @@ def unconfirmed(table: Table, made: pl.DataFrame, confirmed: tuple[Relation, ...
         if relation.text in known:
             continue
         values = {
-            name: encoded(made[name].cast(table.frame[name].dtype), by_name[name], "release")
+            name: encode(made[name].cast(table.frame[name].dtype), by_name[name], "release")
             for name in relation.columns()
         }
         if relation.kind == "determines":
@@ -91,20 +91,20 @@ def unconfirmed(table: Table, made: pl.DataFrame, confirmed: tuple[Relation, ...
 
 def _new_pairs(before: dict[str, Floats], after: dict[str, Floats], relation: Relation) -> int:
     """Released rows whose pair of values the source, in which each level of a has one value of b, does not have."""
-    level, value = _both(before[relation.a], before[relation.b])
-    made_level, made_value = _both(after[relation.a], after[relation.b])
+    level, value = _complete_rows(before[relation.a], before[relation.b])
+    made_level, made_value = _complete_rows(after[relation.a], after[relation.b])
     of_level = np.full(int(max(level.max(initial=0), made_level.max(initial=0))) + 1, np.nan)
     of_level[level.astype(np.int64)] = value
     return int((of_level[made_level.astype(np.int64)] != made_value).sum())
 
 
-def _both(a: Floats, b: Floats) -> tuple[Floats, Floats]:
+def _complete_rows(a: Floats, b: Floats) -> tuple[Floats, Floats]:
     """The values of the rows that have both."""
     known = ~(np.isnan(a) | np.isnan(b))
     return (a, b) if known.all() else (a[known], b[known])
 
 
-def _quoted(name: str) -> str:
+def _quote(name: str) -> str:
     return name if re.fullmatch(r"[^\s'<>=]+", name) else f"'{name}'"
 
 
@@ -128,7 +128,7 @@ def _equal(a: Floats, b: Floats) -> bool:
 
 def _zeros(a: Floats, b: Floats) -> bool:
     for rows in (slice(FIRST), slice(None)):
-        one, other = _both(a[rows], b[rows])
+        one, other = _complete_rows(a[rows], b[rows])
         zero = one == 0
         if ((other == 0) != zero).any():
             return False
@@ -138,10 +138,10 @@ def _zeros(a: Floats, b: Floats) -> bool:
     return _few(one, 2) is None or _few(other, 2) is None
 
 
-def _bounded(a: Floats, b: Floats) -> bool:
+def _is_bounded(a: Floats, b: Floats) -> bool:
     if (a[:FIRST] > b[:FIRST]).any() or (a > b).any():
         return False
-    low, high = _both(a, b)
+    low, high = _complete_rows(a, b)
     if (
         _few(low, 2) is not None and _few(high, 2) is None
     ):  # a flag below a count: a habit of the data, no rule of theirs
@@ -172,16 +172,14 @@ def _equal_in_levels(
             inside = code == value
             if inside.sum() >= GUARD and same[inside].all() and unequal >= GUARD:
                 written = column.levels[int(value)] if column.levels else f"{value:g}"
-                found.append(
-                    f"{_quoted(column.name)} = {_quoted(str(written))} => {_quoted(a)} = {_quoted(b)}"
-                )
+                found.append(f"{_quote(column.name)} = {_quote(str(written))} => {_quote(a)} = {_quote(b)}")
     return found
 
 
 def _determines(a: Floats, b: Floats) -> bool:
     """Whether each level (numbers of `a`) has one value of `b`."""
     for rows in (slice(FIRST), slice(None)):
-        known, value = _both(a[rows], b[rows])
+        known, value = _complete_rows(a[rows], b[rows])
         if not len(known):
             continue
         level = known.astype(np.int64)

@@ -30,7 +30,7 @@ def scope(release: Release) -> Scope:
     return Scope(f"if they know {WITHIN}")
 
 
-def known(release: Release, cohort: Cohort, population: Cohort | None = None) -> Known | None:
+def count_candidates(release: Release, cohort: Cohort, population: Cohort | None = None) -> Known | None:
     """The patients of each one's group; None without the custodian's file of groups."""
     file = None if release.custody is None else release.custody / "data" / "released_rows.parquet"
     if file is None or not file.is_file():

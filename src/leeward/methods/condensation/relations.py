@@ -103,7 +103,7 @@ def broken(
     not that of their level of a in the table, or where that is not known, the level's most frequent one."""
     a = values[relation.a]
     if relation.kind == "range":
-        return _inside(relation, values, columns) & ((a < relation.low) | (a > relation.high))
+        return _is_within(relation, values, columns) & ((a < relation.low) | (a > relation.high))
     b = values[relation.b]
     both = ~np.isnan(a) & ~np.isnan(b)
     if relation.kind == "at-most":
@@ -113,13 +113,13 @@ def broken(
     if relation.kind == "zeros":
         return both & ((a == 0) != (b == 0))
     if relation.kind == "equal-in-level":
-        return _inside(relation, values, columns) & both & (a != b)
+        return _is_within(relation, values, columns) & both & (a != b)
     keys, wanted = relation.pairs or mapping(a, b)
     place = np.minimum(np.searchsorted(keys, a), max(len(keys) - 1, 0))
     return both & (keys[place] == a) & (wanted[place] != b) if len(keys) else np.zeros(len(a), bool)
 
 
-def _inside(
+def _is_within(
     relation: Relation, values: Mapping[str, Floats], columns: Mapping[str, Column]
 ) -> NDArray[np.bool_]:
     assert relation.level is not None  # forms that begin with `c = v` have one

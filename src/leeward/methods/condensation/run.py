@@ -15,7 +15,7 @@ from leeward.methods.condensation.cell import CELL, FACTS, GROUP, ROW, CellKerne
 from leeward.methods.condensation.cells import cells_of
 from leeward.methods.condensation.kernels.values import group_medians
 from leeward.methods.condensation.layout import Layout
-from leeward.methods.condensation.prepare import Prepared, released_columns
+from leeward.methods.condensation.prepare import Prepared, release_columns
 from leeward.methods.condensation.synthesis import Longs
 from leeward.randomness import Randomness
 
@@ -58,7 +58,7 @@ def condense(
     rows = pl.DataFrame({CELL: cell[kept], ROW: kept.astype(np.int64), **columns})
     made = engine.map_groups(rows, CELL, kernel, kernel.schema(), order=[ROW])
     del rows, columns
-    return _shuffled(prepared, made, names, stratum_of, randomness)
+    return _shuffle(prepared, made, names, stratum_of, randomness)
 
 
 def exchange(own: Floats, group: Longs, stratum: Longs, generator: np.random.Generator) -> Floats:
@@ -130,7 +130,7 @@ def _cells(
     return cell, np.array(stratum_of, np.int64)
 
 
-def _shuffled(
+def _shuffle(
     prepared: Prepared, made: pa.Table, names: Sequence[str], stratum_of: Longs, randomness: Randomness
 ) -> Condensed:
     cell = made.column(CELL).to_numpy()
@@ -149,7 +149,7 @@ def _shuffled(
         own = prepared.values[name][source_row]
         generator = randomness.stream("condensation", "times", name)
         values[name] = exchange(own, group, group_stratum, generator)[order]
-    frame = released_columns(prepared, values, stratum_of[cell][order])
+    frame = release_columns(prepared, values, stratum_of[cell][order])
     facts: dict[str, Any] = {fact: float(np.nansum(made.column(f"__{fact}__").to_numpy())) for fact in FACTS}
     return Condensed(
         frame,

@@ -110,13 +110,13 @@ def synthesize(
             fell_back += int((~fits).sum())
             for g in np.flatnonzero(fits & (counts > 0)):
                 inside = slice(int(local[g]), int(local[g + 1]))
-                draws[inside, kept[g]] = whitened(draws[inside, kept[g]])
+                draws[inside, kept[g]] = whiten(draws[inside, kept[g]])
         identical += int((counts == 0).sum())
         made[block] = recolour(draws, np.ascontiguousarray(factors), means, local)
     return Synthesis(made, fell_back, identical)
 
 
-def pooled_scores(
+def pool_scores(
     rows: Floats,
     offsets: Longs,
     generator: np.random.Generator,
@@ -250,7 +250,7 @@ def _wide(
         count = int(kept.sum())
         draws = _draws(generator, (size, count), draw)
         if mode == "exact" and size >= max(k, count + 2) and count:
-            draws = whitened(draws)
+            draws = whiten(draws)
         elif mode == "exact":
             fell_back += 1
         # Aᵀv has length √(nλ): divided by √n it is the eigenvector times √λ.
@@ -259,7 +259,7 @@ def _wide(
     return Synthesis(made, fell_back, identical)
 
 
-def whitened(draws: Floats) -> Floats:
+def whiten(draws: Floats) -> Floats:
     """The draws with mean 0 and covariance exactly the identity (divisor: the number of rows)."""
     centred = draws - draws.mean(axis=0)
     root = np.linalg.cholesky(centred.T @ centred / len(draws))

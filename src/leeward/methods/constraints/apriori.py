@@ -70,7 +70,7 @@ class _Recoder:
         self._at, self._postings = kernels.invert(self._leaves, sets.offsets, len(sets.codes))
         self._occurrences = self.clusters.pair.diagonal()[self._code_of_leaf].astype(object)
         self._spread = np.where(hierarchy.is_leaf(np.arange(len(hierarchy))), 0, hierarchy.leaf_count)
-        self._occurrences_before = _cumulated(self._occurrences)
+        self._occurrences_before = _cumulate(self._occurrences)
         self._cost_before = self._costs()
 
     def mend(self, size: int) -> int:
@@ -129,7 +129,7 @@ class _Recoder:
             for choice in product(*((node, *self.hierarchy.ancestors(node)) for node in nodes))
         }
         ranked = sorted(
-            (self._added_cost(cut), sorted(self.hierarchy.labels[n] for n in cut), cut) for cut in candidates
+            (self._cost_of(cut), sorted(self.hierarchy.labels[n] for n in cut), cut) for cut in candidates
         )
         return next(cut for _, _, cut in ranked if self._support(cut) >= self.k)
 
@@ -141,7 +141,7 @@ class _Recoder:
                 kept.append(node)
         return tuple(kept)
 
-    def _added_cost(self, cut: Cut) -> int:
+    def _cost_of(self, cut: Cut) -> int:
         """What releasing the nodes of `cut` instead of today's labels below them adds (NCP × occurrences ×
         leaves).
         """
@@ -169,9 +169,9 @@ class _Recoder:
 
     def _costs(self) -> NDArray[np.object_]:
         spread = self._spread[self.node[self._code_of_leaf]].astype(object)
-        return _cumulated(self._occurrences * spread)
+        return _cumulate(self._occurrences * spread)
 
 
-def _cumulated(values: NDArray[np.object_]) -> NDArray[np.object_]:
+def _cumulate(values: NDArray[np.object_]) -> NDArray[np.object_]:
     """Sums of the first 0, 1, … n values, exact."""
     return np.concatenate((np.zeros(1, object), np.cumsum(values, dtype=object)))

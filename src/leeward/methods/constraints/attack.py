@@ -6,7 +6,7 @@ from itertools import chain, combinations, islice
 
 import numpy as np
 
-from leeward.analysis.demographics.joint import fitting_classes, released_records
+from leeward.analysis.demographics.joint import fitting_classes, select_released_records
 from leeward.analysis.generalized import candidates_in, read_parts
 from leeward.analysis.tried import Tried
 from leeward.cohort.cohort import Cohort
@@ -24,7 +24,7 @@ def attack(release: Release, cohort: Cohort, population: Cohort | None = None) -
     if not m:
         return []
     parts = read_parts(release)
-    sets = released_records(release, cohort, cohort.code_sets())
+    sets = select_released_records(release, cohort, cohort.code_sets())
     number, fits = fitting_classes(release, cohort, sets.patients)
     drawn = Randomness.of(0).stream("attack").permutation(len(sets))[:PATIENTS]
     counts: list[int] = []

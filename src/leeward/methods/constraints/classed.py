@@ -76,10 +76,10 @@ def generalize(task: Task, classes: Classes, finding: Finding) -> tuple[list[Par
     return parts, facts
 
 
-def lost_in(task: Task, finding: Finding) -> Lost:
+def count_losses(task: Task, finding: Finding) -> Lost:
     """The code occurrences that are suppressed or generalized in each of some classes."""
 
-    def lost(parts: Sequence[AnyArray]) -> list[int]:
+    def losses(parts: Sequence[AnyArray]) -> list[int]:
         found = []
         for records in parts:
             part = task.take(records)
@@ -89,7 +89,7 @@ def lost_in(task: Task, finding: Finding) -> Lost:
             found.append(int(part.sets.supports()[gone].sum()))
         return found
 
-    return lost
+    return losses
 
 
 def tables_of(parts: Sequence[Part], classes: Classes, order: Int64s) -> tuple[ReleaseTable, ...]:

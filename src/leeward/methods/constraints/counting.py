@@ -9,7 +9,7 @@ import polars as pl
 import pyarrow as pa
 
 from leeward.cohort.lenses.code_sets import CodeSets
-from leeward.methods.constraints.weighted import WeightedSets, merged, weigh
+from leeward.methods.constraints.weighted import WeightedSets, merge_records, weigh
 
 if TYPE_CHECKING:
     from leeward.engine import Engine
@@ -20,7 +20,7 @@ RECORDS_A_PART = 50_000
 COUNTED = pa.schema([("codes", pa.list_(pa.int32())), ("weight", pa.int64())])
 
 
-def counted(sets: CodeSets, engine: Engine | None = None) -> WeightedSets:
+def count_records(sets: CodeSets, engine: Engine | None = None) -> WeightedSets:
     """The distinct records of a cohort with their weights; the same on every engine."""
     if engine is None or engine.name == "local":
         return weigh(sets)
@@ -30,7 +30,7 @@ def counted(sets: CodeSets, engine: Engine | None = None) -> WeightedSets:
     lists = found.column("codes").combine_chunks()
     offsets = lists.offsets.to_numpy().astype(np.int64)
     values = lists.values.to_numpy().astype(np.int32)
-    return merged(offsets, values, found.column("weight").to_numpy(), sets.codes)
+    return merge_records(offsets, values, found.column("weight").to_numpy(), sets.codes)
 
 
 def count_sets(rows: pa.Table) -> pa.Table:
@@ -39,6 +39,6 @@ def count_sets(rows: pa.Table) -> pa.Table:
     values = rows.column("code").to_numpy().astype(np.int32)
     starts = np.flatnonzero(np.concatenate(([True], record[1:] != record[:-1])))
     offsets = np.append(starts, len(record)).astype(np.int64)
-    distinct = merged(offsets, values, np.ones(len(starts), np.int64), ())
+    distinct = merge_records(offsets, values, np.ones(len(starts), np.int64), ())
     lists = pa.ListArray.from_arrays(pa.array(distinct.offsets, pa.int32()), pa.array(distinct.values))
     return pa.table({"codes": lists, "weight": pa.array(distinct.weight)}, schema=COUNTED)

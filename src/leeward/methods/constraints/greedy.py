@@ -44,7 +44,7 @@ def cheapest_merge(clusters: Clusters, privacy: Privacy, image: tuple[int, ...])
             candidate = (loss - own - clusters.loss(other), min(cluster, other), max(cluster, other))
             best = candidate if best is None else min(best, candidate)
     if best is None:
-        _suppress(clusters, privacy, _least_supported(clusters, image))
+        _suppress(clusters, privacy, _rarest(clusters, image))
     else:
         _merge(clusters, privacy, best[1], best[2])
 
@@ -53,7 +53,7 @@ def generalize_rarest(clusters: Clusters, privacy: Privacy, image: tuple[int, ..
     """UGACLIP, COAT: merge the least supported cluster where the union loses least; stay until satisfied."""
     codes = list(image)
     while clusters.violates(image := clusters.image(codes)):
-        least = _least_supported(clusters, image)
+        least = _rarest(clusters, image)
         others = clusters.partners(least)
         if len(others) == 0:
             _suppress(clusters, privacy, least)
@@ -67,7 +67,7 @@ TREATMENTS: dict[str, Step] = {"cba": cheapest_merge, "ugaclip": generalize_rare
 """What each algorithm does with an unsatisfied constraint."""
 
 
-def _least_supported(clusters: Clusters, image: tuple[int, ...]) -> int:
+def _rarest(clusters: Clusters, image: tuple[int, ...]) -> int:
     return min(image, key=lambda cluster: (clusters.support(cluster), cluster))
 
 

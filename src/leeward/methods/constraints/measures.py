@@ -13,7 +13,7 @@ import polars as pl
 
 from leeward.analysis.code_figures import Errors, MatchingErrors, Workload
 from leeward.analysis.demographics.figures import WholePatient
-from leeward.analysis.demographics.joint import released_records, whole_patient
+from leeward.analysis.demographics.joint import select_released_records, whole_patient
 from leeward.analysis.demographics.released import Concerned
 from leeward.analysis.figures import Figures
 from leeward.analysis.generalized import (
@@ -108,7 +108,7 @@ class Codes(Figures):
 
 def measure(release: Release, cohort: Cohort, wanted: list[dict[str, dict[str, Any]]]) -> dict[str, Any]:
     """The figures of generalized records, for the custodian only. BadInput for an unknown measure or option."""
-    released, sets = read_parts(release), released_records(release, cohort, cohort.code_sets())
+    released, sets = read_parts(release), select_released_records(release, cohort, cohort.code_sets())
     measures: Measures = {
         "are": partial(are, released, sets),
         "mre": partial(mre, released, sets, policy_of(release)),
@@ -218,15 +218,15 @@ def sets_of_classes(release: Release, sets: CodeSets) -> list[CodeSets] | None:
 def demographics(release: Release, released: Released, cohort: Cohort, sets: CodeSets) -> WholePatient:
     """Questions of demographics and codes, and what the joint attacker finds."""
 
-    def named(queries: list[AnyArray]) -> list[list[str]]:
+    def name_codes(queries: list[AnyArray]) -> list[list[str]]:
         return [[sets.codes[code] for code in query] for query in queries]
 
     def estimating(concerned: Concerned, queries: list[AnyArray]) -> tuple[AnyArray, AnyArray, AnyArray]:
-        found = counts_in(released, named(queries), concerned=concerned)
+        found = counts_in(released, name_codes(queries), concerned=concerned)
         return found.low, found.expected, found.high
 
     def counting(concerned: Concerned, queries: list[AnyArray]) -> AnyArray:
-        return candidates_in(released, concerned.possible, named(queries))
+        return candidates_in(released, concerned.possible, name_codes(queries))
 
     m = int(release.guarantee.get("m", 0))
     return whole_patient(release, cohort, sets, m, estimating, counting)

@@ -48,7 +48,7 @@ def protect(
         Fewer than k records, or an earlier mapping that does not protect this cohort.
     """
     from leeward.methods.constraints import losses
-    from leeward.methods.constraints.counting import counted
+    from leeward.methods.constraints.counting import count_records
 
     if population is not None:
         raise BadInput("constraints needs no population; leave it out.")
@@ -58,10 +58,12 @@ def protect(
         raise GuaranteeUnreachable(
             f"{cohort.name}: {len(sets):,} records, fewer than k = {parameters.k}; nothing was written."
         )
-    task = Task(sets, constraints(parameters.policy, sets, cohort.vocabulary), _listed(parameters, sets))
+    task = Task(
+        sets, constraints(parameters.policy, sets, cohort.vocabulary), _list_constraints(parameters, sets)
+    )
 
     def find(part: Task, on: Engine | None = None) -> tuple[Mapping, dict[str, Any], list[str]]:
-        return _find(parameters, cohort, counted(part.sets, on), part)
+        return _find(parameters, cohort, count_records(part.sets, on), part)
 
     def run(classes: Classes | None, kept: Int64s) -> Anonymized:
         own = task if len(kept) == len(sets) else task.take(kept)
@@ -93,7 +95,7 @@ def protect(
             seeded=randomness.seeded,
         )
 
-    lost = classed.lost_in(task, find)
+    lost = classed.count_losses(task, find)
     return release_in_classes(
         parameters, cohort, sets.patients, sets.lengths(), lost, run, randomness, classes_last=True
     )
@@ -107,7 +109,7 @@ def _find(
 ) -> tuple[Mapping, dict[str, Any], list[str]]:
     """The mapping, facts about the search for the custodian, and notices."""
     if parameters.mapping is not None:
-        return _reapplied(parameters, weighted, task.listed)
+        return _reapply(parameters, weighted, task.listed)
     if parameters.algorithm == "apriori":
         from leeward.methods.constraints.apriori import recode
 
@@ -123,14 +125,14 @@ def _find(
     return Mapping.of(clusters.of_code, weighted.codes), {"treated": treated}, []
 
 
-def _reapplied(
+def _reapply(
     parameters: Constraints, weighted: WeightedSets, listed: list[tuple[int, ...]] | None
 ) -> tuple[Mapping, dict[str, Any], list[str]]:
     """The earlier mapping, once it is known to protect these records too."""
-    from leeward.methods.constraints.reapply import fitted, violates
+    from leeward.methods.constraints.reapply import fit_mapping, violates
 
     earlier = read_mapping(parameters.mapping or "")
-    mapping, new = fitted(earlier, weighted.codes)
+    mapping, new = fit_mapping(earlier, weighted.codes)
     if violates(mapping, weighted, parameters.k, parameters.m, listed):
         raise GuaranteeUnreachable(
             f"the mapping does not protect this cohort: fewer than k = {parameters.k} records hold some of its "
@@ -140,7 +142,7 @@ def _reapplied(
     return mapping, {"unknown_codes": len(new)}, notices
 
 
-def _listed(parameters: Constraints, sets: CodeSets) -> list[tuple[int, ...]] | None:
+def _list_constraints(parameters: Constraints, sets: CodeSets) -> list[tuple[int, ...]] | None:
     if parameters.privacy is None:
         return None
     from leeward.methods.constraints.privacy import read_constraints

@@ -11,10 +11,10 @@ from leeward.methods.constraints.clusters import Clusters
 from leeward.methods.constraints.kernels.greedy import relabel
 from leeward.methods.constraints.mapping import Mapping
 from leeward.methods.constraints.privacy import AllSets, Listed, Privacy
-from leeward.methods.constraints.weighted import WeightedSets, merged
+from leeward.methods.constraints.weighted import WeightedSets, merge_records
 
 
-def fitted(mapping: Mapping, codes: Sequence[str]) -> tuple[Mapping, tuple[str, ...]]:
+def fit_mapping(mapping: Mapping, codes: Sequence[str]) -> tuple[Mapping, tuple[str, ...]]:
     """The mapping with the codes that it does not know suppressed, and those codes."""
     new = mapping.unknown(codes)
     return mapping.over(codes), new
@@ -31,7 +31,7 @@ def violates(
     of_code = place[number]
     offsets, values = relabel(sets.offsets, sets.values, of_code, max(len(used), 1))
     labels = tuple(mapping.labels[i] for i in used)
-    released = merged(offsets, values, sets.weight, labels)
+    released = merge_records(offsets, values, sets.weight, labels)
     clusters = Clusters(released, Constraints.none(len(labels)), k)
     privacy: Privacy = AllSets(m or 1)
     if listed is not None:

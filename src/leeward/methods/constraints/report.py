@@ -80,7 +80,9 @@ def fate(release: Release, codes: Codes | None, facts: Figures) -> Section | Non
     chart = Chart(
         "What became of the codes",
         f"Two horizontal bars, distinct codes and code occurrences. Of the occurrences: {text}.",
-        charts.stacked(rows, y="what", x="share", part="fate", x_title="share", colors=COLORS, share=True),
+        charts.stacked_bars(
+            rows, y="what", x="share", part="fate", x_title="share", colors=COLORS, share=True
+        ),
         f"Of all code occurrences: {text}.",
     )
     algorithm = NAMES[release.parameters["algorithm"]]

@@ -36,10 +36,10 @@ class WeightedSets:
 
 def weigh(sets: CodeSets) -> WeightedSets:
     """The distinct records of a cohort on this machine."""
-    return merged(sets.offsets, sets.values, np.ones(len(sets), np.int64), sets.codes)
+    return merge_records(sets.offsets, sets.values, np.ones(len(sets), np.int64), sets.codes)
 
 
-def merged(
+def merge_records(
     offsets: NDArray[np.int64],
     values: NDArray[np.int32],
     weight: NDArray[np.int64],

@@ -136,32 +136,32 @@ def join_classes(parts: Sequence[Disassociated], members: Sequence[AnyArray]) ->
     joints = np.array([len(part.shared.parent) for part in parts]) - leaves
     first_leaf, first_joint = offsets_of(leaves), int(leaves.sum()) + offsets_of(joints)
 
-    def renumbered(nodes: Int64s, c: int) -> Int64s:
+    def renumber(nodes: Int64s, c: int) -> Int64s:
         """A class's node numbers among all nodes; -1 stays."""
         moved = np.where(nodes < leaves[c], nodes + first_leaf[c], nodes - leaves[c] + first_joint[c])
         return np.where(nodes < 0, -1, moved).astype(np.int64)
 
-    parents = [renumbered(part.shared.parent, c) for c, part in enumerate(parts)]
+    parents = [renumber(part.shared.parent, c) for c, part in enumerate(parts)]
     shared = SharedChunks(
         np.concatenate(
             [each[: leaves[c]] for c, each in enumerate(parents)]
             + [each[leaves[c] :] for c, each in enumerate(parents)]
         ),
-        np.concatenate([renumbered(part.shared.shared_node, c) for c, part in enumerate(parts)]),
+        np.concatenate([renumber(part.shared.shared_node, c) for c, part in enumerate(parts)]),
         np.concatenate([part.shared.shared_code for part in parts]),
         np.concatenate([part.shared.shared_chunk for part in parts]),
         np.concatenate([part.shared.item_left for part in parts]),
         max(part.shared.passes for part in parts),
     )
 
-    def chained(name: str) -> Int64s:
+    def chain(name: str) -> Int64s:
         """Offsets of all classes one after the other."""
         return offsets_of(np.concatenate([np.diff(getattr(part, name)) for part in parts]))
 
     data = Disassociated(
         order=np.concatenate([members[c][part.order] for c, part in enumerate(parts)]).astype(np.int32),
-        offsets=chained("offsets"),
-        leaf_offsets=chained("leaf_offsets"),
+        offsets=chain("offsets"),
+        leaf_offsets=chain("leaf_offsets"),
         shared=shared,
         condition_fired=sum(part.condition_fired for part in parts),
         **{
@@ -196,8 +196,8 @@ def _on_engine(
         own = CodeSets(offsets, values, codes, pl.Series(record[offsets[:-1]]))
         part = disassociate(own, rules, Workers(1), partition_records(own, rules, Workers(1), weight))
         row: dict[str, list[object]] = {"class": [occurrences["class"][0].as_py()]}
-        row |= {name: [_packed(getattr(part, name))] for name in ARRAYS}
-        row |= {name: [_packed(getattr(part.shared, name))] for name in SHARED}
+        row |= {name: [_pack(getattr(part, name))] for name in ARRAYS}
+        row |= {name: [_pack(getattr(part.shared, name))] for name in SHARED}
         return pa.table(
             {**row, "condition_fired": [part.condition_fired], "passes": [part.shared.passes]}, PIECE
         )
@@ -205,16 +205,16 @@ def _on_engine(
     pieces = engine.map_groups(engine.frame(frame), "class", kernel, PIECE, order=("record", "code"))
     found = []
     for row in pieces.to_pylist():
-        shared = SharedChunks(**{name: _unpacked(row[name]) for name in SHARED}, passes=row["passes"])
-        arrays = {name: _unpacked(row[name]) for name in ARRAYS}
+        shared = SharedChunks(**{name: _unpack(row[name]) for name in SHARED}, passes=row["passes"])
+        arrays = {name: _unpack(row[name]) for name in ARRAYS}
         found.append(Disassociated(**arrays, shared=shared, condition_fired=row["condition_fired"]))
     return found
 
 
-def _packed(values: AnyArray) -> bytes:
+def _pack(values: AnyArray) -> bytes:
     """An array with its type, as bytes."""
     return values.dtype.str.encode().ljust(8) + np.ascontiguousarray(values).tobytes()
 
 
-def _unpacked(packed: bytes) -> AnyArray:
+def _unpack(packed: bytes) -> AnyArray:
     return np.frombuffer(packed, np.dtype(packed[:8].decode().strip()), offset=8).copy()

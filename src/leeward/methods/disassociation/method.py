@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from leeward.analysis.demographics.columns import values_of
 from leeward.analysis.demographics.diverse import (
     Sensitive,
-    counted_values,
+    count_values,
     diversify_classes,
     sensitive_columns,
 )
@@ -36,7 +36,7 @@ from leeward.methods.disassociation.publish import (
     publish,
 )
 from leeward.methods.disassociation.reconstruct import reconstruction
-from leeward.methods.disassociation.repeats import MARK, base_codes, renamed_code_sets
+from leeward.methods.disassociation.repeats import MARK, base_codes, rename_repeats
 from leeward.methods.disassociation.rules import Rules, rules_of
 from leeward.methods.disassociation.workers import Workers
 from leeward.methods.whole_patient import release_in_classes
@@ -70,12 +70,12 @@ def protect(
     if population is not None:
         raise BadInput("disassociation needs no population; leave `population` out.")
     randomness = randomness or Randomness.of(None)
-    sets = renamed_code_sets(cohort.require_events()) if parameters.repeats else cohort.code_sets()
+    sets = rename_repeats(cohort.require_events()) if parameters.repeats else cohort.code_sets()
     require_k(parameters, len(sets), cohort.name)
     policy = policy_over(parameters, sets, cohort.vocabulary)
     rules = rules_of(parameters, sets, policy, cohort.name)
     if parameters.attacker == "algorithm":
-        return _ranked(parameters, sets, rules, policy, randomness)
+        return _protect_ranked(parameters, sets, rules, policy, randomness)
     workers = Workers(engine.threads if engine else None)
 
     def run(classes: Classes | None, kept: Int64s) -> Anonymized:
@@ -83,7 +83,7 @@ def protect(
         tables, facts, custody = _release_codes(
             parameters, cohort, own, rules, classes, engine, workers, randomness
         )
-        return anonymized(parameters, sets.codes, len(own), rules, policy, tables, custody, facts, randomness)
+        return assemble(parameters, sets.codes, len(own), rules, policy, tables, custody, facts, randomness)
 
     def join(classes: Classes) -> Classes:
         hidden = _sensitive_columns(parameters, cohort, sets.patients.gather(classes.released))
@@ -101,7 +101,7 @@ def protect(
     )
 
 
-def anonymized(
+def assemble(
     parameters: Disassociation,
     codes: tuple[str, ...],
     records: int,
@@ -197,7 +197,7 @@ def _further_tables(
         values = values_of(cohort.patients, patients, parameters.payload, cohort.name)
         found.append(payload_table(result, values, randomness))
     if classes is not None and parameters.sensitive_columns:
-        counted = counted_values(classes, _sensitive_columns(parameters, cohort, patients))
+        counted = count_values(classes, _sensitive_columns(parameters, cohort, patients))
         found.append(ReleaseTable.of("sensitive.parquet", counted.to_arrow()))
     numbers = range(1, parameters.reconstructions + 1)
     found += [reconstruction(result, n, parameters.k, parameters.prior, randomness) for n in numbers]
@@ -223,7 +223,7 @@ def _longest(m: int, longest: int) -> tuple[str, ...]:
     return (notice,)
 
 
-def _ranked(
+def _protect_ranked(
     parameters: Disassociation, sets: CodeSets, rules: Rules, policy: Constraints, randomness: Randomness
 ) -> Anonymized:
     """Counts of single codes, which hold against an attacker who knows the algorithm."""
@@ -231,7 +231,7 @@ def _ranked(
     shown = ranked.show(sets, ranked.split(sets, rules, coins), rules.k, coins)
     facts = {**ranked.facts_of(shown), "partitions": 1}
     tables = ranked.tables_of(shown, sets.codes, randomness)
-    return anonymized(parameters, sets.codes, len(sets), rules, policy, tables, (), facts, randomness)
+    return assemble(parameters, sets.codes, len(sets), rules, policy, tables, (), facts, randomness)
 
 
 def policy_over(parameters: Disassociation, sets: CodeSets, vocabulary: str | None) -> Constraints:

@@ -37,7 +37,7 @@ def partition_records(
 ) -> Partition:
     """HorPart, fitted where the rules ask for it, and recut; `weight` in place of the fitted one's own."""
     if rules.fit:
-        first = fitted_partition(sets.offsets, sets.values, rules, workers, weight)
+        first = fit_partition(sets.offsets, sets.values, rules, workers, weight)
     else:
         first = horizontal_partition(sets.offsets, sets.values, rules, workers)
     return improve_partition(sets.offsets, sets.values, first, rules, workers)
@@ -56,7 +56,7 @@ def horizontal_partition(offsets: Int64s, values: Int32s, rules: Rules, workers:
     return pool_small(split_records(offsets, values, rules, workers), rules.k)
 
 
-def fitted_partition(
+def fit_partition(
     offsets: Int64s, values: Int32s, rules: Rules, workers: Workers, weight: float | None = None
 ) -> Partition:
     """HorPart, then records move, clusters are dissolved and split while the objective grows

@@ -271,7 +271,7 @@ def _part_file(folder: Path, part: str, partition: int) -> Path:
     return folder / f"{part}-{partition}.parquet"
 
 
-def _renumbered(work: Work, part: str, done: pa.Table, number: Int64s) -> Iterator[tuple[int, pa.Table]]:
+def _renumber(work: Work, part: str, done: pa.Table, number: Int64s) -> Iterator[tuple[int, pa.Table]]:
     """The part of each partition, its nodes numbered as in the release: in an order that hides the partition."""
     bases = np.cumsum(done["nodes"].to_numpy()) - done["nodes"].to_numpy()
     for partition, base in zip(done["partition"].to_pylist(), bases, strict=True):
@@ -286,7 +286,7 @@ def _renumbered(work: Work, part: str, done: pa.Table, number: Int64s) -> Iterat
 
 
 def _nodes(done: pa.Table, work: Work, number: Int64s) -> ReleaseTable:
-    tables = [table for _, table in _renumbered(work, "nodes", done, number)]
+    tables = [table for _, table in _renumber(work, "nodes", done, number)]
     return ReleaseTable.of("nodes.parquet", pa.concat_tables(tables).sort_by("node").cast(NODES))
 
 
@@ -297,7 +297,7 @@ def _chunks(done: pa.Table, work: Work, number: Int64s) -> ReleaseTable:
     ranges = max(1, -(-int(pc.sum(done["chunks"]).as_py()) // ROWS_A_RANGE))
     cuts = np.linspace(0, len(number), ranges + 1).astype(np.int64)
     files = []
-    for partition, table in _renumbered(work, "chunks", done, number):
+    for partition, table in _renumber(work, "chunks", done, number):
         order = np.argsort(table["node"].to_numpy(), kind="stable")
         table = table.take(pa.array(order)).combine_chunks()
         places = np.searchsorted(table["node"].to_numpy(), cuts)
@@ -325,7 +325,7 @@ def _clusters(done: pa.Table, work: Work, number: Int64s) -> ReleaseTable:
     folder = Path(work.name)
     members = int(pc.sum(done["members"]).as_py())
     sample = []
-    for partition, table in _renumbered(work, "members", done, number):
+    for partition, table in _renumber(work, "members", done, number):
         frame = pl.DataFrame(pl.from_arrow(table))
         frame.write_parquet(_part_file(folder, "members", partition), row_group_size=1 << 16)
         sample.append(frame["patient"].gather_every(SAMPLED))

@@ -117,7 +117,7 @@ def split(sets: CodeSets, rules: Rules, coins: Coins) -> Tree:
 
 
 @njit
-def mixed(x: uint64) -> uint64:
+def mix(x: uint64) -> uint64:
     """SplitMix64's finalizer."""
     x = (x ^ (x >> uint64(30))) * uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> uint64(27))) * uint64(0x94D049BB133111EB)
@@ -127,7 +127,7 @@ def mixed(x: uint64) -> uint64:
 @njit
 def uniform(key: uint64, what: uint64, identity: uint64, code: uint64) -> float:
     """The coin of a part and a code, in (0, 1]."""
-    x = mixed(mixed(mixed(key ^ what) ^ identity) + code * uint64(0x9E3779B97F4A7C15))
+    x = mix(mix(mix(key ^ what) ^ identity) + code * uint64(0x9E3779B97F4A7C15))
     return float((x >> uint64(11)) + uint64(1)) / 9007199254740992.0
 
 
@@ -226,12 +226,12 @@ def _split(
             count -= inside
             link_code[links], link_up[links] = u, link
             wait[waiting, 0], wait[waiting, 1], wait[waiting, 2], wait[waiting, 3] = lo, put, rank, links
-            wait_id[waiting] = mixed(identity ^ (uint64(2) * uint64(u) + uint64(2)))
+            wait_id[waiting] = mix(identity ^ (uint64(2) * uint64(u) + uint64(2)))
             wait_above[waiting] = above
             waiting += 1
             links += 1
             lo = put
-            identity = mixed(identity ^ (uint64(2) * uint64(u) + uint64(3)))
+            identity = mix(identity ^ (uint64(2) * uint64(u) + uint64(3)))
         leaf_begin[leaves] = lo
         leaf_id[leaves] = identity
         for x in range(levels):

@@ -47,9 +47,9 @@ class Entries:
         begins = self.used + offsets_of(sizes)
         self.used = int(begins[-1])
         if self.used > len(self.code):
-            self.code = _enlarged(self.code, 2 * self.used)
+            self.code = _enlarge(self.code, 2 * self.used)
             if self.row is not None:
-                self.row = _enlarged(self.row, 2 * self.used)
+                self.row = _enlarge(self.row, 2 * self.used)
         return np.stack([begins[:-1], begins[:-1]], axis=1)
 
     def sizes(self, clusters: Int64s) -> Int64s:
@@ -240,7 +240,7 @@ def _bounds(offsets: Int64s) -> Int64s:
     return np.stack([offsets[:-1], offsets[1:]], axis=1)
 
 
-def _enlarged(values: Int32s, room: int) -> Int32s:
+def _enlarge(values: Int32s, room: int) -> Int32s:
     more = np.empty(room, np.int32)
     more[: len(values)] = values
     return more
@@ -269,7 +269,7 @@ def refine(
     while passes < rules.max_passes:
         passes += 1
         if scattered:
-            rank = _scattered_ranks(holders, scattered)
+            rank = _scatter_ranks(holders, scattered)
             order = sort_by_sketch(clusters.virtual.at, clusters.virtual.code, rank, blocks)
         else:
             rank = np.empty(n_codes, np.int32)
@@ -306,7 +306,7 @@ def refine(
     )
 
 
-def _scattered_ranks(holders: Int64s, turn: int) -> Int32s:
+def _scatter_ranks(holders: Int64s, turn: int) -> Int32s:
     """A permutation of the codes, another one each turn; codes in fewer than two item chunks join nothing: last."""
     n_codes = len(holders)
     mixed = (

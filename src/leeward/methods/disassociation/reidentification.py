@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from leeward.analysis.demographics.joint import released_records
-from leeward.analysis.reidentification import Further, Known, Scope, drawn_codes
+from leeward.analysis.demographics.joint import select_released_records
+from leeward.analysis.reidentification import Further, Known, Scope, draw_known_codes
 from leeward.analysis.workloads import WORKLOAD_SEED
-from leeward.arrays import counted
+from leeward.arrays import count_noun
 from leeward.cohort.cohort import Cohort
 from leeward.contracts.classes import exact, in_words
-from leeward.methods.disassociation.measures import released_sets
+from leeward.methods.disassociation.measures import name_as_released
 from leeward.methods.disassociation.measures.estimates import read_once
 from leeward.methods.disassociation.measures.risk import Knowledge, knowledge_of, risk_after, single_codes
 from leeward.release import Release
@@ -31,18 +31,18 @@ def scope(release: Release) -> Scope | None:
     )
 
 
-def known(release: Release, cohort: Cohort, population: Cohort | None = None) -> Known:
+def count_candidates(release: Release, cohort: Cohort, population: Cohort | None = None) -> Known:
     """The records that may be each drawn patient's, of whom up to m codes are known (sets that the release shows
     nowhere say nothing); and what the algorithm tells besides."""
-    sets = released_records(release, cohort, released_sets(release, cohort))
+    sets = select_released_records(release, cohort, name_as_released(release, cohort))
     attacker = knowledge_of(release, read_once(release), cohort, sets)
-    chosen, drawn = drawn_codes(sets, attacker.published.m, "known codes")
+    chosen, drawn = draw_known_codes(sets, attacker.published.m, "known codes")
     queries = [np.sort(numbers[numbers >= 0]) for numbers in (attacker.translate[codes] for codes in drawn)]
     asked = np.array([len(query) > 0 for query in queries], np.bool_)
     found, _ = attacker.candidates(attacker.number[chosen[asked]], [query for query in queries if len(query)])
     candidates = np.where(found > 0, found, release.records).astype(np.float64)
     names = [str(name) for name in release.parameters.get("demographics") or ()]
-    words = f"{exact(names)}{counted('code', int(release.guarantee['m']))} of a patient"
+    words = f"{exact(names)}{count_noun('code', int(release.guarantee['m']))} of a patient"
     if _covers_algorithm(release):
         return Known(words + WITH_ALGORITHM, candidates, whole=False)
     return Known(

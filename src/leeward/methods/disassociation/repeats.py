@@ -11,7 +11,7 @@ from leeward.cohort.lenses.code_sets import CodeSets, code_sets_of
 MARK = "#"
 
 
-def renamed_code_sets(events: pl.DataFrame) -> CodeSets:
+def rename_repeats(events: pl.DataFrame) -> CodeSets:
     """Code sets in which every mention of a code in a patient is an instance of its own.
 
     Without a `visit` column each row is a mention; with one, each (visit, code) counts once.

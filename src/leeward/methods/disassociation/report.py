@@ -14,7 +14,7 @@ from leeward.methods.disassociation.risk_report import covers_algorithm
 from leeward.release import Release
 from leeward.report import charts, common
 from leeward.report.code_sets import group_errors, worst_groups
-from leeward.report.names import called, names_of_release
+from leeward.report.names import label_code, names_of_release
 from leeward.report.sections import Chart, Section, Tile, Tiles, number, percent, table_of
 
 RECORD, SHARED, ITEM, SUPPRESSED = "record chunk", "shared chunk", "item chunk", "suppressed"
@@ -112,7 +112,7 @@ def placement(release: Release, places: Placement | None, names: Mapping[str, st
     overall = Chart(
         "All code occurrences",
         "Of all code occurrences, " + ", ".join(_share(name, s) for name, s in shares.items()) + ".",
-        charts.stacked(
+        charts.stacked_bars(
             [{"what": "all codes", "share": s, "kind": name} for name, s in shares.items()],
             y="what",
             x="share",
@@ -125,7 +125,7 @@ def placement(release: Release, places: Placement | None, names: Mapping[str, st
     )
     top = places.codes[:CODES_SHOWN]
     bars = [
-        {"code": called(row["code"], names), "count": row[kind], "kind": name}
+        {"code": label_code(row["code"], names), "count": row[kind], "kind": name}
         for row in top
         for kind, name in kinds.items()
         if row[kind]
@@ -133,7 +133,7 @@ def placement(release: Release, places: Placement | None, names: Mapping[str, st
     by_code = Chart(
         f"The {len(top)} most frequent codes",
         "Horizontal bars, one a code, split by the kind of chunk that its occurrences are in.",
-        charts.stacked(
+        charts.stacked_bars(
             bars, y="code", x="count", part="kind", x_title="patients with the code", colors=colors
         ),
         "Frequent codes are counted in clusters, rarer ones in joint clusters, the rarest are suppressed."
@@ -234,11 +234,11 @@ def plain_words(release: Release, taken_out: int) -> Section:
     return common.plain_words(
         f"Somebody knows up to **{m} {codes}** of a patient and holds this release. Among all data sets that the "
         f"release could stand for, at least one has **{k} or more patients** with these codes: which of them is meant, "
-        f"the files do not tell. {suppressed(release, taken_out)} What is hidden is which rare codes go together."
+        f"the files do not tell. {suppression_line(release, taken_out)} What is hidden is which rare codes go together."
     )
 
 
-def suppressed(release: Release, count: int) -> str:
+def suppression_line(release: Release, count: int) -> str:
     """What was taken out, if anything."""
     if count and covers_algorithm(release):
         return f"{count:,} mentions of codes that too few patients share were taken out."

@@ -8,7 +8,7 @@ from typing import Any
 from leeward.analysis.code_figures import RiskRow
 from leeward.analysis.demographics.figures import KnownBy, WholePatient
 from leeward.analysis.reidentification import Further
-from leeward.arrays import counted
+from leeward.arrays import count_noun
 from leeward.contracts.classes import in_words
 from leeward.methods.disassociation.measures.figures import Candidates, Risk
 from leeward.release import Release
@@ -70,7 +70,7 @@ def chart(release: Release, rows: Sequence[RiskRow | KnownBy], beside: str, furt
     least = further.patients / max(1, further.among) if further else 0.0
     bars: list[tuple[str, float, str]] = []
     for row in rows:
-        known = f"up to {counted('code', row.m)}" if row.m else "no code"
+        known = f"up to {count_noun('code', row.m)}" if row.m else "no code"
         shares = {BEFORE: row.below_k_share}
         if row.m <= m:
             shares[after] = 0.0
@@ -80,7 +80,7 @@ def chart(release: Release, rows: Sequence[RiskRow | KnownBy], beside: str, furt
     worst = next(row for row in reversed(rows) if row.m <= m)
     said = (
         f"In the original data {percent(worst.below_k_share)} of the patients are at risk with "
-        f"{beside + ' and ' if beside else ''}{counted('code', worst.m)} known; in the release none with up to {m}"
+        f"{beside + ' and ' if beside else ''}{count_noun('code', worst.m)} known; in the release none with up to {m}"
     )
     captions = [
         f"A patient is at risk when fewer than {k} patients have some combination of what is known; shares of all."
@@ -98,7 +98,7 @@ def chart(release: Release, rows: Sequence[RiskRow | KnownBy], beside: str, furt
         f"Patients at risk: fewer than {k} share some combination of "
         + (f"{beside} and their codes" if beside else "their codes"),
         f"Bars by number of codes known. {said}.",
-        charts.grouped_bars(
+        charts.bars_by_group(
             bars,
             x_title=f"known of a patient beside {beside}"
             if beside
@@ -118,7 +118,7 @@ def candidates(
         return ()
     k = release.guarantee["k"]
     tried = (
-        f"Tried: {after.sets:,} sets of up to {counted('code', after.largest_set)} were drawn from real patients"
+        f"Tried: {after.sets:,} sets of up to {count_noun('code', after.largest_set)} were drawn from real patients"
         f"{', with ' + beside if beside else ''}, the rarest first, and looked up in the release. The smallest number "
         f"of candidate records was **{after.smallest_candidates:,}**; {after.below_k:,} sets had fewer than {k}."
     )

@@ -10,7 +10,7 @@ import polars as pl
 
 from leeward.cohort.lenses.code_sets import CodeSets
 from leeward.methods.code_list import with_code_list
-from leeward.methods.disassociation.method import anonymized, partitions_of, policy_over, require_k
+from leeward.methods.disassociation.method import assemble, partitions_of, policy_over, require_k
 from leeward.methods.disassociation.partitioned import Blocks, protect_partitions
 from leeward.methods.disassociation.rules import rules_of
 
@@ -44,7 +44,7 @@ def protect_stored(
     data = Blocks(cohort.codes, cohort.supports, cohort.blocks)
     tables, facts, clusters = protect_partitions(data, rules, partitions, engine, randomness, where)
     facts["partitions"] = partitions
-    made = anonymized(
+    made = assemble(
         parameters, cohort.codes, cohort.patients, rules, policy, tables, (clusters,), facts, randomness
     )
     frequent = (code for code, n in zip(cohort.codes, cohort.supports, strict=True) if n >= parameters.k)

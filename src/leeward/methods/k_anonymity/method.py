@@ -8,14 +8,14 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from leeward.analysis.plan import checked, models_of
+from leeward.analysis.plan import check_models, models_of
 from leeward.cohort.cohort import Cohort
 from leeward.cohort.lenses.table import (
     Column,
     Floats,
     Table,
     as_levels,
-    encoded,
+    encode,
     refuse_names,
     refuse_numberings,
 )
@@ -55,14 +55,14 @@ def protect(
     randomness = randomness or Randomness.of(None)
     names = parameters.quasi_identifiers or tuple(column.name for column in table.columns)
     models = models_of(parameters.plan)
-    checked(models, table)
+    check_models(models, table)
     columns = [table.column(name, "`quasi_identifiers`") for name in names]
     planned = {*names, *(name for model in models for name in model.columns())}
     refuse_numberings(table, planned)
     refuse_names(table, planned)
     events = {model.event for model in models}
     columns = [as_levels(table, each.name) if each.name in events else each for each in columns]
-    values = [_known(table, column) for column in columns]
+    values = [_column_values(table, column) for column in columns]
     labels = mondrian(np.column_stack(values), parameters.k)
     order = randomness.stream("k-anonymity", "records").permutation(len(table))
     frame = table.frame.with_columns(
@@ -82,7 +82,7 @@ def protect(
         custody_tables=(
             ReleaseTable.of("source_rows.parquet", by_row),
             ReleaseTable.of("released_rows.parquet", released),
-            *_ordered(columns),
+            *_order_tables(columns),
         ),
         custody={
             "algorithm": "mondrian",
@@ -94,7 +94,7 @@ def protect(
     )
 
 
-def _ordered(columns: list[Column]) -> tuple[ReleaseTable, ...]:
+def _order_tables(columns: list[Column]) -> tuple[ReleaseTable, ...]:
     """The levels of ordered columns in their order, which the verifier cannot know from the data."""
     rows = [(each.name, str(level)) for each in columns if each.kind == "ordered" for level in each.levels]
     if not rows:
@@ -103,9 +103,9 @@ def _ordered(columns: list[Column]) -> tuple[ReleaseTable, ...]:
     return (ReleaseTable.of("ordered.parquet", pa.table({"column": names, "level": levels})),)
 
 
-def _known(table: Table, column: Column) -> Floats:
+def _column_values(table: Table, column: Column) -> Floats:
     """The column's values; a missing one counts as one below the least, so that missing values stay together."""
-    values = encoded(table.frame[column.name], column, table.name)
+    values = encode(table.frame[column.name], column, table.name)
     absent = np.isnan(values)
     least = -1.0 if absent.all() else float(np.nanmin(values)) - 1.0
     return np.where(absent, least, values)

@@ -9,7 +9,7 @@ from leeward.cohort.cohort import Cohort
 from leeward.release import Release
 
 
-def known(release: Release, cohort: Cohort, population: Cohort | None = None) -> Known:
+def count_candidates(release: Release, cohort: Cohort, population: Cohort | None = None) -> Known:
     """The rows that share each row's quasi-identifiers."""
     names = list(release.parameters["quasi_identifiers"])
     rows = release.table("table.parquet").select(names).collect()

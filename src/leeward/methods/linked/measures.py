@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from leeward.analysis.demographics.classes import grouped
+from leeward.analysis.demographics.classes import group_vectors
 from leeward.analysis.demographics.figures import WholePatient
-from leeward.analysis.demographics.joint import exact_columns, released_records, whole_patient
+from leeward.analysis.demographics.joint import exact_columns, select_released_records, whole_patient
 from leeward.analysis.demographics.released import Concerned, ReleasedClasses
 from leeward.analysis.figures import Figures
 from leeward.analysis.measuring import figures_of
@@ -73,11 +73,11 @@ class Views(Figures):
 
 def measure(release: Release, cohort: Cohort, wanted: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """The figures of linked tables against their source. BadInput for an unknown measure or option."""
-    measures = {each.__name__: partial(each, release, cohort) for each in (kept, views, demographics)}
+    measures = {each.__name__: partial(each, release, cohort) for each in (measure_kept, views, demographics)}
     return figures_of(release, measures, wanted)
 
 
-def kept(release: Release, cohort: Cohort) -> Kept:
+def measure_kept(release: Release, cohort: Cohort) -> Kept:
     """How much of the source's codes is left."""
     sets = cohort.code_sets()
     source = pl.DataFrame({"code": sets.codes, "source": sets.supports()})
@@ -130,14 +130,14 @@ def views(release: Release, cohort: Cohort) -> Views:
                 before.filter(pl.col("holders") < k)["record"].n_unique(),
                 before.filter(pl.col("holders") == 1)["record"].n_unique(),
                 after.filter(pl.col("holders") < k)["record"].n_unique(),
-                _lost(visits, events, k, parts),
+                _loss(visits, events, k, parts),
             )
         )
     lost = 1 - shown_events.height / max(1, events.height)
     without = None
     if release.parameters.get("demographics"):
         one = [each.with_columns(pl.lit(0, pl.Int32).alias("class")) for each in (visits, events)]
-        without = _lost(one[0], one[1], k, joins)
+        without = _loss(one[0], one[1], k, joins)
     return Views(k, classes.height, tuple(found), lost, without)
 
 
@@ -152,7 +152,7 @@ def rows_of(view: str, visits: pl.DataFrame, events: pl.DataFrame) -> pl.DataFra
     return rows.select("record", holders=pl.len().over("class", *keys))
 
 
-def _lost(visits: pl.DataFrame, events: pl.DataFrame, k: int, joins: Sequence[str]) -> float:
+def _loss(visits: pl.DataFrame, events: pl.DataFrame, k: int, joins: Sequence[str]) -> float:
     return 1 - suppress(visits, events, k, joins)[1].height / max(1, events.height)
 
 
@@ -160,23 +160,23 @@ def _exact(release: Release, cohort: Cohort, patients: pl.Series) -> pl.DataFram
     """`record`, `class`: the number of each patient's exact demographics; 0 for all without."""
     numbers = np.zeros(len(patients), np.int64)
     if release.parameters.get("demographics"):
-        _, numbers = grouped(exact_columns(release, cohort, patients).vectors({}))
+        _, numbers = group_vectors(exact_columns(release, cohort, patients).vectors({}))
     return pl.DataFrame({"record": np.arange(len(patients), dtype=np.int32), "class": numbers})
 
 
 def demographics(release: Release, cohort: Cohort) -> WholePatient:
     """Questions of demographics and codes, and what the joint attacker finds."""
-    sets = released_records(release, cohort, cohort.code_sets())
+    sets = select_released_records(release, cohort, cohort.code_sets())
     of_class = holders_in(release)
     sizes = ReleasedClasses.read(release).records
 
-    def named(query: AnyArray) -> list[str]:
+    def name_codes(query: AnyArray) -> list[str]:
         return [sets.codes[code] for code in query]
 
     def estimating(concerned: Concerned, queries: list[AnyArray]) -> tuple[AnyArray, AnyArray, AnyArray]:
         low, expected = np.zeros((2, len(queries)))
         for i, query in enumerate(queries):
-            shown = np.array([_with_all(held, named(query)) for held in of_class])
+            shown = np.array([_with_all(held, name_codes(query)) for held in of_class])
             expected[i] = float((concerned.share * shown).sum())
             low[i] = int(shown[concerned.share == 1].sum())
         return low, expected, np.full(len(queries), int(sizes[concerned.possible].sum()))
@@ -184,7 +184,7 @@ def demographics(release: Release, cohort: Cohort) -> WholePatient:
     def counting(concerned: Concerned, queries: list[AnyArray]) -> AnyArray:
         places = np.flatnonzero(concerned.possible)
         return np.array(
-            [sum(_candidates(of_class[c], int(sizes[c]), named(q)) for c in places) for q in queries]
+            [sum(_candidates(of_class[c], int(sizes[c]), name_codes(q)) for c in places) for q in queries]
         )
 
     m = 2 if "patients+events+events" in release.parameters["views"] else 1

@@ -72,7 +72,7 @@ def protect(
             records=len(order),
             tables=(
                 ReleaseTable.of("patients.parquet", patients),
-                *_numbered(shown_visits, shown_events, order, lens, parameters.days, randomness),
+                *_number_tables(shown_visits, shown_events, order, lens, parameters.days, randomness),
             ),
             readme=words.readme,
             custody_tables=(ReleaseTable.of("records.parquet", place.to_arrow()),),
@@ -85,7 +85,7 @@ def protect(
             seeded=randomness.seeded,
         )
 
-    lost = _lost(visits, events, parameters)
+    lost = _count_losses(visits, events, parameters)
     return release_in_classes(parameters, cohort, lens.patients, codes, lost, run, randomness)
 
 
@@ -138,20 +138,20 @@ def _with_class(
     return visits.join(classes, on="record"), events.join(classes, on="record")
 
 
-def _lost(visits: pl.DataFrame, events: pl.DataFrame, parameters: Linked) -> Lost:
+def _count_losses(visits: pl.DataFrame, events: pl.DataFrame, parameters: Linked) -> Lost:
     """Events that are suppressed when each of some sets of records is a class."""
 
-    def lost(parts: Sequence[AnyArray]) -> list[int]:
+    def losses(parts: Sequence[AnyArray]) -> list[int]:
         number = np.repeat(np.arange(len(parts), dtype=np.int32), [len(part) for part in parts])
         own_visits, own_events = _with_class(visits, events, np.concatenate(parts), number)
         shown = suppress(own_visits, own_events, parameters.k, parameters.joins)[1]
         counts = [np.bincount(each["class"].to_numpy(), minlength=len(parts)) for each in (own_events, shown)]
         return [int(n) for n in counts[0] - counts[1]]
 
-    return lost
+    return losses
 
 
-def _numbered(
+def _number_tables(
     visits: pl.DataFrame,
     events: pl.DataFrame,
     order: AnyArray,

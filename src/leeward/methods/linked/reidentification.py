@@ -9,7 +9,7 @@ import polars as pl
 
 from leeward.analysis.reidentification import Further, Known, Scope
 from leeward.analysis.risk import SEED, risk_before
-from leeward.arrays import counted, offsets_of
+from leeward.arrays import count_noun, offsets_of
 from leeward.cohort.cohort import Cohort
 from leeward.cohort.lenses.code_sets import CodeSets
 from leeward.contracts.classes import exact
@@ -35,13 +35,13 @@ def scope(release: Release) -> Scope:
     remedy = "" if PAIRS in views else f"The view `{PAIRS}` also covers attackers who know two codes."
     return Scope(
         f"if they know {before}{' or '.join(ROWS[view] for view in views)} of a patient",
-        f"if they know {counted('code', more)}",
+        f"if they know {count_noun('code', more)}",
         f"many patients fall below {release.guarantee['k']} candidates",
         remedy,
     )
 
 
-def known(release: Release, cohort: Cohort, population: Cohort | None = None) -> Known:
+def count_candidates(release: Release, cohort: Cohort, population: Cohort | None = None) -> Known:
     """The patients of the class who show each row of each patient; of one who shows none, all of the class."""
     of_record = class_of_record(release)
     visits = release.table("visits.parquet").collect().join(of_record, on="record")
@@ -59,11 +59,11 @@ def known(release: Release, cohort: Cohort, population: Cohort | None = None) ->
 def further_of(release: Release, names: list[str]) -> Further:
     """What so many codes of a patient tell that no view has them."""
     more, k = codes_beyond(release), int(release.guarantee["k"])
-    rows = risk_before(shown_sets(release), k, seed=SEED, largest_m=more)["by_m"]
+    rows = risk_before(released_sets(release), k, seed=SEED, largest_m=more)["by_m"]
     row = rows[-1] if len(rows) == more else NOBODY
     supports = row["sets_by_support"]
     return Further(
-        knows=f"{exact(names)}{counted('code', more)} of a patient",
+        knows=f"{exact(names)}{count_noun('code', more)} of a patient",
         known=PIECES[more] + (" in a class" if names else ""),
         sets=row["sets"],
         below_k=round(row["sets_below_k_share"] * row["sets"]),
@@ -75,7 +75,7 @@ def further_of(release: Release, names: list[str]) -> Further:
     )
 
 
-def shown_sets(release: Release) -> CodeSets:
+def released_sets(release: Release) -> CodeSets:
     """The codes that each patient shows; those of different classes are different codes."""
     shown = classes_shown(release)
     tokens = shown.select("class", "code").unique().sort("class", "code").with_row_index("token")

@@ -45,7 +45,7 @@ def glance(release: Release, views: Views | None, kept: Kept | None) -> Section:
         tiles.append(
             Tile(
                 f"{number(worst.at_risk)} → {number(worst.after)}",
-                f"patients whose {known(release, worst.view)} fewer than {views.k} share",
+                f"patients whose {describe_knowledge(release, worst.view)} fewer than {views.k} share",
                 f"of {number(views.patients)}, before and after",
                 "good",
             )
@@ -58,7 +58,7 @@ def glance(release: Release, views: Views | None, kept: Kept | None) -> Section:
     return Section("At a glance", (Tiles(tuple(tiles)),))
 
 
-def known(release: Release, view: str) -> str:
+def describe_knowledge(release: Release, view: str) -> str:
     """What an attacker who can do a join knows."""
     return ("exact demographics and " if release.parameters.get("demographics") else "") + ROWS[view]
 
@@ -77,7 +77,7 @@ def risk(release: Release, views: Views | None) -> Section | None:
     chart = Chart(
         f"Patients with a joined row that fewer than {views.k} patients share",
         f"Two bars a join, before and after. Before: {said}. After: {number(sum(e.after for e in views.views))}.",
-        charts.grouped_bars(
+        charts.bars_by_group(
             bars,
             x_title="join that the attacker can do",
             y_title="share of the patients",
@@ -87,7 +87,7 @@ def risk(release: Release, views: Views | None) -> Section | None:
     table = table_of(
         f"Whom a joined row singles out, of {views.patients:,} patients",
         views.views,
-        ("known of a patient", "view", partial(known, release)),
+        ("known of a patient", "view", partial(describe_knowledge, release)),
         ("alone", "alone", number),
         (f"among fewer than {views.k}", "at_risk", lambda count: f"{number(count)} ({percent(count / n)})"),
         ("in the release", "after", number),
@@ -128,7 +128,9 @@ def cost(release: Release, views: Views | None) -> Section | None:
 
 def plain_words(release: Release) -> Section:
     """The guarantee and its limits for people who do not read proofs."""
-    ways = " or ".join(dict.fromkeys(known(release, view) for view in release.parameters["views"]))
+    ways = " or ".join(
+        dict.fromkeys(describe_knowledge(release, view) for view in release.parameters["views"])
+    )
     return common.plain_words(
         f"Somebody knows {ways} of a patient and holds these tables. At least **{release.guarantee['k']} patients** "
         "fit, or what they know was left out and tells nothing. The patient's other rows are joined by one number: "

@@ -6,7 +6,7 @@ from collections import defaultdict
 
 import polars as pl
 
-from leeward.analysis.demographics.classes import grouped
+from leeward.analysis.demographics.classes import group_vectors
 from leeward.analysis.demographics.joint import exact_columns
 from leeward.analysis.demographics.released import ReleasedClasses
 from leeward.analysis.tried import Tried
@@ -83,7 +83,7 @@ def attack(release: Release, cohort: Cohort, population: Cohort | None = None) -
 def _classes(release: Release, cohort: Cohort, patients: pl.Series) -> list[frozenset[Labels]]:
     """The labels of the classes that each patient may be in."""
     columns, classes = exact_columns(release, cohort, patients), ReleasedClasses.read(release)
-    vectors, number = grouped(columns.vectors({}))
+    vectors, number = group_vectors(columns.vectors({}))
     found = [
         frozenset(
             label

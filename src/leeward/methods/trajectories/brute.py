@@ -53,7 +53,7 @@ def mdav(
                 times = 2 if joining == "thesis" else len(members) + 1
                 worth = times * saved - p.unit * lengths
             nearest = _best(worth, copies, p.rank)
-            codes, ages = _joined(p, codes, ages, nearest, alignment)
+            codes, ages = _join(p, codes, ages, nearest, alignment)
             members.append(nearest)
             copies[nearest] -= 1
             weight += int(p.score[lengths[nearest]])
@@ -89,7 +89,7 @@ def _savings(p: Problem, codes: Ints, ages: Ints, alignment: str) -> Longs:
     return out
 
 
-def _joined(p: Problem, codes: Ints, ages: Ints, entry: int, alignment: str) -> tuple[Ints, Ints]:
+def _join(p: Problem, codes: Ints, ages: Ints, entry: int, alignment: str) -> tuple[Ints, Ints]:
     from leeward.methods.trajectories.kernels import clustering as _kernels
 
     if alignment == "baseline":

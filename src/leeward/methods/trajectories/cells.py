@@ -64,11 +64,11 @@ def publish(groups: list[Int64s], records: Records, space: Space, in_order: bool
     longest = int(records.lengths().max())
     codes, ages = np.empty(longest, np.int32), np.empty(longest, np.int32)
     steps = steps_of(space)
-    axes = tuple(kernels.Ordered(*_ordered(axis, *_coarse(axis, space))) for axis in (space.code, space.age))
+    axes = tuple(kernels.Ordered(*_order(axis, *_coarse(axis, space))) for axis in (space.code, space.age))
     first, last = _years(space.age)
     text = _ranks(space.code)
     found = []
-    arrays = _sorted(records, space)
+    arrays = _sort_records(records, space)
     for members in groups:
         if in_order:
             n = kernels.publish_in_order(members, *arrays, *axes, codes, ages)
@@ -194,11 +194,11 @@ def _coarse(axis: Axis, space: Space) -> tuple[Int32s, Int32s]:
     return np.where(usable, 0, np.where(chapter, 1, last)).astype(np.int32), fine.astype(np.int32)
 
 
-def _ordered(axis: Axis, coarse: Int32s, fine: Int32s) -> tuple[Int32s, Int32s, Int32s, Int32s, Int32s]:
+def _order(axis: Axis, coarse: Int32s, fine: Int32s) -> tuple[Int32s, Int32s, Int32s, Int32s, Int32s]:
     return axis.parent, axis.end, axis.published, coarse, fine
 
 
-def _sorted(records: Records, space: Space) -> tuple[Int64s, Int32s, Int32s]:
+def _sort_records(records: Records, space: Space) -> tuple[Int64s, Int32s, Int32s]:
     """Offsets, codes and ages of the records, each in order of (age, code)."""
     owner = np.repeat(np.arange(len(records)), records.lengths())
     order = np.lexsort((space.code.rank[records.codes], space.age.rank[records.ages], owner))

@@ -28,19 +28,19 @@ def lost_in(records: Records, space: Space, settings: run.Settings, threads: int
     loss of code and age, by their weights; one that is not published counts 1."""
     plain = replace(settings, improve=False)
 
-    def lost(parts: Sequence[AnyArray]) -> list[int]:
+    def losses(parts: Sequence[AnyArray]) -> list[int]:
         found = []
         for members in parts:
             part = records.take(members.astype(np.int64))
             groups = run.clustered(part, space, plain, threads)
-            kept = sum(len(group.members) * _saved(group, space) for group in groups)
+            kept = sum(len(group.members) * _savings(group, space) for group in groups)
             found.append(round(int(part.offsets[-1]) - kept / space.unit))
         return found
 
-    return lost
+    return losses
 
 
-def _saved(group: Group, space: Space) -> int:
+def _savings(group: Group, space: Space) -> int:
     """What the published pairs of a group save, each 0 to `space.unit`."""
     return int(space.code.gain[group.codes].sum() + space.age.gain[group.ages].sum())
 

@@ -35,21 +35,19 @@ def is_diverse(members: NDArray[np.int64], values: Ints, diversity: int) -> bool
     return max(Counter(values[members].tolist()).values()) * diversity <= len(members)
 
 
-def made_diverse(
-    groups: Sequence[Group], records: Records, space: Space, diversity: int, k: int
-) -> list[Group]:
+def diversify(groups: Sequence[Group], records: Records, space: Space, diversity: int, k: int) -> list[Group]:
     """The groups of these records, those that are too small or one-sided merged into others."""
     assert records.group is not None  # for the types: the diversity of a column was asked for
     values = records.group
     if all(len(g.members) >= k and is_diverse(g.members, values, diversity) for g in groups):
         return list(groups)
     joiner = Joiner(records, space)
-    return repaired(
+    return repair(
         groups, values, diversity, k, joiner.joined, lambda group: joiner.saving(group) * len(group.members)
     )
 
 
-def repaired(
+def repair(
     groups: Sequence[Group],
     values: Ints,
     diversity: int,
@@ -69,7 +67,7 @@ def repaired(
     for group in bad:
         rest = group
         while True:
-            fitting = [g for g in good if is_diverse(_both(g, rest), values, diversity)]
+            fitting = [g for g in good if is_diverse(_add(g, rest), values, diversity)]
             best = _best(fitting or good, rest, joined, saving, values, whole=bool(fitting))
             if best is None:
                 break
@@ -85,7 +83,7 @@ CANDIDATES = 50
 """Groups tried for a merge, those most unlike the rest in their sensitive values first."""
 
 
-def _both(a: Group, b: Group) -> NDArray[np.int64]:
+def _add(a: Group, b: Group) -> NDArray[np.int64]:
     return np.concatenate([a.members, b.members])
 
 

@@ -52,11 +52,11 @@ def code_tree(named: str | None, listed: Sequence[str], occurring: Sequence[str]
             "take their rows out of the input."
         )
     if isinstance(vocabulary, CustomVocabulary) and not listed:
-        return _own_leaves(vocabulary.tree, occurring), False
+        return _add_leaves(vocabulary.tree, occurring), False
     return vocabulary.hierarchy(wanted), not listed
 
 
-def _own_leaves(tree: Hierarchy, occurring: Sequence[str]) -> Hierarchy:
+def _add_leaves(tree: Hierarchy, occurring: Sequence[str]) -> Hierarchy:
     """The tree, where every inner node of a kind that records use has a leaf of its own.
 
     Which levels need it is all that depends on the data: a record may hold 250 where 250.00 exists too.
@@ -71,7 +71,7 @@ def _own_leaves(tree: Hierarchy, occurring: Sequence[str]) -> Hierarchy:
     return tree.restrict([tree.labels[node] for node in sorted(leaves.union(also, inner.tolist()))])
 
 
-def shown(named: str) -> str:
+def public_name(named: str) -> str:
     """A hierarchy of codes as a manifest names it: a file or an added vocabulary is `custom`."""
     return named.lower() if is_built_in(named) else "custom"
 

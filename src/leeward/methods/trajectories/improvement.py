@@ -47,7 +47,7 @@ class Progress:
     stopped_by_clock: bool = False
 
 
-def improved(
+def improve(
     p: Problem,
     clusters: Sequence[Cluster],
     k: int,
@@ -75,7 +75,7 @@ def improved(
             share += len(own) / len(clusters)
             elsewhere = searching.worth_of_all(p, found) + sum(searching.worth_of_all(p, c) for c in waiting)
             clock = Clock(begun + seconds * share)
-            q = searching.narrowed(p, own)
+            q = searching.narrow(p, own)
             own = split(q, own, k, diversity, clock, done)
             state = State(q, own, k, diversity, pool, threads)
             if tell is not None:
@@ -101,7 +101,7 @@ def _search(state: State, clock: Clock, rounds: int, done: Progress) -> None:
     done.stopped_by_clock = clock.over or done.stopped_by_clock
 
 
-def realigned(p: Problem, clusters: Sequence[Cluster], k: int) -> list[Cluster]:
+def realign(p: Problem, clusters: Sequence[Cluster], k: int) -> list[Cluster]:
     """The same clusters, each published from the member from which it keeps most; the loss only falls.
 
     For parts: about half a per cent, at a hundredth of the clustering's time.
@@ -110,7 +110,7 @@ def realigned(p: Problem, clusters: Sequence[Cluster], k: int) -> list[Cluster]:
     with engine.pool(1) as pool:
         for places in searching.slices_of(p, clusters):
             own = [clusters[i] for i in places]
-            state = State(searching.narrowed(p, own), own, k, 0, pool, 1)
+            state = State(searching.narrow(p, own), own, k, 0, pool, 1)
             _realign(state, Clock(float("inf")))
             for place, cluster in zip(state.places, state.clusters(), strict=False):
                 found[places[place]] = cluster

@@ -38,12 +38,12 @@ def of(groups: Sequence[Group], lengths: NDArray[np.int64], space: Space) -> Los
     pairs = np.array([len(group.codes) for group in groups])
     group_of = np.repeat(np.arange(len(groups)), sizes)
     weight = np.bincount(group_of, weights=1 / lengths[records], minlength=len(groups))
-    ilm = 1 - float(weight @ _saved(space.code, [g.codes for g in groups], pairs)) / len(records)
-    alm = 1 - float(weight @ _saved(space.age, [g.ages for g in groups], pairs)) / len(records)
+    ilm = 1 - float(weight @ _savings(space.code, [g.codes for g in groups], pairs)) / len(records)
+    alm = 1 - float(weight @ _savings(space.age, [g.ages for g in groups], pairs)) / len(records)
     return Losses(ilm, alm, float(sizes @ pairs) / float(lengths[records].sum()))
 
 
-def _saved(axis: Axis, nodes: Sequence[NDArray[np.int32]], pairs: NDArray[np.int64]) -> NDArray[np.float64]:
+def _savings(axis: Axis, nodes: Sequence[NDArray[np.int32]], pairs: NDArray[np.int64]) -> NDArray[np.float64]:
     """Σ (1 − Δ/|A|) over the published pairs of each group."""
     values = 1 - axis.hierarchy.losses[np.concatenate(nodes).astype(np.int64)]
     group_of = np.repeat(np.arange(len(nodes)), pairs)

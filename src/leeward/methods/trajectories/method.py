@@ -58,7 +58,7 @@ def protect(
         own = prepared
         if len(kept) < len(records):
             own = _prepare(parameters, classed.of_patients(cohort, patients.gather(kept)))
-        notices = _told(prepared.lens)
+        notices = _notices(prepared.lens)
         return _release(parameters, own, str(parameters.hierarchy or cohort.vocabulary), notices, classes, engine,
                         randomness)  # fmt: skip
 
@@ -131,7 +131,9 @@ def _prepare(parameters: Trajectories, cohort: Cohort) -> Prepared:
         )
     spaces = _space(parameters, cohort, lens, tree, years)
     payload = cohort.payload(parameters.payload, lens.patients)
-    values = None if parameters.sensitive_column is None else _numbered(payload, parameters.sensitive_column)
+    values = (
+        None if parameters.sensitive_column is None else _number_payload(payload, parameters.sensitive_column)
+    )
     records = Records(lens.offsets, tree.nodes_of(lens.labels)[lens.codes], years.nodes(lens.ages), values)
     if len(records) < parameters.k:
         raise GuaranteeUnreachable(
@@ -150,7 +152,7 @@ def _refuse_odd(parameters: Trajectories, cohort: Cohort, lens: Lens) -> None:
         )
 
 
-def _told(lens: Lens) -> list[str]:
+def _notices(lens: Lens) -> list[str]:
     return [f"{notice}." if notice.kind == "no trajectory" else f"Left out: {notice}." for notice in lens.odd]
 
 
@@ -229,7 +231,7 @@ def _groups(
         facts["partitions"] = int(part.max()) + 1
     elif parts == 1 and engine.name == "local":
         groups = run.clustered(
-            records, spaces, settings, engine.threads, run.said_by(engine), searched=searched
+            records, spaces, settings, engine.threads, run.reporter_of(engine), searched=searched
         )
     elif parts == 1:
         groups = run.in_parts(records, np.zeros(len(records), np.int32), spaces, settings, engine, searched)
@@ -241,7 +243,7 @@ def _groups(
             facts["one_halving_costs"] = run.cost_of_halving(records, spaces, settings, engine.threads)
     if records.group is not None:
         assert parameters.diversity is not None  # for the types: goes with the column
-        merging = diversity.made_diverse
+        merging = diversity.diversify
         if classes is None:
             groups = merging(groups, records, spaces, parameters.diversity, parameters.k)
         else:
@@ -257,7 +259,7 @@ def _groups(
     return groups, facts
 
 
-def _numbered(payload: pl.DataFrame | None, column: str) -> NDArray[np.int32]:
+def _number_payload(payload: pl.DataFrame | None, column: str) -> NDArray[np.int32]:
     """The values of a payload column as numbers; a missing value is a value of its own."""
     assert payload is not None  # for the types: the column is one of the payload's
     ranks = payload[column].rank("dense").fill_null(0).cast(pl.Int32)

@@ -81,7 +81,7 @@ def parts(offsets: Longs, codes: Ints, ages: Ints, space: Space, largest: int) -
             made += 1
             continue
         axis = _halving_axis(bags.take(records[:: -(-len(records) // SAMPLE)]))
-        order = records[np.argsort(_rounded(bags.take(records).along(*axis)), kind="stable")]
+        order = records[np.argsort(_round(bags.take(records).along(*axis)), kind="stable")]
         middle = len(order) // 2
         waiting += [np.sort(order[middle:]), np.sort(order[:middle])]
     return part
@@ -107,11 +107,11 @@ def _halving_axis(sample: Bags) -> tuple[Floats, Floats, float]:
 
 def _upper_half(at: Floats) -> NDArray[np.bool_]:
     upper = np.zeros(len(at), np.bool_)
-    upper[np.argsort(_rounded(at), kind="stable")[len(at) // 2 :]] = True
+    upper[np.argsort(_round(at), kind="stable")[len(at) // 2 :]] = True
     return upper
 
 
-def _rounded(at: Floats) -> Floats:
+def _round(at: Floats) -> Floats:
     """Whole parts of the largest, so that the last bits of a sum cannot reorder equal records."""
     return np.rint(at * (ROUNDED / max(float(np.abs(at).max()), 1e-300)))
 

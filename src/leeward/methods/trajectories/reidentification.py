@@ -14,7 +14,7 @@ from leeward.methods.trajectories.measures import originals
 from leeward.release import Release
 
 
-def known(release: Release, cohort: Cohort, population: Cohort | None = None) -> Known:
+def count_candidates(release: Release, cohort: Cohort, population: Cohort | None = None) -> Known:
     """The records with each record's whole trajectory and released demographics."""
     names = [str(name) for name in release.parameters.get("demographics") or ()]
     pairs = release.table("trajectories.parquet").collect().sort("record", "position")

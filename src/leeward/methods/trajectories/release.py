@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from leeward.arrays import distinct_of
 from leeward.contracts.trajectories import CONTRACT, LISTED
-from leeward.methods.trajectories.hierarchies import shown
+from leeward.methods.trajectories.hierarchies import public_name
 from leeward.methods.trajectories.records import Group, Records
 from leeward.methods.trajectories.space import Space
 from leeward.methods.whole_patient import record_labels
@@ -47,7 +47,7 @@ def release_of(
     `listed`: the nodes of the code hierarchy that are published; None: all. `read`: the pairs of
     each code as they were read; `named`: the hierarchy of codes.
     """
-    parameters = method.public(hierarchy=shown(named), listed_codes=None if listed is None else LISTED)
+    parameters = method.public(hierarchy=public_name(named), listed_codes=None if listed is None else LISTED)
     words = CONTRACT.words(parameters)
     return Anonymized(
         method=method.name,

@@ -101,7 +101,7 @@ def levels(lost: Loss | None) -> Section | None:
                 f"{title} by level of their hierarchy",
                 f"Bars from the finest level to the coarsest. {percent(finest['share'])} are at {finest['level']}, "
                 f"{percent(rows[-1]['share'])} at {rows[-1]['level']}.",
-                charts.grouped_bars(
+                charts.bars_by_group(
                     bars,
                     x_title="level",
                     y_title=f"share of the {title.lower()}",

@@ -80,13 +80,13 @@ def clustered(
     p = problem.make(records.offsets, records.codes, records.ages, space, settings.k, records.group)
     clusters = clustering.mdav(p, settings.k, settings.joining, threads, settings.most)
     if settings.realign and not settings.improve:
-        clusters = improvement.realigned(p, clusters, settings.k)
+        clusters = improvement.realign(p, clusters, settings.k)
     if settings.improve:
         tell = None if say is None else _spoken(say, part, settings.rounds)
         done = improvement.Progress()
         if settings.diversity:
             clusters = _diverse(p, clusters, records, space, settings)
-        clusters = improvement.improved(
+        clusters = improvement.improve(
             p,
             clusters,
             settings.k,
@@ -113,7 +113,7 @@ def _diverse(
     groups = [Group(m, c.codes, c.ages) for m, c in zip(members, clusters, strict=True)]
     entry = np.empty(len(records), np.int32)
     entry[p.records] = np.repeat(np.arange(len(p), dtype=np.int32), np.diff(p.record_offsets))
-    groups = diversity.made_diverse(groups, records, space, settings.diversity, settings.k)
+    groups = diversity.diversify(groups, records, space, settings.diversity, settings.k)
     return [Cluster(entry[group.members], group.codes, group.ages) for group in groups]
 
 
@@ -156,12 +156,12 @@ def in_parts(
     share = min(1.0, engine.threads / parts)
     settings = replace(settings, realign=parts > 1, seconds=settings.seconds * share)
     here = searched if engine.name == "local" else None
-    kernel = _kernel(space, settings, records.group is not None, said_by(engine), here)
+    kernel = _kernel(space, settings, records.group is not None, reporter_of(engine), here)
     table = engine.map_groups(frame, "part", kernel, SCHEMA, ["record"])
     return groups_of(table)
 
 
-def said_by(engine: Engine) -> Callable[[str], None] | None:
+def reporter_of(engine: Engine) -> Callable[[str], None] | None:
     """The reporter of a long step's progress: none on engines that work elsewhere."""
     from leeward.engine import LocalEngine
 

@@ -263,7 +263,7 @@ def slices_of(p: Problem, clusters: Sequence[Cluster]) -> list[list[int]]:
     found, waiting = [], [sorted(everyone, key=middle.__getitem__)]
     while waiting:
         places = waiting.pop()
-        q = narrowed(p, [clusters[i] for i in places])
+        q = narrow(p, [clusters[i] for i in places])
         if len(places) > 1 and max(_cells(q.codes), _cells(q.ages)) > TABLE_CELLS:
             half = len(places) // 2
             waiting += [places[half:], places[:half]]
@@ -272,14 +272,14 @@ def slices_of(p: Problem, clusters: Sequence[Cluster]) -> list[list[int]]:
     return found
 
 
-def narrowed(p: Problem, clusters: Sequence[Cluster]) -> Problem:
+def narrow(p: Problem, clusters: Sequence[Cluster]) -> Problem:
     """The problem with the columns that these clusters use, if its tables of gains were too large; only their entries
     keep a meaning."""
     if _cells(p.codes) <= TABLE_CELLS and _cells(p.ages) <= TABLE_CELLS:
         return p
     at = _pairs_of(p, np.unique(np.concatenate([c.members for c in clusters])))
-    codes, code = _kept(p.codes, p.code, at)
-    ages, age = _kept(p.ages, p.age, at)
+    codes, code = _select_columns(p.codes, p.code, at)
+    ages, age = _select_columns(p.ages, p.age, at)
     return replace(p, codes=codes, ages=ages, code=code, age=age)
 
 
@@ -287,7 +287,7 @@ def _pairs_of(p: Problem, entries: Ints) -> Longs:
     return np.concatenate([np.arange(p.offsets[e], p.offsets[e + 1]) for e in entries.tolist()])
 
 
-def _kept(columns: Columns, values: Ints, at: Longs) -> tuple[Columns, Ints]:
+def _select_columns(columns: Columns, values: Ints, at: Longs) -> tuple[Columns, Ints]:
     """The columns in use at these places, and the values as such columns."""
     used = np.unique(values[at])
     number = np.zeros(len(columns.nodes), np.int32)
@@ -297,10 +297,10 @@ def _kept(columns: Columns, values: Ints, at: Longs) -> tuple[Columns, Ints]:
 
 
 def _cells(columns: Columns) -> int:
-    return int(np.count_nonzero(_reached(columns))) * len(columns.nodes)
+    return int(np.count_nonzero(_publishable(columns))) * len(columns.nodes)
 
 
-def _reached(columns: Columns) -> NDArray[np.bool_]:
+def _publishable(columns: Columns) -> NDArray[np.bool_]:
     """The nodes that can be published: the columns' and those above."""
     reached = np.zeros(len(columns.parent), np.bool_)
     nodes = columns.nodes
@@ -322,7 +322,7 @@ def _table(columns: Columns) -> tuple[NDArray[np.int64], Longs]:
     """Gains of every node that can be published against every column, and the row of each node (-1: none)."""
     from leeward.methods.trajectories.kernels import clustering as _kernels
 
-    reached = _reached(columns)
+    reached = _publishable(columns)
     rows = np.flatnonzero(reached)
     row_of = np.full(len(reached), -1, np.int64)
     row_of[rows] = np.arange(len(rows))

@@ -8,7 +8,7 @@ from typing import Any
 from leeward.methods.trajectories.levels import CHAPTER
 from leeward.release import Release
 from leeward.report.sections import percent
-from leeward.report.summary import Cost, Costs, counts_off, kept, share
+from leeward.report.summary import Cost, Costs, cost_of_share, counts_off, share
 
 ENOUGH, USELESS = 0.5, 0.1
 """Shares of usable pairs from which nobody is warned, and below which little is left."""
@@ -25,7 +25,7 @@ def costs(release: Release, measures: Mapping[str, Any]) -> Costs:
         named = {each["level"] for each in loss["levels"]["code"]} if loss else {CHAPTER}
         fine = "3-character code or finer" if CHAPTER in named else "finer than the hierarchy's widest groups"
         words = f"of the (code, age) pairs are usable: {fine}, age within 8 years"
-        figures.append(kept(usable["usable"], words, warn=ENOUGH, bad=USELESS))
+        figures.append(cost_of_share(usable["usable"], words, warn=ENOUGH, bad=USELESS))
     if loss:
         words = "of the pairs are not published, or say no more than that there was some code"
         figures.append(share(empty_pairs(loss["levels"]["code"]), words, warn=0.1, bad=0.5))

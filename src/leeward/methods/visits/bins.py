@@ -72,7 +72,7 @@ def merge(
         if width >= k - 1:
             break
         width *= 2
-    into = _rescued(active, done, frequencies, group_of, rare, k) if rescue else {}
+    into = _rescue(active, done, frequencies, group_of, rare, k) if rescue else {}
     return _outcome(codes, rare, done, active, into)
 
 
@@ -91,7 +91,7 @@ def _one_pass(
     return left
 
 
-def _rescued(
+def _rescue(
     leftovers: list[_Active],
     done: list[_Active],
     frequencies: Sequence[int],

@@ -45,7 +45,7 @@ def climbing(
     known = load(vocabulary)
     of_code = [_above(known, code, level, classed) for code in codes]
     of_label = dict(zip(codes, of_code, strict=True))
-    above = {label: _shared([of_label[member] for member in label.split(SEPARATOR)]) for label in labels}
+    above = {label: _common_node([of_label[member] for member in label.split(SEPARATOR)]) for label in labels}
     nodes = {node for node in (*of_code, *above.values()) if node is not None}
     meant = {bare(n) for n in nodes} & {bare(c) for c in codes} if classed else nodes & set(codes)
     if meant:
@@ -68,6 +68,6 @@ def _above(vocabulary: Vocabulary, code: str, level: int, classed: bool) -> str 
     return None if node == own or not vocabulary.is_known(own) else number + mark + node
 
 
-def _shared(nodes: Sequence[str | None]) -> str | None:
+def _common_node(nodes: Sequence[str | None]) -> str | None:
     """The one node above all members; None where they differ or one has none."""
     return nodes[0] if len(set(nodes)) == 1 else None

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from polars import selectors
 
-from leeward.arrays import Int32s, Int64s, counted, offsets_of
+from leeward.arrays import Int32s, Int64s, count_noun, offsets_of
 from leeward.contracts.visits import CONTRACT
 from leeward.errors import BadInput, GuaranteeUnreachable
 from leeward.methods.code_list import PATH
@@ -95,7 +95,7 @@ def extract(
     k = int(master.release.guarantee["k"])
     if len(records) < k:
         raise GuaranteeUnreachable(
-            f"the cohort has {counted('member', len(records))} and k is {k}: so few are not released. Select more "
+            f"the cohort has {count_noun('member', len(records))} and k is {k}: so few are not released. Select more "
             "patients."
         )
     order = records[randomness.stream("visits", "cohort").permutation(len(records))]
@@ -111,7 +111,7 @@ def extract(
         few = f"{figures.few_share:.1%} of the cohort's visits have a set of codes that fewer than {k} members{among} "
         few += f"share ({figures.alone_share:.1%}: one member)"
         if figures.few_in_class:
-            few += f", {counted('member', figures.few_in_class)} have demographics that fewer than {k} members have"
+            few += f", {count_noun('member', figures.few_in_class)} have demographics that fewer than {k} members have"
         raise BadInput(
             f"{few}, so the cohort is safe only while "
             "nobody knows who is in it. If that is so, say why with --membership-is-secret REASON (kept in the "
@@ -162,7 +162,7 @@ def extract(
 
 def _joining(figures: SharedBy) -> str:
     return (
-        f"{figures.members_alone_population:,} of {counted('record', figures.members)} can be recognized in other "
+        f"{figures.members_alone_population:,} of {count_noun('record', figures.members)} can be recognized in other "
         "cohorts of this master by all their visits together, which joins the payloads of both. A master with "
         "--merge-visits at level `visit` leaves no record alone."
     )

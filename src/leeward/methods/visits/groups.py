@@ -22,7 +22,7 @@ PolicyLike = Policy | str | Mapping[str, Any] | None
 """What `policy` may be: any utility policy, `phecode` (the map that was added), `phecode:FILE`, or none."""
 
 
-def checked(policy: PolicyLike) -> Policy | str | None:
+def check_policy(policy: PolicyLike) -> Policy | str | None:
     """The policy as kept in the parameters: `phecode` forms as text, others parsed. Raises BadInput."""
     if isinstance(policy, Mapping) and policy.get("policy") == PHECODE:
         path = policy.get("path")

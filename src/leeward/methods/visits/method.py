@@ -22,7 +22,7 @@ from leeward.methods.visits.kernels.counting import GONE
 from leeward.methods.visits.known_codes import enforce_known_codes
 from leeward.methods.visits.outcome import Outcome
 from leeward.methods.visits.parameters import Visits
-from leeward.methods.visits.relational import code_frequencies, holders_of, relabelled, visit_arrays
+from leeward.methods.visits.relational import code_frequencies, holders_of, relabel, visit_arrays
 from leeward.methods.visits.release import release_of
 from leeward.methods.visits.sets import VisitSets, violations
 from leeward.methods.whole_patient import release_in_classes
@@ -108,14 +108,14 @@ def enforce(
     """Merge and enforce. groups : int64[codes], which may merge. order : of the patients, for level `codes`."""
     classed = bool(parameters.demographics)
     entries = engine.frame(lens.table())
-    merging = _merged(parameters, lens, groups, engine, entries)
+    merging = _merge_codes(parameters, lens, groups, engine, entries)
     labels, of_code, up = _labels(parameters, merging, lens, vocabulary, classed)
-    mapped = _mapped(parameters, engine, entries, lens, of_code, len(labels))
-    enforced, steps = _enforced(parameters, mapped, len(labels), up, engine.threads, order)
+    mapped = _map_visits(parameters, engine, entries, lens, of_code, len(labels))
+    enforced, steps = _enforce(parameters, mapped, len(labels), up, engine.threads, order)
     return Outcome(lens, merging, labels, of_code, up, mapped, enforced, steps)
 
 
-def _merged(parameters: Visits, lens: Lens, groups: Int64s, engine: Engine, entries: Any) -> Merging:
+def _merge_codes(parameters: Visits, lens: Lens, groups: Int64s, engine: Engine, entries: Any) -> Merging:
     frequencies = code_frequencies(engine, entries, len(lens.codes))
     rare = holders_of(engine, entries, np.flatnonzero(frequencies < parameters.k).tolist())
     return merge(
@@ -138,16 +138,16 @@ def _labels(
     return labels, of_code, up
 
 
-def _mapped(
+def _map_visits(
     parameters: Visits, engine: Engine, entries: Any, lens: Lens, of_code: Int32s, labels: int
 ) -> VisitSets:
     if (of_code == np.arange(len(of_code))).all():  # every code stays itself
         return VisitSets(lens.patient_offsets, lens.offsets, lens.values)
-    arrays = visit_arrays(relabelled(engine, entries, of_code), lens.n_visits, max(labels, 1))
+    arrays = visit_arrays(relabel(engine, entries, of_code), lens.n_visits, max(labels, 1))
     return VisitSets(lens.patient_offsets, *arrays)
 
 
-def _enforced(
+def _enforce(
     parameters: Visits, mapped: VisitSets, labels: int, up: Int32s | None, threads: int, order: Int64s
 ) -> tuple[VisitSets, int]:
     if parameters.level == "code":

@@ -50,7 +50,7 @@ class Outcome:
             counting.ABOVE if label is None else counting.EXACT if label == code else counting.MERGED
             for code, label in zip(lens.codes, self.merging.label_of, strict=True)
         ]
-        return counting.kept_as(
+        return counting.classify_pairs(
             lens.offsets,
             lens.values,
             self.of_code,

@@ -103,7 +103,7 @@ class Visits(Parameters):
     ] = field(default=None, init=False)
 
     def rules(self) -> None:
-        from leeward.methods.visits.groups import checked
+        from leeward.methods.visits.groups import check_policy
 
         whole.check(self, self.payload)
         if self.level == "containment" and not self.merge_visits:
@@ -113,4 +113,4 @@ class Visits(Parameters):
             )
         if self.enforce == "generalize" and self.level != "visit":
             raise BadInput("`enforce` generalize is for `level` visit only; leave it out.")
-        object.__setattr__(self, "policy", checked(self.policy))
+        object.__setattr__(self, "policy", check_policy(self.policy))

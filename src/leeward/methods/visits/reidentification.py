@@ -7,8 +7,8 @@ import polars as pl
 
 from leeward.analysis.demographics.released import ReleasedClasses
 from leeward.analysis.itemsets import supports_of
-from leeward.analysis.reidentification import Known, drawn_codes
-from leeward.arrays import AnyArray, Float64s, counted
+from leeward.analysis.reidentification import Known, draw_known_codes
+from leeward.arrays import AnyArray, Float64s, count_noun
 from leeward.cohort.cohort import Cohort
 from leeward.cohort.lenses.code_sets import CodeSets
 from leeward.contracts.classes import exact
@@ -17,7 +17,7 @@ from leeward.methods.visits.visit_lists import VisitLists
 from leeward.release import Release
 
 
-def known(release: Release, cohort: Cohort, population: Cohort | None = None) -> Known | None:
+def count_candidates(release: Release, cohort: Cohort, population: Cohort | None = None) -> Known | None:
     """Records (of the same class of demographics, where there are) with what the attacker of the level knows, as the
     release shows it. None for an extract: its candidates are those of the population."""
     if release.parameters.get("extract"):
@@ -32,7 +32,7 @@ def known(release: Release, cohort: Cohort, population: Cohort | None = None) ->
         )
         return Known(words, candidates, whole=level == "visit")
     m = int(release.guarantee.get("m") or 1)
-    words = f"{before}{counted('code', m)} of a patient that the release shows"
+    words = f"{before}{count_noun('code', m)} of a patient that the release shows"
     return Known(words, with_labels(release, lists, m), whole=False)
 
 
@@ -52,7 +52,7 @@ def with_codes_of_visit(lists: VisitLists, records: int) -> Float64s:
     """The records with all labels of a visit, for each visit drawn."""
     offsets, values = lists.united(records)
     visits = CodeSets(lists.offsets, lists.values, lists.labels, pl.Series(lists.record))
-    _, drawn = drawn_codes(visits, len(lists.labels), "visits")
+    _, drawn = draw_known_codes(visits, len(lists.labels), "visits")
     sets = CodeSets(offsets, values, lists.labels, pl.Series(np.arange(records)))
     return supports_of(sets, drawn).astype(np.float64)
 
@@ -61,7 +61,7 @@ def with_labels(release: Release, lists: VisitLists, m: int) -> Float64s:
     """The records that show all of up to m labels of a record, for each record drawn; for one that shows none, all."""
     offsets, values = lists.united(release.records)
     sets = CodeSets(offsets, values, lists.labels, pl.Series(np.arange(release.records)))
-    chosen, queries = drawn_codes(sets, m, "shown codes")
+    chosen, queries = draw_known_codes(sets, m, "shown codes")
     held = supports_of(sets, [query for query in queries if len(query)])
     alike = _alike(release)[[r for r, query in zip(chosen, queries, strict=True) if not len(query)]]
     return np.concatenate([held, alike]).astype(np.float64)

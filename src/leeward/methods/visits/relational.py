@@ -34,7 +34,7 @@ def holders_of(engine: Engine, entries: Frame, codes: Sequence[int]) -> dict[int
     return holders
 
 
-def relabelled(engine: Engine, entries: Frame, label_of: NDArray[np.int32]) -> pl.DataFrame:
+def relabel(engine: Engine, entries: Frame, label_of: NDArray[np.int32]) -> pl.DataFrame:
     """`visit`, `label` of every entry whose code has a label (not -1), each pair once."""
     kept = np.flatnonzero(label_of >= 0).astype(np.int32)
     mapping = engine.frame(pl.DataFrame({"code": kept, "label": label_of[kept]}))

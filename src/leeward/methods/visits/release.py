@@ -28,7 +28,7 @@ def release_of(
     classes = outcome.classes
     parameters = method.public(vocabulary=None if vocabulary is None else Path(vocabulary).name)
     words = CONTRACT.words(parameters)
-    released = tables.arranged(outcome, method.merge_visits, randomness)
+    released = tables.shuffle(outcome, method.merge_visits, randomness)
     shared = [released.visits_table(outcome.names), released.records_table(payload, classes)]
     if method.enforce == "generalize":
         shared.append(released.hierarchy_table(outcome))

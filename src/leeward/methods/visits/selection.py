@@ -17,7 +17,7 @@ from leeward.methods.visits.visit_lists import read_visit_lists
 Longs = NDArray[np.int64]
 
 
-def selected(master: Master, selection: str | Path | pl.Series, column: str) -> pl.Series:
+def select_patients(master: Master, selection: str | Path | pl.Series, column: str) -> pl.Series:
     """The identifiers in a series, in a file's column, or of those for whom an expression holds.
 
     Raises
@@ -30,20 +30,22 @@ def selected(master: Master, selection: str | Path | pl.Series, column: str) -> 
     if not Path(selection).is_file():
         if Path(selection).suffix in (".csv", ".tsv", ".txt", ".parquet"):
             raise BadInput(f"--select: {selection}: no such file.")
-        return chosen_by(master, str(selection))
+        return select_by_expression(master, str(selection))
     table = _table(str(selection))
     if table.width == 1:
         return table.to_series()
-    return table[_named(str(selection), table.columns, column)]
+    return table[_find_column(str(selection), table.columns, column)]
 
 
-def carried(payload: str | Path | pl.DataFrame, column: str, master: Master, records: Longs) -> pl.DataFrame:
+def carry_payload(
+    payload: str | Path | pl.DataFrame, column: str, master: Master, records: Longs
+) -> pl.DataFrame:
     """The payload's columns for the chosen records, in their order."""
     table = payload if isinstance(payload, pl.DataFrame) else _table(str(payload))
-    return payload_columns(table, _named("--payload", table.columns, column), master, records)
+    return payload_columns(table, _find_column("--payload", table.columns, column), master, records)
 
 
-def chosen_by(master: Master, expression: str) -> pl.Series:
+def select_by_expression(master: Master, expression: str) -> pl.Series:
     """The identifiers of the master's patients for whom an SQL expression holds.
 
     Columns: `patient`, the payload, `codes` (released codes of all visits, a list) and `visits` (their number).
@@ -96,7 +98,7 @@ def payload_columns(table: pl.DataFrame, patient: str, master: Master, records: 
     return wanted.join(keyed, on=patient, how="left", maintain_order="left").drop(patient)
 
 
-def _named(file: str, columns: list[str], column: str) -> str:
+def _find_column(file: str, columns: list[str], column: str) -> str:
     if column not in columns:
         raise BadInput(
             f"{Path(file).name}: no column '{column}' among {', '.join(columns)}; name it with --patient."

@@ -7,7 +7,7 @@ from typing import Any
 
 from leeward.release import Release
 from leeward.report.sections import number, percent
-from leeward.report.summary import Cost, Costs, kept, share
+from leeward.report.summary import Cost, Costs, cost_of_share, share
 
 FEW_DIAGNOSES, FEW_CODES = 0.5, 0.25
 """Shares of diagnoses and of codes below which little is left."""
@@ -26,7 +26,9 @@ def costs(release: Release, measures: Mapping[str, Any]) -> Costs:
                 "codes are in no released visit",
                 "bad" if cc["released_local"] < 0.5 else "warn" if gone else "good",
             ),
-            kept(dc["released_local"], "of the diagnoses (patient and code) are kept", warn=0.9, bad=0.5),
+            cost_of_share(
+                dc["released_local"], "of the diagnoses (patient and code) are kept", warn=0.9, bad=0.5
+            ),
         ]
     if facts.get("emptied_visits") is not None:
         emptied = facts["emptied_visits"] / max(1, facts["visits"])

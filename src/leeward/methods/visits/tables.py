@@ -82,7 +82,7 @@ class Released:
         return ReleaseTable.of("code_hierarchy.csv", pa.table({"node": node, "parent": parent}))
 
 
-def arranged(outcome: Outcome, merge_visits: bool, randomness: Randomness) -> Released:
+def shuffle(outcome: Outcome, merge_visits: bool, randomness: Randomness) -> Released:
     """Shuffle the records, and the visits inside each."""
     visits = outcome.enforced
     if merge_visits and len(visits) > len(outcome.lens):

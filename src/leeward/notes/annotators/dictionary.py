@@ -144,7 +144,7 @@ class Dictionary:
             found += [
                 (0, a, b, _span(words, a, b, "QID", "place")) for a, b in self._find_places(words, capital)
             ]
-        return _resolved(found)
+        return _resolve(found)
 
     def _health(self, words: Words, match: Match) -> Span:
         concept = self.lexicon.concepts[match.concept]
@@ -160,7 +160,7 @@ class Dictionary:
             if place < past or not (words.folded[place] in self._listed or len(words.raw[place]) == 1):
                 continue
             first, last = _initials_before(words, place, past), self._end_of_name(words, place)
-            titled = _titled(words, first)
+            titled = _has_title(words, first)
             if len(words.raw[place]) == 1:
                 if not titled:
                     continue
@@ -201,7 +201,7 @@ class Dictionary:
                     continue
                 break
             if word[0].isupper() and (
-                words.folded[at] in self._listed or self._unlisted_surname(words, last, at)
+                words.folded[at] in self._listed or self._is_unlisted_surname(words, last, at)
             ):
                 last = at
                 continue
@@ -219,7 +219,7 @@ class Dictionary:
             after < len(words.raw) and words.raw[after][0].isupper() and words.folded[after] in self._listed
         )
 
-    def _unlisted_surname(self, words: Words, before: int, at: int) -> bool:
+    def _is_unlisted_surname(self, words: Words, before: int, at: int) -> bool:
         """Whether a capitalised word that nobody listed follows a first name which is nothing but a name."""
         first, word = words.folded[before], words.folded[at]
         return (
@@ -307,7 +307,7 @@ def _last_initial(words: Words, place: int) -> int:
     return last
 
 
-def _titled(words: Words, first: int) -> bool:
+def _has_title(words: Words, first: int) -> bool:
     before = first - 1
     if before >= 0 and words.raw[before] == ".":
         before -= 1
@@ -338,7 +338,7 @@ def _span(words: Words, first: int, last: int, kind: str, category: str) -> Span
 _RANK = {"EID": 0, "QID": 1, "HMI": 2}
 
 
-def _resolved(found: list[tuple[int, int, int, Span]]) -> list[Span]:
+def _resolve(found: list[tuple[int, int, int, Span]]) -> list[Span]:
     taken: set[int] = set()
     chosen = []
     for _, first, last, span in sorted(found, key=lambda f: (-f[0], f[1] - f[2], _RANK[f[3].kind], f[1])):

@@ -34,13 +34,11 @@ def resolve(answers: Sequence[Sequence[Span]]) -> list[Span]:
             pieces.append(first)
         else:
             apart = False
-            pieces += _settled(
-                [(_strength(spans[i], i), spans[i]) for i in order[begin:at]], first.start, end
-            )
-    return pieces if apart else _joined(pieces)
+            pieces += _settle([(_strength(spans[i], i), spans[i]) for i in order[begin:at]], first.start, end)
+    return pieces if apart else _join(pieces)
 
 
-def _settled(ranked: list[tuple[tuple[int, bool, int, int], Span]], start: int, end: int) -> list[Span]:
+def _settle(ranked: list[tuple[tuple[int, bool, int, int], Span]], start: int, end: int) -> list[Span]:
     """What spans that overlap keep of the characters from `start` to `end`: the strongest takes all of its own."""
     ranked.sort()
     strongest = ranked[0][1]
@@ -80,7 +78,7 @@ def _piece(span: Span, start: int, end: int) -> Span:
     return span._replace(start=start, end=end, concept="")
 
 
-def _joined(pieces: Sequence[Span]) -> list[Span]:
+def _join(pieces: Sequence[Span]) -> list[Span]:
     """Neighbouring pieces of identities of one category as one; health terms stay apart."""
     joined: list[Span] = []
     for piece in pieces:

@@ -31,10 +31,10 @@ _OF_AGE = re.compile(r"\b(?:age|aged|old|years?|yrs?|y/?o|birthday|turn(?:s|ed)|
 
 def plausible(text: str, low: str, spans: Iterable[Span], terms: Collection[str]) -> list[Span]:
     """The spans of a learned annotator that their own words do not contradict; `terms`: words of the lexicon."""
-    return [kept for span in spans if (kept := _kept(text, low, span, terms)) is not None]
+    return [kept for span in spans if (kept := _filter(text, low, span, terms)) is not None]
 
 
-def _kept(text: str, low: str, span: Span, terms: Collection[str]) -> Span | None:
+def _filter(text: str, low: str, span: Span, terms: Collection[str]) -> Span | None:
     if span.kind == "HMI":
         return span
     if span.category in ("name", "facility", "address", "place"):

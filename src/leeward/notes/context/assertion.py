@@ -63,7 +63,7 @@ class Trigger(NamedTuple):
     side: str
 
 
-def judged(text: str, low: str, spans: Sequence[Span]) -> list[Span]:
+def judge(text: str, low: str, spans: Sequence[Span]) -> list[Span]:
     """The spans with health terms that are denied, doubted, past or somebody else's marked as not asserted."""
     terms = [i for i, span in enumerate(spans) if span.kind == "HMI" and span.asserted]
     if not terms:
@@ -90,7 +90,7 @@ def statuses_of(text: str, low: str, terms: Sequence[Span]) -> list[frozenset[St
         i = bisect_right(ends, term.start)
         begin, end = (ends[i - 1] if i else 0), (ends[i] if i < len(ends) else len(text))
         near = said[bisect_left(said_starts, begin) : bisect_left(said_starts, end)]
-        status, plural = _said(low, term, near) if near else (set(), set())
+        status, plural = _assess(low, term, near) if near else (set(), set())
         if _NO_VALUE.match(low, term.end) or any(first <= term.start < last for first, last in denied):
             status.add("negated")
         if low.startswith("?", term.end) or (
@@ -195,7 +195,7 @@ _JOINED = re.compile(r"\s*(?:,|and\b|or\b)")
 _ONSET = re.compile(r"\b(?:since|diagnos\w+|onset|began|started|has had)\b")
 
 
-def _said(low: str, term: Span, near: Sequence[Trigger]) -> tuple[set[Status], set[Status]]:
+def _assess(low: str, term: Span, near: Sequence[Trigger]) -> tuple[set[Status], set[Status]]:
     """What triggers of the term's sentence say of it; and what of this a plural verb after it says."""
     said: set[Status] = set()
     before = [t for t in near if t.end <= term.start]

@@ -17,11 +17,11 @@ _CHOICE = re.compile(r"\{([^}]*)\}")
 
 def phrases(text: str, words: Mapping[str, str]) -> tuple[str, ...]:
     """The phrases of a list parted by commas, choices written out."""
-    written = (each for part in text.split(",") for each in _written(part, words))
+    written = (each for part in text.split(",") for each in _spellings(part, words))
     return tuple(dict.fromkeys(" ".join(each.split()) for each in written))
 
 
-def _written(phrase: str, words: Mapping[str, str]) -> Iterator[str]:
+def _spellings(phrase: str, words: Mapping[str, str]) -> Iterator[str]:
     pieces = _CHOICE.split(phrase)  # text, choice, text, choice, …, text
     options = [[piece] if i % 2 == 0 else _options(piece, words) for i, piece in enumerate(pieces)]
     return map("".join, product(*options))

@@ -46,7 +46,7 @@ def _without_mark(rows: list[str], text: str) -> list[str]:
     """The rows with offsets of `text`, where the offsets count a byte order mark in front of it, and as they are where
     they do not: the spans' own words decide."""
 
-    def shifted(row: str, by: int) -> str:
+    def shift(row: str, by: int) -> str:
         parts = row.split("\t")
         if not row.startswith("T") or len(parts) < 2:
             return row
@@ -57,7 +57,7 @@ def _without_mark(rows: list[str], text: str) -> list[str]:
     def fitting(candidates: list[str]) -> int:
         return sum(map(partial(_fits, text), candidates))
 
-    moved = [shifted(row, -1) for row in rows]
+    moved = [shift(row, -1) for row in rows]
     return moved if fitting(moved) > fitting(rows) else rows
 
 

@@ -149,8 +149,8 @@ def _count_spans(evaluation: Evaluation, note: AnnotatedNote, predicted: Sequenc
     for kind in PRIORITY:
         gold_here = [span for span in note.spans if span.kind == kind]
         predicted_here = [span for span in predicted if span.kind == kind]
-        found = _covered(len(note.text), predicted_here)
-        true = _covered(len(note.text), gold_here)
+        found = _cover(len(note.text), predicted_here)
+        true = _cover(len(note.text), gold_here)
         for span in gold_here:
             hit = bool(found[span.start : span.end].any())
             for key in (kind, f"{kind}:{span.category}"):
@@ -167,7 +167,7 @@ def _count_spans(evaluation: Evaluation, note: AnnotatedNote, predicted: Sequenc
 
 def _count_protected(evaluation: Evaluation, note: AnnotatedNote, predicted: Sequence[Span]) -> None:
     gold, answer = ([span for span in spans if _is_protected(span)] for spans in (note.spans, predicted))
-    found, true = _covered(len(note.text), answer), _covered(len(note.text), gold)
+    found, true = _cover(len(note.text), answer), _cover(len(note.text), gold)
     for span in gold:
         hit = bool(found[span.start : span.end].any())
         for key in (PROTECTED, f"{PROTECTED}:{span.category}"):
@@ -185,8 +185,8 @@ def _count_tokens(evaluation: Evaluation, note: AnnotatedNote, predicted: Sequen
     bounds = [match.span() for match in TOKEN.finditer(note.text)]
     for key, counts_as in (("EID", _is_identity), (PROTECTED, _is_protected)):
         counts = evaluation.tokens.setdefault(key, Counts())
-        gold = _covered(size, [span for span in note.spans if counts_as(span)])
-        found = _covered(size, [span for span in predicted if counts_as(span)])
+        gold = _cover(size, [span for span in note.spans if counts_as(span)])
+        found = _cover(size, [span for span in predicted if counts_as(span)])
         for start, end in bounds:
             in_gold, in_found = bool(gold[start:end].any()), bool(found[start:end].all())
             touched = in_found or bool(found[start:end].any())
@@ -197,7 +197,7 @@ def _count_tokens(evaluation: Evaluation, note: AnnotatedNote, predicted: Sequen
 
 
 def _count_contexts(evaluation: Evaluation, note: AnnotatedNote, predicted: Sequence[Span]) -> None:
-    kept = _covered(len(note.text), [span for span in predicted if span.kind == "HMI" and span.asserted])
+    kept = _cover(len(note.text), [span for span in predicted if span.kind == "HMI" and span.asserted])
     for span in note.spans:
         if span.kind == "HMI" and not span.asserted:
             why = span.source.partition(":")[2] or "not told apart"
@@ -225,7 +225,7 @@ def _is_protected(span: Span) -> bool:
     return span.kind == "EID" or (span.kind == "QID" and span.category in SAFE_HARBOR_QID)
 
 
-def _covered(size: int, spans: Sequence[Span]) -> NDArray[np.bool_]:
+def _cover(size: int, spans: Sequence[Span]) -> NDArray[np.bool_]:
     covered = np.zeros(size, dtype=np.bool_)
     for span in spans:
         covered[span.start : span.end] = True

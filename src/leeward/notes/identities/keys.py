@@ -31,7 +31,7 @@ class Keys:
     @classmethod
     def of(cls, secret: bytes) -> Keys:
         """The keys of a secret of 32 bytes."""
-        return cls(*(_expanded(secret, use) for use in ("patients", "surrogates", "encryption", "nonces")))
+        return cls(*(_expand(secret, use) for use in ("patients", "surrogates", "encryption", "nonces")))
 
     def patient(self, identifier: str) -> str:
         """A patient's pseudonym in the table: a keyed hash, the same for all notes under this key."""
@@ -115,5 +115,5 @@ def read(path: str | Path) -> bytes:
     return secret
 
 
-def _expanded(secret: bytes, use: str) -> bytes:
+def _expand(secret: bytes, use: str) -> bytes:
     return hmac.digest(secret, f"leeward notes {use}".encode() + b"\x01", hashlib.sha256)

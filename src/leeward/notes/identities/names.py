@@ -69,14 +69,14 @@ def pool(kind: Kind) -> Pool:
     BadInput
         Faker is not installed.
     """
-    american = _listed([AMERICAN], kind)
-    abroad = _listed(ABROAD.split(), kind) - american
+    american = _list_names([AMERICAN], kind)
+    abroad = _list_names(ABROAD.split(), kind) - american
     everyone = frozenset(name.lower() for name in american | abroad)
     letters = sorted(filter(str.isalpha, sorted(everyone)), key=lambda name: zlib.crc32(name.encode()))
     return Pool(tuple(sorted(american)), tuple(sorted(abroad)), "\n".join(("", *letters, "")), everyone)
 
 
-def _listed(locales: Iterable[str], kind: Kind) -> set[str]:
+def _list_names(locales: Iterable[str], kind: Kind) -> set[str]:
     try:
         people: list[Any] = [
             importlib.import_module(f"faker.providers.person.{locale}").Provider for locale in locales

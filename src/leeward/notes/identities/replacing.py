@@ -45,7 +45,7 @@ def goes(span: Span) -> bool:
     return span.kind == "EID" or (span.kind == "QID" and span.category in SAFE_HARBOR_QID)
 
 
-def replaced(
+def replace(
     text: str, spans: Sequence[Span], mode: Mode, keys: Keys, patient: str, note: str, year: int = 2001
 ) -> tuple[str, list[Replacement]]:
     """The text without its identities, and what is where.
@@ -81,11 +81,11 @@ def _replacement(text: str, span: Span, mode: Mode, keys: Keys, patient: str, no
     if mode == "surrogates":
         return surrogate(keys, patient, span.category, text, year)
     if mode == "encrypted":
-        return encrypted(keys, span.category, text, f"{note}\x1f{span.start}")
+        return encrypt(keys, span.category, text, f"{note}\x1f{span.start}")
     return f"[{span.category.upper()}]"
 
 
-def encrypted(keys: Keys, category: str, text: str, place: str) -> str:
+def encrypt(keys: Keys, category: str, text: str, place: str) -> str:
     """`[CATEGORY:token]`, AES-256-GCM with the category as associated data.
 
     The nonce is a keyed hash of category, place and text, so that every engine writes the same token: two different
@@ -100,7 +100,7 @@ def encrypted(keys: Keys, category: str, text: str, place: str) -> str:
     return f"[{name}:{base64.urlsafe_b64encode(nonce + sealed).decode()}]"
 
 
-def decrypted(text: str, keys: Keys) -> str:
+def decrypt(text: str, keys: Keys) -> str:
     """A text with its encrypted identities in place again, those of earlier versions, which did not pad, as well.
 
     Raises
@@ -110,7 +110,7 @@ def decrypted(text: str, keys: Keys) -> str:
     """
     from cryptography.exceptions import InvalidTag
 
-    def opened(match: re.Match[str]) -> str:
+    def open_token(match: re.Match[str]) -> str:
         name = match.group(1)
         try:
             sealed = base64.urlsafe_b64decode(match.group(2))
@@ -121,7 +121,7 @@ def decrypted(text: str, keys: Keys) -> str:
             ) from None
         return plain.rstrip(b"\0").decode()
 
-    return _TOKEN.sub(opened, text)
+    return _TOKEN.sub(open_token, text)
 
 
 @cache

@@ -26,7 +26,7 @@ def surrogate(keys: Keys, patient: str, category: str, text: str, year: int = 20
     `year` is that of the visit, for dates without one.
     """
     if category == "date":
-        return dates.shifted(text, days(keys, patient), year) or "[DATE]"
+        return dates.shift(text, days(keys, patient), year) or "[DATE]"
     if category == "age":
         return f"over {OLDEST}"
     if category == "name":

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from leeward.errors import BadInput
 from leeward.notes.lexicon.concepts import Concept, Lexicon, Term
 from leeward.notes.lexicon.names import Names
-from leeward.notes.lexicon.own import own_lexicon
+from leeward.notes.lexicon.own import load_lexicon
 from leeward.notes.lexicon.words import Key, text_key
 
 
@@ -42,18 +42,18 @@ def lexicon(name: str, entries: dict[str, Entry]) -> Lexicon:
                 owner[key] = bid
     concepts = []
     for id_, entry in entries.items():
-        terms = {entry.name: _guarded(entry.name, doubtful)}
+        terms = {entry.name: _guard(entry.name, doubtful)}
         if owner[text_key(entry.name)][2] != id_:
             terms[entry.name] = terms[entry.name]._replace(ambiguous=True)
         for text in entry.synonyms:
             key = text_key(text)
             if owner[key][2] == id_ and sum(map(len, key)) >= 3:
-                terms.setdefault(text, _guarded(text, doubtful))
+                terms.setdefault(text, _guard(text, doubtful))
         concepts.append(Concept(id_, entry.kind, tuple(terms.values())))
     return Lexicon(name, tuple(concepts))
 
 
-def _guarded(text: str, doubtful: frozenset[str]) -> Term:
+def _guard(text: str, doubtful: frozenset[str]) -> Term:
     clean = " ".join(text.split())
     key = text_key(clean)
     exact = re.fullmatch(r"[A-Z]{2,5}", clean) is not None
@@ -64,7 +64,7 @@ def _everyday_words() -> frozenset[str]:
     names = Names.common()
     own = {
         key[0]
-        for concept in own_lexicon().concepts
+        for concept in load_lexicon().concepts
         for term in concept.terms
         if not term.ambiguous and not term.exact and len(key := text_key(term.text)) == 1
     }

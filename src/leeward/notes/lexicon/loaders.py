@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 from leeward.errors import BadInput
 from leeward.notes.lexicon import obo, omop, snomed, umls
 from leeward.notes.lexicon.concepts import Lexicon
-from leeward.notes.lexicon.own import own_lexicon
+from leeward.notes.lexicon.own import load_lexicon
 from leeward.notes.lexicon.tables import read_concepts
 from leeward.vocabulary._text import lines
 
@@ -42,7 +42,7 @@ def load(source: str | Path = "leeward", layout: str | None = None) -> Lexicon:
     `layout` is a name out of `LAYOUTS`; by default it follows from file names and the header. Raises BadInput.
     """
     if str(source) == "leeward":
-        return own_lexicon()
+        return load_lexicon()
     path = Path(source)
     if not path.exists():
         raise BadInput(f"lexicon {path.name!r} is neither 'leeward' nor a file or folder.")

@@ -143,7 +143,7 @@ class TermMatcher:
             self._automaton = ahocorasick.Automaton(ahocorasick.STORE_ANY)
             symbol = self._symbols.__getitem__
             for key, found in owners.items():
-                self._automaton.add_word("".join(map(symbol, key)), _Pattern(len(key), _ranked(found)))
+                self._automaton.add_word("".join(map(symbol, key)), _Pattern(len(key), _rank(found)))
             self._automaton.make_automaton()
         self._deletes = _deletes(self._symbols) if typos else {}
 
@@ -171,7 +171,7 @@ class TermMatcher:
                 doubtful.append((first, last, others))
         chosen = leftmost_longest(plain)
         if doubtful:
-            backed = _backed(words, [m for m in chosen if m.concept != NO_CONCEPT], doubtful)
+            backed = _find_backing(words, [m for m in chosen if m.concept != NO_CONCEPT], doubtful)
             chosen = leftmost_longest([*plain, *backed]) if backed else chosen
         return [match for match in chosen if match.concept != NO_CONCEPT]
 
@@ -180,10 +180,7 @@ class TermMatcher:
         for place, word in enumerate(folded):
             if word not in self._symbols and len(word) >= 6 and word.isalpha():
                 near = {
-                    w
-                    for short in _shortened(word)
-                    for w in self._deletes.get(short, ())
-                    if _one_edit(word, w)
+                    w for short in _stems(word) for w in self._deletes.get(short, ()) if _one_edit(word, w)
                 }
                 if len(near) == 1:
                     written[place] = self._symbols[near.pop()]
@@ -221,7 +218,7 @@ def _spellings(text: str) -> list[str]:
     return [written, written + "s"]
 
 
-def _ranked(owners: list[_Owner]) -> tuple[_Owner, ...]:
+def _rank(owners: list[_Owner]) -> tuple[_Owner, ...]:
     """Exact spellings first, then plain terms, then ambiguous ones; one owner a concept."""
     if len(owners) == 1:
         return tuple(owners)
@@ -247,7 +244,9 @@ def _accept(words: Words, first: int, last: int, pattern: _Pattern) -> tuple[int
     return None, others
 
 
-def _backed(words: Words, chosen: list[Match], doubtful: list[tuple[int, int, list[int]]]) -> list[Match]:
+def _find_backing(
+    words: Words, chosen: list[Match], doubtful: list[tuple[int, int, list[int]]]
+) -> list[Match]:
     """The ambiguous matches whose concept the text names plainly, or that have one meaning and a health term near."""
     named = {match.concept for match in chosen}
     starts = {match.first for match in chosen}
@@ -276,7 +275,7 @@ def _has_neighbour(words: Words, first: int, last: int, starts: set[int], ends: 
     return False
 
 
-def _shortened(word: str) -> list[str]:
+def _stems(word: str) -> list[str]:
     return [word, *(word[:i] + word[i + 1 :] for i in range(len(word)))]
 
 
@@ -285,7 +284,7 @@ def _deletes(words: Iterable[str]) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for word in words:
         if len(word) >= 6 and word.isalpha():
-            for short in set(_shortened(word)):
+            for short in set(_stems(word)):
                 found.setdefault(short, []).append(word)
     return found
 

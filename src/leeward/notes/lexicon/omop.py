@@ -26,7 +26,7 @@ def load(path: Path) -> Lexicon:
     Concepts that are no longer valid and those of other domains are left out; of two with the same term the
     standard one has it. Raises BadInput naming file, row and column.
     """
-    file = next(iter(_named(path, "concept.csv")), None) if path.is_dir() else path
+    file = next(iter(_find_files(path, "concept.csv")), None) if path.is_dir() else path
     if file is None:
         raise BadInput(f"{path.name}: no CONCEPT.csv in this folder.")
     entries: dict[str, Entry] = {}
@@ -35,7 +35,7 @@ def load(path: Path) -> Lexicon:
         kind = KINDS_OF_DOMAINS.get(domain.lower())
         if kind and name and invalid.upper() not in ("D", "U"):
             entries[_number(file, row, id_)] = Entry(kind, name, rank=int(standard.upper() != "S"))
-    for beside in _named(file.parent, "concept_synonym.csv"):
+    for beside in _find_files(file.parent, "concept_synonym.csv"):
         of_synonyms = ("concept_id", "concept_synonym_name", "language_concept_id")
         for row, (id_, name, language) in rows(beside, of_synonyms):
             entry = entries.get(_number(beside, row, id_))
@@ -44,7 +44,7 @@ def load(path: Path) -> Lexicon:
     return lexicon(file.name, entries)
 
 
-def _named(folder: Path, name: str) -> list[Path]:
+def _find_files(folder: Path, name: str) -> list[Path]:
     """The files of a folder with a name, whatever its case."""
     return sorted(f for f in folder.iterdir() if f.name.lower() in (name, name + ".gz"))
 

@@ -19,7 +19,7 @@ OWN_FILES = {
 
 
 @cache
-def own_lexicon() -> Lexicon:
+def load_lexicon() -> Lexicon:
     """The project's lexicon, read once in a process."""
     folder = resources.files("leeward.notes.lexicon").joinpath("data")
     concepts = []

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from leeward.notes.lexicon.concepts import Lexicon
 from leeward.notes.lexicon.foreign import Entry, lexicon
-from leeward.vocabulary.rf2 import FULLY_SPECIFIED, IS_A, SYNONYM, active_rows, component, required
+from leeward.vocabulary.rf2 import FULLY_SPECIFIED, IS_A, SYNONYM, active_rows, component, require_file
 
 KINDS_OF_TAGS = {
     "disorder": "disease",
@@ -37,7 +37,7 @@ def load(path: Path) -> Lexicon:
     the procedures and symptoms among the findings. Raises BadInput naming file, row and column.
     """
     folder = path if path.is_dir() else path.parent
-    descriptions, concepts = required(folder, "Description"), required(folder, "Concept")
+    descriptions, concepts = require_file(folder, "Description"), require_file(folder, "Concept")
     active = {id_ for _, (id_,) in active_rows(concepts, ("id",))}
     named: dict[str, Entry] = {}
     synonyms: dict[str, list[str]] = {}

@@ -55,8 +55,8 @@ def of_note(
     known : metadata: `date`, `birth_date`, `age`, `sex`, `race`, `zip`, `place`, each text or None.
     """
     fields = labels.find(text, low, TABLE)
-    registered = _registered(known)
-    written = _written(text, low, spans, fields, registered)
+    registered = _read_metadata(known)
+    written = _read_text(text, low, spans, fields, registered)
     told: dict[str, Found] = {}
     disagree: list[str] = []
     for name in ("visit", "age", "sex", "race", "zip", "place"):
@@ -74,7 +74,7 @@ def of_note(
     return told, disagree
 
 
-def _registered(known: Mapping[str, str | None]) -> dict[str, Value]:
+def _read_metadata(known: Mapping[str, str | None]) -> dict[str, Value]:
     """What the metadata say, in the table's words; what cannot be read there is left out."""
     read: dict[str, Value] = {}
     for name, column in (("visit", "date"), ("birth", "birth_date")):
@@ -94,7 +94,7 @@ def _registered(known: Mapping[str, str | None]) -> dict[str, Value]:
     return read
 
 
-def _written(
+def _read_text(
     text: str,
     low: str,
     spans: Sequence[Span],
@@ -108,9 +108,9 @@ def _written(
             value = _value(span, text[span.start : span.end], registered.get("visit"))
             if value is not None:
                 name = "visit" if span.category == "date" else span.category
-                said.setdefault(name, []).append((value, _labelled(span, fields)))
-    told = {name: _chosen(name, statements) for name, statements in said.items()}
-    if "sex" not in told and (sex := _implied_sex(text, low, spans)) is not None:
+                said.setdefault(name, []).append((value, _has_label(span, fields)))
+    told = {name: _choose(name, statements) for name, statements in said.items()}
+    if "sex" not in told and (sex := _infer_sex(text, low, spans)) is not None:
         told["sex"] = Found(sex, "text")
     if "age" not in told:
         visit = told["visit"].value if "visit" in told else registered.get("visit")
@@ -165,11 +165,11 @@ def _postal() -> frozenset[str]:
     return Places.common().states
 
 
-def _labelled(span: Span, fields: Sequence[labels.Label]) -> bool:
+def _has_label(span: Span, fields: Sequence[labels.Label]) -> bool:
     return any(field.value <= span.start <= field.value + 12 for field in fields)
 
 
-def _chosen(name: str, statements: Sequence[tuple[Value, bool]]) -> Found:
+def _choose(name: str, statements: Sequence[tuple[Value, bool]]) -> Found:
     labelled = [value for value, is_labelled in statements if is_labelled]
     values = labelled or [value for value, _ in statements]
     if name in (
@@ -183,7 +183,7 @@ def _chosen(name: str, statements: Sequence[tuple[Value, bool]]) -> Found:
     return Found(best, "section" if labelled else "text")
 
 
-def _implied_sex(text: str, low: str, spans: Sequence[Span]) -> str | None:
+def _infer_sex(text: str, low: str, spans: Sequence[Span]) -> str | None:
     """The sex that pronouns, a title before the first name, or a given name imply."""
     implied = demographics.pronoun_sex(low)
     if implied is not None:

@@ -22,7 +22,7 @@ from leeward.portal.pages.audit import entries_of
 from leeward.portal.question import Request as Question
 from leeward.portal.store import reading, tables
 from leeward.portal.terms import Found, search
-from leeward.queries.privacy.accounting import shown
+from leeward.queries.privacy.accounting import to_epsilon
 
 PROBLEM: Final[dict[int | str, dict[str, Any]]] = {
     "4XX": {"description": "Refused (RFC 9457).", "content": {"application/problem+json": {}}}
@@ -194,7 +194,9 @@ def _once(
     if before is not None:
         response.status_code = before["status"]
         answers = [asking.answer(viewer, name) for name in json.loads(before["answers"])]
-        return [{"id": row["id"], **answer.to_json(), "cost": shown(row["cost"])} for row, answer in answers]
+        return [
+            {"id": row["id"], **answer.to_json(), "cost": to_epsilon(row["cost"])} for row, answer in answers
+        ]
     paid = asking.pay(viewer, body.project, body.index, questions, once)
     response.status_code = status_of([answer for _, answer in paid])
     return [{"id": name, **answer.to_json()} for name, answer in paid]
@@ -208,7 +210,7 @@ def one_answer(request: Request, answer: str) -> dict[str, Any]:
     facts = {name: row[name] for name in ("id", "project", "index", "key", "time")}
     if digests_only(viewer, row["project"]):
         return facts
-    return {**facts, **found.to_json(), "cost": shown(row["cost"])}
+    return {**facts, **found.to_json(), "cost": to_epsilon(row["cost"])}
 
 
 @router.get(f"{ROOT}/projects/{{project}}/answers", dependencies=need("see answers"))
@@ -218,7 +220,7 @@ def answers(request: Request, project: str, find: str = "") -> list[dict[str, An
     projects.project_of(portal.database, viewer_of(request), project, "see answers")
     rows = portal.asking.answers_of(project, find)
     keys = ("id", "index", "question", "person", "time")
-    return [{**{key: row[key] for key in keys}, "cost": shown(row["cost"])} for row in rows]
+    return [{**{key: row[key] for key in keys}, "cost": to_epsilon(row["cost"])} for row in rows]
 
 
 @router.get(f"{ROOT}/proposals", dependencies=need("see decisions"))

@@ -18,7 +18,7 @@ from leeward.portal.question import command_of, python_of, request_of, words_of
 from leeward.portal.rendering import chart_of, csv_of, rows_of, sentence_of
 from leeward.portal.replies import page
 from leeward.portal.store import reading
-from leeward.queries.privacy.accounting import shown
+from leeward.queries.privacy.accounting import to_epsilon
 
 router = APIRouter(include_in_schema=False)
 
@@ -49,8 +49,8 @@ def show(request: Request, answer: str) -> Response:
         index=index,
         rows=rows_of(found),
         chart=chart,
-        cost=shown(row["cost"]),
-        left=shown(found.remaining),
+        cost=to_epsilon(row["cost"]),
+        left=to_epsilon(found.remaining),
         by=names.get(row["person"], ""),
         sentence=sentence_of(found, row["question"], index["name"], session.index.meta.synthetic),
         command=command_of(row, Path(Path(index["folder"]).name), row["person"]),
@@ -102,8 +102,10 @@ def listing(request: Request, project: str, find: str = "") -> Response:
     rows = portal.asking.answers_of(project, find)
     with reading(portal.database) as connection:
         names = names_of(connection, {each["person"] for each in rows})
-    listed = [{**each, "by": names.get(each["person"], ""), "paid": shown(each["cost"])} for each in rows]
-    total = shown(sum(each["cost"] for each in rows))
+    listed = [
+        {**each, "by": names.get(each["person"], ""), "paid": to_epsilon(each["cost"])} for each in rows
+    ]
+    total = to_epsilon(sum(each["cost"] for each in rows))
     return page(request, "answers.html", project=row, rows=listed, find=find, total=total)
 
 
@@ -133,7 +135,7 @@ def pay_batch(request: Request, project: str) -> Response:
     session = portal.indexes.session(form["index"])
     done = [
         {"id": name, "question": words_of(session, answer.plan), "rows": rows_of(answer),
-         "paid": shown(answer.cost), "half_width": answer.half_width, "by": answer.plan.by}
+         "paid": to_epsilon(answer.cost), "half_width": answer.half_width, "by": answer.plan.by}
         for name, answer in found
     ]  # fmt: skip
     return page(request, "batch_done.html", project=row, done=done)
@@ -146,7 +148,7 @@ def _batch(request: Request, project: str, form: dict[str, str], priced: Any) ->
     distinct = {} if priced is None else {each.plan.key: each.price for each in priced}
     return page(
         request, "batch.html", project=row, balances=portal.indexes.balances(project), values=values, priced=priced,
-        total=shown(sum(distinct.values())), may_spend=viewer.may_in("spend", project),
+        total=to_epsilon(sum(distinct.values())), may_spend=viewer.may_in("spend", project),
     )  # fmt: skip
 
 

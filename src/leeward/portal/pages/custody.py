@@ -19,7 +19,7 @@ from leeward.portal.replies import page, redirect
 from leeward.portal.running import Portal
 from leeward.portal.store import fetch_all, reading, tables
 from leeward.queries import ledger as books
-from leeward.queries.privacy.accounting import shown
+from leeward.queries.privacy.accounting import to_epsilon
 from leeward.release import Release
 
 router = APIRouter(include_in_schema=False)
@@ -50,8 +50,8 @@ def indexes(request: Request) -> Response:
                 {
                     "who": names.get(each.user, each.user) if each.project else each.user,
                     "kind": "project" if each.project else "name on the command line",
-                    "most": shown(each.most),
-                    "left": shown(each.left),
+                    "most": to_epsilon(each.most),
+                    "left": to_epsilon(each.left),
                     "ends": ends.get((each.user, row["id"])) if each.project else None,
                 }
                 for each in books.allotments(session.ledger, row["data_set"])
@@ -64,9 +64,9 @@ def indexes(request: Request) -> Response:
                 **row,
                 "fault": None,
                 "facts": public_facts(session),
-                "total": shown(session.terms.total),
+                "total": to_epsilon(session.terms.total),
                 "spent": left.spent_epsilon,
-                "left": shown(left.anybody),
+                "left": to_epsilon(left.anybody),
                 "allotted": allotted,
                 "parent": session.index.meta.parent,
                 "path": Path(row["folder"]).name,

@@ -15,7 +15,7 @@ from leeward.queries.answer.session import ledger_of, open_session
 from leeward.queries.index.counts import Index
 from leeward.queries.language.query import parse
 from leeward.queries.ledger import Audit
-from leeward.queries.privacy.accounting import micro, shown
+from leeward.queries.privacy.accounting import micro, to_epsilon
 from leeward.queries.privacy.mechanism import Kind, Unit
 
 
@@ -128,17 +128,17 @@ def budget(
         "unit": terms.unit,
         "accounting": terms.accounting,
         "delta": terms.delta,
-        "total": shown(terms.total),
+        "total": to_epsilon(terms.total),
         "spent": left.spent_epsilon,
-        "remaining": shown(left.anybody),
+        "remaining": to_epsilon(left.anybody),
         "threshold": terms.threshold,
         "default_allotment": terms.default_allotment,
         "charge_projects_separately": terms.charge_projects_separately,
         "allotments": [
             {
                 ("project" if each.project else "user"): each.user,
-                "most": shown(each.most),
-                "left": shown(each.left),
+                "most": to_epsilon(each.most),
+                "left": to_epsilon(each.left),
             }
             for each in books.allotments(session.ledger, data_set)
         ],

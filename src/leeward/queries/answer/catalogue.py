@@ -28,7 +28,7 @@ from pyroaring import BitMap
 from leeward.errors import BadInput
 from leeward.queries.index.counts import Index
 from leeward.queries.privacy import mechanism
-from leeward.queries.privacy.accounting import shown
+from leeward.queries.privacy.accounting import to_epsilon
 from leeward.queries.privacy.mechanism import Noise
 from leeward.randomness import Randomness
 
@@ -169,7 +169,7 @@ def release_catalogue(index: Index, parameters: Catalogue) -> dict[str, Any]:
         noise = Noise("geometric", epsilon, parameters.contributions)
         threshold = parameters.threshold or least_count(noise, len(candidates), parameters.spurious)
         drawn = np.array(mechanism.draw(noise, len(candidates)), np.int64)
-        counts = drawn + bounded_counts(
+        counts = drawn + count_bounded(
             index, items, candidates, parameters.contributions, draws.stream("catalogue", size)
         )
         kept = {each: int(n) for each, n in zip(candidates, counts.tolist(), strict=True) if n >= threshold}
@@ -178,7 +178,7 @@ def release_catalogue(index: Index, parameters: Catalogue) -> dict[str, Any]:
             {
                 "size": size,
                 "candidates": len(candidates),
-                "epsilon": shown(epsilon),
+                "epsilon": to_epsilon(epsilon),
                 "scale": noise.scale,
                 "threshold": threshold,
                 "listed": len(kept),
@@ -248,7 +248,7 @@ def _parts_kept(members: Members, kept: dict[Members, int], terms: int) -> bool:
     return all(part in kept for part in _parts(members, terms))
 
 
-def bounded_counts(
+def count_bounded(
     index: Index, items: Items, candidates: Sequence[Members], most: int, stream: np.random.Generator
 ) -> NDArray[np.int64]:
     """Patients of each candidate, int64[candidates], each patient counted in at most `most` of them, drawn evenly."""
@@ -271,12 +271,12 @@ def bounded_counts(
         if who:
             people = np.concatenate(who)
             candidate = np.repeat(np.arange(len(candidates)), sizes)
-            kept = chosen(people, most, stream)
+            kept = choose_entries(people, most, stream)
             counts += np.bincount(candidate[kept], minlength=len(candidates))
     return counts
 
 
-def chosen(people: NDArray[np.int32], most: int, stream: np.random.Generator) -> NDArray[np.bool_]:
+def choose_entries(people: NDArray[np.int32], most: int, stream: np.random.Generator) -> NDArray[np.bool_]:
     """Which of the entries stay when each person keeps at most `most` of them, every choice equally likely."""
     base = people - people.min()
     many = np.bincount(base)

@@ -21,7 +21,7 @@ from leeward.queries.index.counts import Index
 from leeward.queries.ledger import Charge, Terms
 from leeward.queries.ledger.chain import digest, text_of
 from leeward.queries.privacy import mechanism
-from leeward.queries.privacy.accounting import shown
+from leeward.queries.privacy.accounting import to_epsilon
 
 if TYPE_CHECKING:
     import polars as pl
@@ -77,7 +77,7 @@ class Answer:
         )
         return (
             f"<Answer {self.plan.query.canonical()}: {found}, 95 % within ± {self.half_width:g}; epsilon "
-            f"{shown(self.plan.noise.epsilon):g} a {self.plan.unit}; remaining {shown(self.remaining):g}>"
+            f"{to_epsilon(self.plan.noise.epsilon):g} a {self.plan.unit}; remaining {to_epsilon(self.remaining):g}>"
         )
 
     def _repr_html_(self) -> str:
@@ -97,17 +97,17 @@ class Answer:
             }
         return found | {
             "confidence": mechanism.CONFIDENCE,
-            "epsilon": shown(plan.noise.epsilon),
+            "epsilon": to_epsilon(plan.noise.epsilon),
             "unit": plan.unit,
             "counted": plan.counted,
             "mechanism": plan.noise.kind,
             "sensitivity": plan.noise.sensitivity,
-            "expected_error": mechanism.expected_absolute(plan.noise),
+            "expected_error": mechanism.mean_absolute_noise(plan.noise),
             "threshold": self.threshold,
             "vocabulary_public": plan.vocabulary_public,
             "stored": self.cost == 0,
-            "cost": shown(self.cost),
-            "remaining": shown(self.remaining),
+            "cost": to_epsilon(self.cost),
+            "remaining": to_epsilon(self.remaining),
         }
 
 
@@ -119,7 +119,7 @@ def answer_all(
     An identical question has one price and one answer, for whoever asks it and however often. BudgetSpent,
     LedgerUnreachable and BadInput leave nothing answered.
     """
-    books.named(user)
+    books.check_user(user)
     return answer_plans(session, [plan_query(session, each) for each in asked], user, project)
 
 
@@ -153,16 +153,16 @@ def answer_plans(
         missing = list({plan.key: plan for plan in open_plans if stored[plan.key] is None}.values())
         payloads = {
             plan.key: text_of({"values": values})
-            for plan, values in zip(missing, _paced(session.index, missing, pace), strict=True)
+            for plan, values in zip(missing, _draw_paced(session.index, missing, pace), strict=True)
         }
         stored |= books.store(session.ledger, data_set, payloads, separately=separately)
         remaining = books.left(session.ledger, data_set, user, project).user
     return [
-        _shown(session, plan, stored[plan.key] or "", costs.pop(plan.key, 0), remaining) for plan in plans
+        _to_answer(session, plan, stored[plan.key] or "", costs.pop(plan.key, 0), remaining) for plan in plans
     ]
 
 
-def _shown(session: IndexSession, plan: Plan, payload: str, cost: int, remaining: int) -> Answer:
+def _to_answer(session: IndexSession, plan: Plan, payload: str, cost: int, remaining: int) -> Answer:
     values = json.loads(payload)["values"]
     return Answer.shown(plan, values, cost=cost, remaining=remaining, terms=session.terms)
 
@@ -185,7 +185,7 @@ def standing_of(
     """The answers that cost nothing more (the stored ones, and where projects pay separately those that this one paid),
     and what the user has left."""
     separately = session.terms.charge_projects_separately
-    stored, left = books.found_and_left(
+    stored, left = books.find_answers(
         session.ledger,
         session.index.meta.id,
         [plan.key for plan in plans],
@@ -196,12 +196,14 @@ def standing_of(
     return stored, left.user
 
 
-def stored_answers(session: IndexSession, plans: Sequence[Plan], standing: Standing) -> list[Answer] | None:
+def find_stored_answers(
+    session: IndexSession, plans: Sequence[Plan], standing: Standing
+) -> list[Answer] | None:
     """The answers to questions all of which cost nothing more; None where one does."""
     stored, remaining = standing
     if any(plan.key not in stored for plan in plans):
         return None
-    return [_shown(session, plan, stored[plan.key], 0, remaining) for plan in plans]
+    return [_to_answer(session, plan, stored[plan.key], 0, remaining) for plan in plans]
 
 
 def charge(
@@ -218,7 +220,7 @@ def charge(
     """
     text = text_of(question)
     key, data_set = digest(text), session.index.meta.id
-    payload = books.found(session.ledger, data_set, key)
+    payload = books.find_answer(session.ledger, data_set, key)
     if payload is None:
         charge = Charge(key=key, question=text, epsilon=epsilon)
         payload = books.reserve(session.ledger, data_set, user, [charge])[0].payload
@@ -228,7 +230,7 @@ def charge(
     return found
 
 
-def _paced(index: Index, plans: Sequence[Plan], pace: float) -> list[list[int | float]]:
+def _draw_paced(index: Index, plans: Sequence[Plan], pace: float) -> list[list[int | float]]:
     """`noisy_values`, which return at a multiple of `pace` seconds after they were asked for."""
     began = time.perf_counter()
     found = noisy_values(index, plans)

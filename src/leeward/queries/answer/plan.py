@@ -173,7 +173,7 @@ def _contributions(limit: int | None, most: int | None, bins: int) -> int:
 def _bins(index: Index, query: Query, qid: str) -> tuple[str, ...]:
     """The bins of a histogram from what is public: the query's own condition, else the declared domain."""
     condition = next((each for each in query.predicates if each.qid == qid), None)
-    bins = _enumerated(index.meta.qid(qid).kind, condition) if condition is not None else None
+    bins = _enumerate_values(index.meta.qid(qid).kind, condition) if condition is not None else None
     if bins is None:
         domain = index.domain(qid)
         if domain is None:
@@ -188,7 +188,7 @@ def _bins(index: Index, query: Query, qid: str) -> tuple[str, ...]:
     return bins
 
 
-def _enumerated(kind: str, condition: Predicate) -> tuple[str, ...] | None:
+def _enumerate_values(kind: str, condition: Predicate) -> tuple[str, ...] | None:
     """Every value that a condition names, None for a beginning of text."""
     if condition.kind == "prefix":
         return None

@@ -97,7 +97,7 @@ def index_table(
     qids = qids_of_table(table.schema, domains or {})
     rows = rows_of_table(table, qids, vocabulary)
     stretch = _of_rows(rows)
-    return _finished(
+    return _finish(
         out,
         [stretch],
         vocabulary,
@@ -138,7 +138,7 @@ def index_cohort(
         events = events.drop([c for c in held.columns if c != "patient" and c in events.columns])
         events = events.join(held, on="patient", how="left")
     stretch = _of_rows(rows_of_events(events, qids, vocabulary, kind))
-    return _finished(
+    return _finish(
         out,
         [stretch],
         vocabulary,
@@ -204,7 +204,7 @@ def index_events(
     pieces = engine.map_groups(frame.with_columns(stretch=stretch), "stretch", kernel, PIECE, order=())
     numbers = pieces.column("stretch").to_numpy()
     stretches = [_of_pieces(pieces.filter(pa.array(numbers == s))) for s in range(len(cuts) + 1)]
-    return _finished(
+    return _finish(
         out, stretches, terms, qids, kind, max_rows_per_patient, parent, about_patients, randomness, False
     )
 
@@ -253,7 +253,7 @@ def _of_pieces(pieces: pa.Table) -> Stretch:
     return Stretch(rows, bitmaps, left_out)
 
 
-def _joined(stretches: Sequence[Stretch]) -> Stretch:
+def _join(stretches: Sequence[Stretch]) -> Stretch:
     """Stretches one behind the other."""
     if len(stretches) == 1:
         return stretches[0]
@@ -276,7 +276,7 @@ def _joined(stretches: Sequence[Stretch]) -> Stretch:
 # -- the end ----
 
 
-def _finished(
+def _finish(
     out: str | Path,
     stretches: Sequence[Stretch],
     terms: Vocabulary,
@@ -292,14 +292,14 @@ def _finished(
         raise BadInput(f"the stated number of patients must be at least 1; got {about}.")
     if limit is not None and limit < 1:
         raise BadInput(f"the most rows of a patient must be at least 1; got {limit}.")
-    whole = _joined(stretches)
+    whole = _join(stretches)
     identity = _identity(whole)
     seeded = False
     if row == "patient":
         limit = 1
     elif limit is not None and int(whole.rows_of_patient.max(initial=0)) > limit:
         randomness = randomness or Randomness.of(None)
-        whole = _bounded(whole, limit, randomness)
+        whole = _limit_rows(whole, limit, randomness)
         seeded = randomness.seeded
     rows, patients = int(whole.rows_of_patient.sum()), len(whole.rows_of_patient)
     meta = Meta(identity, parent, row, qids, terms.name, terms.public, limit, seeded, synthetic, about)
@@ -313,13 +313,13 @@ def _finished(
         rows=rows,
         patients=patients,
         tables={"vocabulary": names, "aliases": aliases},
-        bitmaps=[(*key, _packed(whole.bitmaps[key])) for key in sorted(whole.bitmaps)],
+        bitmaps=[(*key, _pack(whole.bitmaps[key])) for key in sorted(whole.bitmaps)],
         patient_of_row=of_row,
     )
     return Built(Index.open(out), {why: count for why, count in whole.left_out.items() if count})
 
 
-def _packed(bitmap: BitMap) -> bytes:
+def _pack(bitmap: BitMap) -> bytes:
     """A set's one serialized form, whatever operations made it."""
     fresh = BitMap(np.frombuffer(bitmap.to_array(), np.uint32))
     fresh.run_optimize()
@@ -332,11 +332,11 @@ def _identity(stretch: Stretch) -> str:
     digest = hashlib.blake2b(stretch.rows_of_patient.tobytes(), digest_size=16)
     for column, value in sorted(stretch.bitmaps):
         if column == "":
-            digest.update(value.encode() + b"\x00" + _packed(stretch.bitmaps[column, value]))
+            digest.update(value.encode() + b"\x00" + _pack(stretch.bitmaps[column, value]))
     return digest.hexdigest()
 
 
-def _bounded(stretch: Stretch, limit: int, randomness: Randomness) -> Stretch:
+def _limit_rows(stretch: Stretch, limit: int, randomness: Randomness) -> Stretch:
     """At most `limit` rows of each patient, drawn at random, each set of a patient's rows equally likely.
 
     What is kept of a patient depends on nobody else's rows in distribution, so that a patient more or less changes
@@ -352,11 +352,11 @@ def _bounded(stretch: Stretch, limit: int, randomness: Randomness) -> Stretch:
     keep = place < limit
     renumbered = np.cumsum(keep) - 1
 
-    def thinned(bitmap: BitMap) -> BitMap:
+    def thin(bitmap: BitMap) -> BitMap:
         held = np.frombuffer(bitmap.to_array(), np.uint32)
         return BitMap(renumbered[held[keep[held]]].astype(np.uint32))
 
-    bitmaps = {key: thinned(bitmap) for key, bitmap in stretch.bitmaps.items()}
+    bitmaps = {key: thin(bitmap) for key, bitmap in stretch.bitmaps.items()}
     left_out = {**stretch.left_out, "rows above the most that a patient may have": int((~keep).sum())}
     return Stretch(
         np.minimum(stretch.rows_of_patient, limit).astype(np.int32),

@@ -31,7 +31,7 @@ from leeward.queries.language.query import (
     from_month_numbers,
     in_months,
     month_number,
-    quoted,
+    quote,
 )
 from leeward.queries.language.vocabulary import Terms, Vocabulary, nearest
 
@@ -103,14 +103,14 @@ class Index:
             take, a value outside a declared domain of texts.
         """
         names = {self.terms.resolve(term) for term in query.terms}
-        kept = [name for name in names if not any(self._implied(name, other) for other in names)]
-        typed = (self._typed(predicate) for predicate in query.predicates)
+        kept = [name for name in names if not any(self._is_implied(name, other) for other in names)]
+        typed = (self._convert(predicate) for predicate in query.predicates)
         resolved = object.__new__(Query)  # names of terms are the vocabulary's own, not folded
         object.__setattr__(resolved, "terms", tuple(sorted(kept)))
         object.__setattr__(resolved, "predicates", tuple(sorted(p for p in typed if p is not None)))
         return resolved
 
-    def _implied(self, name: str, other: str) -> bool:
+    def _is_implied(self, name: str, other: str) -> bool:
         """Whether a row with `other` has `name` anyway; of two names for the same the first one stays."""
         covers = self.terms.covers
         return other != name and covers(name, other) and (other < name or not covers(other, name))
@@ -121,9 +121,9 @@ class Index:
         if known.domain is None or known.kind == "text":
             return known.domain
         low, high = (_number(known, end) for end in known.domain)
-        return tuple(_written(known, n) for n in range(low, high + 1))
+        return tuple(_format_value(known, n) for n in range(low, high + 1))
 
-    def _typed(self, predicate: Predicate) -> Predicate | None:
+    def _convert(self, predicate: Predicate) -> Predicate | None:
         qid = self.meta.qid(predicate.qid)
         if qid.kind == "text":
             return _of_text(qid, predicate)
@@ -295,7 +295,7 @@ class Index:
         return ranges, bisect_left(order, low), bisect_right(order, high)
 
     def _bin(self, qid: str, value: str) -> Predicate:
-        found = self._typed(Predicate(qid, "equals", value.casefold()))
+        found = self._convert(Predicate(qid, "equals", value.casefold()))
         if found is None or found.kind != "equals":
             raise BadInput(f"`{qid}`: a bin is one value.")
         return found
@@ -337,7 +337,7 @@ def _number(qid: store.Qid, text: str) -> int:
         raise BadInput(f"`{qid.name}` holds whole numbers; write one, or a range as in 0..17.") from None
 
 
-def _written(qid: store.Qid, number: int) -> str:
+def _format_value(qid: store.Qid, number: int) -> str:
     return from_month_numbers(qid.name, number, number).low if qid.kind == "month" else str(number)
 
 
@@ -356,9 +356,7 @@ def _of_text(qid: store.Qid, predicate: Predicate) -> Predicate | None:
         if predicate.low not in qid.domain:
             near = nearest(predicate.low, qid.domain)
             hint = f" Nearest: {', '.join(near)}." if near else ""
-            raise BadInput(
-                f"`{qid.name}`: {quoted(predicate.low)} is not among its permissible values.{hint}"
-            )
+            raise BadInput(f"`{qid.name}`: {quote(predicate.low)} is not among its permissible values.{hint}")
         return predicate
     meant = [value for value in qid.domain if value.startswith(predicate.low)]
     if len(meant) == 1:

@@ -39,7 +39,7 @@ class Ranges:
         low, high = -(-first // self._block), end // self._block
         if low >= high:
             return self._together(found, first, end)
-        below = self._cumulated()
+        below = self._cumulate()
         core = (found & below[high]) - below[low]
         core |= self._together(found, first, low * self._block)
         core |= self._together(found, high * self._block, end)
@@ -51,7 +51,7 @@ class Ranges:
             kept |= found & self._bitmap(value)
         return kept
 
-    def _cumulated(self) -> list[BitMap]:
+    def _cumulate(self) -> list[BitMap]:
         """Rows whose value is below number 0, b, 2b, …"""
         if self._below is None:
             below = [BitMap()]

@@ -20,7 +20,7 @@ from leeward.arrays import Int64s
 from leeward.cohort.lenses.code_sets import patient_numbers
 from leeward.errors import BadInput
 from leeward.queries.index.store import Qid, QidKind
-from leeward.queries.language.query import WHEN, folded, month_number, month_text
+from leeward.queries.language.query import WHEN, fold, month_number, month_text
 from leeward.queries.language.vocabulary import Vocabulary
 
 NOTE_COLUMNS = ("note", "row", "patient", "terms")
@@ -67,18 +67,17 @@ class Rows:
     def bitmaps(self) -> dict[tuple[str, str], BitMap]:
         """(column, value) -> its rows; terms have the empty column. Values that no row holds are absent."""
         found = {
-            ("", self.terms[t]): rows
-            for t, rows in _grouped(self.fact_term, self.fact_row, len(self)).items()
+            ("", self.terms[t]): rows for t, rows in _group(self.fact_term, self.fact_row, len(self)).items()
         }
         everyone = np.arange(len(self), dtype=np.int64)
         for name, coded in self.qids.items():
             has = coded.codes >= 0
-            for v, rows in _grouped(coded.codes[has], everyone[has], len(self)).items():
+            for v, rows in _group(coded.codes[has], everyone[has], len(self)).items():
                 found[name, coded.values[v]] = rows
         return found
 
 
-def _grouped(group: Int64s, row: Int64s, rows: int) -> dict[int, BitMap]:
+def _group(group: Int64s, row: Int64s, rows: int) -> dict[int, BitMap]:
     if not len(group):
         return {}
     keys = group * np.int64(rows)
@@ -105,7 +104,7 @@ def qids_of_table(schema: Mapping[str, Any], domains: Mapping[str, tuple[str, ..
     """
     found = []
     for column, dtype in schema.items():
-        name = folded(column)
+        name = fold(column)
         if column in NOTE_COLUMNS or name.endswith("_source") or dtype == pl.Boolean or dtype.is_nested():
             continue
         if name == "visit_month" and dtype.is_numeric() and "visit_year" not in schema:
@@ -119,7 +118,7 @@ def qids_of_table(schema: Mapping[str, Any], domains: Mapping[str, tuple[str, ..
             found.append(Qid(name, "month", domains.get(name)))
         else:
             found.append(Qid(name, "integer" if dtype.is_numeric() else "text", domains.get(name)))
-    return _known(tuple(found), domains)
+    return _check_qids(tuple(found), domains)
 
 
 def rows_of_table(table: pl.DataFrame, qids: Sequence[Qid], vocabulary: Vocabulary) -> Rows:
@@ -144,26 +143,26 @@ def rows_of_table(table: pl.DataFrame, qids: Sequence[Qid], vocabulary: Vocabula
     table = table[order]
     lists = table["terms"]
     lengths = lists.list.len().fill_null(0).to_numpy()
-    values = flattened(lists)
+    values = flatten(lists)
     fact_row = np.repeat(np.arange(table.height, dtype=np.int64), lengths)
-    held, unknown = coded_terms(values, vocabulary)
+    held, unknown = code_terms(values, vocabulary)
     known = held.codes >= 0
     coded, odd = {}, {}
     for qid in qids:
         column = _column(table, qid)
-        coded[qid.name] = coded_column(column, qid)
+        coded[qid.name] = code_column(column, qid)
         odd[_odd(qid)] = not_taken(column, coded[qid.name])
     left_out = {"notes without a patient": without, "terms that the vocabulary lacks": unknown, **odd}
     return Rows(number[order], fact_row[known], held.codes[known], held.values, coded, left_out)
 
 
-def flattened(lists: pl.Series) -> pl.Series:
+def flatten(lists: pl.Series) -> pl.Series:
     """What the lists hold, one after the other; nothing of empty and missing ones."""
     return pl.Series(pl.from_arrow(pc.list_flatten(lists.to_arrow())), dtype=pl.String)
 
 
 def _column(table: pl.DataFrame, qid: Qid) -> pl.Series:
-    by_name = {folded(column): column for column in table.columns}
+    by_name = {fold(column): column for column in table.columns}
     if qid.name in by_name:
         return table[by_name[qid.name]]
     if qid.name in ("year", "month"):
@@ -200,12 +199,12 @@ def qids_of_events(
     if "age" in schema and "age" not in attributes:
         found.append(Qid("age", "integer", domains.get("age"), one))
     for column, dtype in attributes.items():
-        name = folded(column)
+        name = fold(column)
         if column == "patient" or dtype == pl.Boolean or dtype.is_nested():
             continue
         kind: QidKind = "month" if dtype.is_temporal() else "integer" if dtype.is_numeric() else "text"
         found.append(Qid(name, kind, domains.get(name), True))
-    return _known(tuple(found), domains)
+    return _check_qids(tuple(found), domains)
 
 
 def row_kind(columns: Sequence[str], asked: str | None = None) -> str:
@@ -235,13 +234,13 @@ def rows_of_events(events: pl.DataFrame, qids: Sequence[Qid], vocabulary: Vocabu
         width = np.int64(key.max(initial=0)) + 2
         distinct, of_event = np.unique(number * width + key + 1, return_inverse=True)
         patient = distinct // width
-    held, unknown = coded_terms(events["code"], vocabulary)
+    held, unknown = code_terms(events["code"], vocabulary)
     known = held.codes >= 0
-    by_name = {folded(column): column for column in events.columns}
+    by_name = {fold(column): column for column in events.columns}
     coded, odd = {}, {}
     for qid in qids:
         column = events["date" if qid.name == WHEN and WHEN not in by_name else by_name[qid.name]]
-        taken = coded_column(column, qid)
+        taken = code_column(column, qid)
         odd[_odd(qid)] = not_taken(column, taken)
         coded[qid.name] = _first_in_row(taken, of_event, len(patient), qid)
     return Rows(
@@ -278,15 +277,15 @@ def _first_in_row(coded: Coded, row: Int64s, rows: int, qid: Qid) -> Coded:
 # -- values ----
 
 
-def coded_terms(values: pl.Series, vocabulary: Vocabulary) -> tuple[Coded, int]:
+def code_terms(values: pl.Series, vocabulary: Vocabulary) -> tuple[Coded, int]:
     """Each value's term, and of how many values the vocabulary has none."""
-    coded = _renamed(_coded(values), vocabulary.term_of)
+    coded = _renamed(_code(values), vocabulary.term_of)
     return coded, int((coded.codes < 0).sum())
 
 
-def coded_column(column: pl.Series, qid: Qid) -> Coded:
+def code_column(column: pl.Series, qid: Qid) -> Coded:
     """A column's values as the index writes them; what the type or the public domain does not admit is missing."""
-    return _renamed(_coded(column), partial(_written, qid))
+    return _renamed(_code(column), partial(_format_value, qid))
 
 
 def _renamed(coded: Coded, name_of: Callable[[str], str | None]) -> Coded:
@@ -298,7 +297,7 @@ def _renamed(coded: Coded, name_of: Callable[[str], str | None]) -> Coded:
     return Coded(table[coded.codes], tuple(distinct))
 
 
-def _coded(column: pl.Series) -> Coded:
+def _code(column: pl.Series) -> Coded:
     if column.dtype.is_temporal():
         column = column.cast(pl.Datetime).dt.strftime("%Y-%m")
     elif column.dtype.is_float():
@@ -311,8 +310,8 @@ def _coded(column: pl.Series) -> Coded:
     return Coded(codes.cast(pl.Int64).fill_null(-1).to_numpy(), tuple(str(v) for v in distinct.to_list()))
 
 
-def _written(qid: Qid, value: str) -> str | None:
-    text = folded(value)
+def _format_value(qid: Qid, value: str) -> str | None:
+    text = fold(value)
     if qid.kind == "text":
         return text if text and (qid.domain is None or text in qid.domain) else None
     number = _sortable(qid, text)
@@ -340,7 +339,7 @@ def _rank(column: pl.Series) -> Int64s:
     return column.rank("dense").cast(pl.Int64).fill_null(0).to_numpy() - 1
 
 
-def _known(qids: tuple[Qid, ...], domains: Mapping[str, tuple[str, ...]]) -> tuple[Qid, ...]:
+def _check_qids(qids: tuple[Qid, ...], domains: Mapping[str, tuple[str, ...]]) -> tuple[Qid, ...]:
     names = [qid.name for qid in qids]
     for name in names:
         if names.count(name) > 1:
@@ -358,7 +357,7 @@ def _known(qids: tuple[Qid, ...], domains: Mapping[str, tuple[str, ...]]) -> tup
 
 def _check_domain(qid: Qid, domain: tuple[str, ...]) -> None:
     if qid.kind == "text":
-        if not domain or any(value != folded(value) or not value for value in domain):
+        if not domain or any(value != fold(value) or not value for value in domain):
             raise BadInput(f"the domain of {qid.name!r} is a list of texts in lower case.")
         return
     ends = [_sortable(qid, value) for value in domain]

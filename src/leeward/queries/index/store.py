@@ -214,8 +214,8 @@ def read(path: str | Path) -> Stored:
             for q in meta.pop("qids")
         )
         tables = {name: _arrow(folder / f"{name}.arrow") for name in ("vocabulary", "aliases", "directory")}
-        bitmaps = _mapped(folder / BITMAPS)
-        patient_of_row = _mapped(folder / PATIENTS) if PATIENTS in head["files"] else None
+        bitmaps = _map_file(folder / BITMAPS)
+        patient_of_row = _map_file(folder / PATIENTS) if PATIENTS in head["files"] else None
         found = Stored(
             folder, Meta(qids=qids, **meta), int(head["rows"]), int(head["patients"]), **tables,
             bitmaps=bitmaps, patient_of_row=patient_of_row,
@@ -290,7 +290,7 @@ def _arrow(path: Path) -> pa.Table:
         return pa.ipc.open_file(source).read_all()
 
 
-def _mapped(path: Path) -> memoryview:
+def _map_file(path: Path) -> memoryview:
     with path.open("rb") as file:
         if os.fstat(file.fileno()).st_size == 0:
             return memoryview(b"")

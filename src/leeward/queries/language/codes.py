@@ -15,7 +15,7 @@ from functools import cached_property
 import pyarrow as pa
 
 from leeward.errors import BadInput
-from leeward.queries.language.query import EXACT, folded
+from leeward.queries.language.query import EXACT, fold
 from leeward.queries.language.vocabulary import SCHEMA, aliases_of, aliases_table, nearest
 
 
@@ -54,12 +54,12 @@ class Codes:
     @cached_property
     def _names(self) -> dict[str, str]:
         """Folded label or title -> node, or the category of that title."""
-        found = {folded(node): node for node in sorted(self._nodes)}
+        found = {fold(node): node for node in sorted(self._nodes)}
         for node, title in sorted(self.labels.items()):
             if node in self._nodes:
-                found.setdefault(folded(title), node)
+                found.setdefault(fold(title), node)
         for title, category in sorted(self.aliases.items()):
-            found.setdefault(folded(title), category)
+            found.setdefault(fold(title), category)
         return found
 
     @cached_property
@@ -80,7 +80,7 @@ class Codes:
     def term_of(self, value: str) -> str | None:
         """The canonical code of a value in the data; None for what is no code."""
         parts = self._parts(value)
-        return None if parts is None else _joined(*parts)
+        return None if parts is None else _join(*parts)
 
     def resolve(self, asked: str) -> str:
         """The canonical name of a code or node; BadInput for an unknown one, with the nearest known ones."""
@@ -88,12 +88,12 @@ class Codes:
         wanted = asked[len(EXACT) :] if exact else asked
         parts = self._parts(wanted)
         if parts is not None:
-            code = _joined(*parts)
+            code = _join(*parts)
             return f"{EXACT}{code}" if exact and not self._deepest(*parts) else code
-        node = None if exact else self._names.get(folded(wanted))
+        node = None if exact else self._names.get(fold(wanted))
         if node is None:
-            known = [*self._names, *(folded(c) for c in self.above if c not in self._nodes)]
-            near = nearest(folded(wanted), known)
+            known = [*self._names, *(fold(c) for c in self.above if c not in self._nodes)]
+            near = nearest(fold(wanted), known)
             hint = f" Nearest known: {', '.join(repr(name) for name in near)}." if near else ""
             raise BadInput(
                 f"the vocabulary {self.name!r} has no {'code' if exact else 'term'} {wanted!r}.{hint}"
@@ -162,5 +162,5 @@ class Codes:
         return Codes(form, above, titles, aliases_of(aliases), name)
 
 
-def _joined(category: str, tail: str) -> str:
+def _join(category: str, tail: str) -> str:
     return f"{category}.{tail}" if tail else category

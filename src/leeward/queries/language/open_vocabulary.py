@@ -13,7 +13,7 @@ from typing import Final
 import pyarrow as pa
 
 from leeward.errors import BadInput
-from leeward.queries.language.query import EXACT, folded
+from leeward.queries.language.query import EXACT, fold
 from leeward.queries.language.vocabulary import ALIASES, SCHEMA
 
 FORM: Final = "any text"
@@ -65,4 +65,4 @@ class AnyText:
 
 def plain(text: str) -> str:
     """Folded text without marks of an exact term in front, in data and questions alike."""
-    return folded(text).lstrip(EXACT).strip()
+    return fold(text).lstrip(EXACT).strip()

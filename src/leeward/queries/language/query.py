@@ -77,8 +77,8 @@ class Query:
 
         Ask it of `Index.resolve(query)`: only there are nodes, aliases and types known.
         """
-        parts = [" & ".join(quoted(term) for term in self.terms)]
-        parts += [f"{quoted(each.qid)}={_canonical_condition(each)}" for each in self.predicates]
+        parts = [" & ".join(quote(term) for term in self.terms)]
+        parts += [f"{quote(each.qid)}={_canonical_condition(each)}" for each in self.predicates]
         return "; ".join(parts)
 
     def __str__(self) -> str:
@@ -108,15 +108,15 @@ def terms_of(text: str) -> tuple[str, ...]:
         if piece == '"':
             raise BadInput("the query has a quotation mark without its partner.")
         if piece == "&":
-            terms.append(_joined(current))
+            terms.append(_join(current))
             current = []
         else:
             current.append(piece)
-    terms.append(_joined(current))
+    terms.append(_join(current))
     return tuple(terms)
 
 
-def _joined(pieces: list[str]) -> str:
+def _join(pieces: list[str]) -> str:
     whole = "".join(pieces).strip()
     exact = whole.startswith(EXACT)
     inner = whole[len(EXACT) :].strip() if exact else whole
@@ -128,12 +128,12 @@ def _joined(pieces: list[str]) -> str:
         raise BadInput(
             "a query joins terms by & only (all are required); put a term that holds |, !, ; or * in double quotes."
         )
-    if not folded(inner):
+    if not fold(inner):
         raise BadInput("a query needs a term on each side of &; for example `sore throat & fever`.")
-    return (EXACT if exact else "") + folded(inner)
+    return (EXACT if exact else "") + fold(inner)
 
 
-def folded(text: str) -> str:
+def fold(text: str) -> str:
     """A name without differences of case and white space."""
     return " ".join(text.casefold().split())
 
@@ -146,7 +146,7 @@ def condition(qid: str, text: str) -> Predicate | None:
     BadInput
         A range without both ends, or with a third; a wildcard that is not the last character.
     """
-    name, value = folded(qid), text.strip()
+    name, value = fold(qid), text.strip()
     if not name:
         raise BadInput("a condition needs the name of a quasi-identifier.")
     if not value:
@@ -157,7 +157,7 @@ def condition(qid: str, text: str) -> Predicate | None:
         raise BadInput(f"`{name}`: the wildcard * can only be the last character, as in 1230*.")
     if ".." in value:
         low, _, high = value.partition("..")
-        low, high = folded(low), folded(high)
+        low, high = fold(low), fold(high)
         if not low or not high or ".." in high or high.startswith(".") or "*" in value:
             raise BadInput(
                 f"`{name}`: malformed range; write low..high, both ends included, as in 2009-04..2009-06."
@@ -165,9 +165,9 @@ def condition(qid: str, text: str) -> Predicate | None:
         found = Predicate(name, "range", low, high)
         found = Predicate(name, "equals", low) if low == high else found
     elif value.endswith("*"):
-        found = Predicate(name, "prefix", folded(value[:-1]))
+        found = Predicate(name, "prefix", fold(value[:-1]))
     else:
-        found = Predicate(name, "equals", folded(value))
+        found = Predicate(name, "equals", fold(value))
     return in_months(found) if name == WHEN else found
 
 
@@ -229,7 +229,7 @@ def _months_with_prefix(predicate: Predicate) -> tuple[int, int]:
     return 12 * int(found[1]) + first - 1, 12 * int(found[1]) + last - 1
 
 
-def quoted(text: str) -> str:
+def quote(text: str) -> str:
     """A name in a canonical form: bare, or as a JSON text where it holds a sign of the language."""
     body = text[len(EXACT) :] if text.startswith(EXACT) else text
     mark = EXACT if text.startswith(EXACT) else ""
@@ -238,5 +238,5 @@ def quoted(text: str) -> str:
 
 def _canonical_condition(predicate: Predicate) -> str:
     if predicate.kind == "range":
-        return f"{quoted(predicate.low)}..{quoted(predicate.high)}"
-    return f"{quoted(predicate.low)}{'*' if predicate.kind == 'prefix' else ''}"
+        return f"{quote(predicate.low)}..{quote(predicate.high)}"
+    return f"{quote(predicate.low)}{'*' if predicate.kind == 'prefix' else ''}"

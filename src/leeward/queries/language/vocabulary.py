@@ -15,7 +15,7 @@ from typing import Protocol
 import pyarrow as pa
 
 from leeward.errors import BadInput
-from leeward.queries.language.query import EXACT, folded
+from leeward.queries.language.query import EXACT, fold
 
 OFFERED = 3
 """Nearest names that a refusal of an unknown one offers."""
@@ -95,7 +95,7 @@ class Terms:
         object.__setattr__(self, "terms", tuple(sorted(set(self.terms))))
         if not self.terms:
             raise BadInput(f"the vocabulary {self.name!r} has no term.")
-        if any(not folded(term) for term in self.terms):
+        if any(not fold(term) for term in self.terms):
             raise BadInput(f"the vocabulary {self.name!r} has an empty term.")
         for name in self.parents:
             above, seen = name, {name}
@@ -117,12 +117,12 @@ class Terms:
         nodes = {*self.parents, *self.parents.values()}
         for group in (self.terms, sorted(name for name in nodes if self.members(name))):
             for name in group:
-                found.setdefault(folded(name), name)
+                found.setdefault(fold(name), name)
         labels = ((label, name) for name, label in self.labels.items())
         for pairs in (labels, self.aliases.items()):
             for text, name in sorted(pairs):
                 if name in self.number or self.members(name):
-                    found.setdefault(folded(text), name)
+                    found.setdefault(fold(text), name)
         return found
 
     @cached_property
@@ -136,14 +136,14 @@ class Terms:
         """Numbers of the terms at and below a term or node (exactly `name`); of `=term`, the term alone."""
         known = self._members.get(name)
         if known is None:
-            known = self._members[name] = self._found_below(name)
+            known = self._members[name] = self._find_below(name)
         return known
 
     @cached_property
     def _members(self) -> dict[str, frozenset[int]]:
         return {}
 
-    def _found_below(self, name: str) -> frozenset[int]:
+    def _find_below(self, name: str) -> frozenset[int]:
         if name.startswith(EXACT) and name not in self.number:
             return frozenset([self.number[name[len(EXACT) :]]])
         found: set[int] = set()
@@ -168,7 +168,7 @@ class Terms:
             Unknown name, with the nearest known ones.
         """
         exact = asked.startswith(EXACT)
-        wanted = folded(asked[len(EXACT) :] if exact else asked)
+        wanted = fold(asked[len(EXACT) :] if exact else asked)
         name = self.names.get(wanted)
         if name is None or (exact and name not in self.number):
             raise BadInput(
@@ -201,7 +201,7 @@ class Terms:
         """The term that a value in the data is, by its name, a label or an alias; None for none."""
         if value in self.number:
             return value
-        name = self.names.get(folded(value))
+        name = self.names.get(fold(value))
         return name if name in self.number else None
 
     def shown(self, name: str) -> str:

@@ -13,8 +13,8 @@ from leeward.queries.ledger import chain, tables
 from leeward.queries.ledger.chain import Entry
 from leeward.queries.ledger.families import family_of, family_terms, line_of
 from leeward.queries.ledger.opening import Ledger, reading
-from leeward.queries.ledger.replay import CHARGES, charged_accounts
-from leeward.queries.privacy.accounting import Budget, composed, shown, spent_epsilon
+from leeward.queries.ledger.replay import CHARGES, accounts_charged
+from leeward.queries.privacy.accounting import Budget, compose, spent_epsilon, to_epsilon
 
 ROUNDING = 1e-9
 """OpenDP composes in floating point and rounds up; the ledger's integers may lie so much below it, relatively."""
@@ -91,8 +91,10 @@ def audit(ledger: Ledger, data_set: str, expected: str | None = None) -> Audit:
         _answers(answers, charges, events),
     ]
     if expected is not None:
-        checks.append(_remembered(entries, expected))
-    return Audit(tuple(checks), len(entries), terms.head, spent_epsilon(spent, budget), shown(budget.epsilon))
+        checks.append(_check_remembered(entries, expected))
+    return Audit(
+        tuple(checks), len(entries), terms.head, spent_epsilon(spent, budget), to_epsilon(budget.epsilon)
+    )
 
 
 def _chain(entries: list[Entry], count: int, head: str) -> Check:
@@ -108,7 +110,7 @@ def _chain(entries: list[Entry], count: int, head: str) -> Check:
     return Check("chain of hashes", fault is None, detail)
 
 
-def _remembered(entries: list[Entry], expected: str) -> Check:
+def _check_remembered(entries: list[Entry], expected: str) -> Check:
     place = next((entry.number for entry in entries if entry.hash == expected), None)
     detail = (
         f"it is entry {place}" if place is not None else "no entry has this hash: the log was written anew"
@@ -125,7 +127,7 @@ def _accounts(
         if event.get("event") == "restored":
             due.update({name: max(0, spent - due[name]) for name, (_, spent) in event["accounts"].items()})
         if event.get("event") in CHARGES:
-            accounts_of_it = charged_accounts(event, family, lines.get(event["data_set"], []))
+            accounts_of_it = accounts_charged(event, family, lines.get(event["data_set"], []))
             due.update(dict.fromkeys(accounts_of_it, event["cost"]))
     wrong = [row for row in accounts if row["spent"] != due[row["account"]]]
     detail = (
@@ -144,7 +146,7 @@ def _caps(accounts: list[dict[str, Any]]) -> Check:
 def _composition(charges: list[dict[str, Any]], budget: Budget) -> Check:
     """OpenDP's composition of every charged mechanism, against the sum in the log."""
     total = sum(charge["cost"] for charge in charges)
-    proved = composed((charge["epsilon"] for charge in charges), budget.accounting)
+    proved = compose((charge["epsilon"] for charge in charges), budget.accounting)
     passed = abs(proved - total) <= 1 + len(charges) + ROUNDING * total
     unit = "micro-epsilon" if budget.accounting == "pure" else "1e-12 rho"
     detail = f"{proved} {unit} by OpenDP, {total} charged"

@@ -15,9 +15,9 @@ from leeward.queries.ledger.families import (
     changing,
     family_of,
     family_terms,
-    known_family,
+    find_family,
     lock,
-    moved_away,
+    moved_error,
     remember_head,
 )
 from leeward.queries.ledger.opening import Ledger, reading, writing
@@ -78,7 +78,7 @@ def register(ledger: Ledger, data_set: DataSet) -> bool:
     BadInput when it is there with another budget or parent, or the parent is unknown or accounts differently.
     """
     with writing(ledger) as connection:
-        known = known_family(connection, data_set.id)
+        known = find_family(connection, data_set.id)
         if known is not None:
             _same(connection, data_set, known)
             return False
@@ -100,13 +100,13 @@ def register(ledger: Ledger, data_set: DataSet) -> bool:
                 account=f"data:{data_set.id}", family=family, most=data_set.budget.limit, spent=0
             )
         )
-        chain.append(connection, family, row.entries, row.head, [_opened(data_set)], before.time)
+        chain.append(connection, family, row.entries, row.head, [_opening_entry(data_set)], before.time)
     remember_head(ledger, data_set.id)
     return True
 
 
 def _family_of_parent(connection: sa.Connection, ledger: Ledger, data_set: DataSet) -> str:
-    family = known_family(connection, data_set.parent or "")
+    family = find_family(connection, data_set.parent or "")
     if family is None:
         raise BadInput(
             f"{ledger.place}: the parent data set is not in this ledger. A derived data set spends its parent's "
@@ -151,7 +151,7 @@ def _insert_family(connection: sa.Connection, data_set: DataSet) -> None:
     )
 
 
-def _opened(data_set: DataSet) -> dict[str, Any]:
+def _opening_entry(data_set: DataSet) -> dict[str, Any]:
     """The log's entry. `nonce` makes each ledger's log another one, also of the same data at the same second."""
     body = {
         "event": "opened",
@@ -186,7 +186,7 @@ def allot(
     up to more than the cap, so that what a project was given is there when it asks. Where projects pay separately, what
     they have left together is never more than what all have left.
     """
-    named(name)
+    check_user(name)
     who = {"project": name} if project else {"for": name}
     with changing(ledger, data_set) as change:
         connection, family = change.connection, change.family
@@ -276,7 +276,7 @@ def terms_of(ledger: Ledger, data_set: str) -> Terms:
     with reading(ledger) as connection:
         row = family_terms(connection, family_of(connection, ledger, data_set))
         if row.moved is not None:
-            raise moved_away(ledger)
+            raise moved_error(ledger)
         asked = sa.select(tables.data_sets.c.threshold).where(tables.data_sets.c.data_set == data_set)
         threshold = connection.execute(asked).scalar()
     return Terms(
@@ -290,13 +290,13 @@ def terms_of(ledger: Ledger, data_set: str) -> Terms:
     )
 
 
-def known(ledger: Ledger, data_set: str) -> bool:
+def has_budget(ledger: Ledger, data_set: str) -> bool:
     """Whether the ledger has a budget for the data set."""
     with reading(ledger) as connection:
-        return known_family(connection, data_set) is not None
+        return find_family(connection, data_set) is not None
 
 
-def named(user: str) -> str:
+def check_user(user: str) -> str:
     """The user's name, if it can be one; BadInput otherwise."""
     if not user or len(user) > LONGEST_NAME or not user.isprintable() or user != user.strip():
         raise BadInput(f"`--user` must be a name of 1 to {LONGEST_NAME} printable characters.")

@@ -22,8 +22,8 @@ from leeward.queries.ledger.opening import (
     reading,
     writing,
 )
-from leeward.queries.ledger.replay import LogShortened, Replay, check, forget, seen
-from leeward.queries.ledger.witness import Head, compare, remember, remembered, tell_first_time
+from leeward.queries.ledger.replay import LogShortened, Replay, check, entries_checked, forget
+from leeward.queries.ledger.witness import Head, compare, read_heads, remember, tell_first_time
 
 SNAPSHOTS: Final = 20
 """How often a family's state is read again that other threads write to meanwhile."""
@@ -36,13 +36,13 @@ TERMS: Final = sa.select(tables.families).where(_families_of.family == sa.bindpa
 LOCK: Final = TERMS.where(_families_of.moved.is_(None)).with_for_update()
 
 
-def known_family(connection: sa.Connection, data_set: str) -> str | None:
+def find_family(connection: sa.Connection, data_set: str) -> str | None:
     """The family of a data set, None for one that the ledger does not know."""
     return connection.scalar(FAMILY, {"data_set": data_set})
 
 
 def family_of(connection: sa.Connection, ledger: Ledger, data_set: str) -> str:
-    family = known_family(connection, data_set)
+    family = find_family(connection, data_set)
     if family is None:
         raise unknown_data(ledger)
     return family
@@ -136,7 +136,7 @@ def _snapshot(ledger: Ledger, data_set: str, *, compared: bool) -> Replay | None
         family = family_of(connection, ledger, data_set)
     heads: list[Head] = []
     for _ in range(SNAPSHOTS):
-        least = seen(ledger, family)
+        least = entries_checked(ledger, family)
         try:
             with reading(ledger, snapshot=True) as connection:
                 row = family_terms(connection, family)
@@ -144,7 +144,7 @@ def _snapshot(ledger: Ledger, data_set: str, *, compared: bool) -> Replay | None
                     break
                 known = check(connection, ledger, family, row.entries, row.head)
                 if compared and not heads:
-                    heads = remembered(ledger, known.first)
+                    heads = read_heads(ledger, known.first)
                     if any(head.entries > known.entries for head in heads):
                         continue  # another process may have gone on since this read began; the next has it then
                 compare(connection, ledger, family, heads, known)
@@ -175,7 +175,7 @@ def lock(connection: sa.Connection, ledger: Ledger, family: str) -> Any:
             if state_of(error) not in {*LOCKED, CANCELED} or time.monotonic() > until:
                 raise
     if row is None:
-        raise moved_away(ledger)
+        raise moved_error(ledger)
     return row
 
 
@@ -188,7 +188,7 @@ def unknown_data(ledger: Ledger) -> LedgerUnreachable:
     )
 
 
-def moved_away(ledger: Ledger) -> LedgerUnreachable:
+def moved_error(ledger: Ledger) -> LedgerUnreachable:
     """The refusal of a ledger whose family is elsewhere."""
     return LedgerUnreachable(
         f"{ledger.place}: the budget has moved to another ledger. No answer was given. Name it with --ledger URL."

@@ -13,7 +13,7 @@ import sqlalchemy as sa
 
 from leeward.errors import BadInput
 from leeward.queries.ledger import chain, tables
-from leeward.queries.ledger.families import family_of, known_family, lock
+from leeward.queries.ledger.families import family_of, find_family, lock
 from leeward.queries.ledger.opening import Ledger, LedgerUnreachable, reading, writing
 
 OF_A_FAMILY = (tables.data_sets, tables.accounts, tables.answers, tables.log)
@@ -21,7 +21,7 @@ OF_A_FAMILY = (tables.data_sets, tables.accounts, tables.answers, tables.log)
 
 def move(old: Ledger, new: Ledger, data_set: str) -> None:
     """Move the family of `data_set` from `old` to `new`, whose schema must be there. BadInput if it went elsewhere."""
-    family = _closed(old, new, data_set)
+    family = _close(old, new, data_set)
     with reading(old, snapshot=True) as connection:
         row = connection.execute(sa.select(tables.families).where(tables.families.c.family == family)).one()
         copies = {
@@ -29,7 +29,7 @@ def move(old: Ledger, new: Ledger, data_set: str) -> None:
             for table in OF_A_FAMILY
         }
     with writing(new) as connection:
-        there = known_family(connection, data_set) is not None
+        there = find_family(connection, data_set) is not None
         if not there and row.arrived:
             raise LedgerUnreachable(
                 f"{new.place}: the budget had arrived here and is gone. It is not made again from an old copy, which "
@@ -48,7 +48,7 @@ def move(old: Ledger, new: Ledger, data_set: str) -> None:
         )
 
 
-def _closed(old: Ledger, new: Ledger, data_set: str) -> str:
+def _close(old: Ledger, new: Ledger, data_set: str) -> str:
     """Close the family in the old ledger: from now on nothing is spent or stored there."""
     families = tables.families.c
     with writing(old) as connection:

@@ -73,23 +73,23 @@ def open_ledger(where: str | Path, beside: Path | None = None) -> Ledger:
     LedgerUnreachable where there is none or the database does not answer.
     """
     ledger = _connected(where, may_create=False, beside=beside)
-    with _reached(ledger), _connect(ledger) as connection:
+    with _translate_errors(ledger), _connect(ledger) as connection:
         found = _revision(connection)
         if found is None:
             raise LedgerUnreachable(
                 f"{ledger.place}: there is no ledger of Leeward here. No answer was given. "
                 "`leeward index` makes one together with the index."
             )
-    _upgraded(ledger, found)
+    _upgrade(ledger, found)
     return ledger
 
 
 def make_ledger(where: str | Path, beside: Path | None = None) -> Ledger:
     """As `open_ledger`, and a new, empty ledger where there is none yet."""
     ledger = _connected(where, may_create=True, beside=beside)
-    with _reached(ledger), _connect(ledger) as connection:
+    with _translate_errors(ledger), _connect(ledger) as connection:
         found = _revision(connection)
-    _upgraded(ledger, found)
+    _upgrade(ledger, found)
     return ledger
 
 
@@ -105,7 +105,7 @@ def reading(ledger: Ledger, *, snapshot: bool = False) -> Iterator[sa.Connection
     `snapshot`: all its statements see one moment, whoever writes meanwhile.
     """
     kind = ledger.engine.dialect.name
-    with _reached(ledger), _connect(ledger) as connection:
+    with _translate_errors(ledger), _connect(ledger) as connection:
         if kind not in ("sqlite", "postgresql"):
             connection.execution_options(isolation_level="REPEATABLE READ" if snapshot else "AUTOCOMMIT")
         elif snapshot and kind == "sqlite":  # which begins nothing by itself, see `ours_to_begin`
@@ -124,7 +124,7 @@ def writing(ledger: Ledger, *, durable: bool = True, family: str = "") -> Iterat
     one that it locks, if it locks one that others ask for too (see `_turn`).
     """
     kind = ledger.engine.dialect.name
-    with _reached(ledger), _turn(ledger, family), _connect(ledger) as connection, connection.begin():
+    with _translate_errors(ledger), _turn(ledger, family), _connect(ledger) as connection, connection.begin():
         if kind == "sqlite":
             begin_in_turn(connection.connection.driver_connection, durable)
         elif kind == "postgresql" and not durable:
@@ -167,7 +167,7 @@ def _turn(ledger: Ledger, family: str) -> Iterator[None]:
 
 
 @contextmanager
-def _reached(ledger: Ledger) -> Iterator[None]:
+def _translate_errors(ledger: Ledger) -> Iterator[None]:
     """A database's refusal as one sentence without the statement's values."""
     try:
         yield
@@ -204,7 +204,7 @@ def _connect(ledger: Ledger) -> sa.Connection:
         try:
             return ledger.engine.connect()
         except FAILURES as error:
-            if not _turned_away(error):
+            if not _is_refused(error):
                 raise
             now = time.monotonic()
             if state_of(error) == TOO_MANY:
@@ -221,7 +221,7 @@ def _connect(ledger: Ledger) -> sa.Connection:
         wait = min(2 * wait, 1.0)
 
 
-def _turned_away(error: BaseException) -> bool:
+def _is_refused(error: BaseException) -> bool:
     """Whether a server that is there took no connection: it says so, or closes the connection before it is open.
 
     A full PostgreSQL may close before it reads the client's first message. The driver then fails as it writes, and its
@@ -303,7 +303,7 @@ def _revision(connection: sa.Connection) -> str | None:
     return None if found is None else str(found)
 
 
-def _upgraded(ledger: Ledger, found: str | None) -> None:
+def _upgrade(ledger: Ledger, found: str | None) -> None:
     if found == REVISION:
         return
     if found is not None and found > REVISION:

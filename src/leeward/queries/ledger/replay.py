@@ -81,7 +81,7 @@ class Replay:
             account = account_of(family, event.get("for"), event.get("project"))
             self.accounts[account] = [event["most"], self.paid[account]]
         elif kind in CHARGES:
-            accounts = charged_accounts(event, family, self.line(event["data_set"]))
+            accounts = accounts_charged(event, family, self.line(event["data_set"]))
             if self.separately and event.get("project") is not None:
                 self.payments.add((event["project"], event["data_set"], event["key"]))
             for account in accounts:
@@ -107,7 +107,7 @@ CHARGES: Final = ("charged", "charged again")
 """Kinds of entries that take a price: from all, and (again) from one more project for an answer that all paid."""
 
 
-def charged_accounts(event: Mapping[str, Any], family: str, line: Iterable[str]) -> list[str]:
+def accounts_charged(event: Mapping[str, Any], family: str, line: Iterable[str]) -> list[str]:
     """The accounts that an entry of a charge takes its price from; `line`: its data set and the ancestors."""
     accounts = [f"data:{each}" for each in line] if event["event"] == "charged" else []
     accounts.append(account_of(family, event["user"]))
@@ -136,14 +136,14 @@ def check(connection: sa.Connection, ledger: Ledger, family: str, entries: int, 
         if entries < known.entries:
             _seen[ledger.key, family] = known
             why = f"its log has {entries} entries and had {known.entries} before: an old copy was put back"
-            raise LogShortened(_said(ledger, why), entries)
+            raise LogShortened(_error_text(ledger, why), entries)
         _take_up(ledger, family, known, chain.entries_of(connection, family, known.entries), entries, head)
         accounts = connection.execute(ACCOUNTS, {"family": family})
         held = {row.account: [row.most, row.spent] for row in accounts}
         wrong = [name for name in {*held, *known.accounts} if held.get(name) != known.accounts.get(name)]
         if wrong:
             raise LedgerInconsistent(
-                _said(ledger, f"{len(wrong)} of {len(held)} accounts differ from the log")
+                _error_text(ledger, f"{len(wrong)} of {len(held)} accounts differ from the log")
             )
         _seen[ledger.key, family] = known
         return known.copy()
@@ -154,14 +154,14 @@ def _take_up(
 ) -> None:
     for entry in later:
         if fault := known.take(family, entry):
-            raise LedgerInconsistent(_said(ledger, fault))
+            raise LedgerInconsistent(_error_text(ledger, fault))
     if (known.entries, known.head) != (entries, head):
         raise LedgerInconsistent(
-            _said(ledger, f"the log has {known.entries} of {entries} entries, or another last one")
+            _error_text(ledger, f"the log has {known.entries} of {entries} entries, or another last one")
         )
 
 
-def seen(ledger: Ledger, family: str) -> int:
+def entries_checked(ledger: Ledger, family: str) -> int:
     """How many entries of a family's log this process has checked."""
     with _lock:
         known = _seen.get((ledger.key, family))
@@ -175,7 +175,7 @@ def forget(ledger: Ledger) -> None:
             del _seen[key]
 
 
-def _said(ledger: Ledger, why: str) -> str:
+def _error_text(ledger: Ledger, why: str) -> str:
     return (
         f"{ledger.place}: the ledger is inconsistent: {why}. No answer was given and nothing was charged. Stop "
         "querying this index; `leeward audit INDEX` lists what disagrees."

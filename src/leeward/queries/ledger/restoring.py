@@ -25,7 +25,7 @@ def accept_restored(ledger: Ledger, data_set: str, reason: str) -> int:
         connection, known = change.connection, change.known
         heads = [
             head
-            for head in witness.remembered(ledger, known.first)
+            for head in witness.read_heads(ledger, known.first)
             if not witness.contains(connection, change.family, head)
         ]
         if not heads:

@@ -14,11 +14,11 @@ import sqlalchemy as sa
 
 from leeward.errors import BadInput, GuaranteeUnreachable
 from leeward.queries.ledger import chain, tables
-from leeward.queries.ledger.budgets import named, require_room, terms_of
+from leeward.queries.ledger.budgets import check_user, require_room, terms_of
 from leeward.queries.ledger.families import Change, changing, line_of, state_of_log, unknown_data
 from leeward.queries.ledger.opening import Ledger, reading
 from leeward.queries.ledger.replay import Replay, account_of
-from leeward.queries.privacy.accounting import Budget, affordable, cost, shown, spent_epsilon
+from leeward.queries.privacy.accounting import Budget, affordable, cost, spent_epsilon, to_epsilon
 
 _account, _answer, _data_set = tables.accounts.c, tables.answers.c, tables.data_sets.c
 _among = _account.account.in_(sa.bindparam("among", expanding=True))
@@ -82,7 +82,7 @@ class Left:
     user: int
 
 
-def found(
+def find_answer(
     ledger: Ledger, data_set: str, key: str, *, separately: bool = False, project: str | None = None
 ) -> str | None:
     """The stored answer to a question, if there is one; where projects pay `separately`, if this `project` paid it."""
@@ -92,7 +92,7 @@ def found(
         return _answers(connection, data_set, [key]).get(key)
 
 
-def found_and_left(
+def find_answers(
     ledger: Ledger,
     data_set: str,
     keys: Sequence[str],
@@ -104,7 +104,7 @@ def found_and_left(
     """`found` for several questions, those that have an answer, and `left`, with one connection."""
     with reading(ledger) as connection:
         stored = _answers(connection, data_set, keys)
-        remaining = _left(connection, ledger, data_set, user, project)
+        remaining = _remaining(connection, ledger, data_set, user, project)
     there = {key: payload for key, payload in stored.items() if payload is not None}
     if separately and project is not None:
         there = {key: payload for key, payload in there.items() if paid_by(ledger, data_set, key, project)}
@@ -134,21 +134,21 @@ def reserve(
     has no allotment and needs one. Nothing is taken then. Not yet on the disk when it returns (see `writing`): only
     `store` makes an answer that may be shown.
     """
-    named(user)
+    check_user(user)
     if project is not None:
-        named(project)
+        check_user(project)
     try:
         return _reserve(ledger, data_set, user, charges, project)
     except BudgetSpent as error:
-        _refused(ledger, data_set, user, charges, project)
+        _refuse(ledger, data_set, user, charges, project)
         if isinstance(error, NotAllotted):
             raise
     free = left(ledger, data_set, user, project)
     whose = user if project is None else f"{user} in {project}"
     separately = project is not None and terms_of(ledger, data_set).charge_projects_separately
-    total = "" if separately else f", {shown(free.anybody):g} remains in total"
+    total = "" if separately else f", {to_epsilon(free.anybody):g} remains in total"
     raise BudgetSpent(
-        f"Not enough budget: {whose} has {shown(free.user):g} left{total}. Nothing was charged.  Use a smaller "
+        f"Not enough budget: {whose} has {to_epsilon(free.user):g} left{total}. Nothing was charged.  Use a smaller "
         "--epsilon, or ask something that was asked before, which costs nothing; budgets do not refill."
     )
 
@@ -254,9 +254,7 @@ def _take(connection: sa.Connection, ids: Sequence[str], price: int) -> None:
         raise BudgetSpent("the price is not left")  # rolls back; `reserve` says what is left then
 
 
-def _refused(
-    ledger: Ledger, data_set: str, user: str, charges: Sequence[Charge], project: str | None
-) -> None:
+def _refuse(ledger: Ledger, data_set: str, user: str, charges: Sequence[Charge], project: str | None) -> None:
     with changing(ledger, data_set) as change:
         change.append(
             [
@@ -307,10 +305,10 @@ def store(
 def left(ledger: Ledger, data_set: str, user: str | None, project: str | None = None) -> Left:
     """What is left for everybody and for a user, in a project (None: somebody without an allotment)."""
     with reading(ledger) as connection:
-        return _left(connection, ledger, data_set, user, project)
+        return _remaining(connection, ledger, data_set, user, project)
 
 
-def _left(
+def _remaining(
     connection: sa.Connection, ledger: Ledger, data_set: str, user: str | None, project: str | None
 ) -> Left:
     terms = connection.execute(TERMS, {"data_set": data_set}).first()

@@ -76,7 +76,7 @@ def compare(
             )
 
 
-def remembered(ledger: Ledger, first: str) -> list[Head]:
+def read_heads(ledger: Ledger, first: str) -> list[Head]:
     """The heads of this log that were kept; LedgerInconsistent for a file that cannot be read."""
     found = []
     for path in _places(ledger, first):

@@ -66,7 +66,7 @@ def epsilon_of(micros: int) -> float:
     return value if Fraction(value) <= Fraction(micros, MICRO) else math.nextafter(value, 0.0)
 
 
-def shown(micros: int) -> float:
+def to_epsilon(micros: int) -> float:
     """Micro-ε as the number a person wrote."""
     return float(Decimal(micros) / MICRO)
 
@@ -122,11 +122,11 @@ def affordable(left: int, accounting: Accounting) -> int:
 def spent_epsilon(spent: int, budget: Budget) -> float:
     """The ε (at the budget's δ) that `spent` smallest units amount to."""
     if budget.delta is None:
-        return shown(spent)
+        return to_epsilon(spent)
     return 0.0 if spent == 0 else _epsilon_of_rho(spent, budget.delta)
 
 
-def composed(micros: Iterable[int], accounting: Accounting) -> int:
+def compose(micros: Iterable[int], accounting: Accounting) -> int:
     """Cost of many answers by OpenDP's composition, in smallest units: the sum that a ledger has to agree with."""
     from opendp.combinators import make_composition, make_pureDP_to_zCDP
 

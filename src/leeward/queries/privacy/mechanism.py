@@ -56,7 +56,7 @@ class Noise:
     @property
     def scale(self) -> float:
         """The scale that OpenDP vouches for: Δ/ε, or a hair more where floating point would fall short of ε."""
-        return _vouched(self.kind, self.epsilon, self.sensitivity)[0]
+        return _vouch(self.kind, self.epsilon, self.sensitivity)[0]
 
     @property
     def alpha(self) -> float:
@@ -94,13 +94,13 @@ def sensitivity(
 
 def draw(noise: Noise, size: int) -> list[int] | list[float]:
     """`size` independent draws, integers (geometric) or floats (Laplace): OpenDP's measurement of as many zeros."""
-    steps: list[int] = _vouched(noise.kind, noise.epsilon, noise.sensitivity)[1]([0] * size)
+    steps: list[int] = _vouch(noise.kind, noise.epsilon, noise.sensitivity)[1]([0] * size)
     if noise.kind == "geometric":
         return steps
     return [step / STEPS[noise.kind] for step in steps]
 
 
-def expected_absolute(noise: Noise) -> float:
+def mean_absolute_noise(noise: Noise) -> float:
     """E|noise|: 2α/(1−α²), or the scale."""
     if noise.kind == "laplace":
         return noise.scale
@@ -162,7 +162,7 @@ def _outside(noise: Noise, width: int) -> float:
 
 
 @functools.lru_cache(maxsize=256)
-def _vouched(kind: Kind, epsilon: int, sensitivity: int) -> tuple[float, Any]:
+def _vouch(kind: Kind, epsilon: int, sensitivity: int) -> tuple[float, Any]:
     """The scale and OpenDP's measurement, whose own privacy map says at most `epsilon` for `sensitivity`."""
     from opendp.domains import atom_domain, vector_domain
     from opendp.measurements import make_geometric

@@ -156,8 +156,8 @@ LISTS = ("first_names_male", "first_names_female", "last_names")
 @cache
 def _training_names() -> frozenset[str]:
     """Every name of the training pool, whatever list it stands on: a first name may be another's last name."""
-    shared = {name for locale in SHARED_LOCALES for each in LISTS for name in _listed(locale, each)}
-    own = {name for locale in TRAINING_LOCALES for each in LISTS for name in _listed(locale, each)}
+    shared = {name for locale in SHARED_LOCALES for each in LISTS for name in _load_names(locale, each)}
+    own = {name for locale in TRAINING_LOCALES for each in LISTS for name in _load_names(locale, each)}
     return frozenset(own | {name for name in shared if split_of(name) == "training"})
 
 
@@ -165,13 +165,15 @@ def _names(split: Split, which: str) -> tuple[str, ...]:
     of_training = _training_names()
     found: list[str] = []
     for locale in (*SHARED_LOCALES, *(TRAINING_LOCALES if split == "training" else HELD_OUT_LOCALES)):
-        names = [name for name in _listed(locale, which) if (name in of_training) == (split == "training")]
+        names = [
+            name for name in _load_names(locale, which) if (name in of_training) == (split == "training")
+        ]
         found += names[:400]
     return tuple(found)
 
 
 @cache
-def _listed(locale: str, which: str) -> tuple[str, ...]:
+def _load_names(locale: str, which: str) -> tuple[str, ...]:
     try:
         provider: Any = importlib.import_module(f"faker.providers.person.{locale}").Provider
     except ModuleNotFoundError as missing:

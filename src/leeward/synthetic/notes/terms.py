@@ -59,7 +59,7 @@ class Terms:
             ordered[category] = tuple(
                 sorted(concepts, key=lambda one: (rank.get(one[0], len(rank)), _hash(one[0])))
             )
-            cumulated[category] = _cumulated(sum(one[0] in rank for one in concepts), len(concepts))
+            cumulated[category] = _cumulate(sum(one[0] in rank for one in concepts), len(concepts))
         return cls(ordered, cumulated, lexicon)
 
     def named(self, text: str) -> tuple[str, str] | None:
@@ -97,7 +97,7 @@ def _hash(concept: str) -> bytes:
     return hashlib.blake2b(concept.encode(), digest_size=8).digest()
 
 
-def _cumulated(common: int, total: int) -> tuple[float, ...]:
+def _cumulate(common: int, total: int) -> tuple[float, ...]:
     zipf = [1 / place for place in range(1, common + 1)]
     share = COMMON_WEIGHT if common else 0.0
     weights = [share * w / sum(zipf) for w in zipf] + [0.0] * (total - common)

@@ -17,18 +17,18 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from leeward.errors import BadInput
-from leeward.verify.apart import demographics_of_patients, of_class, only_released
+from leeward.verify.apart import demographics_of_patients, of_class, select_released
 from leeward.verify.censoring.classed import (
     Placed,
     events_apart,
     k_map_of_classes,
     owners_in_order,
     place_in_classes,
-    shown_apart,
+    split_by_class,
 )
 from leeward.verify.censoring.groups import by_groups, by_groups_in_classes
 from leeward.verify.censoring.holders import Postings, Shown
-from leeward.verify.censoring.owners import own_patients, owners_of
+from leeward.verify.censoring.owners import check_owners, owners_of
 from leeward.verify.checks import Check, Source, of_count
 from leeward.verify.classes import demographics_of, exact_values
 from leeward.verify.flat import distinct
@@ -59,7 +59,7 @@ def check(share: Share, source: Source | None = None) -> list[Check]:
     if table is None:
         return checks
     parameters, shown, k = share.manifest["parameters"], Shown.of(table), share.guarantee("k")
-    own = own_patients(share, table, shown, source)
+    own = check_owners(share, table, shown, source)
     proven = bool(own) and all(each.passed for each in own)
     if demographics_of(share):
         checks += in_classes(table, shown, share, source, proven)
@@ -83,14 +83,14 @@ def in_classes(table: pa.Table, shown: Shown, share: Share, source: Source, prov
     if share.manifest["parameters"].get("scope") == "groups":
         checks += _groups_in_classes(table, placed, share, source)
     owners = owners_of(share, source) if proven else None
-    source = only_released(share, placed.classes, source)
+    source = select_released(share, placed.classes, source)
     own = None if owners is None else owners_in_order(table, owners)
     checks += demographics_of_patients(placed.classes, placed.of_row, source, own)
     checks += [*against_source(table, source, proven), *payload(table, share, source)]
     if owners is None:
         return checks
     numbered = Numbered(events_apart(source.events, placed, table, owners))
-    return checks + accounts(shown_apart(shown, placed), share, numbered, classed=True)
+    return checks + accounts(split_by_class(shown, placed), share, numbered, classed=True)
 
 
 def _groups_in_classes(table: pa.Table, placed: Placed, share: Share, source: Source) -> list[Check]:
@@ -135,7 +135,7 @@ def layout(share: Share) -> tuple[list[Check], pa.Table | None]:
         detail = "records.parquet has other columns than `record`, `codes` and the payload that the manifest names."
         return [Check("layout", False, detail)], None
     numbers = np.sort(table["record"].to_numpy())
-    unsorted = unsorted_lists(table["codes"])
+    unsorted = count_unsorted(table["codes"])
     whole = np.array_equal(numbers, np.arange(int(share.manifest["records"])))
     checks = [
         Check("layout", True, "records.parquet has the columns of the contract."),
@@ -156,7 +156,7 @@ def layout(share: Share) -> tuple[list[Check], pa.Table | None]:
     return checks, table if unsorted == 0 else None
 
 
-def unsorted_lists(lists: pa.ChunkedArray) -> int:
+def count_unsorted(lists: pa.ChunkedArray) -> int:
     """How many lists are null, hold a null, or do not ascend."""
     flat, owner = pc.list_flatten(lists).combine_chunks(), pc.list_parent_indices(lists).to_numpy()
     falls = pc.fill_null(pc.less(flat[1:], flat[:-1]), False).to_numpy(zero_copy_only=False)
@@ -295,7 +295,7 @@ def against_source(table: pa.Table, source: Source, proven: bool) -> list[Check]
         )
     )
     if not strangers and sum(map(len, owners.values())) <= MOST_EDGES:
-        unmatched = len(released) - _matched(Counter(released), owners, sample)
+        unmatched = len(released) - _match(Counter(released), owners, sample)
         checks.append(
             of_count(
                 "one_original_each",
@@ -376,7 +376,7 @@ def alike(owner: Longs, code: Longs, shows: Longs) -> Counter[tuple[int, int, in
     return Counter({(a, b, n): count for a, b, n, count in each.group_by("a", "b", "n").len("count").rows()})
 
 
-def _matched(released: Counter[Record], owners: dict[Record, Longs], sample: People) -> int:
+def _match(released: Counter[Record], owners: dict[Record, Longs], sample: People) -> int:
     """How many records can be given an original of their own: a flow from equal records to equal originals."""
     from scipy.sparse import coo_matrix
     from scipy.sparse.csgraph import maximum_flow

@@ -94,7 +94,7 @@ def k_map_of_classes(shown: Shown, placed: Placed, events: pl.DataFrame, k: int)
     return together(parts)[0]
 
 
-def shown_apart(shown: Shown, placed: Placed) -> Shown:
+def split_by_class(shown: Shown, placed: Placed) -> Shown:
     """The mentions, the codes of each class apart."""
     width = max(1, len(shown.codes))
     keys = placed.of_row[shown.place] * width + shown.code

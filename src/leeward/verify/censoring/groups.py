@@ -12,7 +12,7 @@ Record = tuple[tuple[str, int], ...]
 Labels = tuple[str, ...]
 
 
-def limited(record: Record, parameters: Mapping[str, Any]) -> Record:
+def apply_caps(record: Record, parameters: Mapping[str, Any]) -> Record:
     """The record under the caps that the manifest states."""
     given, rest = parameters.get("caps"), parameters.get("cap")
     if given is None and rest is None:
@@ -22,7 +22,7 @@ def limited(record: Record, parameters: Mapping[str, Any]) -> Record:
     return tuple((code, count) for code, count in found if count)
 
 
-def published(people: Sequence[Record], k: int) -> dict[Record, Record]:
+def publish(people: Sequence[Record], k: int) -> dict[Record, Record]:
     """What every distinct record of the population is published as."""
     weight = Counter(people)
     items = {r: {(code, n) for code, count in r for n in range(1, count + 1)} for r in weight}
@@ -72,10 +72,10 @@ def by_groups(
     parameters: Mapping[str, Any],
 ) -> list[Check]:
     """Every record is what the public rule publishes for its person, and at least k people are published so."""
-    whole = [limited(record, parameters) for record in people]
-    rule = published(whole, k)
+    whole = [apply_caps(record, parameters) for record in people]
+    rule = publish(whole, k)
     owners = Counter(rule[record] for record in whole)
-    expected = Counter(rule.get(limited(record, parameters), ()) for record in sample)
+    expected = Counter(rule.get(apply_caps(record, parameters), ()) for record in sample)
     return _checks(Counter(released), owners, expected, k)
 
 
@@ -98,18 +98,18 @@ def by_groups_in_classes(
         unlike += of_person.setdefault((values, record), own) != own
         if own is not None and own in shown:
             unfit += not fit(own, values)
-            classes[own].append(limited(record, parameters))
+            classes[own].append(apply_caps(record, parameters))
     alike: Counter[tuple[Labels, Record]] = Counter()
     rule: dict[tuple[Labels, Record], Record] = {}
     for own, records in classes.items():
-        found = published(records, k) if len(records) >= k else {record: record for record in records}
+        found = publish(records, k) if len(records) >= k else {record: record for record in records}
         rule |= {(own, record): published_as for record, published_as in found.items()}
         alike += Counter((own, found[record]) for record in records)
     expected: Counter[tuple[Labels, Record]] = Counter()
     for values, record in sample:
         own = of_person.get((values, record))
         if own is not None:
-            expected[own, rule.get((own, limited(record, parameters)), ())] += 1
+            expected[own, rule.get((own, apply_caps(record, parameters)), ())] += 1
     return [
         of_count(
             "population_classes",

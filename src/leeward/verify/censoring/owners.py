@@ -15,7 +15,7 @@ from leeward.verify.flat import distinct
 from leeward.verify.manifest import Share
 
 
-def own_patients(share: Share, table: pa.Table, shown: Shown, source: Source) -> list[Check]:
+def check_owners(share: Share, table: pa.Table, shown: Shown, source: Source) -> list[Check]:
     """Every record is a part of its patient's record, with that patient's payload; none without custody.
 
     `custody/data/records.parquet` names the place of each record's patient among the sample's, ascending.

@@ -43,7 +43,7 @@ def check(share: Share, source: Source | None = None) -> list[Check]:
     custody = share.folder.parent / "custody" / "data"
     groups = groups_of(custody, share.method)
     if groups is not None:
-        checks += derived(share, table, *groups)
+        checks += check_groups(share, table, *groups)
         if original is not None:
             checks += against_groups(share, table, original, *groups)
     if original is not None:
@@ -92,7 +92,9 @@ def groups_of(custody: Any, method: str) -> tuple[pl.DataFrame, pl.DataFrame] | 
     return source, released
 
 
-def derived(share: Share, table: pl.DataFrame, source: pl.DataFrame, released: pl.DataFrame) -> list[Check]:
+def check_groups(
+    share: Share, table: pl.DataFrame, source: pl.DataFrame, released: pl.DataFrame
+) -> list[Check]:
     """k again, from the custody file: every group has k source rows or more, and as many released ones."""
     k = share.guarantee("k")
     sizes = source.group_by("group").agg(pl.len().alias("rows"), pl.col("row").n_unique().alias("distinct"))
@@ -247,7 +249,7 @@ def against_source(
     if share.method == "condensation":
         checks.append(copies(share, table, original, None if groups is None else groups[0]))
         if groups is not None and highest(groups[0]["row"]) <= original.height:
-            leave, chance = [*strata_of(parameters), *times_of(parameters)], shuffled(original, groups[0], 0)
+            leave, chance = [*strata_of(parameters), *times_of(parameters)], shuffle(original, groups[0], 0)
             checks += nearer_than_chance(table, original, chance, leave, share.guarantee("k"))
             times = [name for name in times_of(parameters) if name in table.columns]
             if len(times) > 1 and not parameters.get("coarsen_time"):
@@ -345,7 +347,7 @@ def copies(
     one of a small table says little of chance.
     """
     k = share.guarantee("k")
-    rare = numbered(original).group_by("row").len().filter(pl.col("len") < k)
+    rare = hash_rows(original).group_by("row").len().filter(pl.col("len") < k)
     total = int(rare["len"].sum())
     if not total:
         return Check("no_verbatim_copies", True, "Every row of the source is shared by k rows or more.")
@@ -353,7 +355,7 @@ def copies(
     chance = float(rare.filter(pl.col("len") > 1)["len"].sum() or 0) / total
     if groups is not None and highest(groups["row"]) <= original.height:
         repeats = max(1, min(SHUFFLES, SHUFFLED_ROWS // original.height))
-        again = [standing(rare, shuffled(original, groups, each)) for each in range(1, repeats + 1)]
+        again = [standing(rare, shuffle(original, groups, each)) for each in range(1, repeats + 1)]
         chance = max(chance, float(np.mean(again)) / total)
     allowed = chance + max(COPIES_MARGIN, COPIES_ALLOWED * float(np.sqrt(chance * (1 - chance) / total)))
     near = COPIES_FACTOR * chance + COPIES_ALLOWED * float(np.sqrt(chance / total)) + COPIES_FEW / total
@@ -367,17 +369,17 @@ def copies(
     )
 
 
-def numbered(table: pl.DataFrame) -> pl.DataFrame:
+def hash_rows(table: pl.DataFrame) -> pl.DataFrame:
     """Rows by 64-bit hashes, in a column `row`: equal rows are equal, others differ but for chance of no account."""
     return table.hash_rows(seed=1).alias("row").to_frame()
 
 
 def standing(rare: pl.DataFrame, table: pl.DataFrame) -> int:
     """How many of the rows counted in `rare` (columns `row` and `len`) are in `table`."""
-    return int(rare.join(numbered(table).unique(), on="row", how="semi")["len"].sum())
+    return int(rare.join(hash_rows(table).unique(), on="row", how="semi")["len"].sum())
 
 
-def shuffled(original: pl.DataFrame, groups: pl.DataFrame, number: int) -> pl.DataFrame:
+def shuffle(original: pl.DataFrame, groups: pl.DataFrame, number: int) -> pl.DataFrame:
     """The source's rows with each column shuffled inside the groups: a yardstick, no protection.
 
     One of several fixed ways, by its `number`.

@@ -43,7 +43,7 @@ def _broken(text: str, table: pl.DataFrame) -> pl.Expr | None:
         found = _parts(rf"\s*{COLUMN} = {COLUMN}\s*", condition)
         if found is None or found[0] not in table.columns:
             return None
-        inside = _written(table, found[0]) == _number_or_text(table, found[0], found[1])
+        inside = _parse(table, found[0]) == _number_or_text(table, found[0], found[1])
     found = _parts(rf"\s*{COLUMN} = 0 <=> {COLUMN} = 0\s*", rest)
     if found is not None:
         return _if_columns(table, found, (pl.col(found[0]) == 0) != (pl.col(found[1]) == 0))
@@ -77,7 +77,7 @@ def _if_columns(table: pl.DataFrame, names: Sequence[str], rule: pl.Expr) -> pl.
     return rule if set(names) <= set(table.columns) else None
 
 
-def _written(table: pl.DataFrame, name: str) -> pl.Expr:
+def _parse(table: pl.DataFrame, name: str) -> pl.Expr:
     return pl.col(name) if table.schema[name].is_numeric() else pl.col(name).cast(pl.String)
 
 

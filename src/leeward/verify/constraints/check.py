@@ -76,11 +76,11 @@ def check(share: Share, source: Source | None = None) -> list[Check]:
     published = [lay_out(*part) for part in parts]
     custody = share.folder.parent / "custody" / "data"
     if share.manifest["guarantee"].get("m") is None:
-        checks.append(listed_sets(published, k, custody / "privacy.parquet"))
+        checks.append(check_listed_sets(published, k, custody / "privacy.parquet"))
     else:
         checks += any_sets(published, k, share.guarantee("m"))
     if (custody / "policy.parquet").is_file() and "policy" in share.manifest["parameters"]:
-        checks.append(inside_utility_constraints(published, custody / "policy.parquet"))
+        checks.append(check_utility_constraints(published, custody / "policy.parquet"))
     if source is not None and classes is not None:
         numbers = [np.flatnonzero(of_record == c) for c in range(len(classes.numbers))]
         checks += against_source_in_classes(published, numbers, classes, codes, share, source)
@@ -310,7 +310,7 @@ def pairs_of(rows: Any) -> Any:
     return sp.csr_array(counts)
 
 
-def listed_sets(parts: Sequence[Published], k: int, file: Path) -> Check:
+def check_listed_sets(parts: Sequence[Published], k: int, file: Path) -> Check:
     """The image of every privacy constraint that the custodian listed, with all its parts."""
     name = "listed_sets"
     if not file.is_file():
@@ -337,7 +337,7 @@ def _groups(rows: pl.DataFrame) -> Iterable[tuple[tuple[Any, ...], list[str]]]:
         yield key, group["code"].to_list()
 
 
-def inside_utility_constraints(parts: Sequence[Published], file: Path) -> Check:
+def check_utility_constraints(parts: Sequence[Published], file: Path) -> Check:
     """No generalized code crosses a utility constraint."""
     rows = pl.read_parquet(file)
     constraint = dict(zip(rows["code"].to_list(), rows["constraint"].to_list(), strict=True))

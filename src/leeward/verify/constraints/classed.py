@@ -12,7 +12,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from leeward.verify.checks import Check, Source, of_count
-from leeward.verify.classes import Classes, class_source, largest_flow, released_patients
+from leeward.verify.classes import Classes, class_source, find_released, largest_flow
 from leeward.verify.constraints.published import Published, no_other_codes
 from leeward.verify.manifest import Share
 from leeward.verify.order import order_check
@@ -72,7 +72,7 @@ def against_source_in_classes(
     exact demographics, with the patient's codes generalized as that class does; and sampled patients have k candidates.
     `numbers`: the numbers of each class's records."""
     events = source.events.select("patient", pl.col("code").cast(pl.String)).drop_nulls()
-    patients, values = released_patients(share, classes, source, events["patient"].unique().sort())
+    patients, values = find_released(share, classes, source, events["patient"].unique().sort())
     if values is None:
         return [class_source(classes, values, all_released=True)]
     events = events.filter(pl.col("patient").is_in(patients.implode()))

@@ -21,14 +21,14 @@ from leeward.verify.classes import (
     class_checks,
     class_source,
     demographics_of,
+    find_released,
     read_classes,
-    released_patients,
 )
 from leeward.verify.disassociation import kernels
-from leeward.verify.disassociation.candidates import SAMPLED_SETS, candidates, sampled_sets
+from leeward.verify.disassociation.candidates import SAMPLED_SETS, candidates, check_sampled_sets
 from leeward.verify.disassociation.classed import (
+    check_patients,
     in_each,
-    known_patients,
     node_classes,
     sample_of,
     split,
@@ -57,7 +57,7 @@ from leeward.verify.disassociation.payload import payload_checks, payload_source
 from leeward.verify.disassociation.sensitive import covers, sensitive_codes
 from leeward.verify.disassociation.sensitive_columns import sensitive_source, sensitive_values
 from leeward.verify.disassociation.singles import single_codes
-from leeward.verify.disassociation.source import against_source, numbered_repeats
+from leeward.verify.disassociation.source import against_source, number_repeats
 from leeward.verify.flat import Longs, heads_of, offsets_of
 from leeward.verify.manifest import Share
 
@@ -97,7 +97,7 @@ def check_whole(share: Share, source: Source | None = None) -> list[Check]:
     checks.append(single_codes(layout) if counts else empty_item_chunks(layout, k, m))
     if classed:
         return checks + in_classes(layout, share, source)
-    checks += [*candidates(layout, k, m), sampled_sets(layout, k, m, share)]
+    checks += [*candidates(layout, k, m), check_sampled_sets(layout, k, m, share)]
     checks += [
         reconstructions(layout, file) for file in sorted(share.data("reconstructions").glob("*.parquet"))
     ]
@@ -116,7 +116,8 @@ def in_classes(layout: Layout, share: Share, source: Source | None) -> list[Chec
         return checks
     layouts = split(layout.nodes, layout.chunks, classes)
     checks += in_each(
-        layouts, lambda part: [*candidates(part, k, m), sampled_sets(part, k, m, share, SAMPLED_SETS // 10)]
+        layouts,
+        lambda part: [*candidates(part, k, m), check_sampled_sets(part, k, m, share, SAMPLED_SETS // 10)],
     )
     payload = payload_checks(share, layout) if share.manifest["parameters"].get("payload") else []
     checks += payload
@@ -138,7 +139,7 @@ def _with_source(
     each cluster has one value a record of each payload column."""
     parameters = share.manifest["parameters"]
     events = source.events.drop_nulls(["patient", "code"])
-    patients, values = released_patients(share, classes, source, events["patient"].unique().sort())
+    patients, values = find_released(share, classes, source, events["patient"].unique().sort())
     events = events.filter(pl.col("patient").is_in(patients.implode()))
     beside = Source(events, source.patients)
     checks = against_source(layout, beside, share, fit=False, payload=carried)
@@ -148,9 +149,9 @@ def _with_source(
     if ells_of(parameters):
         checks.append(sensitive_source(share, classes, patients, values, source.patients))
     if values is not None and not (parameters.get("diversity") and parameters.get("sensitive")):
-        named = numbered_repeats(events) if parameters.get("repeats") else events
+        named = number_repeats(events) if parameters.get("repeats") else events
         k, m = share.guarantee("k"), share.guarantee("m")
-        checks += known_patients(layouts, classes, sample_of(named, patients), values, k, m)
+        checks += check_patients(layouts, classes, sample_of(named, patients), values, k, m)
     return checks
 
 

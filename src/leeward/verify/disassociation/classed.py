@@ -76,7 +76,7 @@ def _groups(chunks: Chunks, groups: Longs, node: Longs) -> Chunks:
     )  # fmt: skip
 
 
-def known_patients(
+def check_patients(
     layouts: list[Layout],
     classes: Classes,
     records: Mapping[int, list[str]],
@@ -103,7 +103,7 @@ def known_patients(
         inside = [c for c in fitting if all(code in numbers[c] for code in codes)]
         fits = any(holders[c].fit(np.array([numbers[c][code] for code in codes], np.int32)) for c in inside)
         lost += not fits
-        for wanted in _known_sets(sorted(codes), m, generator):
+        for wanted in _draw_known_sets(sorted(codes), m, generator):
             count = 0
             for c in fitting:
                 if all(code in numbers[c] for code in wanted):
@@ -133,7 +133,7 @@ def known_patients(
     ]
 
 
-def _known_sets(codes: list[str], m: int, generator: np.random.Generator) -> list[tuple[str, ...]]:
+def _draw_known_sets(codes: list[str], m: int, generator: np.random.Generator) -> list[tuple[str, ...]]:
     """All sets of up to m codes, or some of them where they are many."""
     sizes = range(1, min(m, len(codes), 3) + 1)
     every = list(itertools.chain.from_iterable(itertools.combinations(codes, size) for size in sizes))

@@ -146,10 +146,10 @@ def _read_chunks(file: Path, nodes: Nodes) -> Chunks:
         at, filled = end, filled + len(flat)
     np.cumsum(offsets, out=offsets)
     flat_values = np.concatenate(values) if values else np.empty(0, np.int32)
-    return _grouped(node, chunk, kind, number, offsets, flat_values, tuple(codes))
+    return _group(node, chunk, kind, number, offsets, flat_values, tuple(codes))
 
 
-def _grouped(
+def _group(
     node: Ints,
     chunk: Longs,
     kind: NDArray[np.int8],
@@ -173,7 +173,7 @@ def _grouped(
         rows = np.lexsort((kind, chunk, node))
         lengths = np.diff(offsets)[rows]
         values = values[places_of(offsets[:-1][rows], lengths)]
-        return _grouped(node[rows], chunk[rows], kind[rows], number[rows], offsets_of(lengths), values, codes)
+        return _group(node[rows], chunk[rows], kind[rows], number[rows], offsets_of(lengths), values, codes)
     start = np.append(first, len(node)).astype(np.int64)
     return Chunks(node[first], kind[first], start, number, offsets, values, codes)
 

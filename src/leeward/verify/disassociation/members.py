@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from leeward.verify.checks import Check, of_count
 from leeward.verify.disassociation.files import ITEM
 from leeward.verify.disassociation.layout import Layout, first_chunk, first_node
-from leeward.verify.disassociation.zipping import Parts, zipped_check
+from leeward.verify.disassociation.zipping import Parts, check_zipping
 from leeward.verify.flat import Ints, Longs, Words, find, heads_of, offsets_of, places_of, run_sums
 from leeward.verify.manifest import Share
 from leeward.verify.order import order_check
@@ -93,7 +93,7 @@ def against_members(
         order_check(
             "order_of_nodes", {"member": pl.Series(np.unique(node, return_index=True)[1])}, "clusters"
         ),
-        zipped_check(layout, parts, words),
+        check_zipping(layout, parts, words),
     ]
 
 

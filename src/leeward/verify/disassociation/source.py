@@ -29,7 +29,7 @@ def against_source(
     cluster: the one that custody names, or any (which is left out without `fit`). `payload`: whether each cluster has
     one value a record and column."""
     parameters = share.manifest["parameters"]
-    events = numbered_repeats(source.events) if parameters.get("repeats") else source.events
+    events = number_repeats(source.events) if parameters.get("repeats") else source.events
     events = with_enum(where(events.select("patient", "code"), pl.col("patient", "code").is_not_null()))
     released = layout.chunks.codes
     enum = events.schema["code"]
@@ -99,7 +99,7 @@ def with_enum(events: pl.DataFrame) -> pl.DataFrame:
     return events.with_columns(code=text.cast(pl.Enum(text.unique().sort())))
 
 
-def numbered_repeats(events: pl.DataFrame) -> pl.DataFrame:
+def number_repeats(events: pl.DataFrame) -> pl.DataFrame:
     """Repeated codes renamed as the release names them: the i-th of a patient is `code#i` (paper, section
     7)."""
     if "visit" in events.columns:

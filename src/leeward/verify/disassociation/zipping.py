@@ -57,7 +57,7 @@ class Parts(NamedTuple):
     word: Words
 
 
-def zipped_check(layout: Layout, parts: Parts, words: Words) -> Check:
+def check_zipping(layout: Layout, parts: Parts, words: Words) -> Check:
     """Numbers of subrecords say nothing of owners. `words`: of each row of a chunk the sum of its codes' words."""
     nodes = layout.nodes
     fitting = np.flatnonzero((nodes.records >= 2) & (nodes.records <= MOST_RECORDS))

@@ -12,14 +12,14 @@ import polars as pl
 from leeward.verify.checks import Check, Source, of_count
 from leeward.verify.classes import (
     Classes,
+    check_demographics,
     class_checks,
     class_source,
     demographics_of,
     exact_values,
-    own_demographics,
+    find_released,
     place_records,
     read_classes,
-    released_patients,
 )
 from leeward.verify.manifest import Share
 
@@ -37,7 +37,7 @@ def check(share: Share, source: Source | None = None) -> list[Check]:
     patients, visits, events = (
         pl.read_parquet(share.data(f"{name}.parquet")) for name in ("patients", "visits", "events")
     )
-    checks = [joined_keys(share, patients, visits, events)]
+    checks = [check_keys(share, patients, visits, events)]
     classes = read_classes(share) if demographics_of(share) else None
     of_record = np.zeros(patients.height, np.int64)
     if classes is not None:
@@ -53,7 +53,7 @@ def check(share: Share, source: Source | None = None) -> list[Check]:
     )
 
 
-def joined_keys(share: Share, patients: pl.DataFrame, visits: pl.DataFrame, events: pl.DataFrame) -> Check:
+def check_keys(share: Share, patients: pl.DataFrame, visits: pl.DataFrame, events: pl.DataFrame) -> Check:
     """One number for each patient in all tables: visits are of patients, events of visits, each once, visits numbered
     from 0; rows ascend, so that their order says nothing else."""
     wrong = int((patients["record"] != pl.Series(range(patients.height))).sum())
@@ -144,10 +144,10 @@ def with_source(
     checks = []
     if classes is not None:
         values = exact_values(classes, source, patients)
-        _, released = released_patients(share, classes, source, patients)
+        _, released = find_released(share, classes, source, patients)
         checks.append(class_source(classes, released, all_released=True))
         if place is not None and values is not None:
-            checks.append(own_demographics(classes, of_record, [values[i] for i in place]))
+            checks.append(check_demographics(classes, of_record, [values[i] for i in place]))
     else:
         detail = f"The source has {len(patients):,} patients, the release {share.manifest['records']:,}."
         checks.append(Check("every_patient", len(patients) == share.manifest["records"], detail))
@@ -155,19 +155,22 @@ def with_source(
         return checks
     owner = pl.DataFrame({"record": np.arange(len(place)), "patient": patients.gather(place)})
     owner = owner.with_columns(pl.Series("class", of_record))
-    known = own_days(own, share.manifest["parameters"].get("days"))
-    checks += [own_rows(owner, known, visits, events), lost_rows(share, owner, known, visits, events)]
+    known = source_days(own, share.manifest["parameters"].get("days"))
+    checks += [
+        check_own_rows(owner, known, visits, events),
+        check_lost_rows(share, owner, known, visits, events),
+    ]
     told = source.events.columns
     if (
         share.manifest["parameters"]["views"] == ["patients+events"]
         and "visit" in told
         and not sum(source.events.select("patient", "visit", "code").null_count().row(0))
     ):
-        checks.append(own_visits(owner, source.events, visits, events))
+        checks.append(check_own_visits(owner, source.events, visits, events))
     return checks
 
 
-def own_days(own: pl.DataFrame, step: int | None) -> pl.DataFrame:
+def source_days(own: pl.DataFrame, step: int | None) -> pl.DataFrame:
     """`patient`, `code`, `day` of the source: null where no days are released."""
     known = own.with_columns(pl.col("code").cast(pl.String), day=pl.lit(None, pl.Int64))
     if step is not None:
@@ -184,7 +187,9 @@ def own_days(own: pl.DataFrame, step: int | None) -> pl.DataFrame:
     return known.select(kept).unique()
 
 
-def own_rows(owner: pl.DataFrame, known: pl.DataFrame, visits: pl.DataFrame, events: pl.DataFrame) -> Check:
+def check_own_rows(
+    owner: pl.DataFrame, known: pl.DataFrame, visits: pl.DataFrame, events: pl.DataFrame
+) -> Check:
     """Every released event is its patient's own, on its own day: all dates of a patient moved by the same number. No
     day has more visits of a patient than the source names."""
     days = with_days(visits).join(owner, on="record").select("patient", "day")
@@ -207,7 +212,9 @@ def more_visits(days: pl.DataFrame, known: pl.DataFrame) -> int:
     return both.filter(pl.col("len") > pl.col("held")).height
 
 
-def own_visits(owner: pl.DataFrame, own: pl.DataFrame, visits: pl.DataFrame, events: pl.DataFrame) -> Check:
+def check_own_visits(
+    owner: pl.DataFrame, own: pl.DataFrame, visits: pl.DataFrame, events: pl.DataFrame
+) -> Check:
     """Where no view has visits, each of a patient's visits has its own codes but for those that nobody of the class
     shows."""
     known = own.select("patient", "visit", pl.col("code").cast(pl.String)).unique().join(owner, on="patient")
@@ -244,7 +251,7 @@ def with_days(visits: pl.DataFrame) -> pl.DataFrame:
     return visits if "day" in visits.columns else visits.with_columns(day=pl.lit(None, pl.Int64))
 
 
-def lost_rows(
+def check_lost_rows(
     share: Share, owner: pl.DataFrame, known: pl.DataFrame, visits: pl.DataFrame, events: pl.DataFrame
 ) -> Check:
     """What a patient lacks was suppressed: nobody of the class shows it, alone, with its day or with another of the

@@ -20,12 +20,12 @@ Answer = tuple[Mapping[str, Any], Mapping[str, Any]]
 MICRO = 1_000_000
 
 
-def published_answer(share: Share, rows: Rows, answers: Sequence[tuple[str, str]]) -> Check:
+def check_answer(share: Share, rows: Rows, answers: Sequence[tuple[str, str]]) -> Check:
     """Whether one stored answer of the ledger has these itemsets, counts and levels and was asked as stated.
 
     answers : texts of the questions and answers that the ledger keeps of the data set.
     """
-    known = [each for each in map(parsed, answers) if each is not None]
+    known = [each for each in map(parse_answer, answers) if each is not None]
     same = [question for question, found in known if equals(found, rows, share.manifest["parameters"])]
     if not same:
         return Check(
@@ -40,7 +40,7 @@ def published_answer(share: Share, rows: Rows, answers: Sequence[tuple[str, str]
     return Check("published_answer", unlike == 0, bad if unlike else good, {"stored": len(known)})
 
 
-def parsed(answer: tuple[str, str]) -> Answer | None:
+def parse_answer(answer: tuple[str, str]) -> Answer | None:
     """Question and answer of a catalogue; None for answers to other questions."""
     question, found = (json.loads(text) for text in answer)
     if not isinstance(question, dict) or question.get("release") != "itemsets" or not isinstance(found, dict):

@@ -22,7 +22,7 @@ import polars as pl
 
 from leeward.verify.checks import Check, Source, of_count
 from leeward.verify.manifest import Share
-from leeward.verify.notes.answers import published_answer
+from leeward.verify.notes.answers import check_answer
 
 TABLE = "itemsets.parquet"
 ROUNDING = 1e-9
@@ -57,7 +57,7 @@ def check(share: Share, source: Source | None = None) -> list[Check]:
     if share.folder.name == "share" and custody.is_dir():
         checks += [vocabulary(rows, parameters, custody), charge(share, custody)]
     if source is not None and source.answers is not None:
-        checks.append(published_answer(share, rows, source.answers))
+        checks.append(check_answer(share, rows, source.answers))
     return checks
 
 
@@ -211,7 +211,7 @@ def candidates(rows: Rows, levels: dict[int, dict[str, Any]], of_qid: dict[str, 
         tried = terms * (terms - 1) // 2 + terms * len(of_qid)
         if size > 2:
             smaller = listed.get(size - 1, set())
-            tried = sum(tryable(whole, smaller, of_qid) for whole in extended(smaller, set(of_qid)))
+            tried = sum(tryable(whole, smaller, of_qid) for whole in extend_sets(smaller, set(of_qid)))
         bad += size > 1 and level["candidates"] != min(tried, MOST_CANDIDATES)
     return of_count(
         "candidates",
@@ -221,7 +221,7 @@ def candidates(rows: Rows, levels: dict[int, dict[str, Any]], of_qid: dict[str, 
     )
 
 
-def extended(smaller: set[frozenset[str]], values: set[str]) -> set[frozenset[str]]:
+def extend_sets(smaller: set[frozenset[str]], values: set[str]) -> set[frozenset[str]]:
     """The sets with one item more, which meets each of the others in a listed set or is a value."""
     beside: dict[str, set[str]] = {}
     for whole in smaller:

@@ -16,7 +16,7 @@ from leeward.verify.classes import class_checks, demographics_of, place_records,
 from leeward.verify.manifest import Share
 from leeward.verify.trajectories.fitting import Classed
 from leeward.verify.trajectories.layout import AGE_LABEL, OLDEST, Longs, Released, Tree, layout
-from leeward.verify.trajectories.named import hierarchy_named
+from leeward.verify.trajectories.named import check_hierarchy
 from leeward.verify.trajectories.source import against_source
 from leeward.verify.trajectories.trees import tree_checks
 
@@ -36,7 +36,7 @@ def check(share: Share, source: Source | None = None) -> list[Check]:
     checks += [
         k_anonymous(released, share.guarantee("k")),
         values_are_nodes(released),
-        sorted_by_age(released)
+        check_order(released)
         if share.manifest["parameters"].get("order", "kept") == "free"
         else ages_in_order(released),
         *ages_not_wider(released, share.manifest["parameters"]),
@@ -45,7 +45,7 @@ def check(share: Share, source: Source | None = None) -> list[Check]:
     if source is not None and all(each.passed for each in checks):
         checks += against_source(released, share, source, classed)
     checks += tree_checks(released, share.manifest["parameters"])
-    return checks + hierarchy_named(released.code_tree, share, source)
+    return checks + check_hierarchy(released.code_tree, share, source)
 
 
 def in_classes(released: Released, of_record: Longs) -> Released:
@@ -106,7 +106,7 @@ def ages_in_order(released: Released) -> Check:
     )
 
 
-def sorted_by_age(released: Released) -> Check:
+def check_order(released: Released) -> Check:
     """Where the order of pairs is free they are sorted by first year, last year and code, which tells nothing more."""
     first, last = _spans(released.age_tree)
     known = (released.ages >= 0) & (released.codes >= 0)

@@ -108,7 +108,7 @@ def holders(c_low, c_high, a_low, a_high, starts, holder, width, seen, stamp, ou
 
 
 @njit(error_model="numpy")
-def unmatched(needs, starts, owners, unit_starts):
+def count_unmatched(needs, starts, owners, unit_starts):
     """Records that no one-to-one assignment can serve: greedy in the order given, then augmenting paths.
 
     Group g needs needs[g] patients among the originals owners[starts[g]:starts[g + 1]]; original o has the patients

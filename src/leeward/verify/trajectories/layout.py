@@ -163,10 +163,10 @@ def _kinds(pairs: pl.DataFrame, offsets: Longs) -> Longs:
     texts = [
         pairs[name].cast(pl.Categorical).to_physical().to_numpy().astype(np.int64) for name in ("code", "age")
     ]
-    return numbered(texts[0] << 32 | texts[1], offsets)
+    return number_records(texts[0] << 32 | texts[1], offsets)
 
 
-def numbered(values: Longs, offsets: Longs) -> Longs:
+def number_records(values: Longs, offsets: Longs) -> Longs:
     """Equal numbers for records with equal runs values[offsets[r]:offsets[r + 1]], in order of first appearance."""
     raw = values.tobytes()
     seen: dict[bytes, int] = {}

@@ -18,7 +18,7 @@ OWN = "custom"
 """The manifest's word for a hierarchy from a file, or of an added vocabulary."""
 
 
-def hierarchy_named(tree: Tree, share: Share, source: Source | None) -> list[Check]:
+def check_hierarchy(tree: Tree, share: Share, source: Source | None) -> list[Check]:
     """The manifest names the hierarchy that the custodian asked for, and the released tree is that one.
 
     Without spec and source the name of the root is all that tells; a file may have the root of a built-in vocabulary.
@@ -26,7 +26,7 @@ def hierarchy_named(tree: Tree, share: Share, source: Source | None) -> list[Che
     """
     parameters = share.manifest["parameters"]
     stated, common = parameters.get("hierarchy"), parameters.get("listed_codes") == COMMON
-    asked = asked_for(share) or (None if source is None else source.vocabulary)
+    asked = hierarchy_of_spec(share) or (None if source is None else source.vocabulary)
     if asked is None:
         of_root = {name for name, make in VOCABULARIES.items() if make().name == tree.labels[0]}
         right = stated in (of_root if common and of_root else of_root | {OWN})
@@ -56,7 +56,7 @@ def hierarchy_named(tree: Tree, share: Share, source: Source | None) -> list[Che
     return checks
 
 
-def asked_for(share: Share) -> str | None:
+def hierarchy_of_spec(share: Share) -> str | None:
     """The hierarchy or vocabulary that custody's spec names; None without it (`parameters_of_spec` refutes an
     unreadable one)."""
     file = share.folder.parent / "custody" / "spec.yaml"

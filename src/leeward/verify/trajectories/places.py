@@ -33,7 +33,7 @@ def places_of(share: Share, n: int) -> Longs | None:
     return table["place"].to_numpy().astype(np.int64) if fits else np.full(n, -1, np.int64)
 
 
-def own_patients(
+def check_owners(
     released: Released,
     frame: pl.DataFrame,
     place: Longs,

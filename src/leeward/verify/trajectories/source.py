@@ -9,12 +9,12 @@ import polars as pl
 from numpy.typing import NDArray
 
 from leeward.verify.checks import Check, Source, of_count
-from leeward.verify.classes import class_source, released_patients
+from leeward.verify.classes import class_source, find_released
 from leeward.verify.manifest import Share
 from leeward.verify.trajectories import kernels
 from leeward.verify.trajectories.fitting import Classed, Fitting, fitting_of
-from leeward.verify.trajectories.layout import AGE_LABEL, OLDEST, Released, Tree, numbered, tree_of
-from leeward.verify.trajectories.places import own_patients, places_of
+from leeward.verify.trajectories.layout import AGE_LABEL, OLDEST, Released, Tree, number_records, tree_of
+from leeward.verify.trajectories.places import check_owners, places_of
 from leeward.vocabulary import built_in, load
 
 Longs = NDArray[np.int64]
@@ -58,7 +58,7 @@ def against_source(
     values: list[tuple[str, ...]] | None = []
     if classed is not None:
         everybody = usable["patient"].unique().sort()
-        people, values = released_patients(share, classed.classes, source, everybody)
+        people, values = find_released(share, classed.classes, source, everybody)
         if len(people) < len(everybody):
             usable = usable.filter(pl.col("patient").is_in(people.implode()))
         checks.append(class_source(classed.classes, values, all_released=True))
@@ -68,7 +68,7 @@ def against_source(
     if (pairs := vocabulary_pairs(released, share, usable, source.vocabulary)) is not None:
         whole, _ = tree_of(pairs)
         assert whole is not None  # a vocabulary's hierarchy is a tree
-        checks.append(listed_by_k(released, pairs, whole, usable, share.guarantee("k")))
+        checks.append(check_listed(released, pairs, whole, usable, share.guarantee("k")))
         if not checks[-1].passed:
             return [*checks, *read]
         released = on_tree(released, whole)
@@ -91,7 +91,7 @@ def against_source(
     ]
     carried, keys = payload_numbers(released, source, payload)
     if carried is not None:
-        mine = np.sort(released_numbers(released, keys, payload))
+        mine = np.sort(number_payload(released, keys, payload))
         patient = frame.select("patient").unique().join(carried, on="patient", how="left")
         same = np.array_equal(mine, np.sort(patient["payload"].fill_null(-1).to_numpy()))
         detail = (
@@ -101,11 +101,11 @@ def against_source(
     if not all(check.passed for check in checks):
         return [*checks, *read]
     in_order = share.manifest["parameters"].get("order", "kept") == "kept"
-    fitting = fitting_of(released_numbers(released, keys, payload), frame, carried, classed, values)
+    fitting = fitting_of(number_payload(released, keys, payload), frame, carried, classed, values)
     place = places_of(share, n)
     if place is not None:
         fits = np.array([fitting.of(r, place[r : r + 1])[0] for r in range(n)], np.bool_)
-        checks.append(own_patients(released, frame, place, fits, in_order))
+        checks.append(check_owners(released, frame, place, fits, in_order))
         if checks[-1].passed:  # a matching: custody names it
             proven = "Every record can be given a patient of its own: custody names one, whom it generalizes."
             return [*checks, Check("owners", True, proven, {"matched": True}), *read]
@@ -164,7 +164,7 @@ def are_k(patients: NDArray[np.int64], k: int) -> bool:
     return len(np.unique(patients[: 64 * k])) >= k or len(np.unique(patients)) >= k
 
 
-def listed_by_k(
+def check_listed(
     released: Released, pairs: list[tuple[str, str]], whole: Tree, usable: pl.DataFrame, k: int
 ) -> Check:
     """The published hierarchy is the part of the vocabulary's that k patients have a code below, row by row."""
@@ -251,7 +251,7 @@ def payload_numbers(
     return texts.join(keys, on=payload, how="left").select("patient", "payload"), keys
 
 
-def released_numbers(released: Released, keys: pl.DataFrame | None, payload: list[str]) -> Longs:
+def number_payload(released: Released, keys: pl.DataFrame | None, payload: list[str]) -> Longs:
     """The payload number of each released record; -1 for values that no patient has."""
     if keys is None:
         return np.zeros(len(released.offsets) - 1, np.int64)
@@ -265,7 +265,7 @@ def originals_of(frame: pl.DataFrame, fitting: Fitting) -> tuple[Originals, Long
     codes, ages = (frame[name].to_numpy().astype(np.int64) for name in ("code", "age"))
     lengths = frame.select(pl.col("patient").rle()).unnest("patient")["len"].to_numpy().astype(np.int64)
     offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-    shape = numbered(codes << 32 | ages, offsets)
+    shape = number_records(codes << 32 | ages, offsets)
     _, first, copies = np.unique(
         np.stack([shape, fitting.carried, fitting.vector]), axis=1, return_index=True, return_counts=True
     )
@@ -364,13 +364,13 @@ def match_owners(
     finder = Finder(released, originals, fitting, in_order)
     edges = owners_of(finder, groups) if n <= MOST_RECORDS else None
     if edges is None:
-        return _sampled(finder, groups)
+        return _check_sample(finder, groups)
     order, starts, owners = edges
     needs = np.array([groups[g][2] for g in order], np.int64)
     units = np.concatenate([[0], np.cumsum(originals.copies)]).astype(np.int64)
     return of_count(
         "owners",
-        int(kernels.unmatched(needs, starts, owners, units)),
+        int(kernels.count_unmatched(needs, starts, owners, units)),
         "Every record can be given a patient of its own whom it generalizes, "
         + ("in order." if in_order else "pair by pair, one to one."),
         "records generalize no patient that is left for them.",
@@ -392,7 +392,7 @@ def owners_of(finder: Finder, groups: list[tuple[int, int, int]]) -> tuple[list[
     return order, starts, np.concatenate(found) if found else np.empty(0, np.int64)
 
 
-def _sampled(finder: Finder, groups: list[tuple[int, int, int]]) -> Check:
+def _check_sample(finder: Finder, groups: list[tuple[int, int, int]]) -> Check:
     """Beyond what can be matched: some groups, each by itself, have enough patients that they can stand for."""
     chosen = groups[:: max(1, len(groups) // SAMPLED_GROUPS)]
     copies = finder.originals.copies

@@ -19,7 +19,7 @@ from leeward.verify.manifest import Share, manifest_checks, manifest_types, open
 from leeward.verify.parameters import parameters_known
 from leeward.verify.visits.classed import Placed, place
 from leeward.verify.visits.counting import code_check, joint, number_sets, visit_check
-from leeward.verify.visits.drawn import as_drawn, figures_stated, parameters_of_master, payload_of_master
+from leeward.verify.visits.drawn import as_drawn, check_figures, parameters_of_master, payload_of_master
 from leeward.verify.visits.layout import layout
 from leeward.verify.visits.levels import level_checks
 from leeward.verify.visits.reading import VisitLists
@@ -75,7 +75,7 @@ def extract_checks(share: Share, visits: VisitLists, k: int, level: str) -> list
             visit_check(visits, population, k) if level == "visit" else code_check(visits, population, k)
         )
     classes = None if drawn is None or placed is None else (drawn, placed)
-    checks += figures_stated(share, visits, population, k, classes)
+    checks += check_figures(share, visits, population, k, classes)
     return [*checks, same_records(visits, population, custody, int(share.manifest["records"]))]
 
 

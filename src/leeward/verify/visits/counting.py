@@ -49,7 +49,7 @@ def visit_check(wanted: VisitLists, population: VisitLists, k: int) -> Check:
     n = int(max(mine.max(initial=-1), theirs.max(initial=-1))) + 1
     held = people_with(population, theirs, n, of_visits=True)
     shown = np.bincount(mine, minlength=n) > 0
-    return shared("visit_sets", held[shown], k, population, "visit sets", "have exactly")
+    return check_shared("visit_sets", held[shown], k, population, "visit sets", "have exactly")
 
 
 def code_check(wanted: VisitLists, population: VisitLists, k: int) -> Check:
@@ -58,10 +58,10 @@ def code_check(wanted: VisitLists, population: VisitLists, k: int) -> Check:
     n = len(population.labels)
     held = people_with(population, population.values.astype(np.int64), n, of_visits=False)
     shown = np.bincount(wanted.values, minlength=n) > 0
-    return shared("codes", held[shown], k, population, "codes", "have")
+    return check_shared("codes", held[shown], k, population, "codes", "have")
 
 
-def shared(name: str, holders: Longs, k: int, population: VisitLists, what: str, verb: str) -> Check:
+def check_shared(name: str, holders: Longs, k: int, population: VisitLists, what: str, verb: str) -> Check:
     smallest = int(holders.min()) if len(holders) else None
     figures: dict[str, Any] = {"k": k, "distinct": len(holders), "smallest": smallest}
     records = len(distinct(population.record))

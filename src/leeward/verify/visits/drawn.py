@@ -110,7 +110,7 @@ def payload_digest(share: Share, custody: Path, names: Sequence[str]) -> str:
     return found.hexdigest()
 
 
-def figures_stated(
+def check_figures(
     share: Share, visits: VisitLists, population: VisitLists, k: int, classes: tuple[Placed, Placed] | None
 ) -> list[Check]:
     """The figures of the limits on known members and joined cohorts are what the files show, and a reason is stated

@@ -10,13 +10,13 @@ import polars as pl
 
 from leeward.verify.checks import Check
 from leeward.verify.flat import offsets_of
-from leeward.verify.visits.counting import joint, shared
+from leeward.verify.visits.counting import check_shared, joint
 from leeward.verify.visits.kernels import count_containers
 from leeward.verify.visits.reading import VisitLists
 from leeward.verify.visits.shown import holders_of, parts_shown
 
 
-def known_codes_check(name: str, wanted: VisitLists, population: VisitLists, k: int, m: int) -> Check:
+def check_known_codes(name: str, wanted: VisitLists, population: VisitLists, k: int, m: int) -> Check:
     """Visits apart: each set that a visit of `wanted` shows is in one visit each of k records."""
     wanted, population = joint(wanted, population)
     most = min(m, longest(wanted, population))
@@ -24,12 +24,12 @@ def known_codes_check(name: str, wanted: VisitLists, population: VisitLists, k: 
     held = subsets_of(population, most).unique().group_by(columns).agg(pl.len().alias("records"))
     asked = subsets_of(wanted, most).select(columns).unique()
     counts = asked.join(held, on=columns, how="left", nulls_equal=True)["records"].fill_null(0).to_numpy()
-    return shared(
+    return check_shared(
         name, counts.astype(np.int64), k, population, f"sets of at most {m} codes of visits", "show"
     )
 
 
-def known_codes_shown(
+def check_codes_shown(
     sets: VisitLists, population: VisitLists, k: int, m: int, name: str = "known_codes"
 ) -> Check:
     """Each set of a source visit that its record shows, by whatever visit, is in k records."""
@@ -43,7 +43,7 @@ def known_codes_shown(
     holders = holders_of(population)
     counts = count_containers(offsets, codes[codes >= 0].astype(np.int32), *holders, k)
     what = f"sets of at most {m} codes of source visits that records show"
-    return shared(name, counts, k, population, what, "contain")
+    return check_shared(name, counts, k, population, what, "contain")
 
 
 def longest(*several: VisitLists) -> int:

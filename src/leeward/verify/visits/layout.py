@@ -84,20 +84,20 @@ def _visit_checks(visits: VisitLists, records: int) -> list[Check]:
         ),
         of_count(
             "visits_numbered",
-            _misnumbered(visits),
+            _count_misnumbered(visits),
             "Visits are numbered from 0 inside each record.",
             "records have visit numbers with gaps or repeats.",
         ),
         of_count(
             "sets_sorted",
-            _disordered(visits) + visits.nulls,
+            _count_disordered(visits) + visits.nulls,
             "Every visit holds distinct codes in ascending order.",
             "visits have no codes, null codes, repeats or another order.",
         ),
     ]
 
 
-def _misnumbered(visits: VisitLists) -> int:
+def _count_misnumbered(visits: VisitLists) -> int:
     """Records whose visits are not numbered 0, 1, …; the order of the rows does not matter."""
     record, visit = visits.record, visits.visit
     same = record[1:] == record[:-1]
@@ -111,7 +111,7 @@ def _misnumbered(visits: VisitLists) -> int:
     return len(np.unique(record[visit != wanted]))
 
 
-def _disordered(visits: VisitLists) -> int:
+def _count_disordered(visits: VisitLists) -> int:
     """Visits without codes, or with codes that do not ascend."""
     sizes = visits.sizes()
     falls = np.zeros(len(visits.values), np.bool_)

@@ -10,9 +10,9 @@ from leeward.verify.flat import distinct
 from leeward.verify.manifest import Share
 from leeward.verify.visits.classed import Placed
 from leeward.verify.visits.counting import code_check, joint, pairs_of, visit_check
-from leeward.verify.visits.known_codes import known_codes_check, known_codes_shown
+from leeward.verify.visits.known_codes import check_codes_shown, check_known_codes
 from leeward.verify.visits.reading import VisitLists, read_visits
-from leeward.verify.visits.shown import contained_check
+from leeward.verify.visits.shown import check_contained
 
 
 def level_checks(
@@ -25,11 +25,11 @@ def level_checks(
     if level == "code":
         return [code_check(wanted, population, k)]
     if level == "codes":
-        return known_codes_checks(share, wanted, population, k, placed)
+        return check_levels(share, wanted, population, k, placed)
     return containment_checks(share, population, k, placed)
 
 
-def known_codes_checks(
+def check_levels(
     share: Share, wanted: VisitLists, population: VisitLists, k: int, placed: Placed | None
 ) -> list[Check]:
     """Any m codes that a visit shows are in visits of k records; of merged records, what they show of source visits."""
@@ -41,15 +41,15 @@ def known_codes_checks(
     if not stated:
         return checks
     if not share.manifest["parameters"].get("merge_visits"):
-        return [*checks, known_codes_check("known_codes", wanted, population, k, m)]
+        return [*checks, check_known_codes("known_codes", wanted, population, k, m)]
     sets, population = custody_sets(share, population, placed)
-    return [*checks, unions_of_sets(sets, population), known_codes_shown(sets, population, k, m)]
+    return [*checks, unions_of_sets(sets, population), check_codes_shown(sets, population, k, m)]
 
 
 def containment_checks(share: Share, population: VisitLists, k: int, placed: Placed | None) -> list[Check]:
     """What each record shows of each of its source visits, as the custodian keeps these, is part of k records."""
     sets, population = custody_sets(share, population, placed)
-    return [unions_of_sets(sets, population), contained_check("contained_sets", sets, population, k)]
+    return [unions_of_sets(sets, population), check_contained("contained_sets", sets, population, k)]
 
 
 def custody_sets(

@@ -65,7 +65,7 @@ def read_visits(file: Path) -> VisitLists:
     lists = table.column("codes")
     flat = pc.list_flatten(lists)
     nulls += flat.null_count
-    labels, values = _numbered(flat)
+    labels, values = _number_texts(flat)
     lengths = pc.fill_null(pc.list_value_length(lists), 0).to_numpy().astype(np.int64)
     offsets = offsets_of(lengths)
     record = _whole_numbers(table.column("record"))
@@ -73,7 +73,7 @@ def read_visits(file: Path) -> VisitLists:
     return VisitLists(record, visit, offsets, values, labels, nulls)
 
 
-def _numbered(flat: Any) -> tuple[tuple[str, ...], Ints]:
+def _number_texts(flat: Any) -> tuple[tuple[str, ...], Ints]:
     """The sorted distinct texts of a chunked array, and each text's place among them; a null gets place 0."""
     pieces = [
         piece if pa.types.is_dictionary(piece.type) else piece.dictionary_encode() for piece in flat.chunks

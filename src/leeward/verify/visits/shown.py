@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from leeward.verify.checks import Check, Source
 from leeward.verify.flat import Ints, Longs, distinct, find, offsets_of, values_of_groups
-from leeward.verify.visits.counting import joint, number_sets, pairs_of, people_with, shared
+from leeward.verify.visits.counting import check_shared, joint, number_sets, pairs_of, people_with
 from leeward.verify.visits.kernels import count_containers
 from leeward.verify.visits.reading import VisitLists
 
@@ -18,7 +18,7 @@ RECORDS_A_HOLDER = 256
 """A label that more than one record in so many has gets a row of bits."""
 
 
-def contained_check(name: str, sets: VisitLists, population: VisitLists, k: int) -> Check:
+def check_contained(name: str, sets: VisitLists, population: VisitLists, k: int) -> Check:
     """The codes of each source visit that its record shows are all in k records.
 
     sets : the images of source visits, under the numbers of the released records (docs/methods/visits.md#containment).
@@ -34,7 +34,7 @@ def contained_check(name: str, sets: VisitLists, population: VisitLists, k: int)
     few = np.flatnonzero(counts < k)
     chosen = parts.take(first[few])
     counts[few] = count_containers(chosen.offsets, chosen.values, *holders_of(population), k)
-    return shared(name, counts, k, population, "parts of source visits that records show", "contain")
+    return check_shared(name, counts, k, population, "parts of source visits that records show", "contain")
 
 
 def parts_shown(sets: VisitLists, population: VisitLists) -> VisitLists:

@@ -8,16 +8,16 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from leeward.verify.apart import demographics_of_patients, only_released
+from leeward.verify.apart import demographics_of_patients, select_released
 from leeward.verify.checks import Check, Source, of_count
 from leeward.verify.flat import Longs, distinct, find, values_of_groups
 from leeward.verify.manifest import Share
 from leeward.verify.numbered import Numbered
 from leeward.verify.visits.classed import Placed, bare, read_named
-from leeward.verify.visits.known_codes import known_codes_shown
+from leeward.verify.visits.known_codes import check_codes_shown
 from leeward.verify.visits.order_inside import rows_of_visits
 from leeward.verify.visits.reading import VisitLists
-from leeward.verify.visits.shown import contained_check, sets_of_source
+from leeward.verify.visits.shown import check_contained, sets_of_source
 from leeward.vocabulary import VOCABULARIES, load
 
 MEMBERS = "|"
@@ -32,7 +32,7 @@ def source_checks(
     owners = pl.read_parquet(folder / "patients.parquet").select("record", "patient") if witnessed else None
     checks = []
     if placed is not None:
-        source = only_released(share, placed.classes, source)
+        source = select_released(share, placed.classes, source)
     people = len(source.numbered.patients)
     records = int(share.manifest["records"])
     checks.append(
@@ -76,21 +76,21 @@ def witness_checks(
         source = placed.source_apart(source, owners)
     checks = [*code_checks(share, bare(codes, placed)), *image_checks(share, visits, source, folder, codes)]
     checks += accounts(share, visits, source, folder, codes, placed)
-    return checks + shown_checks(share, visits, source, folder, codes)
+    return checks + check_against_source(share, visits, source, folder, codes)
 
 
-def shown_checks(
+def check_against_source(
     share: Share, visits: VisitLists, source: Source, folder: Path, codes: pl.DataFrame
 ) -> list[Check]:
     """Levels about source visits: their images are made again from the source and counted in the records."""
     level, k = share.manifest["parameters"].get("level"), share.guarantee("k")
     if level == "codes":
         sets = sets_of_source(source, folder, codes)
-        return [known_codes_shown(sets, visits, k, share.guarantee("m"), "known_codes_of_source_visits")]
+        return [check_codes_shown(sets, visits, k, share.guarantee("m"), "known_codes_of_source_visits")]
     if level != "containment":
         return []
     sets = sets_of_source(source, folder, codes)
-    return [contained_check("contained_source_visits", sets, visits, share.guarantee("k"))]
+    return [check_contained("contained_source_visits", sets, visits, share.guarantee("k"))]
 
 
 def code_checks(share: Share, codes: pl.DataFrame) -> list[Check]:

@@ -24,7 +24,7 @@ from leeward.errors import BadInput
 from leeward.methods.censoring.classed import take
 from leeward.methods.censoring.measures.attack import attack
 from leeward.methods.censoring.measures.figures import Loss, OfRecords, Risk
-from leeward.methods.censoring.measures.inside import Inside, inside_of, whole_patient
+from leeward.methods.censoring.measures.inside import Inside, match_classes, whole_patient
 from leeward.release import Release
 
 NEEDS_POPULATION = True
@@ -71,7 +71,7 @@ def measure(
     """
     if population is None:
         raise BadInput("the risk of a k-map is measured in a population; give it with --population.")
-    both = both_of(release, cohort, population)
+    both = pair_records(release, cohort, population)
     measures: Measures = {
         "risk": partial(risk, both),
         "cul": partial(cul, both),
@@ -84,7 +84,7 @@ def measure(
     return figures_of(release, measures, wanted)
 
 
-def both_of(release: Release, cohort: Cohort, population: Cohort) -> Both:
+def pair_records(release: Release, cohort: Cohort, population: Cohort) -> Both:
     """Bring released records and originals together."""
     sample = cohort.code_counts()
     if release.custody is None or not (release.custody / "data" / "records.parquet").is_file():
@@ -107,7 +107,7 @@ def both_of(release: Release, cohort: Cohort, population: Cohort) -> Both:
         Index.of(everyone, sample.codes, sample.most()),
         release.guarantee["k"],
         sample,
-        inside_of(release, shown, population, everyone, sample),
+        match_classes(release, shown, population, everyone, sample),
     )
 
 

@@ -10,9 +10,9 @@ import numpy as np
 import polars as pl
 
 from leeward.analysis.containment import Index, Multisets
-from leeward.analysis.containment.index import numbered
+from leeward.analysis.containment.index import number_records
 from leeward.analysis.demographics.figures import WholePatient
-from leeward.analysis.demographics.joint import exact_columns, figures_of_records, released_records
+from leeward.analysis.demographics.joint import exact_columns, figures_of_records, select_released_records
 from leeward.analysis.demographics.released import ReleasedClasses
 from leeward.arrays import Int64s
 from leeward.cohort.cohort import Cohort
@@ -41,7 +41,7 @@ class Inside:
         return found
 
 
-def inside_of(
+def match_classes(
     release: Release, shown: pl.DataFrame, population: Cohort, everyone: CodeCounts, sample: CodeCounts
 ) -> Inside | None:
     """The classes of the released records, and the people who fit them; None without demographics."""
@@ -54,7 +54,7 @@ def inside_of(
     return Inside(
         classes.of_records(release)[shown["record"].to_numpy()],
         tuple(np.flatnonzero(fits[:, c]).astype(np.int64) for c in range(len(classes.labels))),
-        numbered(everyone, sample.codes),
+        number_records(everyone, sample.codes),
         sample.most(),
         _by_rule(release, classes) if release.parameters.get("scope") == "groups" else (),
     )
@@ -75,7 +75,7 @@ def whole_patient(
     its codes."""
     if inside is None:
         return None
-    sets = released_records(release, cohort, cohort.code_sets())
+    sets = select_released_records(release, cohort, cohort.code_sets())
     owners = released.owners()[np.argsort(released.values, kind="stable")]
     bounds = np.searchsorted(np.sort(released.values), np.arange(len(sets.codes) + 1))
     holders = [(owners[low:high], np.ones(high - low)) for low, high in itertools.pairwise(bounds)]

@@ -85,21 +85,21 @@ def levels_in_range(codes: Any, numbers: Any, low: Any, high: Any, offsets: Any)
     columns = numbers.shape[0]
     for g in range(len(offsets) - 1):
         for row in range(offsets[g], offsets[g + 1]):
-            if np.isnan(codes[row]) or _allowed(codes[row], row, numbers, low, high, columns):
+            if np.isnan(codes[row]) or _is_allowed(codes[row], row, numbers, low, high, columns):
                 continue
             for other in range(offsets[g], offsets[g + 1]):
                 if (
                     not np.isnan(codes[other])
                     and codes[other] != codes[row]
-                    and _allowed(codes[row], other, numbers, low, high, columns)
-                    and _allowed(codes[other], row, numbers, low, high, columns)
+                    and _is_allowed(codes[row], other, numbers, low, high, columns)
+                    and _is_allowed(codes[other], row, numbers, low, high, columns)
                 ):
                     codes[row], codes[other] = codes[other], codes[row]
                     break
 
 
 @njit(inner=True)
-def _allowed(code: float, row: int, numbers: Any, low: Any, high: Any, columns: int) -> bool:
+def _is_allowed(code: float, row: int, numbers: Any, low: Any, high: Any, columns: int) -> bool:
     level = int(code)
     for column in range(columns):
         value = numbers[column, row]

@@ -21,7 +21,7 @@ from leeward.methods.condensation.measures.attacks import (
     linkage,
     other_times,
 )
-from leeward.methods.condensation.measures.both import both_of
+from leeward.methods.condensation.measures.both import pair_tables
 from leeward.methods.condensation.measures.columns import correlations, marginals
 from leeward.methods.condensation.measures.membership import membership
 from leeward.methods.condensation.measures.models import models, survival
@@ -45,6 +45,6 @@ def measure(release: Release, cohort: Cohort, wanted: Sequence[dict[str, Any]]) 
     BadInput
         An unknown measure or option, or a source that is not the release's.
     """
-    both = both_of(release, cohort)
+    both = pair_tables(release, cohort)
     measures = {each.__name__: partial(each, both) for each in MEASURES}
     return figures_of(release, measures, wanted, apart="models")  # its fits are half of the work

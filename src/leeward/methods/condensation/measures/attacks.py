@@ -29,8 +29,8 @@ def linkage(both: Both, sample: int = SAMPLE) -> dict[str, Any] | None:
     """
     if both.group is None or both.source_row is None or both.source_group is None:
         return None
-    before, after = standardized(both)
-    chosen = _chosen(len(both.source_row), sample)
+    before, after = standardize(both)
+    chosen = _choose_rows(len(both.source_row), sample)
     nearest = nearest_rows(before[both.source_row[chosen]], after)
     own = both.source_group[chosen]
     sizes = np.bincount(both.group)
@@ -53,7 +53,7 @@ def exact_times(both: Both, sample: int = SAMPLE) -> ExactTimes | None:
     strata = _strata(both)
     random = np.random.Generator(np.random.Philox(SEED))
     known = [each.name for each in both.table.columns if each.name not in (*times, *strata)]
-    keys = [_numbered(_codes(both, strata, side)) for side in (both.table.frame, both.made)]
+    keys = [_number_texts(_codes(both, strata, side)) for side in (both.table.frame, both.made)]
     place = {key: number for number, key in enumerate(keys[1][0])}
     own, theirs = (each[times[0]].cast(pl.Float64).to_numpy() for each in (both.table.frame, both.made))
     asked, right, chance = 0, 0.0, 0.0
@@ -67,7 +67,7 @@ def exact_times(both: Both, sample: int = SAMPLE) -> ExactTimes | None:
         if len(both.table) > sample:
             chosen = np.sort(random.choice(len(rows), min(most, len(rows)), replace=False))
             chosen = rows[chosen]
-        before, after = _ranked(both, known, rows, chosen, made)
+        before, after = _rank(both, known, rows, chosen, made)
         nearest = nearest_rows(before, after)
         right += float((theirs[made][nearest] == own[chosen]).sum())
         values, counts = np.unique(theirs[made], return_counts=True)
@@ -141,12 +141,12 @@ def _codes(both: Both, strata: list[str], frame: pl.DataFrame) -> pl.Series:
     return frame.select(pl.concat_str(pl.col(strata).cast(pl.String), separator="|")).to_series()
 
 
-def _numbered(texts: pl.Series) -> tuple[list[str], np.ndarray]:
+def _number_texts(texts: pl.Series) -> tuple[list[str], np.ndarray]:
     """The distinct texts in order, and the place of each row's."""
     return texts.unique().sort().to_list(), texts.rank("dense").to_numpy() - 1
 
 
-def _ranked(
+def _rank(
     both: Both, known: list[str], rows: np.ndarray, chosen: np.ndarray, made: np.ndarray
 ) -> tuple[Singles, Singles]:
     """Ranks in 0 … 1 and dummies of the `chosen` source rows and of the `made` rows of a stratum."""
@@ -177,14 +177,14 @@ def closest(both: Both, sample: int = SAMPLE) -> dict[str, Any]:
     In standard deviations, as in `linkage`. `original`: from an original row to the closest other one, which is what a
     new sample of the same population would show.
     """
-    before, after = standardized(both)
+    before, after = standardize(both)
     tree = tree_of(before)
-    asked, chosen = _chosen(len(after), sample), _chosen(len(before), sample)
+    asked, chosen = _choose_rows(len(after), sample), _choose_rows(len(before), sample)
     made, own = two_distances(after[asked], tree)[:, 0], two_distances(before[chosen], tree)[:, 1]
     return {"asked": len(asked), "released": _quantiles(made), "original": _quantiles(own)}
 
 
-def standardized(both: Both) -> tuple[Singles, Singles]:
+def standardize(both: Both) -> tuple[Singles, Singles]:
     """Numbers and dummies of both tables in the original's standard deviations."""
     _, before, after, _ = dummies(both)
     return before, after
@@ -212,7 +212,7 @@ def nearest_rows(asked: Singles, rows: Singles) -> np.ndarray:
     return np.asarray(nearest)
 
 
-def _chosen(rows: int, sample: int) -> np.ndarray:
+def _choose_rows(rows: int, sample: int) -> np.ndarray:
     if sample < 1:
         raise BadInput("`sample` must be at least 1.")
     random = np.random.Generator(np.random.Philox(SEED))

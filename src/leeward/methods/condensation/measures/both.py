@@ -10,7 +10,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from leeward.cohort.cohort import Cohort
-from leeward.cohort.lenses.table import Column, Floats, Table, encoded
+from leeward.cohort.lenses.table import Column, Floats, Table, encode
 from leeward.errors import BadInput
 from leeward.release import Release
 
@@ -40,10 +40,10 @@ class Both:
     def columns(self, name: str) -> tuple[Column, Floats, Floats]:
         """A column with its values before and after."""
         column = self.table.column(name)
-        return column, self.table.encoded(name), encoded(self.made[name], column, "release")
+        return column, self.table.encoded(name), encode(self.made[name], column, "release")
 
 
-def both_of(release: Release, cohort: Cohort) -> Both:
+def pair_tables(release: Release, cohort: Cohort) -> Both:
     """Bring the release and its source together."""
     table = cohort.table()
     made = release.table("table.parquet").collect()
@@ -104,12 +104,12 @@ def _dummies(both: Both) -> tuple[list[str], Singles, Singles, list[bool]]:
         column, *values = both.columns(each.name)
         for number in range(len(column.levels)) if column.is_categorical else (None,):
             before, after = values if number is None else [(v == number).astype(float) for v in values]
-            sides[0][:, place], sides[1][:, place] = _scaled(before, after)
+            sides[0][:, place], sides[1][:, place] = _scale(before, after)
             place += 1
     return names, sides[0], sides[1], first
 
 
-def _scaled(before: Floats, after: Floats) -> tuple[Singles, Singles]:
+def _scale(before: Floats, after: Floats) -> tuple[Singles, Singles]:
     """Both in standard deviations of `before`, missing values at its mean, in single precision."""
     middle, spread = float(np.nanmean(before)), float(np.nanstd(before))
     scale = spread if spread > 0 else 1.0

@@ -49,7 +49,7 @@ def membership(both: Both, most_rows: int = MOST_ROWS, sample: int = SAMPLE) -> 
         return None
     _, before, after, _ = dummies(replace(both, made=made, _dummies={}))
     signs = [_signs(before[np.sort(each)[:sample]], after) for each in (inside, outside)]
-    found = [_told(signs[0][:, place], signs[1][:, place]) for place in range(2)]
+    found = [_separation(signs[0][:, place], signs[1][:, place]) for place in range(2)]
     auc, caught = max(found)
     return {"asked": len(signs[0]) + len(signs[1]), "auc": auc, "caught": caught}
 
@@ -60,7 +60,7 @@ def _signs(asked: Singles, rows: Singles) -> Floats:
     return np.column_stack([near[:, 0], near[:, 0] / np.maximum(near[:, 1], 1e-9)])
 
 
-def _told(inside: Floats, outside: Floats) -> tuple[float, float]:
+def _separation(inside: Floats, outside: Floats) -> tuple[float, float]:
     """Area under the curve of small values, and the share of `inside` below the 1 % quantile of `outside`."""
     ordered = np.sort(outside)
     below = np.searchsorted(ordered, inside, "left")

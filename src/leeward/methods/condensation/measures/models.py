@@ -85,14 +85,14 @@ def one_model(model: Model, table: Table, frames: Sequence[pl.DataFrame], rounds
         metrics=mean_metrics([compare(before, each) for each in after]),
         did_not_converge=NotConverged(
             int(not before.converged),
-            _not_converged(after),
-            None if resampled is None else _not_converged(resampled),
+            _count_unconverged(after),
+            None if resampled is None else _count_unconverged(resampled),
         ),
         bootstrap=None if resampled is None else mean_metrics([compare(before, each) for each in resampled]),
     )
 
 
-def _not_converged(found: Sequence[Fit]) -> int:
+def _count_unconverged(found: Sequence[Fit]) -> int:
     return sum(not each.converged for each in found)
 
 

@@ -35,11 +35,11 @@ def forest(coefficients: Sequence[figures.Coefficient]) -> str:
 
 def _label(each: figures.Coefficient) -> str:
     """The coefficient's name, with the standard deviation that a number's effect is drawn for."""
-    shown = short(leveled(each.name))
+    shown = short(level_label(each.name))
     return shown if each.spread == 1.0 else f"{shown} (per {number(each.spread)})"
 
 
-def leveled(name: str) -> str:
+def level_label(name: str) -> str:
     """A level as a person reads it: `size: <=20`, not `size=<=20`."""
     return name.replace("=", ": ", 1)
 
@@ -61,7 +61,7 @@ SHADES = (
 
 def heat(found: Mapping[str, Any]) -> str:
     """Original and release side by side."""
-    names = [short(leveled(name), 24) for name in found["columns"]]
+    names = [short(level_label(name), 24) for name in found["columns"]]
     left, top, apart, scale = max(map(width_of, names)) + 8, 26.0, 16.0, 56.0
     side = max((charts.WIDTH - left - apart - scale) / 2, 10.0 * len(names))
     cell = side / len(names)

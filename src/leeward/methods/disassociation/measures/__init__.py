@@ -41,7 +41,7 @@ from leeward.methods.disassociation.measures.placement import placement
 from leeward.methods.disassociation.measures.priors import DEFAULT, PRIORS, check_prior
 from leeward.methods.disassociation.measures.published import Published
 from leeward.methods.disassociation.measures.risk import Knowledge, knowledge_of, risk_after
-from leeward.methods.disassociation.repeats import renamed_code_sets
+from leeward.methods.disassociation.repeats import rename_repeats
 from leeward.release import Release
 
 MRE_PRIOR = "graded"
@@ -70,11 +70,11 @@ def measure(release: Release, cohort: Cohort, wanted: list[dict[str, dict[str, A
 
     BadInput for an unknown measure or option.
     """
-    published, sets = read_once(release), released_sets(release, cohort)
+    published, sets = read_once(release), name_as_released(release, cohort)
     if release.parameters.get("demographics"):  # imported where there are demographics, as it needs much
-        from leeward.analysis.demographics.joint import released_records
+        from leeward.analysis.demographics.joint import select_released_records
 
-        sets = released_records(release, cohort, sets)
+        sets = select_released_records(release, cohort, sets)
     answers: Answers = {}
     measures: Measures = {
         "are": partial(are, published, sets, answers=answers),
@@ -106,12 +106,10 @@ def demographics(release: Release, published: Published, cohort: Cohort, sets: C
     return whole_patient(release, published, cohort, sets)
 
 
-def released_sets(release: Release, cohort: Cohort) -> CodeSets:
+def name_as_released(release: Release, cohort: Cohort) -> CodeSets:
     """The cohort's code sets with codes named as the release names them (repeats as `code#i`)."""
     return (
-        renamed_code_sets(cohort.require_events())
-        if release.parameters.get("repeats")
-        else cohort.code_sets()
+        rename_repeats(cohort.require_events()) if release.parameters.get("repeats") else cohort.code_sets()
     )
 
 

@@ -64,7 +64,7 @@ def _support(mask: Any, place: Array, words: int, bits: Array) -> Any:
 
 
 @njit(inner=True)
-def _touched(any_of: Array, words: int, bits: Array, n: int) -> Any:
+def _find_touched(any_of: Array, words: int, bits: Array, n: int) -> Any:
     """Subrecords that hold at least one of the first `n` codes of `any_of`."""
     total = np.int64(0)
     for w in range(words):
@@ -435,7 +435,7 @@ def matching(
                 for i in range(at, same):
                     missing *= 1.0 - item_mean[i] / n
             else:
-                missing *= 1.0 - _touched(places[at:same], words[g], bits, same - at) / n
+                missing *= 1.0 - _find_touched(places[at:same], words[g], bits, same - at) / n
             at = same
         hit = n - missing
         depth -= 1

@@ -65,18 +65,18 @@ def _item_means(published: Published, prior: str) -> NDArray[np.float64]:
     size = p.records[p.entry_node]
     if prior == "occupancy" and p.fitted:
         more = SURPLUS * max(0.0, np.log(p.k / 4)) * np.where(counted[owner], 1, RARE)
-        return np.minimum(scattered(p) + more, np.maximum(1, np.minimum(p.k - 1, size)))
+        return np.minimum(expected_by_chance(p) + more, np.maximum(1, np.minimum(p.k - 1, size)))
     capped = np.minimum(p.k, size)
     grades = {"graded": GRADES, "occupancy": ("gathered",)}.get(prior, (prior,))
     means = [np.array([item_mean(p.k, size, grade) for size in range(p.k + 1)])[capped] for grade in grades]
     if prior == "occupancy":
-        return (1 - SCATTERED) * means[0] + SCATTERED * scattered(p)
+        return (1 - SCATTERED) * means[0] + SCATTERED * expected_by_chance(p)
     if len(means) == 1:
         return means[0]
     return np.where(counted[owner], means[0], means[1])
 
 
-def scattered(published: Published) -> NDArray[np.float64]:
+def expected_by_chance(published: Published) -> NDArray[np.float64]:
     """Expected records behind each entry if a code's uncounted records were scattered by chance: a Poisson number, of
     which it is known that it is one of 1 … min(k - 1, N).
 

@@ -186,11 +186,13 @@ def _rows(
     for batch in source.iter_batches(BATCH_ROWS, columns=["node", "chunk", "kind", "codes"]):
         node.append(number[np.searchsorted(released, batch.column("node").to_numpy())].astype(np.int64))
         chunk.append(batch.column("chunk").to_numpy())
-        kind.append(_numbered(batch.column("kind"), dict(zip(KINDS, range(3), strict=True))).astype(np.int8))
+        kind.append(
+            _number_values(batch.column("kind"), dict(zip(KINDS, range(3), strict=True))).astype(np.int8)
+        )
         lengths.append(
             pc.list_value_length(batch.column("codes")).to_numpy(zero_copy_only=False).astype(np.int64)
         )
-        values.append(_numbered(batch.column("codes").flatten(), codes))
+        values.append(_number_values(batch.column("codes").flatten(), codes))
     if not node:
         empty = np.empty(0, np.int64)
         return (
@@ -213,7 +215,7 @@ def _rows(
     return nodes[start[:-1]], kinds[start[:-1]], start, offsets, rank[flat], tuple(ordered)
 
 
-def _numbered(column: Any, numbers: dict[str, int]) -> Array:
+def _number_values(column: Any, numbers: dict[str, int]) -> Array:
     """The column's values as numbers; values that are new get the next one."""
     encoded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
     lookup = [numbers.setdefault(value, len(numbers)) for value in encoded.dictionary.to_pylist()]

@@ -26,7 +26,7 @@ def require_codes(release: Release, queries: Iterable[Sequence[str]], shown: Col
 
 def _message(release: Release, code: str, shown: Collection[str]) -> str:
     k = release.guarantee["k"]
-    names = _listed(release)
+    names = _list_codes(release)
     if code in names and names[code][1]:
         return (
             f"the code `{code}` was suppressed: at least {k} patients have it, but the release does not show it, so it "
@@ -50,7 +50,7 @@ def _message(release: Release, code: str, shown: Collection[str]) -> str:
     )
 
 
-def _listed(release: Release) -> dict[str, tuple[str, bool]]:
+def _list_codes(release: Release) -> dict[str, tuple[str, bool]]:
     """Name of each listed code, and whether it was suppressed."""
     if LIST not in release.names():
         return {}

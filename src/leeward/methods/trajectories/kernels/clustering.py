@@ -208,7 +208,7 @@ def savings(xc, xa, chosen, out, entries, codes, ages, longest):
 
 
 @njit(inner=True, error_model="numpy")
-def bound_of(grid, pair, start, n, m, unit):
+def upper_bound(grid, pair, start, n, m, unit):
     """An upper bound of M(X, Y): the sum of the m largest of Y's n best savings, from above.
 
     That sum is at most m·θ + Σ max(0, v − θ) for every θ; three are tried.
@@ -230,7 +230,7 @@ def bound_of(grid, pair, start, n, m, unit):
 
 
 @njit(inner=True, error_model="numpy")
-def _bound_block(g, grid, blocks, copies, entries, full, n_full, bound):
+def _compute_bounds(g, grid, blocks, copies, entries, full, n_full, bound):
     """Bounds of all entries of block g against the table `grid`; -1 for entries that may not join."""
     active, starts = blocks.active, blocks.starts
     offsets, pair, length, group = entries.offsets, entries.pair, entries.length, entries.group
@@ -348,7 +348,7 @@ def grow(seed, target, joining, most, blocks, copies_left, entries, unit, codes,
                 break
             worth[g] = -(2**62)
             if not known[g]:
-                _bound_block(g, grid, blocks, copies, entries, full, n_full, bound)
+                _compute_bounds(g, grid, blocks, copies, entries, full, n_full, bound)
                 known[g] = True
             top = starts[g]
             for i in range(starts[g] + 1, starts[g + 1]):
@@ -383,7 +383,7 @@ def grow(seed, target, joining, most, blocks, copies_left, entries, unit, codes,
                     if ceiling[g] < 0 or ceiling[g] * times[g] + plus[g] < best:
                         continue
                     if not known[g]:
-                        _bound_block(g, grid, blocks, copies, entries, full, n_full, bound)
+                        _compute_bounds(g, grid, blocks, copies, entries, full, n_full, bound)
                         known[g] = True
                     least = max(-(-(best - plus[g]) // times[g]), 0)
                     highest = number.type(-1)
@@ -396,7 +396,7 @@ def grow(seed, target, joining, most, blocks, copies_left, entries, unit, codes,
                 kept = 0
                 for t in range(count):
                     i = wanted[t]
-                    total = bound_of(grid, pair, offsets[active[i]], length[active[i]], m, unit)
+                    total = upper_bound(grid, pair, offsets[active[i]], length[active[i]], m, unit)
                     bound[i] = min(bound[i], number.type(total))
                     if bound[i] * times[block_of[i]] + plus[block_of[i]] >= best:
                         wanted[kept] = i

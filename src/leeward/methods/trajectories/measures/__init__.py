@@ -17,10 +17,10 @@ import polars as pl
 from numpy.typing import NDArray
 
 from leeward.analysis.demographics.figures import WholePatient
-from leeward.analysis.demographics.joint import released_cohort, whole_patient
+from leeward.analysis.demographics.joint import select_released_cohort, whole_patient
 from leeward.analysis.demographics.released import Concerned
 from leeward.analysis.measuring import Measures, figures_of
-from leeward.analysis.record_counts import counts_where, labelled_of
+from leeward.analysis.record_counts import counts_where, labels_of
 from leeward.arrays import AnyArray, Bools, distinct_of
 from leeward.cohort.cohort import Cohort
 from leeward.cohort.lenses.trajectories import Trajectories
@@ -68,7 +68,7 @@ def measure(release: Release, cohort: Cohort, wanted: Sequence[dict[str, Any]]) 
 
     Raises BadInput for an unknown measure, another source, or a release without its custody folder.
     """
-    both = both_of(release, released(release, cohort))
+    both = pair_records(release, select_released(release, cohort))
     measures: Measures = {
         "loss": partial(loss, both),
         "usable": partial(usable, both, int(release.guarantee["k"])),
@@ -80,7 +80,7 @@ def measure(release: Release, cohort: Cohort, wanted: Sequence[dict[str, Any]]) 
 
 def demographics(release: Release, cohort: Cohort) -> WholePatient:
     """Questions of demographics and codes, answered from the records (docs/methods/whole-patient.md#measures)."""
-    sets, labelled = released(release, cohort).code_sets(), labelled_of(release)
+    sets, labelled = select_released(release, cohort).code_sets(), labels_of(release)
 
     def estimating(concerned: Concerned, queries: list[AnyArray]) -> tuple[AnyArray, AnyArray, AnyArray]:
         named = [[sets.codes[code] for code in query] for query in queries]
@@ -90,26 +90,26 @@ def demographics(release: Release, cohort: Cohort) -> WholePatient:
     return whole_patient(release, cohort, sets, 0, estimating, lambda concerned, queries: np.zeros(0))
 
 
-def released(release: Release, cohort: Cohort) -> Cohort:
+def select_released(release: Release, cohort: Cohort) -> Cohort:
     """The cohort of the patients who are released."""
     if not release.parameters.get("demographics"):
         return cohort
-    first, last, _ = _leaf_of_year(_levelled(_tree(release, "age_hierarchy.csv"), years=True))
-    return released_cohort(release, cohort, cohort.trajectories(first, last).patients)
+    first, last, _ = _leaf_of_year(_name_levels(_tree(release, "age_hierarchy.csv"), years=True))
+    return select_released_cohort(release, cohort, cohort.trajectories(first, last).patients)
 
 
 def originals(release: Release, cohort: Cohort) -> Trajectories:
     """The trajectories of the released patients as the source has them, in the years of the release."""
-    first, last, _ = _leaf_of_year(_levelled(_tree(release, "age_hierarchy.csv"), years=True))
-    return released(release, cohort).trajectories(first, last)
+    first, last, _ = _leaf_of_year(_name_levels(_tree(release, "age_hierarchy.csv"), years=True))
+    return select_released(release, cohort).trajectories(first, last)
 
 
-def both_of(release: Release, cohort: Cohort) -> Both:
+def pair_records(release: Release, cohort: Cohort) -> Both:
     """Bring released records and originals together."""
-    ages = _levelled(_tree(release, "age_hierarchy.csv"), years=True)
+    ages = _name_levels(_tree(release, "age_hierarchy.csv"), years=True)
     first, last, leaf = _leaf_of_year(ages)
     lens = cohort.trajectories(first, last)
-    codes = _levelled(_whole(_tree(release, "code_hierarchy.csv"), lens, cohort.vocabulary), years=False)
+    codes = _name_levels(_whole(_tree(release, "code_hierarchy.csv"), lens, cohort.vocabulary), years=False)
     if release.custody is None or not (release.custody / "data" / "records.parquet").is_file():
         raise BadInput("this release has no custody/data/records.parquet, which says whose record is whose.")
     place = pl.read_parquet(release.custody / "data" / "records.parquet").sort("record")["place"].to_numpy()
@@ -181,11 +181,11 @@ def usable(both: Both, k: int) -> Usable:
         lost=1 - float(times.sum()) / total,
         none=float(copies[~having].sum()) / len(both.kind),
         categories=len(np.unique(category[is_usable])),
-        at_most=_shared_cells(both, fine, k) / total,
+        at_most=_count_shareable(both, fine, k) / total,
     )
 
 
-def _shared_cells(both: Both, fine: Sequence[Bools], k: int) -> int:
+def _count_shareable(both: Both, fine: Sequence[Bools], k: int) -> int:
     """Source pairs that at least k patients could share as a usable one: the j-th of a patient's pairs in a cell counts
     if k patients have j pairs there."""
     lens = both.lens
@@ -280,7 +280,7 @@ def _whole(tree: Hierarchy, lens: Trajectories, named: str | None) -> Hierarchy:
     return tree if made is None or made.labels[0] != tree.labels[0] else made
 
 
-def _levelled(tree: Hierarchy, years: bool) -> Hierarchy:
+def _name_levels(tree: Hierarchy, years: bool) -> Hierarchy:
     """The tree with levels that a reader knows: years of an age block; of codes the kind of ICD node, or height."""
     import dataclasses
 

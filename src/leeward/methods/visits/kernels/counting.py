@@ -18,7 +18,7 @@ GONE, EXACT, MERGED, ABOVE = 0, 1, 2, 3
 
 
 @njit
-def kept_as(
+def classify_pairs(
     source_offsets: Longs, source: Ints, of_code: Ints, kind: Any, up: Ints, offsets: Longs, values: Ints
 ) -> Any:
     """int8[pairs]: what became of every (visit, code) pair of the source (GONE, EXACT, MERGED, ABOVE).

@@ -147,7 +147,7 @@ def _entry(codes: Ints, starts: Longs, p: int, c: int) -> Any:
 
 
 @njit
-def _changed(content: Ints, start: int, length: int, place: int, node: int, out: Ints) -> int:
+def _replace_code(content: Ints, start: int, length: int, place: int, node: int, out: Ints) -> int:
     """Write the set without its code at `place`, with `node` instead (none if -1), ascending; return its length."""
     size = 0
     pending = node >= 0
@@ -191,7 +191,7 @@ def _find(table: Ints, known: Sets, h: Any, wanted: Ints, size: int) -> int:
 
 
 @njit
-def _joined(lists: Lists, s: int, t: int) -> int:
+def _count_union(lists: Lists, s: int, t: int) -> int:
     """Distinct patients who hold s or t."""
     head, after, patient = lists.head, lists.after, lists.patient
     found = 0
@@ -256,7 +256,7 @@ def enforce_bucket(
         for i in range(length):
             c = content[start + i]
             node = up[c]
-            size = _changed(content, start, length, i, node, trial)
+            size = _replace_code(content, start, length, i, node, trial)
             h = hashes[s] - of_code[c]
             if node >= 0 and size == length:
                 h += of_code[node]
@@ -266,7 +266,7 @@ def enforce_bucket(
                 known = _find(table, known_sets, h, trial, size)
                 if known < 0:
                     change = 0
-                elif count[known] < k and _joined(lists, s, known) >= k:
+                elif count[known] < k and _count_union(lists, s, known) >= k:
                     change = -2
             if change > best_change:
                 continue
@@ -320,7 +320,7 @@ def enforce_bucket(
         else:
             became[s] = t
             if count[t] < k:
-                together = _joined(lists, s, t)
+                together = _count_union(lists, s, t)
                 if together < k:
                     _merge_lists(lists, s, t)
                 count[t] = together

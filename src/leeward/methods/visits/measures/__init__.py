@@ -198,7 +198,7 @@ def phewas(
     lens = cohort.visits() if _has_visits(cohort) else cohort.visits(merged=True)
     people = _people(cohort, lens, [*predictors, *covariates])
     before = phenotypes_of(mentions_of(lens), len(lens), mapping, vocabularies, min_codes)
-    after = phenotypes_of(_released_mentions(release), release.records, mapping, vocabularies, min_codes)
+    after = phenotypes_of(_mentions_of_release(release), release.records, mapping, vocabularies, min_codes)
     carried = _payload(release, [*predictors, *covariates])
     original = associations.scan(before, people, predictors, covariates, min_cases=min_cases)
     anonymized = associations.scan(after, carried, predictors, covariates, min_cases=min_cases)
@@ -208,11 +208,11 @@ def phewas(
         test=test,
         min_codes=min_codes,
         min_cases=min_cases,
-        phecodes={name: _tested(of, test) for name, of in scans.items()},
+        phecodes={name: _count_tests(of, test) for name, of in scans.items()},
         regressions={name: _regressions(of) for name, of in scans.items()},
         comparison=tuple(Compared(**row) for row in comparison.to_dicts()),
         totals={rule: Significant(**of) for rule, of in associations.totals(comparison).items()},
-        tests=_listed(original, anonymized, test, mapping),
+        tests=_pair_p_values(original, anonymized, test, mapping),
     )
 
 
@@ -232,7 +232,7 @@ def mentions_of(lens: Visits) -> pl.DataFrame:
     return table.select(pl.col("patient").alias("person"), "visit", codes.alias("code"))
 
 
-def _released_mentions(release: Release) -> pl.DataFrame:
+def _mentions_of_release(release: Release) -> pl.DataFrame:
     return lists_of(release).entries().rename({"record": "person"})
 
 
@@ -257,7 +257,7 @@ def _payload(release: Release, names: Sequence[str]) -> pl.DataFrame:
     return records.select("record", *names).collect().sort("record")
 
 
-def _tested(results: pl.DataFrame, test: str) -> int:
+def _count_tests(results: pl.DataFrame, test: str) -> int:
     column = "p" if test == "logistic" else "p_allelic"
     return int(results.filter(pl.col(column).is_not_null())["phecode"].n_unique())
 
@@ -268,7 +268,9 @@ def _regressions(results: pl.DataFrame) -> dict[str, int]:
     return {name: int(counts.get(name, 0)) for name in associations.OUTCOMES}
 
 
-def _listed(before: pl.DataFrame, after: pl.DataFrame, test: str, mapping: Any) -> tuple[OnePhecode, ...]:
+def _pair_p_values(
+    before: pl.DataFrame, after: pl.DataFrame, test: str, mapping: Any
+) -> tuple[OnePhecode, ...]:
     """Both p of each test, for the plots: the smallest where there are too many."""
     column = "p" if test == "logistic" else "p_allelic"
     keys = ["predictor", "phecode"]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from leeward.analysis.demographics.figures import WholePatient
-from leeward.analysis.demographics.joint import figures_of_records, released_records
+from leeward.analysis.demographics.joint import figures_of_records, select_released_records
 from leeward.analysis.demographics.released import ReleasedClasses
 from leeward.arrays import Float64s, Int64s
 from leeward.cohort.cohort import Cohort
@@ -21,7 +21,7 @@ def whole_patient(release: Release, cohort: Cohort) -> WholePatient:
 
     A patient of the release counts with a code whose label is a merged one by 1 / its members.
     """
-    sets = released_records(release, cohort, cohort.code_sets())
+    sets = select_released_records(release, cohort, cohort.code_sets())
     holders = holders_of(read_visit_lists(release.path("visits.parquet")), sets.codes)
     return figures_of_records(
         release, cohort, sets, ReleasedClasses.read(release).of_records(release), holders
@@ -40,10 +40,10 @@ def holders_of(visits: VisitLists, codes: Sequence[str]) -> list[tuple[Int64s, F
         for member in members:
             if member in number:
                 found[number[member]].append((np.unique(records), 1 / len(members)))
-    return [joined(each) for each in found]
+    return [join(each) for each in found]
 
 
-def joined(parts: Sequence[tuple[Int64s, float]]) -> tuple[Int64s, Float64s]:
+def join(parts: Sequence[tuple[Int64s, float]]) -> tuple[Int64s, Float64s]:
     """Records of several labels, each once, with the greatest share."""
     if not parts:
         return np.zeros(0, np.int64), np.zeros(0)

@@ -148,7 +148,7 @@ def risk(found: Risk | None) -> Section | None:
         "Visits whose exact set of codes points at few patients",
         f"In the original data {percent(before.few_share)} of the visits have a set that fewer than {k} patients "
         f"share; in the release {percent(after.few_share)}.",
-        charts.grouped_bars(
+        charts.bars_by_group(
             bars,
             x_title="patients who have exactly the visit's set of codes",
             y_title="share of the visits",
@@ -170,8 +170,8 @@ def retention(kept: Retention | None, pairs: Pairs | None) -> Section | None:
     if not kept:
         return None
     parts: list[Any] = [
-        counted("Diagnosis count (DC): distinct pairs of patient and code", kept.dc),
-        counted("Code count (CC)", kept.cc),
+        share_table("Diagnosis count (DC): distinct pairs of patient and code", kept.dc),
+        share_table("Code count (CC)", kept.cc),
     ]
     if pairs:
         total = max(1, pairs.original)
@@ -182,7 +182,7 @@ def retention(kept: Retention | None, pairs: Pairs | None) -> Section | None:
     return Section("What was kept", tuple(parts))
 
 
-def counted(title: str, of: Counts) -> Table:
+def share_table(title: str, of: Counts) -> Table:
     """A count with its shares: of the population's where it is an extract, and of these patients'."""
     rows = (
         ("original", of.original, of.original_population, 1.0),

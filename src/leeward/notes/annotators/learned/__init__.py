@@ -22,10 +22,10 @@ FORMAT = 2
 CARD = "model.json"
 """What models were made of and with, and under `sha256` the digests of their files."""
 
-__all__ = ["CARD", "NAMES", "LinearAnnotator", "Looked", "load", "look", "require_whole", "shipped"]
+__all__ = ["CARD", "NAMES", "LinearAnnotator", "Looked", "load", "look", "model_folder", "require_whole"]
 
 
-def shipped() -> Path:
+def model_folder() -> Path:
     """The folder of the models that come with Leeward; `README.md` there says how they were made."""
     return Path(str(resources.files("leeward.notes") / "models"))
 
@@ -49,10 +49,10 @@ def load(name: str, folder: Path | None = None, dictionary: Annotator | None = N
     from leeward.notes.annotators.learned import crf, svm
 
     if dictionary is None:
-        dictionary = own_dictionary()
+        dictionary = load_dictionary()
     module = svm if name == "svm" else crf
-    require_whole((folder or shipped()) / module.FILE)
-    annotator: LinearAnnotator = module.load(folder or shipped(), dictionary)
+    require_whole((folder or model_folder()) / module.FILE)
+    annotator: LinearAnnotator = module.load(folder or model_folder(), dictionary)
     return annotator
 
 
@@ -82,7 +82,7 @@ def require_whole(file: Path) -> None:
 
 
 @cache
-def own_dictionary() -> Annotator:
+def load_dictionary() -> Annotator:
     """The dictionary of the project's lexicon."""
     from leeward.notes.annotators.dictionary import Dictionary
     from leeward.notes.lexicon.loaders import load as load_lexicon

@@ -89,7 +89,7 @@ def look(text: str, dictionary_spans: Sequence[Span], seen: Seen | None = None) 
 def _hits(tokens: Tokens, spans: Sequence[Span]) -> NDArray[np.uint8]:
     none = HIT_IDS[""]
     numbers = [(span.start, span.end, HIT_IDS.get(f"{span.kind}:{span.category}", none)) for span in spans]
-    marks: NDArray[np.uint8] = kernels.marked(
+    marks: NDArray[np.uint8] = kernels.mark_tokens(
         tokens.starts, tokens.ends, np.array(numbers, dtype=np.int64).reshape(-1, 3), none
     )
     return marks

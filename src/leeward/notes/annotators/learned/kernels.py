@@ -19,7 +19,7 @@ that no span begins with; that none ends with; is the end of a line."""
 
 
 @njit
-def marked(
+def mark_tokens(
     starts: NDArray[np.int64], ends: NDArray[np.int64], spans: NDArray[np.int64], none: int
 ) -> NDArray[np.uint8]:
     """Of each token the number of the span that it is in, by spans of (start, end, number); of several the last."""

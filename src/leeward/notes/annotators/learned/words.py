@@ -123,7 +123,7 @@ def features_at(word: str, slot: int) -> list[str]:
     small = normal(word)
     features = [f"{name} w={small}"]
     if slot == CENTRE:
-        features += [f"{name} {part}" for part in _own(word, small)]
+        features += [f"{name} {part}" for part in _features_of(word, small)]
     elif name in ("-1", "+1"):
         features += [f"{name} s={shape_of(word)}", f"{name} c={class_of(word)}", f"{name} e={small[-3:]}"]
     elif name in ("-2", "+2"):
@@ -142,7 +142,7 @@ def all_features(word: str) -> tuple[list[str], list[int]]:
     return features, begins
 
 
-def _own(word: str, small: str) -> list[str]:
+def _features_of(word: str, small: str) -> list[str]:
     parts = [f"s={shape_of(word)}", f"c={class_of(word)}", f"n={min(len(word), 12)}", "b="]
     if word.isalpha() and len(word) > 2:
         parts += [f"p2={small[:2]}", f"p3={small[:3]}", f"p4={small[:4]}"]

@@ -194,7 +194,7 @@ def _behind(text: str, at: int) -> Iterator[Span]:
             yield Span(*code.span(), "QID", "zip", source="rules")
             at = code.end()
         elif (town := _TOWN.match(text, start)) and (
-            part.group().strip(" ") or town.group() in ABBREVIATIONS or _coded(text, at, town)
+            part.group().strip(" ") or town.group() in ABBREVIATIONS or _needs_no_comma(text, at, town)
         ):
             if town.group().split()[0].lower() in REPORT_WORDS and town.group() not in ABBREVIATIONS:
                 return
@@ -204,7 +204,7 @@ def _behind(text: str, at: int) -> Iterator[Span]:
             return
 
 
-def _coded(text: str, at: int, town: re.Match[str]) -> bool:
+def _needs_no_comma(text: str, at: int, town: re.Match[str]) -> bool:
     """Whether a town needs no comma before it: a state, or a postal code on one of its sides."""
     if town.group() in ABBREVIATIONS:
         return True

@@ -48,14 +48,14 @@ class Rules:
 
     def annotate(self, text: str) -> list[Span]:
         """The spans of a text, ascending, without overlaps; EID before QID, then the longer."""
-        return self.annotate_seen(text, dates.lowered(text), read(text))
+        return self.annotate_seen(text, dates.lower(text), read(text))
 
     def annotate_seen(self, text: str, low: str, seen: Seen) -> list[Span]:
         """The spans of a text that is in lower case and cut into words already."""
-        return resolve([list(_found(text, low, hints.of(seen)))])
+        return resolve([list(_find(text, low, hints.of(seen)))])
 
 
-def _found(text: str, low: str, said: int) -> Iterator[Span]:
+def _find(text: str, low: str, said: int) -> Iterator[Span]:
     """What the rules find; those that no word of the text speaks for (`said`, see `hints`) are not tried."""
     fields = labels.find(text, low, TABLE)
     words = capitals.find(text)

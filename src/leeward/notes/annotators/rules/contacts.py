@@ -41,7 +41,7 @@ _SAID = re.compile(
     rf"\b(?:{_CALLED}|phone number)"
     r"\.?(?:\s+(?:is|at|number|no\.?|#|me|us|him|her))*[\s:#(]*(\+?\(?\d[\d ().-]{2,15}\d)",
 )
-SAYS_PHONE = hints.said(_CALLED.split("|"))
+SAYS_PHONE = hints.word_hint(_CALLED.split("|"))
 SAYS_DOMAIN = hints.hint(lambda _, small: f".{small}" in _DOMAINS or "www" in small)
 
 

@@ -64,16 +64,16 @@ _DAY_WORD = re.compile(
     r"|kippur|hashanah|diwali|mardi"
 )
 SAYS_DAY = hints.hint(lambda _, small: _DAY_WORD.fullmatch(small))
-SAYS_DAY_OF = hints.said(
+SAYS_DAY_OF = hints.word_hint(
     words(
         "new valentine valentines mother mothers father fathers independence labor memorial veterans boxing"
     )
 )
-SAYS_ORDINAL = hints.said(("st", "nd", "rd", "th"))
+SAYS_ORDINAL = hints.word_hint(("st", "nd", "rd", "th"))
 SAYS_SEASON = hints.hint(lambda _, small: small.endswith(("summer", "winter", "spring", "autumn", "fall")))
-SAYS_WEEKDAY = hints.said(("mon", "tue", "tues", "wed", "thur", "thurs", "fri", "sat", "sun"))
-SAYS_WORD_DAY = hints.said(("day", "year"))
-SAYS_WORD_MONTH = hints.said(("month",))
+SAYS_WEEKDAY = hints.word_hint(("mon", "tue", "tues", "wed", "thur", "thurs", "fri", "sat", "sun"))
+SAYS_WORD_DAY = hints.word_hint(("day", "year"))
+SAYS_WORD_MONTH = hints.word_hint(("month",))
 _MONTH_NAMES = tuple(MONTHS)
 SAYS_MONTH = hints.hint(lambda _, small: small.endswith(_MONTH_NAMES))
 
@@ -120,10 +120,10 @@ def find(text: str, low: str | None = None, said: int = hints.EVERY) -> list[Wri
         match = NUMERIC.match(text, near.start())
         if match and (numeric := _numeric(match)):
             found.append(numeric)
-    low = lowered(text) if low is None else low
+    low = lower(text) if low is None else low
     for near in _NEAR_MONTH.finditer(low) if said & SAYS_MONTH else ():
         match = WRITTEN.search(text, max(0, near.start() - 11), near.start() + 30)
-        if match and match.start("n") == near.start() and (written := _written(match)):
+        if match and match.start("n") == near.start() and (written := _parse_match(match)):
             found.append(written)
     if "/" in text:
         found += list(_short(text))
@@ -135,7 +135,7 @@ def find(text: str, low: str | None = None, said: int = hints.EVERY) -> list[Wri
     return kept
 
 
-def lowered(text: str) -> str:
+def lower(text: str) -> str:
     """The text in lower case, each character in its place."""
     low = text.lower()
     return low if len(low) == len(text) else "".join(c.lower() if len(c.lower()) == 1 else c for c in text)
@@ -150,7 +150,7 @@ def read(text: str) -> Written | None:
     return _of_short(short) if short else None
 
 
-def shifted(text: str, days: int, year: int = 2001) -> str | None:
+def shift(text: str, days: int, year: int = 2001) -> str | None:
     """A text's date moved by `days`, written as it was; None where the text holds no date.
 
     `year` stands in where the text has none. A date without a day is moved from its middle.
@@ -158,7 +158,7 @@ def shifted(text: str, days: int, year: int = 2001) -> str | None:
     written = read(text)
     if written is None:
         return None
-    moved = _moved(written, days, year)
+    moved = _move(written, days, year)
     pieces, past = [], 0
     for part, start, end in sorted(written.fields, key=lambda f: f[1]):
         old = text[written.start + start : written.start + end]
@@ -170,7 +170,7 @@ def shifted(text: str, days: int, year: int = 2001) -> str | None:
     return "".join([*pieces, text[past:]])
 
 
-def _moved(written: Written, days: int, year: int) -> date:
+def _move(written: Written, days: int, year: int) -> date:
     known = written.year or year
     last = monthrange(known, written.month)[1]
     first = date(known, written.month, min(written.day or 15, last))
@@ -195,19 +195,19 @@ def _ordinal(day: int) -> str:
 def _numeric(found: re.Match[str]) -> Written | None:
     groups = found.groupdict()
     if groups["y"]:
-        return _checked(found, [("y", "y"), ("m", "m"), ("d", "d")])
+        return _check_calendar(found, [("y", "y"), ("m", "m"), ("d", "d")])
     if groups["m2"]:
-        return _checked(found, [("m", "m2"), ("y", "y2")])
+        return _check_calendar(found, [("m", "m2"), ("y", "y2")])
     american = int(groups["a"]) <= 12
     two_digits = len(groups["z"]) == 2
     if two_digits and "." in groups["t"]:  # 1.2.05 is as often a section or a version
         return None
-    return _checked(
+    return _check_calendar(
         found, [("m", "a"), ("d", "b"), ("y", "z")] if american else [("d", "a"), ("m", "b"), ("y", "z")]
     )
 
 
-def _written(found: re.Match[str]) -> Written | None:
+def _parse_match(found: re.Match[str]) -> Written | None:
     groups = found.groupdict()
     day = "d" if groups["d"] else "e" if groups["e"] else None
     year = next((name for name in ("y", "z", "w", "v") if groups[name]), None)
@@ -220,7 +220,7 @@ def _written(found: re.Match[str]) -> Written | None:
     if doubtful and (day is None or year is None):  # "may 2 …", "march 3 miles" are words
         return None
     parts = [("n", "n")] + ([("d", day)] if day else []) + ([("y", year)] if year else [])
-    return _checked(found, parts)
+    return _check_calendar(found, parts)
 
 
 def _short(text: str) -> Iterator[Written]:
@@ -236,10 +236,10 @@ def _short(text: str) -> Iterator[Written]:
 
 
 def _of_short(found: re.Match[str]) -> Written | None:
-    return _checked(found, [("m", "m"), ("d", "d")])
+    return _check_calendar(found, [("m", "m"), ("d", "d")])
 
 
-def _checked(found: re.Match[str], parts: list[tuple[str, str]]) -> Written | None:
+def _check_calendar(found: re.Match[str], parts: list[tuple[str, str]]) -> Written | None:
     """The date of a match, None where the calendar has no such day."""
     values: dict[str, int] = {}
     fields = []

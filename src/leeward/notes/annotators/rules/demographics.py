@@ -126,13 +126,13 @@ _NO_RACE = re.compile(
 # What a word must be so that a pattern can be in its text.
 _OLD_WORD = re.compile(rf"(?:{_UNITS})?(?:old|o)|age|yo")
 SAYS_AGE = hints.hint(lambda _, small: _OLD_WORD.fullmatch(small))
-SPELLS = hints.said([*_ONES, *_TENS])
+SPELLS = hints.word_hint([*_ONES, *_TENS])
 SAYS_AGED = hints.hint(lambda _, small: small.startswith(("age", "turn")))
-SAYS_DECADE = hints.said({"s"})
+SAYS_DECADE = hints.word_hint({"s"})
 SAYS_LETTER = hints.hint(lambda word, _: word in ("M", "F"))
-SAYS_SEX = hints.said({word + s for word in _SEX_WORDS.split("|") for s in ("", "s")})
+SAYS_SEX = hints.word_hint({word + s for word in _SEX_WORDS.split("|") for s in ("", "s")})
 SAYS_RACE = hints.parts({max(re.split("[ -]", race), key=len) for race in _CERTAIN})
-SAYS_COLOUR = hints.said(_RACE_WORDS.split("|"))
+SAYS_COLOUR = hints.word_hint(_RACE_WORDS.split("|"))
 
 
 def find(text: str, low: str, fields: Sequence[Label], said: int = hints.EVERY) -> Iterator[Span]:
@@ -149,13 +149,13 @@ def age_of(phrase: str) -> int | None:
     """Whole years in a phrase that the rules marked; below a year is 0."""
     low = phrase.lower()
     if spelled := SPELLED.search(low):
-        return _years(_spelled(spelled.group("words")), spelled.group("unit"))
+        return _years(_parse_number(spelled.group("words")), spelled.group("unit"))
     if match := AGE.search(low):
         number = int(match.group("whole"))
         return _years(number, match.group("unit") or (match.group("short") or "y")[0])
     if match := re.search(r"\d{1,3}", low):
         return int(match.group())
-    return _spelled(low) if any(w in _ONES or w in _TENS for w in re.split(r"[\s-]", low)) else None
+    return _parse_number(low) if any(w in _ONES or w in _TENS for w in re.split(r"[\s-]", low)) else None
 
 
 def sex_of(phrase: str) -> str | None:
@@ -248,7 +248,7 @@ def _ages(text: str, low: str, said: int) -> Iterator[Span]:
         if years is None or years > 130:
             continue
         kind: Kind = "EID" if years > OLDEST else "QID"
-        own = _own(low, match.start(), match.end())
+        own = _is_of_patient(low, match.start(), match.end())
         if (match.re is AGED and re.match(r"(?:age of|turn)", match.group())) or re.search(
             r"\bat (?:the )?(?:age )?(?:of )?$", low[max(0, start - 16) : start]
         ):
@@ -269,7 +269,11 @@ def _sexes(low: str) -> Iterator[Span]:
             low[match.end() : match.end() + 14],
         ):
             yield Span(
-                *match.span(), "QID", "sex", source="rules", asserted=_own(low, match.start(), match.end())
+                *match.span(),
+                "QID",
+                "sex",
+                source="rules",
+                asserted=_is_of_patient(low, match.start(), match.end()),
             )
 
 
@@ -298,7 +302,7 @@ _HAS = re.compile(
 _FAMILY = re.compile(r"\b(?:" + RELATIVE + r")s?\b")
 
 
-def _own(low: str, start: int, end: int) -> bool:
+def _is_of_patient(low: str, start: int, end: int) -> bool:
     """Whether a phrase is about the patient, not about a relative in the same sentence."""
     begin = max(low.rfind(sign, 0, start) for sign in ("\n", ";")) + 1
     stop = low.rfind(". ", begin, start)
@@ -319,12 +323,16 @@ def _own(low: str, start: int, end: int) -> bool:
 def _races(low: str, said: int) -> Iterator[Span]:
     for match in RACE.finditer(low) if said & SAYS_RACE else ():
         yield Span(
-            *match.span(), "QID", "race", source="rules", asserted=_own(low, match.start(), match.end())
+            *match.span(),
+            "QID",
+            "race",
+            source="rules",
+            asserted=_is_of_patient(low, match.start(), match.end()),
         )
     if said & SAYS_COLOUR:
         for match in RACE_BY_PERSON.finditer(low):
             if not _NO_RACE.match(low, match.start()):
-                own = _own(low, match.start(), match.end())
+                own = _is_of_patient(low, match.start(), match.end())
                 yield Span(*match.span("race"), "QID", "race", source="rules", asserted=own)
 
 
@@ -332,7 +340,7 @@ def _years(number: int, unit: str) -> int:
     return {"m": number // 12, "w": number // 52, "d": number // 365}.get(unit[0], number)
 
 
-def _spelled(words: str) -> int:
+def _parse_number(words: str) -> int:
     total = 0
     for word in re.split(r"[\s-]+", words):
         total += _ONES.get(word, 0) + _TENS.get(word, 0) + (99 if word == "hundred" else 0)

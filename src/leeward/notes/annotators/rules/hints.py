@@ -34,7 +34,7 @@ def _new() -> int:
     return 1 << (_given - 1)
 
 
-def said(words: Collection[str]) -> int:
+def word_hint(words: Collection[str]) -> int:
     """A hint of some words or signs, in small or capital letters."""
     number = _new()
     for word in words:
@@ -44,7 +44,7 @@ def said(words: Collection[str]) -> int:
 
 def hint(speaks: Callable[[str, str], object], *words: str) -> int:
     """A hint of words of letters of which `speaks(word, the same in small letters)` is true, and of some more."""
-    number = said(words)
+    number = word_hint(words)
     _SPEAKS.append((number, speaks))
     return number
 

@@ -111,17 +111,17 @@ def find(
     if said & SAYS_CLOSING:
         certain += _closing(text, low, capitals)
     certain += list(_among(text, low, capitals))
-    certain += [(capital,) for capital in _repeated(text, low, capitals, certain)]
+    certain += [(capital,) for capital in _find_repeats(text, low, capitals, certain)]
     bounds = {(name[0].start, name[-1].end) for name in certain if name}
     bounds |= set(_without_capitals(text, low, fields, said))
     if "/" in text or ":" in text:
         bounds |= {m.span() for m in _TYPED.finditer(text, max(0, len(text) - 200))}
     if "^" in text:
         bounds |= {m.span() for m in _CARET.finditer(text)}
-    return [Span(start, end, "EID", "name", source="rules") for start, end in _joined(text, sorted(bounds))]
+    return [Span(start, end, "EID", "name", source="rules") for start, end in _join(text, sorted(bounds))]
 
 
-def _joined(text: str, bounds: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+def _join(text: str, bounds: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
     """Overlapping names, and those with one blank or point between them, as one."""
     joined: list[tuple[int, int]] = []
     for start, end in bounds:
@@ -142,7 +142,7 @@ def _among(text: str, low: str, capitals: Sequence[Capital]) -> Iterator[tuple[C
             continue
         if capital.low in TITLES or (capital.low == "st" and text[capital.end : capital.end + 1] == ""):
             name = _from(text, capitals, i + 1, after_title=True)
-            if name and (begun := _titled(text, capital, name)):
+            if name and (begun := _name_after_title(text, capital, name)):
                 yield begun
                 past = i + len(name)
             continue
@@ -152,12 +152,12 @@ def _among(text: str, low: str, capitals: Sequence[Capital]) -> Iterator[tuple[C
         if name and _speaks(text, low, capitals, i, name):
             yield name
             past = i + len(name) - 1
-        elif name and (credited := _credited(text, capitals, i, name)):
+        elif name and (credited := _name_before_credentials(text, capitals, i, name)):
             yield credited
             past = i + len(credited) - 1
 
 
-def _titled(text: str, title: Capital, name: tuple[Capital, ...]) -> tuple[Capital, ...]:
+def _name_after_title(text: str, title: Capital, name: tuple[Capital, ...]) -> tuple[Capital, ...]:
     """The name after a title, with particles before it (`Mrs. van der Berg`); empty where it is too far away."""
     between = gap(text, title, name[0])
     words = between.strip(" .").split()
@@ -327,7 +327,7 @@ def _comma_first(text: str, capitals: Sequence[Capital], i: int) -> bool:
     return gap(text, last, capitals[i]) == ", " and last.low not in NO_NAME and last.low not in CITIES
 
 
-def _credited(
+def _name_before_credentials(
     text: str, capitals: Sequence[Capital], i: int, begun: tuple[Capital, ...]
 ) -> tuple[Capital, ...]:
     """A name before its credentials: `Jane Roe, M.D.`, `Roe, Jane A., RN`."""
@@ -356,7 +356,7 @@ def _is_credential(capital: Capital) -> bool:
     )
 
 
-def _repeated(
+def _find_repeats(
     text: str, low: str, capitals: Sequence[Capital], names: Sequence[tuple[Capital, ...]]
 ) -> Iterator[Capital]:
     """The same words elsewhere in the note: whoever was named once is named without a title later."""

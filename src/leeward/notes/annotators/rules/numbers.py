@@ -192,7 +192,7 @@ _RAREST = {
 """Of each of WORDS a word that is in it; of `patient number` the second, as `patient` is in every note."""
 _NUMBERED = re.compile(rf"(?:{'|'.join(sorted(map(re.escape, set(_RAREST.values()))))})(?![a-rt-z])")
 SAYS_NUMBER = hints.hint(lambda _, small: _NUMBERED.match(small), "#")
-SAYS_IMAGE = hints.said(("jpg", "jpeg", "png", "gif", "tif", "tiff", "heic", "bmp", "dcm"))
+SAYS_IMAGE = hints.word_hint(("jpg", "jpeg", "png", "gif", "tif", "tiff", "heic", "bmp", "dcm"))
 SAYS_PHOTO = hints.parts(("photo", "face", "shot", "selfie", "portrait", "picture"))
 SAYS_BODY = hints.parts(("print", "recognition", "biometric", "iris", "retina"))
 

@@ -108,7 +108,7 @@ def find(
     if said & hints.FIGURE:
         yield from _streets(text, low, said)
     yield from _facilities(text, low, capitals)
-    yield from _named(text, low, capitals)
+    yield from _find_regions(text, low, capitals)
 
 
 def _in_fields(text: str, capitals: Sequence[Capital], fields: Sequence[Label]) -> Iterator[Span]:
@@ -270,7 +270,7 @@ def _of_a_saint(run: _Run) -> Place:
     return None if town else (run.first, run.first + 2)
 
 
-def _called_so(run: _Run) -> Place:
+def _generic_place(run: _Run) -> Place:
     """`Mercy General`; `Memorial Hospital`, `County General`: generic, but a place all the same."""
     words = run.words
     if len(words) < 2:
@@ -280,7 +280,7 @@ def _called_so(run: _Run) -> Place:
     return (run.last - 2, run.last) if general or bare else None
 
 
-def _treated_at(run: _Run) -> Place:
+def _place_of_treatment(run: _Run) -> Place:
     """`seen at Cedar Crest`, `admitted to Lakeside`: a proper name where somebody was treated."""
     low, start = run.low, run.capitals[run.first].start
     if not low[max(0, start - 40) : start].rstrip().endswith(("at", "to", "from", "@", "the")):
@@ -317,20 +317,20 @@ FACILITIES = (
     _ends_in_tail,
     _begins_with_tail,
     _of_a_saint,
-    _called_so,
-    _treated_at,
+    _generic_place,
+    _place_of_treatment,
     _before_small_tail,
 )
 """The rules of `_facilities`, in the order in which they are tried."""
 
 
-def _named(text: str, low: str, capitals: Sequence[Capital]) -> Iterator[Span]:
+def _find_regions(text: str, low: str, capitals: Sequence[Capital]) -> Iterator[Span]:
     """Cities, counties, states and countries."""
     i = 0
     # None of these words follows a city that is known only by its state.
     states = {k for k, c in enumerate(capitals) if c.word in ABBREVIATIONS or c.low in STATES}
     while i < len(capitals):
-        count, certain = _known(text, capitals, i)
+        count, certain = _match_place(text, capitals, i)
         state = None
         if states and not states.isdisjoint(range(i + 1, i + 5)):
             state = _state_after(text, capitals, i + max(count, 1) - 1)
@@ -343,7 +343,7 @@ def _named(text: str, low: str, capitals: Sequence[Capital]) -> Iterator[Span]:
             i += 1
             continue
         start, end = (capitals[i].start, capitals[i + count - 1].end) if count else (0, 0)
-        if count and (certain or state is not None or _placed(low, start)):
+        if count and (certain or state is not None or _follows_place_word(low, start)):
             yield Span(start, end, "QID", "place", source="rules")
         if count and state is not None:
             yield Span(capitals[state].start, capitals[state].end, "QID", "place", source="rules")
@@ -356,14 +356,14 @@ def _named(text: str, low: str, capitals: Sequence[Capital]) -> Iterator[Span]:
             continue
         if not count:
             count = 1
-            last = _lived_in(text, low, capitals, i)
+            last = _match_residence(text, low, capitals, i)
             if last is not None:
                 yield Span(capitals[i].start, capitals[last].end, "QID", "place", source="rules")
                 count = last - i + 1
         i += count
 
 
-def _known(text: str, capitals: Sequence[Capital], i: int) -> tuple[int, bool]:
+def _match_place(text: str, capitals: Sequence[Capital], i: int) -> tuple[int, bool]:
     """How many words from `i` name a known place, and whether they name nothing else."""
     run = 1  # words side by side
     while run < 4 and i + run < len(capitals) and gap(text, capitals[i + run - 1], capitals[i + run]) == " ":
@@ -395,7 +395,7 @@ AMBIGUOUS = words(
 """Places whose name is also a person's, a thing's or a product's: they need a word such as `in` before them."""
 
 
-def _placed(low: str, start: int) -> bool:
+def _follows_place_word(low: str, start: int) -> bool:
     words = before(low, start, 16)
     return bool(words) and words[-1] in _BEFORE_PLACE
 
@@ -437,7 +437,7 @@ def _city_before_state(text: str, capitals: Sequence[Capital], i: int) -> tuple[
     return None, 0
 
 
-def _lived_in(text: str, low: str, capitals: Sequence[Capital], i: int) -> int | None:
+def _match_residence(text: str, low: str, capitals: Sequence[Capital], i: int) -> int | None:
     capital = capitals[i]
     if (
         capital.low in GENERIC

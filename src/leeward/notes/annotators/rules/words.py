@@ -15,7 +15,7 @@ def words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-def _named(name: str) -> frozenset[str]:
+def _read_list(name: str) -> frozenset[str]:
     """A list of names of several words, parted by commas."""
     return frozenset(" ".join(each.split()) for each in _LISTS[name].split(","))
 
@@ -66,9 +66,9 @@ SEXES = {
 STATES = {name: short for short, _, name in (line.partition(" ") for line in _LISTS["states"].splitlines())}
 ABBREVIATIONS = frozenset(STATES.values())
 
-CITIES = _named("cities")
+CITIES = _read_list("cities")
 """Cities of the United States with many people, and some beyond; the dictionary's gazetteer has more."""
-COUNTRIES = _named("countries")
+COUNTRIES = _read_list("countries")
 
 FEMALE = words(_LISTS["female"])
 MALE = words(_LISTS["male"])
