@@ -88,7 +88,7 @@ def to_html(text: str) -> Any:
 
 
 def plain(text: str) -> str:
-    """The text without the marks of `marked`."""
+    """The text without the marks of `to_html`."""
     return re.sub(r"\*\*(.+?)\*\*|`(.+?)`", r"\1\2", text)
 
 

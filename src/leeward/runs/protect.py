@@ -247,7 +247,7 @@ def verify(
     answers: Sequence[tuple[str, str]] | None = None,
 ) -> Verification:
     """Check the guarantee of a release from its files alone; with the source, also that it is all there; a catalogue of
-    itemsets with the `answers` that its ledger keeps (`runs.itemsets.stored_answers`).
+    itemsets with the `answers` that its ledger keeps (`runs.itemsets.read_stored_answers`).
 
     Raises
     ------

@@ -78,7 +78,7 @@ def select_released_records(release: Release, cohort: Cohort, sets: CodeSets) ->
 
 
 def select_released_cohort(release: Release, cohort: Cohort, patients: pl.Series) -> Cohort:
-    """The cohort of those of `patients` who are released, see `released_records`."""
+    """The cohort of those of `patients` who are released, see `select_released_records`."""
     if release.parameters.get("small") != "drop" or not release.parameters.get("demographics"):
         return cohort
     inside = patients.filter(pl.Series(_fitting_any(release, cohort, patients)))

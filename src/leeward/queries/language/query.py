@@ -55,7 +55,7 @@ class Predicate:
 class Query:
     """Terms that a row must all hold, and conditions on its quasi-identifiers.
 
-    `terms` are folded (`folded`), sorted and without repeats, at least one; `predicates` sorted by quasi-identifier,
+    `terms` are folded (`fold`), sorted and without repeats, at least one; `predicates` sorted by quasi-identifier,
     at most one each.
     """
 
