@@ -119,7 +119,7 @@ def test_same_seed_same_bytes_no_seed_other_bytes(
         (("--k", 3, "--m", 0), 2, "`--m` must be a whole number of at least 1; got 0"),
         (("--k", 11, "--m", 2), 3, "10 patients with a code, fewer than k = 11"),
         (("--k", 3, "--m", 2, "--policy", "hierachy:1"), 2, "hierarchy"),
-        (("--k", 3, "--m", 2, "--measure", "arre"), 2, "`arre` is not known"),
+        (("--k", 3, "--m", 2, "--measure", "arre"), 2, "no measure `arre`"),
         (("--k", 3, "--m", 2, "--format", "xlsx"), 2, "must be `parquet` or `csv`; got `xlsx`"),
     ],
 )

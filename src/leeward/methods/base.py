@@ -50,7 +50,7 @@ class Parameters(Declared):
             other = getattr(self, name)
             if not other if wanted is True else other != wanted:
                 return False
-        empty = value is None or value is False or value == ()
+        empty = value is None or value is False or value in ((), {})
         return each.parameter.shown == "always" or not (empty or value == each.default)
 
     def protect(

@@ -115,7 +115,7 @@ def annotate(
     key : path, optional
         The key file for patients, surrogates and encryption, made where it is not there.
     recipient : str, optional
-        Without `key`: whose key is taken (`key_file_of`), so that all releases for a recipient have the same surrogates.
+        Without `key`: whose key is taken (`key_file_of`): all releases for a recipient have the same surrogates.
     lexicon, members : which health terms, and which annotators (all that are there).
     review : notes on the review page.
     engine, threads, seed : as in `protect`.

@@ -161,6 +161,7 @@ def write(
     method = {
         "name": "notes",
         **{key: value for key, value in asked.question(session.index).items() if key != "release"},
+        "domains": made.parameters["domains"],
         "row": session.index.meta.row,
     }
     with draft(out) as pending:

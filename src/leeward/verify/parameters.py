@@ -92,7 +92,7 @@ def is_beside(schema: Schema, values: Mapping[str, Any]) -> bool:
 
 def is_left_out(schema: Schema, value: Any) -> bool:
     """Whether a manifest does not show such a value."""
-    empty = value is None or value is False or value in ([], schema.get("default"))
+    empty = value is None or value is False or value in ([], {}, schema.get("default"))
     return empty and schema["shown"] != "always"
 
 

@@ -240,7 +240,7 @@ def identified() -> Cohort:
         ({"keep": {"age": 7}}, "`keep.age`: keep 1, 5, 10, 20 or 40 years"),
         ({"keep": {"sex": 1}}, "`keep.sex`: this column has no hierarchy"),
         ({"keep": {"age": "decades"}}, "must be a whole number, `exact` or `all`"),
-        ({"keep": {"age": 0}}, "must be at least 1"),
+        ({"keep": {"age": 0}}, "at least 1"),
         ({"payload": ("sex",)}, "in `demographics` and in `payload`"),
         ({"demographics": (), "keep": None, "payload": ("sex",)}, "`payload` needs `demographics`"),
         (

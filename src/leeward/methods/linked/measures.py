@@ -73,11 +73,11 @@ class Views(Figures):
 
 def measure(release: Release, cohort: Cohort, wanted: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """The figures of linked tables against their source. BadInput for an unknown measure or option."""
-    measures = {each.__name__: partial(each, release, cohort) for each in (measure_kept, views, demographics)}
+    measures = {each.__name__: partial(each, release, cohort) for each in (kept, views, demographics)}
     return figures_of(release, measures, wanted)
 
 
-def measure_kept(release: Release, cohort: Cohort) -> Kept:
+def kept(release: Release, cohort: Cohort) -> Kept:
     """How much of the source's codes is left."""
     sets = cohort.code_sets()
     source = pl.DataFrame({"code": sets.codes, "source": sets.supports()})

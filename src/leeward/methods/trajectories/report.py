@@ -51,7 +51,7 @@ def glance(release: Release, lost: Loss | None) -> Section:
             Tile(
                 percent(lost.ilm),
                 "of the codes' information lost (ILM)",
-                f"0 %: all exact, 100 %: all suppressed; of the ages' information lost (ALM): {percent(lost.alm)}",
+                f"on a scale from 0 % (exact) to 100 % (suppressed); of the ages' loss (ALM): {percent(lost.alm)}",
             ),
         ]
     return Section("At a glance", (Tiles(tuple(tiles)),))
