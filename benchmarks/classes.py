@@ -22,11 +22,10 @@ from leeward.arrays import Int32s
 from leeward.cohort import read
 from leeward.cohort.lenses.code_sets import CodeSets
 from leeward.methods.disassociation import Disassociation
-from leeward.methods.disassociation.classed import disassociate_classes
 from leeward.methods.disassociation.method import policy_over
+from leeward.methods.disassociation.pipeline import disassociate_classes
 from leeward.methods.disassociation.publish import facts_of, publish
-from leeward.methods.disassociation.rules import Rules, rules_of
-from leeward.methods.disassociation.workers import Workers
+from leeward.methods.disassociation.rules import Rules, Workers, rules_of
 from leeward.randomness import Randomness
 from leeward.synthetic import write_codes
 

@@ -24,7 +24,7 @@ from leeward.cohort.readers import read
 from leeward.methods.constraints import greedy
 from leeward.methods.constraints.apriori import recode
 from leeward.methods.constraints.clusters import Clusters
-from leeward.methods.constraints.privacy import AllSets
+from leeward.methods.constraints.greedy import AllSets
 from leeward.methods.constraints.weighted import weigh
 from leeward.synthetic.codes import write_codes
 from leeward.vocabulary.icd9cm import ICD9CM

@@ -22,8 +22,7 @@ from leeward.cohort import read
 from leeward.methods.disassociation.method import policy_over
 from leeward.methods.disassociation.pipeline import Disassociated, disassociate
 from leeward.methods.disassociation.publish import facts_of, publish
-from leeward.methods.disassociation.rules import rules_of
-from leeward.methods.disassociation.workers import Workers
+from leeward.methods.disassociation.rules import Workers, rules_of
 from leeward.randomness import Randomness
 from leeward.synthetic import write_codes
 from settled import method_of, settling

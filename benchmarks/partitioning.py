@@ -33,21 +33,19 @@ from leeward.arrays import AnyArray, offsets_of
 from leeward.cohort import Cohort
 from leeward.cohort.lenses.code_sets import CodeSets
 from leeward.methods.disassociation import Disassociation
-from leeward.methods.disassociation.fit import aim_of, purity
-from leeward.methods.disassociation.measures import estimate_queries
-from leeward.methods.disassociation.measures.placement import occurrences
-from leeward.methods.disassociation.measures.published import read
-from leeward.methods.disassociation.method import policy_over
-from leeward.methods.disassociation.partition import (
-    fit_partition,
+from leeward.methods.disassociation.fit import aim_of, fit_partition, purity
+from leeward.methods.disassociation.horpart import (
     gather_records,
     pool_in_place,
     split_records,
 )
+from leeward.methods.disassociation.measures import estimate_queries
+from leeward.methods.disassociation.measures.placement import occurrences
+from leeward.methods.disassociation.measures.published import read
+from leeward.methods.disassociation.method import policy_over
 from leeward.methods.disassociation.pipeline import disassociate
 from leeward.methods.disassociation.recut import count_supports
-from leeward.methods.disassociation.rules import rules_of
-from leeward.methods.disassociation.workers import Workers
+from leeward.methods.disassociation.rules import Workers, rules_of
 from leeward.randomness import Randomness
 from leeward.release import Release, write
 from leeward.synthetic import write_claims, write_codes

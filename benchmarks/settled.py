@@ -18,9 +18,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from leeward.methods.disassociation import Disassociation, partition, pipeline
-from leeward.methods.disassociation.rules import Rules
-from leeward.methods.disassociation.workers import Workers
+from leeward.methods.disassociation import Disassociation, horpart, pipeline
+from leeward.methods.disassociation.rules import Rules, Workers
 
 BLOCK = 256
 """Leaves that a record may choose from: consecutive in HorPart's order, so they share their first codes."""
@@ -34,7 +33,7 @@ MAX_CLUSTER, MAX_JOINT = 10, 80
 
 MAX_PASSES = 24
 
-improve_partition, refine = partition.improve_partition, pipeline.refine
+improve_partition, refine = pipeline.improve_partition, pipeline.refine
 
 
 def method_of(partitioning: str, k: int, **more: Any) -> Disassociation:
@@ -51,7 +50,7 @@ def settling(partitioning: str = "settled") -> Iterator[None]:
         yield
         return
 
-    def improve(offsets: Any, values: Any, first: Any, rules: Rules, workers: Workers) -> partition.Partition:
+    def improve(offsets: Any, values: Any, first: Any, rules: Rules, workers: Workers) -> horpart.Partition:
         settled = settle(offsets, values, first, rules, workers)
         return improve_partition(offsets, values, settled, rules, workers)
 
@@ -60,17 +59,17 @@ def settling(partitioning: str = "settled") -> Iterator[None]:
         return refine(clusters, leaves, limits, **more)
 
     with (
-        patch.object(partition, "improve_partition", improve),
+        patch.object(pipeline, "improve_partition", improve),
         patch.object(pipeline, "refine", limited),
     ):
         yield
 
 
 def settle(
-    offsets: Any, values: Any, first: partition.Partition, rules: Rules, workers: Workers
-) -> partition.Partition:
+    offsets: Any, values: Any, first: horpart.Partition, rules: Rules, workers: Workers
+) -> horpart.Partition:
     """The partition after records moved inside blocks of leaves."""
-    near = partition.gather_records(offsets, values, first.order, workers)
+    near = horpart.gather_records(offsets, values, first.order, workers)
     leaves = len(first.leaf_offsets) - 1
     leaf_of = np.empty(len(first.order), np.int32)
 
@@ -81,7 +80,7 @@ def settle(
         )  # fmt: skip
 
     workers.tasks([run(start) for start in range(0, leaves, BLOCK)])
-    return partition.regroup(first, leaf_of)
+    return horpart.regroup(first, leaf_of)
 
 
 @njit(nogil=True)

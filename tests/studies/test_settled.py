@@ -12,8 +12,8 @@ from tests.methods.disassociation.shapes import data_sets, flat, rules_of
 from tests.oracles import disassociation as oracle
 from tests.oracles import settle as plain
 
-from leeward.methods.disassociation.partition import Partition, horizontal_partition
-from leeward.methods.disassociation.workers import Workers
+from leeward.methods.disassociation.horpart import Partition, horizontal_partition
+from leeward.methods.disassociation.rules import Workers
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -41,7 +41,7 @@ def estimate(
       leeward estimate release/share '(410,411),250.00'
       leeward estimate release/share 250.00 --where age=70-79 --where sex=Female
     """
-    from leeward.methods.disassociation.measures.priors import DEFAULT
+    from leeward.methods.disassociation.measures.estimates import DEFAULT
     from leeward.release import Release
     from leeward.runs.estimate import codes_of, estimates
 

@@ -11,9 +11,7 @@ from leeward.analysis.demographics.released import ReleasedClasses
 from leeward.arrays import Float64s, Int64s
 from leeward.errors import BadInput
 from leeward.methods.disassociation.measures import estimates as chunks
-from leeward.methods.disassociation.measures.estimates import Estimate
-from leeward.methods.disassociation.measures.priors import DEFAULT
-from leeward.methods.disassociation.measures.unknown_codes import nearest_codes, require_codes
+from leeward.methods.disassociation.measures.estimates import DEFAULT, Estimate, nearest_codes, require_codes
 from leeward.release import Release
 
 BETWEEN = re.compile(r",(?![^(]*\))")

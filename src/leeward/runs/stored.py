@@ -58,8 +58,7 @@ def run_stored(
         Nothing is left at `out`.
     """
     from leeward.engine import at_most, make
-    from leeward.methods.disassociation.method import partitions_of
-    from leeward.methods.disassociation.stored import protect_stored
+    from leeward.methods.disassociation.method import partitions_of, protect_stored
     from leeward.release import draft
     from leeward.release.aside import work_beside
 

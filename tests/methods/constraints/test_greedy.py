@@ -16,7 +16,7 @@ from leeward.analysis.policies import Constraints
 from leeward.cohort.lenses.code_sets import CodeSets
 from leeward.methods.constraints import greedy
 from leeward.methods.constraints.clusters import GONE, Clusters
-from leeward.methods.constraints.privacy import AllSets, Listed, Privacy
+from leeward.methods.constraints.greedy import AllSets, Listed, Privacy
 from leeward.methods.constraints.weighted import weigh
 
 SIX = ["abc", "ab", "ac", "bd", "cd", "abd"]

@@ -18,8 +18,8 @@ from leeward.engine import Engine
 from leeward.errors import BadInput, GuaranteeUnreachable
 from leeward.methods import METHODS
 from leeward.methods.constraints import Constraints
-from leeward.methods.constraints.counting import count_records
 from leeward.methods.constraints.mapping import Mapping
+from leeward.methods.constraints.weighted import count_records
 from leeward.randomness import Randomness
 from leeward.release import write
 from leeward.release.content import Anonymized
@@ -254,7 +254,7 @@ def test_spark_counts_the_same_sets(spark_engine: Engine) -> None:
 
 def test_counting_in_parts_is_counting_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     from leeward import engine as engines
-    from leeward.methods.constraints import counting
+    from leeward.methods.constraints import weighted
 
     class Elsewhere:
         """The local engine under another name, so that counting goes through the seam."""
@@ -264,7 +264,7 @@ def test_counting_in_parts_is_counting_at_once(monkeypatch: pytest.MonkeyPatch) 
         def __getattr__(self, attribute: str) -> Any:
             return getattr(engines.make("local", threads=2), attribute)
 
-    monkeypatch.setattr(counting, "RECORDS_A_PART", 37)
+    monkeypatch.setattr(weighted, "RECORDS_A_PART", 37)
     sets = cohort_of(icd_records(300, 7)).code_sets()
     local, parts = count_records(sets), count_records(sets, Elsewhere())  # type: ignore[arg-type]  # a stand-in
     for name in ("offsets", "values", "weight"):

@@ -12,8 +12,7 @@ from tests.oracles import disassociation as oracle
 from leeward.cohort.cohort import Cohort
 from leeward.cohort.lenses.code_sets import CodeSets
 from leeward.methods.disassociation.pipeline import Disassociated, disassociate
-from leeward.methods.disassociation.rules import Rules
-from leeward.methods.disassociation.workers import Workers
+from leeward.methods.disassociation.rules import Rules, Workers
 
 RUNNING_EXAMPLE = """
 296.00 296.01 296.02 834.0 944.01

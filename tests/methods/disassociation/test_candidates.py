@@ -11,7 +11,7 @@ from tests.oracles.candidates import Cluster, candidates
 from tests.oracles.disassociation import Parameters
 
 from leeward.methods.disassociation.pipeline import disassociate
-from leeward.methods.disassociation.workers import Workers
+from leeward.methods.disassociation.rules import Workers
 
 COHORTS = 300 if os.environ.get("HYPOTHESIS_PROFILE") == "thorough" else 40
 CODES = 6

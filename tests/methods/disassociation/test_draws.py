@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leeward.methods.disassociation.measures.draw_kernels import draw_sets
+from leeward.methods.disassociation.measures.risk import draw_sets
 
 
 def generator(seed: int) -> np.random.Generator:

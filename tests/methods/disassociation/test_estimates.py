@@ -19,9 +19,9 @@ from leeward.errors import BadInput
 from leeward.methods.disassociation.measures.estimates import (
     estimates,
     estimates_of_numbers,
+    item_mean,
     matching,
 )
-from leeward.methods.disassociation.measures.priors import item_mean
 from leeward.methods.disassociation.measures.published import read
 from leeward.runs.estimate import estimate
 

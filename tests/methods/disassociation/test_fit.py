@@ -17,17 +17,11 @@ from leeward.arrays import Int32s, Int64s
 from leeward.methods.disassociation import fit as kernels
 from leeward.methods.disassociation import fit_moves as moves
 from leeward.methods.disassociation import refine
-from leeward.methods.disassociation.partition import (
-    LARGEST,
-    Partition,
-    cut_blocks,
-    fit_partition,
-    pool_in_place,
-    split_records,
-)
+from leeward.methods.disassociation.fit import LARGEST, cut_blocks, fit_partition
+from leeward.methods.disassociation.horpart import Partition, pool_in_place, split_records
 from leeward.methods.disassociation.pipeline import disassociate
 from leeward.methods.disassociation.ranking import sort_by_sketch
-from leeward.methods.disassociation.workers import Workers
+from leeward.methods.disassociation.rules import Workers
 
 Drawn = tuple[oracle.Records, int, oracle.Parameters]
 
@@ -214,9 +208,9 @@ def test_near_the_optimum_on_tiny_inputs() -> None:
 
 @pytest.mark.parametrize("threads", [2, 3])
 def test_threads_change_nothing(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    from leeward.methods.disassociation import partition
+    from leeward.methods.disassociation import fit
 
-    monkeypatch.setattr(partition, "block_records", lambda k, codes: 500)
+    monkeypatch.setattr(fit, "block_records", lambda k, codes: 500)
     draw = np.random.Generator(np.random.Philox(5))
     rows = [frozenset(draw.zipf(1.5, draw.integers(1, 6)).clip(max=40).tolist()) for _ in range(3000)]
     rules = rules_of(oracle.Parameters(3, 2, 12), 41, fit=True)

@@ -10,8 +10,9 @@ from hypothesis import given
 from tests.methods.disassociation.shapes import data_sets, flat, rules_of
 from tests.oracles import disassociation as oracle
 
-from leeward.methods.disassociation.partition import Partition, horizontal_partition, improve_partition
-from leeward.methods.disassociation.workers import Workers
+from leeward.methods.disassociation.horpart import Partition, horizontal_partition
+from leeward.methods.disassociation.recut import improve_partition
+from leeward.methods.disassociation.rules import Workers
 
 Drawn = tuple[oracle.Records, int, oracle.Parameters]
 

@@ -19,10 +19,10 @@ from tests.methods.disassociation.shapes import (
 from tests.oracles import disassociation as oracle
 
 from leeward.methods.disassociation import Disassociation
-from leeward.methods.disassociation.measures.covers import covers
+from leeward.methods.disassociation.measures.placement import covers
 from leeward.methods.disassociation.measures.published import read
 from leeward.methods.disassociation.pipeline import disassociate
-from leeward.methods.disassociation.workers import Workers
+from leeward.methods.disassociation.rules import Workers
 from leeward.runs import protect as workflow
 from leeward.runs.estimate import estimate
 

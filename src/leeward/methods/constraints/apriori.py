@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leeward.analysis.policies import Constraints
+from leeward.methods.constraints import kernels
 from leeward.methods.constraints.clusters import Clusters
-from leeward.methods.constraints.kernels import greedy as kernels
 from leeward.methods.constraints.weighted import WeightedSets
 from leeward.vocabulary.hierarchy import Hierarchy
 

@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leeward.analysis.policies import NONE, Constraints
-from leeward.methods.constraints.kernels import greedy as kernels
-from leeward.methods.constraints.kernels import sets as _sets
+from leeward.methods.constraints import kernels
 from leeward.methods.constraints.weighted import WeightedSets
 from leeward.vocabulary.hierarchy import Hierarchy
 
@@ -99,7 +98,7 @@ class Clusters:
         """
         found = np.empty(d, np.int32)
         inside = np.ones(len(self), np.bool_) if allowed is None else allowed
-        support = _sets.search(
+        support = kernels.search(
             d,
             self.k,
             floor,
@@ -123,7 +122,7 @@ class Clusters:
         if d == 2:
             violating = np.triu((self.pair > 0) & (self.pair < self.k), 1)
             return np.argwhere(violating).astype(np.int32)
-        found = _sets.violating_sets(
+        found = kernels.violating_sets(
             d, self.k, *self._records(), self._at, self._postings, self._after, self.pair
         )
         return np.asarray(found, np.int32)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from leeward.arrays import Int32s, Int64s
 from leeward.cohort.lenses.code_sets import CodeSets
 from leeward.errors import BadInput
-from leeward.methods.constraints.kernels import greedy as kernels
+from leeward.methods.constraints import kernels
 from leeward.release.content import ReleaseTable
 
 SUPPRESSED = -1

@@ -10,8 +10,8 @@ from leeward.analysis.policies import constraints
 from leeward.cohort.cohort import Cohort
 from leeward.contracts.constraints import CONTRACT
 from leeward.errors import BadInput, GuaranteeUnreachable
-from leeward.methods.constraints import classed
-from leeward.methods.constraints.classed import Task
+from leeward.methods.constraints import losses
+from leeward.methods.constraints.losses import Task
 from leeward.methods.constraints.mapping import Mapping, read_mapping, records_table
 from leeward.methods.whole_patient import release_in_classes
 from leeward.randomness import Randomness
@@ -47,8 +47,7 @@ def protect(
     GuaranteeUnreachable
         Fewer than k records, or an earlier mapping that does not protect this cohort.
     """
-    from leeward.methods.constraints import losses
-    from leeward.methods.constraints.counting import count_records
+    from leeward.methods.constraints.weighted import count_records
 
     if population is not None:
         raise BadInput("constraints needs no population; leave it out.")
@@ -77,9 +76,9 @@ def protect(
             facts |= losses.losses(mapping, sets, own.utility, parameters.cap)
             notices += losses.notices(mapping, sets, own.utility, parameters.cap)
         else:
-            parts, facts = classed.generalize(own, classes, lambda part: find(part, engine))
-            tables = classed.tables_of(parts, classes, order)
-            custody += (classed.custody_table_of(parts),)
+            parts, facts = losses.generalize(own, classes, lambda part: find(part, engine))
+            tables = losses.tables_of(parts, classes, order)
+            custody += (losses.custody_table_of(parts),)
             facts |= losses.losses_in_classes(parts, parameters.cap)
             notices = losses.notices_in_classes(parts, parameters.cap)
         return Anonymized(
@@ -95,7 +94,7 @@ def protect(
             seeded=randomness.seeded,
         )
 
-    lost = classed.count_losses(task, find)
+    lost = losses.count_losses(task, find)
     return release_in_classes(
         parameters, cohort, sets.patients, sets.lengths(), lost, run, randomness, classes_last=True
     )
@@ -129,7 +128,7 @@ def _reapply(
     parameters: Constraints, weighted: WeightedSets, listed: list[tuple[int, ...]] | None
 ) -> tuple[Mapping, dict[str, Any], list[str]]:
     """The earlier mapping, once it is known to protect these records too."""
-    from leeward.methods.constraints.reapply import fit_mapping, violates
+    from leeward.methods.constraints.greedy import fit_mapping, violates
 
     earlier = read_mapping(parameters.mapping or "")
     mapping, new = fit_mapping(earlier, weighted.codes)
@@ -145,13 +144,13 @@ def _reapply(
 def _list_constraints(parameters: Constraints, sets: CodeSets) -> list[tuple[int, ...]] | None:
     if parameters.privacy is None:
         return None
-    from leeward.methods.constraints.privacy import read_constraints
+    from leeward.methods.constraints.greedy import read_constraints
 
     return read_constraints(parameters.privacy, sets.codes)
 
 
 def _privacy(m: int | None, listed: list[tuple[int, ...]] | None) -> Any:
-    from leeward.methods.constraints.privacy import AllSets, Listed
+    from leeward.methods.constraints.greedy import AllSets, Listed
 
     return AllSets(m or 1) if listed is None else Listed(listed)
 

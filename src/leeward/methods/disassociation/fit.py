@@ -17,11 +17,23 @@ records or more are looked at (no cluster can count another), numbered locally s
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Callable
+
 import numpy as np
 
 from leeward.arrays import Bools, Int32s, Int64s
 from leeward.compiled import njit
 from leeward.methods.disassociation.fit_moves import Aim, Block, add, drop, improve, members_of, value_of
+from leeward.methods.disassociation.horpart import (
+    Partition,
+    gather_records,
+    pool_in_place,
+    regroup,
+    split_records,
+)
+from leeward.methods.disassociation.recut import count_supports
+from leeward.methods.disassociation.rules import Rules, Workers
 
 BLOCK_RECORDS = 60_000
 """Records of a block, and of a cluster, at most: a support fits 16 bits."""
@@ -39,6 +51,10 @@ codes in all (UCI .53 to .72; long records with thousands of codes .22 to .34)."
 
 ROUNDS = 4
 """Rounds of moves, at most."""
+
+
+LARGEST = 20
+"""A fitted cluster does not grow beyond so many times k records (or twice `max_cluster`)."""
 
 
 def aim_of(purity: float, k: int, cap: int) -> Aim:
@@ -278,3 +294,36 @@ def purity(at: Int64s, support: Int32s, codes: Int32s, leaf_offsets: Int64s, k: 
             if s >= k:
                 counted += s * s / size
     return counted / max(occurrences, 1.0)
+
+
+def fit_partition(
+    offsets: Int64s, values: Int32s, rules: Rules, workers: Workers, weight: float | None = None
+) -> Partition:
+    """HorPart, then records move, clusters are dissolved and split while the objective grows
+    (docs/methods/disassociation.md#fitted-partitioning)."""
+    k = rules.k
+    partition = pool_in_place(split_records(offsets, values, rules, workers), k)
+    near = gather_records(offsets, values, partition.order, workers)
+    bounds = partition.leaf_offsets
+    at, codes, support = count_supports(*near, bounds, rules.n_codes)
+    most = max(2 * rules.max_cluster, LARGEST * k)
+    aim = aim_of(purity(at, support, codes, bounds, k, rules.sensitive), k, most)
+    aim = aim if weight is None else aim._replace(weight=weight)
+    frequent = int((np.bincount(values, minlength=rules.n_codes) >= k).sum())
+    blocks = cut_blocks(bounds, block_records(k, frequent))
+    cluster_of = np.empty(len(partition.order), np.int32)
+
+    def run(first: int, last: int) -> Callable[[], object]:
+        return lambda: fit_block(*near, bounds, first, last, aim, rules.sensitive, cluster_of)
+
+    workers.tasks([run(first, last) for first, last in blocks])
+    return regroup(partition, cluster_of)
+
+
+def cut_blocks(leaf_offsets: Int64s, records: int) -> list[tuple[int, int]]:
+    """Runs of leaves, first and last + 1, of about equally many records and at most about `records`, or one leaf."""
+    n = int(leaf_offsets[-1])
+    wanted = -(-n // records)
+    edges = np.searchsorted(leaf_offsets, n * np.arange(1, wanted) // wanted)
+    edges = np.unique(np.concatenate([[0], edges, [len(leaf_offsets) - 1]]))
+    return list(itertools.pairwise(edges.tolist()))

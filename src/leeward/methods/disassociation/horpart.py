@@ -7,10 +7,112 @@ docs/methods/disassociation.md#horizontal-partitioning (the part without the cod
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
+from leeward.arrays import Int32s, Int64s, offsets_of
 from leeward.compiled import njit
+from leeward.methods.disassociation.rules import Rules, Workers
+
+
+@dataclass(frozen=True)
+class Partition:
+    """A horizontal partitioning: `order` permutes the records, leaf l is `order[leaf_offsets[l]:leaf_offsets[l+1]]`."""
+
+    order: Int32s
+    leaf_offsets: Int64s
+
+
+def gather_records(offsets: Int64s, values: Int32s, order: Int32s, workers: Workers) -> tuple[Int64s, Int32s]:
+    """The code sets of `order`, in that order."""
+    new_offsets = offsets_of(np.diff(offsets)[order])
+    new_values = np.empty(new_offsets[-1], np.int32)
+    workers.blocks(len(order), lambda lo, hi: gather(offsets, values, order, new_offsets, new_values, lo, hi))
+    return new_offsets, new_values
+
+
+def horizontal_partition(offsets: Int64s, values: Int32s, rules: Rules, workers: Workers) -> Partition:
+    """HorPart and the small leaves' pool (docs/methods/disassociation.md#horizontal-partitioning)."""
+    return pool_small(split_records(offsets, values, rules, workers), rules.k)
+
+
+def split_records(offsets: Int64s, values: Int32s, rules: Rules, workers: Workers) -> Partition:
+    """HorPart before small leaves are pooled."""
+    n = len(offsets) - 1
+    order = np.arange(n, dtype=np.int32)
+    n_codes = rules.n_codes
+    begins, ends, codes = split_chain(
+        offsets, values, order, 0, n, rules.sensitive, rules.constraint_of, -1, rules.max_cluster,
+        np.zeros(n_codes, np.int32), np.zeros(n_codes, np.int64),
+    )  # fmt: skip
+    near_offsets, near_values = gather_records(offsets, values, order, workers)
+    near = np.arange(n, dtype=np.int32)
+    leaf_begins = np.zeros(n, np.bool_)
+
+    def run(i: int) -> Callable[[], object]:
+        if codes[i] < 0:  # what no frequent code holds is a leaf already
+            return lambda: leaf_begins.__setitem__(begins[i], True)
+        return lambda: split_all(
+            near_offsets, near_values, near, begins[i], ends[i], codes[i], rules.sensitive.copy(),
+            rules.constraint_of, rules.max_cluster, leaf_begins,
+        )  # fmt: skip
+
+    workers.tasks([run(i) for i in np.argsort(begins - ends, kind="stable")])
+    return Partition(order[near], np.append(np.flatnonzero(leaf_begins), n))
+
+
+def pool_small(partition: Partition, k: int) -> Partition:
+    """Leaves below k are pooled in creation order and cut into blocks of k, after the proper leaves."""
+    sizes = np.diff(partition.leaf_offsets)
+    small = sizes < k
+    if not small.any():
+        return partition
+    small_record = np.repeat(small, sizes)
+    if small.all():
+        return Partition(partition.order, np.array([0, len(partition.order)], np.int64))
+    pooled = partition.order[small_record]
+    proper = partition.order[~small_record]
+    bounds = offsets_of(sizes[~small])
+    if len(pooled) >= k:
+        cuts = len(proper) + k * np.arange(1, len(pooled) // k + 1)
+        cuts[-1] = len(partition.order)
+        return Partition(np.concatenate([proper, pooled]), np.concatenate([bounds, cuts]))
+    at = bounds[int(np.argmin(sizes[~small])) + 1]
+    order = np.concatenate([proper[:at], pooled, proper[at:]])
+    return Partition(order, bounds + np.where(bounds >= at, len(pooled), 0))
+
+
+def pool_in_place(partition: Partition, k: int) -> Partition:
+    """As `pool_small`, but a block of pooled records is placed where its first record was, so that neighbours stay
+    neighbours."""
+    sizes = np.diff(partition.leaf_offsets)
+    pooled = np.flatnonzero(np.repeat(sizes < k, sizes))
+    if len(pooled) < k or len(pooled) == len(partition.order):
+        return pool_small(partition, k)
+    cluster = np.repeat(np.arange(len(sizes)), sizes)
+    cluster[pooled] = len(sizes) + np.minimum(np.arange(len(pooled)) // k, len(pooled) // k - 1)
+    _, first, number = np.unique(cluster, return_index=True, return_inverse=True)
+    rank = np.argsort(np.argsort(first))[number]
+    return Partition(partition.order[np.argsort(rank, kind="stable")], offsets_of(np.bincount(rank)))
+
+
+def regroup(partition: Partition, leaf_of: Int32s) -> Partition:
+    """The partition after records moved to `leaf_of`; records keep their order inside a leaf, empty leaves go."""
+    by_leaf = np.argsort(leaf_of, kind="stable")
+    sizes = np.bincount(leaf_of)
+    return Partition(partition.order[by_leaf], offsets_of(sizes[sizes > 0]))
+
+
+@njit
+def rows_to_leaves(leaf_offsets: Int64s) -> Int32s:
+    leaf_of_row = np.empty(leaf_offsets[-1], np.int32)
+    for leaf in range(len(leaf_offsets) - 1):
+        leaf_of_row[leaf_offsets[leaf] : leaf_offsets[leaf + 1]] = leaf
+    return leaf_of_row
+
 
 NONE = np.int32(-1)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,28 +19,32 @@ from leeward.analysis.demographics.diverse import (
     sensitive_columns,
 )
 from leeward.analysis.policies import Constraints, constraints
-from leeward.arrays import Int64s, offsets_of
+from leeward.arrays import AnyArray, Int64s, offsets_of
 from leeward.cohort.lenses.code_sets import CodeSets
 from leeward.contracts.disassociation import CONTRACT
 from leeward.errors import BadInput, GuaranteeUnreachable
+from leeward.methods.code_list import with_code_list
 from leeward.methods.disassociation import ranked
-from leeward.methods.disassociation.classed import disassociate_classes, lost_in, payload_table
-from leeward.methods.disassociation.diversity import diversify
-from leeward.methods.disassociation.partition import Partition, partition_records
+from leeward.methods.disassociation.horpart import Partition
 from leeward.methods.disassociation.partitioned import RECORDS_A_PARTITION, Blocks, protect_partitions
-from leeward.methods.disassociation.pipeline import disassociate
+from leeward.methods.disassociation.pipeline import (
+    WEIGHT,
+    disassociate,
+    disassociate_classes,
+    partition_records,
+)
 from leeward.methods.disassociation.publish import (
     Published,
     chunk_table,
     facts_of,
     node_of_records,
     node_table,
+    payload_table,
     publish,
 )
 from leeward.methods.disassociation.reconstruct import reconstruction
-from leeward.methods.disassociation.repeats import MARK, base_codes, rename_repeats
-from leeward.methods.disassociation.rules import Rules, rules_of
-from leeward.methods.disassociation.workers import Workers
+from leeward.methods.disassociation.recut import diversify
+from leeward.methods.disassociation.rules import MARK, Rules, Workers, base_codes, rename_repeats, rules_of
 from leeward.methods.whole_patient import release_in_classes
 from leeward.randomness import Randomness
 from leeward.release.content import Anonymized, Guarantee, ReleaseTable
@@ -47,9 +53,13 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from leeward.analysis.demographics import Classes
+    from leeward.analysis.demographics.search import Lost
     from leeward.cohort.cohort import Cohort
+    from leeward.cohort.stored import StoredCohort
     from leeward.engine import Engine
     from leeward.methods.disassociation.parameters import Disassociation
+    from leeward.randomness import Randomness
+    from leeward.release.content import Anonymized
 
 POLICY = pa.schema([("constraint", pa.string()), ("code", pa.string())])
 
@@ -94,11 +104,31 @@ def protect(
         cohort,
         sets.patients,
         sets.lengths(),
-        lost_in(sets, rules, workers),
+        count_losses(sets, rules, workers),
         run,
         randomness,
         join=join if parameters.sensitive_columns else None,
     )
+
+
+def count_losses(sets: CodeSets, rules: Rules, workers: Workers) -> Lost:
+    """Occurrences in item chunks when each of some sets of records is disassociated as a class."""
+
+    def count(parts: Sequence[AnyArray]) -> list[int]:
+        counts = [0] * len(parts)
+
+        def run(i: int) -> Callable[[], object]:
+            def task() -> None:
+                part, alone = sets.take(parts[i]), Workers(1)
+                data = disassociate(part, rules, alone, partition_records(part, rules, alone, WEIGHT))
+                counts[i] = facts_of(publish(data, sets.codes, Randomness.of(0)))["item_occurrences"]
+
+            return task
+
+        workers.tasks([run(i) for i in sorted(range(len(parts)), key=lambda i: -len(parts[i]))])
+        return counts
+
+    return count
 
 
 def assemble(
@@ -304,3 +334,32 @@ def _policy_table(policy: Constraints, codes: tuple[str, ...]) -> tuple[ReleaseT
     rows = policy.rows(codes)
     columns: list[NDArray[np.str_] | list[str]] = [[name for name, _ in rows], [code for _, code in rows]]
     return (ReleaseTable.of("policy.parquet", pa.table(columns, schema=POLICY)),)
+
+
+def protect_stored(
+    parameters: Disassociation,
+    cohort: StoredCohort,
+    engine: Engine,
+    randomness: Randomness,
+    where: Path,
+) -> Anonymized:
+    """As `protect` of the cohort in memory, with the same tables. What becomes of the partitions is below `where`.
+
+    Raises GuaranteeUnreachable with fewer than k records, BadInput for a policy or sensitive code that the data lacks.
+    """
+    head = cohort.head
+    require_k(parameters, cohort.patients, head.name)
+    # What policies and rules need of the patients' codes: which there are, and the most that a patient has.
+    longest = np.arange(cohort.longest, dtype=np.int32)
+    sets = CodeSets(np.array([0, cohort.longest]), longest, cohort.codes, pl.Series([0]))
+    policy = policy_over(parameters, sets, head.vocabulary)
+    rules = rules_of(parameters, sets, policy, head.name)
+    partitions = partitions_of(parameters, cohort.patients, engine.name)
+    data = Blocks(cohort.codes, cohort.supports, cohort.blocks)
+    tables, facts, clusters = protect_partitions(data, rules, partitions, engine, randomness, where)
+    facts["partitions"] = partitions
+    made = assemble(
+        parameters, cohort.codes, cohort.patients, rules, policy, tables, (clusters,), facts, randomness
+    )
+    frequent = (code for code, n in zip(cohort.codes, cohort.supports, strict=True) if n >= parameters.k)
+    return with_code_list(made, head, frozenset(frequent))

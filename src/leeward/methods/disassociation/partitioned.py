@@ -39,8 +39,7 @@ from leeward.methods.disassociation.publish import (
     node_table,
     publish,
 )
-from leeward.methods.disassociation.rules import Rules
-from leeward.methods.disassociation.workers import Workers
+from leeward.methods.disassociation.rules import Rules, Workers
 from leeward.randomness import Randomness
 from leeward.release.content import ReleaseTable
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+import polars as pl
 
-from leeward.arrays import Bools, Int32s
+from leeward.arrays import Bools, Int32s, distinct_of
+from leeward.cohort.lenses.code_sets import CodeSets, code_sets_of
+from leeward.engine import available_threads, over_blocks, pool
 from leeward.errors import BadInput
-from leeward.methods.disassociation.repeats import MARK
 
 if TYPE_CHECKING:
     from leeward.analysis.policies import Constraints
@@ -77,4 +80,63 @@ def rules_of(parameters: Disassociation, sets: CodeSets, policy: Constraints, na
         fit=parameters.chosen_partitioning == "fitted",
         recut=parameters.recut,
         max_passes=FITTED_PASSES if parameters.chosen_partitioning == "fitted" else NO_LIMIT,
+    )
+
+
+SMALLEST_BLOCK = 2048
+
+
+class Workers:
+    """Runs kernels over blocks of an index range in threads (the kernels release the interpreter lock).
+
+    Threads change nothing: they share work out in blocks whose results do not depend on who computes them.
+    """
+
+    def __init__(self, threads: int | None = None) -> None:
+        self.threads = threads or available_threads()
+
+    def blocks(self, n: int, run: Callable[[int, int], object]) -> list[object]:
+        """`run(lo, hi)` over blocks of 0…n-1; results in block order."""
+        return over_blocks(run, n, threads=self.threads, smallest=SMALLEST_BLOCK) if n else []
+
+    def tasks(self, runs: list[Callable[[], object]]) -> None:
+        """Independent tasks, the first ones first."""
+        with pool(min(self.threads, len(runs))) as threads:
+            for done in [threads.submit(run) for run in runs]:
+                done.result()
+
+
+MARK = "#"
+
+
+def rename_repeats(events: pl.DataFrame) -> CodeSets:
+    """Code sets in which every mention of a code in a patient is an instance of its own.
+
+    Without a `visit` column each row is a mention; with one, each (visit, code) counts once.
+    """
+    keys = ["patient", "visit", "code"] if "visit" in events.columns else None
+    mentions = events.unique(keys) if keys else events
+    counts = mentions.group_by("patient", "code").len("mentions")
+    instances = counts.with_columns(pl.int_ranges(1, pl.col("mentions") + 1).alias("instance")).explode(
+        "instance", empty_as_null=False
+    )
+    named = instances.select(
+        "patient",
+        pl.format("{}" + MARK + "{}", pl.col("code").cast(pl.String), pl.col("instance")).alias("code"),
+    )
+    domain = named["code"].unique().sort()
+    return code_sets_of(named.with_columns(pl.col("code").cast(pl.Enum(domain))))
+
+
+def base_codes(sets: CodeSets) -> CodeSets:
+    """The same records over the codes before renaming (to apply a policy or a list of sensitive codes)."""
+    base = [code.rsplit(MARK, 1)[0] for code in sets.codes]
+    domain = sorted(set(base))
+    number = {code: i for i, code in enumerate(domain)}
+    values = np.array([number[code] for code in base], np.int32)[sets.values]
+    records = np.repeat(np.arange(len(sets), dtype=np.int64), np.diff(sets.offsets))
+    keys = distinct_of(records * len(domain) + values)
+    offsets = np.concatenate([[0], np.cumsum(np.bincount(keys // len(domain), minlength=len(sets)))])
+    return CodeSets(
+        offsets.astype(np.int64), (keys % len(domain)).astype(np.int32), tuple(domain), sets.patients
     )

@@ -28,20 +28,21 @@ from leeward.analysis.workloads import (
 from leeward.arrays import AnyArray
 from leeward.cohort.cohort import Cohort
 from leeward.cohort.lenses.code_sets import CodeSets
-from leeward.methods.disassociation.measures.covers import covers
 from leeward.methods.disassociation.measures.estimates import (
+    DEFAULT,
+    PRIORS,
     Estimates,
+    check_prior,
     estimates_of_numbers,
     matching,
     read_once,
     spread,
 )
 from leeward.methods.disassociation.measures.figures import Are, Mre, Placement, Risk
-from leeward.methods.disassociation.measures.placement import placement
-from leeward.methods.disassociation.measures.priors import DEFAULT, PRIORS, check_prior
+from leeward.methods.disassociation.measures.placement import covers, placement
 from leeward.methods.disassociation.measures.published import Published
 from leeward.methods.disassociation.measures.risk import Knowledge, knowledge_of, risk_after
-from leeward.methods.disassociation.repeats import rename_repeats
+from leeward.methods.disassociation.rules import rename_repeats
 from leeward.release import Release
 
 MRE_PRIOR = "graded"

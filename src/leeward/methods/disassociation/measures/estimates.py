@@ -8,7 +8,7 @@ given by the prior on 1 … min(k - 1, N).
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -19,10 +19,110 @@ from numpy.typing import NDArray
 from leeward.analysis.demographics.released import Concerned, ReleasedClasses
 from leeward.engine import over_blocks
 from leeward.errors import BadInput
-from leeward.methods.disassociation.measures.priors import DEFAULT, check_prior, item_means
-from leeward.methods.disassociation.measures.published import Array, Published, part, read
+from leeward.methods.disassociation.measures.published import ITEM, Array, Published, part, read
 from leeward.release import Release
 from leeward.release.reading import manifest_name
+
+PRIORS = ("occupancy", "cubic", "graded", "uniform", "one")
+"""What the release itself shows (default), P(n) ∝ n⁻³, n⁻³ or n⁻⁵ (see `GRADES`), P(n) equal, n = 1."""
+
+DEFAULT = "occupancy"
+
+GRADES = ("cubic", "quintic")
+"""`graded`: n⁻³ for a code that some record or shared chunk counts, n⁻⁵ for one that only item chunks list. Such a code
+is rare, and two of its few patients seldom meet in a cluster; the release itself shows which codes these are."""
+
+SCATTERED = 1 / 3
+"""Share of `occupancy`, but for fitted releases, that takes a code's records as scattered over the clusters by chance;
+the rest takes them as gathered. This and the exponent were chosen on UCI and on made-up records of 12 of 3,000 codes
+(docs/studies/disassociation.md#partitionings)."""
+
+SURPLUS, RARE = 0.24, 0.2
+"""Fitted releases: what `occupancy` adds to scattered records, for each e-fold of k above 4, and the part of it for
+codes that are counted nowhere. Chosen on the same two, k = 3 to 25."""
+
+
+def check_prior(prior: str) -> str:
+    """The prior, or BadInput naming the known ones."""
+    if prior not in PRIORS:
+        raise BadInput(f"`prior`: {prior!r} is not known; choose from {', '.join(PRIORS)}.")
+    return prior
+
+
+def item_mean(k: int, size: int, prior: str) -> float:
+    """Expected number of a cluster's `size` records that hold one code of its item chunk, where no more is known."""
+    n = np.arange(1, max(1, min(k - 1, size)) + 1, dtype=np.float64)
+    power = {"uniform": 0.0, "cubic": 3.0, "quintic": 5.0, "one": np.inf, "gathered": gathered_power(k)}
+    if prior not in power:
+        raise BadInput(f"`prior`: {prior!r} is not known; choose from {', '.join(PRIORS)}.")
+    weight = n ** -power[prior]
+    return float((n * weight).sum() / weight.sum())
+
+
+def gathered_power(k: int) -> float:
+    """P(n) ∝ n^-this where records that share a code gather in clusters: the larger k, the more are left over."""
+    return 1.8 + 6 / k
+
+
+def item_means(published: Published, prior: str) -> NDArray[np.float64]:
+    """Expected records behind each entry, where it is in an item chunk; worked out once a prior."""
+    if check_prior(prior) not in published.item_means:
+        published.item_means[prior] = _item_means(published, prior)
+    return published.item_means[prior]
+
+
+def _item_means(published: Published, prior: str) -> NDArray[np.float64]:
+    p = published
+    owner = np.repeat(np.arange(len(p.codes)), np.diff(p.at))
+    counted = np.zeros(len(p.codes), np.bool_)
+    counted[owner[p.kind[p.entry_chunk] != ITEM]] = True
+    size = p.records[p.entry_node]
+    if prior == "occupancy" and p.fitted:
+        more = SURPLUS * max(0.0, np.log(p.k / 4)) * np.where(counted[owner], 1, RARE)
+        return np.minimum(expected_by_chance(p) + more, np.maximum(1, np.minimum(p.k - 1, size)))
+    capped = np.minimum(p.k, size)
+    grades = {"graded": GRADES, "occupancy": ("gathered",)}.get(prior, (prior,))
+    means = [np.array([item_mean(p.k, size, grade) for size in range(p.k + 1)])[capped] for grade in grades]
+    if prior == "occupancy":
+        return (1 - SCATTERED) * means[0] + SCATTERED * expected_by_chance(p)
+    if len(means) == 1:
+        return means[0]
+    return np.where(counted[owner], means[0], means[1])
+
+
+def expected_by_chance(published: Published) -> NDArray[np.float64]:
+    """Expected records behind each entry if a code's uncounted records were scattered by chance: a Poisson number, of
+    which it is known that it is one of 1 … min(k - 1, N).
+
+    How many they are follows from the share of the clusters that list the code in their item chunk, of those that do
+    not count it (the estimate of occupancy). Entries of other chunks: 1.
+    """
+    p = published
+    owner = np.repeat(np.arange(len(p.codes)), np.diff(p.at))
+    item = p.kind[p.entry_chunk] == ITEM
+    size = p.records[p.entry_node].astype(np.float64)
+    among = p.want.astype(np.float64)
+    leaves = p.leaf
+    if p.of_class is not None:  # a part of a release has the entries of some classes only
+        leaves = leaves & np.isin(p.of_class, p.of_class[p.entry_node])
+    counted = np.bincount(owner[~item], among[~item], len(p.codes))
+    listing = np.bincount(owner[item], size[item], len(p.codes))
+    mean = listing / np.maximum(np.bincount(owner[item], minlength=len(p.codes)), 1)
+    without = np.maximum(p.records[leaves].sum() - counted - listing, np.maximum(mean, 1) / 2)
+    rate = np.log1p(listing / without) / np.maximum(mean, 1)
+    expected = rate[owner[item]] * size[item]
+    most = np.minimum(p.k - 1, size[item])
+    chance = np.ones(len(expected))
+    total, weighted = np.zeros(len(expected)), np.zeros(len(expected))
+    for n in range(1, max(p.k, 2)):
+        chance = chance * expected / n
+        possible = chance * (n <= np.maximum(most, 1))
+        total += possible
+        weighted += n * possible
+    found = np.ones(len(owner))
+    found[item] = weighted / total
+    return found
+
 
 NO_LIMIT = 2**62
 
@@ -197,3 +297,70 @@ def read_once(release: Release) -> Published:
     """The index of a release, kept while its manifest stays the same."""
     status = (release.share / manifest_name(release.share)).stat()
     return _read(str(release.share), (status.st_mtime_ns, status.st_size))
+
+
+LIST = "codes.parquet"
+SHOWN = 3
+
+
+def require_codes(release: Release, queries: Iterable[Sequence[str]], shown: Collection[str]) -> None:
+    """Check that the release shows every asked code.
+
+    Raises
+    ------
+    BadInput
+        It does not: with the nearest codes, and whether the code was suppressed.
+    """
+    for code in dict.fromkeys(code for query in queries for code in query):
+        if code not in shown:
+            raise BadInput(_message(release, code, shown))
+
+
+def _message(release: Release, code: str, shown: Collection[str]) -> str:
+    k = release.guarantee["k"]
+    names = _list_codes(release)
+    if code in names and names[code][1]:
+        return (
+            f"the code `{code}` was suppressed: at least {k} patients have it, but the release does not show it, so it "
+            "cannot be counted."
+        )
+    near = nearest_codes(code, shown) or [
+        each for each, (name, gone) in names.items() if not gone and code.lower() in name.lower()
+    ]
+    listed = ", ".join(
+        f"`{each}`" + (f" ({names[each][0]})" if each in names and names[each][0] else "")
+        for each in near[:SHOWN]
+    )
+    rare = (
+        "was suppressed"
+        if release.parameters.get("attacker") == "algorithm"
+        else f"fewer than {k} patients have it"
+    )
+    return (
+        f"no code `{code}` in this release{f'; nearest: {listed}' if listed else ''}. A code that the release does not "
+        f"list is absent, or {rare}."
+    )
+
+
+def _list_codes(release: Release) -> dict[str, tuple[str, bool]]:
+    """Name of each listed code, and whether it was suppressed."""
+    if LIST not in release.names():
+        return {}
+    rows = release.table(LIST).select("code", "name", "suppressed").collect().iter_rows()
+    return {code: (name, suppressed) for code, name, suppressed in rows}
+
+
+def nearest_codes(code: str, shown: Collection[str]) -> list[str]:
+    """Codes that begin as this one does: first what it extends, then what it begins, then the longest beginning."""
+
+    def rank(other: str) -> tuple[bool, bool, int, str]:
+        return not code.startswith(other), not other.startswith(code), -_beginning(code, other), other
+
+    alike = [other for other in shown if _beginning(code, other) >= min(2, len(code))]
+    return sorted(alike, key=rank)
+
+
+def _beginning(one: str, other: str) -> int:
+    """How many characters two texts have in common at their beginning."""
+    pairs = zip(one, other, strict=False)
+    return next((i for i, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))

@@ -13,6 +13,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from leeward.analysis.bits import popcount
+from leeward.compiled import njit
 from leeward.errors import BadInput
 from leeward.release import Release
 
@@ -72,11 +74,9 @@ class Published:
 
     @cached_property
     def want(self) -> Array:
-        """int64[entries], see `index_kernels.wanting`."""
-        from leeward.methods.disassociation.measures import index_kernels as kernels
-
+        """int64[entries], see `wanting`."""
         return np.asarray(
-            kernels.wanting(self.at, self.entry_node, self.entry_chunk, self.kind, self.parent, self.records)
+            wanting(self.at, self.entry_node, self.entry_chunk, self.kind, self.parent, self.records)
         )
 
     @cached_property
@@ -86,10 +86,8 @@ class Published:
 
     def entry_counts(self) -> Array:
         """Number of records or subrecords behind each entry; 0 for item chunks, which publish no count."""
-        from leeward.methods.disassociation.measures import index_kernels as kernels
-
         return np.asarray(
-            kernels.entry_supports(self.entry_chunk, self.entry_place, self.kind, self.words, self.bits)
+            entry_supports(self.entry_chunk, self.entry_place, self.kind, self.words, self.bits)
         )
 
 
@@ -101,8 +99,6 @@ def read(release: Release | str | Path) -> Published:
     BadInput
         The folder is no release of the method `disassociation`, or its files are damaged.
     """
-    from leeward.methods.disassociation.measures import index_kernels as kernels
-
     opened = release if isinstance(release, Release) else Release.open(release)
     if opened.method != "disassociation":
         raise BadInput(
@@ -115,13 +111,13 @@ def read(release: Release | str | Path) -> Published:
     named = pc.fill_null(parents, -1).to_numpy()
     place = np.searchsorted(released[by_number], named)
     parent = np.where(named < 0, -1, by_number[np.minimum(place, len(released) - 1)]).astype(np.int64)
-    number = kernels.bottom_up(parent)
+    number = bottom_up(parent)
     rows = _rows(opened.path("chunks.parquet"), released[by_number], number[by_number])
     node, kind, start, offsets, values, codes = rows
-    distinct, words = kernels.count_entries(start, offsets, values, max(len(codes), 1))
+    distinct, words = count_entries(start, offsets, values, max(len(codes), 1))
     first_entry = np.concatenate([[0], np.cumsum(distinct)]).astype(np.int64)
     at_bits = np.concatenate([[0], np.cumsum(distinct * words)]).astype(np.int64)
-    code, chunk, places, bits = kernels.fill_entries(
+    code, chunk, places, bits = fill_entries(
         start, offsets, values, max(len(codes), 1), first_entry, words, at_bits
     )
     order = np.lexsort((node[chunk], code)) if len(code) else np.empty(0, np.int64)
@@ -220,3 +216,115 @@ def _number_values(column: Any, numbers: dict[str, int]) -> Array:
     encoded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
     lookup = [numbers.setdefault(value, len(numbers)) for value in encoded.dictionary.to_pylist()]
     return np.array(lookup or [0], np.int32)[encoded.indices.to_numpy(zero_copy_only=False)]
+
+
+@njit
+def bottom_up(parent: Array) -> Any:
+    """New number of each node: children before parents, subtrees contiguous."""
+    n = len(parent)
+    head = np.full(n + 1, -1, np.int64)
+    following = np.full(n, -1, np.int64)
+    for v in range(n):
+        p = parent[v] if parent[v] >= 0 else n
+        following[v] = head[p]
+        head[p] = v
+    number = np.full(n, -1, np.int64)
+    stack = np.empty(n + 1, np.int64)
+    at = 0
+    root = head[n]
+    while root != -1:
+        depth = 0
+        stack[0] = root
+        while depth >= 0:
+            v = stack[depth]
+            child = head[v]
+            if child == -1:
+                number[v] = at
+                at += 1
+                depth -= 1
+            else:
+                head[v] = following[child]
+                depth += 1
+                stack[depth] = child
+        root = following[root]
+    return number
+
+
+@njit
+def count_entries(start: Array, offsets: Array, values: Array, n_codes: int) -> Any:
+    """(distinct codes of each chunk, its 64-bit words a code): only non-empty subrecords take a bit."""
+    groups = len(start) - 1
+    distinct = np.zeros(groups, np.int64)
+    words = np.zeros(groups, np.int64)
+    seen = np.full(n_codes, -1, np.int64)
+    for g in range(groups):
+        filled = 0
+        for row in range(start[g], start[g + 1]):
+            filled += 1 if offsets[row + 1] > offsets[row] else 0
+            for i in range(offsets[row], offsets[row + 1]):
+                if seen[values[i]] != g:
+                    seen[values[i]] = g
+                    distinct[g] += 1
+        words[g] = (filled + 63) // 64
+    return distinct, words
+
+
+@njit
+def fill_entries(
+    start: Array, offsets: Array, values: Array, n_codes: int, first: Array, words: Array, at_bits: Array
+) -> Any:
+    """One entry a chunk and code: (code, chunk, where its bitmap starts) and the bitmaps."""
+    total = first[-1]
+    code = np.empty(total, np.int32)
+    group = np.empty(total, np.int32)
+    place = np.empty(total, np.int64)
+    bits = np.zeros(at_bits[-1], np.uint64)
+    slot = np.full(n_codes, -1, np.int64)
+    for g in range(len(start) - 1):
+        used = first[g]
+        filled = 0
+        for row in range(start[g], start[g + 1]):
+            for i in range(offsets[row], offsets[row + 1]):
+                c = values[i]
+                if slot[c] < first[g]:
+                    slot[c] = used
+                    code[used] = c
+                    group[used] = g
+                    place[used] = at_bits[g] + (used - first[g]) * words[g]
+                    used += 1
+                bits[place[slot[c]] + filled // 64] |= np.uint64(1) << np.uint64(filled % 64)
+            filled += 1 if offsets[row + 1] > offsets[row] else 0
+    return code, group, place, bits
+
+
+@njit
+def wanting(
+    post_at: Array, post_node: Array, post_group: Array, kind: Array, parent: Array, records: Array
+) -> Any:
+    """int64[entries], records below each entry's node that no node further down counts the code of: with shared chunks
+    that repeat codes of chunks below (`nested`) fewer than the node has."""
+    found = records[post_node]
+    last = np.full(len(parent), -1, np.int64)
+    for code in range(len(post_at) - 1):
+        for entry in range(post_at[code], post_at[code + 1]):
+            last[post_node[entry]] = entry
+        for entry in range(post_at[code], post_at[code + 1]):
+            up = parent[post_node[entry]]
+            while up >= 0:
+                above = last[up]
+                if above >= post_at[code] and kind[post_group[above]] == SHARED:
+                    found[above] -= records[post_node[entry]]
+                    break
+                up = parent[up]
+    return found
+
+
+@njit
+def entry_supports(chunk: Array, place: Array, kind: Array, words: Array, bits: Array) -> Any:
+    """Subrecords behind each entry; 0 for item chunks."""
+    out = np.zeros(len(chunk), np.int64)
+    for e in range(len(chunk)):
+        if kind[chunk[e]] != ITEM:
+            for w in range(words[chunk[e]]):
+                out[e] += popcount(bits[place[e] + w])
+    return out
