@@ -279,7 +279,7 @@ def shares_of(errors: np.ndarray[Any, Any]) -> dict[str, Any]:
         "within_5": float(((rounded >= -0.05) & (rounded < 0.05)).mean()),
         "smallest": float(rounded.min()),
         "largest": float(rounded.max()),
-        "intervals": [each.to_json() for each in intervals(errors)],
+        "intervals": intervals(errors),
     }
 
 

@@ -107,8 +107,8 @@ def test_hashed_keys_count_like_exact_ones(monkeypatch: pytest.MonkeyPatch) -> N
 def test_after_release_the_running_example_leaves_three_candidates(tmp_path: Path) -> None:
     published = read(write(tmp_path / "out", running_example(), 3, 2))
     found = risk_after(knowledge_of_codes(published, code_sets(running_records())), seed=1)
-    assert found.smallest_candidates == 3
-    assert found.below_k == 0
+    assert found["smallest_candidates"] == 3
+    assert found["below_k"] == 0
 
 
 def test_keys_are_counted_with_the_least_of_each_owner() -> None:

@@ -50,11 +50,9 @@ def test_an_attacker_who_knows_the_algorithm_has_fewer_for_rare_codes_as_the_rep
     found = attack(share, map(frozenset, records))
     assert found.below_k_algorithm_known > 0
     release = Release.open(share)
-    after = risk(knowledge_of_codes(read(release), cohort_of(records).code_sets())).after
-    assert after is not None
-    assert (after.below_k, after.smallest_candidates) == (0, found.smallest)
-    assert after.below_k_algorithm_known is not None
-    assert 0 < after.below_k_algorithm_known <= found.below_k_algorithm_known
+    after = risk(knowledge_of_codes(read(release), cohort_of(records).code_sets()))["after"]
+    assert (after["below_k"], after["smallest_candidates"]) == (0, found.smallest)
+    assert 0 < after["below_k_algorithm_known"] <= found.below_k_algorithm_known
     assert "no data set that the algorithm could have started from has k candidate" in " ".join(
         release.guarantee["not_protected"]
     )

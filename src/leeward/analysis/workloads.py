@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from leeward.analysis.code_figures import Interval, Matched, Workload
 from leeward.analysis.holders import owners_of
 from leeward.analysis.itemsets import Itemsets, TooManyItemsets, mine
 from leeward.arrays import AnyArray, count_noun, distinct_of
@@ -105,34 +104,36 @@ def workloads_of(
     max_size: int | None,
     queries: int | None,
     chains: int,
-) -> tuple[Workload, ...]:
+) -> list[dict[str, Any]]:
     """W1 (`frequent`) or W2 (`random`, one workload a size from 1 to 5; `chains` records unless `queries` says
-    otherwise), each with what `errors` finds for its queries (the further fields of a `Workload`).
+    otherwise), each with what `errors` finds for its queries. `largest_set` is there
+    where larger sets were too many.
 
     Raises BadInput for another name.
     """
     if workload == "frequent":
         found = frequent_queries(sets, min_support, max_size, MOST_QUERIES if queries is None else queries)
-        return (
-            Workload(
-                name="frequent",
-                label=label_of_frequent(min_support, found),
-                min_support=min_support,
-                itemsets=found.itemsets,
-                largest_set=found.largest,
-                **errors(found.queries),
-            ),
-        )
+        asked: dict[str, Any] = {
+            "name": "frequent",
+            "label": label_of_frequent(min_support, found),
+            "min_support": min_support,
+            "itemsets": found.itemsets,
+        }
+        largest = {} if found.largest is None else {"largest_set": found.largest}
+        return [{**asked, **largest, **errors(found.queries)}]
     if workload != "random":
         raise BadInput(f"`measure: are`: workload {workload!r} is not known; choose `frequent` or `random`.")
     by_size = random_queries(sets, chains if queries is None else queries)
-    return tuple(
-        Workload(
-            name="random", label=f"random sets of {count_noun('code', size)}", size=size, **errors(drawn)
-        )
+    return [
+        {
+            "name": "random",
+            "label": f"random sets of {count_noun('code', size)}",
+            "size": size,
+            **errors(drawn),
+        }
         for size, drawn in zip(RANDOM_SIZES, by_size, strict=True)
         if len(drawn)
-    )
+    ]
 
 
 def random_queries(sets: CodeSets, queries: int) -> list[list[AnyArray]]:
@@ -181,7 +182,7 @@ def shares_within(errors: AnyArray) -> dict[str, float]:
     }
 
 
-def intervals(errors: AnyArray) -> tuple[Interval, ...]:
+def intervals(errors: AnyArray) -> list[dict[str, Any]]:
     """How many errors are in each interval [low, high) of `MRE_BOUNDS`; the two beyond have one end None, and
     [-2.5 %, 2.5 %] is closed, as in the paper."""
     ends: list[float | None] = [None, *MRE_BOUNDS, None]
@@ -190,21 +191,32 @@ def intervals(errors: AnyArray) -> tuple[Interval, ...]:
     place = np.searchsorted(MRE_BOUNDS, rounded, side="right")
     place[rounded == 0.025] -= 1
     counts = np.bincount(place, minlength=len(MRE_BOUNDS) + 1)
-    return tuple(
-        Interval(ends[i], ends[i + 1], int(n), float(n / max(len(errors), 1))) for i, n in enumerate(counts)
-    )
+    return [
+        {"low": ends[i], "high": ends[i + 1], "count": int(n), "share": float(n / max(len(errors), 1))}
+        for i, n in enumerate(counts)
+    ]
+
+
+NO_POLICY: Mapping[str, Any] = {"policy": "none", "constraints": [], "skipped": 0, "intervals": []}
+"""What `matching_errors` is where there is no policy."""
 
 
 def matching_errors(
     names: Sequence[str], members: Sequence[list[str]], true: AnyArray, estimated: Sequence[float]
 ) -> dict[str, Any]:
-    """The fields of `MatchingErrors`: (true - estimate) / true of each constraint that some record matches."""
-    found = tuple(
-        Matched(name=name, codes=len(codes), true=count, estimate=estimate, mre=(count - estimate) / count)
+    """(true - estimate) / true of each constraint that some record matches, and how many are small."""
+    found: list[dict[str, Any]] = [
+        {
+            "name": name,
+            "codes": len(codes),
+            "true": count,
+            "estimate": estimate,
+            "mre": (count - estimate) / count,
+        }
         for name, codes, count, estimate in zip(names, members, true.tolist(), estimated, strict=True)
         if count > 0
-    )
-    errors = np.array([each.mre for each in found])
+    ]
+    errors = np.array([each["mre"] for each in found])
     return {
         "policy": f"{len(found)} constraints",
         "constraints": found,

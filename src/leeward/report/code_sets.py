@@ -35,7 +35,7 @@ def group_errors(constraints: Sequence[Any], within: float | None, caption: str)
         "Error of each code group of the policy",
         f"Histogram of the relative error of {len(constraints):,} code groups; {percent(within)} are within ±5 %.",
         charts.histogram(
-            bins([-each.mre for each in constraints]),
+            bins([-each["mre"] for each in constraints]),
             x_title="relative error, (estimate − true) / true",
             y_title="code groups",
             mark=(-0.05, 0.05),
@@ -46,7 +46,9 @@ def group_errors(constraints: Sequence[Any], within: float | None, caption: str)
 
 def worst_groups(constraints: Sequence[Any], names: Mapping[str, str] | None = None) -> Table:
     """The code groups with the largest error."""
-    worst = sorted(constraints, key=lambda each: (-abs(each.mre), -each.true, each.name))[:CONSTRAINTS_SHOWN]
+    worst = sorted(constraints, key=lambda each: (-abs(each["mre"]), -each["true"], each["name"]))[
+        :CONSTRAINTS_SHOWN
+    ]
     return table_of(
         f"The {len(worst)} code groups with the largest error",
         worst,

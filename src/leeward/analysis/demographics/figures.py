@@ -48,21 +48,6 @@ class KnownBy(Figures):
     below_k: int
     exact: bool = True
 
-    @property
-    def m(self) -> int:
-        """The codes known, as in the risk by codes alone."""
-        return self.codes
-
-    @property
-    def unique_share(self) -> float:
-        """Of all patients."""
-        return self.unique / max(1, self.patients)
-
-    @property
-    def below_k_share(self) -> float:
-        """Of all patients."""
-        return self.below_k / max(1, self.patients)
-
 
 @dataclass(frozen=True)
 class JointRisk(Figures):

@@ -4,18 +4,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from leeward.analysis.code_figures import Errors, MatchingErrors, Workload
 from leeward.analysis.demographics.figures import WholePatient
 from leeward.analysis.demographics.joint import select_released_records, whole_patient
 from leeward.analysis.demographics.released import Concerned
-from leeward.analysis.figures import Figures
 from leeward.analysis.generalized import (
     Generalized,
     candidates_in,
@@ -29,6 +26,7 @@ from leeward.analysis.measuring import Measures, figures_of
 from leeward.analysis.relative_errors import average_relative_error
 from leeward.analysis.risk import SEED, risk_before
 from leeward.analysis.workloads import (
+    NO_POLICY,
     constraints_of,
     matching_errors,
     matching_records,
@@ -59,53 +57,6 @@ DEFAULTS = (
 )
 
 
-@dataclass(frozen=True)
-class Are(Figures):
-    """Average relative errors, under a reading of generalized codes."""
-
-    reading: str
-    workloads: tuple[Workload, ...]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Mre(MatchingErrors):
-    """Matching relative errors, under a reading of generalized codes."""
-
-    reading: str
-
-
-@dataclass(frozen=True)
-class Fate(Figures):
-    """What became of codes, or of their occurrences."""
-
-    total: int
-    intact: int
-    generalized: int
-    suppressed: int
-
-    def share(self, part: int) -> float:
-        """`part` of the total."""
-        return part / max(1, self.total)
-
-
-@dataclass(frozen=True)
-class Label(Figures):
-    """A generalized label: its codes, and the records that hold it."""
-
-    members: int
-    records: int
-
-
-@dataclass(frozen=True)
-class Codes(Figures):
-    """What became of the codes, and the largest labels."""
-
-    codes: Fate
-    occurrences: Fate
-    labels: int
-    largest_labels: tuple[Label, ...] = field(default=())
-
-
 def measure(release: Release, cohort: Cohort, wanted: list[dict[str, dict[str, Any]]]) -> dict[str, Any]:
     """The figures of generalized records, for the custodian only. BadInput for an unknown measure or option."""
     released, sets = read_parts(release), select_released_records(release, cohort, cohort.code_sets())
@@ -128,14 +79,14 @@ def are(
     max_size: int | None = None,
     reading: str = "subset",
     queries: int | None = None,
-) -> Are:
+) -> dict[str, Any]:
     """Average relative error of COUNT queries, over all queries (suppressed codes estimated 0) and, under
     `kept`, over those on released codes only, as the paper reports it. Workloads as for disassociation.
     """
     check_reading(reading)
-    return Are(
-        reading,
-        workloads_of(
+    return {
+        "reading": reading,
+        "workloads": workloads_of(
             sets,
             lambda drawn: _errors(released, sets, drawn, reading),
             workload=workload,
@@ -144,7 +95,7 @@ def are(
             queries=queries,
             chains=RANDOM_CHAINS,
         ),
-    )
+    }
 
 
 def _errors(released: Released, sets: CodeSets, queries: list[AnyArray], reading: str) -> dict[str, Any]:
@@ -153,25 +104,27 @@ def _errors(released: Released, sets: CodeSets, queries: list[AnyArray], reading
     kept = found.answerable
     return {
         **average_relative_error(true, found.expected, found.low, found.high),
-        "kept": Errors(**average_relative_error(true[kept], found.expected[kept])),
+        "kept": average_relative_error(true[kept], found.expected[kept]),
     }
 
 
-def mre(released: Released, sets: CodeSets, policy: pl.DataFrame | None, *, reading: str = "subset") -> Mre:
+def mre(
+    released: Released, sets: CodeSets, policy: pl.DataFrame | None, *, reading: str = "subset"
+) -> dict[str, Any]:
     """(true - estimate) / true of the number of records with a code of each utility constraint."""
     check_reading(reading)
     if policy is None:
-        return Mre(reading=reading)
+        return {**NO_POLICY, "reading": reading}
     names, members = constraints_of(policy)
     true = matching_records(sets, members)
     estimated = [
         sum(matching(part, each, reading) for part in released) if count else 0.0
         for each, count in zip(members, true, strict=True)
     ]
-    return Mre(reading=reading, **matching_errors(names, members, true, estimated))
+    return {**matching_errors(names, members, true, estimated), "reading": reading}
 
 
-def codes(released: Released, sets: Sequence[CodeSets] | None) -> Codes | None:
+def codes(released: Released, sets: Sequence[CodeSets] | None) -> dict[str, Any] | None:
     """What became of the codes: intact, generalized, suppressed; by codes and by their occurrences. With classes of
     demographics (`sets`: the records of each, None where nobody knows them) a code is counted in every class that has
     it."""
@@ -187,14 +140,17 @@ def codes(released: Released, sets: Sequence[CodeSets] | None) -> Codes | None:
             occurrences[place] += int(supports[mask].sum())
         largest += [(len(group), part, group) for group in part.members]
     largest.sort(key=lambda each: (-each[0], each[2]))
-    return Codes(
-        codes=Fate(int(fates.sum()), *fates.tolist()),
-        occurrences=Fate(int(occurrences.sum()), *occurrences.tolist()),
-        labels=sum(len(part.members) for part in released),
-        largest_labels=tuple(
-            Label(size, _holders(part, group[0])) for size, part, group in largest[:LARGEST_SHOWN] if size > 1
-        ),
-    )
+    names = ("total", "intact", "generalized", "suppressed")
+    return {
+        "codes": dict(zip(names, (int(fates.sum()), *fates.tolist()), strict=True)),
+        "occurrences": dict(zip(names, (int(occurrences.sum()), *occurrences.tolist()), strict=True)),
+        "labels": sum(len(part.members) for part in released),
+        "largest_labels": [
+            {"members": size, "records": _holders(part, group[0])}
+            for size, part, group in largest[:LARGEST_SHOWN]
+            if size > 1
+        ],
+    }
 
 
 def sets_of_classes(release: Release, sets: CodeSets) -> list[CodeSets] | None:

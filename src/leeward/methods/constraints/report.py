@@ -6,9 +6,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from leeward.analysis.code_figures import RiskBefore
 from leeward.methods import demographics_report
-from leeward.methods.constraints.measures import Are, Codes, Mre
 from leeward.release import Release
 from leeward.report import charts, common
 from leeward.report.code_sets import group_errors, risk_table, worst_groups
@@ -32,49 +30,48 @@ Figures = Mapping[str, Any]
 
 def sections(release: Release, measures: Figures, verification: Figures) -> list[Section]:
     """The sections of the report that are this method's own."""
-    codes = Codes.of(measures, "codes")
-    errors = Are.of(measures, "are")
+    codes, errors = measures.get("codes"), measures.get("are")
     found = [
         glance(release, codes, errors),
         fate(release, codes, measures.get("method", {})),
-        risk(release, RiskBefore.of(measures, "risk")),
+        risk(release, measures.get("risk")),
         counting(errors),
-        policy(Mre.of(measures, "mre"), names_of_release(release)),
+        policy(measures.get("mre"), names_of_release(release)),
         demographics_report.section(release, measures, int(release.guarantee.get("m", 0))),
         plain_words(release),
     ]
     return [section for section in found if section is not None]
 
 
-def glance(release: Release, codes: Codes | None, errors: Are | None) -> Section:
+def glance(release: Release, codes: Figures | None, errors: Figures | None) -> Section:
     """What a privacy board and a researcher ask for first."""
     k, m = release.guarantee["k"], release.guarantee.get("m")
     sets = f"every set of up to {m} released codes" if m else "every listed code set"
     tiles = [Tile(f"0 or ≥ {k}", f"records hold {sets}", tone="good")]
     if codes:
-        of = codes.codes
+        of = codes["codes"]
         tiles.append(
             Tile(
-                number(of.generalized),
+                number(of["generalized"]),
                 "codes merged with others",
-                f"{codes.labels:,} labels are released",
-                "warn" if of.generalized else "good",
+                f"{codes['labels']:,} labels are released",
+                "warn" if of["generalized"] else "good",
             )
         )
-    if errors and errors.workloads:
-        first = errors.workloads[0]
-        tiles.append(Tile(percent(first.are), "mean relative error of counts", first.label, "plain"))
+    if errors and errors["workloads"]:
+        first = errors["workloads"][0]
+        tiles.append(Tile(percent(first["are"]), "mean relative error of counts", first["label"], "plain"))
     return Section("At a glance", (Tiles(tuple(tiles)),))
 
 
-def fate(release: Release, codes: Codes | None, facts: Figures) -> Section | None:
+def fate(release: Release, codes: Figures | None, facts: Figures) -> Section | None:
     """Codes and occurrences that stayed, were merged, or went."""
     if codes is None:
         return None
     rows: list[dict[str, Any]] = [
-        {"what": what, "share": of.share(count), "fate": part}
-        for what, of in (("codes", codes.codes), ("occurrences", codes.occurrences))
-        for part, count in ((INTACT, of.intact), (GENERALIZED, of.generalized), (SUPPRESSED, of.suppressed))
+        {"what": what, "share": codes[what][part] / max(1, codes[what]["total"]), "fate": part}
+        for what in ("codes", "occurrences")
+        for part in (INTACT, GENERALIZED, SUPPRESSED)
     ]
     text = "; ".join(f"{percent(row['share'])} {row['fate']}" for row in rows if row["what"] == "occurrences")
     chart = Chart(
@@ -100,10 +97,10 @@ def fate(release: Release, codes: Codes | None, facts: Figures) -> Section | Non
         kept = "kept" if not utility["over_cap"] else f"exceeded in {utility['over_cap']:,}"
         lines.append(f"Cap on suppressed codes of a constraint, {percent(utility['cap'])}: {kept}.")
     found: list[Part] = [chart, Notes(tuple(lines))]
-    if codes.largest_labels:
+    if codes["largest_labels"]:
         table = table_of(
             "The largest labels",
-            codes.largest_labels[:LABELS_SHOWN],
+            codes["largest_labels"][:LABELS_SHOWN],
             ("codes in the label", "members", number),
             ("patients who hold it", "records", number),
         )
@@ -111,13 +108,13 @@ def fate(release: Release, codes: Codes | None, facts: Figures) -> Section | Non
     return Section("What became of the codes", tuple(found))
 
 
-def risk(release: Release, found: RiskBefore | None) -> Section | None:
+def risk(release: Release, found: Figures | None) -> Section | None:
     """How many patients could be singled out by m of their codes before."""
-    if found is None or not found.by_m:
+    if not found or not found["by_m"]:
         return None
     k = release.guarantee["k"]
     caption = f"Original data: patients with a set of codes that fewer than {k} patients share"
-    table = risk_table(caption, found.by_m, k)
+    table = risk_table(caption, found["by_m"], k)
     m = release.guarantee.get("m")
     after = (
         f"In the release at least {k:,} records fit any {m} released codes, or none does."
@@ -127,14 +124,14 @@ def risk(release: Release, found: RiskBefore | None) -> Section | None:
     return Section("Risk before and after", (table, after))
 
 
-def counting(errors: Are | None) -> Section | None:
+def counting(errors: Figures | None) -> Section | None:
     """How far estimated counts are from the true ones."""
-    if errors is None or not errors.workloads:
+    if not errors or not errors["workloads"]:
         return None
     precise = partial(percent, digits=2)
     table = table_of(
         "Average relative error (ARE) of estimated counts",
-        errors.workloads,
+        errors["workloads"],
         ("code sets asked for", "label", str),
         ("queries", "queries", number),
         ("mean error", "are", precise),
@@ -151,7 +148,7 @@ def counting(errors: Are | None) -> Section | None:
                 "a suppressed code is answered with 0."
             ),
             table,
-            READINGS[errors.reading],
+            READINGS[errors["reading"]],
         ),
     )
 
@@ -163,18 +160,20 @@ READINGS = {
 """How the estimates read a generalized code."""
 
 
-def policy(found: Mre | None, names: Mapping[str, str]) -> Section | None:
+def policy(found: Figures | None, names: Mapping[str, str]) -> Section | None:
     """How well the code groups of the utility policy are kept."""
-    if found is None or not found.constraints:
+    if not found or not found["constraints"]:
         return None
     chart = group_errors(
-        found.constraints,
-        found.within_5_percent,
-        f"{percent(found.within_5_percent)} of the groups are within ±5 % (shaded). What is lost here was suppressed: "
-        "codes that were merged inside their group are still counted in full.",
+        found["constraints"],
+        found["within_5_percent"],
+        f"{percent(found['within_5_percent'])} of the groups are within ±5 % (shaded). What is lost here was "
+        "suppressed: codes that were merged inside their group are still counted in full.",
     )
     intro = "A patient matches a code group by having at least one of its codes."
-    return Section("What it cost: the utility policy", (intro, chart, worst_groups(found.constraints, names)))
+    return Section(
+        "What it cost: the utility policy", (intro, chart, worst_groups(found["constraints"], names))
+    )
 
 
 def plain_words(release: Release) -> Section:

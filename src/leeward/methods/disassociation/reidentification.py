@@ -62,9 +62,11 @@ def further_of(attacker: Knowledge, words: str, names: list[str]) -> Further:
         below_k=int((singles.candidates < k).sum()),
         patients=singles.patients_below(k),
         among=len(attacker.sets),
-        smallest=min(int(singles.candidates.min(initial=k)), tried.smallest_candidates_algorithm_known or k),
-        tried=tried.sets if m > 1 else 0,
-        tried_below_k=tried.below_k_algorithm_known or 0,
+        smallest=min(
+            int(singles.candidates.min(initial=k)), tried["smallest_candidates_algorithm_known"] or k
+        ),
+        tried=tried["sets"] if m > 1 else 0,
+        tried_below_k=tried["below_k_algorithm_known"],
         largest=m,
     )
 

@@ -6,13 +6,10 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from leeward.analysis.code_figures import Interval, RiskRow
-from leeward.analysis.demographics.figures import KnownBy, WholePatient
 from leeward.analysis.reidentification import Further
 from leeward.arrays import count_noun
 from leeward.contracts.classes import in_words
 from leeward.methods import demographics_report
-from leeward.methods.disassociation.measures.figures import Are, Candidates, Mre, Placement, Risk
 from leeward.release import Release
 from leeward.report import charts, common
 from leeward.report.code_sets import group_errors, risk_table, worst_groups
@@ -28,27 +25,28 @@ Figures = Mapping[str, Any]
 
 def sections(release: Release, measures: Figures, verification: Figures) -> list[Section]:
     """The sections of the report that are this method's own."""
-    places = Placement.of(measures, "placement")
-    errors = Are.of(measures, "are")
-    facts = measures.get("method", {})
+    places, errors, facts = measures.get("placement"), measures.get("are"), measures.get("method", {})
     found = [
         glance(verification, places, errors, measures["source"]["codes"]),
         risk(release, measures),
         loss(errors),
         demographics_report.section(release, measures, release.guarantee["m"], with_risk=False),
         placement(release, places, names_of_release(release)),
-        policy(Mre.of(measures, "mre"), names_of_release(release)),
+        policy(measures.get("mre"), names_of_release(release)),
         unusable(release, places),
         plain_words(release, int(facts.get("suppressed_occurrences", 0))),
     ]
     return [section for section in found if section is not None]
 
 
-def glance(verification: Figures, places: Placement | None, errors: Are | None, codes_before: int) -> Section:
+def glance(
+    verification: Figures, places: Figures | None, errors: Figures | None, codes_before: int
+) -> Section:
     """What a privacy board and a researcher ask for beside the summary."""
     tiles: list[Tile] = []
-    if places and places.covers and places.covers["of_chunks"]:
-        share = places.covers["chunks"] / places.covers["of_chunks"]
+    covers = (places or {}).get("covers")
+    if covers and covers["of_chunks"]:
+        share = covers["chunks"] / covers["of_chunks"]
         tiles.append(
             Tile(
                 percent(share),
@@ -65,20 +63,22 @@ def glance(verification: Figures, places: Placement | None, errors: Are | None, 
         tiles.append(
             Tile(number(lost), "codes suppressed or generalized", f"of {codes_before:,} distinct codes", tone)
         )
-    if errors and errors.workloads:
-        first = errors.workloads[0]
-        what = f"mean relative error of counts of {first.label}"
-        tiles.append(Tile(percent(first.are), what, "the easiest sets; pairs and triples are above", "plain"))
+    if errors and errors["workloads"]:
+        first = errors["workloads"][0]
+        what = f"mean relative error of counts of {first['label']}"
+        tiles.append(
+            Tile(percent(first["are"]), what, "the easiest sets; pairs and triples are above", "plain")
+        )
     return Section("At a glance", (Tiles(tuple(tiles)),))
 
 
-def loss(errors: Are | None) -> Section | None:
+def loss(errors: Figures | None) -> Section | None:
     """How far counts estimated from the release are from the true ones."""
-    if errors is None or not errors.workloads:
+    if not errors or not errors["workloads"]:
         return None
     table = table_of(
         "Average relative error (ARE) of estimated counts",
-        errors.workloads,
+        errors["workloads"],
         ("code sets asked for", "label", str),
         ("queries", "queries", number),
         ("mean error", "are", partial(percent, digits=2)),
@@ -95,19 +95,19 @@ def loss(errors: Are | None) -> Section | None:
             table,
             (
                 "How often a code of an item chunk occurs is not released; the estimates assume the prior "
-                f"`{errors.prior}`."
+                f"`{errors['prior']}`."
             ),
         ),
     )
 
 
-def placement(release: Release, places: Placement | None, names: Mapping[str, str]) -> Section | None:
+def placement(release: Release, places: Figures | None, names: Mapping[str, str]) -> Section | None:
     """Which codes are in which kind of chunk."""
-    if places is None:
+    if not places:
         return None
     single = covers_algorithm(release)
     uncounted = SUPPRESSED if single else ITEM
-    all_codes = places.occurrences
+    all_codes = places["occurrences"]
     kinds = {"record": RECORD, "shared": SHARED, "item": uncounted}
     shares = {name: all_codes[kind] / max(1, all_codes["total"]) for kind, name in kinds.items()}
     colors = {name: COLORS[name] for name in shares}
@@ -125,7 +125,7 @@ def placement(release: Release, places: Placement | None, names: Mapping[str, st
         ),
         "; ".join(_share(name, share) for name, share in shares.items()) + ".",
     )
-    top = places.codes[:CODES_SHOWN]
+    top = places["codes"][:CODES_SHOWN]
     bars = [
         {"code": label_code(row["code"], names), "count": row[kind], "kind": name}
         for row in top
@@ -158,7 +158,7 @@ def placement(release: Release, places: Placement | None, names: Mapping[str, st
             intro,
             overall,
             by_code,
-            *covers_found(release, places.covers),
+            *covers_found(release, places.get("covers")),
         ),
     )
 
@@ -167,19 +167,19 @@ def _share(name: str, share: float) -> str:
     return f"{percent(share)} {name}" if name == SUPPRESSED else f"{percent(share)} in {name}s"
 
 
-def policy(found: Mre | None, names: Mapping[str, str]) -> Section | None:
+def policy(found: Figures | None, names: Mapping[str, str]) -> Section | None:
     """How well the code groups of the utility policy are kept."""
-    if found is None or not found.constraints:
+    if not found or not found["constraints"]:
         return None
     chart = group_errors(
-        found.constraints,
-        found.within_5_percent,
-        f"{percent(found.within_5_percent)} of the groups are estimated within ±5 % (shaded). Above zero the release "
-        "overestimates. The two outermost bars hold all larger errors.",
+        found["constraints"],
+        found["within_5_percent"],
+        f"{percent(found['within_5_percent'])} of the groups are estimated within ±5 % (shaded). Above zero the "
+        "release overestimates. The two outermost bars hold all larger errors.",
     )
     by_interval = table_of(
         "The same by the intervals of the paper, whose sign is the other way round: (true − estimate) / true",
-        found.intervals,
+        found["intervals"],
         ("relative error", "", span),
         ("code groups", "count", number),
         ("share", "share", percent),
@@ -191,24 +191,24 @@ def policy(found: Mre | None, names: Mapping[str, str]) -> Section | None:
     )
     return Section(
         "What it cost: the utility policy",
-        (intro, chart, worst_groups(found.constraints, names), by_interval),
+        (intro, chart, worst_groups(found["constraints"], names), by_interval),
     )
 
 
-def span(interval: Interval) -> str:
+def span(interval: Figures) -> str:
     """An interval of errors, either end open."""
-    low, high = interval.low, interval.high
+    low, high = interval["low"], interval["high"]
     if low is None:
         return f"below {100 * (high or 0.0):+g} %"
     return f"{100 * low:+g} % and more" if high is None else f"{100 * low:+g} to {100 * high:+g} %"
 
 
-def unusable(release: Release, places: Placement | None) -> Section | None:
+def unusable(release: Release, places: Figures | None) -> Section | None:
     """Patients of whom nothing can be analysed."""
-    if places is None or covers_algorithm(release):
+    if not places or covers_algorithm(release):
         return None
-    exact = places.item_only_records
-    count = places.item_only_records_at_least if exact is None else exact
+    exact = places.get("item_only_records")
+    count = places["item_only_records_at_least"] if exact is None else exact
     least = "At least " if exact is None else ""
     share = percent(count / max(1, release.records))
     advice = (
@@ -273,33 +273,34 @@ RISK_COLORS = {BEFORE: charts.VERMILION, AFTER: charts.BLUE, WITHOUT: charts.BLU
 
 def risk(release: Release, measures: Mapping[str, Any]) -> Section | None:
     """How many patients could be singled out by what is known of them, before; and what is left, for each attacker."""
-    found, whole = Risk.of(measures, "risk"), WholePatient.of(measures, "demographics")
-    if found is None or not found.by_m:
+    found, whole = measures.get("risk"), measures.get("demographics")
+    if not found or not found["by_m"]:
         return None
-    rows: Sequence[RiskRow | KnownBy] = found.by_m if whole is None else whole.risk.before
-    beside = beside_of(release) if whole is not None else ""
-    exact = (
-        [row.patients_exact for row in found.by_m]
-        if whole is None
-        else [row.exact for row in whole.risk.before]
-    )
-    bounds = (
-        "" if all(exact) else "; where the sets were too many to count, estimated from a sample of patients"
-    )
+    rows = found["by_m"] if not whole else [share_of_patients(each) for each in whole["risk"]["before"]]
+    beside = beside_of(release) if whole else ""
+    exact = all(row["patients_exact"] for row in rows)
+    bounds = "" if exact else "; where the sets were too many to count, estimated from a sample of patients"
     table = risk_table(
         f"The same in numbers (original data{', known beside ' + beside if beside else ''}){bounds}",
         rows,
-        found.k,
+        found["k"],
     )
     further = Further.of(measures.get("reidentification") or {}, "further")
     return Section(
         "Risk before and after",
         (
             chart(release, rows, beside, further),
-            *candidates(release, found.after, beside, measures.get("method", {})),
+            *candidates(release, found.get("after"), beside, measures.get("method", {})),
             table,
         ),
     )
+
+
+def share_of_patients(known: Figures) -> Figures:
+    """A row of the joint risk, as those of codes alone are."""
+    everybody = max(1, known["patients"])
+    shares = {f"{name}_share": known[name] / everybody for name in ("unique", "below_k")}
+    return {**known, "m": known["codes"], "patients_exact": known["exact"], **shares}
 
 
 def beside_of(release: Release) -> str:
@@ -313,29 +314,30 @@ def covers_algorithm(release: Release) -> bool:
     return release.parameters.get("attacker") == "algorithm"
 
 
-def chart(release: Release, rows: Sequence[RiskRow | KnownBy], beside: str, further: Further | None) -> Chart:
+def chart(release: Release, rows: Sequence[Figures], beside: str, further: Further | None) -> Chart:
     """Patients at risk by the codes known, one bar for the source and for each attacker of the release."""
     k, m = int(release.guarantee["k"]), int(release.guarantee["m"])
     after = AFTER if covers_algorithm(release) else WITHOUT
     least = further.patients / max(1, further.among) if further else 0.0
     bars: list[tuple[str, float, str]] = []
     for row in rows:
-        known = f"up to {count_noun('code', row.m)}" if row.m else "no code"
-        shares = {BEFORE: row.below_k_share}
-        if row.m <= m:
+        known = f"up to {count_noun('code', row['m'])}" if row["m"] else "no code"
+        shares = {BEFORE: row["below_k_share"]}
+        if row["m"] <= m:
             shares[after] = 0.0
-        if further and 0 < row.m <= m:
+        if further and 0 < row["m"] <= m:
             shares[WITH] = least
         bars += [(known, share, data) for data, share in shares.items()]
-    worst = next(row for row in reversed(rows) if row.m <= m)
+    worst = next(row for row in reversed(rows) if row["m"] <= m)
     said = (
-        f"In the original data {percent(worst.below_k_share)} of the patients are at risk with "
-        f"{beside + ' and ' if beside else ''}{count_noun('code', worst.m)} known; in the release none with up to {m}"
+        f"In the original data {percent(worst['below_k_share'])} of the patients are at risk with "
+        f"{beside + ' and ' if beside else ''}{count_noun('code', worst['m'])} known; in the release none "
+        f"with up to {m}"
     )
     captions = [
         f"A patient is at risk when fewer than {k} patients have some combination of what is known; shares of all."
     ]
-    if any(row.m > m for row in rows):
+    if any(row["m"] > m for row in rows):
         captions.append(
             f"Beyond {m} codes nothing is promised: a missing bar means no promise; the risk may be high."
         )
@@ -361,16 +363,17 @@ def chart(release: Release, rows: Sequence[RiskRow | KnownBy], beside: str, furt
 
 
 def candidates(
-    release: Release, after: Candidates | None, beside: str, facts: Mapping[str, Any]
+    release: Release, after: Figures | None, beside: str, facts: Mapping[str, Any]
 ) -> tuple[str, ...]:
     """What attackers with codes of real patients find in the release."""
-    if after is None or not after.sets:
+    if not after or not after["sets"]:
         return ()
     k = release.guarantee["k"]
     tried = (
-        f"Tried: {after.sets:,} sets of up to {count_noun('code', after.largest_set)} were drawn from real patients"
-        f"{', with ' + beside if beside else ''}, the rarest first, and looked up in the release. The smallest number "
-        f"of candidate records was **{after.smallest_candidates:,}**; {after.below_k:,} sets had fewer than {k}."
+        f"Tried: {after['sets']:,} sets of up to {count_noun('code', after['largest_set'])} were drawn from real "
+        f"patients{', with ' + beside if beside else ''}, the rarest first, and looked up in the release. "
+        f"The smallest number of candidate records was **{after['smallest_candidates']:,}**; "
+        f"{after['below_k']:,} sets had fewer than {k}."
     )
     if covers_algorithm(release):
         return (
@@ -380,12 +383,12 @@ def candidates(
                 "count is near the least, whether the code is shown is drawn at random."
             ),
         )
-    if after.below_k_algorithm_known is None:
+    if after.get("below_k_algorithm_known") is None:
         return (tried,)
     moved = facts.get("empty_item_chunk_condition_fired")
     capped = (
         f"Whoever uses the algorithm knows that a code of an item chunk has at most {k - 1} patients in its cluster"
-        f"{f' (but for one code in {moved:,} clusters)' if moved else ''}: **{after.below_k_algorithm_known:,}** of "
+        f"{f' (but for one code in {moved:,} clusters)' if moved else ''}: **{after['below_k_algorithm_known']:,}** of "
         f"these sets have fewer than {k} candidates then."
     )
     return (tried, capped)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -12,11 +11,13 @@ import numpy as np
 import polars as pl
 
 from leeward.analysis.demographics.figures import WholePatient
+from leeward.analysis.demographics.released import Concerned, ReleasedClasses
 from leeward.analysis.itemsets import supports_of
 from leeward.analysis.measuring import Measures, figures_of
 from leeward.analysis.relative_errors import average_relative_error
 from leeward.analysis.risk import LARGEST_M, SEED, risk_before
 from leeward.analysis.workloads import (
+    NO_POLICY,
     WORKLOAD_SEED,
     constraints_of,
     matching_errors,
@@ -33,13 +34,13 @@ from leeward.methods.disassociation.measures.estimates import (
     PRIORS,
     Estimates,
     check_prior,
+    estimates_in,
     estimates_of_numbers,
     matching,
     read_once,
     spread,
 )
-from leeward.methods.disassociation.measures.figures import Are, Mre, Placement, Risk
-from leeward.methods.disassociation.measures.placement import covers, placement
+from leeward.methods.disassociation.measures.placement import placement
 from leeward.methods.disassociation.measures.published import Published
 from leeward.methods.disassociation.measures.risk import Knowledge, knowledge_of, risk_after
 from leeward.methods.disassociation.rules import rename_repeats
@@ -80,31 +81,37 @@ def measure(release: Release, cohort: Cohort, wanted: list[dict[str, dict[str, A
     measures: Measures = {
         "are": partial(are, published, sets, answers=answers),
         "mre": partial(mre, published, sets, policy_of(release)),
-        "placement": partial(place, release, published, sets),
+        "placement": lambda: placement(published, sets, custody_facts(release)),
         "demographics": partial(demographics, release, published, cohort, sets),
         "risk": lambda largest_m=LARGEST_M: risk(knowledge_of(release, published, cohort, sets), largest_m),
     }
     return figures_of(release, measures, wanted, apart="risk")  # the kernels release the interpreter lock
 
 
-def risk(attacker: Knowledge, largest_m: int = LARGEST_M) -> Risk:
+def risk(attacker: Knowledge, largest_m: int = LARGEST_M) -> dict[str, Any]:
     """How many patients some of their codes single out in the source, and candidates in the release."""
     before = risk_before(attacker.sets, attacker.published.k, seed=SEED, largest_m=largest_m)
     after = risk_after(attacker, seed=WORKLOAD_SEED)
-    return Risk.from_json({**before, "after": after.to_json()})
-
-
-def place(release: Release, published: Published, sets: CodeSets) -> Placement:
-    """Which codes are in which kind of chunk, and how often one reveals another."""
-    placed = placement(published, sets, custody_facts(release))
-    return replace(placed, covers=covers(published))
+    return {**before, "after": after}
 
 
 def demographics(release: Release, published: Published, cohort: Cohort, sets: CodeSets) -> WholePatient:
-    """Questions of demographics and codes, and what the joint attacker finds."""
-    from leeward.methods.disassociation.measures.whole_patient import whole_patient
+    """Errors of questions of demographics and codes beside the baseline, loss per column, risk before and after
+    (docs/methods/whole-patient.md#measures)."""
+    from leeward.analysis.demographics.joint import whole_patient
 
-    return whole_patient(release, published, cohort, sets)
+    numbers = ReleasedClasses.read(release).number
+    translate = np.array([published.number.get(code, -1) for code in sets.codes], np.int32)
+
+    def estimating(concerned: Concerned, queries: list[AnyArray]) -> tuple[AnyArray, AnyArray, AnyArray]:
+        found = estimates_in(published, concerned, numbers, [translate[query] for query in queries])
+        return found.low, found.expected, found.high
+
+    def counting(concerned: Concerned, queries: list[AnyArray]) -> AnyArray:
+        known = [np.sort(translate[query]) for query in queries]
+        return estimates_in(published, concerned, numbers, known, "one").high
+
+    return whole_patient(release, cohort, sets, int(release.guarantee["m"]), estimating, counting)
 
 
 def name_as_released(release: Release, cohort: Cohort) -> CodeSets:
@@ -124,15 +131,15 @@ def are(
     prior: str = DEFAULT,
     queries: int | None = None,
     answers: Answers | None = None,
-) -> Are:
+) -> dict[str, Any]:
     """Average relative error of COUNT queries: mean of |estimate - true| / true over queries with a true
     count > 0 (workloads: `leeward.analysis.workloads`). `answers` spares what an earlier workload has answered.
     """
     check_prior(prior)
     known: Answers = {} if answers is None else answers
-    return Are(
-        prior,
-        workloads_of(
+    return {
+        "prior": prior,
+        "workloads": workloads_of(
             sets,
             lambda drawn: _errors(published, sets, drawn, prior, known),
             workload=workload,
@@ -141,7 +148,7 @@ def are(
             queries=queries,
             chains=RANDOM_CHAINS,
         ),
-    )
+    }
 
 
 def _errors(
@@ -182,11 +189,13 @@ def custody_facts(release: Release) -> Mapping[str, Any]:
     return facts
 
 
-def mre(published: Published, sets: CodeSets, policy: pl.DataFrame | None, *, prior: str = MRE_PRIOR) -> Mre:
+def mre(
+    published: Published, sets: CodeSets, policy: pl.DataFrame | None, *, prior: str = MRE_PRIOR
+) -> dict[str, Any]:
     """Matching relative error, (true - estimate) / true, of each constraint of the policy; a record matches a
     constraint when it has at least one of its codes. `by_prior` has the shares under every prior."""
     if policy is None:
-        return Mre(prior=prior)
+        return {**NO_POLICY, "prior": prior}
     names, members = constraints_of(policy)
     true = matching_records(sets, members)
     asked = true > 0
@@ -196,8 +205,8 @@ def mre(published: Published, sets: CodeSets, policy: pl.DataFrame | None, *, pr
         return shares_within(((true - estimated) / np.maximum(true, 1))[asked])
 
     estimated = np.asarray(matching(published, members, prior))
-    return Mre(
-        prior=prior,
+    return {
         **matching_errors(names, members, true, estimated.tolist()),
-        by_prior={each: narrow(each) for each in PRIORS},
-    )
+        "prior": prior,
+        "by_prior": {each: narrow(each) for each in PRIORS},
+    }

@@ -10,7 +10,6 @@ import numpy as np
 from leeward.analysis.bits import popcount
 from leeward.cohort.lenses.code_sets import CodeSets
 from leeward.compiled import njit
-from leeward.methods.disassociation.measures.figures import Placement
 from leeward.methods.disassociation.measures.published import ITEM, RECORD, SHARED, Array, Published
 
 CODES_LISTED = 30
@@ -20,13 +19,13 @@ ITEM_ONLY = "item_only_records"
 """The method's own count, in its facts for the custodian."""
 
 
-def placement(published: Published, sets: CodeSets, facts: Mapping[str, Any]) -> Placement:
+def placement(published: Published, sets: CodeSets, facts: Mapping[str, Any]) -> dict[str, Any]:
     """Code occurrences by kind of chunk, in all and for the most frequent codes, and patients in item
     chunks whole.
 
     What is in item chunks is the true support less what record and shared chunks show.
     `item_only_records` is the method's count where custody has it; `item_only_records_at_least` follows
-    from the files alone.
+    from the files alone. `covers`: pairs of a chunk's codes of which one reveals the other (see `covers`).
     """
     shown = occurrences(published)
     number = published.number
@@ -39,21 +38,22 @@ def placement(published: Published, sets: CodeSets, facts: Mapping[str, Any]) ->
     top = np.argsort(-supports, kind="stable")[:CODES_LISTED]
     total = int(supports.sum())
     kinds = {"record": record, "shared": shared, "item": item}
-    return Placement(
-        occurrences={name: int(of.sum()) for name, of in kinds.items()} | {"total": total},
-        item_share=float(item.sum() / max(total, 1)),
-        codes=tuple(
+    return {
+        "occurrences": {name: int(of.sum()) for name, of in kinds.items()} | {"total": total},
+        "item_share": float(item.sum() / max(total, 1)),
+        "codes": [
             {
                 "code": sets.codes[c],
                 "support": int(supports[c]),
                 **{name: int(of[c]) for name, of in kinds.items()},
             }
             for c in top
-        ),
-        codes_never_counted=int((item == supports).sum()),
-        item_only_records_at_least=item_only_at_least(published),
-        item_only_records=int(facts[ITEM_ONLY]) if ITEM_ONLY in facts else None,
-    )
+        ],
+        "codes_never_counted": int((item == supports).sum()),
+        "item_only_records_at_least": item_only_at_least(published),
+        **({ITEM_ONLY: int(facts[ITEM_ONLY])} if ITEM_ONLY in facts else {}),
+        "covers": covers(published),
+    }
 
 
 def occurrences(published: Published) -> np.ndarray[Any, Any]:

@@ -22,7 +22,6 @@ from leeward.cohort.cohort import Cohort
 from leeward.cohort.lenses.code_sets import CodeSets
 from leeward.compiled import njit
 from leeward.methods.disassociation.measures.estimates import estimates_of_numbers
-from leeward.methods.disassociation.measures.figures import Candidates
 from leeward.methods.disassociation.measures.published import ITEM, Array, Published, part
 from leeward.methods.disassociation.rules import MARK
 from leeward.randomness import Randomness
@@ -148,8 +147,10 @@ def single_codes(attacker: Knowledge) -> SingleCodes:
     return SingleCodes(attacker.sums(keys // width, keys % width, most), patient, piece.reshape(-1))
 
 
-def risk_after(attacker: Knowledge, *, seed: int) -> Candidates:
-    """The smallest number of candidate records over sets of up to m codes that occur in the source.
+def risk_after(attacker: Knowledge, *, seed: int) -> dict[str, int]:
+    """The smallest number of candidate records over sets of up to m codes that occur in the source, and how many sets
+    have fewer than k; for an attacker who knows the algorithm too
+    (docs/methods/disassociation.md#the-attacker-who-knows-the-algorithm).
 
     Sets are drawn from random records, and of them those whose rarest code is in fewest chunks are looked at. Sets that
     the release shows nowhere, because a code was suppressed, have none, and are not counted as below k.
@@ -177,14 +178,14 @@ def risk_after(attacker: Knowledge, *, seed: int) -> Candidates:
     high, known = attacker.candidates(number[rarest], queries)
     shown = high > 0
     high, known = high[shown], known[shown]
-    return Candidates(
-        sets=len(queries),
-        largest_set=published.m,
-        smallest_candidates=int(high.min()) if len(high) else 0,
-        below_k=int((high < published.k).sum()),
-        smallest_candidates_algorithm_known=int(known.min()) if len(known) else 0,
-        below_k_algorithm_known=int((known < published.k).sum()),
-    )
+    return {
+        "sets": len(queries),
+        "largest_set": published.m,
+        "smallest_candidates": int(high.min()) if len(high) else 0,
+        "below_k": int((high < published.k).sum()),
+        "smallest_candidates_algorithm_known": int(known.min()) if len(known) else 0,
+        "below_k_algorithm_known": int((known < published.k).sum()),
+    }
 
 
 WORD = 1 << 32
