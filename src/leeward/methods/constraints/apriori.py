@@ -17,6 +17,7 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
+from leeward.analysis.holders import postings
 from leeward.analysis.policies import Constraints
 from leeward.methods.constraints import kernels
 from leeward.methods.constraints.clusters import Clusters
@@ -29,12 +30,11 @@ Cut = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Recoding:
-    """The released node of each code (int32[C], nodes of `hierarchy`) and what it costs.
+    """The released node of each code (int32[C]) and what it costs.
 
     `ncp` is the occurrence-weighted share of the leaves under the released nodes, 0 for untouched codes.
     """
 
-    hierarchy: Hierarchy
     node_of_code: NDArray[np.int32]
     ncp: Fraction
     raises: int
@@ -50,7 +50,7 @@ def recode(sets: WeightedSets, hierarchy: Hierarchy, k: int, m: int) -> Recoding
         before = raises
         for size in range(1, m + 1):
             raises += cut.mend(size)
-    return Recoding(hierarchy, cut.node, cut.ncp(), raises)
+    return Recoding(cut.node, cut.ncp(), raises)
 
 
 class _Recoder:
@@ -67,7 +67,7 @@ class _Recoder:
         self._leaves = leaf_of_code[sets.values].astype(np.int32)
         self._offsets = sets.offsets
         self._weight = sets.weight
-        self._at, self._postings = kernels.invert(self._leaves, sets.offsets, len(sets.codes))
+        self._at, self._postings = postings(sets.offsets, self._leaves, len(sets.codes))
         self._occurrences = self.clusters.pair.diagonal()[self._code_of_leaf].astype(object)
         self._spread = np.where(hierarchy.is_leaf(np.arange(len(hierarchy))), 0, hierarchy.leaf_count)
         self._occurrences_before = _cumulate(self._occurrences)

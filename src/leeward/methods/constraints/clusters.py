@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from leeward.analysis.holders import postings
 from leeward.analysis.policies import NONE, Constraints
 from leeward.methods.constraints import kernels
 from leeward.methods.constraints.weighted import WeightedSets
@@ -36,13 +37,16 @@ class Clusters:
         self.pair = kernels.pair_supports(sets.values, sets.offsets, sets.weight, n_codes)
         self._utility = utility.of_code
         self._mates = utility.members()
-        self._values = sets.values.copy()
-        self._start = sets.offsets[:-1].copy()
-        self._length = np.diff(sets.offsets).astype(np.int32)
-        self._weight = sets.weight
-        self._at, self._postings = kernels.invert(sets.values, sets.offsets, n_codes)
-        self._tail = np.arange(n_codes, dtype=np.int32)
-        self._after = np.full(n_codes, -1, np.int32)
+        self._records = kernels.Records(
+            sets.values.copy(),
+            sets.offsets[:-1].copy(),
+            np.diff(sets.offsets).astype(np.int32),
+            sets.weight,
+            *postings(sets.offsets, sets.values, n_codes),
+            tail=np.arange(n_codes, dtype=np.int32),
+            after=np.full(n_codes, -1, np.int32),
+            pair=self.pair,
+        )
         self._hierarchy = hierarchy
         self._node = None if hierarchy is None else hierarchy.nodes_of(sets.codes)
         self._best = np.zeros(n_codes, np.int64)
@@ -68,7 +72,7 @@ class Clusters:
         if len(image) == 2:
             return int(self.pair[image[0], image[1]])
         by_rarity = np.array(sorted(image, key=self.support), np.int32)
-        return int(kernels.support_of(by_rarity, *self._records(), self._at, self._postings, self._after))
+        return int(kernels.support_of(by_rarity, self._records))
 
     def violates(self, image: Sequence[int]) -> bool:
         """Whether some non-empty subset of `image` has a support above 0 and below k."""
@@ -85,10 +89,12 @@ class Clusters:
         """(support, clusters) of the violating set of at most two clusters that comes first; None if none
         is left.
         """
-        support, i, j = kernels.next_small(self.k, m, self.pair, self._best, self._partner)
-        if support == 0:
-            return None
-        return int(support), (int(i),) if j < 0 else (int(i), int(j))
+        supports = self.pair.diagonal()
+        alone = np.where(supports < self.k, supports, 0)
+        i, pair = int(alone.argmax()), int(self._best.argmax())
+        if m > 1 and self._best[pair] > alone[i]:
+            return int(self._best[pair]), (pair, int(self._partner[pair]))
+        return (int(alone[i]), (i,)) if alone[i] > 0 else None
 
     def largest_violation(
         self, d: int, floor: int, allowed: NDArray[np.bool_] | None = None
@@ -96,21 +102,9 @@ class Clusters:
         """(support, clusters) of the violating set of d ≥ 3 clusters with the largest support above
         `floor`.
         """
-        found = np.empty(d, np.int32)
         inside = np.ones(len(self), np.bool_) if allowed is None else allowed
-        support = kernels.search(
-            d,
-            self.k,
-            floor,
-            inside,
-            *self._records(),
-            self._at,
-            self._postings,
-            self._after,
-            self.pair,
-            found,
-        )
-        return (int(support), tuple(found.tolist())) if support > 0 else None
+        support, found = kernels.find_violating(d, self.k, floor, False, inside, self._records)
+        return (int(support), tuple(found[0].tolist())) if support > 0 else None
 
     def violating_sets(self, d: int) -> NDArray[np.int32]:
         """int32[n, d]: the violating sets of exactly d clusters; for d ≥ 3 those whose parts do not
@@ -122,14 +116,14 @@ class Clusters:
         if d == 2:
             violating = np.triu((self.pair > 0) & (self.pair < self.k), 1)
             return np.argwhere(violating).astype(np.int32)
-        found = kernels.violating_sets(
-            d, self.k, *self._records(), self._at, self._postings, self._after, self.pair
+        _, found = kernels.find_violating(
+            d, self.k, self.k, True, np.ones(len(self), np.bool_), self._records
         )
         return np.asarray(found, np.int32)
 
     def longest(self) -> int:
         """Clusters in the longest record."""
-        return int(self._length.max(initial=0))
+        return int(self._records.length.max(initial=0))
 
     def partners(self, cluster: int) -> NDArray[np.int32]:
         """The other clusters of the utility constraint of `cluster`, ascending."""
@@ -142,7 +136,7 @@ class Clusters:
     def merge(self, a: int, b: int) -> None:
         """Make one cluster of two; it keeps the smaller name."""
         g, h = min(a, b), max(a, b)
-        kernels.merge(g, h, *self._records(), self._at, self._postings, self._tail, self._after, self.pair)
+        kernels.merge(g, h, self._records)
         self.of_code[self.of_code == h] = g
         self.size[g] += self.size[h]
         if self._node is not None and self._hierarchy is not None:
@@ -152,9 +146,7 @@ class Clusters:
 
     def suppress(self, cluster: int) -> None:
         """Take a cluster out of the data."""
-        kernels.suppress(
-            cluster, self._values, self._start, self._length, self._at, self._postings, self._after, self.pair
-        )
+        kernels.suppress(cluster, self._records)
         self.of_code[self.of_code == cluster] = GONE
         self._forget(cluster)
         kernels.refresh_rows(-1, cluster, self.k, self.pair, self._best, self._partner)
@@ -193,6 +185,3 @@ class Clusters:
         if constraint != NONE:
             mates = self._mates[constraint]
             self._mates[constraint] = mates[mates != cluster]
-
-    def _records(self) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int32], NDArray[np.int64]]:
-        return self._values, self._start, self._length, self._weight

@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,31 +20,20 @@ from numpy.typing import NDArray
 from leeward.analysis.policies import Constraints
 from leeward.errors import BadInput
 from leeward.methods.constraints.clusters import Clusters
-from leeward.methods.constraints.kernels import relabel
-from leeward.methods.constraints.mapping import Mapping
+from leeward.methods.constraints.mapping import Mapping, relabel
 from leeward.methods.constraints.weighted import WeightedSets, merge_records
-
-
-class Privacy(Protocol):
-    """What the greedy algorithms ask of a set of privacy constraints."""
-
-    def next_unsatisfied(self, clusters: Clusters) -> tuple[int, ...] | None:
-        """The image (clusters, ascending) of the constraint to treat next; None once all are satisfied."""
-        ...
-
-    def changed(self, clusters: Clusters, touched: tuple[int, ...]) -> None:
-        """Two clusters were merged, or one was suppressed."""
-        ...
 
 
 @dataclass
 class AllSets:
-    """Every set of at most m codes: k^m-anonymity."""
+    """Privacy constraints: every set of at most m codes that an attacker may know (k^m-anonymity). A constraint holds
+    if every non-empty subset of its image has a support of 0 or at least k."""
 
     m: int
 
-    def next_unsatisfied(self, clusters: Clusters) -> tuple[int, ...] | None:
-        """Only sets that violate by themselves need looking at: they are constraints too, and come first."""
+    def find_unsatisfied(self, clusters: Clusters) -> tuple[int, ...] | None:
+        """The image (clusters, ascending) of the constraint to treat next; None once all are satisfied. Only sets that
+        violate by themselves need looking at: they are constraints too, and come first."""
         found = clusters.smallest_violation(self.m)
         for d in range(3, min(self.m, clusters.longest()) + 1):
             support = 0 if found is None else found[0]
@@ -54,8 +42,8 @@ class AllSets:
             found = clusters.largest_violation(d, support) or found
         return None if found is None else found[1]
 
-    def changed(self, clusters: Clusters, touched: tuple[int, ...]) -> None:
-        """Nothing is kept: supports of pairs live in the clusters."""
+    def update(self, clusters: Clusters, touched: tuple[int, ...]) -> None:
+        """Two clusters were merged, or one was suppressed. Nothing is kept: supports of pairs live in the clusters."""
 
 
 @dataclass
@@ -66,13 +54,13 @@ class Listed:
     _users: list[NDArray[np.int64]] = field(default_factory=list)
     _open: dict[int, tuple[int, int, tuple[int, ...]]] = field(default_factory=dict)
 
-    def next_unsatisfied(self, clusters: Clusters) -> tuple[int, ...] | None:
+    def find_unsatisfied(self, clusters: Clusters) -> tuple[int, ...] | None:
         """The first by support, number of clusters, names."""
         if not self._users:
             self._start(clusters)
         return min(self._open.values())[2] if self._open else None
 
-    def changed(self, clusters: Clusters, touched: tuple[int, ...]) -> None:
+    def update(self, clusters: Clusters, touched: tuple[int, ...]) -> None:
         """Look again at the constraints that hold a code of a touched cluster."""
         users = np.unique(np.concatenate([self._users[cluster] for cluster in touched]))
         self._users[min(touched)] = users
@@ -93,6 +81,14 @@ class Listed:
             self._open[number] = (-clusters.image_support(image), len(image), image)
         else:
             self._open.pop(number, None)
+
+
+Privacy = AllSets | Listed
+
+
+def privacy_of(m: int | None, listed: Sequence[tuple[int, ...]] | None) -> Privacy:
+    """The constraints that were listed, or all sets of up to `m` codes."""
+    return AllSets(m or 1) if listed is None else Listed(listed)
 
 
 def read_constraints(path: str | Path, codes: Sequence[str]) -> list[tuple[int, ...]]:
@@ -132,7 +128,7 @@ def run(clusters: Clusters, privacy: Privacy, algorithm: str) -> int:
     """
     treat = TREATMENTS[algorithm]
     treated = 0
-    while (image := privacy.next_unsatisfied(clusters)) is not None:
+    while (image := privacy.find_unsatisfied(clusters)) is not None:
         treat(clusters, privacy, image)
         treated += 1
     return treated
@@ -181,12 +177,12 @@ def _rarest(clusters: Clusters, image: tuple[int, ...]) -> int:
 
 def _merge(clusters: Clusters, privacy: Privacy, a: int, b: int) -> None:
     clusters.merge(a, b)
-    privacy.changed(clusters, (a, b))
+    privacy.update(clusters, (a, b))
 
 
 def _suppress(clusters: Clusters, privacy: Privacy, cluster: int) -> None:
     clusters.suppress(cluster)
-    privacy.changed(clusters, (cluster,))
+    privacy.update(clusters, (cluster,))
 
 
 def fit_mapping(mapping: Mapping, codes: Sequence[str]) -> tuple[Mapping, tuple[str, ...]]:
@@ -208,8 +204,7 @@ def violates(
     labels = tuple(mapping.labels[i] for i in used)
     released = merge_records(offsets, values, sets.weight, labels)
     clusters = Clusters(released, Constraints.none(len(labels)), k)
-    privacy: Privacy = AllSets(m or 1)
     if listed is not None:
         images = {tuple(sorted({int(of_code[c]) for c in p if of_code[c] >= 0})) for p in listed}
-        privacy = Listed(sorted(image for image in images if image))
-    return privacy.next_unsatisfied(clusters) is not None
+        listed = sorted(image for image in images if image)
+    return privacy_of(m, listed).find_unsatisfied(clusters) is not None

@@ -1,34 +1,45 @@
-"""Kernels of generalization under constraints: records as rewritable lists of clusters, supports kept up to
-date.
+"""Kernels of generalization under constraints: records as rewritable lists of clusters, supports kept up to date, and a
+search for sets of three and more clusters, depth first over the records that hold the sets' beginnings.
 
 A cluster is named by its smallest code, so that comparing names breaks ties as
 docs/methods/constraints.md#algorithms asks. Records are distinct code sets with a weight (how many patients
 hold them). When cluster h is merged into g, only the records that hold h are touched: each is rewritten in
 place, and pair supports follow by inclusion and exclusion, s(g ∪ h, v) = s(g, v) + s(h, v) - s(g, h, v).
-
-Arrays shared by the kernels (C codes, R distinct records):
-
-values int32, start int64[R], length int32[R] : the clusters of each record, in no order.
-weight int64[R]
-posting_at int64[C + 1], postings int32 : the records of each code, as given.
-tail, after int32[C] : the codes of a cluster as a chain that begins with the cluster's own name.
-pair int64[C, C] : supports of pairs of clusters; the diagonal holds supports of clusters (0: gone).
 """
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
+from typing import NamedTuple
 
+import numpy as np
+
+from leeward.arrays import Bools, Int32s, Int64s
 from leeward.compiled import njit
 
-Int32 = NDArray[np.int32]
-Int64 = NDArray[np.int64]
-Bool = NDArray[np.bool_]
+
+class Records(NamedTuple):
+    """R distinct records over C codes, as they are merged.
+
+    values, start, length : the clusters of each record, in no order
+    weight : int64[R]
+    posting_at, postings : int64[C + 1], int32, the records of each code, as given
+    tail, after : int32[C], the codes of a cluster as a chain that begins with the cluster's own name
+    pair : int64[C, C], supports of pairs of clusters; the diagonal holds supports of clusters (0: gone)
+    """
+
+    values: Int32s
+    start: Int64s
+    length: Int32s
+    weight: Int64s
+    posting_at: Int64s
+    postings: Int32s
+    tail: Int32s
+    after: Int32s
+    pair: Int64s
 
 
 @njit
-def pair_supports(values: Int32, offsets: Int64, weight: Int64, n_codes: int) -> Int64:
+def pair_supports(values: Int32s, offsets: Int64s, weight: Int64s, n_codes: int) -> Int64s:
     """int64[C, C], symmetric: the weight of the records that hold both codes; the diagonal: one code."""
     pair = np.zeros((n_codes, n_codes), np.int64)
     for r in range(len(offsets) - 1):
@@ -44,89 +55,63 @@ def pair_supports(values: Int32, offsets: Int64, weight: Int64, n_codes: int) ->
 
 
 @njit
-def invert(values: Int32, offsets: Int64, n_codes: int) -> tuple[Int64, Int32]:
-    """(posting_at, postings): the records of each code, ascending."""
-    at = np.zeros(n_codes + 1, np.int64)
-    for v in values:
-        at[v + 1] += 1
-    for c in range(n_codes):
-        at[c + 1] += at[c]
-    postings = np.empty(len(values), np.int32)
-    cursor = at.copy()
-    for r in range(len(offsets) - 1):
-        for i in range(offsets[r], offsets[r + 1]):
-            c = values[i]
-            postings[cursor[c]] = r
-            cursor[c] += 1
-    return at, postings
-
-
-@njit
-def place_of(values: Int32, begin: int, size: int, cluster: int) -> int:
+def place_of(r: Records, record: int, cluster: int) -> int:
     """Where a record holds the cluster, -1 if it does not."""
-    for i in range(begin, begin + size):
-        if values[i] == cluster:
+    for i in range(r.start[record], r.start[record] + r.length[record]):
+        if r.values[i] == cluster:
             return i
     return -1
 
 
 @njit
-def merge(
-    g: int, h: int, values: Int32, start: Int64, length: Int32, weight: Int64,
-    posting_at: Int64, postings: Int32, tail: Int32, after: Int32, pair: Int64,
-) -> None:  # fmt: skip
+def merge(g: int, h: int, r: Records) -> None:
     """Merge cluster h into g (g < h): rewrite the records of h, update supports and the chain."""
-    n_codes = len(pair)
-    triple = np.zeros(n_codes, np.int64)
+    pair = r.pair
+    triple = np.zeros(len(pair), np.int64)
     code = h
     while code >= 0:
-        for p in range(posting_at[code], posting_at[code + 1]):
-            r = postings[p]
-            begin, size = start[r], length[r]
-            here = place_of(values, begin, size, h)
+        for record in r.postings[r.posting_at[code] : r.posting_at[code + 1]]:
+            here = place_of(r, record, h)
             if here < 0:  # done already: the record holds several codes of h
                 continue
-            if place_of(values, begin, size, g) < 0:
-                values[here] = g
+            if place_of(r, record, g) < 0:
+                r.values[here] = g
                 continue
-            for i in range(begin, begin + size):
-                triple[values[i]] += weight[r]
-            values[here] = values[begin + size - 1]
-            length[r] = size - 1
-        code = after[code]
+            begin, end = r.start[record], r.start[record] + r.length[record]
+            for v in r.values[begin:end]:
+                triple[v] += r.weight[record]
+            r.values[here] = r.values[end - 1]
+            r.length[record] -= 1
+        code = r.after[code]
     both = pair[g, h]
-    for v in range(n_codes):
+    for v in range(len(pair)):
         if v not in (g, h):
             pair[g, v] += pair[h, v] - triple[v]
             pair[v, g] = pair[g, v]
     pair[g, g] += pair[h, h] - both
     pair[h, :] = 0
     pair[:, h] = 0
-    after[tail[g]] = h
-    tail[g] = tail[h]
+    r.after[r.tail[g]] = h
+    r.tail[g] = r.tail[h]
 
 
 @njit
-def suppress(
-    h: int, values: Int32, start: Int64, length: Int32,
-    posting_at: Int64, postings: Int32, after: Int32, pair: Int64,
-) -> None:  # fmt: skip
+def suppress(h: int, r: Records) -> None:
     """Take cluster h out of every record."""
     code = h
     while code >= 0:
-        for p in range(posting_at[code], posting_at[code + 1]):
-            r = postings[p]
-            here = place_of(values, start[r], length[r], h)
+        for record in r.postings[r.posting_at[code] : r.posting_at[code + 1]]:
+            here = place_of(r, record, h)
             if here >= 0:
-                length[r] -= 1
-                values[here] = values[start[r] + length[r]]
-        code = after[code]
-    pair[h, :] = 0
-    pair[:, h] = 0
+                r.length[record] -= 1
+                r.values[here] = r.values[r.start[record] + r.length[record]]
+        code = r.after[code]
+    r.pair[h, :] = 0
+    r.pair[:, h] = 0
 
 
 @njit
-def refresh_row(i: int, k: int, pair: Int64, best: Int64, partner: Int32) -> None:
+def refresh_row(i: int, k: int, pair: Int64s, best: Int64s, partner: Int32s) -> None:
     """The violating pair (i, j), j > i, of largest support, and the smallest such j; support 0 if there is
     none.
     """
@@ -140,7 +125,7 @@ def refresh_row(i: int, k: int, pair: Int64, best: Int64, partner: Int32) -> Non
 
 
 @njit
-def refresh_rows(g: int, h: int, k: int, pair: Int64, best: Int64, partner: Int32) -> None:
+def refresh_rows(g: int, h: int, k: int, pair: Int64s, best: Int64s, partner: Int32s) -> None:
     """Bring the rows up to date after h went into g (g < h), or after h was suppressed (g = -1)."""
     for i in range(h):
         if partner[i] == h or (g >= 0 and partner[i] == g):
@@ -156,51 +141,27 @@ def refresh_rows(g: int, h: int, k: int, pair: Int64, best: Int64, partner: Int3
 
 
 @njit
-def next_small(k: int, m: int, pair: Int64, best: Int64, partner: Int32) -> tuple[int, int, int]:
-    """(support, i, j) of the violating set of at most two clusters to treat next; j = -1: i alone; support
-    0: none.
-    """
-    top, first, second = 0, -1, -1
-    for i in range(len(pair)):
-        s = pair[i, i]
-        if s < k and s > top:
-            top, first = s, i
-    if m > 1:
-        for i in range(len(pair)):
-            if best[i] > top:
-                top, first, second = best[i], i, partner[i]
-    return int(top), first, second
-
-
-@njit
-def support_of(
-    image: Int32, values: Int32, start: Int64, length: Int32, weight: Int64,
-    posting_at: Int64, postings: Int32, after: Int32,
-) -> int:  # fmt: skip
+def support_of(image: Int32s, r: Records) -> int:
     """The weight of the records that hold every cluster of `image` (give the rarest first)."""
-    n = len(start)
-    seen = np.zeros(n, np.bool_)
+    seen = np.zeros(len(r.start), np.bool_)
     total = 0
     code = image[0]
     while code >= 0:
-        for p in range(posting_at[code], posting_at[code + 1]):
-            r = postings[p]
-            if seen[r]:
+        for record in r.postings[r.posting_at[code] : r.posting_at[code + 1]]:
+            if seen[record]:
                 continue
-            seen[r] = True
+            seen[record] = True
             inside = True
-            for q in range(1, len(image)):
-                if place_of(values, start[r], length[r], image[q]) < 0:
-                    inside = False
-                    break
+            for cluster in image[1:]:
+                inside = inside and place_of(r, record, cluster) >= 0
             if inside:
-                total += weight[r]
-        code = after[code]
+                total += r.weight[record]
+        code = r.after[code]
     return total
 
 
 @njit
-def next_violating_pair(pairs: Int32, begin: int, k: int, of_code: Int32, pair: Int64) -> int:
+def next_violating_pair(pairs: Int32s, begin: int, k: int, of_code: Int32s, pair: Int64s) -> int:
     """The first row of `pairs`, from `begin`, whose clusters of today have a support above 0 and below k."""
     for x in range(begin, len(pairs)):
         s = pair[of_code[pairs[x, 0]], of_code[pairs[x, 1]]]
@@ -211,13 +172,13 @@ def next_violating_pair(pairs: Int32, begin: int, k: int, of_code: Int32, pair: 
 
 @njit
 def support_of_intervals(
-    first: Int64,
-    last: Int64,
-    leaves: Int32,
-    offsets: Int64,
-    weight: Int64,
-    posting_at: Int64,
-    postings: Int32,
+    first: Int64s,
+    last: Int64s,
+    leaves: Int32s,
+    offsets: Int64s,
+    weight: Int64s,
+    posting_at: Int64s,
+    postings: Int32s,
 ) -> int:
     """The weight of the records that hold a leaf of every interval first…last (give the rarest first).
 
@@ -245,111 +206,61 @@ def support_of_intervals(
     return total
 
 
-@njit
-def relabel(offsets: Int64, values: Int32, label_of: Int32, n_labels: int) -> tuple[Int64, Int32]:
-    """Records with every code replaced by its label (-1: left out), distinct and ascending inside a
-    record.
-    """
-    n = len(offsets) - 1
-    out_at = np.zeros(n + 1, np.int64)
-    out = np.empty(len(values), np.int32)
-    stamp = np.full(n_labels, -1, np.int64)
-    filled = 0
-    for r in range(n):
-        begin = filled
-        for i in range(offsets[r], offsets[r + 1]):
-            label = label_of[values[i]]
-            if label >= 0 and stamp[label] != r:
-                stamp[label] = r
-                out[filled] = label
-                filled += 1
-        out[begin:filled].sort()
-        out_at[r + 1] = filled
-    return out_at, out[:filled].copy()
-
-
 @njit(inner=True)
-def posting_length(cluster: int, posting_at: Int64, after: Int32) -> int:
-    """Entries in the postings of a cluster's codes (a record counts once a code)."""
-    total = 0
-    code = cluster
-    while code >= 0:
-        total += posting_at[code + 1] - posting_at[code]
-        code = after[code]
-    return int(total)
-
-
-@njit(inner=True)
-def _rows_of(cluster: int, posting_at: Int64, postings: Int32, after: Int32, stamp: Int32, out: Int32) -> int:
-    """The records of a cluster, each once."""
+def _rows_of(cluster: int, r: Records, stamp: Int32s, out: Int32s) -> int:
+    """The records of a cluster, each once; returns how many."""
     n = 0
     code = cluster
     while code >= 0:
-        for p in range(posting_at[code], posting_at[code + 1]):
-            r = postings[p]
-            if stamp[r] != cluster:
-                stamp[r] = cluster
-                out[n] = r
+        for record in r.postings[r.posting_at[code] : r.posting_at[code + 1]]:
+            if stamp[record] != cluster:
+                stamp[record] = cluster
+                out[n] = record
                 n += 1
-        code = after[code]
+        code = r.after[code]
     return n
 
 
 @njit
-def _count(
-    rows: Int32, size: int, last: int, allowed: Bool, values: Int32, start: Int64, length: Int32,
-    weight: Int64, counts: Int64, touched: Int32,
-) -> int:  # fmt: skip
+def _count(rows: Int32s, last: int, allowed: Bools, r: Records, counts: Int64s, touched: Int32s) -> int:
     """Supports, in `rows`, of the allowed clusters after `last`; returns how many were met."""
     n = 0
-    for x in range(size):
-        r = rows[x]
-        for i in range(start[r], start[r] + length[r]):
-            v = values[i]
+    for record in rows:
+        for v in r.values[r.start[record] : r.start[record] + r.length[record]]:
             if v > last and allowed[v]:
                 if counts[v] == 0:
                     touched[n] = v
                     n += 1
-                counts[v] += weight[r]
+                counts[v] += r.weight[record]
     return n
 
 
 @njit
-def search(
-    d: int, k: int, floor: int, allowed: Bool, values: Int32, start: Int64, length: Int32, weight: Int64,
-    posting_at: Int64, postings: Int32, after: Int32, pair: Int64, found: Int32,
-) -> int:  # fmt: skip
-    """The violating set of exactly d ≥ 2 clusters with the largest support above `floor`; ties: the
-    smallest names. The arrays come one by one: it is called for every set that is tried, and a tuple would be taken
-    apart at each call.
+def find_violating(d: int, k: int, floor: int, every: bool, allowed: Bools, r: Records) -> tuple[int, Int32s]:
+    """The violating sets of exactly d ≥ 2 clusters whose beginnings all have support ≥ k: `every` one, or the one with
+    the largest support above `floor` (ties: the smallest names). Its support (0: none), and int32[n, d].
 
-    Depth first over sets whose beginnings all have support ≥ k: a set that is left out this way holds a
-    smaller violating set of at least its support, which the caller prefers. Writes the set to `found`,
-    returns its support (0: none).
+    A set that is left out holds a smaller violating set of at least its support, which the caller prefers.
     """
-    n_codes = len(pair)
-    widest = 0
-    for c in range(n_codes):
-        if allowed[c]:
-            widest = max(widest, posting_length(c, posting_at, after))
-    rows = np.empty((d - 1, max(widest, 1)), np.int32)
+    n_codes = len(r.pair)
+    rows = np.empty((d - 1, len(r.start)), np.int32)
     size = np.zeros(d - 1, np.int64)
     counts = np.zeros((d - 1, n_codes), np.int64)
     touched = np.empty((d - 1, n_codes), np.int32)
     met = np.zeros(d - 1, np.int64)
     at = np.zeros(d - 1, np.int64)
-    stamp = np.full(len(start), -1, np.int32)
+    stamp = np.full(len(r.start), -1, np.int32)
     prefix = np.empty(d, np.int32)
-    top = 0
-    bar = floor
+    found = np.empty((1024 if every else 1, d), np.int32)
+    n, top, bar = 0, 0, floor
     for i in range(n_codes):
-        if not allowed[i] or pair[i, i] < k:
+        if not allowed[i] or r.pair[i, i] < k:
             continue
         prefix[0] = i
-        size[0] = _rows_of(i, posting_at, postings, after, stamp, rows[0])
-        met[0] = _count(rows[0], size[0], i, allowed, values, start, length, weight, counts[0], touched[0])
-        at[0] = -1
+        size[0] = _rows_of(i, r, stamp, rows[0])
         level = 0
+        met[0] = _count(rows[0, : size[0]], i, allowed, r, counts[0], touched[0])
+        at[0] = -1
         while level >= 0:
             if at[level] < 0:
                 at[level] = 0
@@ -357,104 +268,37 @@ def search(
                     touched[level, : met[level]].sort()
             if level == d - 2:
                 last = n_codes
-                for x in range(met[level]):
-                    v = touched[level, x]
+                for v in touched[level, : met[level]]:
                     s = counts[level, v]
-                    if bar < s < k or (s == bar and last < n_codes and v < last):
-                        bar = top = s
-                        last = v
-                        found[: d - 1] = prefix[: d - 1]
-                        found[d - 1] = v
+                    if every and s < k and n == len(found):
+                        found = np.concatenate((found, np.empty_like(found)))
+                    if (every and s < k) or bar < s < k or (s == bar and last < n_codes and v < last):
+                        found[n, : d - 1] = prefix[: d - 1]
+                        found[n, d - 1] = v
+                        top = s
+                        if every:
+                            n += 1
+                        else:
+                            bar, last = s, v
                 at[level] = met[level]
             while at[level] < met[level] and counts[level, touched[level, at[level]]] < k:
                 at[level] += 1
-            if at[level] >= met[level]:
-                for x in range(met[level]):
-                    counts[level, touched[level, x]] = 0
-                level -= 1
-                if top == k - 1:
-                    return int(top)
-                continue
-            v = touched[level, at[level]]
-            at[level] += 1
-            below = 0
-            for x in range(size[level]):
-                r = rows[level, x]
-                if place_of(values, start[r], length[r], v) >= 0:
-                    rows[level + 1, below] = r
-                    below += 1
-            level += 1
-            prefix[level] = v
-            size[level] = below
-            met[level] = _count(
-                rows[level], below, v, allowed, values, start, length, weight, counts[level], touched[level]
-            )
-            at[level] = -1
-    return int(top)
-
-
-@njit
-def violating_sets(
-    d: int, k: int, values: Int32, start: Int64, length: Int32, weight: Int64,
-    posting_at: Int64, postings: Int32, after: Int32, pair: Int64,
-) -> Int32:  # fmt: skip
-    """int32[n, d]: every violating set of exactly d ≥ 3 clusters whose smaller parts all have support ≥ k."""
-    n_codes = len(pair)
-    allowed = np.zeros(n_codes, np.bool_)
-    widest = 1
-    for c in range(n_codes):
-        if pair[c, c] > 0:
-            allowed[c] = True
-            widest = max(widest, posting_length(c, posting_at, after))
-    rows = np.empty((d - 1, widest), np.int32)
-    size = np.zeros(d - 1, np.int64)
-    counts = np.zeros((d - 1, n_codes), np.int64)
-    touched = np.empty((d - 1, n_codes), np.int32)
-    met = np.zeros(d - 1, np.int64)
-    at = np.zeros(d - 1, np.int64)
-    stamp = np.full(len(start), -1, np.int32)
-    prefix = np.empty(d, np.int32)
-    found = np.empty((1024, d), np.int32)
-    n = 0
-    for i in range(n_codes):
-        if pair[i, i] < k:
-            continue
-        prefix[0] = i
-        size[0] = _rows_of(i, posting_at, postings, after, stamp, rows[0])
-        met[0] = _count(rows[0], size[0], i, allowed, values, start, length, weight, counts[0], touched[0])
-        at[0] = 0
-        level = 0
-        while level >= 0:
             if at[level] == met[level]:
-                for x in range(met[level]):
-                    counts[level, touched[level, x]] = 0
+                counts[level, touched[level, : met[level]]] = 0
                 level -= 1
+                if not every and top == k - 1:
+                    return top, found
                 continue
             v = touched[level, at[level]]
             at[level] += 1
-            if level == d - 2:
-                if counts[level, v] < k:
-                    if n == len(found):
-                        longer = np.empty((2 * n, d), np.int32)
-                        longer[:n] = found
-                        found = longer
-                    found[n, : d - 1] = prefix[: d - 1]
-                    found[n, d - 1] = v
-                    n += 1
-                continue
-            if counts[level, v] < k:
-                continue
             below = 0
-            for x in range(size[level]):
-                r = rows[level, x]
-                if place_of(values, start[r], length[r], v) >= 0:
-                    rows[level + 1, below] = r
+            for record in rows[level, : size[level]]:
+                if place_of(r, record, v) >= 0:
+                    rows[level + 1, below] = record
                     below += 1
             level += 1
             prefix[level] = v
             size[level] = below
-            met[level] = _count(
-                rows[level], below, v, allowed, values, start, length, weight, counts[level], touched[level]
-            )
-            at[level] = 0
-    return found[:n].copy()
+            met[level] = _count(rows[level, :below], v, allowed, r, counts[level], touched[level])
+            at[level] = -1
+    return top, found[:n].copy() if every else found

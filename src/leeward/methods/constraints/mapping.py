@@ -12,10 +12,10 @@ import polars as pl
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from leeward.arrays import Int32s, Int64s
+from leeward.analysis.holders import owners_of
+from leeward.arrays import Int32s, Int64s, distinct_of, offsets_of
 from leeward.cohort.lenses.code_sets import CodeSets
 from leeward.errors import BadInput
-from leeward.methods.constraints import kernels
 from leeward.release.content import ReleaseTable
 
 SUPPRESSED = -1
@@ -79,9 +79,7 @@ class Mapping:
 
     def apply(self, sets: CodeSets) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
         """(offsets, labels ascending and distinct) of every record; emptied records stay."""
-        return kernels.relabel(
-            sets.offsets, sets.values, self.label_numbers(sets.codes), max(len(self.labels), 1)
-        )
+        return relabel(sets.offsets, sets.values, self.label_numbers(sets.codes), max(len(self.labels), 1))
 
     def over(self, codes: Sequence[str]) -> Mapping:
         """The same mapping of more codes: those that it does not know are suppressed."""
@@ -102,6 +100,14 @@ class Mapping:
     def codes_table(self) -> ReleaseTable:
         """`codes.parquet`."""
         return ReleaseTable.of("codes.parquet", self.codes_rows())
+
+
+def relabel(offsets: Int64s, values: Int32s, label_of: Int32s, n_labels: int) -> tuple[Int64s, Int32s]:
+    """Records with every code replaced by its label (-1: left out), distinct and ascending inside a record."""
+    labels = label_of[values]
+    keys = distinct_of((owners_of(offsets) * n_labels + labels)[labels >= 0])
+    counts = np.bincount(keys // n_labels, minlength=len(offsets) - 1)
+    return offsets_of(counts), (keys % n_labels).astype(np.int32)
 
 
 def records_table(

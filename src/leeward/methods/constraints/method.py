@@ -10,9 +10,12 @@ from leeward.analysis.policies import constraints
 from leeward.cohort.cohort import Cohort
 from leeward.contracts.constraints import CONTRACT
 from leeward.errors import BadInput, GuaranteeUnreachable
-from leeward.methods.constraints import losses
+from leeward.methods.constraints import greedy, losses
+from leeward.methods.constraints.apriori import recode
+from leeward.methods.constraints.clusters import Clusters
 from leeward.methods.constraints.losses import Task
 from leeward.methods.constraints.mapping import Mapping, read_mapping, records_table
+from leeward.methods.constraints.weighted import WeightedSets, count_records
 from leeward.methods.whole_patient import release_in_classes
 from leeward.randomness import Randomness
 from leeward.release.content import Anonymized, Guarantee, ReleaseTable
@@ -20,10 +23,8 @@ from leeward.release.content import Anonymized, Guarantee, ReleaseTable
 if TYPE_CHECKING:
     from leeward.analysis.demographics import Classes
     from leeward.arrays import Int64s
-    from leeward.cohort.lenses.code_sets import CodeSets
     from leeward.engine import Engine
     from leeward.methods.constraints.parameters import Constraints
-    from leeward.methods.constraints.weighted import WeightedSets
     from leeward.vocabulary.hierarchy import Hierarchy
 
 POLICY = pa.schema([("constraint", pa.string()), ("code", pa.string())])
@@ -47,8 +48,6 @@ def protect(
     GuaranteeUnreachable
         Fewer than k records, or an earlier mapping that does not protect this cohort.
     """
-    from leeward.methods.constraints.weighted import count_records
-
     if population is not None:
         raise BadInput("constraints needs no population; leave it out.")
     randomness = randomness or Randomness.of(None)
@@ -57,9 +56,8 @@ def protect(
         raise GuaranteeUnreachable(
             f"{cohort.name}: {len(sets):,} records, fewer than k = {parameters.k}; nothing was written."
         )
-    task = Task(
-        sets, constraints(parameters.policy, sets, cohort.vocabulary), _list_constraints(parameters, sets)
-    )
+    listed = None if parameters.privacy is None else greedy.read_constraints(parameters.privacy, sets.codes)
+    task = Task(sets, constraints(parameters.policy, sets, cohort.vocabulary), listed)
 
     def find(part: Task, on: Engine | None = None) -> tuple[Mapping, dict[str, Any], list[str]]:
         return _find(parameters, cohort, count_records(part.sets, on), part)
@@ -110,17 +108,12 @@ def _find(
     if parameters.mapping is not None:
         return _reapply(parameters, weighted, task.listed)
     if parameters.algorithm == "apriori":
-        from leeward.methods.constraints.apriori import recode
-
         found = recode(weighted, _hierarchy(cohort, weighted.codes), parameters.k, parameters.m or 1)
         facts = {"raises": found.raises, "ncp": float(found.ncp)}
         return Mapping.of(found.node_of_code, weighted.codes), facts, []
-    from leeward.methods.constraints import greedy
-    from leeward.methods.constraints.clusters import Clusters
-
     hierarchy = None if parameters.weights == "none" else _hierarchy(cohort, weighted.codes)
     clusters = Clusters(weighted, task.utility, parameters.k, hierarchy)
-    treated = greedy.run(clusters, _privacy(parameters.m, task.listed), parameters.algorithm)
+    treated = greedy.run(clusters, greedy.privacy_of(parameters.m, task.listed), parameters.algorithm)
     return Mapping.of(clusters.of_code, weighted.codes), {"treated": treated}, []
 
 
@@ -128,31 +121,15 @@ def _reapply(
     parameters: Constraints, weighted: WeightedSets, listed: list[tuple[int, ...]] | None
 ) -> tuple[Mapping, dict[str, Any], list[str]]:
     """The earlier mapping, once it is known to protect these records too."""
-    from leeward.methods.constraints.greedy import fit_mapping, violates
-
     earlier = read_mapping(parameters.mapping or "")
-    mapping, new = fit_mapping(earlier, weighted.codes)
-    if violates(mapping, weighted, parameters.k, parameters.m, listed):
+    mapping, new = greedy.fit_mapping(earlier, weighted.codes)
+    if greedy.violates(mapping, weighted, parameters.k, parameters.m, listed):
         raise GuaranteeUnreachable(
             f"the mapping does not protect this cohort: fewer than k = {parameters.k} records hold some of its "
             f"labels together. Leave out `mapping` to find a new one. Nothing was written."
         )
     notices = [f"{len(new):,} codes that the earlier mapping does not know were suppressed."] if new else []
     return mapping, {"unknown_codes": len(new)}, notices
-
-
-def _list_constraints(parameters: Constraints, sets: CodeSets) -> list[tuple[int, ...]] | None:
-    if parameters.privacy is None:
-        return None
-    from leeward.methods.constraints.greedy import read_constraints
-
-    return read_constraints(parameters.privacy, sets.codes)
-
-
-def _privacy(m: int | None, listed: list[tuple[int, ...]] | None) -> Any:
-    from leeward.methods.constraints.greedy import AllSets, Listed
-
-    return AllSets(m or 1) if listed is None else Listed(listed)
 
 
 def _hierarchy(cohort: Cohort, codes: tuple[str, ...]) -> Hierarchy:

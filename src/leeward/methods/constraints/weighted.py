@@ -31,14 +31,6 @@ class WeightedSets:
     weight: NDArray[np.int64]
     codes: tuple[str, ...]
 
-    def __len__(self) -> int:
-        return len(self.weight)
-
-    @property
-    def records(self) -> int:
-        """Patients counted."""
-        return int(self.weight.sum())
-
 
 def weigh(sets: CodeSets) -> WeightedSets:
     """The distinct records of a cohort on this machine."""
