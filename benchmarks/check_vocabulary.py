@@ -24,8 +24,7 @@ from collections import Counter
 from pathlib import Path
 
 from leeward.vocabulary.classification import Classification
-from leeward.vocabulary.icd9cm import ICD9CM
-from leeward.vocabulary.icd10cm import ICD10CM
+from leeward.vocabulary.icd import ICD9CM, ICD10CM
 
 TABLES = {"icd9cm_hierarchy.csv.gz": ICD9CM, "icd10cm2019.csv.gz": ICD10CM}
 
@@ -44,7 +43,7 @@ def compare(path: Path, vocabulary: Classification) -> int:
         rows = list(csv.DictReader(file))
     titles = {row["code"]: (row["long_desc"], row["short_desc"]) for row in rows}
     started = time.perf_counter()
-    canonical = vocabulary.normalise_all([row["code"] for row in rows]).values
+    canonical = [vocabulary.normalise(row["code"]) for row in rows]
     count: Counter[str] = Counter()
     odd: Counter[tuple[str, ...]] = Counter()
     for row, code in zip(rows, canonical, strict=True):

@@ -27,7 +27,7 @@ from leeward.methods.constraints.clusters import Clusters
 from leeward.methods.constraints.greedy import AllSets
 from leeward.methods.constraints.weighted import weigh
 from leeward.synthetic.codes import write_codes
-from leeward.vocabulary.icd9cm import ICD9CM
+from leeward.vocabulary.icd import ICD9CM
 
 K, M = 5, 2
 SIZES = (10_000, 25_000, 100_000, 250_000, 1_000_000)

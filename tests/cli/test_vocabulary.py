@@ -56,9 +56,9 @@ def test_codes_that_a_concept_ancestor_lacks_hang_below_the_root(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small: bool
 ) -> None:
     """Read whole, and read only above the codes, as a large complete table is: the same groups."""
-    from leeward.vocabulary import load, open_tree
+    from leeward.vocabulary import load, trees
 
-    monkeypatch.setattr(open_tree, "SMALL_BYTES", 1 << 20 if small else 0)
+    monkeypatch.setattr(trees, "SMALL_BYTES", 1 << 20 if small else 0)
     (tmp_path / "CONCEPT_ANCESTOR.csv").write_text(ANCESTORS)
     vocabulary = load(tmp_path / "CONCEPT_ANCESTOR.csv")
     codes = ["100", "101", "110", "999"]
@@ -83,9 +83,9 @@ def test_a_concept_ancestor_by_the_codes_of_concept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small: bool, separator: str
 ) -> None:
     """The tree has CONCEPT's codes as labels; a concept that CONCEPT lacks its id, codes that two have both."""
-    from leeward.vocabulary import load, open_tree
+    from leeward.vocabulary import load, trees
 
-    monkeypatch.setattr(open_tree, "SMALL_BYTES", 1 << 20 if small else 0)
+    monkeypatch.setattr(trees, "SMALL_BYTES", 1 << 20 if small else 0)
     more = ANCESTORS + "1,500,1,1\n10,500,1,1\n1,501,1,1\n11,501,1,1\n10,102,1,1\n1,102,2,2\n"
     (tmp_path / "CONCEPT_ANCESTOR.csv").write_text(more.replace(",", separator))
     rows = [("concept_id", "concept_name", "concept_code", "vocabulary_id")]

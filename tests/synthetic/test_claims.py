@@ -10,7 +10,7 @@ import pytest
 from leeward import BadInput
 from leeward.cohort import read
 from leeward.synthetic import write_claims
-from leeward.vocabulary.icd9cm import ICD9CM
+from leeward.vocabulary.icd import ICD9CM
 
 DIAGNOSES = [f"diag_{i}" for i in range(1, 11)]
 

@@ -14,7 +14,7 @@ from leeward import BadInput
 from leeward.cohort import CodeSets, read
 from leeward.synthetic import code_catalogue, write_codes
 from leeward.synthetic.codes import code_weights
-from leeward.vocabulary.icd9cm import ICD9CM
+from leeward.vocabulary.icd import ICD9CM
 
 
 def drawn(folder: Path, patients: int, **options: object) -> CodeSets:

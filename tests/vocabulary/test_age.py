@@ -17,9 +17,9 @@ def test_lm_36_in_35_36_is_two_eighths() -> None:
     """docs/methods/trajectories.md#loss: |Age| = 8, LM(36, [35-36]) = 2/8, LM(leaf, root) = 1, LM(leaf, itself) = 0."""
     tree = age.binary(33, 40).hierarchy
     assert tree.n_leaves == 8
-    assert tree.loss(tree.index["35-36"]) == 2 / 8
-    assert tree.loss(tree.root) == 1
-    assert tree.loss(tree.index["36"]) == 0
+    assert tree.losses[tree.index["35-36"]] == 2 / 8
+    assert tree.losses[0] == 1
+    assert tree.losses[tree.index["36"]] == 0
     assert tree.leaf_count[tree.index["36"]] == 1
 
 
@@ -63,7 +63,7 @@ def test_hipaa_has_single_years_to_89_and_one_leaf_above() -> None:
     assert [hierarchy.labels[x] for x in tree.nodes([89, 90, 101.5])] == ["89", "90+", "90+"]
     line = [hierarchy.labels[x] for x in hierarchy.ancestors(hierarchy.index["90+"])]
     assert line == ["88+", "80+", "64+", "0+"]
-    assert hierarchy.delta(hierarchy.index["88+"]) == 3
+    assert hierarchy.deltas[hierarchy.index["88+"]] == 3
     assert hierarchy.labels[hierarchy.parent[hierarchy.index["88-89"]]] == "88+"
     assert age.hipaa(1, 128).hierarchy.labels[0] == "1+"
 

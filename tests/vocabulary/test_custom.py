@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from leeward.errors import BadInput
-from leeward.vocabulary import VOCABULARIES, custom, load, omop
+from leeward.vocabulary import VOCABULARIES, load, omop, trees
 
 FOODS = "node,parent\nall,\nfruit,all\napple,fruit\npear,fruit\nplum,fruit\nnuts,all\nhazel,nuts\nmisc,all\n"
 HEADER = "ANCESTOR_CONCEPT_ID,DESCENDANT_CONCEPT_ID,MIN_LEVELS_OF_SEPARATION,MAX_LEVELS_OF_SEPARATION\n"
@@ -47,7 +47,7 @@ def test_custom_levels_never_reach_the_root(tmp_path: Path) -> None:
 def test_custom_codes_and_groups(tmp_path: Path) -> None:
     foods = load(write(tmp_path / "foods.csv", FOODS))
     assert foods.sibling_groups(["apple", "pear", "plum", "hazel", "fig"], 2) == [("apple", "pear")]
-    assert foods.normalise_all([" apple ", ""]).values == ["apple", None]
+    assert [foods.normalise(" apple "), foods.normalise("")] == ["apple", None]
     assert foods.title("fruit") == "fruit"
     assert set(foods.hierarchy(["apple", "misc"]).labels) == {"all", "fruit", "apple", "misc"}
     with pytest.raises(BadInput, match="1 of 2 codes"):
@@ -55,10 +55,10 @@ def test_custom_codes_and_groups(tmp_path: Path) -> None:
 
 
 def test_lines_of_transaction_tools(tmp_path: Path) -> None:
-    tree = custom.read(write(tmp_path / "t.txt", "1;1,3;1,6;*\n2;1,3;1,6;*\n\n4;4,6;1,6;*\n"))
+    tree = trees.read(write(tmp_path / "t.txt", "1;1,3;1,6;*\n2;1,3;1,6;*\n\n4;4,6;1,6;*\n"))
     assert set(tree.leaf_labels()) == {"1", "2", "4"}
     assert tree.labels[tree.lca(tree.index["1"], tree.index["4"])] == "1,6"
-    assert tree.labels[tree.root] == "*"
+    assert tree.labels[0] == "*"
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_lines_of_transaction_tools(tmp_path: Path) -> None:
 )
 def test_bad_lines(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(BadInput) as caught:
-        custom.read(write(tmp_path / "t.txt", text))
+        trees.read(write(tmp_path / "t.txt", text))
     assert message in str(caught.value)
 
 
@@ -87,7 +87,7 @@ def test_omop_parents_are_the_nearest_ancestors(tmp_path: Path) -> None:
         "99,99,0,0",
         "10,31,2,2",
     ]
-    tree = custom.read(write(tmp_path / "CONCEPT_ANCESTOR.csv", HEADER + "\n".join(rows) + "\n"))
+    tree = trees.read(write(tmp_path / "CONCEPT_ANCESTOR.csv", HEADER + "\n".join(rows) + "\n"))
     parent = dict(tree.to_pairs())
     # 30 has the parents 15 and 20: 20 has more descendants.
     assert parent["30"] == "20"
@@ -101,10 +101,10 @@ def test_omop_parents_are_the_nearest_ancestors(tmp_path: Path) -> None:
 
 def test_omop_equal_parents_fall_to_the_smallest_id_and_tabs_are_read(tmp_path: Path) -> None:
     text = (HEADER + "8,5,1,1\n7,5,1,1\n").replace(",", "\t")
-    tree = custom.read(write(tmp_path / "CONCEPT_ANCESTOR.csv", text))
+    tree = trees.read(write(tmp_path / "CONCEPT_ANCESTOR.csv", text))
     assert dict(tree.to_pairs()) == {"*": "", "5": "7", "7": "*", "8": "*"}
 
 
 def test_omop_needs_whole_numbers(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="row 2: the column 'ancestor_concept_id' needs a whole number"):
-        custom.read(write(tmp_path / "CONCEPT_ANCESTOR.csv", HEADER + "x,5,1,1\n"))
+        trees.read(write(tmp_path / "CONCEPT_ANCESTOR.csv", HEADER + "x,5,1,1\n"))

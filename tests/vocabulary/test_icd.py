@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from leeward.errors import BadInput
 from leeward.vocabulary.classification import Classification
-from leeward.vocabulary.icd9cm import ICD9CM
-from leeward.vocabulary.icd10cm import ICD10CM
+from leeward.vocabulary.icd import ICD9CM, ICD10CM
 
 ICD9_TEXTS = [
     ("25000", "250.00", False),
@@ -59,14 +58,6 @@ def test_icd9_normalisation(text: str, canonical: str | None, repaired: bool) ->
 @pytest.mark.parametrize(("text", "canonical"), ICD10_TEXTS)
 def test_icd10_normalisation(text: str, canonical: str | None) -> None:
     assert ICD10CM.normalise(text) == canonical
-
-
-def test_many_codes_at_once_count_repairs_and_unreadable_ones() -> None:
-    done = ICD9CM.normalise_all(text for text, _, _ in ICD9_TEXTS)
-    assert done.values == [canonical for _, canonical, _ in ICD9_TEXTS]
-    assert int(done.repaired.sum()) == 3
-    assert done.values.count(None) == 7
-    assert ICD9CM.normalise_all([]).values == []
 
 
 @given(st.text(alphabet="0123456789.VEve ", max_size=8))

@@ -65,7 +65,7 @@ def list_() -> None:
 
     for name in VOCABULARIES:
         click.echo(f"{name:<14} built in")
-    for kind, path in registry.list_added().items():
+    for kind, path in registry.list_all().items():
         click.echo(f"{kind:<14} {path}")
 
 

@@ -47,10 +47,10 @@ def vocabulary_of(name: str) -> Vocabulary:
 def classification_codes(name: str) -> Codes:
     """A built-in classification: its categories, the sections and chapters above them, titles."""
     from leeward.queries.language.codes import Codes
-    from leeward.vocabulary import VOCABULARIES
+    from leeward.vocabulary import load
     from leeward.vocabulary.names import category_titles
 
-    found: Classification = VOCABULARIES[name]()  # type: ignore[assignment]  # both are classifications
+    found: Classification = load(name)  # type: ignore[assignment]  # both are classifications
     above: dict[str, str] = {}
     for category in (each for each in _spellings(name) if found.is_known(each)):
         path = [category, found.section(category), found.chapter(category)]
@@ -75,7 +75,7 @@ def _spellings(name: str) -> Sequence[str]:
 def hierarchy_terms(path: Path) -> Terms:
     """A hierarchy file: every node but the root may be a term."""
     from leeward.queries.language.vocabulary import Terms
-    from leeward.vocabulary.custom import read
+    from leeward.vocabulary.trees import read
 
     parents = {node: parent for node, parent in read(path).to_pairs() if parent}
     return Terms(tuple(sorted(parents)), parents, name=path.name)
@@ -86,9 +86,9 @@ def concept_terms(path: Path, by_code: bool) -> Terms:
     beside it; they are the vocabulary's, whether or not a patient has the concept.
     """
     from leeward.queries.language.vocabulary import Terms
-    from leeward.vocabulary.omop import from_concept_ancestor, named_concepts
+    from leeward.vocabulary.omop import concept_names, from_concept_ancestor
 
-    known = named_concepts(path)
+    known = concept_names(path)
     often = Counter(code for code, _ in known.values())
     terms = {node: code for node, (code, _) in known.items() if by_code and often[code] == 1}
     pairs = [(node, parent) for node, parent in from_concept_ancestor(path).to_pairs() if parent]

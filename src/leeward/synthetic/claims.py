@@ -21,7 +21,7 @@ from leeward.arrays import Int64s
 from leeward.errors import BadInput
 from leeward.randomness import Randomness
 from leeward.synthetic.codes import MAX_CODES, code_catalogue, code_weights
-from leeward.vocabulary.icd9cm import ICD9CM
+from leeward.vocabulary.icd import ICD9CM
 
 CODES = 6_700
 """Codes of the catalogue; about 5,800 of them occur in 58,000 patients."""

@@ -219,7 +219,7 @@ def code_catalogue(codes: int) -> list[str]:
 def _categories() -> list[str]:
     """Every category of ICD-9-CM, in order."""
     from leeward.vocabulary.classification import expand
-    from leeward.vocabulary.icd9cm import ICD9CM
+    from leeward.vocabulary.icd import ICD9CM
 
     sections = " ".join(section.label for section in ICD9CM.sections)
     return sorted(expand(sections) - ICD9CM.gaps)

@@ -10,35 +10,17 @@ unique.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
+from importlib import resources
+from typing import Self
 
-import numpy as np
-
-from leeward.arrays import Bools
 from leeward.errors import BadInput
-from leeward.vocabulary.groups import leaf_groups, sibling_runs
+from leeward.vocabulary.base import Vocabulary, require_codes, sibling_runs
 from leeward.vocabulary.hierarchy import Hierarchy
-
-
-@dataclass(frozen=True)
-class Normalised:
-    """Codes in canonical form, one entry for each given code.
-
-    values : the canonical code, None where the text is not a code of this vocabulary's form.
-    repaired : whether leading zeros, lost on the way, were put back.
-    """
-
-    values: list[str | None]
-    repaired: Bools
-
-
-def normalise_each(clean: Callable[[str], tuple[str | None, bool]], codes: Iterable[str]) -> Normalised:
-    """Canonical forms of many codes, each by `clean` (see `Classification`)."""
-    cleaned = [clean(code) for code in codes]
-    return Normalised([value for value, _ in cleaned], np.array([fixed for _, fixed in cleaned], np.bool_))
 
 
 @dataclass(frozen=True)
@@ -51,38 +33,93 @@ class Part:
     title: str
 
 
-@dataclass(frozen=True)
-class Classification:
-    """A diagnosis classification written as ranges; use `icd9cm.ICD9CM` and `icd10cm.ICD10CM`.
+class Diagnoses(Vocabulary):
+    """Classifications of diagnoses: every code has a place, and one that they lack hangs below the root."""
 
-    clean : raw text → (canonical code or None, whether leading zeros were put back).
-    category_of : canonical code → category.
+    @property
+    @abstractmethod
+    def level_names(self) -> tuple[str, ...]:
+        """The kinds of nodes from codes to root."""
+
+    @property
+    def other_label(self) -> str:
+        """The node above codes that have no place."""
+        return f"not in {self.name}"
+
+    @abstractmethod
+    def clean(self, code: str) -> tuple[str | None, bool]:
+        """The canonical form of a text (None if it has not the form of a code), and whether leading zeros were put
+        back."""
+
+    def normalise(self, code: str) -> str | None:
+        """The canonical form (dotted, upper case, no blanks), or None if the text does not have a code's form."""
+        return self.clean(code)[0]
+
+    @abstractmethod
+    def path(self, code: str) -> list[tuple[str, int]]:
+        """(label, level) from below the root down to the code."""
+
+    def hierarchy(self, codes: Iterable[str]) -> Hierarchy:
+        """The hierarchy over exactly these codes: one leaf a code, and the prefixes, sections and chapters above.
+
+        Codes are taken as they are spelt (normalise them first). A code that is the beginning of another
+        one gets a leaf of its own and the inner node a star: with 250 and 250.00, the inner node `250.*` is
+        above `250` and `250.0`, which is above `250.00`. Codes that the classification has no place for
+        hang under `not in …`, below the root, so that every code of the input is in the tree. Raises
+        BadInput if there is no code.
+        """
+        distinct = require_codes(codes, self)
+        pairs: dict[str, str | None] = {self.name: None}
+        levels = {self.name: len(self.level_names) - 1}
+        for code in distinct:
+            above = self.name
+            for label, level in self.path(code):
+                pairs.setdefault(label, above)
+                levels.setdefault(label, level)
+                above = label
+        full = Hierarchy.from_pairs(pairs.items(), self.name, levels, self.level_names)
+        return full.restrict(distinct)
+
+    def _check_level(self, n: int) -> int:
+        if n not in (1, 2, 3):
+            raise BadInput(
+                f"{self.name}: hierarchy level {n}; it is 1 (category), 2 (section) or 3 (chapter)."
+            )
+        return n
+
+
+@dataclass(frozen=True)
+class Classification(Diagnoses):
+    """A diagnosis classification written as ranges; use `icd.ICD9CM` and `icd.ICD10CM`.
+
     chapters, sections : in the classification's order; every section is in one chapter.
     gaps : categories inside a section that the classification does not have.
     placed : section labels of categories that their spelling would put elsewhere (C4A, M1A, …).
     digits : what a code of each length beyond its category is called, longest first; the category comes last.
     """
 
-    name: str
-    clean: Callable[[str], tuple[str | None, bool]]
-    category_of: Callable[[str], str]
     chapters: tuple[Part, ...]
     sections: tuple[Part, ...]
     gaps: frozenset[str]
-    placed: Mapping[str, str] = field(default_factory=dict)
-    digits: tuple[str, ...] = ("5-digit", "4-digit", "3-digit")
+    placed: Mapping[str, str]
+    digits: tuple[str, ...]
+
+    @classmethod
+    def read(cls, name: str, table: str, digits: tuple[str, ...]) -> Self:
+        """The classification of `data/TABLE.tsv` (columns: data/README.md)."""
+        text = resources.files("leeward.vocabulary").joinpath("data", f"{table}.tsv").read_text("utf-8")
+        rows: dict[str, list[tuple[str, str]]] = {"chapter": [], "section": [], "gap": [], "placed": []}
+        for line in text.splitlines()[1:]:
+            kind, label, title = line.split("\t")
+            rows[kind].append((label, title))
+        gaps = expand(" ".join(label for label, _ in rows["gap"]))
+        return cls(name, _parts(rows["chapter"]), _parts(rows["section"]), gaps, dict(rows["placed"]), digits)
 
     # -- codes ----
 
-    def normalise(self, code: str) -> str | None:
-        """The canonical form (dotted, upper case, no blanks), or None if the text does not have a code's
-        form.
-        """
-        return self.clean(code)[0]
-
-    def normalise_all(self, codes: Iterable[str]) -> Normalised:
-        """Canonical forms of many codes; meant for the distinct values of a column, whatever its length."""
-        return normalise_each(self.clean, codes)
+    @abstractmethod
+    def category_of(self, code: str) -> str:
+        """The category of a canonical code."""
 
     def is_known(self, code: str) -> bool:
         """Whether the code has the form of this classification and its category exists in it.
@@ -90,7 +127,10 @@ class Classification:
         Subdivisions are not looked up: the room holds the structure, not the list of billable codes.
         """
         canonical = self.normalise(code)
-        return canonical is not None and self._has_category(self.category_of(canonical))
+        if canonical is None:
+            return False
+        category = self.category_of(canonical)
+        return category not in self.gaps and self._section_of(category) is not None
 
     def category(self, code: str) -> str:
         """The three-character category (`E812` for E codes of ICD-9-CM); the code itself if it has none."""
@@ -114,58 +154,22 @@ class Classification:
         return (self.category, self.section, self.chapter)[self._check_level(n) - 1](code)
 
     def title(self, node: str) -> str:
-        """The title of a chapter or section, by label; the root's is the classification's name, others
-        their label.
-        """
+        """The title of a chapter or section, by label; the root's is the classification's name, others their label."""
         return self._titles.get(node, node)
 
     # -- hierarchies ----
 
     @property
     def level_names(self) -> tuple[str, ...]:
-        """The kinds of nodes from codes to root: `5-digit`, `4-digit`, `3-digit`, `section`, `chapter`,
-        `root`.
-        """
+        """The kinds of nodes from codes to root: `5-digit`, `4-digit`, `3-digit`, `section`, `chapter`, `root`."""
         return (*self.digits, "section", "chapter", "root")
 
-    @property
-    def other_label(self) -> str:
-        """The node above codes that this classification has no place for."""
-        return f"not in {self.name}"
-
-    def hierarchy(self, codes: Iterable[str]) -> Hierarchy:
-        """The hierarchy over exactly these codes: one leaf a code, and the prefixes, sections and chapters
-        above.
-
-        Codes are taken as they are spelt (normalise them first). A code that is the beginning of another
-        one gets a leaf of its own and the inner node a star: with 250 and 250.00, the inner node `250.*` is
-        above `250` and `250.0`, which is above `250.00`. Codes that the classification has no place for
-        hang under `not in …`, below the root, so that every code of the input is in the tree. Raises
-        BadInput if there is no code.
-        """
-        distinct = sorted(set(codes), key=self.order)
-        if not distinct:
-            raise BadInput(f"{self.name}: no code is left to build a hierarchy over; give at least one.")
-        top = len(self.level_names) - 1
-        pairs: dict[str, str | None] = {self.name: None}
-        levels = {self.name: top}
-        for code in distinct:
-            above = self.name
-            for label, level in self.path(code):
-                pairs.setdefault(label, above)
-                levels.setdefault(label, level)
-                above = label
-        full = Hierarchy.from_pairs(pairs.items(), self.name, levels, self.level_names)
-        return full.restrict(distinct)
-
     def level_groups(self, codes: Iterable[str], n: int) -> dict[str, tuple[str, ...]]:
-        """The codes under each node of policy level `n` (1 category, 2 section, 3 chapter), in
-        classification order.
+        """The codes under each node of policy level `n` (1 category, 2 section, 3 chapter), in classification order.
 
         Groups are disjoint and cover every code; a code without a place is a group by itself.
         """
-        self._check_level(n)
-        return leaf_groups(sorted(set(codes), key=self.order), lambda code: self.level(code, n))
+        return super().level_groups(codes, self._check_level(n))
 
     def sibling_groups(self, codes: Iterable[str], n: int) -> list[tuple[str, ...]]:
         """Disjoint groups of `n` sibling codes, consecutive in code order (Loukides 2014, Section 6: `sim
@@ -183,23 +187,11 @@ class Classification:
         return sibling_runs(placed, paths, n)
 
     def order(self, code: str) -> tuple[int, str]:
-        """A sorting key: the classification's own order of sections, then the code; codes without a place
-        last.
-        """
+        """A sorting key: the classification's own order of sections, then the code; codes without a place last."""
         part = self._section_of(self.category(code))
         return (len(self.sections) if part is None else self._section_number[part.label], code)
 
     # -- inside ----
-
-    def _check_level(self, n: int) -> int:
-        if n not in (1, 2, 3):
-            raise BadInput(
-                f"{self.name}: hierarchy level {n}; it is 1 (category), 2 (section) or 3 (chapter)."
-            )
-        return n
-
-    def _has_category(self, category: str) -> bool:
-        return category not in self.gaps and self._section_of(category) is not None
 
     def _section_of(self, category: str) -> Part | None:
         label = self.placed.get(category)
@@ -242,9 +234,7 @@ class Classification:
 
     @cached_property
     def _chapter_of(self) -> dict[str, Part]:
-        """The chapter of each section, by the section's label; a chapter of the same range gets a label of
-        its own.
-        """
+        """The chapter of each section, by the section's label; a chapter of the same range gets a label of its own."""
         found = {}
         for part in self.sections:
             chapter = next(c for c in self.chapters if c.first <= part.first <= c.last)
@@ -260,6 +250,12 @@ class Classification:
         titles = {part.label: part.title for part in self.sections}
         titles |= {part.label: part.title for part in self._chapter_of.values()}
         return titles | {self.name: self.name, self.other_label: f"Codes that are not in {self.name}"}
+
+
+def _parts(rows: Sequence[tuple[str, str]]) -> tuple[Part, ...]:
+    return tuple(
+        Part(label, first, last, title) for label, title in rows for first, _, last in [label.partition("-")]
+    )
 
 
 def expand(ranges: str) -> frozenset[str]:

@@ -12,17 +12,19 @@ suppressing it (1).
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import overload
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from leeward.arrays import Bools, Float64s, Int32s
+from leeward.arrays import Bools, Float64s, Int32s, offsets_of
 from leeward.errors import BadInput
-from leeward.vocabulary._build import Shape, inner_label, shape_of
 from leeward.vocabulary._text import read_table, write_table
+
+Pairs = Sequence[tuple[str, str | None]]
+"""(node, parent) labels."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,8 +78,39 @@ class Hierarchy:
         1, 2, …). Raises BadInput: no node, empty label, a node twice, an unknown parent, no root, two
         roots, a cycle.
         """
-        shape = shape_of(list(pairs), name, rows)
-        return cls._of_shape(shape, name, levels, level_names)
+        listed = list(pairs)
+        if not listed:
+            raise BadInput(f"{name}: the hierarchy is empty; give one row a node, as `node,parent`.")
+        above, order = _place_nodes(listed, name, list(rows) or range(1, len(listed) + 1))
+        n = len(order)
+        labels = tuple(listed[i][0] for i in order)
+        position = np.full(n + 1, -1, np.int32)  # the last one is that of no parent
+        position[order] = np.arange(n)
+        parent = position[np.array(above)[order]]
+        depth, height, end = np.zeros(n, np.int32), np.zeros(n, np.int32), np.arange(n, dtype=np.int32)
+        up = parent.tolist()
+        for node in range(1, n):
+            depth[node] = depth[up[node]] + 1
+        for node in range(n - 1, 0, -1):
+            end[up[node]] = max(end[up[node]], end[node])
+            height[up[node]] = max(height[up[node]], height[node] + 1)
+        is_leaf = end == np.arange(n)
+        before = offsets_of(is_leaf).astype(np.int32)
+        level = height if levels is None else np.array([levels[label] for label in labels], np.int32)
+        return cls(
+            name=name,
+            labels=labels,
+            parent=parent,
+            depth=depth,
+            end=end,
+            leaf_count=before[end + 1] - before[:-1],
+            first_leaf=before[:-1],
+            last_leaf=before[end + 1] - 1,
+            leaves=np.flatnonzero(is_leaf).astype(np.int32),
+            level=level,
+            level_names=tuple(level_names) or tuple(f"level {i}" for i in range(int(level.max()) + 1)),
+            index={label: node for node, label in enumerate(labels)},
+        )
 
     @classmethod
     def from_csv(cls, path: str | Path, name: str | None = None) -> Hierarchy:
@@ -89,33 +122,7 @@ class Hierarchy:
         nodes, parents = table.column("node"), table.column("parent")
         return cls.from_pairs(zip(nodes, parents, strict=True), name=name or path.name, rows=table.rows)
 
-    @classmethod
-    def _of_shape(
-        cls, shape: Shape, name: str, levels: Mapping[str, int] | None, level_names: Sequence[str]
-    ) -> Hierarchy:
-        level = shape.height if levels is None else np.array([levels[x] for x in shape.labels], np.int32)
-        names = tuple(level_names) or tuple(f"level {i}" for i in range(int(level.max()) + 1))
-        return cls(
-            name=name,
-            labels=shape.labels,
-            parent=shape.parent,
-            depth=shape.depth,
-            end=shape.end,
-            leaf_count=shape.leaf_count,
-            first_leaf=shape.first_leaf,
-            last_leaf=shape.last_leaf,
-            leaves=shape.leaves,
-            level=level,
-            level_names=names,
-            index={label: node for node, label in enumerate(shape.labels)},
-        )
-
     # -- reading ----
-
-    @property
-    def root(self) -> int:
-        """The node of the root: always 0."""
-        return 0
 
     @property
     def n_leaves(self) -> int:
@@ -160,10 +167,6 @@ class Hierarchy:
         """The labels of the leaves, in order."""
         return tuple(self.labels[leaf] for leaf in self.leaves)
 
-    def children(self, node: int) -> Int32s:
-        """The nodes directly below, in order."""
-        return np.flatnonzero(self.parent == node).astype(np.int32)
-
     def ancestors(self, node: int) -> tuple[int, ...]:
         """The nodes above, from the parent to the root (empty for the root)."""
         found = []
@@ -187,14 +190,6 @@ class Hierarchy:
     def losses(self) -> Float64s:
         """LM(leaf, node) of every node: Δ(node) / |A|. A tree of one node has loss 0 throughout."""
         return self.deltas / self.n_leaves
-
-    def delta(self, node: int) -> int:
-        """Δ(node): leaves below the node; 0 for a leaf."""
-        return 0 if self.end[node] == node else int(self.leaf_count[node])
-
-    def loss(self, node: int) -> float:
-        """LM of generalizing a value below `node` to it: Δ(node) / |A|."""
-        return self.delta(node) / self.n_leaves
 
     @overload
     def lca(self, a: int, b: int) -> int: ...
@@ -246,10 +241,6 @@ class Hierarchy:
                 levels[self.labels[node]] = int(self.level[node])
         return Hierarchy.from_pairs(pairs, self.name, levels, self.level_names)
 
-    def renamed(self, name: str) -> Hierarchy:
-        """The same hierarchy under another name."""
-        return replace(self, name=name)
-
     def to_pairs(self) -> list[tuple[str, str]]:
         """(node, parent) labels, parents first; the root's parent is the empty text."""
         return [
@@ -262,3 +253,84 @@ class Hierarchy:
         a release.
         """
         write_table(Path(path), ("node", "parent"), self.to_pairs())
+
+
+def inner_label(label: str, taken: set[str]) -> str:
+    """A label for the inner node of a code that also is a leaf: `250` → `250.*`, `250.0` → `250.0*`."""
+    made = f"{label}*" if "." in label else f"{label}.*"
+    while made in taken:
+        made += "*"
+    return made
+
+
+def _place_nodes(pairs: Pairs, name: str, row_of: Sequence[int]) -> tuple[list[int], list[int]]:
+    """The place of each pair's parent (-1: none), and the pairs depth first. BadInput for what is not a tree."""
+    number = _number_nodes(pairs, name, row_of)
+    for i, (node, parent) in enumerate(pairs):
+        if parent and parent not in number:
+            raise BadInput(
+                f"{name}, row {row_of[i]}: the parent {parent!r} of node {node!r} is not a node; "
+                f"add a row for it (`{parent},` if it is the root)."
+            )
+    above = [number[parent] if parent else -1 for _, parent in pairs]
+    order = _depth_first(above, _only_root(pairs, name, row_of, above))
+    if len(order) < len(pairs):
+        _raise_cycle(pairs, name, row_of, above, order)
+    return above, order
+
+
+def _number_nodes(pairs: Pairs, name: str, row_of: Sequence[int]) -> dict[str, int]:
+    number: dict[str, int] = {}
+    for i, (node, parent) in enumerate(pairs):
+        if not node:
+            raise BadInput(f"{name}, row {row_of[i]}: the column `node` is empty; every row names a node.")
+        first = number.setdefault(node, i)
+        if first != i:
+            why = "again" if (pairs[first][1] or "") == (parent or "") else "with a second parent"
+            raise BadInput(
+                f"{name}, row {row_of[i]}: node {node!r} of row {row_of[first]} appears {why}; "
+                "a node has one row."
+            )
+    return number
+
+
+def _only_root(pairs: Pairs, name: str, row_of: Sequence[int], parent: Sequence[int]) -> int:
+    roots = [i for i, above in enumerate(parent) if above < 0]
+    if not roots:
+        raise BadInput(f"{name}: no root, so the parents form a cycle; leave the parent of one node empty.")
+    if len(roots) > 1:
+        shown = ", ".join(f"{pairs[i][0]!r} (row {row_of[i]})" for i in roots[:5])
+        raise BadInput(
+            f"{name}: {len(roots)} roots, {shown}{', …' if len(roots) > 5 else ''}; "
+            "a hierarchy has one: add a root above them."
+        )
+    return roots[0]
+
+
+def _depth_first(parent: Sequence[int], root: int) -> list[int]:
+    children: list[list[int]] = [[] for _ in parent]
+    for i, above in enumerate(parent):
+        if above >= 0:
+            children[above].append(i)
+    order: list[int] = []
+    waiting = [root]
+    while waiting:
+        node = waiting.pop()
+        order.append(node)
+        waiting.extend(reversed(children[node]))
+    return order
+
+
+def _raise_cycle(
+    pairs: Pairs, name: str, row_of: Sequence[int], parent: Sequence[int], reached: Sequence[int]
+) -> None:
+    inside = set(reached)
+    node = next(i for i in range(len(parent)) if i not in inside)
+    seen: set[int] = set()
+    while node not in seen:  # a node that the root does not reach climbs into a cycle
+        seen.add(node)
+        node = parent[node]
+    raise BadInput(
+        f"{name}, row {row_of[node]}: node {pairs[node][0]!r} is its own ancestor; "
+        "a hierarchy has no cycle: correct one of the parents."
+    )

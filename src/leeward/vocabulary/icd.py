@@ -1,4 +1,4 @@
-"""ICD-9-CM and ICD-10-CM side by side, for tables from the years of the change: each code by its spelling.
+"""ICD-9-CM, ICD-10-CM, and both side by side, for tables from the years of the change: each code by its spelling.
 
 A code with the form and category of one classification alone belongs to it. Two kinds have both:
 
@@ -15,32 +15,100 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from leeward.errors import BadInput
-from leeward.vocabulary.classification import Classification, Normalised, normalise_each
-from leeward.vocabulary.groups import leaf_groups
-from leeward.vocabulary.hierarchy import Hierarchy
-from leeward.vocabulary.icd9cm import ICD9CM
-from leeward.vocabulary.icd10cm import ICD10CM
+from leeward.vocabulary.classification import Classification, Diagnoses
+
+_NUMERIC = re.compile(
+    r"(?P<whole>\d{3})(?P<tail>\d{0,2})|(?P<short>\d{1,3})\.(?P<after>\d{0,2})|(?P<bare>\d{1,2})"
+)
+_V = re.compile(r"(V\d\d)\.?(\d{0,2})")
+_E = re.compile(r"(E\d\d\d)\.?(\d?)")
+_TENTH = re.compile(r"([A-Z][0-9][0-9A-Z])(?:\.?([0-9A-Z]{1,4}))?")
+_MARKS = ".-*†+!#"
+
+
+class Ninth(Classification):
+    """ICD-9-CM: codes of three digits with up to two more (250.01), V codes (V10.1) and E codes (E812.0).
+
+    Normalisation gives `250.00`, `V10.1`, `E812.0` from dotted or undotted text in any case, blanks removed. An
+    undotted number of three to five digits is read as category plus subdivision (25000 → 250.00, 0381 → 038.1).
+
+    Spreadsheets and number columns drop leading zeros. They are put back where the text cannot be a code
+    otherwise: fewer than three digits before a dot (8.0 → 008.0, 38.1 → 038.1), or fewer than three digits and
+    no dot (8 → 008). An undotted text that lost zeros and still has three or more digits (381 for 0381) cannot
+    be told from a category and is read as one; so are procedure codes (38.1), which this vocabulary does not
+    hold: keep them in another column.
+    """
+
+    def clean(self, code: str) -> tuple[str | None, bool]:
+        """The canonical form of a text (None if it has not the form of a code), and whether zeros were put back."""
+        text = "".join(code.split()).upper()
+        if not text.isascii():
+            return None, False
+        supplementary = _V.fullmatch(text) or _E.fullmatch(text)
+        if supplementary:
+            return _add_dot(*supplementary.groups()), False
+        found = _NUMERIC.fullmatch(text)
+        if found is None:
+            return None, False
+        if found["whole"]:
+            return _add_dot(found["whole"], found["tail"]), False
+        short = found["short"] or found["bare"]
+        return _add_dot(short.zfill(3), found["after"] or ""), len(short) < 3
+
+    def category_of(self, code: str) -> str:
+        """The category of a canonical code: what is before the dot."""
+        return code.partition(".")[0]
+
+
+class Tenth(Classification):
+    """ICD-10-CM: a category of three characters (letter, digit, digit or letter) with up to four more (S72.001A).
+
+    Normalisation gives `S72.001A` from dotted or undotted text in any case, blanks removed; a trailing dot,
+    dash (`A00.-`) or ICD-10 mark (dagger, asterisk) is dropped. Codes have a letter first, so no leading zero
+    can have been lost. WHO ICD-10 codes have the same form and mostly the same categories: those that ICD-10-CM
+    lacks count as unknown but find their section and chapter by range.
+    """
+
+    def clean(self, code: str) -> tuple[str | None, bool]:
+        """The canonical form of a text (None if it has not the form of a code); zeros are never put back."""
+        found = _TENTH.fullmatch("".join(code.split()).upper().rstrip(_MARKS))
+        if found is None:
+            return None, False
+        category, tail = found.groups()
+        return _add_dot(category, tail), False
+
+    def category_of(self, code: str) -> str:
+        """The category of a canonical code: its first three characters."""
+        return code[:3]
+
+
+def _add_dot(category: str, tail: str | None) -> str:
+    return f"{category}.{tail}" if tail else category
+
+
+ICD9CM = Ninth.read("ICD-9-CM", "icd9cm", ("5-digit", "4-digit", "3-digit"))
+ICD10CM = Tenth.read(
+    "ICD-10-CM", "icd10cm", ("7-character", "6-character", "5-character", "4-character", "3-character")
+)
 
 EITHER = re.compile(r"E\d{3,4}")
 """ICD-9-CM's E codes, and the undotted E codes of ICD-10-CM."""
 
 
-def is_undotted_e(text: str) -> bool:
+def is_e_without_dot(text: str) -> bool:
     """Whether a text is an E and three or four digits."""
     return bool(EITHER.fullmatch("".join(text.split()).upper()))
 
 
 def could_be_either(text: str) -> bool:
     """Whether a text is an E code without a dot that both classifications have."""
-    return is_undotted_e(text) and ICD9CM.is_known(text) and ICD10CM.is_known(text)
+    return is_e_without_dot(text) and ICD9CM.is_known(text) and ICD10CM.is_known(text)
 
 
 @dataclass(frozen=True)
-class Icd:
+class Icd(Diagnoses):
     """Both classifications as one vocabulary; its hierarchy has a root above theirs."""
 
-    name: str
     undotted: bool
 
     def of(self, code: str) -> Classification | None:
@@ -55,14 +123,6 @@ class Icd:
         found = self.of(code)
         return found.clean(code) if found else (None, False)
 
-    def normalise(self, code: str) -> str | None:
-        """The canonical form of a code in its classification, None where it is of neither."""
-        return self.clean(code)[0]
-
-    def normalise_all(self, codes: Iterable[str]) -> Normalised:
-        """Canonical forms of many codes."""
-        return normalise_each(self.clean, codes)
-
     def is_known(self, code: str) -> bool:
         """Whether one of the classifications has the code."""
         return self.of(code) is not None
@@ -71,10 +131,8 @@ class Icd:
         """The node above the code at policy level `n` of its classification; the code where it is of neither."""
         found = self.of(code)
         if found is None:
-            if n not in (0, 1, 2, 3):
-                raise BadInput(
-                    f"{self.name}: hierarchy level {n}; it is 1 (category), 2 (section) or 3 (chapter)."
-                )
+            if n != 0:
+                self._check_level(n)
             return code
         return self._label(found, found.level(code, n)) if n else found.level(code, 0)
 
@@ -91,41 +149,6 @@ class Icd:
         """The kinds of nodes from codes to root; codes of ICD-9-CM by their number of characters."""
         return (*ICD10CM.digits, "section", "chapter", "classification", "root")
 
-    @property
-    def other_label(self) -> str:
-        """The node above codes of neither classification."""
-        return f"not in {self.name}"
-
-    def hierarchy(self, codes: Iterable[str]) -> Hierarchy:
-        """The hierarchy over exactly these codes: below the root the two classifications, and what is of neither.
-
-        Raises BadInput if there is no code.
-        """
-        distinct = sorted(set(codes), key=self.order)
-        if not distinct:
-            raise BadInput(f"{self.name}: no code is left to build a hierarchy over; give at least one.")
-        top = len(self.level_names) - 1
-        pairs: dict[str, str | None] = {self.name: None}
-        levels = {self.name: top}
-        for code in distinct:
-            found, above = self.of(code), self.name
-            if found is None:
-                steps = [(self.other_label, top - 1), (code, 0)]
-            else:
-                lift = len(ICD10CM.digits) - len(found.digits)
-                inner = [(self._label(found, label), level + lift) for label, level in found.path(code)[:-1]]
-                steps = [(found.name, top - 1), *inner, (code, found.path(code)[-1][1] + lift)]
-            for label, level in steps:
-                pairs.setdefault(label, above)
-                levels.setdefault(label, level)
-                above = label
-        full = Hierarchy.from_pairs(pairs.items(), self.name, levels, self.level_names)
-        return full.restrict(distinct)
-
-    def level_groups(self, codes: Iterable[str], n: int) -> dict[str, tuple[str, ...]]:
-        """The codes under each node of policy level `n`; groups are disjoint and cover every code."""
-        return leaf_groups(sorted(set(codes), key=self.order), lambda code: self.level(code, n))
-
     def sibling_groups(self, codes: Iterable[str], n: int) -> list[tuple[str, ...]]:
         """Groups of `n` siblings inside each classification; see `Classification.sibling_groups`."""
         by: dict[str, list[str]] = {ICD9CM.name: [], ICD10CM.name: []}
@@ -133,6 +156,16 @@ class Icd:
             if (found := self.of(code)) is not None:
                 by[found.name].append(code)
         return [run for part in (ICD9CM, ICD10CM) for run in part.sibling_groups(by[part.name], n)]
+
+    def path(self, code: str) -> list[tuple[str, int]]:
+        """(label, level) from below the root down to the code."""
+        top, found = len(self.level_names) - 1, self.of(code)
+        if found is None:
+            return [(self.other_label, top - 1), (code, 0)]
+        lift = len(ICD10CM.digits) - len(found.digits)
+        *above, (_, lowest) = found.path(code)
+        inner = [(self._label(found, label), level + lift) for label, level in above]
+        return [(found.name, top - 1), *inner, (code, lowest + lift)]
 
     def order(self, code: str) -> tuple[int, int, str]:
         """Sorts codes by classification, then as that sorts them."""
@@ -146,3 +179,11 @@ class Icd:
 
 ICD = Icd("ICD-9-CM and ICD-10-CM", undotted=False)
 ICD_UNDOTTED = Icd("ICD-9-CM and ICD-10-CM without dots", undotted=True)
+
+BY_NAME: dict[str, Diagnoses] = {
+    "icd9": ICD9CM,
+    "icd10": ICD10CM,
+    "icd": ICD,
+    "icd-undotted": ICD_UNDOTTED,
+}
+"""The built-in vocabularies by the name that the command line uses."""

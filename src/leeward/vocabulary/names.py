@@ -72,8 +72,7 @@ def icd_of(code: str, vocabulary: str | None) -> str | None:
 
 @cache
 def _classifications() -> Mapping[str, Classification]:
-    from leeward.vocabulary.icd9cm import ICD9CM
-    from leeward.vocabulary.icd10cm import ICD10CM
+    from leeward.vocabulary.icd import ICD9CM, ICD10CM
 
     return {ICD9CM.name: ICD9CM, ICD10CM.name: ICD10CM}
 

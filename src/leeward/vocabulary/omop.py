@@ -109,7 +109,7 @@ def concepts_of(concept: Path, column: str, wanted: Iterable[str]) -> list[tuple
     return sorted(_rows_of(concept, ("concept_id", "concept_code"), chosen))
 
 
-def named_concepts(path: Path) -> dict[str, tuple[str, str]]:
+def concept_names(path: Path) -> dict[str, tuple[str, str]]:
     """Concept id -> code and name, from the CONCEPT beside a CONCEPT_ANCESTOR; nothing where there is none."""
     found = _concepts(path)
     if len(found) != 1:

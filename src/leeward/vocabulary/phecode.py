@@ -6,21 +6,19 @@ phecodes counts for the longest one, the largest among equals; all are kept.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
 from leeward.errors import BadInput
 from leeward.vocabulary._text import TextTable, read_table
-from leeward.vocabulary.icd9cm import ICD9CM
-from leeward.vocabulary.icd10cm import ICD10CM
+from leeward.vocabulary.icd import ICD9CM, ICD10CM
 
 Range = tuple[float, float]
 
-CODE_COLUMNS = {"ICD9": "icd9", "ICD9CM": "icd9", "ICD10": "icd10", "ICD10CM": "icd10"}
-PHECODE_COLUMNS = ("phecode", "phecode_uncorrected")
 VOCABULARY_OF = {"ICD9": "icd9", "ICD9CM": "icd9", "ICD10": "icd10", "ICD10CM": "icd10"}
+"""Names of columns with codes, and of vocabularies in `vocabulary_id`."""
 
 
 @dataclass(frozen=True)
@@ -55,17 +53,13 @@ class PhecodeMap:
         found = self.phecodes(code, vocabulary)
         return max(found, key=lambda phecode: (len(phecode), phecode)) if found else None
 
-    def groups(self, codes: Iterable[str], vocabulary: str = "icd9") -> dict[str, str | None]:
-        """`group` of each distinct code."""
-        return {code: self.group(code, vocabulary) for code in dict.fromkeys(codes)}
-
     def parents(self, phecode: str) -> tuple[str, ...]:
         """The phecodes above, nearest first: 250.11 is under 250.1 and 250 (those that the file has)."""
         whole, _, tail = phecode.partition(".")
         above = [f"{whole}.{tail[:n]}" for n in range(len(tail) - 1, 0, -1)] + ([whole] if tail else [])
         return tuple(p for p in above if p in self.all_phecodes)
 
-    def rolled_up(self, code: str, vocabulary: str = "icd9") -> tuple[str, ...]:
+    def roll_up(self, code: str, vocabulary: str = "icd9") -> tuple[str, ...]:
         """All phecodes that a code counts for: those listed and, unless the file exempts it, those above
         them.
         """
@@ -74,7 +68,7 @@ class PhecodeMap:
             found.update(p for phecode in tuple(found) for p in self.parents(phecode))
         return tuple(sorted(found))
 
-    def excluded(self, phecode: str) -> tuple[str, ...]:
+    def exclude_controls(self, phecode: str) -> tuple[str, ...]:
         """The phecodes whose holders are not controls of `phecode`, sorted; empty if the file names no
         range.
         """
@@ -101,14 +95,13 @@ def load(path: str | Path, *, ignored: bool = False) -> PhecodeMap:
     (1009 and 1011, injuries and complications, are among them). Raises BadInput with file, row and column.
     """
     table = read_table(Path(path))
-    code_column, fixed = _code_column(table)
-    vocabularies = _vocabularies(table, fixed)
+    code_column, vocabularies = _codes(table)
     codes: dict[str, dict[str, set[str]]] = {}
     phenotypes: dict[str, str] = {}
     categories: dict[str, str] = {}
     exclusions: dict[str, tuple[Range, ...]] = {}
     no_rollup: set[tuple[str, str]] = set()
-    phecodes = table.column(*PHECODE_COLUMNS)
+    phecodes = table.column("phecode", "phecode_uncorrected")
     phenotype = _optional(table, "phenotype", "phecode_string", "phecode_str")
     category = _optional(table, "category_string", "category", "group")
     exclude = _optional(table, "excl. phecodes", "exclude_range", "phecode_exclude_range", "excl_phecodes")
@@ -134,29 +127,23 @@ def load(path: str | Path, *, ignored: bool = False) -> PhecodeMap:
     return PhecodeMap(table.path.name, listed, phenotypes, categories, exclusions, frozenset(no_rollup))
 
 
-def _code_column(table: TextTable) -> tuple[list[str], str | None]:
-    for name, vocabulary in CODE_COLUMNS.items():
+def _codes(table: TextTable) -> tuple[list[str], list[str]]:
+    """The code of each row and its vocabulary."""
+    for name, vocabulary in VOCABULARY_OF.items():
         if table.find(name) is not None:
-            return table.column(name), vocabulary
+            return table.column(name), [vocabulary] * len(table.cells)
     if table.find("code") is None:
         raise BadInput(
-            f"{table.path.name}, row 1: no column with codes; name it {', '.join(CODE_COLUMNS)} "
+            f"{table.path.name}, row 1: no column with codes; name it {', '.join(VOCABULARY_OF)} "
             "or `code` (with `vocabulary_id` beside it)."
         )
-    return table.column("code"), None
-
-
-def _vocabularies(table: TextTable, fixed: str | None) -> list[str]:
-    if fixed is not None:
-        return [fixed] * len(table.cells)
     given = table.column("vocabulary_id")
     for name, row in zip(given, table.rows, strict=True):
         if name.upper() not in VOCABULARY_OF:
             raise BadInput(
-                f"{table.path.name}, row {row}: vocabulary_id {name!r}; "
-                f"it is one of {', '.join(VOCABULARY_OF)}."
+                f"{table.path.name}, row {row}: vocabulary_id {name!r}; it is one of {', '.join(VOCABULARY_OF)}."
             )
-    return [VOCABULARY_OF[name.upper()] for name in given]
+    return table.column("code"), [VOCABULARY_OF[name.upper()] for name in given]
 
 
 def _optional(table: TextTable, *names: str) -> list[str]:

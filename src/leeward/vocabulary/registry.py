@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from leeward.errors import BadInput
-from leeward.vocabulary import custom, omop, phecode, rf2
+from leeward.vocabulary import omop, phecode, rf2, trees
 
 
 def _copy(check: Callable[[Path], object]) -> Callable[[Path, Path], object]:
@@ -23,7 +23,7 @@ def _copy(check: Callable[[Path], object]) -> Callable[[Path, Path], object]:
 
 KINDS: Mapping[str, Callable[[Path, Path], object]] = {
     "phecode": _copy(phecode.load),
-    "hierarchy": _copy(custom.read),
+    "hierarchy": _copy(trees.read),
     "omop": _copy(omop.require_concept_ancestor),
     "snomed": rf2.convert,
 }
@@ -89,7 +89,7 @@ def has(kind: str, environ: Mapping[str, str] | None = None) -> bool:
     return any(candidate.exists() for candidate in _candidates(_check_kind(kind), environ))
 
 
-def list_added(environ: Mapping[str, str] | None = None) -> dict[str, Path]:
+def list_all(environ: Mapping[str, str] | None = None) -> dict[str, Path]:
     """Every vocabulary that was added, by its kind."""
     return {kind: find(kind, environ) for kind in KINDS if has(kind, environ)}
 

@@ -189,7 +189,7 @@ def names(path: Path) -> Mapping[str, str]:
     return _table(str(path), path.stat().st_mtime_ns)[1]
 
 
-def is_converted(path: Path) -> bool:
+def is_tree(path: Path) -> bool:
     """Whether a file is one that `convert` wrote."""
     try:
         with path.open("rb") as file:

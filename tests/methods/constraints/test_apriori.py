@@ -15,7 +15,7 @@ from tests.oracles import constraints as oracle
 from leeward.methods.constraints.apriori import Recoding, recode
 from leeward.methods.constraints.weighted import weigh
 from leeward.vocabulary.hierarchy import Hierarchy
-from leeward.vocabulary.icd9cm import ICD9CM
+from leeward.vocabulary.icd import ICD9CM
 
 SIX_TREE = {"*": None, "A": "*", "C": "*", "a": "A", "b": "A", "c": "C", "d": "C"}
 

@@ -58,7 +58,7 @@ def phecodes_of_label(label: str, mapping: PhecodeMap, vocabularies: Sequence[st
 
 def _phecodes(code: str, mapping: PhecodeMap, vocabularies: Sequence[str]) -> frozenset[str]:
     for name in vocabularies:
-        if found := mapping.rolled_up(code, name):
+        if found := mapping.roll_up(code, name):
             return frozenset(found)
     return frozenset()
 
@@ -102,7 +102,7 @@ def _phenotypes(
     for p, name in enumerate(names):
         mine = person[bounds[p] : bounds[p + 1]]
         case = mine[enough[bounds[p] : bounds[p + 1]]]
-        related = [number[each] for each in mapping.excluded(name) if each in number]
+        related = [number[each] for each in mapping.exclude_controls(name) if each in number]
         for each in (p, *related):
             mark[person[bounds[each] : bounds[each + 1]]] = True
         mark[case] = False

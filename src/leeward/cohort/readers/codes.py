@@ -61,15 +61,14 @@ class Rules:
 
 def rules_of(vocabulary: str) -> Rules:
     """The rules of 'icd9', 'icd10', 'icd' (or another of their names), 'none', or of a hierarchy file `node,parent`."""
-    from leeward.vocabulary import find_added
+    from leeward.vocabulary import user_tree
     from leeward.vocabulary.omop import BY_CODE, is_concept_ancestor
 
     name = VOCABULARY_NAMES.get(vocabulary.strip().lower())
     if name == "none":
         return AS_WRITTEN
     if name in ("icd9", "icd10"):
-        from leeward.vocabulary.icd9cm import ICD9CM
-        from leeward.vocabulary.icd10cm import ICD10CM
+        from leeward.vocabulary.icd import ICD9CM, ICD10CM
 
         one = ICD9CM if name == "icd9" else ICD10CM
         return Rules(name, one.name, one.clean, one.is_known)
@@ -80,7 +79,7 @@ def rules_of(vocabulary: str) -> Rules:
         return Rules(name, both.name, both.clean, both.is_known)
     open_to_all = vocabulary.strip().lower()
     tree = Path(vocabulary.removesuffix(BY_CODE))
-    if open_to_all == "flat" or find_added(open_to_all) is not None or is_concept_ancestor(tree):
+    if open_to_all == "flat" or user_tree(open_to_all) is not None or is_concept_ancestor(tree):
         return Rules(
             vocabulary, Path(vocabulary).name, lambda text: (as_written(text), False), lambda code: True
         )
@@ -207,8 +206,7 @@ class Normalised:
         """How many of the unknown codes have no form of a code of ICD, for a message."""
         if self.vocabulary not in ICD_NAMES:
             return ""
-        from leeward.vocabulary.icd9cm import ICD9CM
-        from leeward.vocabulary.icd10cm import ICD10CM
+        from leeward.vocabulary.icd import ICD9CM, ICD10CM
 
         unknown = {code for code, out in zip(self.codes, self.unknown & ~self.joined, strict=True) if out}
         count = sum(ICD9CM.normalise(code) is None and ICD10CM.normalise(code) is None for code in unknown)

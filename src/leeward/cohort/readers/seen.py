@@ -52,9 +52,7 @@ class Seen:
 
     @staticmethod
     def of(texts: Sequence[str], entries: Int64s) -> Seen:
-        from leeward.vocabulary.icd import could_be_either, is_undotted_e
-        from leeward.vocabulary.icd9cm import ICD9CM
-        from leeward.vocabulary.icd10cm import ICD10CM
+        from leeward.vocabulary.icd import ICD9CM, ICD10CM, could_be_either, is_e_without_dot
 
         cleaned = [ICD9CM.clean(text) for text in texts]
         ninth = np.array([code is not None and ICD9CM.is_known(code) for code, _ in cleaned], np.bool_)
@@ -63,7 +61,7 @@ class Seen:
             ninth,
             tenth,
             np.array([could_be_either(text) for text in texts], np.bool_),
-            tenth & ~ninth & ~np.array([is_undotted_e(text) for text in texts], np.bool_),
+            tenth & ~ninth & ~np.array([is_e_without_dot(text) for text in texts], np.bool_),
             np.array([zeros for _, zeros in cleaned], np.bool_),
             entries,
         )

@@ -10,7 +10,7 @@ import polars as pl
 from leeward.cohort.code_name import CodeName
 from leeward.cohort.cohort import Cohort
 from leeward.cohort.notices import Notice
-from leeward.vocabulary import find_added
+from leeward.vocabulary import user_tree
 from leeward.vocabulary.omop import BY_CODE
 
 
@@ -28,10 +28,10 @@ def with_tree(
         message = f"the codes are generalized along {beside.name}, found beside the tables"
         vocabulary = f"{beside}{BY_CODE if by_code else ''}"
         return replace(cohort, vocabulary=vocabulary).with_notices(Notice("hierarchy", message, 1))
-    if kind is not None and find_added(kind) is not None:
+    if kind is not None and user_tree(kind) is not None:
         message = f"the codes are generalized along the vocabulary `{kind}` that was added"
         return replace(cohort, vocabulary=kind).with_notices(Notice("hierarchy", message, 1))
-    snomed = find_added("snomed")
+    snomed = user_tree("snomed")
     if snomed is not None and _mostly_of(cohort, snomed):
         message = "the codes are generalized along SNOMED CT, which was added"
         return replace(cohort, vocabulary="snomed").with_notices(Notice("hierarchy", message, 1))
@@ -48,7 +48,7 @@ def add_snomed_names(cohort: Cohort) -> Cohort:
     public, so they go before names that stand beside patients' rows."""
     from leeward.vocabulary import rf2
 
-    path = find_added("snomed")
+    path = user_tree("snomed")
     if cohort.vocabulary != "snomed" or path is None or cohort.events is None:
         return cohort
     called, above = rf2.names(path), rf2.parents(path)

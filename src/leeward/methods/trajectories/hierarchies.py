@@ -12,7 +12,7 @@ from leeward.errors import BadInput
 from leeward.vocabulary import VOCABULARIES, Hierarchy, load
 from leeward.vocabulary import age as age_trees
 from leeward.vocabulary.age import AgeTree
-from leeward.vocabulary.custom import CustomVocabulary
+from leeward.vocabulary.trees import CustomVocabulary
 
 Ints = NDArray[np.int32]
 

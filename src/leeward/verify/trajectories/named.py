@@ -28,7 +28,7 @@ def check_hierarchy(tree: Tree, share: Share, source: Source | None) -> list[Che
     stated, common = parameters.get("hierarchy"), parameters.get("listed_codes") == COMMON
     asked = hierarchy_of_spec(share) or (None if source is None else source.vocabulary)
     if asked is None:
-        of_root = {name for name, make in VOCABULARIES.items() if make().name == tree.labels[0]}
+        of_root = {name for name in VOCABULARIES if load(name).name == tree.labels[0]}
         right = stated in (of_root if common and of_root else of_root | {OWN})
     else:
         right = stated == (asked.lower() if asked.lower() in VOCABULARIES else OWN)

@@ -1,6 +1,8 @@
-"""Hierarchies that need not have every code: OMOP's CONCEPT_ANCESTOR, SNOMED CT, and none at all.
+"""Trees that a user brings: CSV `node,parent`, the `leaf;parent;…;*` lines of transaction-anonymization tools, OMOP's
+CONCEPT_ANCESTOR, SNOMED CT; and none at all.
 
-A code that the tree lacks hangs below the root, so that every method can run on it; it has no group of its own.
+A hierarchy must have every code. A tree of OMOP or SNOMED CT need not: what it lacks hangs below the root, so that
+every method can run on it, and has no group of its own.
 """
 
 from __future__ import annotations
@@ -11,16 +13,17 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-import numpy as np
 import polars as pl
 
 from leeward.errors import BadInput
 from leeward.vocabulary import omop, rf2
-from leeward.vocabulary.classification import Normalised
-from leeward.vocabulary.groups import leaf_groups, sibling_runs
+from leeward.vocabulary._text import read_text
+from leeward.vocabulary.base import Vocabulary, leaf_groups, require_codes, sibling_runs
 from leeward.vocabulary.hierarchy import Hierarchy
 
 ROOT = omop.ROOT
+"""The root's label, in the line format too."""
+
 SMALL_BYTES = 1 << 26
 """A CONCEPT_ANCESTOR up to this size is read whole, as extracts must be; of a larger one, the rows above the codes."""
 
@@ -28,25 +31,105 @@ FLAT = "flat"
 
 
 @dataclass(frozen=True)
-class OpenVocabulary:
-    """Codes below a tree that may lack some of them (see `leeward.vocabulary.Vocabulary`).
+class CustomVocabulary(Vocabulary):
+    """A user's hierarchy.
+
+    Codes are compared as written, without outer blanks. Policy level n is the n-th node above a code, never
+    the root (a constraint over everything would allow any merge).
+    """
+
+    tree: Hierarchy
+
+    def is_known(self, code: str) -> bool:
+        """Whether the code is a node of the hierarchy."""
+        return code.strip() in self.tree.index
+
+    def level(self, code: str, n: int) -> str:
+        """The label of the n-th node above the code, at most the child of the root; unknown codes stay themselves."""
+        return _node_above(self.name, self.tree, code, n)
+
+    def order(self, code: str) -> tuple[int, str]:
+        """The file's order; codes that it lacks come last."""
+        return self.tree.index.get(code.strip(), len(self.tree)), code
+
+    def hierarchy(self, codes: Iterable[str]) -> Hierarchy:
+        """The hierarchy over exactly these codes; raises BadInput for codes that the file lacks."""
+        return self.tree.restrict(codes)
+
+    def sibling_groups(self, codes: Iterable[str], n: int) -> list[tuple[str, ...]]:
+        """Disjoint groups of `n` siblings: under the lowest common node first, none across children of the root."""
+        return _runs_in(self.tree, [c for c in sorted(set(codes), key=self.order) if self.is_known(c)], n)
+
+
+def _node_above(name: str, tree: Hierarchy | None, code: str, n: int) -> str:
+    """The n-th node above the code in a tree, at most the child of the root; a code that the tree lacks stays."""
+    if n < 0:
+        raise BadInput(f"{name}: hierarchy level {n}; it is 0 (the code itself) or more.")
+    node = None if tree is None else tree.index.get(code.strip())
+    if tree is None or node is None:
+        return code
+    line = [node, *tree.ancestors(node)][:-1] or [node]
+    return tree.labels[line[min(n, len(line) - 1)]]
+
+
+def _runs_in(tree: Hierarchy, codes: list[str], n: int) -> list[tuple[str, ...]]:
+    levels = range(1, max(int(tree.depth.max()), 2))
+    return sibling_runs(codes, [tuple(_node_above(tree.name, tree, c, i) for i in levels) for c in codes], n)
+
+
+def read(path: str | Path) -> Hierarchy:
+    """Read a hierarchy, telling the format by the first line: `node,parent`, `…;…;*`, or OMOP CONCEPT_ANCESTOR."""
+    path = Path(path)
+    first = next((line for line in read_text(path).splitlines() if line.strip()), "")
+    if ";" in first:
+        return from_lines(path)
+    if "ancestor_concept_id" in first.lower():
+        return omop.from_concept_ancestor(path)
+    return Hierarchy.from_csv(path)
+
+
+def from_lines(path: str | Path) -> Hierarchy:
+    """Read `leaf;parent;…;*`: one leaf a line, then its ancestors up to the root.
+
+    A text at different heights (`1;1,3;*` and `1,3;*`) is one node. Raises BadInput with the row when lines
+    disagree about a parent, end in different roots, repeat a leaf, or hold an empty cell.
+    """
+    path = Path(path)
+    parent: dict[str, str | None] = {}
+    row_of: dict[str, int] = {}
+    leaves: set[str] = set()
+    for row, line in enumerate(read_text(path).splitlines(), 1):
+        if not line.strip():
+            continue
+        cells = [cell.strip() for cell in line.split(";")]
+        if not all(cells) or len(cells) < 2:
+            raise BadInput(f"{path.name}, row {row}: write `leaf;parent;…;{ROOT}`, no part empty.")
+        if cells[0] in leaves:
+            raise BadInput(
+                f"{path.name}, row {row}: the leaf {cells[0]!r} appears again (row {row_of[cells[0]]})."
+            )
+        leaves.add(cells[0])
+        chain: list[tuple[str, str | None]] = list(zip(cells, [*cells[1:], None], strict=True))
+        for node, above in chain:
+            if parent.setdefault(node, above) != above:
+                raise BadInput(
+                    f"{path.name}, row {row}: {node!r} is under {above or 'nothing'!r} here and under "
+                    f"{parent[node] or 'nothing'!r} in row {row_of[node]}; a node has one parent."
+                )
+            row_of.setdefault(node, row)
+    return Hierarchy.from_pairs(parent.items(), path.name, rows=[row_of[node] for node in parent])
+
+
+@dataclass(frozen=True)
+class OpenVocabulary(Vocabulary):
+    """Codes below a tree that may lack some of them.
 
     `path`: a CONCEPT_ANCESTOR, or a tree of `rf2.convert`; None: no tree, so that every code hangs below the root.
     `concept`: OMOP's CONCEPT, whose codes the labels are then; None: they are concept ids.
     """
 
-    name: str
     path: Path | None = None
     concept: Path | None = None
-
-    def normalise(self, code: str) -> str | None:
-        """The code without outer blanks; None if nothing is left."""
-        return code.strip() or None
-
-    def normalise_all(self, codes: Iterable[str]) -> Normalised:
-        """`normalise` for many codes; nothing is ever repaired."""
-        values = [self.normalise(code) for code in codes]
-        return Normalised(values, np.zeros(len(values), np.bool_))
 
     def is_known(self, code: str) -> bool:
         """Every code is taken."""
@@ -54,28 +137,22 @@ class OpenVocabulary:
 
     def title(self, node: str) -> str:
         """The name of a concept of SNOMED CT; else the label: the tree holds no titles."""
-        if self.path is None or not rf2.is_converted(self.path):
+        if self.path is None or not rf2.is_tree(self.path):
             return node
         return rf2.names(self.path).get(node) or node
 
     def level(self, code: str, n: int) -> str:
         """The n-th node above the code, at most the child of the root."""
-        return self._level(self._tree((code,)), code, n)
+        return _node_above(self.name, self._tree((code,)), code, n)
 
     def hierarchy(self, codes: Iterable[str]) -> Hierarchy:
         """The hierarchy over exactly these codes. Raises BadInput if there is none."""
-        distinct = sorted(set(codes))
-        if not distinct:
-            raise BadInput(f"{self.name}: no code is left to build a hierarchy over; give at least one.")
+        distinct = require_codes(codes, self)
         tree = self._tree(distinct)
         known = [] if tree is None else [code for code in distinct if code in tree.index]
         pairs: list[tuple[str, str | None]] = [(ROOT, None)]
         if tree is not None and known:
-            part = tree.restrict(known)
-            pairs += [
-                (part.labels[node], part.labels[int(part.parent[node])])
-                for node in range(1, len(part.labels))
-            ]
+            pairs += tree.restrict(known).to_pairs()[1:]
         pairs += [(code, ROOT) for code in sorted(set(distinct) - set(known))]
         return Hierarchy.from_pairs(pairs, self.name)
 
@@ -83,31 +160,18 @@ class OpenVocabulary:
         """The codes under each node of policy level `n`; disjoint, all codes covered."""
         distinct = sorted(set(codes))
         tree = self._tree(distinct)
-        return leaf_groups(distinct, lambda code: self._level(tree, code, n))
+        return leaf_groups(distinct, lambda code: _node_above(self.name, tree, code, n))
 
     def sibling_groups(self, codes: Iterable[str], n: int) -> list[tuple[str, ...]]:
         """Disjoint groups of `n` siblings: under the lowest common node first, none across children of the root."""
         distinct = sorted(set(codes))
         tree = self._tree(distinct)
-        if tree is None:
-            return []
-        known = [code for code in distinct if code in tree.index]
-        levels = range(1, max(int(tree.depth.max()), 2))
-        return sibling_runs(known, [tuple(self._level(tree, code, i) for i in levels) for code in known], n)
-
-    def _level(self, tree: Hierarchy | None, code: str, n: int) -> str:
-        if n < 0:
-            raise BadInput(f"{self.name}: hierarchy level {n}; it is 0 (the code itself) or more.")
-        node = None if tree is None else tree.index.get(code)
-        if tree is None or node is None:
-            return code
-        line = [node, *tree.ancestors(node)][:-1] or [node]
-        return tree.labels[line[min(n, len(line) - 1)]]
+        return [] if tree is None else _runs_in(tree, [code for code in distinct if code in tree.index], n)
 
     def _tree(self, codes: Iterable[str]) -> Hierarchy | None:
         if self.path is None:
             return None
-        if rf2.is_converted(self.path):
+        if rf2.is_tree(self.path):
             return _lines_above(self.path, codes)
         small = self.path.stat().st_size <= SMALL_BYTES
         asked = None if small else tuple(sorted(set(codes)))
