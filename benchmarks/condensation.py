@@ -28,10 +28,8 @@ from leeward.cohort import Cohort
 from leeward.cohort.readers import read
 from leeward.engine import make
 from leeward.methods.condensation import Condensation
-from leeward.methods.condensation.grouping import Grouping, clusters, group
-from leeward.methods.condensation.kernels.grouping import balance
-from leeward.methods.condensation.run import condense
-from leeward.methods.condensation.setting import ready
+from leeward.methods.condensation.grouping import Grouping, balance, clusters, group
+from leeward.methods.condensation.method import condense, ready
 from leeward.methods.k_anonymity import KAnonymity
 from leeward.randomness import Randomness
 from leeward.synthetic.registry import registry, write_registry
@@ -192,7 +190,9 @@ def clustered_and_moved(points: list[Any], k: int, seed: int) -> tuple[float, fl
         seconds, (labels, centres) = cpu(lambda each=each: clusters(each, k, np.random.default_rng(seed)))
         clustering += seconds
         seconds, moved = cpu(
-            lambda each=each, labels=labels, centres=centres: balance(each, labels, centres, k)
+            lambda each=each, labels=labels, centres=centres: balance(
+                each, labels, centres, k, np.lexsort(each.T[::-1])
+            )
         )
         moved_in += seconds
         rows += moved

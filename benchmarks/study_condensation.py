@@ -37,8 +37,9 @@ from leeward.analysis.regression import Fit, fit
 from leeward.cohort import Cohort
 from leeward.cohort.lenses.table import Table
 from leeward.cohort.readers import read
-from leeward.methods.condensation import Condensation, setting
-from leeward.methods.condensation.kernels import baseline
+from leeward.methods.condensation import Condensation
+from leeward.methods.condensation import grouping as groupings
+from leeward.methods.condensation import method as condensing
 from leeward.methods.condensation.measures import attacks
 from leeward.methods.condensation.measures.both import Both
 from leeward.methods.condensation.measures.figures import Metrics
@@ -139,12 +140,12 @@ def protected(each: Set, parameters: dict[str, Any], seed: int) -> Anonymized:
     """A release of the set; `groups` takes the place of the two fixed points of TFRP, which publishes centroids too,
     `grouping` that of an algorithm's own grouping."""
     given = dict(parameters)
-    groups, grouping = given.pop("groups", baseline.two_points), given.pop("grouping", {})
+    groups, grouping = given.pop("groups", groupings.two_points), given.pop("grouping", {})
     method: Any = Condensation(k=K, plan=each.plan, **given) if given else KAnonymity(k=K, plan=each.plan)
     with (
-        mock.patch.object(baseline, "two_points", groups),
-        mock.patch.object(setting, "REPETITIONS", 1),
-        mock.patch.dict(setting.GROUPINGS, grouping),
+        mock.patch.object(groupings, "two_points", groups),
+        mock.patch.object(condensing, "REPETITIONS", 1),
+        mock.patch.dict(condensing.GROUPINGS, grouping),
     ):
         made: Anonymized = method.protect(each.cohort, randomness=Randomness.of(seed))
     return made

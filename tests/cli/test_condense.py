@@ -10,7 +10,7 @@ import pytest
 import sklearn.cluster  # noqa: F401  # importing it draws from Python's own generator, which tests must not do
 
 from leeward.cli.main import status_of
-from leeward.methods.condensation import setting
+from leeward.methods.condensation import method as condensing
 
 PLAN = """
 plan:
@@ -21,7 +21,7 @@ plan:
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(setting, "REPETITIONS", 2)
+    monkeypatch.setattr(condensing, "REPETITIONS", 2)
     assert status_of(["synth", "registry", "--patients", "700", "--seed", "1", "-o", "registry.csv"]) == 0
     (tmp_path / "plan.yaml").write_text(PLAN)
     return tmp_path

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from leeward.cohort import Cohort
 from leeward.cohort.readers.table import read_table
-from leeward.methods.condensation import setting
+from leeward.methods.condensation import method as condensing
 from leeward.synthetic.registry import registry
 
 COVARIATES = ["DiagAge", "Gender", "Race", "Appalachia", "Stage", "TobaccoUse", "PrimaryPayor"]
@@ -28,7 +28,7 @@ PLAN: tuple[Any, ...] = (
 def no_repetitions() -> Iterator[None]:
     """Tables are made once: what is measured over repetitions is a test of its own."""
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(setting, "REPETITIONS", 1)
+        patched.setattr(condensing, "REPETITIONS", 1)
         yield
 
 

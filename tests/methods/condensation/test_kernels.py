@@ -11,10 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.oracles import condensation as oracle
 
-from leeward.methods.condensation.cells import cells_of
-from leeward.methods.condensation.grouping import group, halving
-from leeward.methods.condensation.kernels import baseline as baselines
-from leeward.methods.condensation.kernels import grouping, values
+from leeward.methods.condensation import cell, grouping
+from leeward.methods.condensation.grouping import cells_of, group, halving
 from leeward.methods.condensation.synthesis import blocks_of, normal_scores, pool_scores, synthesize
 
 seeds = st.integers(0, 2**32 - 1)
@@ -41,7 +39,7 @@ def test_balance_equals_the_oracle(seed: int, n: int, width: int, k: int, coarse
         [tuple(c) for c in centres.tolist()],
         k,
     )
-    grouping.balance(points, labels, centres, k)
+    grouping.balance(points, labels, centres, k, np.lexsort(points.T[::-1]))
     assert labels.tolist() == expected
     assert np.bincount(labels, minlength=clusters).min() >= k
 
@@ -49,7 +47,7 @@ def test_balance_equals_the_oracle(seed: int, n: int, width: int, k: int, coarse
 @given(seeds, st.integers(4, 30), st.integers(1, 3), st.integers(2, 4))
 def test_two_points_equals_the_oracle(seed: int, n: int, width: int, k: int) -> None:
     points = points_of(seed, n, width, False)
-    labels = baselines.two_points(points, k)
+    labels = grouping.two_points(points, k)
     found = {frozenset(np.flatnonzero(labels == g).tolist()) for g in range(labels.max() + 1)}
     plain = oracle.two_points([tuple(p) for p in points.astype(float).tolist()], k)
     assert found == {frozenset(each) for each in plain}
@@ -108,8 +106,8 @@ def test_halving_of_many_columns_by_power_iterations() -> None:
 def test_cells_keep_k_rows_and_all_rows() -> None:
     points = points_of(3, 5_000, 3, True)
     for rows, k in ((100, 20), (600, 400), (10_000, 5)):
-        cell = cells_of(points, rows, k, np.random.default_rng(1))
-        assert np.bincount(cell).min() >= k
+        cells = cells_of(points, rows, k, np.random.default_rng(1))
+        assert np.bincount(cells).min() >= k
     assert cells_of(points, 10_000, 5, np.random.default_rng(1)).max() == 0
 
 
@@ -164,7 +162,7 @@ def test_outward_numbers_equal_the_oracle(seed: int, n: int, below: float, above
     low, high = float(own.min() - below), float(own.max() + above)
     if low == high:
         return
-    found = values.group_numbers(scores, own, np.array([0, n]), steps, False, low, high)
+    found = cell.group_numbers(scores, own, np.array([0, n]), steps, False, low, high)
     expected = oracle.outward_numbers(scores.tolist(), own.tolist(), steps.tolist(), low, high)
     assert found == pytest.approx(expected)
     assert low <= found.min()
@@ -179,7 +177,7 @@ def test_small_groups_keep_their_variance() -> None:
     steps = random.uniform(-0.5, 0.5, 20_000)
     variance = {}
     for name, bounds in (("inward", (0.0, 0.0)), ("outward", (-99.0, 99.0))):
-        made = values.group_numbers(own, own, offsets, steps, False, *bounds)
+        made = cell.group_numbers(own, own, offsets, steps, False, *bounds)
         variance[name] = (made.reshape(-1, 2).var(axis=1) / 1).mean() / own.reshape(-1, 2).var(axis=1).mean()
     assert variance["inward"] < 0.7
     assert variance["outward"] == pytest.approx(1.0, abs=0.05)
@@ -210,7 +208,7 @@ def test_pooled_scores_keep_the_correlation_of_matched_values() -> None:
     made = pool_scores(rows, offsets, np.random.default_rng(1), np.arange(3))
     columns = [np.ascontiguousarray(made[:, j]) for j in range(3)]
     matched = np.column_stack(
-        [values.group_numbers(columns[j], rows[:, j], offsets, rows[:, j], True, 0.0, 0.0) for j in range(3)]
+        [cell.group_numbers(columns[j], rows[:, j], offsets, rows[:, j], True, 0.0, 0.0) for j in range(3)]
     )
     assert np.corrcoef((rows - means).T)[0, 1] == pytest.approx(0.5, abs=0.02)
     assert np.corrcoef((matched - means).T)[np.triu_indices(3, 1)] == pytest.approx(0.5, abs=0.05)
@@ -244,7 +242,7 @@ def test_group_levels_equal_the_oracle(seed: int, n: int, levels: int) -> None:
     random = np.random.default_rng(seed)
     codes = random.integers(0, levels, n)
     scores = np.round(random.normal(size=(n, levels)), 1)
-    found = values.group_levels(scores, codes, np.array([0, n]), levels)
+    found = cell.group_levels(scores, codes, np.array([0, n]), levels)
     assert found.tolist() == oracle.group_levels(scores.tolist(), codes.tolist(), levels)
     assert sorted(found) == sorted(codes)
 
@@ -254,11 +252,11 @@ def test_group_numbers_equal_the_oracle(seed: int, n: int) -> None:
     random = np.random.default_rng(seed)
     own = np.round(random.normal(size=n), 1)
     scores, steps = random.normal(size=n), random.uniform(-0.5, 0.5, n)
-    found = values.group_numbers(scores, own, np.array([0, n]), steps, False, 0.0, 0.0)
+    found = cell.group_numbers(scores, own, np.array([0, n]), steps, False, 0.0, 0.0)
     assert found == pytest.approx(oracle.group_numbers(scores.tolist(), own.tolist(), steps.tolist()))
     assert found.min() >= own.min()
     assert found.max() <= own.max()
-    exact = values.group_numbers(scores, own, np.array([0, n]), steps, True, 0.0, 0.0)
+    exact = cell.group_numbers(scores, own, np.array([0, n]), steps, True, 0.0, 0.0)
     assert sorted(exact) == sorted(own)
 
 
@@ -274,10 +272,10 @@ def test_restored_covariances_survive_the_matching_by_rank() -> None:
     kept = {}
     for name, attribute in (("plain", None), ("restored", np.array([0, 0, 1]))):
         made = synthesize(rows, offsets, size, np.random.default_rng(2), attribute=attribute).rows
-        given_levels = values.group_levels(
+        given_levels = cell.group_levels(
             np.ascontiguousarray(made[:, :2]), binary.astype(np.int64), offsets, 2
         )
-        given_numbers = values.group_numbers(
+        given_numbers = cell.group_numbers(
             np.ascontiguousarray(made[:, 2]), number, offsets, number, True, 0.0, 0.0
         )
         kept[name] = np.cov(given_levels, given_numbers)[0, 1] / np.cov(binary, number)[0, 1]
@@ -298,5 +296,5 @@ def test_normal_scores_are_standardized(sizes: list[int]) -> None:
 
 def test_fill_draws_among_the_groups_known_values() -> None:
     own = np.array([1.0, np.nan, 2.0, np.nan, np.nan])
-    found = values.fill(own, np.array([0, 3, 5]), np.array([0.0, 0.99, 0, 0, 0]), 9.0)
+    found = cell.fill(own, np.array([0, 3, 5]), np.array([0.0, 0.99, 0, 0, 0]), 9.0)
     assert found.tolist() == [1.0, 2.0, 2.0, 9.0, 9.0]

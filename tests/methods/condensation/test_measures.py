@@ -17,7 +17,8 @@ from leeward.analysis.plan import Model, design_of, event_rows, median_time, mod
 from leeward.analysis.regression import Fit, fit
 from leeward.cohort.readers.table import read_table
 from leeward.errors import BadInput
-from leeward.methods.condensation import Condensation, setting
+from leeward.methods.condensation import Condensation
+from leeward.methods.condensation import method as condensing
 from leeward.methods.condensation.measures.attacks import nearest_rows, tree_of, two_distances
 from leeward.methods.condensation.measures.figures import Metrics, NotConverged
 from leeward.methods.condensation.measures.models import compare, kaplan_meier, mean_metrics, one_model
@@ -113,7 +114,7 @@ def test_formulas_are_checked() -> None:
 def measured(tmp_path_factory: pytest.TempPathFactory) -> dict:
     cohort = lung(1_500)
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(setting, "REPETITIONS", 3)
+        patched.setattr(condensing, "REPETITIONS", 3)
         made = Condensation(k=20, plan=PLAN).protect(cohort, randomness=Randomness.of(1))
     out = write(made, tmp_path_factory.mktemp("out") / "release")
     return measure(

@@ -19,7 +19,8 @@ from leeward.cohort import Cohort
 from leeward.cohort.readers.table import read_table
 from leeward.engine import make
 from leeward.errors import BadInput, GuaranteeUnreachable
-from leeward.methods.condensation import Condensation, setting
+from leeward.methods.condensation import Condensation
+from leeward.methods.condensation import method as condensing
 from leeward.methods.condensation import pilot as pilots
 from leeward.methods.k_anonymity import KAnonymity
 from leeward.randomness import Randomness
@@ -87,7 +88,7 @@ def test_the_guarantee_holds(
 
 
 def test_the_same_seed_gives_the_same_rows_whatever_the_threads(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(setting, "CELL_ROWS", 200)
+    monkeypatch.setattr(condensing, "CELL_ROWS", 200)
     cohort = lung(900)
     one, two = (
         table_of(
@@ -103,7 +104,7 @@ def test_the_same_seed_gives_the_same_rows_whatever_the_threads(monkeypatch: pyt
 
 
 def test_partitioning_keeps_the_guarantee(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(setting, "CELL_ROWS", 100)
+    monkeypatch.setattr(condensing, "CELL_ROWS", 100)
     made = run(lung(900), k=20, plan=PLAN)
     assert made.custody["cells"] > 4
     assert made.custody["least"] >= 20
@@ -114,7 +115,7 @@ def test_spark_gives_what_local_gives(
     spark_engine: Any,  # noqa: F811  # the fixture
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(setting, "CELL_ROWS", 100)
+    monkeypatch.setattr(condensing, "CELL_ROWS", 100)
     cohort = lung(400)
     method = Condensation(k=20, plan=PLAN)
     local, spark = (
@@ -303,7 +304,7 @@ def test_auto_leaves_out_what_cannot_do_what_was_asked() -> None:
 
 
 def test_repetitions_stay_in_custody(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(setting, "REPETITIONS", 3)
+    monkeypatch.setattr(condensing, "REPETITIONS", 3)
     made = run(lung(300), k=20, plan=PLAN)
     assert [t.path for t in made.custody_tables if "repetitions" in t.path] == [
         "repetitions/001.parquet",

@@ -17,7 +17,7 @@ from tests.oracles import proposed_relations
 from leeward.cohort.readers.table import read_table
 from leeward.errors import BadInput, GuaranteeUnreachable
 from leeward.methods.condensation import Condensation, proposals
-from leeward.methods.condensation.kernels import relations as kernels
+from leeward.methods.condensation import keeping as kernels
 from leeward.methods.condensation.proposals import propose
 from leeward.methods.condensation.relations import broken, relation_of
 from leeward.randomness import Randomness

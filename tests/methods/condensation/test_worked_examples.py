@@ -15,11 +15,10 @@ from leeward.analysis.plan import Design, design_of, models_of
 from leeward.analysis.regression import fit
 from leeward.cohort.readers.table import read_table
 from leeward.methods.condensation import Condensation
-from leeward.methods.condensation.kernels import baseline as baselines
-from leeward.methods.condensation.kernels import grouping as kernels
+from leeward.methods.condensation import grouping as kernels
 from leeward.methods.condensation.measures.models import compare, mean_metrics
 from leeward.methods.condensation.measures.privacy import _entropy, conditional_privacy
-from leeward.methods.condensation.run import exchange
+from leeward.methods.condensation.method import exchange
 from leeward.methods.condensation.synthesis import synthesize
 from leeward.randomness import Randomness
 
@@ -38,7 +37,7 @@ def test_balanced_k_means_in_one_dimension() -> None:
     centres = np.array([[np.mean(cluster)] for cluster in start])
     points = np.array(values, np.float32)[:, None]
     plain = oracle.balanced([(v,) for v in values], labels.tolist(), [tuple(c) for c in centres.tolist()], 3)
-    moved = kernels.balance(points, labels, centres, 3)
+    moved = kernels.balance(points, labels, centres, 3, np.arange(len(points)))
     assert moved == 3
     assert groups_of(values, labels) == [[1, 2, 30], [10, 11, 12], [13, 14, 20], [31, 32, 33]]
     assert labels.tolist() == plain
@@ -55,12 +54,10 @@ def test_two_fixed_reference_points() -> None:
         frozenset({3, 10}),
     }
     assert oracle.total(points, first) == 27.5
-    labels = baselines.two_points(np.array(values, np.float32)[:, None], 2)
+    labels = kernels.two_points(np.array(values, np.float32)[:, None], 2)
     found = groups_of(values, labels)
     assert sorted(found) == [[1, 2, 3], [10, 11, 12, 13], [30, 31]]
-    assert kernels.sum_of_squares(np.array(values, np.float32)[:, None], labels, 3).sum() == pytest.approx(
-        7.5
-    )
+    assert kernels.sum_of_squares(np.array(values, np.float32)[:, None], labels).sum() == pytest.approx(7.5)
     assert sorted(sorted(values[i] for i in each) for each in oracle.two_points(points, 2)) == sorted(found)
 
 
@@ -147,11 +144,11 @@ def test_an_empty_cluster_stays_and_is_filled() -> None:
     """Step 2c: s = ⌊n/k⌋ clusters, one of them empty; sizes end at k or more, but need not stay below 2k."""
     points = np.arange(11, dtype=np.float32)[:, None]
     labels = np.zeros(11, np.int64)
-    moved = kernels.balance(points, labels, np.array([[5.0], [9.0], [0.0]]), 3)
+    moved = kernels.balance(points, labels, np.array([[5.0], [9.0], [0.0]]), 3, np.arange(11))
     assert moved == 6
     assert groups_of(points[:, 0].tolist(), labels) == [[3, 4, 5, 6, 7], [8, 9, 10], [0, 1, 2]]
     labels = np.zeros(11, np.int64)
-    kernels.balance(points, labels, np.array([[0.0]]), 3)
+    kernels.balance(points, labels, np.array([[0.0]]), 3, np.arange(11))
     assert np.bincount(labels).tolist() == [11]
 
 
@@ -159,7 +156,7 @@ def test_an_empty_cluster_stays_and_is_filled() -> None:
 def test_condensation_makes_n_over_k_groups(n: int) -> None:
     """The printed loop 0…s is one too many; what is left joins its nearest group."""
     points = np.random.default_rng(n).normal(size=(n, 2)).astype(np.float32)
-    labels = baselines.condense(points, 10, np.random.default_rng(1).random(4))
+    labels = kernels.seeds(points, 10, np.random.default_rng(1).random(4))
     assert np.bincount(labels).size == 4
     assert np.bincount(labels).min() >= 10
     assert np.bincount(labels).sum() == n

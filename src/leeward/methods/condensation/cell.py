@@ -4,22 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from leeward.arrays import offsets_of
 from leeward.cohort.lenses.table import Floats
+from leeward.compiled import njit
 from leeward.errors import VerificationFailed
 from leeward.methods.condensation.grouping import How, group
-from leeward.methods.condensation.keeping import keep
-from leeward.methods.condensation.kernels import values as kernels
+from leeward.methods.condensation.keeping import keep, refill
 from leeward.methods.condensation.layout import Layout
-from leeward.methods.condensation.mending import refill
-from leeward.methods.condensation.relations import Relation
-from leeward.methods.condensation.rules import Rules, rules_of
-from leeward.methods.condensation.synthesis import POOLED_ROWS, Longs, pool_scores, synthesize
+from leeward.methods.condensation.relations import Relation, Rules, rules_of
+from leeward.methods.condensation.synthesis import POOLED_ROWS, Longs, moments, pool_scores, synthesize
 from leeward.randomness import Randomness
 
 CELL, ROW, GROUP = "__cell__", "__row__", "__group__"
@@ -95,7 +94,7 @@ class CellKernel:
             name = feature.column.name
             missing = np.isnan(values[name])
             if missing.any():
-                filled[name] = fill(values[name], offsets, generator, feature.fallback)
+                filled[name] = fill(values[name], offsets, generator.random(len(missing)), feature.fallback)
                 if feature.keeps_missing:
                     absent[name] = missing
             else:
@@ -106,11 +105,11 @@ class CellKernel:
             refill(rules, filled, imputed, offsets)
         matrix = self.layout.matrix(filled, absent)
         if self.marginals == "centroid":
-            means, _ = kernels.moments(matrix, offsets)
+            means, _ = moments(matrix, offsets)
             synthetic, fell_back, identical = np.repeat(means, np.diff(offsets), axis=0), 0, 0
         elif self._needs_pooling(offsets):
             fell_back = len(offsets) - 1 if self.synthesis == "exact" else 0
-            identical = int(kernels.identical(matrix, offsets))
+            identical = count_identical(matrix, offsets)
             synthetic = pool_scores(
                 matrix, offsets, self._stream(cell, "rows"), self.layout.attribute(), self.draw
             )
@@ -162,12 +161,8 @@ class CellKernel:
         own, absent_here = filled[name], absent.get(name)
         if feature.role == "time" and self.match_times:
             if self.coarsen_time:
-                return column.permissible(
-                    kernels.group_medians(own, join_groups(offsets, self.coarsen_groups))
-                )
-            return kernels.group_numbers(
-                np.ascontiguousarray(scores[:, 0]), own, offsets, own, True, 0.0, 0.0
-            )
+                return column.permissible(group_medians(own, join_groups(offsets, self.coarsen_groups)))
+            return group_numbers(np.ascontiguousarray(scores[:, 0]), own, offsets, own, True, 0.0, 0.0)
         if column.is_categorical:
             if where.indicator is not None:  # missing is one more level
                 scores = np.column_stack(
@@ -184,7 +179,7 @@ class CellKernel:
                 score, known = np.where(gone, np.nan, score), np.where(absent_here, np.nan, own)
             drawn = steps.uniform(-0.5, 0.5, len(own))
             range_ = (column.low, column.high) if self._needs_pooling(offsets) else (0.0, 0.0)
-            return column.permissible(kernels.group_numbers(score, known, offsets, drawn, False, *range_))
+            return column.permissible(group_numbers(score, known, offsets, drawn, False, *range_))
         made = column.permissible(scores[:, 0])
         return made if gone is None else np.where(gone, np.nan, made)
 
@@ -194,7 +189,7 @@ class CellKernel:
         """Level numbers; NaN for the level after the last, which is 'missing'."""
         if self.marginals == "group":
             codes = np.where(absent, levels, own) if absent is not None else own
-            given = kernels.group_levels(scores, codes.astype(np.int64), offsets, scores.shape[1])
+            given = group_levels(scores, codes.astype(np.int64), offsets, scores.shape[1])
         else:
             given = scores.argmax(axis=1)
         return np.where(given == levels, np.nan, given.astype(np.float64))
@@ -213,7 +208,7 @@ class CellKernel:
         if absent is None:
             return np.zeros(len(score), bool)
         both = np.column_stack([-score, score])
-        return np.asarray(kernels.group_levels(both, absent.astype(np.int64), offsets, 2) == 1)
+        return np.asarray(group_levels(both, absent.astype(np.int64), offsets, 2) == 1)
 
     def _raw(self, synthetic: Floats, columns: slice) -> Floats:
         """Synthetic columns in the units of the values (0 … 1 for dummies)."""
@@ -231,7 +226,96 @@ def join_groups(offsets: Longs, together: int) -> Longs:
     return np.concatenate([offsets[starts], offsets[-1:]])
 
 
-def fill(values: Floats, offsets: Longs, generator: np.random.Generator, fallback: float) -> Floats:
-    """NaN replaced by a value drawn among the group's known ones; `fallback` where it has none."""
-    made: Floats = kernels.fill(values, offsets, generator.random(len(values)), fallback)
+def count_identical(rows: Floats, offsets: Longs) -> int:
+    """How many groups consist of rows that are all alike."""
+    changed = np.append(True, (rows[1:] != rows[:-1]).any(axis=1))
+    changed[offsets[:-1]] = False
+    return int((~np.logical_or.reduceat(changed, offsets[:-1])).sum())
+
+
+def fill(values: Floats, offsets: Longs, draws: Floats, fallback: float) -> Floats:
+    """NaN replaced by one of the group's known values, chosen by the row's uniform draw; else by `fallback`."""
+    missing = np.isnan(values)
+    known = values[~missing]
+    sizes = np.add.reduceat(~missing, offsets[:-1], dtype=np.int64)
+    group = np.repeat(np.arange(len(sizes)), np.diff(offsets))[missing]
+    place = np.minimum((draws[missing] * sizes[group]).astype(np.int64), sizes[group] - 1)
+    made = values.copy()
+    made[missing] = np.where(
+        sizes[group] > 0, np.append(known, fallback)[offsets_of(sizes)[group] + place], fallback
+    )
+    return made
+
+
+def group_medians(values: Floats, offsets: Longs) -> Floats:
+    """Every value replaced by its group's median (of two middle ones, the lower)."""
+    sizes = np.diff(offsets)
+    ordered = values[np.lexsort((values, np.repeat(np.arange(len(sizes)), sizes)))]
+    return np.repeat(ordered[offsets[:-1] + (sizes - 1) // 2], sizes)
+
+
+@njit
+def group_levels(scores: Any, codes: Any, offsets: Any, levels: int) -> Any:
+    """Levels with the counts they have in the group: in ascending count (equal counts: in the levels' order), each
+    level goes to that many still free rows with the highest scores.
+
+    scores : float64[rows, levels] synthetic dummies. codes : int64[rows] the group's own levels, in any order.
+    Returns int64[rows].
+    """
+    given = np.empty(len(codes), np.int64)
+    counts = np.empty(levels, np.int64)
+    for g in range(len(offsets) - 1):
+        start, end = offsets[g], offsets[g + 1]
+        counts[:] = 0
+        for row in range(start, end):
+            counts[codes[row]] += 1
+        free = np.arange(start, end)
+        for level in np.argsort(counts, kind="mergesort"):
+            count = counts[level]
+            if count == 0:
+                continue
+            if count == len(free):
+                given[free] = level
+                break
+            ranked = free[np.argsort(-scores[:, level][free], kind="mergesort")]
+            given[ranked[:count]] = level
+            free = np.sort(ranked[count:])
+    return given
+
+
+@njit
+def group_numbers(
+    scores: Any, values: Any, offsets: Any, steps: Any, exact: bool, low: float, high: float
+) -> Any:
+    """The group's own values by rank: the row of rank i gets x(i), moved by |u| towards a neighbour unless `exact`.
+
+    scores : float64[rows] synthetic values, NaN where the row is to stay missing. values : float64[rows] the group's
+    values, NaN where missing, as many as there are NaN scores. steps : float64[rows] uniform in (−½, ½): its sign
+    chooses the neighbour, at both ends the inward one. With low < high steps are halved and the ends move outwards as
+    often as inwards, in proportion to the gap to their neighbour, but for moves that would leave low … high, which turn
+    back: small groups keep their variance. Returns float64[rows].
+    """
+    made = np.full(len(values), np.nan)
+    for g in range(len(offsets) - 1):
+        start, end = offsets[g], offsets[g + 1]
+        ordered = np.sort(values[start:end])
+        known = 0
+        while known < end - start and not np.isnan(ordered[known]):
+            known += 1
+        ranked = start + np.argsort(scores[start:end], kind="mergesort")
+        # NaN scores rank last, like NaN values.
+        for i in range(known):
+            row = ranked[i]
+            value = ordered[i]
+            if not exact and known > 1:
+                step = steps[row]
+                if low < high:
+                    place = min(max(i if step > 0.0 else i - 1, 0), known - 2)
+                    move = 0.5 * step * (ordered[place + 1] - ordered[place])
+                    value += -move if value + move < low or value + move > high else move
+                else:
+                    up = i == 0 or (step > 0.0 and i < known - 1)
+                    neighbour = ordered[i + 1] if up else ordered[i - 1]
+                    value += abs(step) * (neighbour - value)
+            made[row] = value
     return made

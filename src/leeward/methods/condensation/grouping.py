@@ -1,22 +1,34 @@
-"""Groups of at least k similar rows: halving, k-means with moved points, random seeds, two fixed points."""
+"""Groups of at least k similar rows, cell by cell of a stratum (docs/methods/condensation.md#groups).
+
+Points are rows of a C-ordered float32 matrix, standardized and weighted, so that plain Euclid is the weighted distance.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from leeward.methods.condensation.kernels import baseline as baselines
-from leeward.methods.condensation.kernels import grouping as kernels
-from leeward.methods.condensation.synthesis import Longs
+from leeward.arrays import offsets_of
+from leeward.compiled import njit
+from leeward.methods.condensation.synthesis import Floats, Longs
 
 Points = NDArray[np.float32]
 How = Literal["halving", "kmeans", "seeds", "two-points"]
 
+SAMPLE = 1 << 15
+"""Rows of a part that the axis and the cut of its cells are learnt from."""
+
 ITERATIONS = 10
 """Lloyd's iterations, as many as the paper's."""
+
+FULL_COVARIANCE = 64
+"""Up to this many columns the axis comes from the covariance matrix; above, from power iterations on the rows."""
+
+POWER_STEPS = 60
+POWER_ENOUGH = 1e-7
 
 
 @dataclass(frozen=True)
@@ -36,39 +48,211 @@ class Grouping:
     after: float
 
 
+def cells_of(points: Points, rows: int, k: int, generator: np.random.Generator) -> Longs:
+    """The cell of each row, 0…c − 1: about `rows` rows each, cut along principal axes, never below k
+    (docs/methods/condensation.md#cells).
+
+    Axes and cuts are learnt from a sample. A cut that would leave fewer than k rows on a side is not made.
+    """
+    cell = np.zeros(len(points), np.int64)
+    waiting = [np.arange(len(points))]
+    count = 0
+    while waiting:
+        part = waiting.pop()
+        halves = _cut(points, part, rows, k, generator)
+        if halves is None:
+            cell[part] = count
+            count += 1
+        else:
+            waiting += [halves[1], halves[0]]
+    return cell
+
+
+def _cut(
+    points: Points, part: Longs, rows: int, k: int, generator: np.random.Generator
+) -> tuple[Longs, Longs] | None:
+    cells = -(-len(part) // rows)
+    if cells < 2:
+        return None
+    drawn = part if len(part) <= SAMPLE else part[np.sort(generator.choice(len(part), SAMPLE, replace=False))]
+    sample = np.ascontiguousarray(points[drawn])
+    width = points.shape[1]
+    scratch = np.empty((width, width) if width <= FULL_COVARIANCE else (1, 1), np.float32)
+    axis = principal_axis(sample, 0, len(sample), np.empty(width), scratch)
+    place = len(sample) * (cells // 2) // cells
+    cut = np.partition(sample @ axis, place)[place]
+    left = points[part] @ axis < cut
+    if min(int(left.sum()), int((~left).sum())) < k:
+        return None
+    return part[left], part[~left]
+
+
 def group(points: Points, k: int, how: How, generator: np.random.Generator) -> Grouping:
     """Groups of at least k rows of `points` (float32[rows, columns], weighted); there are at least k rows."""
     if how == "halving":
         return halving(points, k)
     if how == "kmeans":
         return kmeans(points, k, generator)
-    if how == "seeds":
-        labels = baselines.condense(points, k, generator.random(len(points) // k))
-    else:
-        labels = baselines.two_points(points, k)
-    return _of_labels(points, labels, int(labels.max()) + 1)
+    labels = seeds(points, k, generator.random(len(points) // k)) if how == "seeds" else two_points(points, k)
+    return _of_labels(points, labels)
+
+
+def _of_labels(points: Points, labels: Longs) -> Grouping:
+    sizes = np.bincount(labels)
+    total = float(sum_of_squares(points, labels).sum())
+    return Grouping(np.argsort(labels, kind="stable"), offsets_of(sizes), 0, total, total)
+
+
+def sum_of_squares(points: Points, labels: Longs) -> Floats:
+    """Within-group sums of squared distances to the group's centroid, float64[groups]."""
+    sizes = np.maximum(np.bincount(labels), 1)
+    squares = np.zeros(len(points))
+    for column in points.T:
+        centres = np.bincount(labels, column) / sizes
+        squares += (column - centres[labels]) ** 2
+    return np.asarray(np.bincount(labels, squares), np.float64)
 
 
 def halving(points: Points, k: int) -> Grouping:
     """Principal-axis halving: every group has k … 2k − 1 rows and no row is moved afterwards."""
     sorted_points = points.copy()
     order = np.arange(len(points), dtype=np.int64)
-    offsets = kernels.halve(sorted_points, order, k)
+    offsets = split_in_halves(sorted_points, order, k)
     labels = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
-    total = float(kernels.sum_of_squares(sorted_points, labels, len(offsets) - 1).sum())
+    total = float(sum_of_squares(sorted_points, labels).sum())
     return Grouping(order, offsets, 0, total, total)
+
+
+@njit
+def principal_axis(points: Any, start: int, end: int, centre: Any, scratch: Any) -> Any:
+    """The first principal axis of rows start…end, its largest component positive; `centre` receives their mean."""
+    width = points.shape[1]
+    centre[:] = 0.0
+    for row in range(start, end):
+        for j in range(width):
+            centre[j] += points[row, j]
+    centre /= end - start
+    if width <= FULL_COVARIANCE:
+        scratch[:, :] = np.float32(0.0)
+        moved = np.empty(width, np.float32)
+        for row in range(start, end):
+            for j in range(width):
+                moved[j] = points[row, j] - np.float32(centre[j])
+            for i in range(width):
+                factor = moved[i]
+                if factor != np.float32(0.0):
+                    line = scratch[i]
+                    for j in range(width):
+                        line[j] += factor * moved[j]
+        axis = np.linalg.eigh(scratch.astype(np.float64))[1][:, width - 1].copy()
+    else:
+        axis = np.ones(width)
+        for j in range(width):
+            axis[j] += 1e-3 * (j % 7)
+        for _ in range(POWER_STEPS):
+            found = np.zeros(width)
+            for row in range(start, end):
+                product = 0.0
+                for j in range(width):
+                    product += (points[row, j] - centre[j]) * axis[j]
+                for j in range(width):
+                    found[j] += product * (points[row, j] - centre[j])
+            length = np.sqrt((found * found).sum())
+            if length == 0.0:
+                break
+            found /= length
+            change = np.abs(found - axis).max()
+            axis = found
+            if change < POWER_ENOUGH:
+                break
+    largest = 0
+    for j in range(1, width):
+        if abs(axis[j]) > abs(axis[largest]) + 1e-12:
+            largest = j
+    if axis[largest] < 0.0:
+        axis = -axis
+    return axis.astype(np.float32)
+
+
+@njit
+def split_in_halves(points: Any, order: Any, k: int) -> Any:
+    """Principal-axis halving: reorders `points` and `order` in place and returns the groups' offsets.
+
+    A part of n rows and s groups is split behind row ⌊n⌊s/2⌋/s⌋ along its first principal axis (equal projections: in
+    the order of the rows), until s is 1; s begins as ⌊n/k⌋.
+    """
+    n, width = points.shape
+    s = n // k
+    offsets = np.zeros(s + 1, np.int64)
+    other = np.empty_like(points)
+    other_order = np.empty_like(order)
+    projection = np.empty(n, np.float32)
+    sorting = np.empty(n, np.float32)
+    centre = np.empty(width, np.float64)
+    scratch = np.empty((width, width) if width <= FULL_COVARIANCE else (1, 1), np.float32)
+    starts = np.empty(64, np.int64)
+    ends = np.empty(64, np.int64)
+    counts = np.empty(64, np.int64)
+    firsts = np.empty(64, np.int64)
+    starts[0], ends[0], counts[0], firsts[0] = 0, n, s, 0
+    depth = 1
+    while depth > 0:
+        depth -= 1
+        start, end, groups, first = starts[depth], ends[depth], counts[depth], firsts[depth]
+        if groups == 1:
+            offsets[first + 1] = end
+            continue
+        left_groups = groups // 2
+        left = (end - start) * left_groups // groups
+        axis = principal_axis(points, start, end, centre, scratch)
+        for row in range(start, end):
+            value = np.float32(0.0)
+            for j in range(width):
+                value += points[row, j] * axis[j]
+            projection[row] = value
+            sorting[row] = value
+        part = np.partition(sorting[start:end], left - 1)
+        cut = part[left - 1]
+        below = 0
+        for row in range(start, end):
+            if projection[row] < cut:
+                below += 1
+        equal = left - below
+        low, high = start, start + left
+        for row in range(start, end):
+            value = projection[row]
+            if value < cut:
+                target = low
+                low += 1
+            elif value == cut and equal > 0:
+                target = low
+                low += 1
+                equal -= 1
+            else:
+                target = high
+                high += 1
+            other[target] = points[row]
+            other_order[target] = order[row]
+        points[start:end] = other[start:end]
+        order[start:end] = other_order[start:end]
+        starts[depth], ends[depth], counts[depth], firsts[depth] = start, start + left, left_groups, first
+        depth += 1
+        starts[depth], ends[depth] = start + left, end
+        counts[depth], firsts[depth] = groups - left_groups, first + left_groups
+        depth += 1
+    return offsets
 
 
 def kmeans(points: Points, k: int, generator: np.random.Generator) -> Grouping:
     """The paper's steps 2a–2c: ⌊n/k⌋ clusters by Lloyd's k-means, then points moved into clusters below k."""
     labels, centres = clusters(points, k, generator)
-    before = float(kernels.sum_of_squares(points, labels, len(centres)).sum())
-    moved = kernels.balance(points, labels, centres, k)
-    grouped = _of_labels(points, labels, len(centres))
+    before = float(sum_of_squares(points, labels).sum())
+    moved = balance(points, labels, centres, k, np.lexsort(points.T[::-1]))
+    grouped = _of_labels(points, labels)
     return Grouping(grouped.order, grouped.offsets, int(moved), before, grouped.after)
 
 
-def clusters(points: Points, k: int, generator: np.random.Generator) -> tuple[Longs, NDArray[np.float64]]:
+def clusters(points: Points, k: int, generator: np.random.Generator) -> tuple[Longs, Floats]:
     """⌊n/k⌋ clusters by k-means, whatever their sizes: labels int64[rows], centres float64[clusters, columns]."""
     import warnings
 
@@ -92,9 +276,126 @@ def clusters(points: Points, k: int, generator: np.random.Generator) -> tuple[Lo
     return found.labels_.astype(np.int64), found.cluster_centers_.astype(np.float64)
 
 
-def _of_labels(points: Points, labels: Longs, groups: int) -> Grouping:
-    order = np.argsort(labels, kind="stable").astype(np.int64)
-    offsets = np.zeros(groups + 1, np.int64)
-    np.cumsum(np.bincount(labels, minlength=groups), out=offsets[1:])
-    total = float(kernels.sum_of_squares(points, labels, groups).sum())
-    return Grouping(order, offsets, 0, total, total)
+@njit
+def balance(points: Any, labels: Any, centres: Any, k: int, ordered: Any) -> int:
+    """Step 2c of the paper: fill each cluster below k with the nearest points of clusters above k; changes `labels`.
+
+    Clusters in ascending (size at the start, number); nearness to the cluster's original centre, then the place in
+    `ordered`, the rows in the order of their values. Returns how many rows moved.
+    """
+    n, width = points.shape
+    clusters = centres.shape[0]
+    sizes = np.zeros(clusters, np.int64)
+    for row in range(n):
+        sizes[labels[row]] += 1
+    turn = np.argsort(sizes.copy(), kind="mergesort")
+    moved = 0
+    eligible = np.empty(n, np.int64)
+    reached = np.empty(n, np.float64)
+    for j in turn:
+        if sizes[j] >= k:
+            continue
+        count = 0
+        for row in ordered:
+            if sizes[labels[row]] > k:
+                value = 0.0
+                for d in range(width):
+                    gap = points[row, d] - centres[j, d]
+                    value += gap * gap
+                eligible[count] = row
+                reached[count] = value
+                count += 1
+        distances = reached[:count]
+        wanted = min(count, 2 * (k - sizes[j]) + 16)
+        done = 0
+        while sizes[j] < k:
+            near = np.flatnonzero(distances <= np.partition(distances, wanted - 1)[wanted - 1])
+            near = near[np.argsort(distances[near], kind="mergesort")]
+            for place in near[done:]:
+                row = eligible[place]
+                if sizes[labels[row]] > k:
+                    sizes[labels[row]] -= 1
+                    labels[row] = j
+                    sizes[j] += 1
+                    moved += 1
+                    if sizes[j] == k:
+                        break
+            done = len(near)
+            wanted = min(count, 4 * wanted)
+    return moved
+
+
+def seeds(points: Points, k: int, draws: Floats) -> Longs:
+    """Aggarwal and Yu: ⌊n/k⌋ times a random row and its k − 1 nearest; what is left joins its nearest group.
+
+    `draws` are uniform in [0, 1), one a group. Returns the labels.
+    """
+    labels = np.full(len(points), -1, np.int64)
+    left = np.arange(len(points))
+    for g, draw in enumerate(draws):
+        left = _take_nearest(points, left, min(int(draw * len(left)), len(left) - 1), k, g, labels)
+    return _join_nearest(points, left, labels)
+
+
+def two_points(points: Points, k: int) -> Longs:
+    """TFRP, both phases (Chang et al. 2007, docs/methods/condensation.md#random-seeds-and-two-fixed-points). Returns
+    the labels, numbered from 0."""
+    labels = np.full(len(points), -1, np.int64)
+    left = np.arange(len(points))
+    corners = (points.min(axis=0), points.max(axis=0))
+    for g in range(len(points) // k):
+        farthest = int(_distances(points[left], corners[g % 2]).argmax())
+        left = _take_nearest(points, left, farthest, k, g, labels)
+    return _dissolve(points, _join_nearest(points, left, labels))
+
+
+def _distances(points: NDArray[Any], centre: NDArray[Any]) -> Floats:
+    """Squared distances, summed column by column."""
+    return np.square(points.T.astype(np.float64) - centre[:, None]).sum(axis=0)
+
+
+def _take_nearest(points: Points, left: Longs, first: int, k: int, g: int, labels: Longs) -> Longs:
+    """Give left[first] and its k − 1 nearest of the rows `left` the label g (equal distances: in their order); returns
+    the other rows."""
+    distances = _distances(points[left], points[left[first]])
+    distances[first] = -1.0
+    limit = np.partition(distances, k - 1)[k - 1]
+    taken = distances < limit
+    taken[np.flatnonzero(distances == limit)[: k - int(taken.sum())]] = True
+    labels[left[taken]] = g
+    return left[~taken]
+
+
+def _join_nearest(points: Points, left: Longs, labels: Longs) -> Longs:
+    """The labels once each row that is `left` has that of the nearest centroid."""
+    grouped = labels >= 0
+    sizes = np.bincount(labels[grouped])
+    centres = np.column_stack([np.bincount(labels[grouped], column[grouped]) / sizes for column in points.T])
+    for row in left:
+        labels[row] = _distances(centres, points[row]).argmin()
+    return labels
+
+
+def _dissolve(points: Points, labels: Longs) -> Longs:
+    """Phase 2: groups by descending sum of squares; dissolved into the nearest other groups where that helps."""
+    rows = points.astype(np.float64)
+    members = [np.flatnonzero(labels == g) for g in range(labels.max() + 1)]
+    centres = np.stack([rows[own].mean(axis=0) for own in members])
+    sums = sum_of_squares(points, labels)
+    alive = np.ones(len(members), bool)
+    for g in np.argsort(-sums, kind="stable"):
+        if alive.sum() < 2:
+            break
+        alive[g] = False
+        others = np.flatnonzero(alive)
+        near = np.column_stack([_distances(rows[members[g]], centres[other]) for other in others])
+        targets = others[near.argmin(axis=1)]
+        larger = {t: np.append(members[t], members[g][targets == t]) for t in np.unique(targets).tolist()}
+        grown = {t: float(np.square(rows[own] - rows[own].mean(axis=0)).sum()) for t, own in larger.items()}
+        if sum(grown[t] - sums[t] for t in larger) >= sums[g]:
+            alive[g] = True
+            continue
+        for t, own in larger.items():
+            members[t], centres[t], sums[t] = own, rows[own].mean(axis=0), grown[t]
+            labels[own] = t
+    return np.unique(labels, return_inverse=True)[1]

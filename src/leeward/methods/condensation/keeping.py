@@ -1,18 +1,23 @@
-"""Made rows made to keep the confirmed relations, group by group (docs/methods/condensation.md#relations)."""
+"""Made rows made to keep the confirmed relations (docs/methods/condensation.md#relations): values change rows inside
+their group; in rows that still break a relation they are exchanged, or follow another row's."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from leeward.cohort.lenses.table import Column, Floats
-from leeward.methods.condensation.kernels import relations as kernels
-from leeward.methods.condensation.mending import mend
-from leeward.methods.condensation.relations import Relation, code_of
-from leeward.methods.condensation.rules import Rules
+from leeward.compiled import njit
+from leeward.methods.condensation.relations import Relation, Rules, code_of
 from leeward.methods.condensation.synthesis import Longs
+
+Bundle = tuple[str, ...]
+
+LOOKED_AT = 2_000
+"""Rows of the cell whose values a row may take where its group has none that fit."""
 
 
 def keep(rules: Rules, made: dict[str, Floats], own: Mapping[str, Floats], offsets: Longs) -> int:
@@ -37,7 +42,7 @@ def keep(rules: Rules, made: dict[str, Floats], own: Mapping[str, Floats], offse
     _levels(ranges, made, rules.columns, offsets)
     fixed = _equal_in_levels(by_kind.get("equal-in-level", []), made, own, rules.columns, group)
     for relation in zeros:
-        kernels.zeros_together(made[relation.a], made[relation.b], offsets)
+        zeros_together(made[relation.a], made[relation.b], offsets)
     _bounds(by_kind.get("at-most", []), made, fixed, offsets, rules)
     for relation in by_kind.get("determines", []):
         made[relation.b] = _derive(relation, made[relation.a], made[relation.b])
@@ -76,22 +81,16 @@ def _levels(
     ranges: Sequence[Relation], made: dict[str, Floats], columns: Mapping[str, Column], offsets: Longs
 ) -> None:
     for name in dict.fromkeys(each.level[0] for each in ranges if each.level):
-        own = [each for each in ranges if each.level and each.level[0] == name]
-        numbers = list(dict.fromkeys(each.a for each in own))
-        column = columns[name]
         codes = made[name]
         # Numbers that are levels (0 and 1, say) are numbered through.
         values = np.unique(codes[~np.isnan(codes)])
-        low = np.full((len(numbers), max(1, len(values))), -np.inf)
-        high = np.full((len(numbers), max(1, len(values))), np.inf)
-        for each in own:
-            assert each.level is not None  # filtered above
-            place = np.flatnonzero(values == code_of(column, each.level[1]))
-            x = numbers.index(each.a)
-            low[x, place] = np.maximum(low[x, place], each.low)
-            high[x, place] = np.minimum(high[x, place], each.high)
+        allowed = np.ones((max(1, len(values)), len(codes)), bool)
+        for each in ranges:
+            if each.level and each.level[0] == name:
+                outside = (made[each.a] < each.low) | (made[each.a] > each.high)
+                allowed[np.flatnonzero(values == code_of(columns[name], each.level[1]))] &= ~outside
         found = np.where(np.isnan(codes), np.nan, np.searchsorted(values, np.nan_to_num(codes)))
-        kernels.levels_in_range(found, np.stack([made[x] for x in numbers]), low, high, offsets)
+        levels_in_range(found, allowed, offsets)
         made[name] = np.where(np.isnan(found), np.nan, values[np.nan_to_num(found).astype(np.int64)])
 
 
@@ -144,7 +143,7 @@ def _bounds(
         for name in ready:
             bound = np.fmin.reduce([made[each] for each in waiting.pop(name)])
             held = fixed.get(name, np.zeros(len(bound), bool))
-            if kernels.at_most(made[name], bound, held, offsets, name not in rules.times):
+            if at_most(made[name], bound, held, offsets, name not in rules.times):
                 made[name] = rules.columns[name].permissible(made[name])
 
 
@@ -156,3 +155,202 @@ def _derive(relation: Relation, a: Floats, b: Floats) -> Floats:
         return b
     place = np.minimum(np.searchsorted(keys, a), len(keys) - 1)
     return np.where(keys[place] == a, values[place], b)
+
+
+def refill(
+    rules: Rules, filled: dict[str, Floats], imputed: Mapping[str, NDArray[np.bool_]], offsets: Longs
+) -> None:
+    """Choose imputed values anew in rows that break a relation; changes `filled`.
+
+    An imputed value is that of an equal column, where this is known; else the row takes its imputed values from a row
+    of its group, else of the cell, with which it breaks nothing.
+    """
+    for name, other in rules.first.items():
+        for a, b in ((name, other), (other, name)):
+            known = imputed[a] & ~imputed[b]
+            filled[a] = np.where(known, filled[b], filled[a])
+    values = {name: filled[name] for each in rules.relations for name in each.columns()}
+    for row in np.flatnonzero(rules.counted(values)).tolist():
+        gone = tuple(name for name in values if imputed[name][row])
+        _take_somewhere(rules, values, [*((name,) for name in gone), gone], row, offsets)
+
+
+def mend(rules: Rules, made: dict[str, Floats], offsets: Longs) -> None:
+    """Mend the rows of `made` that break a relation, where that is possible; changes `made`.
+
+    A row exchanges the values of one column, or of columns tied to it, with a row of its group, as long as that lowers
+    the number of broken relations in the two. A row that is left takes values, but no times, from a row of its group,
+    else of the cell, with which it breaks nothing.
+    """
+    bundles = bundles_of(rules)
+    values = {name: made[name] for each in bundles for name in each}
+    for row in _wrong(rules, values):
+        inside = _group(row, offsets)
+        while _exchange(rules, values, bundles, row, inside):
+            pass
+    taken = [tuple(name for name in each if name not in rules.times) for each in (*bundles, tuple(values))]
+    for row in _wrong(rules, values):
+        _take_somewhere(rules, values, taken, row, offsets)
+
+
+def _wrong(rules: Rules, values: Mapping[str, Floats]) -> list[int]:
+    rows: list[int] = np.flatnonzero(rules.counted(values)).tolist() if values else []
+    return rows
+
+
+def _group(row: int, offsets: Longs) -> Longs:
+    """The rows of a row's group."""
+    group = int(np.searchsorted(offsets, row, side="right")) - 1
+    return np.arange(offsets[group], offsets[group + 1])
+
+
+def bundles_of(rules: Rules) -> list[Bundle]:
+    """Columns that change rows together: each with those that it determines, then those that one relation names."""
+    follows: dict[str, list[str]] = {}
+    for each in rules.relations:
+        if each.kind == "determines":
+            follows.setdefault(each.a, []).append(each.b)
+    determined = {name for each in follows.values() for name in each}
+
+    def tie(names: Sequence[str]) -> Bundle:
+        found = list(dict.fromkeys(names))
+        for name in found:
+            found += [each for each in follows.get(name, ()) if each not in found]
+        return tuple(name for name in found if name not in rules.held)
+
+    named = list(dict.fromkeys(name for each in rules.relations for name in each.columns()))
+    single = [tie([name]) for name in named if name not in determined]
+    return list(dict.fromkeys([*single, *(tie(each.columns()) for each in rules.relations)]))
+
+
+def _beside(
+    values: Mapping[str, Floats], bundle: Bundle, row: int, others: Longs
+) -> tuple[dict[str, Floats], dict[str, Floats]]:
+    """`row` with the bundle of each of the others, and each of the others with the bundle of `row`."""
+    mine = {name: np.full(len(others), each[row]) for name, each in values.items()}
+    theirs = {name: each[others] for name, each in values.items()}
+    for name in bundle:
+        mine[name], theirs[name] = theirs[name], mine[name]
+    return mine, theirs
+
+
+def _exchange(
+    rules: Rules, values: dict[str, Floats], bundles: Sequence[Bundle], row: int, inside: Longs
+) -> bool:
+    """Make the exchange that lowers the number of broken relations most; False where none does."""
+    before = rules.counted({name: each[inside] for name, each in values.items()})
+    own = int(before[row - inside[0]])
+    if not own:
+        return False
+    most, best = 0, None
+    for bundle in bundles:
+        mine, theirs = _beside(values, bundle, row, inside)
+        gain = before + own - rules.counted(mine) - rules.counted(theirs)
+        place = int(gain.argmax())
+        if gain[place] > most:
+            most, best = int(gain[place]), (bundle, int(inside[place]))
+    if best is None:
+        return False
+    bundle, other = best
+    for name in bundle:
+        values[name][[row, other]] = values[name][[other, row]]
+    return True
+
+
+def _take_somewhere(
+    rules: Rules, values: dict[str, Floats], bundles: Sequence[Bundle], row: int, offsets: Longs
+) -> None:
+    """Take the values of the fewest columns with which `row` breaks nothing from the first row that has such."""
+    for others in (_group(row, offsets), np.arange(min(LOOKED_AT, int(offsets[-1])))):
+        for bundle in sorted(bundles, key=len):
+            mine, _ = _beside(values, bundle, row, others)
+            found = np.flatnonzero(rules.counted(mine) == 0)
+            if len(found):
+                for name in bundle:
+                    values[name][row] = values[name][others[found[0]]]
+                return
+
+
+@njit
+def at_most(a: Any, bound: Any, fixed: Any, offsets: Any, cap: bool) -> int:
+    """Give each group's values of `a` to its rows so that none is above `bound`; changes `a`.
+
+    Values in descending order, each to the free row of greatest own value among those whose bound is not below it:
+    rows that may take a value may take every smaller one, so an assignment is found where one exists. A value that no
+    free row may take goes to the free row with the greatest bound, and becomes that bound with `cap`; their number is
+    returned. Rows that are `fixed` (bool) or whose value is NaN take no part; a bound of NaN bounds nothing.
+    """
+    changed = 0
+    for g in range(len(offsets) - 1):
+        rows = np.empty(offsets[g + 1] - offsets[g], np.int64)
+        count = 0
+        clean = True
+        for row in range(offsets[g], offsets[g + 1]):
+            if not fixed[row] and not np.isnan(a[row]):
+                rows[count] = row
+                count += 1
+                if a[row] > bound[row]:
+                    clean = False
+        if clean:
+            continue
+        taking = rows[:count]
+        taking = taking[np.argsort(-a[taking], kind="mergesort")]
+        own = a[taking].copy()
+        free = np.ones(count, np.bool_)
+        for i in range(count):
+            chosen = -1
+            highest = -1
+            for place in range(count):
+                if not free[place]:
+                    continue
+                limit = bound[taking[place]]
+                if np.isnan(limit) or limit >= own[i]:
+                    chosen = place
+                    break
+                if highest < 0 or limit > bound[taking[highest]]:
+                    highest = place
+            if chosen < 0:
+                chosen = highest
+                a[taking[chosen]] = bound[taking[chosen]] if cap else own[i]
+                changed += 1
+            else:
+                a[taking[chosen]] = own[i]
+            free[chosen] = False
+    return changed
+
+
+@njit
+def zeros_together(a: Any, b: Any, offsets: Any) -> None:
+    """Swap values of `b` inside groups so that they are 0 where `a` is; changes `b`."""
+    for g in range(len(offsets) - 1):
+        waiting = offsets[g]
+        for row in range(offsets[g], offsets[g + 1]):
+            if a[row] == 0.0 and b[row] != 0.0 and not np.isnan(b[row]):
+                while waiting < offsets[g + 1] and not (
+                    b[waiting] == 0.0 and a[waiting] != 0.0 and not np.isnan(a[waiting])
+                ):
+                    waiting += 1
+                if waiting < offsets[g + 1]:
+                    b[row], b[waiting] = b[waiting], b[row]
+
+
+@njit
+def levels_in_range(codes: Any, allowed: Any, offsets: Any) -> None:
+    """Swap levels inside groups until each is in a row where it is allowed; changes `codes`.
+
+    codes : float64[rows]; allowed : bool[levels, rows]. A level whose row does not allow it goes to the first row of
+    the group where both are then allowed.
+    """
+    for g in range(len(offsets) - 1):
+        for row in range(offsets[g], offsets[g + 1]):
+            if np.isnan(codes[row]) or allowed[int(codes[row]), row]:
+                continue
+            for other in range(offsets[g], offsets[g + 1]):
+                if (
+                    not np.isnan(codes[other])
+                    and codes[other] != codes[row]
+                    and allowed[int(codes[row]), other]
+                    and allowed[int(codes[other]), row]
+                ):
+                    codes[row], codes[other] = codes[other], codes[row]
+                    break

@@ -31,16 +31,14 @@ def choose(method: Condensation, table: Table, randomness: Randomness) -> tuple[
     Best: the fewest fits that did not converge, then the least score. The choice is made from the data and stays in
     custody, like the scores. Ties: the first tried.
     """
-    from leeward.methods.condensation.prepare import prepare, roles_of
+    from leeward.methods.condensation.prepare import prepare
 
     rows = max(SAMPLE_ROWS, SAMPLE_GROUPS * method.k)
     sample = table
     if rows < len(table):
         drawn = randomness.stream("condensation", "pilot").choice(len(table), rows, replace=False)
         sample = replace(table, frame=table.frame[np.sort(drawn)])
-    # What cannot be condensed is refused before anything is tried.
-    roles = roles_of(method.models, method.strata, method.time, method.response)
-    prepare(table, method.models, roles, method.k, stratified=True, missing=method.missing, rare=method.rare)
+    prepare(candidates(method)[0], table)  # what cannot be condensed is refused before anything is tried
     originals = [original(model, sample) for model in method.models]
     tried = []
     for candidate in candidates(method):
@@ -100,8 +98,7 @@ def _scores(
     """Changed directions twice, changed significance and leaving the interval once, as shares: a score for each model
     whose fit to the original converged; None where the fit to the made table did not."""
     from leeward.engine import make
-    from leeward.methods.condensation.run import condense
-    from leeward.methods.condensation.setting import ready
+    from leeward.methods.condensation.method import condense, ready
 
     prepared, kernel = ready(method, table, randomness)
     made = condense(prepared, kernel, make("local", threads=1), randomness, len(table)).frame

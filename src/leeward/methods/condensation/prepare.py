@@ -7,18 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 
 from leeward.analysis.plan import Model, check_models, event_rows, median_time, outcome_of
-from leeward.cohort.lenses.table import Column, Floats, Table, as_levels, refuse_numberings
+from leeward.cohort.lenses.table import Column, Floats, Table, as_levels, encode, refuse_numberings
 from leeward.errors import BadInput, GuaranteeUnreachable
-
-if TYPE_CHECKING:
-    from leeward.methods.condensation.synthesis import Longs
-
+from leeward.methods.condensation.parameters import STRATIFIED, Condensation
+from leeward.methods.condensation.synthesis import Longs
 
 COPIED_SHARE = 0.05
 COPIED_CHANCE = 3.0
@@ -77,8 +74,6 @@ class Prepared:
         (`run.exchange`).
     empty : tuple of str
         Columns without any value.
-    notices : tuple of str
-        What was withheld, imputed or looks odd: for the custodian.
     """
 
     table: Table
@@ -91,7 +86,6 @@ class Prepared:
     side: Longs
     exact: tuple[str, ...]
     empty: tuple[str, ...]
-    notices: tuple[str, ...]
     withheld_rows: int
     withheld_levels: dict[str, int]
     imputed: dict[str, int]
@@ -104,38 +98,19 @@ class Prepared:
         return int(np.count_nonzero(np.bincount(self.stratum[kept] * sides + self.side[kept])))
 
 
-def roles_of(
-    models: Sequence[Model],
-    strata: Sequence[str],
-    times: Sequence[str],
-    responses: Sequence[str],
-) -> Roles:
+def roles_of(parameters: Condensation) -> Roles:
     """Roles from the plan, and from what is given beside it."""
-    events = [model.event for model in models if model.event]
-    outcome = [model.time for model in models if model.time]
-    others = [model.response for model in models if model.response]
-    found_strata = tuple(dict.fromkeys([*strata, *events]))
-    found_times = tuple(dict.fromkeys([*times, *outcome]))
-    found = tuple(
-        dict.fromkeys(each for each in [*found_times, *responses, *others] if each not in found_strata)
+    models = parameters.models
+    strata = dict.fromkeys([*parameters.strata, *(model.event for model in models if model.event)])
+    times = dict.fromkeys([*parameters.time, *(model.time for model in models if model.time)])
+    responses = [*times, *parameters.response, *(model.response for model in models if model.response)]
+    return Roles(
+        tuple(strata), tuple(times), tuple(dict.fromkeys(each for each in responses if each not in strata))
     )
-    return Roles(found_strata, found_times, found)
 
 
-def prepare(
-    table: Table,
-    models: Sequence[Model],
-    roles: Roles,
-    k: int,
-    *,
-    stratified: bool,
-    missing: str,
-    rare: str,
-    sided: bool = False,
-    exact_times: bool = False,
-) -> Prepared:
-    """The table as features and strata; `sided`: with the sides of the plan's logistic models; `exact_times`: the times
-    will be published as they are.
+def prepare(parameters: Condensation, table: Table) -> Prepared:
+    """The table as features and strata, with the sides of the plan's logistic models for `balanced`.
 
     Raises
     ------
@@ -144,13 +119,17 @@ def prepare(
     GuaranteeUnreachable
         Fewer than k rows, or no stratum with k rows.
     """
+    k, models, roles = parameters.k, parameters.models, roles_of(parameters)
+    own = parameters.algorithm in STRATIFIED
+    exact = roles.times if own and not parameters.coarsen_time else ()
     _check_roles(table, models, roles)
     if len(table) < k:
         raise GuaranteeUnreachable(
             f"{table.name}: {len(table):,} rows are fewer than k = {k:,}. Choose a smaller k or give more rows."
         )
     events = {name: as_levels(table, name) for name in roles.strata}
-    stratum, strata = _strata(table, list(events.values()) if stratified else [], k)
+    strata_columns = tuple(events.values()) if own or parameters.strata else ()
+    stratum, strata = _strata(table, strata_columns, k)
     kept = stratum >= 0
     if not kept.any():
         raise GuaranteeUnreachable(
@@ -159,35 +138,30 @@ def prepare(
         )
     of_plan = [name for model in models for name in model.columns()]
     refuse_numberings(table, {*roles.strata, *roles.times, *roles.responses, *of_plan})
-    if exact_times:
-        _refuse_copies_of_times(table, roles, k)
-    columns = [
-        events.get(column.name, column)
-        for column in table.columns
-        if not (stratified and column.name in events)
+    _refuse_copies_of_times(table, roles, exact, k)
+    columns = [events.get(each.name, each) for each in table.columns]
+    found = [
+        _prepare_column(parameters, table, column, roles, kept)
+        for column in columns
+        if column not in strata_columns
     ]
-    found = [_prepare_column(table, column, roles, kept, k, missing, rare) for column in columns]
     full = [each for each in found if each.feature is not None]
     if not full:
         raise BadInput(f"{table.name}: no column with values is left to condense.")
-    withheld_levels = {each.name: each.withheld_levels for each in found if each.withheld_levels}
-    imputed = {each.name: each.imputed for each in found if each.imputed}
-    withheld_rows = int((~kept).sum())
     return Prepared(
         table=table,
-        roles=roles if stratified else replace(roles, strata=()),
-        strata_columns=tuple(events.values()) if stratified else (),
+        roles=roles if strata_columns else replace(roles, strata=()),
+        strata_columns=strata_columns,
         features=tuple(each.feature for each in full if each.feature is not None),
         values={each.name: each.values for each in full},
         stratum=stratum,
         strata=strata,
-        side=sides_of(models, table, stratum, k) if sided else np.zeros(len(table), np.int64),
-        exact=roles.times if exact_times else (),
+        side=sides_of(models if parameters.algorithm == "balanced" else (), table, stratum, k),
+        exact=exact,
         empty=tuple(each.name for each in found if each.feature is None),
-        notices=_notices(withheld_rows, withheld_levels, imputed, k),
-        withheld_rows=withheld_rows,
-        withheld_levels=withheld_levels,
-        imputed=imputed,
+        withheld_rows=int((~kept).sum()),
+        withheld_levels={each.name: each.withheld_levels for each in found if each.withheld_levels},
+        imputed={each.name: each.imputed for each in found if each.imputed},
     )
 
 
@@ -203,43 +177,23 @@ class _CondensedColumn:
 
 
 def _prepare_column(
-    table: Table, column: Column, roles: Roles, kept: np.ndarray, k: int, missing: str, rare: str
+    parameters: Condensation, table: Table, column: Column, roles: Roles, kept: np.ndarray
 ) -> _CondensedColumn:
     """A column without its rare levels, and whether its missing values stay missing."""
     name = column.name
-    values = _encode(table, column)
+    values = encode(table.frame[name], column, table.name)
     if not (~np.isnan(values) & kept).any():
         return _CondensedColumn(name, None, values, 0, 0)
     withheld = 0
-    if column.kind in ("levels", "ordered") and rare == "withhold":
-        values, withheld = _without_rare(table, column, values, kept, k)
+    if column.kind in ("levels", "ordered") and parameters.rare == "withhold":
+        values, withheld = _without_rare(table, column, values, kept, parameters.k)
     known = ~np.isnan(values) & kept
     absent = int((~known & kept).sum())
     originally = int((table.frame[name].is_null().to_numpy() & kept).sum())
-    keeps = missing == "level" and originally >= k and absent == originally
+    keeps = parameters.missing == "level" and originally >= parameters.k and absent == originally
     role = "time" if name in roles.times else "response" if name in roles.responses else "other"
     feature = Feature(column, keeps, _middle(column, values[known]), role)
     return _CondensedColumn(name, feature, values, withheld, 0 if keeps else absent)
-
-
-def _notices(rows: int, levels: dict[str, int], imputed: dict[str, int], k: int) -> tuple[str, ...]:
-    """What was withheld and imputed, in words."""
-    found = []
-    if rows:
-        found.append(
-            f"{rows:,} rows in strata of fewer than {k:,} rows were withheld: they are not in the release."
-        )
-    if levels:
-        found.append(
-            f"{sum(levels.values()):,} levels of {len(levels):,} columns, each in fewer than {k:,} rows, were "
-            "withheld: their rows have a level of their group instead."
-        )
-    if imputed:
-        found.append(
-            f"{sum(imputed.values()):,} values of {len(imputed):,} columns were missing or withheld and are imputed "
-            "inside their groups."
-        )
-    return tuple(found)
 
 
 def _check_roles(table: Table, models: Sequence[Model], roles: Roles) -> None:
@@ -260,14 +214,14 @@ def _check_roles(table: Table, models: Sequence[Model], roles: Roles) -> None:
         raise BadInput(f"{table.name}: '{next(iter(both))}' is a time and a stratum; keep one.")
 
 
-def _refuse_copies_of_times(table: Table, roles: Roles, k: int) -> None:
+def _refuse_copies_of_times(table: Table, roles: Roles, exact: Sequence[str], k: int) -> None:
     """BadInput where a column equals an exact time in many rows: whoever knows the column knows the time."""
     rows = len(table)
     for column in table.columns:
         if column.kind not in ("number", "whole") or column.name in (*roles.times, *roles.strata):
             continue
         values = table.encoded(column.name)
-        for time in roles.times:
+        for time in exact:
             other = table.encoded(time)
             equal = int((values == other).sum())
             if equal <= max(k, COPIED_SHARE * rows):
@@ -283,22 +237,18 @@ def _refuse_copies_of_times(table: Table, roles: Roles, k: int) -> None:
                 )
 
 
-def _encode(table: Table, column: Column) -> Floats:
-    from leeward.cohort.lenses.table import encode
-
-    return encode(table.frame[column.name], column, table.name)
-
-
 def _strata(table: Table, columns: Sequence[Column], k: int) -> tuple[Longs, tuple[tuple[float, ...], ...]]:
     """Each row's stratum (−1 below k rows), and each stratum's levels."""
     if not columns:
         return np.zeros(len(table), np.int64), ((),)
     number = np.zeros(len(table), np.int64)
     for column in columns:  # no stratum is missing; column by column, so that numbers stay below the rows
-        levels, own = np.unique(_encode(table, column), return_inverse=True)
+        levels, own = np.unique(encode(table.frame[column.name], column, table.name), return_inverse=True)
         number = np.unique(number * len(levels) + own, return_inverse=True)[1]
     _, first = np.unique(number, return_index=True)
-    found = np.column_stack([_encode(table, column)[first] for column in columns])
+    found = np.column_stack(
+        [encode(table.frame[column.name], column, table.name)[first] for column in columns]
+    )
     enough = np.bincount(number, minlength=len(found)) >= k
     renumbered = np.where(enough, np.cumsum(enough) - 1, -1)
     return renumbered[number].astype(np.int64), tuple(tuple(row) for row in found[enough].tolist())

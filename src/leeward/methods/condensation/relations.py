@@ -1,4 +1,4 @@
-"""Relations between columns that hold in every row: read from text, checked on the source, proposed from it.
+"""Relations between columns that hold in every row: read from text, checked on the source, readied to be kept.
 
 See docs/methods/condensation.md#relations.
 """
@@ -6,7 +6,7 @@ See docs/methods/condensation.md#relations.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leeward.cohort.lenses.table import Column, Floats, Table
-from leeward.errors import BadInput
+from leeward.errors import BadInput, GuaranteeUnreachable
 
 NAME = r"('[^']+'|[^\s'<>=]+)"
 VALUE = r"('[^']+'|[^\s'<>=]+)"
@@ -145,8 +145,11 @@ def in_table(relations: Sequence[Relation], values: Mapping[str, Floats]) -> tup
     )
 
 
-def require(relations: Sequence[Relation], table: Table) -> None:
-    """BadInput where a relation names an unknown column, or does not hold in the source."""
+def require_relations(
+    relations: Sequence[Relation], table: Table, condensed: Collection[str], exact: Sequence[str]
+) -> None:
+    """BadInput where a relation names an unknown column or one that is not condensed, or does not hold in the source;
+    GuaranteeUnreachable where it names one of several exact times."""
     columns = {each.name: each for each in table.columns}
     for relation in relations:
         for name in relation.columns():
@@ -159,6 +162,19 @@ def require(relations: Sequence[Relation], table: Table) -> None:
             raise BadInput(
                 f"{table.name}: the relation '{relation.text}' does not hold in {len(rows):,} rows (rows {listed}); "
                 "correct them or leave it out."
+            )
+    for relation in relations:
+        for name in relation.columns():
+            if name not in condensed:
+                raise BadInput(
+                    f"{table.name}: the relation '{relation.text}' names '{name}', which is a stratum or has no values."
+                )
+        if of_several_times(relation, exact):
+            raise GuaranteeUnreachable(
+                f"{table.name}: the relation '{relation.text}' names one of {len(exact):,} times that are released as "
+                f"they are ({', '.join(exact)}): keeping it would lead somebody who knows one of a patient's times to "
+                "another one more often than once in k. Leave the relation out, publish medians of groups "
+                "(`coarsen_time`), or drop all times but one."
             )
 
 
@@ -185,3 +201,93 @@ def _require_kinds(relation: Relation, columns: Mapping[str, Column], name: str)
         raise BadInput(
             f"{name}: the relation '{relation.text}' names a value that is no level of '{relation.level[0]}'."
         )
+
+
+@dataclass(frozen=True)
+class Rules:
+    """Relations, and what they are said of.
+
+    stated : as the custodian confirmed them
+    relations : the same but equalities, said of one of equal columns and of levels that determine others
+    first : the column that each other one is equal to
+    times : columns whose values stay in their stratum as they are; held : those that are not changed at all
+    """
+
+    stated: tuple[Relation, ...]
+    relations: tuple[Relation, ...]
+    first: dict[str, str]
+    columns: Mapping[str, Column]
+    times: frozenset[str]
+    held: frozenset[str]
+
+    def counted(self, values: Mapping[str, Floats]) -> NDArray[np.int64]:
+        """int64[rows]: how many of `relations` each row breaks."""
+        rows = len(next(iter(values.values())))
+        total = np.zeros(rows, np.int64)
+        for each in self.relations:
+            total += broken(each, values, self.columns)
+        return total
+
+    def broken(self, values: Mapping[str, Floats]) -> int:
+        """How many rows break a stated relation."""
+        return int(np.any([broken(each, values, self.columns) for each in self.stated], axis=0).sum())
+
+
+def rules_of(
+    stated: Sequence[Relation],
+    values: Mapping[str, Floats],
+    columns: Mapping[str, Column],
+    times: Collection[str],
+    held: Collection[str] = (),
+) -> Rules:
+    """The rules of a table's `values` (NaN: missing); of equal columns the one with the fewest missing is kept, a time
+    before others."""
+    missing = {
+        name: (int(np.isnan(values[name]).sum()), name not in times)
+        for each in stated
+        for name in each.columns()
+    }
+    relations, first = _of_one_column(stated, missing)
+    apart = tuple(_of_determining_levels(relations, columns))
+    return Rules(tuple(stated), apart, first, columns, frozenset(times), frozenset(held))
+
+
+def _of_one_column(
+    relations: Sequence[Relation], rank: Mapping[str, tuple[int, bool]]
+) -> tuple[list[Relation], dict[str, str]]:
+    equal = [(each.a, each.b) for each in relations if each.kind == "equal"]
+    first = {name: name for pair in equal for name in pair}
+    for a, b in equal:
+        low, high = sorted((first[a], first[b]), key=lambda name: rank[name])
+        first = {name: low if other == high else other for name, other in first.items()}
+    renamed = [
+        replace(
+            each,
+            a=first.get(each.a, each.a),
+            b=first.get(each.b, each.b),
+            level=each.level and (first.get(each.level[0], each.level[0]), each.level[1]),
+        )
+        for each in relations
+        if each.kind != "equal"
+    ]
+    return renamed, {name: other for name, other in first.items() if name != other}
+
+
+def _of_determining_levels(relations: Sequence[Relation], columns: Mapping[str, Column]) -> list[Relation]:
+    """`c = v => …` where a determines c: the same of each level of a that has v."""
+    found = list(relations)
+    for determines in [each for each in relations if each.kind == "determines"] * len(relations):
+        assert determines.pairs is not None  # of a table
+        levels = columns[determines.a].levels
+        apart: list[Relation] = []
+        for each in found:
+            if each.level is None or each.level[0] != determines.b:
+                apart.append(each)
+                continue
+            of_level = determines.pairs[1] == code_of(columns[determines.b], each.level[1])
+            apart += [
+                replace(each, level=(determines.a, str(levels[int(code)])))
+                for code in determines.pairs[0][of_level].tolist()
+            ]
+        found = apart
+    return found

@@ -11,11 +11,11 @@ import pyarrow as pa
 
 from leeward.contracts.condensation import CONTRACT
 from leeward.methods.condensation.cell import CellKernel
+from leeward.methods.condensation.method import Condensed
 from leeward.methods.condensation.parameters import SMALL_K
 from leeward.methods.condensation.prepare import Prepared
 from leeward.methods.condensation.proposals import Proposal
 from leeward.methods.condensation.relations import of_several_times
-from leeward.methods.condensation.run import Condensed
 from leeward.release.content import Anonymized, Guarantee, ReleaseTable
 
 if TYPE_CHECKING:
@@ -48,9 +48,10 @@ def release_of(
         records=rows,
         tables=(ReleaseTable.of("table.parquet", table),),
         readme=words.readme,
-        custody_tables=(*custody_tables(prepared, condensed), *_repetitions(further)),
+        custody_tables=custody_tables(condensed, further),
         custody={
-            **custody_of(chosen, prepared, kernel, condensed, pilot),
+            **custody_of(chosen, prepared, kernel, condensed),
+            **({"pilot": dict(pilot)} if pilot else {}),
             "relations": {
                 "confirmed": list(chosen.relations),
                 "proposed": [{"relation": each.relation.text, "broken": each.broken} for each in proposals],
@@ -59,7 +60,7 @@ def release_of(
         notices=(
             *notices_of(prepared, condensed, kernel),
             *lost_coefficients(chosen, prepared),
-            *proposed([each for each in proposals if not of_several_times(each.relation, prepared.exact)]),
+            *broken_proposals(proposals, prepared.exact),
         ),
         seeded=seeded,
     )
@@ -76,28 +77,22 @@ def lost_coefficients(method: Condensation, prepared: Prepared) -> tuple[str, ..
     """For the custodian: what withheld levels take from the recipient's models."""
     found = []
     for model in method.models:
-        gone = {
-            name: prepared.withheld_levels[name]
-            for name in model.covariates
-            if name in prepared.withheld_levels
-        }
+        columns = [prepared.table.column(name) for name in model.covariates]
+        gone = {name: n for name, n in prepared.withheld_levels.items() if name in model.covariates}
         if gone:
-            all_of_them = sum(
-                len(column.levels) - 1 if column.is_categorical else 1
-                for column in (prepared.table.column(name) for name in model.covariates)
-            )
+            coefficients = sum(len(each.levels) - 1 if each.is_categorical else 1 for each in columns)
             listed = ", ".join(f"{count:,} of '{name}'" for name, count in gone.items())
             found.append(
-                f"{model.title}: withheld levels ({listed}) take {sum(gone.values()):,} of {all_of_them:,} "
+                f"{model.title}: withheld levels ({listed}) take {sum(gone.values()):,} of {coefficients:,} "
                 "coefficients out of this model. Group rare levels in the source, or keep them (`rare` keep, which "
                 "publishes them)."
             )
     return tuple(found)
 
 
-def proposed(proposals: Sequence[Proposal]) -> tuple[str, ...]:
+def broken_proposals(proposals: Sequence[Proposal], exact: Sequence[str]) -> tuple[str, ...]:
     """For the custodian: what may be confirmed."""
-    lost = [each for each in proposals if each.broken]
+    lost = [each for each in proposals if each.broken and not of_several_times(each.relation, exact)]
     if not lost:
         return ()
     listed = "; ".join(f"`{each.relation.text}` ({each.broken:,} rows)" for each in lost)
@@ -108,44 +103,32 @@ def proposed(proposals: Sequence[Proposal]) -> tuple[str, ...]:
     return (text,)
 
 
-def custody_tables(prepared: Prepared, condensed: Condensed) -> tuple[ReleaseTable, ...]:
-    """The groups, from which k can be derived again: which source rows, which released rows."""
+def custody_tables(condensed: Condensed, further: Sequence[pl.DataFrame]) -> tuple[ReleaseTable, ...]:
+    """The groups, from which k can be derived again (which source rows, which released rows); further made tables."""
     count = len(condensed.group_stratum)
-    groups = pa.table(
-        {
-            "group": np.arange(count),
-            "stratum": condensed.group_stratum,
-            "rows": np.bincount(condensed.source_group, minlength=count),
-        }
-    )
+    sizes = np.bincount(condensed.source_group, minlength=count)
     by_row = np.argsort(condensed.source_row, kind="stable")
-    source = pa.table({"row": condensed.source_row[by_row] + 1, "group": condensed.source_group[by_row]})
-    released = pa.table({"record": np.arange(len(condensed.group)), "group": condensed.group})
+    tables = {
+        "groups": {"group": np.arange(count), "stratum": condensed.group_stratum, "rows": sizes},
+        "source_rows": {"row": condensed.source_row[by_row] + 1, "group": condensed.source_group[by_row]},
+        "released_rows": {"record": np.arange(len(condensed.group)), "group": condensed.group},
+    }
     return (
-        ReleaseTable.of("groups.parquet", groups),
-        ReleaseTable.of("source_rows.parquet", source),
-        ReleaseTable.of("released_rows.parquet", released),
-    )
-
-
-def _repetitions(further: Sequence[pl.DataFrame]) -> tuple[ReleaseTable, ...]:
-    return tuple(
-        ReleaseTable.of(f"repetitions/{number:03d}.parquet", frame.to_arrow())
-        for number, frame in enumerate(further, start=1)
+        *(ReleaseTable.of(f"{name}.parquet", pa.table(columns)) for name, columns in tables.items()),
+        *(
+            ReleaseTable.of(f"repetitions/{number:03d}.parquet", frame.to_arrow())
+            for number, frame in enumerate(further, start=1)
+        ),
     )
 
 
 def custody_of(
-    method: Condensation,
-    prepared: Prepared,
-    kernel: CellKernel,
-    condensed: Condensed,
-    pilot: Mapping[str, Any],
+    method: Condensation, prepared: Prepared, kernel: CellKernel, condensed: Condensed
 ) -> dict[str, Any]:
     """Facts for the custodian."""
     sizes = np.bincount(condensed.source_group)
     facts = condensed.facts
-    found: dict[str, Any] = {
+    return {
         "algorithm": method.algorithm,
         "grouping": kernel.how,
         "marginals": kernel.marginals,
@@ -169,38 +152,33 @@ def custody_of(
         "fell_back_to_sampled": int(facts["fell_back"]),
         "identical_groups": int(facts["identical"]),
     }
-    if pilot:
-        found["pilot"] = dict(pilot)
-    return found
 
 
 def notices_of(prepared: Prepared, condensed: Condensed, kernel: CellKernel) -> tuple[str, ...]:
     """What a custodian should know of this run."""
-    found = list(prepared.notices)
-    if kernel.k < SMALL_K:
-        found.append(
-            f"k = {kernel.k} is below {SMALL_K}: so small groups tell about where their patients' times lie, and "
-            "whether somebody is in the table at all can often be told; the report has the figures."
-        )
-    if prepared.empty:
-        found.append(f"{len(prepared.empty):,} columns have no value and are released empty.")
-    if condensed.facts["identical"]:
-        found.append(
-            f"{int(condensed.facts['identical']):,} groups consist of rows that are all alike; such rows are released "
-            "as they are (at least k patients share each)."
-        )
-    if condensed.facts["fell_back"]:
-        found.append(
-            f"{int(condensed.facts['fell_back']):,} groups were too small for exact moments and were sampled."
-        )
+    k, levels, imputed = kernel.k, prepared.withheld_levels, prepared.imputed
+    identical, fell_back = (int(condensed.facts[name]) for name in ("identical", "fell_back"))
     undeclared = [
         feature.column.name
         for feature in prepared.features
         if not feature.column.declared and not feature.column.is_categorical and feature.role == "other"
     ]
-    if undeclared and kernel.marginals != "group":
-        found.append(
-            f"{len(undeclared):,} columns have no declared domain: values are kept between the least and the greatest "
-            "observed one, which are real values. Declare `domains` in the source."
-        )
-    return tuple(found)
+    notices = {
+        f"{prepared.withheld_rows:,} rows in strata of fewer than {k:,} rows were withheld: they are not in the "
+        "release.": prepared.withheld_rows,
+        f"{sum(levels.values()):,} levels of {len(levels):,} columns, each in fewer than {k:,} rows, were withheld: "
+        "their rows have a level of their group instead.": levels,
+        f"{sum(imputed.values()):,} values of {len(imputed):,} columns were missing or withheld and are imputed inside "
+        "their groups.": imputed,
+        f"k = {k} is below {SMALL_K}: so small groups tell about where their patients' times lie, and whether somebody "
+        "is in the table at all can often be told; the report has the figures.": k < SMALL_K,
+        f"{len(prepared.empty):,} columns have no value and are released empty.": prepared.empty,
+        f"{identical:,} groups consist of rows that are all alike; such rows are released as they are (at least k "
+        "patients share each).": identical,
+        f"{fell_back:,} groups were too small for exact moments and were sampled.": fell_back,
+        f"{len(undeclared):,} columns have no declared domain: values are kept between the least and the greatest "
+        "observed one, which are real values. Declare `domains` in the source.": (
+            undeclared and kernel.marginals != "group"
+        ),
+    }
+    return tuple(notice for notice, holds in notices.items() if holds)

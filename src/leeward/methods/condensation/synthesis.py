@@ -7,18 +7,12 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from leeward.methods.condensation.kernels.values import (
-    moments,
-    pool,
-    recolour,
-    restore,
-    restore_pooled,
-)
+from leeward.compiled import njit
 
 Floats = NDArray[np.float64]
 Longs = NDArray[np.int64]
@@ -93,16 +87,12 @@ def synthesize(
         block = slice(int(part[0]), int(part[-1]))
         local = part - part[0]
         means, covariances = moments(rows[block], local)
-        variances = np.diagonal(covariances, axis1=1, axis2=2).copy()
+        variances = None
         if attribute is not None:
+            variances = np.diagonal(covariances, axis1=1, axis2=2).copy()
             scores = normal_scores(np.diff(part))
-            restore(rows[block], local, covariances, attribute, scores, LEAST_KEPT)
-        values, vectors = np.linalg.eigh(covariances)
-        kept = values > KEPT * np.maximum(values[:, -1:], 0.0)
-        kept &= values > 0.0
-        factors = vectors * np.sqrt(np.where(kept, values, 0.0))[:, None, :]
-        if attribute is not None:
-            factors *= _back_to(variances, factors)[:, :, None]
+            restore(rows[block], local, np.arange(len(part)), covariances, attribute, scores, False)
+        factors, kept = _factors(covariances, variances)
         draws = _draws(generator, (block.stop - block.start, width), draw)
         counts = kept.sum(axis=1)
         if mode == "exact":
@@ -112,7 +102,7 @@ def synthesize(
                 inside = slice(int(local[g]), int(local[g + 1]))
                 draws[inside, kept[g]] = whiten(draws[inside, kept[g]])
         identical += int((counts == 0).sum())
-        made[block] = recolour(draws, np.ascontiguousarray(factors), means, local)
+        made[block] = recolour(draws, factors, means, local)
     return Synthesis(made, fell_back, identical)
 
 
@@ -142,22 +132,20 @@ def pool_scores(
         means, covariances = moments(rows[block], local)
         lengths = np.diff(local[numbers])
         if width > lengths.max():
-            drawn = _combinations(rows[block], means, local, numbers, generator, draw)
-            made[block] = drawn
+            made[block] = _combinations(rows[block], means, local, numbers, generator, draw)
             continue
-        pooled = pool(covariances, local, numbers)
+        sizes = np.diff(local)
+        of_block = np.repeat(np.arange(len(lengths)), np.diff(numbers))
+        pooled = np.zeros((len(lengths), width, width))
+        np.add.at(pooled, of_block, covariances * (sizes / lengths[of_block])[:, None, None])
         variances = np.diagonal(pooled, axis1=1, axis2=2).copy()
-        restore_pooled(
-            rows[block], local, numbers, pooled, attribute, blom_scores(np.diff(local)), LEAST_KEPT
-        )
-        pooled = _shrunk(pooled, lengths)
-        values, vectors = np.linalg.eigh(pooled)
-        kept = (values > KEPT * np.maximum(values[:, -1:], 0.0)) & (values > 0.0)
-        factors = vectors * np.sqrt(np.where(kept, values, 0.0))[:, None, :]
-        factors *= _back_to(variances, factors)[:, :, None]
+        scores = normal_scores(sizes, standardized=False)
+        restore(rows[block], local, numbers, pooled, attribute, scores, True)
+        few = np.minimum(1.0, lengths / POOLED_ROWS)[:, None, None]
+        pooled = np.where(np.eye(width, dtype=bool), pooled, pooled * few)
+        factors, _ = _factors(pooled, variances)
         draws = _draws(generator, (block.stop - block.start, width), draw)
-        of_group = np.repeat(np.arange(len(numbers) - 1), np.diff(numbers))
-        made[block] = recolour(draws, np.ascontiguousarray(factors[of_group]), means, local)
+        made[block] = recolour(draws, factors[of_block], means, local)
     return made
 
 
@@ -169,13 +157,6 @@ def blocks_of(offsets: Longs) -> Longs:
         if here >= POOLED_ROWS and left >= POOLED_ROWS:
             starts.append(group)
     return np.array([*starts, len(offsets) - 1], np.int64)
-
-
-def _shrunk(covariances: Floats, lengths: Longs) -> Floats:
-    """Covariances between columns lessened where a block has few rows."""
-    factor = np.minimum(1.0, lengths / POOLED_ROWS)[:, None, None]
-    diagonal = np.eye(covariances.shape[1], dtype=bool)
-    return np.where(diagonal, covariances, covariances * factor)
 
 
 def _combinations(
@@ -198,33 +179,37 @@ def _combinations(
     return around
 
 
-def blom_scores(sizes: Longs) -> Floats:
-    """Row m: Blom's normal scores of m ordered rows over √((m − 1)/m), for every m in `sizes`; other rows are 0."""
+def normal_scores(sizes: Longs, *, standardized: bool = True) -> Floats:
+    """Row m: Blom's normal scores of m ordered rows, for every m in `sizes`; other rows are 0.
+
+    Standardized, or over √((m − 1)/m), the spread that scores drawn for a group of m rows have around their mean.
+    """
     from scipy.special import ndtri
 
     scores = np.zeros((int(sizes.max()) + 1, int(sizes.max())))
     for size in np.unique(sizes):
         found = ndtri((np.arange(1, size + 1) - 0.375) / (size + 0.25))
-        scores[size, :size] = found / np.sqrt(max(size - 1, 1) / size)
+        if standardized:
+            found = (found - found.mean()) / max(float(found.std()), 1e-300)
+        else:
+            found /= np.sqrt(max(size - 1, 1) / size)
+        scores[size, :size] = found
     return scores
 
 
-def normal_scores(sizes: Longs) -> Floats:
-    """Row m: the standardized normal scores (Blom's) of m ordered rows, for every m in `sizes`; other rows are 0."""
-    from scipy.special import ndtri
+def _factors(covariances: Floats, variances: Floats | None) -> tuple[Floats, NDArray[np.bool_]]:
+    """The eigenvectors of each covariance times the roots of their eigenvalues, and which eigenvalues are kept.
 
-    scores = np.zeros((int(sizes.max()) + 1, int(sizes.max())))
-    for size in np.unique(sizes):
-        found = ndtri((np.arange(1, size + 1) - 0.375) / (size + 0.25))
-        scores[size, :size] = (found - found.mean()) / max(float(found.std()), 1e-300)
-    return scores
-
-
-def _back_to(variances: Floats, factors: Floats) -> Floats:
-    """What each column's factors are multiplied by, so that dropping negative eigenvalues leaves its variance alone."""
-    made = (factors**2).sum(axis=2)
-    safe = made > 1e-15
-    return np.sqrt(np.divide(variances, made, out=np.ones_like(made), where=safe))
+    With the columns' `variances` as they are to be, dropping negative eigenvalues leaves them alone.
+    """
+    values, vectors = np.linalg.eigh(covariances)
+    kept = (values > KEPT * np.maximum(values[:, -1:], 0.0)) & (values > 0.0)
+    factors = vectors * np.sqrt(np.where(kept, values, 0.0))[:, None, :]
+    if variances is not None:
+        made = (factors**2).sum(axis=2)
+        raised = np.sqrt(np.divide(variances, made, out=np.ones_like(made), where=made > 1e-15))
+        factors *= raised[:, :, None]
+    return np.ascontiguousarray(factors), kept
 
 
 def _wide(
@@ -272,3 +257,101 @@ def _draws(generator: np.random.Generator, shape: tuple[int, int], draw: str) ->
         return generator.standard_normal(shape)
     bound = np.sqrt(3.0)
     return generator.uniform(-bound, bound, shape)
+
+
+@njit
+def moments(rows: Any, offsets: Any) -> Any:
+    """Mean float64[groups, columns] and covariance float64[groups, columns, columns] (divisor: the group's rows)."""
+    groups, width = len(offsets) - 1, rows.shape[1]
+    means = np.zeros((groups, width))
+    covariances = np.zeros((groups, width, width))
+    moved = np.empty(width)
+    for g in range(groups):
+        start, end = offsets[g], offsets[g + 1]
+        mean = means[g]
+        for row in range(start, end):
+            for j in range(width):
+                mean[j] += rows[row, j]
+        mean /= end - start
+        covariance = covariances[g]
+        for row in range(start, end):
+            for j in range(width):
+                moved[j] = rows[row, j] - mean[j]
+            for i in range(width):
+                factor = moved[i]
+                line = covariance[i]
+                for j in range(width):
+                    line[j] += factor * moved[j]
+        covariance /= end - start
+    return means, covariances
+
+
+@njit
+def recolour(draws: Any, factors: Any, means: Any, offsets: Any) -> Any:
+    """Each row of `draws` (float64[rows, kept]) as mean + factor · draw; `factors` is [groups, columns, kept]."""
+    n, kept = draws.shape
+    width = means.shape[1]
+    made = np.empty((n, width))
+    for g in range(len(offsets) - 1):
+        factor, mean = factors[g], means[g]
+        for row in range(offsets[g], offsets[g + 1]):
+            for i in range(width):
+                value = mean[i]
+                for j in range(kept):
+                    value += factor[i, j] * draws[row, j]
+                made[row, i] = value
+    return made
+
+
+@njit
+def restore(
+    rows: Any, offsets: Any, blocks: Any, covariances: Any, attribute: Any, scores: Any, centred: bool
+) -> None:
+    """Undo beforehand what matching by rank will take from covariances between attributes; changes `covariances`.
+
+    When normal scores of correlation r are replaced by two columns' own values in the same order, the correlation of
+    the values is b₁b₂r + c₁c₂r² + …, with a column's first two Hermite coefficients b (its correlation with normal
+    scores; φ(z)/√(p(1 − p)) for a level of share p; at least `LEAST_KEPT`) and c (with (score² − 1)/√2). Each
+    covariance becomes that of the r which solves this to the second order, kept within ±0.99.
+
+    covariances : float64[blocks, columns, columns], within the groups of a block (block b: groups blocks[b] …
+    blocks[b + 1] − 1, over which the coefficients are summed). attribute : int64[columns], the attribute of each
+    column; dummies of one attribute are left as they are. scores : float64[sizes, most], row m those of m rows.
+    centred : rows are centred group by group, as scores that are not standardized need.
+    """
+    width = rows.shape[1]
+    first = np.empty(width)
+    second = np.empty(width)
+    for b in range(len(blocks) - 1):
+        covariance = covariances[b]
+        total = offsets[blocks[b + 1]] - offsets[blocks[b]]
+        for j in range(width):
+            spread = np.sqrt(covariance[j, j])
+            first[j] = 1.0
+            second[j] = 0.0
+            if spread > 0.0:
+                linear = 0.0
+                square = 0.0
+                for g in range(blocks[b], blocks[b + 1]):
+                    ordered = np.sort(rows[offsets[g] : offsets[g + 1], j])
+                    mean = ordered.mean() if centred else 0.0
+                    for i in range(len(ordered)):
+                        score = scores[len(ordered), i]
+                        linear += (ordered[i] - mean) * score
+                        square += (ordered[i] - mean) * (score * score - 1.0)
+                first[j] = max(linear / (total * spread), LEAST_KEPT)
+                second[j] = square / (total * spread * np.sqrt(2.0))
+        for i in range(width):
+            for j in range(i):
+                unit = np.sqrt(covariance[i, i] * covariance[j, j])
+                if attribute[i] != attribute[j] and unit > 0.0:
+                    # The r with linear · r + square · r² = wanted.
+                    wanted, linear, square = (
+                        covariance[i, j] / unit,
+                        first[i] * first[j],
+                        second[i] * second[j],
+                    )
+                    root = linear * linear + 4.0 * square * wanted
+                    r = 2.0 * wanted / (linear + np.sqrt(root)) if root > 0.0 else -0.5 * linear / square
+                    covariance[i, j] = min(max(r, -0.99), 0.99) * unit
+                    covariance[j, i] = covariance[i, j]

@@ -26,9 +26,8 @@ def membership(both: Both, most_rows: int = MOST_ROWS, sample: int = SAMPLE) -> 
     cannot be condensed, or not as an earlier version did. docs/methods/condensation.md has the section membership.
     """
     from leeward.engine import make
+    from leeward.methods.condensation.method import condense, ready
     from leeward.methods.condensation.parameters import Condensation
-    from leeward.methods.condensation.run import condense
-    from leeward.methods.condensation.setting import ready
 
     if both.release.method != "condensation" or sample < 1:
         return None
