@@ -130,7 +130,7 @@ def measured(registry: Registry, k: int, given: argparse.Namespace) -> list[str]
         "ABOVE" if highest > max(1 / k, float(np.mean(tied))) + 2 * error else "–",
         " / ".join(
             f"{100 * np.mean(each):.1f}"
-            for each in ([e.outside for e in kept], [e.significance for e in kept])
+            for each in ([e["outside"] for e in kept], [e["significance"] for e in kept])
         ),
         f"{100 * np.mean(broken):.1f}" if broken else "–",
     ]

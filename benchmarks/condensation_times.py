@@ -127,7 +127,7 @@ def measured(pair: Pair, k: int, given: argparse.Namespace) -> list[str]:
         costs.append(
             " / ".join(
                 f"{100 * np.mean(each):.1f}"
-                for each in ([e.outside for e in kept], [e.significance for e in kept])
+                for each in ([e["outside"] for e in kept], [e["significance"] for e in kept])
             )
         )
     return [f"{100 / k:.1f}", f"{100 * np.mean(ties):.1f}", *attacks, *costs]

@@ -41,10 +41,9 @@ from leeward.methods.condensation import Condensation
 from leeward.methods.condensation import grouping as groupings
 from leeward.methods.condensation import method as condensing
 from leeward.methods.condensation.measures import attacks
-from leeward.methods.condensation.measures.both import Both
-from leeward.methods.condensation.measures.figures import Metrics
-from leeward.methods.condensation.measures.models import compare, mean_metrics
-from leeward.methods.condensation.measures.privacy import privacy
+from leeward.methods.condensation.measures.attacks import privacy
+from leeward.methods.condensation.measures.columns import Both
+from leeward.methods.condensation.measures.models import Metrics, compare, mean_metrics
 from leeward.methods.k_anonymity import KAnonymity
 from leeward.randomness import Randomness
 from leeward.release import Anonymized, Release
@@ -220,8 +219,8 @@ def intervals(found: Sequence[Metrics | None]) -> dict[str, tuple[float, float]]
     mean = mean_metrics(found)
     if mean is None:
         return {}
-    values = {key: [getattr(each, key) for each in found if each is not None] for key in KEYS}
-    return {key: (getattr(mean, key), half_width(each)) for key, each in values.items()}
+    values = {key: [each[key] for each in found if each is not None] for key in KEYS}
+    return {key: (mean[key], half_width(each)) for key, each in values.items()}
 
 
 def half_width(values: Sequence[float]) -> float:
@@ -390,8 +389,7 @@ def other_draws(site: str, seed: int, repetitions: int) -> dict[str, list[dict[s
     found = {}
     for method, frame in frames.items():
         runs = [plan.compared(frame(number)) for number in range(repetitions)]
-        means = [mean_metrics([run[number] for run in runs]) for number in range(len(plan.models))]
-        found[method] = [mean.to_json() if mean else None for mean in means]
+        found[method] = [mean_metrics([run[number] for run in runs]) for number in range(len(plan.models))]
     return found
 
 
@@ -401,10 +399,7 @@ def draws_table(found: dict[str, list[dict[str, list[dict[str, float] | None]]]]
     for site, seeds in found.items():
         for method in seeds[0]:
             models = range(len(seeds[0][method]))
-            each = [
-                [Metrics(**mean) if (mean := seed[method][number]) else None for seed in seeds]
-                for number in models
-            ]
+            each = [[seed[method][number] for seed in seeds] for number in models]
             rows.append([site, method, *map(percents, each)])
     return table(["registry", "method", *KINDS], rows)
 
@@ -600,7 +595,7 @@ def main() -> None:
     by_set = {name: [Figures(**found[f"{name}/{method}"]) for method in methods] for name in names}
     every = [each for figures in by_set.values() for each in figures]
     figures = Figures(
-        *([row for each in every for row in getattr(each, key)] for key in ("models", "privacy", "weights"))
+        *([row for each in every for row in each[key]] for key in ("models", "privacy", "weights"))
     )
     draws = {site: [found[f"{site}/{seed}"] for seed in seeds] for site in SITES if site in names}
     command = f"python benchmarks/study_condensation.py --data DIR --repetitions {given.repetitions}"

@@ -14,9 +14,8 @@ from leeward.cohort.readers.table import read_table
 from leeward.errors import BadInput
 from leeward.methods.condensation import Condensation
 from leeward.methods.condensation import cell as cells
-from leeward.methods.condensation.measures.attacks import coarse_times, exact_times, other_times
-from leeward.methods.condensation.measures.both import pair_tables
-from leeward.methods.condensation.measures.membership import membership
+from leeward.methods.condensation.measures.attacks import coarse_times, exact_times, membership, other_times
+from leeward.methods.condensation.measures.columns import pair_tables
 from leeward.randomness import Randomness
 from leeward.release import Release, write
 
@@ -48,8 +47,8 @@ def test_the_products_rows_give_at_most_one_time_in_k(k: int, tmp_path: Path) ->
     assert bool(notice) == (k < 10)
     measured = exact_times(pair_tables(Release.open(tmp_path / "out"), cohort))
     assert measured is not None
-    assert measured.right <= 1 / k + 0.05
-    assert measured.chance == pytest.approx(found.chance, abs=0.01)
+    assert measured["right"] <= 1 / k + 0.05
+    assert measured["chance"] == pytest.approx(found.chance, abs=0.01)
 
 
 def test_groups_with_covariances_of_their_own_give_the_times_away(monkeypatch: pytest.MonkeyPatch) -> None:

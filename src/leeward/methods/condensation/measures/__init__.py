@@ -19,13 +19,12 @@ from leeward.methods.condensation.measures.attacks import (
     coarse_times,
     exact_times,
     linkage,
+    membership,
     other_times,
+    privacy,
 )
-from leeward.methods.condensation.measures.both import pair_tables
-from leeward.methods.condensation.measures.columns import correlations, marginals
-from leeward.methods.condensation.measures.membership import membership
+from leeward.methods.condensation.measures.columns import correlations, marginals, pair_tables
 from leeward.methods.condensation.measures.models import models, survival
-from leeward.methods.condensation.measures.privacy import privacy
 from leeward.release import Release
 
 MEASURES = (

@@ -1,24 +1,33 @@
-"""Attacks on a condensed table: exact times, which group's row is nearest, and how near the nearest row is."""
+"""Attacks on a condensed table: exact times, which group's row is nearest, how near the nearest row is, who is in the
+table at all; and conditional privacy Π(A|B) = 2^h(A|B) (Agrawal and Aggarwal 2001)."""
 
 from __future__ import annotations
 
-from itertools import permutations
+import itertools
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from leeward.analysis.plan import models_of
 from leeward.cohort.lenses.table import Floats
 from leeward.engine import available_threads
-from leeward.errors import BadInput
-from leeward.methods.condensation.measures.both import SEED, Both, Singles, dummies
-from leeward.methods.condensation.measures.figures import ExactTimes
+from leeward.errors import BadInput, GuaranteeUnreachable
+from leeward.methods.condensation.measures.columns import SEED, Both, Longs, Singles, dummies
+from leeward.randomness import Randomness
 
 if TYPE_CHECKING:
     from scipy.spatial import KDTree
 
 SAMPLE = 1_000
+
+MOST_MEMBERS, SAMPLED_MEMBERS = 20_000, 2_000
+"""Rows of which a half is condensed, and rows of each half that are looked for, to infer membership."""
+
+PAIRED = 100_000
+"""Rows that conditional privacy is estimated from: of a larger table as many groups as have about so many."""
 
 
 def linkage(both: Both, sample: int = SAMPLE) -> dict[str, Any] | None:
@@ -41,11 +50,13 @@ def linkage(both: Both, sample: int = SAMPLE) -> dict[str, Any] | None:
     }
 
 
-def exact_times(both: Both, sample: int = SAMPLE) -> ExactTimes | None:
+def exact_times(both: Both, sample: int = SAMPLE) -> dict[str, Any] | None:
     """An attacker who knows all but the times guesses the exact time of the nearest released row of the stratum.
 
-    Numbers are compared by their ranks inside the stratum, levels as dummies. None where the release has no exact
-    times. docs/methods/condensation.md has the section least k.
+    Shares of the `asked` patients whose exact time is guessed right: by the nearest row, by a random row of the stratum
+    (`chance`), by a random row of the patient's own group (`in_group`, above 1/k where times tie). Numbers are compared
+    by their ranks inside the stratum, levels as dummies. None where the release has no exact times.
+    docs/methods/condensation.md has the section least k.
     """
     times = both.release.guarantee.get("facts", {}).get("exact", ())
     if not times:
@@ -63,10 +74,9 @@ def exact_times(both: Both, sample: int = SAMPLE) -> ExactTimes | None:
         if not len(made):
             continue
         chosen = rows
-        most = max(1, round(sample * len(rows) / len(both.table)))
         if len(both.table) > sample:
-            chosen = np.sort(random.choice(len(rows), min(most, len(rows)), replace=False))
-            chosen = rows[chosen]
+            most = min(max(1, round(sample * len(rows) / len(both.table))), len(rows))
+            chosen = rows[np.sort(random.choice(len(rows), most, replace=False))]
         before, after = _rank(both, known, rows, chosen, made)
         nearest = nearest_rows(before, after)
         right += float((theirs[made][nearest] == own[chosen]).sum())
@@ -77,7 +87,15 @@ def exact_times(both: Both, sample: int = SAMPLE) -> ExactTimes | None:
     if not asked:
         return None
     k = int(both.release.guarantee["k"])
-    return ExactTimes(times[0], asked, right / asked, chance / asked, k, _in_group(both, own))
+    in_group = _in_group(both, own)
+    return {
+        "time": times[0],
+        "asked": asked,
+        "right": right / asked,
+        "chance": chance / asked,
+        "k": k,
+        **({} if in_group is None else {"in_group": in_group}),
+    }
 
 
 def other_times(both: Both) -> dict[str, Any] | None:
@@ -90,7 +108,7 @@ def other_times(both: Both) -> dict[str, Any] | None:
     times = both.release.guarantee.get("facts", {}).get("exact", ())
     strata, k = _strata(both), int(both.release.guarantee["k"])
     found: list[dict[str, Any]] = []
-    for told, read in permutations(times, 2):
+    for told, read in itertools.permutations(times, 2):
         patients = both.table.frame.filter(pl.col(told) != pl.col(read)).select(*strata, told, read)
         shown = both.made.group_by(*strata, told).len("rows")
         right = both.made.group_by(*strata, told, read).len("right")
@@ -222,3 +240,137 @@ def _choose_rows(rows: int, sample: int) -> np.ndarray:
 def _quantiles(values: Floats) -> dict[str, float]:
     low, median = np.quantile(values, [0.05, 0.5])
     return {"5%": float(low), "median": float(median), "zero": float((values == 0.0).mean())}
+
+
+def membership(
+    both: Both, most_rows: int = MOST_MEMBERS, sample: int = SAMPLED_MEMBERS
+) -> dict[str, Any] | None:
+    """One half of the source is condensed anew as the release was; the attacker compares distances to the result.
+
+    The attacker knows whole rows (times too) and takes the better of two signs: the distance to the nearest row, and
+    its ratio to the distance to the second nearest. `auc`: the probability that a patient who is in it looks nearer
+    than one who is not; `caught`: the share of those in it who are named while 1 % of the others are. None where a half
+    cannot be condensed, or not as an earlier version did. docs/methods/condensation.md has the section membership.
+    """
+    from leeward.engine import make
+    from leeward.methods.condensation.method import condense, ready
+    from leeward.methods.condensation.parameters import Condensation
+
+    if both.release.method != "condensation" or sample < 1:
+        return None
+    if not set(both.release.parameters) <= {field.name for field in fields(Condensation)}:
+        return None
+    random = np.random.Generator(np.random.Philox(SEED))
+    rows = random.permutation(len(both.table))[:most_rows]
+    inside, outside = rows[: len(rows) // 2], rows[len(rows) // 2 :]
+    half = replace(both.table, frame=both.table.frame[np.sort(inside)])
+    parameters = Condensation(**both.release.parameters)
+    if parameters.needs_pilot:
+        return None
+    own = Randomness(SEED, True)
+    try:
+        prepared, kernel = ready(parameters, half, own)
+        made = condense(prepared, kernel, make("local", threads=1), own, max(len(half), 1)).frame
+    except (BadInput, GuaranteeUnreachable):
+        return None
+    _, before, after, _ = dummies(replace(both, made=made, _dummies={}))
+    signs = [_signs(before[np.sort(each)[:sample]], after) for each in (inside, outside)]
+    found = [_separation(signs[0][:, place], signs[1][:, place]) for place in range(2)]
+    auc, caught = max(found)
+    return {"asked": len(signs[0]) + len(signs[1]), "auc": auc, "caught": caught}
+
+
+def _signs(asked: Singles, rows: Singles) -> Floats:
+    """Distance to the nearest row, and its ratio to that to the second nearest: float64[asked, 2]."""
+    near = two_distances(asked, tree_of(rows))
+    return np.column_stack([near[:, 0], near[:, 0] / np.maximum(near[:, 1], 1e-9)])
+
+
+def _separation(inside: Floats, outside: Floats) -> tuple[float, float]:
+    """Area under the curve of small values, and the share of `inside` below the 1 % quantile of `outside`."""
+    ordered = np.sort(outside)
+    below = np.searchsorted(ordered, inside, "left")
+    equal = np.searchsorted(ordered, inside, "right") - below
+    auc = float((len(outside) - below - 0.5 * equal).mean() / len(outside))
+    return auc, float((inside < np.quantile(outside, 0.01)).mean())
+
+
+def privacy(both: Both, bins: int = 20, permutations: int = 20) -> dict[str, Any] | None:
+    """Π(original | released) of each column: rows paired inside their groups by random permutations, averaged.
+
+    A number has `bins` equal bins over the original's range (their width is stated); levels give 1 … number of levels.
+    """
+    if bins < 2 or permutations < 1:
+        raise BadInput("`measure.privacy`: `bins` must be at least 2 and `permutations` at least 1.")
+    if both.group is None or both.source_row is None or both.source_group is None:
+        return None
+    random = np.random.Generator(np.random.Philox(SEED))
+    chosen = _some_groups(both.group, random)
+    source = np.flatnonzero(chosen[both.source_group])
+    source = source[np.argsort(both.source_group[source], kind="stable")]
+    order = both.source_row[source]
+    made = np.flatnonzero(chosen[both.group])
+    # Groups are whole numbers: adding a number below 1 shuffles inside them.
+    pairings = [made[np.argsort(both.group[made] + random.random(len(made)))] for _ in range(permutations)]
+    rows = []
+    for each in both.table.columns:
+        column, before, after = both.columns(each.name)
+        before = before[order]
+        known = ~np.isnan(before)
+        if not known.any():
+            continue
+        found = []
+        width = None
+        for pairing in pairings:
+            a, b = before, after[pairing]
+            both_known = known & ~np.isnan(b)
+            value, width = conditional_privacy(
+                a[both_known], b[both_known], bins=None if column.kind in ("levels", "ordered") else bins
+            )
+            found.append(value)
+        rows.append({"column": column.name, "privacy": float(np.mean(found)), "bin_width": width})
+    return {
+        "bins": bins,
+        "permutations": permutations,
+        "pairing": "within groups, at random",
+        "rows": len(made),
+        "columns": rows,
+    }
+
+
+def _some_groups(group: Longs, random: np.random.Generator) -> NDArray[np.bool_]:
+    """Groups with about `PAIRED` rows between them, at random; all of a smaller table."""
+    groups = int(group.max()) + 1
+    if len(group) <= PAIRED:
+        return np.ones(groups, bool)
+    return np.isin(
+        np.arange(groups), random.choice(groups, max(1, groups * PAIRED // len(group)), replace=False)
+    )
+
+
+def conditional_privacy(a: Floats, b: Floats, bins: int | None = 20) -> tuple[float, float | None]:
+    """Π(A|B) by the plug-in estimate from pairs (a, b), and the width of A's bins.
+
+    With `bins` both are numbers: A's and B's bins are equal, over the range of A (B's outliers join the outer bins),
+    and h(A|B) = −Σ p_ab log2(p_ab / Δ) + Σ p_b log2 p_b. Without, both are levels and Π = 2^H(A|B). Compare at equal
+    Δ only.
+    """
+    if bins is None:
+        return 2.0 ** _entropy(a.astype(np.int64), b.astype(np.int64)), None
+    low, high = float(a.min()), float(a.max())
+    if high <= low:
+        return 0.0, 0.0  # A is a constant: nothing is left to learn
+    width = (high - low) / bins
+    binned = [np.clip(((values - low) / width).astype(np.int64), 0, bins - 1) for values in (a, b)]
+    return width * 2.0 ** _entropy(*binned), width
+
+
+def _entropy(a: np.ndarray, b: np.ndarray) -> float:
+    """Conditional entropy H(A|B) in bits; `a` and `b` number categories from 0."""
+    if not len(a):
+        return 0.0
+    span = int(b.max()) + 1
+    counts_together, counts_alone = np.bincount(a * span + b), np.bincount(b)
+    joint = counts_together[counts_together > 0] / len(a)
+    alone = counts_alone[counts_alone > 0] / len(b)
+    return float(-(joint * np.log2(joint)).sum() + (alone * np.log2(alone)).sum())

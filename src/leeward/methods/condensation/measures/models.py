@@ -12,16 +12,14 @@ from leeward.analysis.plan import Model, design_of, event_rows, median_time, mod
 from leeward.analysis.regression import Fit, fit
 from leeward.cohort.lenses.table import Floats, Table
 from leeward.engine import pool
-from leeward.methods.condensation.measures.both import SEED, Both
-from leeward.methods.condensation.measures.figures import (
-    Coefficient,
-    Curve,
-    Estimate,
-    FittedModel,
-    Metrics,
-    Models,
-    NotConverged,
-)
+from leeward.methods.condensation.measures.columns import SEED, Both
+
+Metrics = dict[str, float]
+"""Shares of coefficients, as in Figs. 1–3 of the paper (docs/methods/condensation.md#metrics).
+
+significance : of all, those whose significance changed; direction : of the significant, those whose sign changed;
+outside, outside_significant : of all and of the significant, those outside the original 95 % interval
+"""
 
 BOOTSTRAP = 20
 MOST_ROWS = 50_000
@@ -44,21 +42,21 @@ def compare(before: Fit, after: Fit) -> Metrics | None:
     changed = (before.significant != after.significant) | gone
     flipped = gone | (np.sign(before.coefficients) != np.sign(after.coefficients))
     outside = gone | (after.coefficients < before.low) | (after.coefficients > before.high)
-    return Metrics(
-        _share(changed, known),
-        _share(flipped, significant),
-        _share(outside, known),
-        _share(outside, significant),
-    )
+    return {
+        "significance": _share(changed, known),
+        "direction": _share(flipped, significant),
+        "outside": _share(outside, known),
+        "outside_significant": _share(outside, significant),
+    }
 
 
 def mean_metrics(found: Sequence[Metrics | None]) -> Metrics | None:
     """Means over the repetitions whose fits converged; None where none did."""
-    rows = [each.to_json() for each in found if each is not None]
-    return Metrics(*(float(np.mean([row[key] for row in rows])) for key in rows[0])) if rows else None
+    rows = [each for each in found if each is not None]
+    return {key: float(np.mean([row[key] for row in rows])) for key in rows[0]} if rows else None
 
 
-def models(both: Both, bootstrap: int = BOOTSTRAP, most_rows: int = MOST_ROWS) -> Models | None:
+def models(both: Both, bootstrap: int = BOOTSTRAP, most_rows: int = MOST_ROWS) -> dict[str, Any] | None:
     """Each model of the plan: coefficients, metrics over the repetitions in custody, the bootstrap's floor."""
     plan = models_of(both.release.parameters.get("plan", ()))
     if not plan:
@@ -70,30 +68,41 @@ def models(both: Both, bootstrap: int = BOOTSTRAP, most_rows: int = MOST_ROWS) -
         schema: Any = both.made.schema
         frames += [pl.read_parquet(path).cast(schema) for path in sorted(folder.glob("*.parquet"))]
     rounds = bootstrap if small else 0
-    return Models(len(frames), rounds, tuple(one_model(model, both.table, frames, rounds) for model in plan))
+    found = [one_model(model, both.table, frames, rounds) for model in plan]
+    return {"repetitions": len(frames), "bootstrap": rounds, "models": found}
 
 
-def one_model(model: Model, table: Table, frames: Sequence[pl.DataFrame], rounds: int) -> FittedModel:
-    """One model fitted to the original, to each made table, and to `rounds` resamples of the original."""
+def one_model(model: Model, table: Table, frames: Sequence[pl.DataFrame], rounds: int) -> dict[str, Any]:
+    """One model fitted to the original, to each made table, and to `rounds` resamples of the original.
+
+    Metrics are means over the fits that converged, None where none did. A coefficient's `spread` is its covariate's
+    standard deviation.
+    """
     cut = median_time(model, table.frame)
     before, *after = fits(model, table, [table.frame, *frames], cut)
-    resampled = fits(model, table, _resamples(table.frame, rounds), cut) if rounds else None
-    return FittedModel(
-        title=model.title,
-        kind=model.kind,
-        coefficients=_coefficients(before, after[0], spreads(model, table)),
-        metrics=mean_metrics([compare(before, each) for each in after]),
-        did_not_converge=NotConverged(
-            int(not before.converged),
-            _count_unconverged(after),
-            None if resampled is None else _count_unconverged(resampled),
-        ),
-        bootstrap=None if resampled is None else mean_metrics([compare(before, each) for each in resampled]),
-    )
-
-
-def _count_unconverged(found: Sequence[Fit]) -> int:
-    return sum(not each.converged for each in found)
+    coefficients = [
+        {
+            "name": name,
+            "spread": spread,
+            "before": _estimate(before, number),
+            "after": _estimate(after[0], number),
+        }
+        for number, (name, spread) in enumerate(zip(before.names, spreads(model, table), strict=True))
+    ]
+    failed = {"original": int(not before.converged), "released": sum(not each.converged for each in after)}
+    found = {
+        "title": model.title,
+        "kind": model.kind,
+        "coefficients": coefficients,
+        "metrics": mean_metrics([compare(before, each) for each in after]),
+        "did_not_converge": failed,
+    }
+    if rounds:
+        resampled = fits(model, table, _resamples(table.frame, rounds), cut)
+        failed["bootstrap"] = sum(not each.converged for each in resampled)
+        if (metrics := mean_metrics([compare(before, each) for each in resampled])) is not None:
+            found["bootstrap"] = metrics
+    return found
 
 
 def fits(model: Model, table: Table, frames: Iterable[pl.DataFrame], cut: float | None) -> list[Fit]:
@@ -124,37 +133,29 @@ def spreads(model: Model, table: Table) -> list[float]:
     return found
 
 
-def _coefficients(before: Fit, after: Fit, spread: Sequence[float]) -> tuple[Coefficient, ...]:
-    return tuple(
-        Coefficient(name, spread[number], _estimate(before, number), _estimate(after, number))
-        for number, name in enumerate(before.names)
-    )
+def _estimate(found: Fit, number: int) -> dict[str, float | None]:
+    """A coefficient with its 95 % interval; None where it is not estimable."""
+    values = {"coefficient": found.coefficients, "low": found.low, "high": found.high, "p": found.p}
+    return {name: None if np.isnan(each[number]) else float(each[number]) for name, each in values.items()}
 
 
-def _estimate(found: Fit, number: int) -> Estimate:
-    values = (each[number] for each in (found.coefficients, found.low, found.high, found.p))
-    return Estimate(*(None if np.isnan(value) else float(value) for value in values))
-
-
-def survival(both: Both, points: int = 120) -> tuple[Curve, ...] | None:
+def survival(both: Both, points: int = 120) -> list[dict[str, Any]] | None:
     """Kaplan–Meier curves of the plan's times and events before and after, at up to `points` times."""
     plan = models_of(both.release.parameters.get("plan", ()))
-    outcomes = list(dict.fromkeys((m.time, m.event, m.event_value) for m in plan if m.kind == "cox"))
-    if not outcomes:
-        return None
-    return tuple(_curves(both, time, event, value, points) for time, event, value in outcomes)
-
-
-def _curves(both: Both, time: str | None, event: str | None, value: Any, points: int) -> Curve:
-    model = Model("cox", ("",), None, time, event, value)
-    assert time is not None  # a Cox model has one
-    highest = both.table.frame[time].cast(pl.Float64).to_numpy().max()
-    at = np.linspace(0.0, float(highest), points)
-    before, after = (
-        kaplan_meier(frame[time].cast(pl.Float64).to_numpy(), event_rows(frame, model), at)
-        for frame in (both.table.frame, both.made)
-    )
-    return Curve(time, event, value, tuple(at.tolist()), tuple(before.tolist()), tuple(after.tolist()))
+    outcomes = dict.fromkeys((m.time, m.event, m.event_value) for m in plan if m.kind == "cox")
+    found = []
+    for time, event, value in outcomes:
+        model = Model("cox", ("",), None, time, event, value)
+        assert time is not None  # a Cox model has one
+        sides = [
+            (frame[time].cast(pl.Float64).to_numpy(), event_rows(frame, model))
+            for frame in (both.table.frame, both.made)
+        ]
+        at = np.linspace(0.0, float(sides[0][0].max()), points)
+        before, after = (kaplan_meier(*side, at).tolist() for side in sides)
+        curve = {"time": time, "event": event, "event_value": value, "at": at.tolist()}
+        found.append({**curve, "before": before, "after": after})
+    return found or None
 
 
 def kaplan_meier(times: Floats, events: np.ndarray, at: Floats) -> Floats:

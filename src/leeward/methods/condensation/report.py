@@ -1,0 +1,443 @@
+"""The report on a condensed or k-anonymous table: the recipient's models, survival, marginals, attacks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from leeward.release import Release
+from leeward.report import charts
+from leeward.report.drawing import Drawing, Scale, width_of
+from leeward.report.sections import Chart, Notes, Part, Section, Table, Tile, Tiles, number, percent, table_of
+
+LEVELS_SHOWN = 60
+SIDES = ("before", "after")
+BEFORE, AFTER = "original", "released"
+COLORS = {BEFORE: charts.GREY, AFTER: charts.BLUE}
+SHORT_LABEL = 40
+METRICS = ("significance", "direction", "outside", "outside_significant")
+
+NAMES = {
+    "balanced": "balanced: halving along principal axes, synthesis, each group's own values",
+    "improved": "improved condensation (Gal et al. 2014)",
+    "condensation": "condensation (Aggarwal and Yu 2004)",
+    "tfrp": "two fixed reference points (Chang et al. 2007)",
+    "mondrian": "k-anonymity by median cuts (Mondrian)",
+}
+
+Figures = Mapping[str, Any]
+
+
+def sections(release: Release, measures: Figures, verification: Figures) -> list[Section]:
+    """The sections of the report that are this method's own."""
+    found = [
+        glance(release, measures.get("closest")),
+        models(measures.get("models")),
+        survival(measures.get("survival") or ()),
+        marginals(measures.get("marginals")),
+        correlations(measures.get("correlations")),
+        attacks(measures),
+        groups(measures),
+    ]
+    return [section for section in found if section is not None]
+
+
+def glance(release: Release, closest: Figures | None = None) -> Section:
+    """What a privacy board and a recipient ask for beside the summary."""
+    k = release.guarantee["k"]
+    tiles = [Tile(f"≥ {k:,}", "patients behind every released row", tone="good")]
+    if closest is not None and closest["released"]["zero"] > closest["original"]["zero"]:
+        tiles.append(
+            Tile(percent(closest["released"]["zero"]), "of the rows equal an original row", tone="warn")
+        )
+    parts: list[Part] = []
+    exact = release.guarantee.get("facts", {}).get("exact", ())
+    if exact:
+        tiles.append(Tile("exact", "survival times are the original ones", "see the limits below", "warn"))
+        parts.append(
+            f"**Exact survival times** ({', '.join(exact)}): somebody who knows a patient's exact time finds it in the "
+            "release. `coarsen_time` publishes group medians instead."
+        )
+    return Section("At a glance", (Tiles(tuple(tiles)), *parts))
+
+
+def models(fitted: Figures | None) -> Section | None:
+    """Coefficients before and after, and the paper's three metrics beside the bootstrap's."""
+    if fitted is None:
+        return None
+    rows = []
+    for model in fitted["models"]:
+        failed = model["did_not_converge"]
+        rows.append((model["title"], *_metrics(model["metrics"]), number(failed["released"])))
+        if "bootstrap" in failed:
+            shares = _metrics(model.get("bootstrap"))
+            rows.append(("bootstrap of the original", *shares, number(failed["bootstrap"])))
+    table = Table(
+        f"Mean over {fitted['repetitions']} repetitions"
+        + (f"; bootstrap: {fitted['bootstrap']} resamples" if fitted["bootstrap"] else ""),
+        (
+            "model",
+            "changed significance",
+            "changed direction",
+            "outside 95 %",
+            "outside, significant ones",
+            "fits that did not converge",
+        ),
+        tuple(rows),
+    )
+    parts: list[Part] = [
+        (
+            "The recipient's models were fitted to the original and to the release. A bootstrap resample of the "
+            "original is what chance alone does to the same figures: no method need beat it. Fits that did not "
+            "converge are counted apart and are in no mean."
+        ),
+        table,
+    ]
+    parts += [
+        f"**{model['title']}: the fit to the original did not converge** (complete separation, or a covariate that "
+        "almost determines the outcome), so nothing can be compared."
+        for model in fitted["models"]
+        if model["did_not_converge"]["original"]
+    ]
+    parts += [
+        Chart(
+            model["title"],
+            f"Forest plot of {len(model['coefficients'])} coefficients with their 95 % intervals, original and "
+            "released.",
+            forest(model["coefficients"]),
+            "Points: coefficients (Cox: log hazard ratios; numbers: per standard deviation). Lines: 95 % intervals.",
+        )
+        for model in fitted["models"]
+    ]
+    return Section("The recipient's models", tuple(parts))
+
+
+def _metrics(found: Figures | None) -> tuple[str, ...]:
+    return tuple(percent(found[name] if found else None) for name in METRICS)
+
+
+def forest(coefficients: Sequence[Figures]) -> str:
+    """Coefficients with intervals, original above released."""
+    labels = []
+    rows = []
+    for each in coefficients:
+        label = short(level_label(each["name"]))
+        if each["spread"] != 1.0:  # a number's effect is drawn for a standard deviation
+            label += f" (per {number(each['spread'])})"
+        labels.append(label)
+        for side, table in zip(SIDES, (BEFORE, AFTER), strict=True):
+            value, low, high = (each[side][name] for name in ("coefficient", "low", "high"))
+            if value is not None:
+                ends = {"low": value if low is None else low, "high": value if high is None else high}
+                drawn = {name: each["spread"] * end for name, end in {"value": value, **ends}.items()}
+                rows.append({"name": label, "group": table, **drawn})
+    return charts.intervals(rows, labels, x_title="coefficient", colors=COLORS)
+
+
+def level_label(name: str) -> str:
+    """A level as a person reads it: `size: <=20`, not `size=<=20`."""
+    return name.replace("=", ": ", 1)
+
+
+def short(name: str, most: int = SHORT_LABEL) -> str:
+    """A label that fits."""
+    return name if len(name) <= most else name[: most - 1] + "…"
+
+
+def survival(curves: Sequence[Figures]) -> Section | None:
+    """Kaplan–Meier curves before and after; the released one is dashed so that both show where they agree."""
+    if not curves:
+        return None
+    parts: list[Part] = []
+    for each in curves:
+        gap = max(abs(a - b) for a, b in zip(each["before"], each["after"], strict=True))
+        name = each["time"] if each["event"] is None else f"{each['time']}, {each['event']}"
+        name += "" if each["event_value"] is None else f" = {each['event_value']}"
+        if gap == 0:
+            parts.append(
+                f"{name}: the curves are the same, as times and events of a stratum are released as they are."
+            )
+            continue
+        rows = [
+            {"at": at, "share": share, "table": label}
+            for side, label in zip(SIDES, (BEFORE, AFTER), strict=True)
+            for at, share in zip(each["at"], each[side], strict=True)
+        ]
+        drawing = charts.steps(
+            rows, x="at", y="share", group="table", x_title=each["time"], y_title="still without the event",
+            colors=COLORS, dashes={AFTER: "6 3"},
+        )  # fmt: skip
+        parts.append(
+            Chart(
+                name,
+                f"Kaplan–Meier curves of original and release; they differ by at most {percent(gap)}.",
+                drawing,
+                f"The curves differ by at most {percent(gap)}.",
+            )
+        )
+    return Section("Survival before and after", tuple(parts))
+
+
+def marginals(found: Figures | None) -> Section | None:
+    """Means, medians and level frequencies."""
+    if found is None:
+        return None
+    keys = ["mean", "median"]
+    if any(row[side]["missing"] for row in found["numbers"] for side in SIDES):
+        keys.append("missing")
+    numbers = Table(
+        "Numbers",
+        ("column", *(head for key in keys for head in (f"{key} before", "after"))),
+        tuple(
+            (row["column"], *(plainly(row[side][key]) for key in keys for side in SIDES))
+            for row in found["numbers"]
+        ),
+    )
+    levels = Table(
+        f"Levels (the first {LEVELS_SHOWN})" if len(found["levels"]) > LEVELS_SHOWN else "Levels",
+        ("level", "rows before", "after"),
+        tuple(
+            (f"{row['column']}: {row['level']}", number(row["before"]), number(row["after"]))
+            for row in found["levels"][:LEVELS_SHOWN]
+        ),
+    )
+    parts: list[Part] = [table for table in (numbers, levels) if table.rows]
+    return Section("Columns one by one", tuple(parts)) if parts else None
+
+
+def plainly(value: Any) -> str:
+    """A column's figure; four digits have no comma, as they may be a year."""
+    written = number(value)
+    return written.replace(",", "") if len(written) == len("1,988") else written
+
+
+def correlations(found: Figures | None) -> Section | None:
+    """Heat maps of the correlations."""
+    if found is None or len(found["columns"]) < 2:
+        return None
+    gap = f"{found['mean_difference']:.3f}"
+    largest = f"{found['largest_difference']:.3f}"
+    return Section(
+        "Correlations before and after",
+        (
+            Chart(
+                "Pearson correlations",
+                f"Two heat maps of correlations; they differ by {gap} on average and by at most {largest}.",
+                heat(found),
+                f"Mean absolute difference {gap}, largest {largest}.",
+            ),
+        ),
+    )
+
+
+SHADES = (
+    (19, 75, 133), (47, 120, 179), (93, 162, 203), (157, 202, 225), (210, 229, 239), (242, 240, 235),
+    (252, 224, 186), (251, 191, 116), (232, 147, 47), (197, 105, 13), (153, 74, 7),
+)  # fmt: skip
+"""Colours of correlations from -1 to 1: Vega's blueorange, whose ends colour-blind readers can tell apart."""
+
+
+def heat(found: Mapping[str, Any]) -> str:
+    """Original and release side by side."""
+    names = [short(level_label(name), 24) for name in found["columns"]]
+    left, top, apart, scale = max(map(width_of, names)) + 8, 26.0, 16.0, 56.0
+    side = max((charts.WIDTH - left - apart - scale) / 2, 10.0 * len(names))
+    cell = side / len(names)
+    size = min(12.0, cell)
+    drawing = Drawing()
+    for label, matrix, start in (
+        (BEFORE, found["before"], left),
+        (AFTER, found["after"], left + side + apart),
+    ):
+        drawing.text(start + side / 2, top - 10, label, size=13, anchor="middle")
+        for i, row in enumerate(matrix):
+            for j, r in enumerate(row):
+                drawing.bar(start + i * cell, top + j * cell, cell, cell, _shade(r))
+            across = start + (i + 0.5) * cell + size / 3
+            drawing.text(across, top + side + 8, names[i], size=size, anchor="end", turned=True)
+    for j, name in enumerate(names):
+        drawing.text(left - 8, top + (j + 0.5) * cell + size / 3, name, size=size, anchor="end")
+    start, steps = left + 2 * side + 2 * apart, 40
+    up = Scale(-1, 1, top + min(side, 160.0), top)
+    drawing.text(start, top - 10, "r", size=13)
+    for step in range(steps):
+        r = -1 + 2 * (step + 1) / steps
+        drawing.bar(start, up(r), 14, up(-1 + 2 * step / steps) - up(r), _shade(r - 1 / steps))
+    for r in (-1, 0, 1):
+        drawing.text(start + 20, up(r) + 4, str(r))
+    below = max(width_of(name, size) for name in names) + 16
+    return drawing.svg(start + scale, top + side + below)
+
+
+def _shade(r: float) -> str:
+    """The colour of a correlation."""
+    at = (min(max(r, -1.0), 1.0) + 1) / 2 * (len(SHADES) - 1)
+    low = min(int(at), len(SHADES) - 2)
+    mixed = (round(a + (at - low) * (b - a)) for a, b in zip(SHADES[low], SHADES[low + 1], strict=True))
+    return "#" + "".join(f"{each:02x}" for each in mixed)
+
+
+Attack = tuple[list[tuple[str, str, str]], str]
+"""Rows of the table of attacks; what was tried, in words."""
+
+
+def attacks(measures: Figures) -> Section | None:
+    """What an attacker gets, beside chance."""
+    found = [tell(measures[name]) for name, tell in ATTACKS.items() if measures.get(name)]
+    rows = tuple(row for each, _ in found for row in each)
+    if not rows:
+        return None
+    parts: list[Part] = [
+        Table("Attacks on the release", ("", "release", "chance"), rows),
+        (
+            "Chance is a random released row for times and groups, and for distances what one original row is to the "
+            "other original ones. To find one's group is to find at least k patients."
+        ),
+        *(text for _, text in found if text),
+    ]
+    privacy = measures.get("privacy")
+    if privacy:
+        parts += [
+            table_of(
+                f"Conditional privacy Π(original | released): {privacy['bins']} bins, pairs {privacy['pairing']}, mean "
+                f"of {privacy['permutations']}",
+                privacy["columns"],
+                ("column", "column", str),
+                ("Π", "privacy", number),
+                ("width of a bin", "bin_width", number),
+                (
+                    "Π in bins",
+                    "",
+                    lambda each: number(each["privacy"] / each["bin_width"] if each["bin_width"] else None),
+                ),
+            ),
+            (
+                "Π is the range of a column, in its own unit, in which the original value stays uncertain for somebody "
+                "who knows the released one: the larger, the less is given away."
+            ),
+        ]
+    return Section("Attacks", tuple(parts))
+
+
+def _exact_times(times: Figures) -> Attack:
+    in_group = times.get("in_group")
+    text = (
+        "Tried: somebody who knows all columns but the times guesses the time of the nearest row of the stratum: "
+        f"right for {percent(times['right'])} of {times['asked']:,} patients; 1/k is {percent(1 / times['k'])}."
+    )
+    if in_group:
+        text += f" A random row of the patient's own group: {percent(in_group)}."
+    # Right more often than 1/k or a random row of the group, by two standard errors.
+    allowed = max(1 / times["k"], in_group or 0.0)
+    if times["right"] > allowed + 2 * (allowed * (1 - allowed) / times["asked"]) ** 0.5:
+        text += " **This is above: choose a larger k or `coarsen_time`.**"
+    name = f"exact '{times['time']}' guessed from the nearest row"
+    return [(name, percent(times["right"]), percent(times["chance"]))], text
+
+
+def _other_times(others: Figures) -> Attack:
+    return [], (
+        f"Tried: somebody who knows a patient's exact '{others['told']}' reads the exact '{others['read']}' beside it: "
+        f"right for {percent(others['right'])} of {others['asked']:,} patients; 1/k is {percent(1 / others['k'])}."
+    )
+
+
+def _coarse_times(coarse: Figures) -> Attack:
+    return [], (
+        f"Tried: the pair of stratum and coarse time names one group alone for {percent(coarse['one_group'])} of "
+        f"{coarse['rows']:,} rows; `coarsen_groups` lets more groups share a time."
+    )
+
+
+def _membership(membership: Figures) -> Attack:
+    return [("inference of membership (area under the curve)", f"{membership['auc']:.2f}", "0.50")], (
+        "Tried: a table made of half the source, and the distance of a whole row to the nearest of it: "
+        f"{percent(membership['caught'])} of those who are in it are named while 1 % of the others are."
+    )
+
+
+def _linkage(linkage: Figures) -> Attack:
+    own, chance = percent(linkage["own_group"]), percent(linkage["chance"], 2)
+    return [("nearest released row is from one's own group", own, chance)], ""
+
+
+def _closest(closest: Figures) -> Attack:
+    lines = (
+        ("distance to the closest original row, median", "median", number),
+        ("the same, 5 % quantile", "5%", number),
+        ("rows that equal an original row", "zero", percent),
+    )
+    released, original = closest["released"], closest["original"]
+    return [(name, shown(released[key]), shown(original[key])) for name, key, shown in lines], ""
+
+
+ATTACKS = {
+    "exact_times": _exact_times,
+    "other_times": _other_times,
+    "coarse_times": _coarse_times,
+    "membership": _membership,
+    "linkage": _linkage,
+    "closest": _closest,
+}
+
+
+def groups(measures: Figures) -> Section | None:
+    """The groups, for the custodian."""
+    facts = measures.get("method")
+    if not facts or "groups" not in facts:
+        return None
+    lines = [
+        f"Algorithm: {NAMES.get(facts['algorithm'], facts['algorithm'])}.",
+        f"{facts['groups']:,} groups of {facts['least']:,} to {facts['most']:,} patients.",
+    ]
+    if facts.get("parts", 1) > 1:
+        lines.append(
+            f"{facts['strata']:,} strata are never mixed"
+            + (
+                f", nor the outcomes of the plan's logistic models ({facts['parts']:,} parts)."
+                if facts["parts"] > facts["strata"]
+                else "."
+            )
+        )
+    squares = facts.get("sum_of_squares")
+    if squares:
+        lines.append(
+            f"Within-group sum of squares (weighted, standardized): {number(squares['after_moving'])}"
+            + (
+                f"; {number(squares['before_moving'])} before {facts['rows_moved']:,} rows were moved to fill groups."
+                if facts["rows_moved"]
+                else "; no row was moved."
+            )
+        )
+    if facts.get("withheld_rows"):
+        lines.append(f"**{facts['withheld_rows']:,} rows** in strata below k were withheld.")
+    if facts.get("withheld_levels"):
+        total = sum(facts["withheld_levels"].values())
+        lines.append(f"**{total:,} levels** that fewer than k patients have were withheld.")
+    pilot = facts.get("pilot")
+    parts: list[Part] = [Notes(tuple(lines))]
+    relations = facts.get("relations", {})
+    rows = [(text, "confirmed", "0") for text in relations.get("confirmed", ())]
+    rows += [
+        (each["relation"], "not confirmed", number(each["broken"])) for each in relations.get("proposed", ())
+    ]
+    if rows:
+        parts.append(
+            Table(
+                "Relations that every row of the source keeps",
+                ("relation", "status", "released rows that break it"),
+                tuple(rows),
+            )
+        )
+    if pilot:
+        parts.append(
+            table_of(
+                f"The pilot, on {pilot['rows']:,} rows (lower is better)",
+                pilot["tried"],
+                ("algorithm", "algorithm", str),
+                ("weight", "weight", number),
+                ("score", "score", lambda score: f"{score:.3f}"),
+                ("fits that did not converge", "did_not_converge", number),
+            )
+        )
+    return Section("How it was made", tuple(parts))
