@@ -18,7 +18,14 @@ from leeward.methods.condensation.grouping import How, group
 from leeward.methods.condensation.keeping import keep, refill
 from leeward.methods.condensation.layout import Layout
 from leeward.methods.condensation.relations import Relation, Rules, rules_of
-from leeward.methods.condensation.synthesis import POOLED_ROWS, Longs, moments, pool_scores, synthesize
+from leeward.methods.condensation.synthesis import (
+    POOLED_ROWS,
+    Longs,
+    Synthesis,
+    moments,
+    pool_scores,
+    synthesize,
+)
 from leeward.randomness import Randomness
 
 CELL, ROW, GROUP = "__cell__", "__row__", "__group__"
@@ -71,7 +78,7 @@ class CellKernel:
         if int(np.diff(offsets).min()) < self.k:
             raise VerificationFailed("a group has fewer than k rows; nothing was written.")
         values = {name: each[order] for name, each in values.items()}
-        made, fell_back, identical, broken = self.made(values, offsets, cell)
+        made, fell_back, identical, broken = self.make_rows(values, offsets, cell)
         facts = (grouping.moved, grouping.before, grouping.after, fell_back, identical, broken)
         n = len(order)
         arrays = [
@@ -83,12 +90,12 @@ class CellKernel:
         ]
         return pa.table([pa.array(each) for each in arrays], schema=self.schema())
 
-    def made(
+    def make_rows(
         self, values: Mapping[str, Floats], offsets: Longs, cell: int
     ) -> tuple[dict[str, Floats], int, int, int]:
         """Made values, group by group; groups that fell back, groups of identical rows, rows that break relations."""
         generator = self._stream(cell, "fill")
-        filled: dict[str, Floats] = {}
+        filled = dict(values)
         absent: dict[str, NDArray[np.bool_]] = {}
         for feature in self.layout.features:
             name = feature.column.name
@@ -97,46 +104,36 @@ class CellKernel:
                 filled[name] = fill(values[name], offsets, generator.random(len(missing)), feature.fallback)
                 if feature.keeps_missing:
                     absent[name] = missing
-            else:
-                filled[name] = values[name]
         rules = self._rules(values) if self.relations else None
         if rules:
             imputed = {name: np.isnan(values[name]) & (name not in absent) for name in values}
             refill(rules, filled, imputed, offsets)
-        matrix = self.layout.matrix(filled, absent)
-        if self.marginals == "centroid":
-            means, _ = moments(matrix, offsets)
-            synthetic, fell_back, identical = np.repeat(means, np.diff(offsets), axis=0), 0, 0
-        elif self._needs_pooling(offsets):
-            fell_back = len(offsets) - 1 if self.synthesis == "exact" else 0
-            identical = count_identical(matrix, offsets)
-            synthetic = pool_scores(
-                matrix, offsets, self._stream(cell, "rows"), self.layout.attribute(), self.draw
-            )
-        else:
-            done = synthesize(
-                matrix,
-                offsets,
-                self.k,
-                self._stream(cell, "rows"),
-                mode=self.synthesis,
-                draw=self.draw,
-                attribute=self.layout.attribute() if self.marginals == "group" else None,
-            )
-            synthetic, fell_back, identical = done.rows, done.fell_back, done.identical
+        done = self._synthesize(self.layout.matrix(filled, absent), offsets, cell)
         steps = self._stream(cell, "steps")
         made = {
-            feature.column.name: self._column(place, synthetic, filled, absent, offsets, steps)
+            feature.column.name: self._column(place, done.rows, filled, absent, offsets, steps)
             for place, feature in enumerate(self.layout.features)
         }
         broken = 0
         if rules:
-            own = {
-                name: np.where(absent[name], np.nan, each) if name in absent else each
-                for name, each in filled.items()
-            }
+            own = {name: np.where(absent.get(name, False), np.nan, each) for name, each in filled.items()}
             broken = keep(rules, made, own, offsets)
-        return made, fell_back, identical, broken
+        return made, done.fell_back, done.identical, broken
+
+    def _synthesize(self, matrix: Floats, offsets: Longs, cell: int) -> Synthesis:
+        """Synthetic rows, or scores for matching by rank, by the marginals and the sizes of groups."""
+        if self.marginals == "centroid":
+            means, _ = moments(matrix, offsets)
+            return Synthesis(np.repeat(means, np.diff(offsets), axis=0), 0, 0)
+        generator = self._stream(cell, "rows")
+        attribute = self.layout.attribute() if self.marginals == "group" else None
+        if attribute is None or not self._needs_pooling(offsets):
+            return synthesize(
+                matrix, offsets, self.k, generator, mode=self.synthesis, draw=self.draw, attribute=attribute
+            )
+        scores = pool_scores(matrix, offsets, generator, attribute, self.draw)
+        fell_back = len(offsets) - 1 if self.synthesis == "exact" else 0
+        return Synthesis(scores, fell_back, count_identical(matrix, offsets))
 
     def _rules(self, values: Mapping[str, Floats]) -> Rules:
         columns = {feature.column.name: feature.column for feature in self.layout.features}

@@ -3,6 +3,7 @@ their group; in rows that still break a relation they are exchanged, or follow a
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -32,19 +33,18 @@ def keep(rules: Rules, made: dict[str, Floats], own: Mapping[str, Floats], offse
         made[name] = made[name].copy()
     held = {name: made[name].copy() for name in rules.held}
     group = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
-    by_kind = {
-        kind: [each for each in rules.relations if each.kind == kind]
-        for kind in {each.kind for each in rules.relations}
-    }
-    ranges, zeros = by_kind.get("range", []), by_kind.get("zeros", [])
+    by_kind: defaultdict[str, list[Relation]] = defaultdict(list)
+    for relation in rules.relations:
+        by_kind[relation.kind].append(relation)
+    ranges, zeros = by_kind["range"], by_kind["zeros"]
     for name, cuts in _cuts(ranges, zeros).items():
         made[name] = _on_its_side(made[name], own[name], cuts, group)
     _levels(ranges, made, rules.columns, offsets)
-    fixed = _equal_in_levels(by_kind.get("equal-in-level", []), made, own, rules.columns, group)
+    fixed = _equal_in_levels(by_kind["equal-in-level"], made, own, rules.columns, group)
     for relation in zeros:
-        zeros_together(made[relation.a], made[relation.b], offsets)
-    _bounds(by_kind.get("at-most", []), made, fixed, offsets, rules)
-    for relation in by_kind.get("determines", []):
+        zeros_together(made[relation.a], made[relation.b], group)
+    _bounds(by_kind["at-most"], made, fixed, offsets, rules)
+    for relation in by_kind["determines"]:
         made[relation.b] = _derive(relation, made[relation.a], made[relation.b])
     made.update(held)
     if rules.counted(made).any():
@@ -319,19 +319,16 @@ def at_most(a: Any, bound: Any, fixed: Any, offsets: Any, cap: bool) -> int:
     return changed
 
 
-@njit
-def zeros_together(a: Any, b: Any, offsets: Any) -> None:
+def zeros_together(a: Floats, b: Floats, group: Longs) -> None:
     """Swap values of `b` inside groups so that they are 0 where `a` is; changes `b`."""
-    for g in range(len(offsets) - 1):
-        waiting = offsets[g]
-        for row in range(offsets[g], offsets[g + 1]):
-            if a[row] == 0.0 and b[row] != 0.0 and not np.isnan(b[row]):
-                while waiting < offsets[g + 1] and not (
-                    b[waiting] == 0.0 and a[waiting] != 0.0 and not np.isnan(a[waiting])
-                ):
-                    waiting += 1
-                if waiting < offsets[g + 1]:
-                    b[row], b[waiting] = b[waiting], b[row]
+    stray = np.flatnonzero((a == 0) & (b != 0) & ~np.isnan(b))
+    free = np.flatnonzero((b == 0) & (a != 0) & ~np.isnan(a))
+    # The i-th stray row of a group swaps with its i-th free row.
+    keys = [
+        np.arange(len(r)) - np.searchsorted(group[r], group[r]) + group[r] * len(a) for r in (stray, free)
+    ]
+    _, one, other = np.intersect1d(keys[0], keys[1], assume_unique=True, return_indices=True)
+    b[stray[one]], b[free[other]] = b[free[other]], b[stray[one]]
 
 
 @njit

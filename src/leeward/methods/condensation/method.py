@@ -97,13 +97,11 @@ def ready(parameters: Condensation, table: Table, randomness: Randomness) -> tup
     """The table as features and strata, and the kernel that condenses a cell of it."""
     assert parameters.algorithm != "auto"  # the pilot has chosen
     assert parameters.weight != "pilot"
-    own = parameters.algorithm in STRATIFIED
     prepared = prepare(parameters, table)
     relations = tuple(relation_of(each) for each in parameters.relations)
     require_relations(relations, table, {each.column.name for each in prepared.features}, prepared.exact)
     relations = in_table(relations, prepared.values)
-    features = prepared.features if own else tuple(replace(each, role="other") for each in prepared.features)
-    layout = layout_of(features, prepared.values, prepared.stratum >= 0, float(parameters.weight))
+    layout = layout_of(prepared.features, prepared.values, prepared.stratum >= 0, float(parameters.weight))
     marginals = parameters.marginals or ("group" if parameters.algorithm == "balanced" else "nearest")
     kernel = CellKernel(
         layout,
@@ -112,13 +110,13 @@ def ready(parameters: Condensation, table: Table, randomness: Randomness) -> tup
         "centroid" if parameters.algorithm == "tfrp" else marginals,
         parameters.synthesis,
         parameters.draw,
-        own,
+        parameters.algorithm in STRATIFIED,
         relations,
         parameters.coarsen_time,
         parameters.coarsen_groups or 1,
         randomness,
     )
-    return replace(prepared, features=features), kernel
+    return prepared, kernel
 
 
 @dataclass(frozen=True)

@@ -129,18 +129,24 @@ class Condensation(Parameters):
 
     def rules(self) -> None:
         object.__setattr__(self, "plan", tuple(model.to_json() for model in self.models))
-        if self.needs_pilot and not self.plan:
-            raise BadInput(
-                "`algorithm` auto and `weight` pilot compare candidates on the plan: give the recipient's `plan`."
-            )
-        if self.algorithm == "tfrp" and (self.synthesis == "exact" or self.marginals):
-            raise BadInput(
-                "`algorithm` tfrp publishes centroids: it takes neither `synthesis` nor `marginals`."
-            )
-        if self.coarsen_time and self.algorithm not in (*STRATIFIED, "auto"):
-            raise BadInput(f"`coarsen_time`: {self.algorithm} makes times like other columns; leave it out.")
-        if self.coarsen_groups is not None and not self.coarsen_time:
-            raise BadInput("`coarsen_groups` belongs to `coarsen_time`.")
+        stratified = self.algorithm in (*STRATIFIED, "auto")
+        refusals = {
+            "`algorithm` auto and `weight` pilot compare candidates on the plan: give the recipient's `plan`.": (
+                self.needs_pilot and not self.plan
+            ),
+            "`algorithm` tfrp publishes centroids: it takes neither `synthesis` nor `marginals`.": (
+                self.algorithm == "tfrp" and (self.synthesis == "exact" or self.marginals)
+            ),
+            f"`coarsen_time`: {self.algorithm} makes times like other columns; leave it out.": (
+                self.coarsen_time and not stratified
+            ),
+            "`coarsen_groups` belongs to `coarsen_time`.": (
+                self.coarsen_groups is not None and not self.coarsen_time
+            ),
+        }
+        for message, refused in refusals.items():
+            if refused:
+                raise BadInput(message)
         self._require_least_k()
         if self.relations:
             from leeward.methods.condensation.relations import relation_of

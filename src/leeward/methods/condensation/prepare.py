@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import polars as pl
@@ -54,15 +55,27 @@ class Feature:
 
 
 @dataclass(frozen=True)
+class CondensedColumn:
+    """A column as it is condensed; `feature` is None where it has no value.
+
+    values : float64[rows], NaN where missing or withheld. withheld_levels, imputed : how many levels, and values.
+    """
+
+    name: str
+    feature: Feature | None
+    values: Floats
+    withheld_levels: int = 0
+    imputed: int = 0
+
+
+@dataclass(frozen=True)
 class Prepared:
     """A table ready to be grouped.
 
     Attributes
     ----------
-    features : tuple of Feature
-        The columns that are condensed: neither strata nor columns without any value.
-    values : dict of float64[rows]
-        Their values by name; NaN where missing or withheld.
+    columns : tuple of CondensedColumn
+        All but the strata.
     stratum : int64[rows]
         The stratum of each row; −1 where it has fewer than k rows and is withheld.
     strata : tuple of tuples
@@ -71,24 +84,27 @@ class Prepared:
         Rows of a stratum with different sides are never grouped together (`sides_of`); all 0 where that is not asked.
     exact : tuple of str
         The times that are published as they are. The first follows the other columns, further ones do not
-        (`run.exchange`).
-    empty : tuple of str
-        Columns without any value.
+        (`method.exchange`).
     """
 
     table: Table
     roles: Roles
     strata_columns: tuple[Column, ...]
-    features: tuple[Feature, ...]
-    values: dict[str, Floats]
+    columns: tuple[CondensedColumn, ...]
     stratum: Longs
     strata: tuple[tuple[float, ...], ...]
     side: Longs
     exact: tuple[str, ...]
-    empty: tuple[str, ...]
-    withheld_rows: int
-    withheld_levels: dict[str, int]
-    imputed: dict[str, int]
+
+    @cached_property
+    def features(self) -> tuple[Feature, ...]:
+        """What is condensed: columns with values."""
+        return tuple(each.feature for each in self.columns if each.feature is not None)
+
+    @cached_property
+    def values(self) -> dict[str, Floats]:
+        """The features' values by name."""
+        return {each.name: each.values for each in self.columns if each.feature is not None}
 
     @property
     def parts(self) -> int:
@@ -140,50 +156,33 @@ def prepare(parameters: Condensation, table: Table) -> Prepared:
     refuse_numberings(table, {*roles.strata, *roles.times, *roles.responses, *of_plan})
     _refuse_copies_of_times(table, roles, exact, k)
     columns = [events.get(each.name, each) for each in table.columns]
-    found = [
-        _prepare_column(parameters, table, column, roles, kept)
-        for column in columns
-        if column not in strata_columns
-    ]
-    full = [each for each in found if each.feature is not None]
-    if not full:
-        raise BadInput(f"{table.name}: no column with values is left to condense.")
-    return Prepared(
+    prepared = Prepared(
         table=table,
         roles=roles if strata_columns else replace(roles, strata=()),
         strata_columns=strata_columns,
-        features=tuple(each.feature for each in full if each.feature is not None),
-        values={each.name: each.values for each in full},
+        columns=tuple(
+            _prepare_column(parameters, table, column, roles, kept)
+            for column in columns
+            if column not in strata_columns
+        ),
         stratum=stratum,
         strata=strata,
         side=sides_of(models if parameters.algorithm == "balanced" else (), table, stratum, k),
         exact=exact,
-        empty=tuple(each.name for each in found if each.feature is None),
-        withheld_rows=int((~kept).sum()),
-        withheld_levels={each.name: each.withheld_levels for each in found if each.withheld_levels},
-        imputed={each.name: each.imputed for each in found if each.imputed},
     )
-
-
-@dataclass(frozen=True)
-class _CondensedColumn:
-    """A column as it is condensed; `feature` is None where it has no value."""
-
-    name: str
-    feature: Feature | None
-    values: Floats
-    withheld_levels: int
-    imputed: int
+    if not prepared.features:
+        raise BadInput(f"{table.name}: no column with values is left to condense.")
+    return prepared
 
 
 def _prepare_column(
     parameters: Condensation, table: Table, column: Column, roles: Roles, kept: np.ndarray
-) -> _CondensedColumn:
+) -> CondensedColumn:
     """A column without its rare levels, and whether its missing values stay missing."""
     name = column.name
     values = encode(table.frame[name], column, table.name)
     if not (~np.isnan(values) & kept).any():
-        return _CondensedColumn(name, None, values, 0, 0)
+        return CondensedColumn(name, None, values)
     withheld = 0
     if column.kind in ("levels", "ordered") and parameters.rare == "withhold":
         values, withheld = _without_rare(table, column, values, kept, parameters.k)
@@ -192,8 +191,9 @@ def _prepare_column(
     originally = int((table.frame[name].is_null().to_numpy() & kept).sum())
     keeps = parameters.missing == "level" and originally >= parameters.k and absent == originally
     role = "time" if name in roles.times else "response" if name in roles.responses else "other"
+    role = role if parameters.algorithm in STRATIFIED else "other"
     feature = Feature(column, keeps, _middle(column, values[known]), role)
-    return _CondensedColumn(name, feature, values, withheld, 0 if keeps else absent)
+    return CondensedColumn(name, feature, values, withheld, 0 if keeps else absent)
 
 
 def _check_roles(table: Table, models: Sequence[Model], roles: Roles) -> None:

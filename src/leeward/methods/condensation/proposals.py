@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, permutations
 
 import numpy as np
 import polars as pl
@@ -39,32 +39,31 @@ def propose(table: Table) -> list[Relation]:
     """Relations without any exception among the table's rows, for the first 60 columns."""
     columns = table.columns[:MOST_COLUMNS]
     values = {each.name: table.encoded(each.name) for each in columns}
-    numbers = [each.name for each in columns if each.kind in ("number", "whole")]
-    found: list[str] = []
-    equal: set[str] = set()
-    for one, two in combinations(columns, 2):
-        if one.kind == two.kind and one.levels == two.levels and _equal(values[one.name], values[two.name]):
-            found.append(f"{_quote(one.name)} = {_quote(two.name)}")
-            equal.add(two.name)
-    names = [name for name in numbers if name not in equal]
-    distinct = {each.name: _few(values[each.name], MOST_PARTS) for each in columns}
-    few = {name: parts for name, parts in distinct.items() if parts is not None and len(parts) > 1}
-    for a, b in combinations(names, 2):
-        if _zeros(values[a], values[b]):
-            found.append(f"{_quote(a)} = 0 <=> {_quote(b)} = 0")
-    for a in names:
-        for b in names:
-            if a != b and _is_bounded(values[a], values[b]):
-                found.append(f"{_quote(a)} <= {_quote(b)}")
-                found += _equal_in_levels(few, columns, values, a, b)
-    levels = [
-        each for each in columns if each.kind in ("levels", "ordered") and 1 < len(each.levels) <= MOST_LEVELS
+    alike = [
+        (one.name, two.name)
+        for one, two in combinations(columns, 2)
+        if (one.kind, one.levels) == (two.kind, two.levels) and _equal(values[one.name], values[two.name])
     ]
-    for one in levels:
-        for other in columns:
-            apart = one.name != other.name and not {one.name, other.name} & equal
-            if apart and _determines(values[one.name], values[other.name]):
-                found.append(f"{_quote(one.name)} -> {_quote(other.name)}")
+    other = [each for each in columns if each.name not in {two for _, two in alike}]
+    numbers = [each.name for each in other if each.kind in ("number", "whole")]
+    found = [f"{_quote(a)} = {_quote(b)}" for a, b in alike]
+    found += [
+        f"{_quote(a)} = 0 <=> {_quote(b)} = 0"
+        for a, b in combinations(numbers, 2)
+        if _zeros(values[a], values[b])
+    ]
+    parts = {each: _few(values[each.name], MOST_PARTS) for each in columns}
+    for a, b in permutations(numbers, 2):
+        if _is_bounded(values[a], values[b]):
+            found.append(f"{_quote(a)} <= {_quote(b)}")
+            found += _equal_in_levels(parts, values, a, b)
+    found += [
+        f"{_quote(one.name)} -> {_quote(two.name)}"
+        for one, two in permutations(other, 2)
+        if one.kind in ("levels", "ordered")
+        and 1 < len(one.levels) <= MOST_LEVELS
+        and _determines(values[one.name], values[two.name])
+    ]
     return [relation_of(each) for each in found]
 
 
@@ -118,12 +117,11 @@ def _few(a: Floats, most: int) -> Floats | None:
 
 
 def _equal(a: Floats, b: Floats) -> bool:
-    if len(a) < GUARD or not np.array_equal(a[:FIRST], b[:FIRST], equal_nan=True):
-        return False
-    if not np.array_equal(a, b, equal_nan=True):
-        return False
-    distinct = _few(a, 1)
-    return distinct is None
+    return (
+        len(a) >= GUARD
+        and all(np.array_equal(a[rows], b[rows], equal_nan=True) for rows in (slice(FIRST), slice(None)))
+        and _few(a, 1) is None
+    )
 
 
 def _zeros(a: Floats, b: Floats) -> bool:
@@ -142,9 +140,7 @@ def _is_bounded(a: Floats, b: Floats) -> bool:
     if (a[:FIRST] > b[:FIRST]).any() or (a > b).any():
         return False
     low, high = _complete_rows(a, b)
-    if (
-        _few(low, 2) is not None and _few(high, 2) is None
-    ):  # a flag below a count: a habit of the data, no rule of theirs
+    if _few(low, 2) is not None and _few(high, 2) is None:  # a flag below a count: a habit, no rule
         return False
     gap = high - low
     spread = float(high.std()) if len(gap) else 0.0
@@ -155,22 +151,23 @@ def _is_bounded(a: Floats, b: Floats) -> bool:
 
 
 def _equal_in_levels(
-    few: dict[str, Floats], columns: tuple[Column, ...], values: dict[str, Floats], a: str, b: str
+    parts: dict[Column, Floats | None], values: dict[str, Floats], a: str, b: str
 ) -> list[str]:
-    """Levels in which a bounded column always equals its bound, where it elsewhere does not; `few` has the levels of
-    the columns that have 2 to 10."""
-    found = []
+    """Levels, of columns with 2 to 10 `parts`, in which a bounded column always equals its bound, where elsewhere it
+    does not."""
+    found: list[str] = []
     same = values[a] == values[b]
-    unequal = int((~same).sum())
-    for column in columns:
-        if column.name in (a, b) or column.name not in few:
+    if int((~same).sum()) < GUARD:
+        return found
+    for column, few in parts.items():
+        if column.name in (a, b) or few is None or len(few) < 2:
             continue
         code = values[column.name]
-        for value in few[column.name].tolist():
+        for value in few.tolist():
             if not same[:FIRST][code[:FIRST] == value].all():
                 continue
             inside = code == value
-            if inside.sum() >= GUARD and same[inside].all() and unequal >= GUARD:
+            if inside.sum() >= GUARD and same[inside].all():
                 written = column.levels[int(value)] if column.levels else f"{value:g}"
                 found.append(f"{_quote(column.name)} = {_quote(str(written))} => {_quote(a)} = {_quote(b)}")
     return found

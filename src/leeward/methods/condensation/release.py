@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import polars as pl
@@ -75,10 +75,10 @@ def _observed(prepared: Prepared, kernel: CellKernel) -> bool:
 
 def lost_coefficients(method: Condensation, prepared: Prepared) -> tuple[str, ...]:
     """For the custodian: what withheld levels take from the recipient's models."""
-    found = []
+    found, withheld = [], _counts(prepared, "withheld_levels")
     for model in method.models:
         columns = [prepared.table.column(name) for name in model.covariates]
-        gone = {name: n for name, n in prepared.withheld_levels.items() if name in model.covariates}
+        gone = {name: n for name, n in withheld.items() if name in model.covariates}
         if gone:
             coefficients = sum(len(each.levels) - 1 if each.is_categorical else 1 for each in columns)
             listed = ", ".join(f"{count:,} of '{name}'" for name, count in gone.items())
@@ -88,6 +88,11 @@ def lost_coefficients(method: Condensation, prepared: Prepared) -> tuple[str, ..
                 "publishes them)."
             )
     return tuple(found)
+
+
+def _counts(prepared: Prepared, what: Literal["withheld_levels", "imputed"]) -> dict[str, int]:
+    """By column, where there are any."""
+    return {each.name: count for each in prepared.columns if (count := getattr(each, what))}
 
 
 def broken_proposals(proposals: Sequence[Proposal], exact: Sequence[str]) -> tuple[str, ...]:
@@ -145,9 +150,9 @@ def custody_of(
         "most": int(sizes.max()),
         "sum_of_squares": {"before_moving": facts["before"], "after_moving": facts["after"]},
         "rows_moved": int(facts["moved"]),
-        "withheld_rows": prepared.withheld_rows,
-        "withheld_levels": dict(prepared.withheld_levels),
-        "imputed": dict(prepared.imputed),
+        "withheld_rows": int((prepared.stratum < 0).sum()),
+        "withheld_levels": _counts(prepared, "withheld_levels"),
+        "imputed": _counts(prepared, "imputed"),
         "missing": method.missing,
         "fell_back_to_sampled": int(facts["fell_back"]),
         "identical_groups": int(facts["identical"]),
@@ -156,7 +161,9 @@ def custody_of(
 
 def notices_of(prepared: Prepared, condensed: Condensed, kernel: CellKernel) -> tuple[str, ...]:
     """What a custodian should know of this run."""
-    k, levels, imputed = kernel.k, prepared.withheld_levels, prepared.imputed
+    k, withheld = kernel.k, int((prepared.stratum < 0).sum())
+    levels, imputed = _counts(prepared, "withheld_levels"), _counts(prepared, "imputed")
+    empty = len(prepared.columns) - len(prepared.features)
     identical, fell_back = (int(condensed.facts[name]) for name in ("identical", "fell_back"))
     undeclared = [
         feature.column.name
@@ -164,15 +171,14 @@ def notices_of(prepared: Prepared, condensed: Condensed, kernel: CellKernel) -> 
         if not feature.column.declared and not feature.column.is_categorical and feature.role == "other"
     ]
     notices = {
-        f"{prepared.withheld_rows:,} rows in strata of fewer than {k:,} rows were withheld: they are not in the "
-        "release.": prepared.withheld_rows,
+        f"{withheld:,} rows in strata of fewer than {k:,} rows were withheld: they are not in the release.": withheld,
         f"{sum(levels.values()):,} levels of {len(levels):,} columns, each in fewer than {k:,} rows, were withheld: "
         "their rows have a level of their group instead.": levels,
         f"{sum(imputed.values()):,} values of {len(imputed):,} columns were missing or withheld and are imputed inside "
         "their groups.": imputed,
         f"k = {k} is below {SMALL_K}: so small groups tell about where their patients' times lie, and whether somebody "
         "is in the table at all can often be told; the report has the figures.": k < SMALL_K,
-        f"{len(prepared.empty):,} columns have no value and are released empty.": prepared.empty,
+        f"{empty:,} columns have no value and are released empty.": empty,
         f"{identical:,} groups consist of rows that are all alike; such rows are released as they are (at least k "
         "patients share each).": identical,
         f"{fell_back:,} groups were too small for exact moments and were sampled.": fell_back,
