@@ -37,7 +37,6 @@ from tests.queries.made import session_of
 import leeward as lw
 from common import commit, machine, table
 from leeward.cohort.cohort import Cohort
-from leeward.cohort.subset import restrict
 from leeward.errors import LeewardError
 from leeward.runs.extract import extract
 from leeward.synthetic.notes.writing import NotePlan, synthetic_notes
@@ -338,7 +337,7 @@ def anonymized_twice(_: Path, place: Path) -> list[Row]:
     values = pl.DataFrame({"patient": ids, "value": draws.integers(0, VALUES, len(ids))})
     parts = {"one": ids.head(4_000).sort(), "two": ids.slice(2_000, 4_000).sort()}
     of = dict(values.rows())
-    events = restrict(everyone, ids.slice(2_000, 2_000).sort()).require_events()
+    events = everyone.restrict(ids.slice(2_000, 2_000).sort()).require_events()
     visits = events.with_columns(pl.col("code").cast(pl.String)).group_by("patient", "visit").agg("code")
     known = [(of[patient], frozenset(codes)) for patient, codes in visits.select("patient", "code").rows()]
     rows = []
@@ -368,7 +367,7 @@ def anonymized_twice(_: Path, place: Path) -> list[Row]:
                         membership_is_secret="a benchmark",
                     )
                 else:
-                    cohort = dataclasses.replace(restrict(everyone, chosen), patients=mine)
+                    cohort = dataclasses.replace(everyone.restrict(chosen), patients=mine)
                     method = lw.Visits(k=5, payload=("value",), **options)
                     lw.protect(cohort, method, out, seed=1, measures=["risk"])
             found = intersected(*(out / "share" for out in outs), "value", known)

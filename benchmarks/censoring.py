@@ -28,7 +28,7 @@ import polars as pl
 from common import write_section
 from leeward.analysis.containment import Index, Multisets
 from leeward.cohort.cohort import Cohort
-from leeward.cohort.lenses.counts import CodeCounts
+from leeward.cohort.lenses.code_sets import CodeCounts
 from leeward.cohort.readers import read
 from leeward.engine import make
 from leeward.methods.censoring import Censoring

@@ -19,7 +19,7 @@ import polars as pl
 
 from common import table, write_section
 from leeward.analysis.containment import Index, Multisets, largest_parts
-from leeward.cohort.lenses.counts import code_counts_of
+from leeward.cohort.lenses.code_sets import code_counts_of
 from leeward.cohort.lenses.trajectories import trajectories_of
 from leeward.methods.censoring import gccens, groups, raising
 from leeward.methods.censoring.measures.attack import _by_record_rule

@@ -37,7 +37,6 @@ from leeward.analysis.phewas import associations as phewas
 from leeward.analysis.phewas.phenotypes import phenotypes_of
 from leeward.cohort.cohort import Cohort
 from leeward.cohort.readers import read
-from leeward.cohort.subset import restrict
 from leeward.methods.visits import Visits
 from leeward.methods.visits.measures import mentions_of
 from leeward.runs.extract import extract
@@ -156,7 +155,7 @@ def uci(data: Path, mapping: Path, levels: Sequence[str], draws: int, seed: int,
         for draw_number in range(draws):
             generator = np.random.Generator(np.random.Philox(key=seed * 1000 + draw_number))
             patients = everyone.visits().patients.sample(COHORT, seed=seed * 1000 + draw_number).sort()
-            cohort = restrict(everyone, patients)
+            cohort = everyone.restrict(patients)
             cohort = dataclasses.replace(cohort, patients=simulated_snps(cohort, mapping, generator))
             found = {
                 "drawn from the population": drawn(
@@ -286,7 +285,7 @@ def synthetic(
     )
     members = {name: attributes.filter(pl.col(name) == 1)["patient"] for name in ("biobank", "study")}
     biobank, study = (
-        dataclasses.replace(restrict(everyone, ids), patients=attributes.filter(pl.col(name) == 1))
+        dataclasses.replace(everyone.restrict(ids), patients=attributes.filter(pl.col(name) == 1))
         for name, ids in members.items()
     )
     sizes = (
@@ -343,7 +342,7 @@ def enriched(source: Path, mapping: Path, levels: Sequence[str], seed: int, plac
         columns={"patient": "patient", "code": "code", "visit": "visit"},
         vocabulary="icd9",
     )
-    biobank = dataclasses.replace(restrict(everyone, attributes["patient"]), patients=attributes)
+    biobank = dataclasses.replace(everyone.restrict(attributes["patient"]), patients=attributes)
     codes = [code for trait in TRAITS for code in trait.codes]
     having = biobank.require_events().filter(pl.col("code").cast(pl.String).is_in(codes))["patient"].unique()
     with_trait = attributes["patient"].is_in(having.to_list())
@@ -361,7 +360,7 @@ def enriched(source: Path, mapping: Path, levels: Sequence[str], seed: int, plac
         whole(biobank, level, place / f"biobank-{level}", seed)
         for name, ids in cohorts.items():
             cohort = dataclasses.replace(
-                restrict(biobank, ids), patients=attributes.filter(pl.col("patient").is_in(ids.to_list()))
+                biobank.restrict(ids), patients=attributes.filter(pl.col("patient").is_in(ids.to_list()))
             )
             drawn_to, alone_to = (place / f"e-{way}-{name.split()[0]}-{level}" for way in ("drawn", "alone"))
             found = {

@@ -25,7 +25,6 @@ from common import leeward, measured, table, write_section
 from leeward.analysis.phewas import associations as phewas
 from leeward.analysis.phewas.phenotypes import Phenotypes, phenotypes_of
 from leeward.cohort.readers import read
-from leeward.cohort.subset import restrict
 from leeward.methods.visits import Visits
 from leeward.runs.extract import extract
 from leeward.runs.protect import protect
@@ -120,7 +119,7 @@ def uci(data: Path, place: Path) -> str:
     ]
     steps, seconds = enforcement(everyone)
     chosen = everyone.visits().patients.sample(3_000, seed=1).sort()
-    cohort = restrict(everyone, chosen)
+    cohort = everyone.restrict(chosen)
     drawn = extract(
         place / "uci-visit", chosen, place / "drawn", original=cohort, membership_is_secret="a study", seed=1
     ).measures
@@ -222,9 +221,9 @@ def strategies(data: Path) -> str:
     wanted = ["retention", {"phewas": options}]
     chosen = everyone.visits().patients.sample(3_000, seed=1).sort()
     members = attributes.filter(pl.col("patient").is_in(chosen.implode()))
-    cohort = replace(restrict(everyone, chosen), patients=members)
+    cohort = replace(everyone.restrict(chosen), patients=members)
     others = everyone.visits().patients.sample(4_000, seed=2)
-    biobank = restrict(everyone, pl.concat([chosen, others]).unique())
+    biobank = everyone.restrict(pl.concat([chosen, others]).unique())
     payload = ("Dx", *COVARIATES)
     rows = []
     with tempfile.TemporaryDirectory() as made:

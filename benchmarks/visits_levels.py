@@ -27,7 +27,6 @@ import numpy as np
 import leeward as lw
 from common import once, table, write_section
 from leeward.cohort.cohort import Cohort
-from leeward.cohort.subset import restrict
 from leeward.methods.visits import Visits
 from leeward.runs.protect import protect
 from leeward.synthetic.claims import write_claims
@@ -93,7 +92,7 @@ def uci_of(data: Path, mapping: Path, size: int | None = None) -> Cohort:
     cohort = lw.read(data / "uci-diabetes130" / "diabetic_data.csv.gz", columns=UCI_COLUMNS, missing=["?"])
     if size is not None:
         people = cohort.visits().patients.sample(max(UCI_SIZES), seed=1)
-        cohort = restrict(cohort, people.head(size).sort())
+        cohort = cohort.restrict(people.head(size).sort())
     return with_snps(cohort, mapping)
 
 

@@ -11,7 +11,6 @@ from tests.attacks.twice import Codes, attack
 from tests.verify.test_visits import made_up
 
 from leeward.cohort.cohort import Cohort
-from leeward.cohort.subset import restrict
 from leeward.methods.visits import Visits
 from leeward.runs.protect import protect
 
@@ -66,7 +65,7 @@ def test_separate_releases_of_overlapping_cohorts_tell_values_that_each_alone_hi
     parts = {"one": ids.head(110), "two": ids.tail(110)}
     for name, chosen in parts.items():
         rows = cohort.patients.filter(pl.col("patient").is_in(chosen.to_list()))
-        part = restrict(cohort, chosen)
+        part = cohort.restrict(chosen)
         part = Cohort(part.events, rows, name=part.name, vocabulary=part.vocabulary)
         protect(part, Visits(k=3, payload=("value",)), tmp_path / name, seed=1)
     known = known_of(cohort, ids.slice(50, 60))

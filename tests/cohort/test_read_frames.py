@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 from leeward.cohort import Cohort, read
-from leeward.cohort.readers.formats import READERS, CellOptions, NoOptions
+from leeward.cohort.readers.formats import READERS
 from leeward.errors import BadInput
 
 PATIENTS, CODES = [1, 1, 2, 3], ["401.9", "250.00", "401.9", None]
@@ -124,7 +124,7 @@ def test_the_file_of_a_database(tmp_path: Path, ending: str) -> None:
 
 def test_every_format_has_its_options() -> None:
     assert list(READERS) == ["events", "table", "lines", "omop", "fhir", "synthea", "i2b2", "sql"]
-    assert READERS["lines"].options is CellOptions and READERS["fhir"].options is NoOptions
+    assert READERS["lines"].options == ("code_separator",) and READERS["fhir"].options == ()
     with pytest.raises(BadInput, match="`query` is for the format sql; this is 'events'"):
         read(FRAME, query="SELECT 1")
     with pytest.raises(BadInput, match="a frame is read as `events` or as a `table`"):

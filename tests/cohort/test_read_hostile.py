@@ -72,7 +72,7 @@ def test_an_age_of_another_type_in_a_frame() -> None:
 
 
 def test_a_dictionary_that_its_values_point_outside_of() -> None:
-    from leeward.cohort.readers.code_numbers import CodeNumbers
+    from leeward.cohort.readers.values import CodeNumbers
 
     bad = pa.DictionaryArray.from_arrays(pa.array([0, 7], pa.int32()), pa.array(["a"]), safe=False)
     with pytest.raises(BadInput, match="is damaged"):

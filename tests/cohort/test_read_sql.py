@@ -16,7 +16,7 @@ from tests.cohort.test_read_i2b2 import STAR
 from tests.postgres_fixture import postgres_server  # noqa: F401  # a fixture
 
 from leeward.cohort import Cohort, read
-from leeward.cohort.readers.sql import as_arrow
+from leeward.cohort.readers.databases import as_arrow
 from leeward.errors import BadInput
 
 EVENTS: Rows = {

@@ -5,23 +5,24 @@ Column names are fixed here; the readers map the user's names onto them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import polars as pl
 
-from leeward.cohort.notices import ROWS_SHOWN, Notice
+from leeward.cohort.notices import Notice, row_text
 from leeward.errors import BadInput, one_line
 
 if TYPE_CHECKING:
-    from leeward.cohort.code_name import CodeName
-    from leeward.cohort.lenses.code_sets import CodeSets
-    from leeward.cohort.lenses.counts import CodeCounts
+    from leeward.cohort.lenses.code_sets import CodeCounts, CodeSets
     from leeward.cohort.lenses.table import Table
     from leeward.cohort.lenses.trajectories import Trajectories
     from leeward.cohort.lenses.visits import Visits
+    from leeward.cohort.names import CodeName
+
+Lens = TypeVar("Lens")
 
 
 @dataclass(frozen=True)
@@ -88,48 +89,43 @@ class Cohort:
         """Each patient's set of distinct codes as flat arrays (computed once)."""
         from leeward.cohort.lenses.code_sets import code_sets_of
 
-        if "code_sets" not in self._lenses:
-            self._lenses["code_sets"] = code_sets_of(self.require_events())
-        sets: CodeSets = self._lenses["code_sets"]
-        return sets
+        return self._lens("code_sets", lambda: code_sets_of(self.require_events()))
 
     def code_counts(self) -> CodeCounts:
         """Each patient's codes with their repeats as flat arrays; a code counts once a visit (computed once)."""
-        from leeward.cohort.lenses.counts import code_counts_of
+        from leeward.cohort.lenses.code_sets import code_counts_of
 
-        if "code_counts" not in self._lenses:
-            self._lenses["code_counts"] = code_counts_of(self.require_events())
-        counts: CodeCounts = self._lenses["code_counts"]
-        return counts
+        return self._lens("code_counts", lambda: code_counts_of(self.require_events()))
 
     def visits(self, *, merged: bool = False) -> Visits:
         """Each patient's visits as sets of codes in flat arrays, or one set a patient (computed once)."""
         from leeward.cohort.lenses.visits import visits_of
 
-        key = "merged_visits" if merged else "visits"
-        if key not in self._lenses:
-            self._lenses[key] = visits_of(self.require_events(), self.name, merged=merged)
-        visits: Visits = self._lenses[key]
-        return visits
+        return self._lens(
+            f"visits, merged: {merged}", lambda: visits_of(self.require_events(), self.name, merged=merged)
+        )
 
     def trajectories(self, first: int = 0, last: int = 127) -> Trajectories:
         """Each patient's (code, age) pairs in order as flat arrays; ages from `first` to `last` (computed once)."""
         from leeward.cohort.lenses.trajectories import trajectories_of
 
-        key = f"trajectories {first}-{last}"
-        if key not in self._lenses:
-            self._lenses[key] = trajectories_of(self.require_events(), first, last, self.name)
-        found: Trajectories = self._lenses[key]
-        return found
+        return self._lens(
+            f"trajectories {first}-{last}",
+            lambda: trajectories_of(self.require_events(), first, last, self.name),
+        )
 
     def table(self) -> Table:
         """The patients' frame as columns of numbers with their permissible values (computed once)."""
         from leeward.cohort.lenses.table import table_of
 
-        if "table" not in self._lenses:
-            self._lenses["table"] = table_of(self.patients, self.domains, self.name)
-        table: Table = self._lenses["table"]
-        return table
+        self.require_one_row_each()
+        return self._lens("table", lambda: table_of(self.patients, self.domains, self.name))
+
+    def _lens(self, key: str, make: Callable[[], Lens]) -> Lens:
+        if key not in self._lenses:
+            self._lenses[key] = make()
+        found: Lens = self._lenses[key]
+        return found
 
     def payload(
         self, names: Sequence[str], patients: pl.Series, taken: tuple[str, ...] = ()
@@ -156,12 +152,27 @@ class Cohort:
 
     def require_one_row_each(self) -> None:
         """BadInput where the patients' frame has a patient in several rows."""
-        if self.patients is None or not (doubled := self.patients["patient"].is_duplicated()).any():
+        if self.patients is None or "patient" not in self.patients.columns:
             return
-        rows = ", ".join(map(str, (doubled.arg_true().head(ROWS_SHOWN) + 1).to_list()))
+        doubled = self.patients["patient"].is_duplicated()
+        if not doubled.any():
+            return
         raise BadInput(
             f"{self.name}: the patients' table holds {self.patients['patient'].filter(doubled).n_unique():,} patients "
-            f"more than once (rows {rows}); keep one row for each."
+            f"more than once ({row_text(doubled.arg_true() + 1)}); keep one row for each."
+        )
+
+    def restrict(self, patients: pl.Series) -> Cohort:
+        """The cohort of some of its patients; codes that none of them has are gone."""
+        chosen = pl.col("patient").is_in(patients.implode())
+        events = self.require_events().filter(chosen)
+        codes = events["code"].unique().cast(pl.String).sort()
+        return Cohort(
+            events=events.with_columns(pl.col("code").cast(pl.Enum(codes))),
+            patients=None if self.patients is None else self.patients.filter(chosen),
+            name=self.name,
+            vocabulary=self.vocabulary,
+            names=self.names,
         )
 
     def with_notices(self, *notices: Notice) -> Cohort:

@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, Self
 
 from leeward.errors import one_line
 
 ROWS_SHOWN = 20
 """A notice lists at most this many row numbers."""
+
+ROWS_KEPT = 1000
+"""A notice keeps at most this many."""
+
+
+def row_text(rows: Any) -> str:
+    """'row 4' or 'rows 4, 9, …' for a message."""
+    shown = ", ".join(str(int(row)) for row in rows[:ROWS_SHOWN])
+    return f"row{'s' if len(rows) > 1 else ''} {shown}{', …' if len(rows) > ROWS_SHOWN else ''}"
 
 
 @dataclass(frozen=True)
@@ -21,6 +31,12 @@ class Notice:
     message: str
     count: int
     rows: tuple[int, ...] = ()
+
+    @classmethod
+    def of_rows(cls, kind: str, message: str, rows: Any, count: int | None = None) -> Self:
+        """A notice of these rows (anything with numbers); `count`: of how many things, where it is not one a row."""
+        kept = tuple(int(row) for row in rows[:ROWS_KEPT])
+        return cls(kind, message, len(rows) if count is None else count, kept)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "message", one_line(self.message))

@@ -271,7 +271,6 @@ def number_of_patients(cohort: Cohort) -> int:
 
 def sampled(cohort: Cohort, patients: int) -> Cohort:
     """Some patients of a cohort (of a table some rows), drawn evenly and always the same; all of a smaller one."""
-    from leeward.cohort.subset import restrict
 
     people = number_of_patients(cohort)
     if patients >= people:
@@ -280,7 +279,7 @@ def sampled(cohort: Cohort, patients: int) -> Cohort:
     chosen = np.sort(draws.permutation(people)[:patients])
     if cohort.events is None and cohort.patients is not None:
         return dataclasses.replace(cohort, patients=cohort.patients[chosen])
-    return restrict(cohort, cohort.require_events()["patient"].unique().sort().gather(chosen))
+    return cohort.restrict(cohort.require_events()["patient"].unique().sort().gather(chosen))
 
 
 def write_page(found: Exploration, settings: Mapping[str, Any]) -> Path:

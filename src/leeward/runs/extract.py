@@ -105,10 +105,8 @@ def extract(
         }
         pending.put_json("custody/measures.json", figures)
         if original is not None:
-            from leeward.cohort.subset import restrict
-
             chosen = whole.people.sort("record")["patient"].gather(records)
-            figures |= measure(pending.folder, restrict(original, chosen), measures)
+            figures |= measure(pending.folder, original.restrict(chosen), measures)
             pending.put_json("custody/measures.json", figures)
         write_report(pending.folder)
     return open_result(pending.out, verification, figures)

@@ -381,7 +381,7 @@ SMALL = pl.DataFrame(
             "no row has the `event_value`",
         ),
         (pl.DataFrame({"a": [[1], [2]]}), {"k": 2}, BadInput, r"column 'a' holds List"),
-        (pl.DataFrame({"a": [1.0, float("inf")]}), {"k": 2}, BadInput, r"holds infinity \(rows 2\)"),
+        (pl.DataFrame({"a": [1.0, float("inf")]}), {"k": 2}, BadInput, r"holds infinity \(row 2\)"),
     ],
 )
 def test_what_cannot_be_done_says_so(
@@ -393,7 +393,7 @@ def test_what_cannot_be_done_says_so(
 
 def test_two_rows_of_one_patient_are_refused() -> None:
     frame = pl.DataFrame({"id": [1, 1, 2, 3], "x": [1, 2, 3, 4]})
-    with pytest.raises(BadInput, match="1 patients are in more than one row"):
+    with pytest.raises(BadInput, match=r"1 patients more than once \(rows"):
         run(read_table(frame, columns={"patient": "id"}), k=2)
 
 

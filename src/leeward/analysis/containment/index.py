@@ -11,7 +11,7 @@ from leeward.analysis.containment import kernels
 from leeward.analysis.containment.multisets import Multisets, Projection, item_offsets
 from leeward.analysis.holders import bit_rows
 from leeward.arrays import Int32s, Int64s, UInt16s, UInt32s, UInt64s, offsets_of
-from leeward.cohort.lenses.counts import CodeCounts
+from leeward.cohort.lenses.code_sets import CodeCounts
 from leeward.engine import pool
 
 GRID_BITS = 20.0

@@ -15,14 +15,14 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from leeward.errors import BadInput
+from leeward.cohort.notices import row_text
+from leeward.errors import BadInput, did_you_mean
 
 Floats = NDArray[np.float64]
 Kind = Literal["number", "whole", "date", "levels", "ordered"]
 
 PATIENT = "patient"
 MOST_DECIMALS = 6
-ROWS_SHOWN = 20
 NUMBERED = 200
 """From this many rows on, whole numbers that all differ are taken for record numbers."""
 LONE_TEXTS = 20, 0.5
@@ -127,8 +127,6 @@ class Table:
         for each in self.columns:
             if each.name == name:
                 return each
-        from leeward.errors import did_you_mean
-
         names = [each.name for each in self.columns]
         raise BadInput(
             f"{self.name}: {role} names the column '{name}', which is not there.{did_you_mean(name, names)} "
@@ -146,33 +144,20 @@ def table_of(frame: pl.DataFrame | None, domains: Mapping[str, Any], name: str) 
     Raises
     ------
     BadInput
-        No rows, no columns, a patient with several rows, a column of a kind that cannot be released, a domain
+        No rows, no columns, a column of a kind that cannot be released, a domain
         that does not fit.
     """
     if frame is None or frame.height == 0:
         raise BadInput(f"{name}: no rows; a table of patients needs at least one row a patient.")
     if PATIENT in frame.columns:
-        _require_one_row_each(frame[PATIENT], name)
         frame = frame.drop(PATIENT)
     if not frame.columns:
         raise BadInput(f"{name}: no column is left beside the identifier.")
     for given in domains:
         if given not in frame.columns:
-            from leeward.errors import did_you_mean
-
             raise BadInput(f"`domains`: {name} has no column '{given}'.{did_you_mean(given, frame.columns)}")
     columns = tuple(column_of(frame[each], domains.get(each), name) for each in frame.columns)
     return Table(frame, columns, name)
-
-
-def _require_one_row_each(patients: pl.Series, name: str) -> None:
-    doubled = patients.is_duplicated()
-    if doubled.any():
-        rows = np.flatnonzero(doubled.to_numpy())[:ROWS_SHOWN] + 1
-        raise BadInput(
-            f"{name}: {patients.filter(doubled).n_unique():,} patients are in more than one row (rows "
-            f"{', '.join(map(str, rows.tolist()))}); k counts patients, so keep one row for each."
-        )
 
 
 def column_of(series: pl.Series, domain: Any, where: str) -> Column:
@@ -194,18 +179,16 @@ def column_of(series: pl.Series, domain: Any, where: str) -> Column:
     values = series.to_physical().cast(pl.Float64).to_numpy()
     known = values[~np.isnan(values)]
     if np.isinf(known).any():
-        rows = np.flatnonzero(np.isinf(values))[:ROWS_SHOWN] + 1
-        raise BadInput(
-            f"{where}: column '{series.name}' holds infinity (rows {', '.join(map(str, rows.tolist()))})."
-        )
+        rows = row_text(np.flatnonzero(np.isinf(values)) + 1)
+        raise BadInput(f"{where}: column '{series.name}' holds infinity ({rows}).")
     missing = len(values) - len(known)
     least, greatest = (float(known.min()), float(known.max())) if len(known) else (np.nan, np.nan)
     low, high = _limit(rules, "low", least, series), _limit(rules, "high", greatest, series)
     outside = np.flatnonzero((values < low) | (values > high))
     if len(outside):
         raise BadInput(
-            f"{where}: column '{series.name}' has {len(outside):,} values outside its declared domain (rows "
-            f"{', '.join(map(str, (outside[:ROWS_SHOWN] + 1).tolist()))}); widen the domain or mend the values."
+            f"{where}: column '{series.name}' has {len(outside):,} values outside its declared domain "
+            f"({row_text(outside + 1)}); widen the domain or mend the values."
         )
     kind: Kind = "date" if dtype in (pl.Date, pl.Datetime) else "whole" if dtype.is_integer() else "number"
     decimals = decimals_of(known) if kind == "number" else 0
@@ -268,10 +251,10 @@ def _levels_column(series: pl.Series, rules: Mapping[str, Any], missing: int, wh
             ) from None
         strange = series.is_not_null() & ~series.is_in(declared.implode())
         if strange.any():
-            rows = np.flatnonzero(strange.fill_null(False).to_numpy())[:ROWS_SHOWN] + 1
+            rows = row_text(np.flatnonzero(strange.fill_null(False).to_numpy()) + 1)
             raise BadInput(
                 f"{where}: column '{series.name}' has {int(strange.sum()):,} values that are none of its declared "
-                f"levels (rows {', '.join(map(str, rows.tolist()))}); add the levels or mend the values."
+                f"levels ({rows}); add the levels or mend the values."
             )
     elif isinstance(dtype, pl.Enum):
         levels = tuple(dtype.categories.to_list())

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from leeward.arrays import Int32s, Int64s, offsets_of
-from leeward.cohort.lenses.code_sets import patient_numbers
+from leeward.cohort.lenses.code_sets import categories, number_codes, patient_numbers
 from leeward.cohort.notices import ROWS_SHOWN, Notice
 from leeward.errors import BadInput
 
@@ -72,8 +72,6 @@ def trajectories_of(
     kept = events.filter(usable)
     if kept.height == 0:
         raise BadInput(f"{name}: no event has an age from {first} to {last} years.")
-    kind = events.schema["code"]
-    assert isinstance(kind, pl.Enum)  # the cohort's contract
     numbers, patients = patient_numbers(kept["patient"])
     codes = kept["code"].to_physical().to_numpy().astype(np.int32)
     ages = kept["age"].floor().to_numpy().astype(np.int32)
@@ -85,10 +83,8 @@ def trajectories_of(
         odd.append(
             Notice("no trajectory", f"{lost:,} patients have no event with a usable age: left out", lost)
         )
-    used = np.bincount(codes, minlength=len(kind.categories)) > 0
-    renumber = np.cumsum(used, dtype=np.int32) - np.int32(1)
-    labels = tuple(code for code, held in zip(kind.categories, used, strict=True) if held)
-    return Trajectories(offsets, renumber[codes], ages, labels, patients, tuple(odd))
+    codes, labels = number_codes(codes, categories(events["code"]))
+    return Trajectories(offsets, codes, ages, labels, patients, tuple(odd))
 
 
 def _odd_rows(events: pl.DataFrame, years: pl.Series, first: int, last: int) -> list[Notice]:
@@ -105,10 +101,6 @@ def _odd_rows(events: pl.DataFrame, years: pl.Series, first: int, last: int) -> 
     for kind, (mask, message) in kinds.items():
         count = int(mask.sum())
         if count:
-            rows = (
-                events.filter(mask)["row"].sort().head(ROWS_SHOWN).to_list()
-                if "row" in events.columns
-                else []
-            )
-            found.append(Notice(kind, f"{count:,} {message}", count, tuple(int(row) for row in rows)))
+            rows = events.filter(mask)["row"].sort().head(ROWS_SHOWN) if "row" in events.columns else ()
+            found.append(Notice.of_rows(kind, f"{count:,} {message}", rows, count))
     return found

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from leeward.arrays import Int32s, Int64s, UInt32s, offsets_of
-from leeward.cohort.lenses.code_sets import categories, patient_numbers
+from leeward.cohort.lenses.code_sets import categories, number_codes, patient_numbers, run_starts
 from leeward.errors import BadInput
 
 LARGEST_KEY = 2**63 - 1
@@ -91,24 +91,14 @@ def visits_of(events: pl.DataFrame, name: str = "cohort", *, merged: bool = Fals
         keys, rows = keys[order], rows[order]
         del order
     pair = keys // max(len(codes), 1)
-    starts = _starts(pair)
+    starts = run_starts(pair)
     first_rows = np.minimum.reduceat(rows, starts)
     people = patient_of_pair(pair[starts])
-    keep = _starts(keys)
+    keep = run_starts(keys)
     values = (keys[keep] % max(len(codes), 1)).astype(np.int32)
     sizes = np.bincount(np.searchsorted(starts, keep, side="right") - 1, minlength=len(starts))
-    used = np.bincount(values, minlength=len(codes)) > 0
-    if not used.all():
-        values = (np.cumsum(used, dtype=np.int32) - np.int32(1))[values]
-        codes = tuple(code for code, held in zip(codes, used, strict=True) if held)
-    return Visits(
-        _offsets(np.bincount(people, minlength=len(patients))),
-        _offsets(sizes),
-        values,
-        codes,
-        patients,
-        first_rows,
-    )
+    of_patients = offsets_of(np.bincount(people, minlength=len(patients)))
+    return Visits(of_patients, offsets_of(sizes), *number_codes(values, codes), patients, first_rows)
 
 
 def _pairs(
@@ -149,15 +139,3 @@ def _rows(events: pl.DataFrame) -> UInt32s:
     if "row" in events.columns:
         return events["row"].cast(pl.UInt32).to_numpy()
     return np.arange(1, events.height + 1, dtype=np.uint32)
-
-
-def _starts(keys: Int64s) -> Int64s:
-    """Where each run of equal keys begins."""
-    first = np.ones(len(keys), np.bool_)
-    np.not_equal(keys[1:], keys[:-1], out=first[1:])
-    return np.flatnonzero(first)
-
-
-def _offsets(sizes: Int64s) -> Int64s:
-    offsets = offsets_of(sizes)
-    return offsets

@@ -9,15 +9,14 @@ from typing import Any
 
 from leeward.cohort.cohort import Cohort
 from leeward.cohort.notices import Notice
-from leeward.cohort.readers.archives import unpack
 from leeward.cohort.readers.codes import FEW_JOINED, JOINED_CODES, SHARE_UNKNOWN, UNKNOWN_CODE
 from leeward.cohort.readers.columns import ColumnNames
-from leeward.cohort.readers.delimited import encodings_told
-from leeward.cohort.readers.detect import detect_format
-from leeward.cohort.readers.files import WHOLE, suffix
-from leeward.cohort.readers.formats import READERS, Request, options_of
-from leeward.cohort.readers.frames import as_frame
-from leeward.cohort.readers.sql import Database
+from leeward.cohort.readers.databases import Database
+from leeward.cohort.readers.delimited import collect_encodings
+from leeward.cohort.readers.files import WHOLE, suffix, unpack
+from leeward.cohort.readers.formats import READERS, check_options, detect_format
+from leeward.cohort.readers.request import Request
+from leeward.cohort.readers.tables import as_frame
 from leeward.cohort.readers.trees import add_snomed_names
 from leeward.errors import BadInput, did_you_mean
 from leeward.paths import is_file
@@ -103,14 +102,14 @@ def read(
         raise BadInput(
             f"No reader for the format '{kind}'.{did_you_mean(kind, READERS)} Formats: {', '.join(READERS)}."
         )
-    given = {
+    given: dict[str, Any] = {
         "patients": patients, "drop": tuple(drop), "domains": domains, "query": query, "concepts": concepts,
         "code_separator": code_separator,
     }  # fmt: skip
     given = {name: value for name, value in given.items() if value not in (None, (), [], {}, False)}
     frame, name, store = as_frame(path), "frame", None
     noticed: list[Notice] = []
-    with ExitStack() as opened, encodings_told() as told:
+    with ExitStack() as opened, collect_encodings() as told:
         if frame is None:
             path, table = opened.enter_context(unpack(path, table))
             if suffix(Path(path)) in WHOLE and is_file(path):
@@ -123,20 +122,18 @@ def read(
             kind, store = detect_format(path, kind, query=query is not None, table=table)
         if isinstance(store, Database):
             opened.enter_context(closing(store))
-        cohort = READERS[kind].read(
-            Request(
-                path=path if frame is None else frame,
-                name=name,
-                store=store,
-                columns=columns,
-                vocabulary=None if vocabulary is None else str(vocabulary),
-                missing=frozenset(
-                    text.strip() for text in ((missing,) if isinstance(missing, str) else missing)
-                ),
-                date_format=date_format,
-            ),
-            options_of(kind, given),
+        check_options(kind, given)
+        asked = Request(
+            source=path if frame is None else frame,
+            name=name,
+            store=store,
+            columns=columns,
+            vocabulary=None if vocabulary is None else str(vocabulary),
+            missing=frozenset(text.strip() for text in ((missing,) if isinstance(missing, str) else missing)),
+            date_format=date_format,
+            **given,
         )
+        cohort = READERS[kind].read(asked)
     cohort = cohort.with_notices(
         *noticed, *(Notice("encoding", message, 1) for message in dict.fromkeys(told))
     )

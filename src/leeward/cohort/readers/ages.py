@@ -13,8 +13,7 @@ import pyarrow as pa
 
 from leeward.arrays import UInt32s
 from leeward.cohort.notices import Notice
-from leeward.cohort.readers.codes import ROWS_KEPT
-from leeward.cohort.readers.values import GERMAN, blank_as_null, german_dates, plain, same_type
+from leeward.cohort.readers.values import GERMAN, blank_as_null, german_dates, plain
 from leeward.errors import BadInput
 
 OLDEST = 127
@@ -30,7 +29,7 @@ BIRTH = {"birth": pl.Date, "two_digits": pl.Boolean, "year_only": pl.Boolean}
 
 
 def dates_leniently(
-    column: pa.Array, name: str, title: str, missing: frozenset[str], forms: Sequence[str]
+    column: pa.Array | pl.Series, name: str, title: str, missing: frozenset[str], forms: Sequence[str]
 ) -> tuple[pl.Series, pl.Series, pl.Series]:
     """Dates, where the year had two digits, and where a value is no date.
 
@@ -74,25 +73,6 @@ def years_between(birth: pl.Expr, date: pl.Expr) -> pl.Expr:
         return of.dt.month().cast(pl.Int32) * 31 + of.dt.day().cast(pl.Int32)
 
     return (date.dt.year() - birth.dt.year()).cast(pl.Float64) + (place(date) - place(birth)) / 372
-
-
-def of_patients(patient: pl.Series, births: pl.DataFrame) -> pl.DataFrame:
-    """The birth of each event's patient, by a table of births (`patient` and the columns of `BIRTH`)."""
-    known = births.unique("patient", keep="first", maintain_order=True)
-    both = same_type([patient, known["patient"]])
-    known = known.with_columns(both.slice(len(patient)).alias("patient"))
-    events = both.head(len(patient)).alias("patient").to_frame()
-    return events.join(known, on="patient", how="left", maintain_order="left").drop("patient")
-
-
-def dates_of_visits(visit: pl.Series, date: pl.Series, visits: pl.DataFrame) -> pl.Series:
-    """The dates, those that are missing filled with the visit's (`visits`: `visit`, `date`)."""
-    known = visits.drop_nulls().unique("visit", keep="first", maintain_order=True)
-    both = same_type([visit, known["visit"]])
-    known = known.with_columns(both.slice(len(visit)).alias("visit"))
-    events = both.head(len(visit)).alias("visit").to_frame()
-    found = events.join(known, on="visit", how="left", maintain_order="left")["date"]
-    return date.zip_with(date.is_not_null(), found)
 
 
 def add_ages(
@@ -146,5 +126,5 @@ def notice_rows(kind: str, where: pl.Series, row: UInt32s, message: str) -> list
     count = int(where.sum())
     if not count:
         return []
-    rows = tuple(int(r) for r in row[where.to_numpy()][:ROWS_KEPT])
-    return [Notice(kind, message.format(f"{count:,} event{'s' if count > 1 else ''}"), count, rows)]
+    message = message.format(f"{count:,} event{'s' if count > 1 else ''}")
+    return [Notice.of_rows(kind, message, row[where.to_numpy()])]

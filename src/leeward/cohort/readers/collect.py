@@ -8,50 +8,39 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TypeVar
 
 import numpy as np
 import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from leeward.arrays import Bools, Int32s, Int64s, UInt32s, count_noun
 from leeward.cohort.cohort import Cohort
 from leeward.cohort.notices import Notice
-from leeward.cohort.readers.ages import (
-    BIRTH,
-    ISO,
-    add_ages,
-    dates_leniently,
-    dates_of_visits,
-    notice_rows,
-    of_patients,
-)
-from leeward.cohort.readers.code_numbers import NO_CODE, CodeNumbers
-from leeward.cohort.readers.codes import (
-    AS_WRITTEN,
-    ROWS_KEPT,
-    VOCABULARY_NAMES,
-    Normalised,
-    normalise,
-    rules_of,
-)
+from leeward.cohort.readers.ages import BIRTH, ISO, add_ages, dates_leniently, notice_rows
+from leeward.cohort.readers.codes import AS_WRITTEN, VOCABULARY_NAMES, Normalised, normalise, rules_of
 from leeward.cohort.readers.columns import ColumnMap
 from leeward.cohort.readers.patients import one_row_each
 from leeward.cohort.readers.values import (
     DECIMAL_COMMA,
     GERMAN,
     GERMAN_DATE,
+    NO_CODE,
+    CodeNumbers,
     dates,
     identifiers,
     identify_patients,
+    in_one_type,
+    look_up,
     plain,
-    same_type,
     simplify,
+    stack,
     years,
 )
 from leeward.errors import BadInput
+
+UNREADABLE = "unreadable {}"
+"""The column of events that says where a role's value is no date; a notice of the same kind tells of it."""
 
 
 @dataclass
@@ -73,22 +62,17 @@ class Collector:
     separator: str | None = None
     """What stands between the codes of a cell; None: a cell is one code."""
     last_row: int = 0
-    _file: str = field(init=False)
-    _rows_before: int = 0
     codes: CodeNumbers = field(init=False)
     vocabularies: CodeNumbers = field(init=False)
-    _patients: list[pl.Series] = field(default_factory=list)
-    _code_numbers: list[Int32s] = field(default_factory=list)
-    _vocabulary_numbers: list[Int32s] = field(default_factory=list)
-    _event_rows: list[UInt32s] = field(default_factory=list)
-    _optional: dict[str, list[pl.Series]] = field(default_factory=dict)
+    _file: str = field(init=False)
+    _rows_before: int = 0
+    _events: list[pl.DataFrame] = field(default_factory=list)
+    """`patient`, `row`, `code` (its number), and the columns of `_values_of`."""
+    _gaps: list[pl.DataFrame] = field(default_factory=list)
+    """Rows with an empty cell of a code: `patient`, `row`, how many `cells`, whether they are `all`."""
     _attributes: list[pl.DataFrame] = field(default_factory=list)
-    _rows_without_code: list[pl.DataFrame] = field(default_factory=list)
-    _rows_with_gap: list[Int64s] = field(default_factory=list)
-    _gaps: int = 0
-    _births: list[pl.DataFrame] = field(default_factory=list)
-    _unreadable: dict[str, list[pl.Series]] = field(default_factory=dict)
     _converted: dict[str, list[UInt32s]] = field(default_factory=dict)
+    """Rows whose dates are day.month.year, and whose ages have a decimal comma, by role."""
 
     def __post_init__(self) -> None:
         if self.separator is not None and not self.separator.strip():
@@ -97,9 +81,7 @@ class Collector:
             )
         self._file = self.name
         self.lenient |= self.columns.birth is not None
-        self.codes = CodeNumbers(self.missing)
-        self.vocabularies = CodeNumbers(self.missing)
-        self._optional = {role: [] for role in self.columns.optional() if role not in ("vocabulary", "birth")}
+        self.codes, self.vocabularies = CodeNumbers(self.missing), CodeNumbers(self.missing)
 
     def begin(self, file: str, columns: ColumnMap | None = None) -> None:
         """The next batches come from `file`: errors name it and count its own rows.
@@ -118,7 +100,10 @@ class Collector:
         found = [meanings.get(text, (text, None)) for text in self.codes.texts]
         if named:
             of_code = self.vocabularies.number(pa.array([v for _, v in found], pa.string()), self.name, "")
-            self._vocabulary_numbers = [of_code[numbers] for numbers in self._code_numbers]
+            self._events = [
+                part.with_columns(vocabulary=pl.Series(of_code[part["code"].to_numpy()]))
+                for part in self._events
+            ]
         self.codes.texts[:] = [code for code, _ in found]
         return sum(vocabulary is None for _, vocabulary in found)
 
@@ -133,8 +118,14 @@ class Collector:
         patient = identify_patients(batch.column(who), self._file, who, own, self.missing)
         source, numbers, gaps = self._codes_of(batch, own)
         if gaps is not None:
-            self._note_gaps(patient, row, gaps)
-        self._add_events(batch, patient, row, source, numbers)
+            empty = {"cells": gaps.sum(axis=1), "all": gaps.all(axis=1)}
+            self._gaps.append(
+                pl.DataFrame({"patient": patient, "row": row, **empty}).filter(pl.col("cells") > 0)
+            )
+        self._note_conversions(batch, row)
+        rows = pl.DataFrame({"patient": patient, "row": row, **self._values_of(batch, int(own[0]))})
+        events = rows if source is None else rows[source]
+        self._events.append(events.with_columns(code=pl.Series(numbers)))
         if self.columns.patients:
             attributes = {c: plain(batch.column(c), self._file, c) for c in self.columns.patients}
             self._attributes.append(pl.DataFrame({"patient": patient, **attributes}))
@@ -157,41 +148,33 @@ class Collector:
             return (None if len(titles) == 1 else kept // len(titles)), numbers, None
         return kept // len(titles), numbers[kept], wide == NO_CODE
 
-    def _add_events(
-        self, batch: pa.RecordBatch, patient: pl.Series, row: UInt32s, source: Int64s | None, numbers: Int32s
-    ) -> None:
-        def of_events(series: pl.Series) -> pl.Series:
-            return series if source is None else series.gather(source)
-
-        self._code_numbers.append(numbers)
-        self._patients.append(of_events(patient))
-        self._event_rows.append(row if source is None else row[source])
-        first_row = int(row[0]) - self._rows_before
-        self._note_conversions(batch, row)
+    def _values_of(self, batch: pa.RecordBatch, first_row: int) -> dict[str, pl.Series]:
+        """The columns of a batch beside patients and codes, by role."""
+        found: dict[str, pl.Series] = {}
         for role, name in self.columns.optional().items():
             column = batch.column(name)
             if role == "vocabulary":
-                of_rows = self.vocabularies.number(column, self._file, name)
-                self._vocabulary_numbers.append(of_rows if source is None else of_rows[source])
+                found[role] = pl.Series(self.vocabularies.number(column, self._file, name))
             elif role == "visit":
-                self._optional[role].append(of_events(identifiers(column, self._file, name)))
-            elif role == "birth" or (role == "date" and self.lenient):
-                self._add_leniently(role, name, column, of_events)
-            elif role == "date":
-                parsed = dates(column, self._file, name, self.missing, self.date_format, first_row)
-                self._optional[role].append(of_events(parsed))
+                found[role] = identifiers(column, self._file, name)
+            elif role == "age":
+                found[role] = years(column, self._file, name, self.missing, first_row)
+            elif role == "date" and not self.lenient:
+                found[role] = dates(column, self._file, name, self.missing, self.date_format, first_row)
             else:
-                self._optional[role].append(
-                    of_events(years(column, self._file, name, self.missing, first_row))
-                )
+                forms = self.forms if self.date_format is None else (self.date_format,)
+                read, two_digits, bad = dates_leniently(column, self._file, name, self.missing, forms)
+                found |= {role: read, UNREADABLE.format(role): bad}
+                if role == "birth":
+                    found |= {"two_digits": two_digits, "year_only": pl.repeat(False, len(read), eager=True)}
+        return found
 
     def _note_conversions(self, batch: pa.RecordBatch, row: UInt32s) -> None:
-        """Remember the rows whose dates are day.month.year and whose ages have a decimal comma."""
         optional = self.columns.optional()
-        looks = [("age", DECIMAL_COMMA)]
+        looks = {"age": DECIMAL_COMMA}
         if self.date_format is None:
-            looks += [("date", GERMAN_DATE), ("birth", GERMAN_DATE)]
-        for role, pattern in looks:
+            looks |= {"date": GERMAN_DATE, "birth": GERMAN_DATE}
+        for role, pattern in looks.items():
             if role in optional and pa.types.is_string(batch.column(optional[role]).type):
                 hits = pc.match_substring_regex(batch.column(optional[role]), pattern)
                 at = np.flatnonzero(pl.Series(pl.from_arrow(hits)).fill_null(False).to_numpy())
@@ -205,44 +188,19 @@ class Collector:
             name = self.columns.optional()[role]
             how = "a decimal comma, read as a point" if role == "age" else "points, read as day.month.year"
             message = f"{count_noun('value', len(rows))} of column '{name}' with {how}"
-            found.append(
-                Notice(f"form of {role}", message, len(rows), tuple(int(r) for r in rows[:ROWS_KEPT]))
-            )
+            found.append(Notice.of_rows(f"form of {role}", message, rows))
         return found
 
-    def _add_leniently(
-        self, role: str, name: str, column: pa.Array, of_events: Callable[[pl.Series], pl.Series]
-    ) -> None:
-        forms = self.forms if self.date_format is None else (self.date_format,)
-        read, two_digits, bad = dates_leniently(column, self._file, name, self.missing, forms)
-        self._unreadable.setdefault(role, []).append(of_events(bad))
-        if role == "date":
-            self._optional[role].append(of_events(read))
-        else:
-            year_only = pl.repeat(False, len(read), eager=True)
-            known = zip(BIRTH, (read, two_digits, year_only), strict=True)
-            self._births.append(pl.DataFrame({key: of_events(series) for key, series in known}))
+    def take(self) -> list[pl.DataFrame]:
+        """`patient`, `row` and `code` (the number of its text) of the events added since the last call; they are let
+        go."""
+        parts, self._events = self._events, []
+        return parts
 
-    def _note_gaps(self, patient: pl.Series, row: UInt32s, gaps: Bools) -> None:
-        self._gaps += int(gaps.sum())
-        self._rows_with_gap.append(row[gaps.any(axis=1)].astype(np.int64))
-        empty = gaps.all(axis=1)
-        if empty.any():
-            self._rows_without_code.append(
-                pl.DataFrame({"patient": patient.filter(pl.Series(empty)), "row": row[empty]})
-            )
-
-    def taken(self) -> tuple[list[pl.Series], Int32s, UInt32s]:
-        """Patients (in parts), numbers of texts, and rows of the events added since the last call; they are let go."""
-        patients, self._patients = self._patients, []
-        if not patients:
-            return [], np.empty(0, np.int32), np.empty(0, np.uint32)
-        return patients, _concatenate(self._code_numbers), _concatenate(self._event_rows)
-
-    def stored(
+    def normalise_texts(
         self, vocabulary: str | None, entries: Int64s, first_row: UInt32s, patients: Callable[[], pl.Series]
     ) -> tuple[Normalised, list[Notice]]:
-        """The codes of all texts, and what is noticed, where the events were `taken` (patients and codes alone).
+        """The codes of all texts, and what is noticed, where all events were taken (patients and codes alone).
 
         entries, first_row : of each text how often it occurs, and its first row
         patients : all patients with codes, where they are needed
@@ -264,8 +222,47 @@ class Collector:
         `births` (`patient` and the columns of `ages.BIRTH`) gives the events ages; `visits` reads `visit` and
         `date` where events lack a date.
         """
-        self._refuse_nothing(sum(map(len, self._code_numbers)))
-        return self._assemble(vocabulary, births, visits)
+        self._refuse_nothing(sum(part.height for part in self._events))
+        rows = stack(self._events)
+        patient, row, numbers = rows["patient"], rows["row"].to_numpy(), rows["code"].to_numpy()
+        extra: dict[str, pl.Series] = {
+            role: rows[role] for role in ("visit", "date", "age") if role in rows.columns
+        }
+        if "vocabulary" in rows.columns:
+            named = [VOCABULARY_NAMES.get(v.lower(), v) for v in self.vocabularies.texts]
+            normalised, numbers, of_rows = self._normalise_by_vocabulary(numbers, rows["vocabulary"], named)
+            extra = {"vocabulary": of_rows, **extra}
+        else:
+            entries = np.bincount(numbers, minlength=len(self.codes.texts)).astype(np.int64)
+            normalised = normalise(self.codes.texts, vocabulary, entries)
+        notices = [
+            *self._conversion_notices(),
+            *self._gap_notices(patient),
+            *_alike(patient, row),
+            *normalised.notices(numbers, row, self._where()),
+            *self._date_notices(rows),
+        ]
+        if visits is not None:
+            notices += _date_by_visit(extra, visits, row)
+        if "birth" in rows.columns:
+            births = rows.select(list(BIRTH))
+        elif births is not None:
+            births = look_up(patient, births)
+        if births is not None and "date" in extra:
+            extra["age"], about_ages = add_ages(patient, row, extra["date"], births)
+            notices += about_ages
+        events = pl.DataFrame({"patient": patient, "code": normalised.as_enum(numbers), "row": row, **extra})
+        patients = None
+        if self._attributes:
+            patients, conflicts = one_row_each(stack(self._attributes), patient, self.missing)
+            notices += conflicts
+        return Cohort(
+            events=events,
+            patients=patients,
+            notices=tuple(notices),
+            name=self.name,
+            vocabulary=normalised.vocabulary,
+        )
 
     def _refuse_nothing(self, events: int) -> None:
         if self.last_row == 0:
@@ -275,110 +272,53 @@ class Collector:
                 f"{self.name}: no {self.unit} has a code{self._where()}; nothing remains to protect."
             )
 
-    def _assemble(
-        self,
-        vocabulary: str | None,
-        births: pl.DataFrame | None,
-        visits: Callable[[], pl.DataFrame | None] | None,
-    ) -> Cohort:
-        patient = same_type(self._patients)
-        self._patients = []
-        row = _concatenate(self._event_rows)
-        numbers = _concatenate(self._code_numbers)
-        extra: dict[str, pl.Series] = {}
-        if self._vocabulary_numbers:
-            named = [VOCABULARY_NAMES.get(v.lower(), v) for v in self.vocabularies.texts]
-            normalised, numbers = self._normalise_by_vocabulary(numbers, named)
-            extra["vocabulary"] = _texts(named, _concatenate(self._vocabulary_numbers))
-        else:
-            entries = np.bincount(numbers, minlength=len(self.codes.texts)).astype(np.int64)
-            normalised = normalise(self.codes.texts, vocabulary, entries)
-        notices = [
-            *self._conversion_notices(),
-            *self._gap_notices(patient),
-            *_alike(patient, row),
-            *normalised.notices(numbers, row, self._where()),
-        ]
-        extra |= {role: same_type(parts) for role, parts in self._optional.items()}
-        notices += self._date_notices(row)
-        if visits is not None and "visit" in extra and "date" in extra and extra["date"].null_count():
-            notices += _date_by_visit(extra, visits(), row)
-        if self._births:
-            of_events: pl.DataFrame | None = pl.concat(self._births)
-        else:
-            of_events = None if births is None else of_patients(patient, births)
-        if of_events is not None and "date" in extra:
-            extra["age"], about_ages = add_ages(patient, row, extra["date"], of_events)
-            notices += about_ages
-        code = normalised.as_enum(numbers)
-        del numbers
-        events = pl.DataFrame({"patient": patient, "code": code, "row": row, **extra})
-        patients, conflicts = self._patients_frame(patient)
-        return Cohort(
-            events=events,
-            patients=patients,
-            notices=(*notices, *conflicts),
-            name=self.name,
-            vocabulary=normalised.vocabulary,
-        )
-
-    def _normalise_by_vocabulary(self, numbers: Int32s, named: list[str]) -> tuple[Normalised, Int32s]:
-        """Codes whose row names the vocabulary: each pair (code, vocabulary) by its own rules."""
-        of_rows = np.concatenate(self._vocabulary_numbers).astype(np.int64) + 1
-        pairs, renumbered = np.unique(numbers * np.int64(len(named) + 1) + of_rows, return_inverse=True)
-        texts = [self.codes.texts[pair // (len(named) + 1)] for pair in pairs]
+    def _normalise_by_vocabulary(
+        self, numbers: Int32s, of_rows: pl.Series, named: list[str]
+    ) -> tuple[Normalised, Int32s, pl.Series]:
+        """Codes whose row names the vocabulary, each pair (code, vocabulary) by its own rules: the codes, the number of
+        each row's, and its vocabulary as an Enum."""
+        width = np.int64(len(named) + 1)
+        pairs, renumbered = np.unique(numbers * width + (of_rows.to_numpy() + 1), return_inverse=True)
+        texts = [self.codes.texts[pair // width] for pair in pairs]
         known = ("icd9", "icd10")
         unnamed = rules_of("icd") if named and all(name in known for name in named) else AS_WRITTEN
         of_name = [unnamed, *(rules_of(name) if name in known else AS_WRITTEN for name in named)]
-        normalised = Normalised.by_each([of_name[pair % (len(named) + 1)] for pair in pairs], texts)
-        return normalised, renumbered.astype(np.int32)
+        normalised = Normalised.by_each([of_name[pair % width] for pair in pairs], texts)
+        names = pl.Series([None, *named], dtype=pl.Enum(sorted(set(named))))
+        return normalised, renumbered.astype(np.int32), names.gather(of_rows + 1)
 
-    def _date_notices(self, row: UInt32s) -> list[Notice]:
+    def _date_notices(self, rows: pl.DataFrame) -> list[Notice]:
         found = []
-        for role, parts in self._unreadable.items():
-            title = self.columns.optional()[role]
-            message = f"{{}} whose value in column '{title}' is no date that can be read"
-            found += notice_rows(f"unreadable {role}", pl.concat(parts), row, message)
+        for role in ("date", "birth"):
+            kind = UNREADABLE.format(role)
+            if kind in rows.columns:
+                message = f"{{}} whose value in column '{self.columns.optional()[role]}' is no date that can be read"
+                found += notice_rows(kind, rows[kind], rows["row"].to_numpy(), message)
         return found
 
     def _gap_notices(self, patient: pl.Series) -> list[Notice]:
         if not self._gaps:
             return []
-        found = []
+        gaps = stack(self._gaps)
+        empty, found = gaps.filter("all"), []
         if len(self.columns.code) > 1:  # of a wide form's columns the last ones are empty as a rule
-            empty = sum(each.height for each in self._rows_without_code)
-            if empty:
-                at = pl.concat([each["row"] for each in self._rows_without_code]).head(ROWS_KEPT)
-                message = f"{count_noun('row', empty)} without any code{self._where()} left out"
-                found.append(Notice("missing code", message, empty, tuple(at.to_list())))
+            if empty.height:
+                message = f"{count_noun('row', empty.height)} without any code{self._where()} left out"
+                found.append(Notice.of_rows("missing code", message, empty["row"]))
         elif self.unit == "row" or self.missing:
-            rows = tuple(int(row) for row in np.concatenate(self._rows_with_gap)[:ROWS_KEPT])
-            message = f"{self._gaps:,} missing code{'s' if self._gaps > 1 else ''}{self._where()} left out"
-            found.append(Notice("missing code", message, self._gaps, rows))
-        if self._rows_without_code:
-            parts = self._rows_without_code
-            without = pl.DataFrame(
-                {
-                    "patient": same_type([p["patient"] for p in parts]),
-                    "row": pl.concat([p["row"] for p in parts]),
-                }
-            )
-            both = same_type([without["patient"], patient])
-            without = without.with_columns(both.head(without.height).alias("patient"))
-            lost = without.join(
-                pl.DataFrame({"patient": both.slice(without.height)}), on="patient", how="anti"
-            )
-            if lost.height:
-                people = lost["patient"].n_unique()
-                who = "patient" if self.unit == "row" else "line"
-                found.append(
-                    Notice(
-                        "record without codes",
-                        f"{people:,} {who}{'s' if people > 1 else ''} without any code left out",
-                        people,
-                        tuple(lost["row"].sort().head(ROWS_KEPT).to_list()),
-                    )
-                )
+            count = int(gaps["cells"].sum())
+            message = f"{count:,} missing code{'s' if count > 1 else ''}{self._where()} left out"
+            found.append(Notice.of_rows("missing code", message, gaps["row"], count))
+        if not empty.height:
+            return found
+        without, with_codes = in_one_type(empty["patient"], patient)
+        lost = empty.with_columns(without.alias("patient")).join(
+            with_codes.alias("patient").to_frame(), on="patient", how="anti"
+        )
+        if people := lost["patient"].n_unique():
+            who = "patient" if self.unit == "row" else "line"
+            message = f"{people:,} {who}{'s' if people > 1 else ''} without any code left out"
+            found.append(Notice.of_rows("record without codes", message, lost["row"].sort(), people))
         return found
 
     def _where(self) -> str:
@@ -387,25 +327,19 @@ class Collector:
         names = self.columns.code
         return f" in {len(names)} code columns" if len(names) > 1 else f" in column '{names[0]}'"
 
-    def _patients_frame(self, patient: pl.Series) -> tuple[pl.DataFrame | None, list[Notice]]:
-        if not self._attributes:
-            return None, []
-        names = self.columns.patients
-        gathered = pl.DataFrame(
-            {
-                "patient": same_type([part["patient"] for part in self._attributes]),
-                **{name: same_type([part[name] for part in self._attributes]) for name in names},
-            }
-        )
-        return one_row_each(gathered, patient, self.missing)
 
-
-def _date_by_visit(extra: dict[str, pl.Series], visits: pl.DataFrame | None, row: UInt32s) -> list[Notice]:
-    """Fill the dates that are missing with those of the visits."""
+def _date_by_visit(
+    extra: dict[str, pl.Series], read: Callable[[], pl.DataFrame | None], row: UInt32s
+) -> list[Notice]:
+    """Fill the dates that are missing with those of the visits, which are read only where they are needed."""
+    if "visit" not in extra or "date" not in extra or not extra["date"].null_count():
+        return []
+    visits, before = read(), extra["date"]
     if visits is None:
         return []
-    before = extra["date"]
-    extra["date"] = dates_of_visits(extra["visit"], before, visits)
+    extra["date"] = before.zip_with(
+        before.is_not_null(), look_up(extra["visit"], visits.drop_nulls())["date"]
+    )
     filled = before.is_null() & extra["date"].is_not_null()
     return notice_rows(
         "date of the visit", filled, row, "{} without a date of their own: the visit's is taken"
@@ -426,21 +360,4 @@ def _alike(patient: pl.Series, row: UInt32s) -> list[Notice]:
         f"{twice.height:,} identifiers of patients differ from another one in blanks, leading zeros or '.0' alone; "
         f"they are read as different patients"
     )
-    return [Notice("identifiers alike", message, twice.height, tuple(twice["row"].head(ROWS_KEPT).to_list()))]
-
-
-Number = TypeVar("Number", np.int32, np.uint32)
-
-
-def _concatenate(parts: list[NDArray[Number]]) -> NDArray[Number]:
-    """One array of all parts; the parts are let go."""
-    whole = np.concatenate(parts)
-    parts.clear()
-    return whole
-
-
-def _texts(texts: list[str], numbers: Int32s) -> pl.Series:
-    """The text of each number as an Enum; NO_CODE is null."""
-    distinct = sorted(set(texts))
-    places = pl.Series([*texts, None], dtype=pl.Enum(distinct))
-    return places.gather(np.where(numbers == NO_CODE, len(texts), numbers))
+    return [Notice.of_rows("identifiers alike", message, twice["row"])]

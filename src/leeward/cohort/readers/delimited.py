@@ -44,7 +44,7 @@ _told: ContextVar[list[str] | None] = ContextVar("encodings", default=None)
 
 
 @contextmanager
-def encodings_told() -> Iterator[list[str]]:
+def collect_encodings() -> Iterator[list[str]]:
     """Collects a sentence for every file that is read inside in another encoding than UTF-8."""
     said: list[str] = []
     token = _told.set(said)

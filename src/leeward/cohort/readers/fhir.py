@@ -20,18 +20,18 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from leeward.cohort.code_name import CodeName
 from leeward.cohort.cohort import Cohort
-from leeward.cohort.names import names_of_events, vocabularies_of
+from leeward.cohort.names import CodeName, names_of_events, vocabularies_of
 from leeward.cohort.notices import Notice
 from leeward.cohort.readers.ages import ISO, dates_leniently
-from leeward.cohort.readers.codes import ROWS_KEPT, VOCABULARY_NAMES, as_written
+from leeward.cohort.readers.codes import VOCABULARY_NAMES, as_written
 from leeward.cohort.readers.collect import Collector
-from leeward.cohort.readers.columns import ColumnMap, ColumnNames, require_columns
+from leeward.cohort.readers.columns import ColumnMap, require_columns
 from leeward.cohort.readers.delimited import gzip_error, not_utf8
 from leeward.cohort.readers.files import find_files, is_gzip, suffix
 from leeward.cohort.readers.patients import one_row_each
 from leeward.cohort.readers.people import Births, code_and_patients
+from leeward.cohort.readers.request import Request
 from leeward.cohort.readers.trees import with_tree
 from leeward.cohort.readers.values import identifiers
 from leeward.errors import BadInput
@@ -61,28 +61,26 @@ def is_ndjson(file: Path) -> bool:
     return suffix(file) in ENDINGS
 
 
-def read_fhir(
-    path: str | Path, columns: ColumnNames | None, vocabulary: str | None, missing: frozenset[str]
-) -> Cohort:
+def read_fhir(asked: Request) -> Cohort:
     """A cohort from NDJSON files; `columns` may name attributes (`ATTRIBUTES`) as `patients`.
 
     Of a condition's codings the first is taken, or the first of the `vocabulary` icd9 or icd10.
     """
-    code, attributes = code_and_patients(columns, "fhir")
+    code, attributes = code_and_patients(asked.columns, "fhir")
     if code is not None:
         raise BadInput("The format 'fhir' has its codes in `Condition.code`; leave the code column out.")
-    name = Path(path).name
-    files = _files_by_type(path)
+    name = Path(asked.path).name
+    files = _files_by_type(asked.path)
     if "Condition" not in files and "DocumentReference" not in files:
         raise BadInput(f"{name}: no file holds Condition or DocumentReference; nothing can be protected.")
     people = _people(files.get("Patient", []))
     notes, notices = _notes(files.get("DocumentReference", []))
     cohort = Cohort(name=name)
     if "Condition" in files:
-        cohort = _conditions(name, files, vocabulary, missing, people)
-    patients, told = _attributes(people, attributes, cohort, missing)
+        cohort = _conditions(asked, files, people)
+    patients, told = _attributes(people, attributes, cohort, asked.missing)
     return replace(cohort, notes=notes, patients=patients).with_notices(
-        *people.births.notices, *told, *notices
+        *people.births.notices(), *told, *notices
     )
 
 
@@ -115,10 +113,10 @@ def _people(files: Sequence[Path]) -> _People:
         rows = people.rows[before:]
         births = [_whole_date(each["birth_date"]) for each in rows]
         read, _, bad = dates_leniently(
-            pa.array(births, pa.string()), file.name, "birthDate", frozenset(), ISO
+            pl.Series(births, dtype=pl.String), file.name, "birthDate", frozenset(), ISO
         )
         who_all = pl.Series([each["patient"] for each in rows], dtype=pl.String)
-        people.births.add(who_all, file.name, "id", read, bad=bad, before=0)
+        people.births.add(file.name, 0, identifiers(who_all, file.name, "id"), read, bad)
     return people
 
 
@@ -130,9 +128,7 @@ def _attributes(
     wanted = list(ATTRIBUTES if names is None else names)
     require_columns("Patient", wanted, ATTRIBUTES)
     frame = pl.DataFrame(people.rows, schema=dict.fromkeys(("patient", *ATTRIBUTES), pl.String))
-    frame = frame.select("patient", *wanted).with_columns(
-        identifiers(frame["patient"].to_arrow(), "Patient", "id").alias("patient")
-    )
+    frame = frame.select(identifiers(frame["patient"], "Patient", "id").alias("patient"), *wanted)
     if names is None:
         frame = frame.select("patient", *(c for c in wanted if frame[c].null_count() < frame.height))
     if cohort.events is None:
@@ -140,16 +136,11 @@ def _attributes(
     return one_row_each(frame, cohort.events["patient"], missing)
 
 
-def _conditions(
-    name: str,
-    files: Mapping[str, Sequence[Path]],
-    vocabulary: str | None,
-    missing: frozenset[str],
-    people: _People,
-) -> Cohort:
+def _conditions(asked: Request, files: Mapping[str, Sequence[Path]], people: _People) -> Cohort:
+    vocabulary = asked.vocabulary
     system = "system" if vocabulary is None else None
     mapped = ColumnMap("subject", ("code",), visit="encounter", date="onset", vocabulary=system)
-    collector = Collector(name, mapped, missing, lenient=True)
+    collector = Collector(Path(asked.path).name, mapped, asked.missing, lenient=True)
     wanted = VOCABULARY_NAMES.get((vocabulary or "").lower())
     wrong: list[int] = []
     displays: list[tuple[str | None, ...]] = []
@@ -169,13 +160,13 @@ def _conditions(
         _add(collector, rows)
         collector.last_row = before + row
     cohort = collector.cohort(
-        vocabulary, people.births.frame, lambda: _encounters(files.get("Encounter", []))
+        vocabulary, people.births.frame(), lambda: _encounters(files.get("Encounter", []))
     )
     cohort = with_tree(replace(cohort, names=_names(displays, cohort)))
     if not wrong:
         return cohort
     message = f"{len(wrong):,} conditions that were refuted or entered in error left out"
-    return cohort.with_notices(Notice("refuted condition", message, len(wrong), tuple(wrong[:ROWS_KEPT])))
+    return cohort.with_notices(Notice.of_rows("refuted condition", message, wrong))
 
 
 def _names(displays: list[tuple[str | None, ...]], cohort: Cohort) -> dict[str, CodeName]:
@@ -227,8 +218,9 @@ def _encounters(files: Sequence[Path]) -> pl.DataFrame | None:
     if not rows:
         return None
     visit, start = zip(*rows, strict=True)
-    date, _, _ = dates_leniently(pa.array(start, pa.string()), "Encounter", "period", frozenset(), ISO)
-    return pl.DataFrame({"visit": identifiers(pa.array(visit, pa.string()), "Encounter", "id"), "date": date})
+    date, _, _ = dates_leniently(pl.Series(start, dtype=pl.String), "Encounter", "period", frozenset(), ISO)
+    visits = identifiers(pl.Series(visit, dtype=pl.String), "Encounter", "id")
+    return pl.DataFrame({"visit": visits, "date": date})
 
 
 def _notes(files: Sequence[Path]) -> tuple[pl.DataFrame | None, list[Notice]]:
@@ -251,15 +243,15 @@ def _notes(files: Sequence[Path]) -> tuple[pl.DataFrame | None, list[Notice]]:
     notes = pl.DataFrame(
         rows, schema=dict.fromkeys(("note", "patient", "date", "text"), pl.String), orient="row"
     )
-    written, _, _ = dates_leniently(notes["date"].to_arrow(), "DocumentReference", "date", frozenset(), ISO)
-    patient = identifiers(notes["patient"].to_arrow(), "DocumentReference", "subject")
+    written, _, _ = dates_leniently(notes["date"], "DocumentReference", "date", frozenset(), ISO)
+    patient = identifiers(notes["patient"], "DocumentReference", "subject")
     notes = notes.with_columns(written.alias("date"), patient.alias("patient"))
     if not without:
         return notes, []
     message = (
         f"{len(without):,} documents without readable text, without a patient or entered in error left out"
     )
-    return notes, [Notice("note without text", message, len(without), tuple(without[:ROWS_KEPT]))]
+    return notes, [Notice.of_rows("note without text", message, without)]
 
 
 def _document(resource: Resource, name: str, row: int) -> str | None:

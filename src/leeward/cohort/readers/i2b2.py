@@ -14,8 +14,9 @@ import polars as pl
 from leeward.cohort.cohort import Cohort
 from leeward.cohort.notices import Notice
 from leeward.cohort.readers.collect import Collector
-from leeward.cohort.readers.columns import ColumnMap, ColumnNames
+from leeward.cohort.readers.columns import ColumnMap
 from leeward.cohort.readers.people import births_of, code_and_patients, patients_of, visits_of
+from leeward.cohort.readers.request import Request
 from leeward.cohort.readers.stores import Store, frames, pick, require_table
 from leeward.errors import BadInput
 
@@ -40,21 +41,15 @@ BATCH_ROWS = 1 << 20
 FACT = ("encounter_num", "patient_num", "concept_cd", "start_date")
 
 
-def read_i2b2(
-    store: Store,
-    columns: ColumnNames | None,
-    vocabulary: str | None,
-    missing: frozenset[str],
-    date_format: str | None,
-    domains: Sequence[str],
-) -> Cohort:
+def read_i2b2(asked: Request) -> Cohort:
     """A cohort from the star's tables; `domains` are the prefixes of concepts to read, diagnoses by default."""
-    code, attributes = code_and_patients(columns, "i2b2")
+    store, vocabulary = asked.tables, asked.vocabulary
+    code, attributes = code_and_patients(asked.columns, "i2b2")
     if code is not None:
         raise BadInput("The format 'i2b2' has its codes in 'concept_cd'; leave the code column out.")
     for table in ("observation_fact", "patient_dimension"):
         require_table(store, table, "a table of the i2b2 star schema")
-    facts, notices = _facts(store, [name.removesuffix(":") for name in domains] or DIAGNOSES)
+    facts, notices = _facts(store, [name.removesuffix(":") for name in asked.domains] or DIAGNOSES)
     mapped = ColumnMap(
         patient="patient_num",
         code=("concept_cd",),
@@ -62,26 +57,17 @@ def read_i2b2(
         date="start_date",
         vocabulary="prefix" if vocabulary is None else None,
     )
-    collector = Collector(store.name, mapped, missing, date_format, lenient=True)
+    collector = Collector(store.name, mapped, asked.missing, asked.date_format, lenient=True)
     for part in facts.iter_slices(BATCH_ROWS):
         (batch,) = part.select(mapped.needed()).rechunk().to_arrow().combine_chunks().to_batches()
         collector.add(batch, part["row"].to_numpy())
-    births = births_of(
-        store, "patient_dimension", "patient_num", pick(store, "patient_dimension", ["birth_date"])
-    )
+    patient = ("patient_dimension", "patient_num")
+    births = births_of(store, *patient, pick(store, "patient_dimension", ["birth_date"]))
     cohort = collector.cohort(
-        vocabulary, births.frame, lambda: visits_of(store, "visit_dimension", "encounter_num", "start_date")
+        vocabulary, births.frame(), lambda: visits_of(store, "visit_dimension", "encounter_num", "start_date")
     )
-    patients, told = patients_of(
-        store,
-        "patient_dimension",
-        "patient_num",
-        ATTRIBUTES if attributes is None else attributes,
-        attributes is None,
-        cohort,
-        missing,
-    )
-    return replace(cohort, patients=patients).with_notices(*notices, *births.notices, *told)
+    patients, told = patients_of(store, *patient, attributes, ATTRIBUTES, cohort, asked.missing)
+    return replace(cohort, patients=patients).with_notices(*notices, *births.notices(), *told)
 
 
 def _facts(store: Store, prefixes: Sequence[str]) -> tuple[pl.DataFrame, list[Notice]]:

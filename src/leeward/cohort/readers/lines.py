@@ -11,14 +11,30 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
+from leeward.cohort.cohort import Cohort
+from leeward.cohort.readers.collect import Collector
+from leeward.cohort.readers.columns import ColumnMap
 from leeward.cohort.readers.delimited import gzip_error, not_utf8
-from leeward.cohort.readers.files import is_gzip
+from leeward.cohort.readers.files import find_files, is_gzip
+from leeward.cohort.readers.request import Request
 from leeward.errors import BadInput
 
 ENDINGS = (".txt", ".csv", ".dat", ".data", ".lines")
 BLOCK_BYTES = 32 << 20
 CODE = r'[^\s,"]+'
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+def read_lines(asked: Request) -> Cohort:
+    """A cohort of the files; a patient is the number of the line, counted through all of them."""
+    collector = Collector(
+        Path(asked.path).name, ColumnMap(), asked.missing, unit="line", separator=asked.code_separator
+    )
+    for file in find_files(asked.path, ENDINGS):
+        collector.begin(file.name)
+        for batch in batches(file, collector.last_row):
+            collector.add(batch, batch.column("patient").to_numpy().astype(np.uint32))
+    return collector.cohort(asked.vocabulary)
 
 
 def batches(file: Path, before: int = 0) -> Iterator[pa.RecordBatch]:

@@ -7,17 +7,18 @@ year of birth, else 15 June (the CDM's own conventions). A concept of 0 is no co
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 import polars as pl
 
 from leeward.cohort.cohort import Cohort
+from leeward.cohort.names import CodeName
 from leeward.cohort.notices import Notice
 from leeward.cohort.readers.ages import ISO, dates_leniently
+from leeward.cohort.readers.codes import as_written
 from leeward.cohort.readers.collect import Collector
-from leeward.cohort.readers.columns import ColumnMap, ColumnNames
-from leeward.cohort.readers.names import names_of_concepts
+from leeward.cohort.readers.columns import ColumnMap
 from leeward.cohort.readers.people import (
     Births,
     code_and_patients,
@@ -27,8 +28,10 @@ from leeward.cohort.readers.people import (
     patients_of,
     visits_of,
 )
+from leeward.cohort.readers.request import Request
 from leeward.cohort.readers.stores import Store, frames, pick, require_table
 from leeward.cohort.readers.trees import with_tree
+from leeward.cohort.readers.values import identifiers
 from leeward.errors import BadInput, did_you_mean
 
 
@@ -69,57 +72,46 @@ ATTRIBUTES = (
 """Columns of PERSON that go into the patients frame; the person's identifier at the source does not."""
 
 
-def read_omop(
-    store: Store,
-    columns: ColumnNames | None,
-    vocabulary: str | None,
-    missing: frozenset[str],
-    date_format: str | None,
-    domains: Sequence[str],
-    concepts: bool,
-) -> Cohort:
+def read_omop(asked: Request) -> Cohort:
     """A cohort from the CDM's tables.
 
     `columns` may name the `code` (`condition_concept_id` by default; `condition_source_value` and
     `condition_source_concept_id` are the others, in each domain its own) and columns of PERSON as `patients`.
     `concepts` puts CONCEPT's concept_code in the place of concept ids, with its vocabulary.
     """
-    asked, attributes = code_and_patients(columns, "omop")
-    chosen = domains_of(domains, DOMAINS)
-    ending = _ending(asked)
+    store, concepts, missing = asked.tables, asked.concepts, asked.missing
+    code, attributes = code_and_patients(asked.columns, "omop")
+    ending = _ending(code)
     if concepts and ending == "source_value":
         raise BadInput("`concepts` maps concept ids; the code is a source value: leave one of the two out.")
     require_table(store, "person", "which says who the patients are")
     collector: Collector | None = None
-    for domain in chosen:
+    for domain in domains_of(asked.domains, DOMAINS):
         require_table(store, domain.table, f"which the domain '{domain.prefix}' needs")
         mapped = _columns_of(store, domain, ending)
         if collector is None:
-            collector = Collector(store.name, mapped, missing, date_format, lenient=True)
+            collector = Collector(store.name, mapped, missing, asked.date_format, lenient=True)
             if ending != "source_value":
                 collector.codes.missing = missing | {NOTHING_MAPPED}
         _require_same_roles(collector.columns, mapped, domain)
         events_of(store, domain.table, mapped, collector)
     assert collector is not None  # for the types: there is at least one domain
-    notices = _translate_concepts(store, collector, named=vocabulary is None) if concepts else []
+    notices = _translate_concepts(store, collector, named=asked.vocabulary is None) if concepts else []
     births = _births(store)
     cohort = collector.cohort(
-        vocabulary,
-        births.frame,
+        asked.vocabulary,
+        births.frame(),
         lambda: visits_of(store, "visit_occurrence", "visit_occurrence_id", "visit_start_date"),
     )
-    known = ATTRIBUTES if attributes is None else attributes
-    patients, told = patients_of(store, "person", "person_id", known, attributes is None, cohort, missing)
+    patients, of_patients = patients_of(store, "person", "person_id", attributes, ATTRIBUTES, cohort, missing)
     notes, of_notes = notes_of(store, "note", "note_id", "person_id", "note_date", "note_text")
-    codes = cohort.code_sets().codes
-    names = {} if ending == "source_value" else names_of_concepts(store, codes, by_code=concepts)
-    if concepts:
-        beside = store.file("concept_ancestor") if store.file("concept") else None
-        cohort = with_tree(cohort, beside, by_code=True)
-    elif ending != "source_value":
-        cohort = with_tree(cohort, store.file("concept_ancestor"), "omop")
+    names: dict[str, CodeName] = {}
+    if ending != "source_value":
+        names = _names(store, cohort.code_sets().codes, by_code=concepts)
+        beside = store.file("concept_ancestor") if store.file("concept") or not concepts else None
+        cohort = with_tree(cohort, beside, None if concepts else "omop", by_code=concepts)
     return replace(cohort, patients=patients, notes=notes, names=names).with_notices(
-        *notices, *births.notices, *told, *of_notes
+        *notices, *births.notices(), *of_patients, *of_notes
     )
 
 
@@ -181,22 +173,13 @@ def _births(store: Store) -> Births:
         )["birth"]
         year_only = year.is_not_null() & month.is_null()
         if "birth_datetime" in frame.columns:
-            exact, _, _ = dates_leniently(
-                frame["birth_datetime"].to_arrow(), title, "birth_datetime", frozenset(), ISO
-            )
+            exact, _, _ = dates_leniently(frame["birth_datetime"], title, "birth_datetime", frozenset(), ISO)
             better = exact.is_not_null() & (day.is_null() | month.is_null())
             birth = exact.zip_with(better | birth.is_null(), birth)
             year_only = year_only & ~better
         given = frame["year_of_birth"].cast(pl.String).str.strip_chars().fill_null("") != ""
-        births.add(
-            frame["person_id"],
-            title,
-            "person_id",
-            birth,
-            year_only=year_only,
-            bad=given & birth.is_null(),
-            before=before,
-        )
+        who = identifiers(frame["person_id"], title, "person_id")
+        births.add(title, before, who, birth, given & birth.is_null(), year_only=year_only)
     return births
 
 
@@ -225,3 +208,18 @@ def _translate_concepts(store: Store, collector: Collector, *, named: bool) -> l
         return []
     message = f"{lacking:,} concept{'s' if lacking > 1 else ''} without a row in CONCEPT: kept as ids"
     return [Notice("concept not in CONCEPT", message, lacking)]
+
+
+def _names(store: Store, codes: Collection[str], *, by_code: bool) -> dict[str, CodeName]:
+    """Name and vocabulary of concept ids (or, `by_code`, of concept codes) from CONCEPT; nothing without that table."""
+    if not store.has("concept") or pick(store, "concept", ["concept_name"]) is None:
+        return {}
+    key = "concept_code" if by_code else "concept_id"
+    wanted = pl.Series(list(codes), dtype=pl.String).implode()
+    found: dict[str, CodeName] = {}
+    for _, _, frame in frames(store, "concept", [key, "concept_name", "vocabulary_id"]):
+        texts = frame.select(pl.all().cast(pl.String).str.strip_chars())
+        rows = texts.filter(pl.col(key).is_in(wanted)).drop_nulls([key, "concept_name"])
+        for code, name, vocabulary in rows.sort(pl.all()).iter_rows():
+            found.setdefault(code, CodeName(as_written(name), vocabulary or ""))
+    return found

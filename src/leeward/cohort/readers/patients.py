@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from leeward.cohort.notices import Notice
-from leeward.cohort.readers.values import same_type, with_points
+from leeward.cohort.readers.values import in_one_type, with_points
 
 WHOLE_NUMBER = r"^-?(0|[1-9][0-9]{0,17})$"
 DECIMAL_NUMBER = r"^-?(0|[1-9][0-9]*)(\.[0-9]+)?$"
@@ -48,8 +48,7 @@ def one_row_each(
 
 def _of_events(frame: pl.DataFrame, patient: pl.Series) -> tuple[pl.DataFrame, int]:
     wanted = patient.unique().sort()
-    both = same_type([wanted, frame["patient"]])
-    wanted, known = both.head(len(wanted)), both.slice(len(wanted))
+    wanted, known = in_one_type(wanted, frame["patient"])
     frame = frame.with_columns(known.alias("patient"))
     absent = int((~wanted.is_in(known.implode())).sum())
     joined = pl.DataFrame({"patient": wanted}).join(frame, on="patient", how="left", maintain_order="left")

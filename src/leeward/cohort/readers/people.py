@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -10,13 +10,12 @@ import polars as pl
 
 from leeward.cohort.cohort import Cohort
 from leeward.cohort.notices import Notice
-from leeward.cohort.readers.ages import BIRTH, ISO, dates_leniently
-from leeward.cohort.readers.codes import ROWS_KEPT
+from leeward.cohort.readers.ages import ISO, dates_leniently
 from leeward.cohort.readers.collect import Collector
 from leeward.cohort.readers.columns import ColumnMap, ColumnNames, require_columns
 from leeward.cohort.readers.patients import one_row_each
 from leeward.cohort.readers.stores import Store, frames, pick
-from leeward.cohort.readers.values import identifiers, same_type
+from leeward.cohort.readers.values import identifiers, in_one_type, stack
 from leeward.errors import BadInput, did_you_mean
 
 Domain = TypeVar("Domain")
@@ -41,46 +40,32 @@ class Births:
 
     def add(
         self,
-        patient: pl.Series,
         title: str,
-        column: str,
-        birth: pl.Series,
-        *,
-        bad: pl.Series,
         before: int,
-        two_digits: pl.Series | None = None,
-        year_only: pl.Series | None = None,
+        patient: pl.Series,
+        birth: pl.Series,
+        bad: pl.Series,
+        two_digits: pl.Series | bool = False,
+        year_only: pl.Series | bool = False,
     ) -> None:
-        """Births of the next rows of a file; `bad` marks those that cannot be read."""
-        never = pl.repeat(False, len(birth), eager=True)
-        flags = (
-            birth,
-            never if two_digits is None else two_digits,
-            never if year_only is None else year_only,
-        )
-        who = identifiers(patient.to_arrow(), title, column)
-        self._parts.append(
-            pl.DataFrame({"patient": who, **dict(zip(BIRTH, flags, strict=True))}).filter(who.is_not_null())
-        )
+        """Births of the next rows of a file, `before` which it has so many; `bad` marks those that cannot be read."""
+        flags = {"two_digits": two_digits, "year_only": year_only}
+        part = pl.DataFrame({"patient": patient, "birth": birth, **flags})
+        self._parts.append(part.filter(patient.is_not_null()))
         if bad.any():
             self._bad.setdefault(title, []).extend(i + before + 1 for i in bad.arg_true())
 
-    @property
     def frame(self) -> pl.DataFrame | None:
         """`patient` and the columns of `ages.BIRTH`; None without any."""
-        if not self._parts:
-            return None
-        return pl.DataFrame({c: same_type([part[c] for part in self._parts]) for c in ("patient", *BIRTH)})
+        return stack(self._parts) if self._parts else None
 
-    @property
     def notices(self) -> list[Notice]:
         """The rows of the patients' files whose date of birth cannot be read."""
         return [
-            Notice(
+            Notice.of_rows(
                 "unreadable birth",
                 f"{title}: {len(rows):,} date{'s' if len(rows) > 1 else ''} of birth that cannot be read",
-                len(rows),
-                tuple(rows[:ROWS_KEPT]),
+                rows,
             )
             for title, rows in self._bad.items()
         ]
@@ -120,8 +105,8 @@ def births_of(
     if birth is None:
         return births
     for title, before, frame in frames(store, table, [patient, birth]):
-        read, two_digits, bad = dates_leniently(frame[birth].to_arrow(), title, birth, frozenset(), forms)
-        births.add(frame[patient], title, patient, read, two_digits=two_digits, bad=bad, before=before)
+        read, two_digits, bad = dates_leniently(frame[birth], title, birth, frozenset(), forms)
+        births.add(title, before, identifiers(frame[patient], title, patient), read, bad, two_digits)
     return births
 
 
@@ -129,30 +114,29 @@ def patients_of(
     store: Store,
     table: str,
     patient: str,
-    names: Sequence[str],
-    as_far_as_there: bool,
+    asked: Sequence[str] | None,
+    known: Collection[str],
     cohort: Cohort,
     missing: frozenset[str],
     renamed: Mapping[str, str] | None = None,
 ) -> tuple[pl.DataFrame | None, list[Notice]]:
-    """The attributes of the events' patients, and what was noticed; `renamed` gives columns other names."""
+    """The attributes of the events' patients, and what was noticed: those asked for, or of the `known` ones as many as
+    there are, some `renamed`."""
     available = store.columns(table)
-    wanted = [name for name in names if name in available] if as_far_as_there else [n.lower() for n in names]
+    wanted = [each for each in known if each in available] if asked is None else [n.lower() for n in asked]
     require_columns(table, [patient, *wanted], available)
-    titles = dict(renamed or {}) if as_far_as_there else {name.lower(): name for name in names}
+    titles = dict(renamed or {}) if asked is None else {name.lower(): name for name in asked}
     parts = []
     for title, _, frame in frames(store, table, list(dict.fromkeys([patient, *wanted]))):
-        who = identifiers(frame[patient].to_arrow(), title, patient)
         attributes = {titles.get(name, name): frame[name] for name in wanted if name != patient}
+        who = identifiers(frame[patient], title, patient)
         parts.append(pl.DataFrame({"patient": who, **attributes}).filter(who.is_not_null()))
     if not parts:
         return None, [Notice("patient without attributes", f"{table}: the table has no rows", 1)]
-    gathered = pl.DataFrame({name: same_type([p[name] for p in parts]) for name in parts[0].columns})
-    patient_of_events = cohort.require_events()["patient"]
+    gathered, patient_of_events = stack(parts), cohort.require_events()["patient"]
     kept, notices = one_row_each(gathered, patient_of_events, missing)
-    both = same_type([patient_of_events.unique(), gathered["patient"].unique()])
-    count = int(patient_of_events.n_unique())
-    without = int((~both.slice(count).is_in(both.head(count).implode())).sum())
+    with_events, there = in_one_type(patient_of_events.unique(), gathered["patient"].unique())
+    without = int((~there.is_in(with_events.implode())).sum())
     if without:
         people = f"{without:,} patient{'s' if without > 1 else ''}"
         notices.append(Notice("record without codes", f"{people} without any code left out", without))
@@ -165,13 +149,9 @@ def visits_of(store: Store, table: str, visit: str, date: str | None) -> pl.Data
         return None
     parts = []
     for title, _, frame in frames(store, table, [visit, date]):
-        read, _, _ = dates_leniently(frame[date].to_arrow(), title, date, frozenset(), ISO)
-        parts.append(
-            pl.DataFrame({"visit": identifiers(frame[visit].to_arrow(), title, visit), "date": read})
-        )
-    if not parts:
-        return None
-    return pl.DataFrame({name: same_type([part[name] for part in parts]) for name in ("visit", "date")})
+        read, _, _ = dates_leniently(frame[date], title, date, frozenset(), ISO)
+        parts.append(pl.DataFrame({"visit": identifiers(frame[visit], title, visit), "date": read}))
+    return stack(parts) if parts else None
 
 
 def notes_of(
@@ -180,33 +160,32 @@ def notes_of(
     """The notes frame of a table of notes, if it is there; notes without text or patient are left out."""
     if not store.has(table):
         return None, []
-    parts, row, lost, unread = [], 0, [], []
+    parts, row = [], 0
     for title, _, frame in frames(store, table, [note, patient, date, text]):
-        read, _, bad = dates_leniently(frame[date].to_arrow(), title, date, frozenset(), ISO)
-        notes = pl.DataFrame(
-            {
-                "note": identifiers(frame[note].to_arrow(), title, note),
-                "patient": identifiers(frame[patient].to_arrow(), title, patient),
-                "date": read,
-                "text": frame[text].cast(pl.String),
-            }
+        read, _, bad = dates_leniently(frame[date], title, date, frozenset(), ISO)
+        parts.append(
+            pl.DataFrame(
+                {
+                    "note": identifiers(frame[note], title, note),
+                    "patient": identifiers(frame[patient], title, patient),
+                    "date": read,
+                    "text": frame[text].cast(pl.String),
+                    "row": pl.int_range(row + 1, row + 1 + frame.height, eager=True),
+                    "bad": bad,
+                }
+            )
         )
-        empty = notes["patient"].is_null() | (notes["text"].fill_null("").str.strip_chars() == "")
-        lost += [row + i + 1 for i in empty.arg_true()]
-        unread += [row + i + 1 for i in bad.arg_true()]
         row += frame.height
-        parts.append(notes.filter(~empty))
     if not parts:
         return None, []
-    frame = pl.DataFrame({name: same_type([p[name] for p in parts]) for name in parts[0].columns})
-    return frame, [
-        *_notices("note without text", f"{table.upper()}: {{}} without text or patient left out", lost),
-        *_notices("unreadable date", f"{table.upper()}: {{}} whose date cannot be read", unread),
-    ]
-
-
-def _notices(kind: str, message: str, rows: list[int]) -> list[Notice]:
-    if not rows:
-        return []
-    count = f"{len(rows):,} note{'s' if len(rows) > 1 else ''}"
-    return [Notice(kind, message.format(count), len(rows), tuple(rows[:ROWS_KEPT]))]
+    notes = stack(parts)
+    empty = notes["patient"].is_null() | (notes["text"].fill_null("").str.strip_chars() == "")
+    notices = []
+    for kind, what, rows in (
+        ("note without text", "without text or patient left out", notes.filter(empty)["row"]),
+        ("unreadable date", "whose date cannot be read", notes.filter("bad")["row"]),
+    ):
+        if len(rows):
+            count = f"{len(rows):,} note{'s' if len(rows) > 1 else ''}"
+            notices.append(Notice.of_rows(kind, f"{table.upper()}: {count} {what}", rows))
+    return notes.filter(~empty).drop("row", "bad"), notices

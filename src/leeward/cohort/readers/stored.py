@@ -14,15 +14,15 @@ import numpy as np
 import polars as pl
 import pyarrow.parquet as pq
 
-from leeward.arrays import Int32s, Int64s, UInt32s
+from leeward.arrays import Int64s, UInt32s
 from leeward.cohort.cohort import Cohort
 from leeward.cohort.notices import Notice
 from leeward.cohort.readers import refuse_unknown
 from leeward.cohort.readers.collect import Collector
 from leeward.cohort.readers.columns import ColumnNames
-from leeward.cohort.readers.delimited import encodings_told
-from leeward.cohort.readers.detect import detect_format
+from leeward.cohort.readers.delimited import collect_encodings
 from leeward.cohort.readers.files import PARQUET, READABLE, is_gzip, suffix
+from leeward.cohort.readers.formats import detect_format
 from leeward.cohort.readers.stores import reader_of
 from leeward.cohort.readers.tables import map_files
 from leeward.cohort.readers.values import same_type
@@ -65,7 +65,7 @@ def store(
     The parameters are those of `readers.read`, and so are the codes, the notices (with the first row of each text) and
     the errors; identifiers that differ in blanks or zeros alone are not looked for.
     """
-    with encodings_told() as told:
+    with collect_encodings() as told:
         files, mapped = map_files(path, columns)
         if mapped.vocabulary is not None:
             return None
@@ -77,10 +77,11 @@ def store(
                 collector.begin(file.name)
                 for batch in reader_of(file).batches(file, mapped.needed(), mapped.encoded()):
                     collector.add(batch)
-                    patients, numbers, rows = collector.taken()
-                    if patients:
-                        spread.add(same_type(patients), numbers, rows)
-    normalised, notices = collector.stored(vocabulary, spread.entries, spread.first_row, spread.all_patients)
+                    for part in collector.take():
+                        spread.add(part)
+    normalised, notices = collector.normalise_texts(
+        vocabulary, spread.entries, spread.first_row, spread.all_patients
+    )
     notices += [Notice("encoding", message, 1) for message in dict.fromkeys(told)]
     if spread.is_text:
         message = "identifiers that differ in blanks, leading zeros or '.0' alone were not looked for"
@@ -114,15 +115,16 @@ class _Spread:
         """Whether some identifier is no whole number: then all are texts."""
         return any("text" in file.name for file in self._writers)
 
-    def add(self, patient: pl.Series, numbers: Int32s, rows: UInt32s) -> None:
-        """Write some rows, and count their texts."""
+    def add(self, events: pl.DataFrame) -> None:
+        """Write some events (`patient`, `row`, the number of the `code`), and count their texts."""
+        patient, numbers = events["patient"], events["code"].to_numpy()
         new = max(0, int(numbers.max(initial=-1)) + 1 - len(self.entries))
         self.entries = np.append(self.entries, np.zeros(new, np.int64))
         self.first_row = np.append(self.first_row, np.full(new, np.iinfo(np.uint32).max, np.uint32))
         self.entries += np.bincount(numbers, minlength=len(self.entries))
-        np.minimum.at(self.first_row, numbers, rows)
+        np.minimum.at(self.first_row, numbers, events["row"].to_numpy())
         kind = "numbers" if patient.dtype.is_integer() else "text"
-        frame = pl.DataFrame({"patient": patient, "number": numbers})
+        frame = events.select("patient", number="code")
         part = patient.cast(pl.String).hash(1, 2, 3, 4) % self.parts
         for (number,), group in frame.group_by(part.alias("part")):
             file = self.folder / f"{kind}-{number}.parquet"

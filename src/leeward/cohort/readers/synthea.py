@@ -12,12 +12,11 @@ from dataclasses import replace
 
 import polars as pl
 
-from leeward.cohort.code_name import CodeName
 from leeward.cohort.cohort import Cohort
+from leeward.cohort.names import CodeName, names_of_events
 from leeward.cohort.readers.ages import ISO
 from leeward.cohort.readers.collect import Collector
-from leeward.cohort.readers.columns import ColumnMap, ColumnNames
-from leeward.cohort.readers.names import names_of_descriptions
+from leeward.cohort.readers.columns import ColumnMap
 from leeward.cohort.readers.people import (
     births_of,
     code_and_patients,
@@ -26,7 +25,8 @@ from leeward.cohort.readers.people import (
     patients_of,
     visits_of,
 )
-from leeward.cohort.readers.stores import Store, pick, require_table
+from leeward.cohort.readers.request import Request
+from leeward.cohort.readers.stores import Store, frames, pick, require_table
 from leeward.cohort.readers.trees import with_tree
 from leeward.errors import BadInput
 
@@ -66,22 +66,17 @@ ATTRIBUTES = {
 """Columns of patients.csv that go into the patients frame, and their names there: no names, numbers, addresses."""
 
 
-def read_synthea(
-    store: Store,
-    columns: ColumnNames | None,
-    vocabulary: str | None,
-    missing: frozenset[str],
-    date_format: str | None,
-    domains: Sequence[str],
-) -> Cohort:
+def read_synthea(asked: Request) -> Cohort:
     """A cohort from the folder's tables; `columns` may name the `code` and columns of patients.csv."""
-    code, attributes = code_and_patients(columns, "synthea")
+    store = asked.tables
+    code, attributes = code_and_patients(asked.columns, "synthea")
     collector: Collector | None = None
-    for table in domains_of(domains, DOMAINS):
+    tables = domains_of(asked.domains, DOMAINS)
+    for table in tables:
         require_table(store, table, "a table of Synthea's CSV")
         mapped = _columns_of(store, table, code)
         collector = collector or Collector(
-            store.name, mapped, missing, date_format, lenient=True, forms=FORMS
+            store.name, mapped, asked.missing, asked.date_format, lenient=True, forms=FORMS
         )
         if mapped.optional().keys() != collector.columns.optional().keys():
             raise BadInput(
@@ -90,28 +85,38 @@ def read_synthea(
         events_of(store, table, mapped, collector)
     assert collector is not None  # for the types: there is at least one table
     require_table(store, "patients", "which says who the patients are")
-    patient = _column_named(store, "patients", PATIENT, "the patient")
-    forms = FORMS if date_format is None else (date_format, *FORMS)
+    patient = _find_column(store, "patients", PATIENT, "the patient")
+    forms = FORMS if asked.date_format is None else (asked.date_format, *FORMS)
     births = births_of(store, "patients", patient, pick(store, "patients", BIRTH), forms)
-    cohort = collector.cohort(vocabulary, births.frame, lambda: _visits(store))
-    names = list(ATTRIBUTES) if attributes is None else attributes
+    cohort = collector.cohort(asked.vocabulary, births.frame(), lambda: _visits(store))
     patients, told = patients_of(
-        store, "patients", patient, names, attributes is None, cohort, missing, ATTRIBUTES
+        store, "patients", patient, attributes, ATTRIBUTES, cohort, asked.missing, ATTRIBUTES
     )
-    called: dict[str, CodeName] = {}
-    for table in domains_of(domains, DOMAINS):
-        mapped = _columns_of(store, table, code)
-        described = pick(store, table, _candidate_names(DESCRIPTION))
-        called |= names_of_descriptions(store, table, mapped.patient, mapped.code[0], described, "SNOMED CT")
-    return replace(with_tree(cohort), patients=patients, names=called).with_notices(*births.notices, *told)
+    names: dict[str, CodeName] = {}
+    for table in tables:
+        names |= _names(store, table, _columns_of(store, table, code))
+    return replace(with_tree(cohort), patients=patients, names=names).with_notices(*births.notices(), *told)
+
+
+def _names(store: Store, table: str, mapped: ColumnMap) -> dict[str, CodeName]:
+    """The names that a table of events gives beside its codes."""
+    name = pick(store, table, _candidate_names(DESCRIPTION))
+    if name is None or name == mapped.code[0]:
+        return {}
+    parts = [frame for _, _, frame in frames(store, table, [mapped.patient, *mapped.code, name])]
+    if not parts:
+        return {}
+    texts = pl.concat(part.cast(pl.String) for part in parts)
+    who, codes, names = (each.str.strip_chars().str.replace_all(r"\s+", " ") for each in texts)
+    return names_of_events(pl.DataFrame({"patient": who}), codes, names, "SNOMED CT")
 
 
 def _columns_of(store: Store, table: str, code: str | None) -> ColumnMap:
     names = {role: pick(store, table, _candidate_names(choices)) for role, choices in ROLES.items()}
     return ColumnMap(
-        patient=names["patient"] or _column_named(store, table, ROLES["patient"], "the patient"),
+        patient=names["patient"] or _find_column(store, table, ROLES["patient"], "the patient"),
         code=(
-            code.lower() if code else names["code"] or _column_named(store, table, ROLES["code"], "the code"),
+            code.lower() if code else names["code"] or _find_column(store, table, ROLES["code"], "the code"),
         ),
         visit=names["visit"],
         date=names["date"],
@@ -123,7 +128,7 @@ def _candidate_names(names: Sequence[str]) -> list[str]:
     return [prefix + name for name in names for prefix in PREFIXES]
 
 
-def _column_named(store: Store, table: str, names: Sequence[str], what: str) -> str:
+def _find_column(store: Store, table: str, names: Sequence[str], what: str) -> str:
     found = pick(store, table, names)
     if found is None:
         raise BadInput(f"{table}: no column of {what} (none of {', '.join(names)}).")
@@ -133,5 +138,5 @@ def _column_named(store: Store, table: str, names: Sequence[str], what: str) -> 
 def _visits(store: Store) -> pl.DataFrame | None:
     if not store.has("encounters"):
         return None
-    visit = _column_named(store, "encounters", _candidate_names(("id", *ROLES["visit"])), "the encounter")
+    visit = _find_column(store, "encounters", _candidate_names(("id", *ROLES["visit"])), "the encounter")
     return visits_of(store, "encounters", visit, pick(store, "encounters", _candidate_names(ROLES["date"])))

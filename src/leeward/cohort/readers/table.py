@@ -11,9 +11,7 @@ import polars as pl
 
 from leeward.arrays import count_noun
 from leeward.cohort.cohort import Cohort
-from leeward.cohort.notices import Notice
-from leeward.cohort.readers.code_numbers import row_text
-from leeward.cohort.readers.codes import ROWS_KEPT
+from leeward.cohort.notices import Notice, row_text
 from leeward.cohort.readers.columns import require_columns
 from leeward.cohort.readers.files import find_files
 from leeward.cohort.readers.patients import DECIMAL_NUMBER, WHOLE_NUMBER, comma_notice
@@ -185,7 +183,7 @@ def _looks_missing(frame: pl.DataFrame, missing: frozenset[str], date_format: st
         + ": leave them out with "
         + " ".join(f"--missing {word!r}" for word in words)
     )
-    return [Notice("looks missing", message, hits, tuple(rows[:ROWS_KEPT].tolist()))]
+    return [Notice.of_rows("looks missing", message, rows, hits)]
 
 
 def _quote(names: Iterable[str]) -> str:

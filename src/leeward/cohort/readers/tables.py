@@ -1,10 +1,12 @@
-"""Tables of events: delimited text, Parquet, or a frame in memory."""
+"""Tables of events: delimited text, Parquet, or a frame in memory, whoever made it."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pyarrow as pa
@@ -16,35 +18,42 @@ from leeward.cohort.readers.collect import Collector
 from leeward.cohort.readers.columns import ColumnMap, ColumnNames, require_columns
 from leeward.cohort.readers.files import find_files
 from leeward.cohort.readers.patients import one_row_each
+from leeward.cohort.readers.request import Request
 from leeward.cohort.readers.stores import reader_of
-from leeward.cohort.readers.values import identifiers, plain, same_type
+from leeward.cohort.readers.values import identifiers, plain, stack
 from leeward.errors import BadInput
 
 
-def read_tables(
-    path: str | Path,
-    columns: ColumnNames | None,
-    vocabulary: str | None,
-    missing: frozenset[str],
-    date_format: str | None,
-    attributes: str | Path | None,
-    separator: str | None = None,
-) -> Cohort:
-    """A cohort from delimited or Parquet files; the parameters are those of `read`."""
-    files, mapped = map_files(path, columns, patients_apart=attributes is not None)
+def read_tables(asked: Request) -> Cohort:
+    """A cohort from delimited or Parquet files, or from a frame in memory."""
+    if isinstance(asked.source, pl.DataFrame):
+        return _read_frame(asked, asked.source)
+    files, mapped = map_files(asked.source, asked.columns, patients_apart=asked.patients is not None)
     payload = mapped.patients
-    if attributes is not None:
+    if asked.patients is not None:
         mapped = replace(mapped, patients=())
-    needed = mapped.needed()
-    collector = Collector(Path(path).name, mapped, missing, date_format, separator=separator)
+    collector = _collector(asked, Path(asked.source).name, mapped)
     for file in files:
         collector.begin(file.name)
-        for batch in reader_of(file).batches(file, needed, mapped.encoded()):
+        for batch in reader_of(file).batches(file, mapped.needed(), mapped.encoded()):
             collector.add(batch)
-    cohort = collector.cohort(vocabulary)
-    if attributes is None:
+    cohort = collector.cohort(asked.vocabulary)
+    if asked.patients is None:
         return cohort
-    return _with_attributes(cohort, attributes, mapped.patient, payload, missing)
+    return _with_attributes(cohort, asked.patients, mapped.patient, payload, asked.missing)
+
+
+def _read_frame(asked: Request, frame: pl.DataFrame) -> Cohort:
+    mapped = ColumnMap.of(asked.columns, frame.columns)
+    require_columns(asked.name, mapped.needed(), frame.columns)
+    collector = _collector(asked, asked.name, mapped)
+    for batch in frame.select(mapped.needed()).to_arrow().to_batches(max_chunksize=parquet.BATCH_ROWS):
+        collector.add(batch)
+    return collector.cohort(asked.vocabulary)
+
+
+def _collector(asked: Request, name: str, mapped: ColumnMap) -> Collector:
+    return Collector(name, mapped, asked.missing, asked.date_format, separator=asked.code_separator)
 
 
 def map_files(
@@ -81,8 +90,7 @@ def _with_attributes(
             )
     if not tables:
         raise BadInput(f"{Path(path).name}: the file has column names but no rows.")
-    gathered = pl.DataFrame({name: same_type([t[name] for t in tables]) for name in tables[0].columns})
-    patients, notices = one_row_each(gathered, cohort.require_events()["patient"], missing)
+    patients, notices = one_row_each(stack(tables), cohort.require_events()["patient"], missing)
     return replace(cohort, patients=patients).with_notices(*notices)
 
 
@@ -156,19 +164,45 @@ def cast_column(column: pa.Array, kind: pa.DataType, name: str, title: str) -> p
         ) from None
 
 
-def read_frame(
-    frame: pl.DataFrame,
-    columns: ColumnNames | None,
-    vocabulary: str | None,
-    missing: frozenset[str],
-    name: str,
-    date_format: str | None = None,
-    separator: str | None = None,
-) -> Cohort:
-    """A cohort from a frame in memory."""
-    mapped = ColumnMap.of(columns, frame.columns)
-    require_columns(name, mapped.needed(), frame.columns)
-    collector = Collector(name, mapped, missing, date_format, separator=separator)
-    for batch in frame.select(mapped.needed()).to_arrow().to_batches(max_chunksize=parquet.BATCH_ROWS):
-        collector.add(batch)
-    return collector.cohort(vocabulary)
+KINDS = "a path, or a frame of Polars, pandas, pyarrow or DuckDB, or an object with `__arrow_c_stream__`"
+
+
+def as_frame(source: Any) -> pl.DataFrame | None:
+    """The frame as one of Polars; None for a path.
+
+    A named index of pandas becomes columns. Raises BadInput for anything else, and for columns that Arrow cannot hold.
+    """
+    if isinstance(source, str | os.PathLike):
+        return None
+    if isinstance(source, pl.DataFrame):
+        return source
+    try:
+        return _to_polars(source)
+    except (BadInput, KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as error:  # each library has its own, and compiled ones panic outside of Exception
+        raise BadInput(
+            f"the frame cannot be read ({type(error).__name__}); a column may hold values of several types: make them "
+            f"text, numbers or dates."
+        ) from None
+
+
+def _to_polars(source: Any) -> pl.DataFrame:
+    if isinstance(source, pl.LazyFrame):
+        return source.collect()
+    if isinstance(source, pa.Table):
+        source.validate(full=True)  # offsets and dictionary indexes out of bounds
+    if hasattr(source, "reset_index") and any(
+        name is not None for name in getattr(source.index, "names", ())
+    ):
+        source = source.reset_index()
+    import narwhals as nw
+
+    native = nw.from_native(source, pass_through=True)
+    if isinstance(native, nw.LazyFrame):
+        native = native.collect(backend="polars")
+    if isinstance(native, nw.DataFrame):
+        return native.to_polars()
+    if hasattr(source, "__arrow_c_stream__"):
+        return pl.DataFrame(source)
+    raise BadInput(f"a cohort cannot be read from {type(source).__name__}; give {KINDS}.")

@@ -14,12 +14,9 @@ import numpy as np
 import polars as pl
 
 from leeward.arrays import count_noun
-from leeward.cohort.notices import Notice
-from leeward.cohort.readers.archives import damage_error, require_memory
-from leeward.cohort.readers.code_numbers import row_text
-from leeward.cohort.readers.codes import ROWS_KEPT
+from leeward.cohort.notices import Notice, row_text
 from leeward.cohort.readers.columns import require_columns
-from leeward.cohort.readers.files import WORKBOOKS, suffix
+from leeward.cohort.readers.files import WORKBOOKS, damage_error, require_memory, suffix
 from leeward.errors import BadInput, did_you_mean
 from leeward.texts import outside_xml
 
@@ -189,7 +186,7 @@ def _note_numbers(
         f"{count_noun('code', len(rows))} of column '{name}' as numbers: a sheet drops their zeros (250.00 becomes "
         f"250, 038 becomes 38); format the column as text where codes have such zeros"
     )
-    notices.append(Notice("codes as numbers", message, len(rows), tuple(rows[:ROWS_KEPT])))
+    notices.append(Notice.of_rows("codes as numbers", message, rows))
 
 
 def _text(value: Any) -> str:

@@ -17,7 +17,7 @@ from leeward.analysis.demographics.k_map import FIRST_ROW, Both, columns_of_both
 from leeward.analysis.demographics.search import Found, Setting, search_full
 from leeward.arrays import AnyArray, Int64s
 from leeward.cohort.cohort import Cohort
-from leeward.cohort.lenses.counts import CodeCounts
+from leeward.cohort.lenses.code_sets import CodeCounts
 from leeward.errors import BadInput, GuaranteeUnreachable
 from leeward.methods.censoring import groups, release
 from leeward.methods.censoring.classed import take

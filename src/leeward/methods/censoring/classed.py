@@ -18,7 +18,7 @@ from leeward.analysis.demographics.columns import Level
 from leeward.analysis.demographics.k_map import Both, SampleClasses, classes_in_population, columns_of_both
 from leeward.analysis.demographics.search import Found, Setting, search_full
 from leeward.arrays import AnyArray, Int64s
-from leeward.cohort.lenses.counts import CodeCounts
+from leeward.cohort.lenses.code_sets import CodeCounts
 from leeward.errors import GuaranteeUnreachable
 from leeward.methods.censoring.run import Outcome, censored, notice_emptied
 from leeward.randomness import Randomness

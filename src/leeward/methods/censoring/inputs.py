@@ -9,7 +9,7 @@ import polars as pl
 
 from leeward.arrays import Int64s
 from leeward.cohort.cohort import Cohort
-from leeward.cohort.lenses.counts import CodeCounts
+from leeward.cohort.lenses.code_sets import CodeCounts
 from leeward.errors import BadInput, GuaranteeUnreachable
 from leeward.methods.censoring.parameters import MOST_MENTIONS, Censoring
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from leeward.cohort.cohort import Cohort
-from leeward.cohort.lenses.counts import CodeCounts
+from leeward.cohort.lenses.code_sets import CodeCounts
 from leeward.errors import BadInput, VerificationFailed
 from leeward.methods.censoring import release
 from leeward.methods.censoring.inputs import (

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from leeward.cohort.lenses.counts import CodeCounts
+from leeward.cohort.lenses.code_sets import CodeCounts
 from leeward.contracts.censoring import CONTRACT
 from leeward.methods.whole_patient import record_labels
 from leeward.release.content import Anonymized, Guarantee, ReleaseTable

@@ -19,7 +19,7 @@ from leeward.analysis.containment import Index, Multisets
 from leeward.analysis.measuring import Measures, figures_of
 from leeward.arrays import Bools, Float64s, Int64s
 from leeward.cohort.cohort import Cohort
-from leeward.cohort.lenses.counts import CodeCounts
+from leeward.cohort.lenses.code_sets import CodeCounts
 from leeward.errors import BadInput
 from leeward.methods.censoring.classed import take
 from leeward.methods.censoring.measures.attack import attack

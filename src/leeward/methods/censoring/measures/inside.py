@@ -16,7 +16,7 @@ from leeward.analysis.demographics.joint import exact_columns, figures_of_record
 from leeward.analysis.demographics.released import ReleasedClasses
 from leeward.arrays import Int64s
 from leeward.cohort.cohort import Cohort
-from leeward.cohort.lenses.counts import CodeCounts
+from leeward.cohort.lenses.code_sets import CodeCounts
 from leeward.methods.censoring.release import PEOPLE
 from leeward.release import Release
 

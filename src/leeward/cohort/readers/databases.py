@@ -1,4 +1,5 @@
-"""Tables and queries of a database, by an SQLAlchemy URL (PostgreSQL by pg8000, SQLite, and what has a driver).
+"""Tables and queries of a database: by an SQLAlchemy URL (PostgreSQL by pg8000, SQLite, and what has a driver), or of a
+DuckDB file (extra `files`), read by DuckDB itself.
 
 `postgresql://user@host/db#schema.table` names a table (or, for OMOP and i2b2, `#schema`). Without a password in
 the URL, PostgreSQL's is taken from the environment variable PGPASSWORD.
@@ -19,15 +20,23 @@ import pyarrow as pa
 
 from leeward.cohort.cohort import Cohort
 from leeward.cohort.readers.collect import Collector
-from leeward.cohort.readers.columns import ColumnMap, ColumnNames, require_columns
+from leeward.cohort.readers.columns import ColumnMap, require_columns
+from leeward.cohort.readers.request import Request
 from leeward.errors import BadInput, did_you_mean
 
 if TYPE_CHECKING:
+    import duckdb
     import sqlalchemy as sa
 
 BATCH_ROWS = 1 << 16
 WRITES_NAMES = "42"
 """Class of SQLSTATE whose messages speak of names in the query, never of values."""
+
+SETTINGS = {"enable_external_access": "false", "autoload_known_extensions": "false"}
+"""A view in the file reads nothing outside it."""
+
+OF_NAMES = ("CatalogException", "ParserException", "BinderException", "SyntaxException")
+"""Errors whose texts speak of names and syntax, never of values."""
 
 
 def is_url(path: object) -> bool:
@@ -149,31 +158,99 @@ class Database:
                 yield pa.RecordBatch.from_arrays(parts, list(columns))
 
 
-def read_sql(
-    database: Database,
-    columns: ColumnNames | None,
-    vocabulary: str | None,
-    missing: frozenset[str],
-    date_format: str | None,
-    query: str | None,
-    separator: str | None = None,
-) -> Cohort:
+class DuckDatabase(Database):
+    """A schema of a DuckDB file as a store of tables; rows come in the order in which they were inserted."""
+
+    def __init__(self, file: Path, place: str = "") -> None:
+        try:
+            import duckdb
+        except ImportError:
+            raise BadInput(f"{file.name}: to read .duckdb files install leeward[files].") from None
+        if not file.is_file():
+            raise BadInput(f"{file.name}: no such database file.")
+        self.name = file.name
+        self._error: type[Exception] = duckdb.Error
+        with self._refusals("cannot be opened; it is damaged, in use, or of another version"):
+            self._connection: duckdb.DuckDBPyConnection = duckdb.connect(
+                str(file), read_only=True, config=dict(SETTINGS)
+            )
+        schema, _, self.table = place.rpartition(".")
+        self.schema = schema or "main"
+        rows = self._rows(
+            "SELECT table_name FROM information_schema.tables WHERE table_schema = ? ORDER BY 1",
+            [self.schema],
+        )
+        self._tables = {name.lower(): name for (name,) in rows}
+
+    def close(self) -> None:
+        """Close the file."""
+        self._connection.close()
+
+    def header(self, table: str) -> list[str]:
+        """The table's columns as they are written."""
+        if not self.has(table):
+            raise BadInput(f"{self.name}: no table '{table}'.{did_you_mean(table, self._tables)}")
+        return [name for name, *_ in self._rows(f"DESCRIBE {self._of(table)}")]
+
+    def rows(self, table: str, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """The columns as the table writes them."""
+        yield from self._batches(f"SELECT {', '.join(map(_quote, columns))} FROM {self._of(table)}")
+
+    def query(self, text: str) -> tuple[list[str], Iterator[pa.RecordBatch]]:
+        """The columns of a query and its rows."""
+        columns = [name for name, *_ in self._rows(f"DESCRIBE {text.rstrip().rstrip(';')}")]
+        return columns, self._batches(text)
+
+    def _of(self, table: str) -> str:
+        return f"{_quote(self.schema or 'main')}.{_quote(self._tables[table.lower()])}"
+
+    def _rows(self, text: str, values: Sequence[Any] = ()) -> list[Any]:
+        with self._refusals("refused the query"):
+            return self._connection.execute(text, list(values)).fetchall()
+
+    def _batches(self, text: str) -> Iterator[pa.RecordBatch]:
+        with self._refusals("refused the query"):
+            yield from self._connection.sql(text).to_arrow_reader(BATCH_ROWS)
+
+    @contextmanager
+    def _refusals(self, what: str) -> Iterator[None]:
+        """DuckDB's refusal as an error without its text, which may hold values; messages on names may stay."""
+        try:
+            yield
+        except self._error as error:
+            kind = type(error).__name__
+            reason = str(error).splitlines()[0] if kind in OF_NAMES else kind
+            raise BadInput(f"{self.name}: the database {what} ({reason}).") from None
+
+
+def _quote(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def read_sql(asked: Request) -> Cohort:
     """A cohort from one table or query."""
+    database, query = asked.store, asked.query
+    assert isinstance(database, Database)  # `formats.detect_format` opened it
     if query is not None and any(sign.isspace() for sign in query.strip()):
-        header, batches = database.query(query)
-        mapped = ColumnMap.of(columns, header)
-        require_columns("query", mapped.needed(), header)
         title = "query"
+        header, batches = database.query(query)
     else:
         title = query.strip() if query is not None else database.table or database.only_table()
-        header = database.header(title)
-        mapped = ColumnMap.of(columns, header)
-        require_columns(title, mapped.needed(), header)
-        batches = database.rows(title, mapped.needed())
-    collector = Collector(title, mapped, missing, date_format, separator=separator)
-    for batch in batches:
+        header, batches = database.header(title), None
+    mapped = ColumnMap.of(asked.columns, header)
+    require_columns(title, mapped.needed(), header)
+    collector = Collector(title, mapped, asked.missing, asked.date_format, separator=asked.code_separator)
+    for batch in database.rows(title, mapped.needed()) if batches is None else batches:
         collector.add(batch)
-    return collector.cohort(vocabulary)
+    return collector.cohort(asked.vocabulary)
+
+
+def open_database(url: str) -> Database:
+    """The database of a URL."""
+    if not url.startswith("duckdb:///"):
+        return Database(url)
+    file, _, place = url.removeprefix("duckdb:///").partition("#")
+    return DuckDatabase(Path(file), place)
 
 
 def as_arrow(values: Sequence[Any], name: str, title: str) -> pa.Array:
