@@ -21,7 +21,7 @@ from common import table, write_section
 from leeward.analysis.containment import Index, Multisets, largest_parts
 from leeward.cohort.lenses.code_sets import code_counts_of
 from leeward.cohort.lenses.trajectories import trajectories_of
-from leeward.methods.censoring import gccens, groups, raising
+from leeward.methods.censoring import gccens, groups
 from leeward.methods.censoring.measures.attack import _by_record_rule
 from leeward.methods.trajectories import cells, clustering, hierarchies, levels, losses, problem, space
 from leeward.methods.trajectories.records import Group, Records
@@ -123,7 +123,7 @@ def scopes(name: str, events: pl.DataFrame, size: int, ks: tuple[int, ...]) -> l
         seconds = dict.fromkeys(rows, 0.0) | {"groups": took * len(samples)}
         for drawn in samples:
             capped = people.take(drawn)
-            for scope, censor in (("global", gccens.censor), ("raise", raising.censor)):
+            for scope, censor in (("global", gccens.censor), ("raise", gccens.raise_caps)):
                 begin = time.process_time()
                 result = censor(index, capped, k)
                 seconds[scope] += time.process_time() - begin

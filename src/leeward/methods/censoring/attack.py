@@ -6,7 +6,7 @@ import numpy as np
 
 from leeward.analysis.tried import Tried
 from leeward.cohort.cohort import Cohort
-from leeward.methods.censoring.measures import pair_records
+from leeward.methods.censoring.measures.records import pair_records
 from leeward.randomness import Randomness
 from leeward.release import Release
 

@@ -18,13 +18,24 @@ from leeward.analysis.demographics.columns import Level
 from leeward.analysis.demographics.k_map import Both, SampleClasses, classes_in_population, columns_of_both
 from leeward.analysis.demographics.search import Found, Setting, search_full
 from leeward.arrays import AnyArray, Int64s
+from leeward.cohort.cohort import Cohort
 from leeward.cohort.lenses.code_sets import CodeCounts
-from leeward.errors import GuaranteeUnreachable
-from leeward.methods.censoring.run import Outcome, censored, notice_emptied
+from leeward.engine import make
+from leeward.errors import BadInput, GuaranteeUnreachable
+from leeward.methods.censoring.gccens import censor_records, notice_emptied
+from leeward.methods.censoring.inputs import (
+    PopulationLike,
+    caps_of,
+    require_contained,
+    require_each_once,
+    require_enough,
+)
+from leeward.methods.censoring.release import Outcome, take
+from leeward.methods.whole_patient import notices_of
 from leeward.randomness import Randomness
 
 if TYPE_CHECKING:
-    from leeward.cohort.cohort import Cohort
+    from leeward.engine import Engine
     from leeward.methods.censoring.parameters import Censoring
 
 
@@ -49,7 +60,7 @@ class Parts:
 
     def censor(self, records: AnyArray, people: Int64s) -> Outcome:
         """Some records of the sample, censored beside some people."""
-        return censored(
+        return censor_records(
             self.index(people), self.originals.take(np.asarray(records)), self.caps, self.k, self.scope
         )
 
@@ -85,6 +96,42 @@ class KMapSetting(Setting):
             kept = self.parts.censor(own, people).kept
             lost += int(self.parts.originals.take(own).sizes().sum() - kept.sizes().sum())
         return lost
+
+
+def censor_in_classes(
+    parameters: Censoring,
+    cohort: Cohort,
+    sample: CodeCounts,
+    population: PopulationLike,
+    engine: Engine | None,
+) -> Outcome:
+    """A k-map over demographics and counts."""
+    if not isinstance(population, Cohort):
+        raise BadInput("`demographics` need the population in memory: give a file or a cohort.")
+    require_each_once(population)
+    everyone = population.code_counts()
+    require_enough(parameters, len(everyone))
+    caps = caps_of(parameters, sample)
+    parts = parts_of(parameters, sample, everyone, caps, make(engine).threads)
+    found = find_classes(parameters, cohort, sample, population, everyone, parts)
+    classes = found.classes
+    assert isinstance(classes, SampleClasses)  # for the types: made so by the search
+    kept = classes.released
+    require_contained(cohort.name, take(sample, kept), parts.counts(parts.originals, classes, 1)[kept])
+    outcome = censor_classes(parts, classes)
+    before = int(parts.originals.take(kept).sizes().sum())
+    facts = {
+        "smallest_class_in_population": min(map(len, classes.people)),
+        "lost": (before - int(outcome.kept.sizes().sum())) / max(1, before),
+        "lost_without_demographics": loss_without_demographics(parts, len(everyone)),
+    }
+    return replace(
+        outcome,
+        facts={**outcome.facts, **facts},
+        people=len(everyone),
+        found=found,
+        class_notices=notices_of(classes, parameters.small),
+    )
 
 
 def parts_of(
@@ -133,24 +180,25 @@ def find_classes(
     return search_full(setting)
 
 
-def censor_classes(parts: Parts, classes: SampleClasses) -> tuple[Outcome, list[Int64s]]:
-    """All released records, class by class, in the order of the sample; and the final caps of each class."""
+def censor_classes(parts: Parts, classes: SampleClasses) -> Outcome:
+    """All released records, class by class, in the order of the sample."""
     outcomes, members = [], []
     for number, people in enumerate(classes.people):
         members.append(np.flatnonzero(classes.of_record == number))
         outcomes.append(parts.censor(members[-1], people))
-    order = np.concatenate(members)
-    back = np.argsort(order, kind="stable")
+    back = np.argsort(np.concatenate(members), kind="stable")
     kept = Multisets.together([each.kept for each in outcomes]).take(back)
-    facts: dict[str, Any] = {
-        name: sum(int(each.facts[name]) for each in outcomes) for name in outcomes[0].facts if name != "exact"
-    }
-    if "exact" in outcomes[0].facts:
-        facts["exact"] = np.concatenate([each.facts["exact"] for each in outcomes])[back]
-    released = np.flatnonzero(classes.of_record >= 0)
-    notices = notice_emptied(parts.originals.take(released), kept)
-    whole = Outcome(kept, parts.caps, parts.caps, facts, notices)
-    return whole, [each.caps for each in outcomes]
+    exact = [each.exact for each in outcomes if each.exact is not None]
+    return Outcome(
+        kept,
+        parts.caps,
+        parts.caps,
+        {name: sum(int(each.facts[name]) for each in outcomes) for name in outcomes[0].facts},
+        notice_emptied(parts.originals.take(classes.released), kept),
+        np.concatenate(exact)[back] if exact else None,
+        classes.released,
+        class_caps=[each.caps for each in outcomes],
+    )
 
 
 def loss_without_demographics(parts: Parts, people: int) -> float:
@@ -159,16 +207,3 @@ def loss_without_demographics(parts: Parts, people: int) -> float:
     kept = parts.censor(records, np.arange(people)).kept
     original = int(parts.originals.sizes().sum())
     return (original - int(kept.sizes().sum())) / max(1, original)
-
-
-def take(sample: CodeCounts, records: Int64s) -> CodeCounts:
-    """Some records of a lens; its codes stay numbered."""
-    part = Multisets(sample.offsets, sample.values, sample.counts).take(records)
-    return replace(
-        sample,
-        offsets=part.offsets,
-        values=part.values,
-        counts=part.counts,
-        patients=sample.patients.gather(records),
-        rows=sample.rows[records],
-    )

@@ -7,7 +7,7 @@ import numpy as np
 from leeward.analysis.reidentification import Known
 from leeward.cohort.cohort import Cohort
 from leeward.contracts.classes import exact
-from leeward.methods.censoring.measures import pair_records
+from leeward.methods.censoring.measures.records import pair_records
 from leeward.release import Release
 
 

@@ -3,86 +3,102 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
+from leeward.analysis.containment import Multisets
+from leeward.arrays import AnyArray, Bools, Int64s, offsets_of
 from leeward.cohort.lenses.code_sets import CodeCounts
 from leeward.contracts.censoring import CONTRACT
-from leeward.methods.whole_patient import record_labels
+from leeward.methods.whole_patient import add_classes, record_labels
 from leeward.release.content import Anonymized, Guarantee, ReleaseTable
 
 if TYPE_CHECKING:
     from leeward.analysis.demographics import Classes
+    from leeward.analysis.demographics.search import Found
     from leeward.methods.censoring.parameters import Censoring
-    from leeward.methods.censoring.run import Outcome
 
 PEOPLE = "people.parquet"
 """Custody of scope `groups` with demographics: the labels that everybody of the population would be published with."""
 
 
 @dataclass(frozen=True)
-class InClasses:
-    """The classes of a sample; the final caps of each."""
+class Outcome:
+    """Censored records, in the order of the sample, and what is told of them.
 
-    classes: Classes
-    caps: Sequence[NDArray[np.int64]]
+    kept : the records of the sample that are released, censored; places : which these are, ascending.
+    start_caps, caps : int64[codes], before and at the end (`scope: record` leaves them as they were).
+    facts, notices : for the custodian. exact : bool[records], whether the record's search was exact.
+    people : of the population. found : the classes of the sample's patients, with demographics; class_caps : the caps
+    at the end of each; class_notices : after all others; tables : for the custodian.
+    """
+
+    kept: Multisets
+    start_caps: Int64s
+    caps: Int64s
+    facts: Mapping[str, Any]
+    notices: tuple[str, ...] = ()
+    exact: Bools | None = None
+    places: Int64s = field(default_factory=lambda: np.zeros(0, np.int64))
+    people: int = 0
+    found: Found | None = None
+    class_caps: Sequence[Int64s] = ()
+    class_notices: tuple[str, ...] = ()
+    tables: tuple[ReleaseTable, ...] = ()
 
 
 def release_of(
     method: Censoring,
     sample: CodeCounts,
     outcome: Outcome,
-    order: NDArray[np.int64],
+    order: Int64s,
     payload: pl.DataFrame | None,
-    people: int,
     notices: Sequence[str],
     seeded: bool,
-    inside: InClasses | None = None,
 ) -> Anonymized:
-    """The release; `order` gives the place of each released record in the sample (here: of those that are released)."""
-    facts = {key: value for key, value in outcome.facts.items() if key != "exact"}
+    """The release; `order` gives the place of each released record in the sample, here and in the payload of those that
+    are released."""
     words = CONTRACT.words(method.public())
-    places, caps = order, _custody_caps(sample, outcome)
+    caps = _custody_caps(sample, outcome)
     labels: dict[str, pa.Array] = {}
-    if inside is not None:
-        classes = inside.classes.only_released()
-        labels = record_labels(classes, order)
-        places, caps = inside.classes.released[order], _caps_of_classes(sample, outcome, classes, inside.caps)
-    records = _records(sample, outcome, order, labels, payload)
-    return Anonymized(
+    if outcome.found is not None:
+        classes = outcome.found.classes.only_released()
+        labels, caps = record_labels(classes, order), _caps_of_classes(sample, outcome, classes)
+    made = Anonymized(
         method=method.name,
         parameters=method.public(),
         guarantee=Guarantee.of(CONTRACT, words, method.public()),
         records=len(sample),
-        tables=(ReleaseTable.of("records.parquet", records),),
+        tables=(ReleaseTable.of("records.parquet", _records(sample, outcome, order, labels, payload)),),
         readme=words.readme,
         custody_tables=(
-            ReleaseTable.of("records.parquet", _custody_records(outcome, order, places)),
+            ReleaseTable.of("records.parquet", _custody_records(outcome, order)),
             ReleaseTable.of("caps.parquet", caps),
+            *outcome.tables,
         ),
-        custody={"population": people, **facts},
+        custody={"population": outcome.people, **outcome.facts},
         notices=tuple(notices),
         seeded=seeded,
     )
+    return made if outcome.found is None else add_classes(made, outcome.found, outcome.class_notices)
 
 
 def _records(
     sample: CodeCounts,
     outcome: Outcome,
-    order: NDArray[np.int64],
+    order: Int64s,
     labels: Mapping[str, pa.Array],
     payload: pl.DataFrame | None,
 ) -> pa.Table:
     kept = outcome.kept.take(order)
     names = pa.array(sample.codes, pa.string())
     codes = names.take(pa.array(np.repeat(kept.values, kept.counts)))
-    ends = np.concatenate([[0], np.cumsum(kept.sizes())]).astype(np.int32)
+    ends = offsets_of(kept.sizes()).astype(np.int32)
     columns = {
         "record": pa.array(np.arange(len(order), dtype=np.int64)),
         "codes": pa.ListArray.from_arrays(pa.array(ends), codes),
@@ -94,15 +110,11 @@ def _records(
     return pa.table(columns)
 
 
-def _custody_records(outcome: Outcome, order: NDArray[np.int64], places: NDArray[np.int64]) -> pa.Table:
+def _custody_records(outcome: Outcome, order: Int64s) -> pa.Table:
     """`record` and `place`: the record's patient, counted from 0 in ascending order of the sample's identifiers."""
-    exact = outcome.facts.get("exact")
-    columns = {
-        "record": pa.array(np.arange(len(order), dtype=np.int64)),
-        "place": pa.array(places.astype(np.int64)),
-    }
-    if exact is not None:
-        columns["exact"] = pa.array(exact[order])
+    columns: dict[str, AnyArray] = {"record": np.arange(len(order)), "place": outcome.places[order]}
+    if outcome.exact is not None:
+        columns["exact"] = outcome.exact[order]
     return pa.table(columns)
 
 
@@ -122,17 +134,26 @@ def _custody_caps(sample: CodeCounts, outcome: Outcome) -> pa.Table:
     )
 
 
-def _caps_of_classes(
-    sample: CodeCounts, outcome: Outcome, classes: Classes, final: Sequence[NDArray[np.int64]]
-) -> pa.Table:
+def _caps_of_classes(sample: CodeCounts, outcome: Outcome, classes: Classes) -> pa.Table:
     """The same by class, of the codes that the class's records have."""
-    from leeward.methods.censoring.classed import take
-
     tables = []
-    for number, caps in enumerate(final):
+    for number, caps in enumerate(outcome.class_caps):
         own = np.flatnonzero(classes.of_record == number)
         part = replace(outcome, kept=outcome.kept.take(own), caps=caps)
         table = _custody_caps(take(sample, own), part)
         table = table.filter(pc.greater(table["mentions"], 0))
         tables.append(table.add_column(0, "class", pa.array([number] * table.num_rows, pa.int64())))
     return pa.concat_tables(tables)
+
+
+def take(sample: CodeCounts, records: Int64s) -> CodeCounts:
+    """Some records of a lens; its codes stay numbered."""
+    part = Multisets(sample.offsets, sample.values, sample.counts).take(records)
+    return replace(
+        sample,
+        offsets=part.offsets,
+        values=part.values,
+        counts=part.counts,
+        patients=sample.patients.gather(records),
+        rows=sample.rows[records],
+    )

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import polars as pl
 
 from leeward.methods import demographics_report
-from leeward.methods.censoring.measures.figures import (
-    Attack,
-    Loss,
-    OfRecords,
-    Risk,
-)
 from leeward.release import Release
 from leeward.report import charts, common
 from leeward.report.names import label_code, names_of_release
-from leeward.report.sections import Chart, Section, Table, Tile, Tiles, number, percent, table_of
+from leeward.report.sections import Chart, Section, Table, Tile, Tiles, figure_of, number, percent, table_of
 
 BEFORE, AFTER = "original records", "released records"
 COLORS = {BEFORE: charts.VERMILION, AFTER: charts.BLUE}
@@ -28,7 +23,7 @@ Figures = Mapping[str, Any]
 
 def sections(release: Release, measures: Figures, verification: Figures) -> list[Section]:
     """The sections of the report that are this method's own."""
-    risks, lost, attacked = Risk.of(measures, "risk"), Loss.of(measures, "cul"), Attack.of(measures, "attack")
+    risks, lost, attacked = (measures.get(name) for name in ("risk", "cul", "attack"))
     found = [
         glance(release, risks, lost, attacked),
         risk(release, risks),
@@ -42,20 +37,23 @@ def sections(release: Release, measures: Figures, verification: Figures) -> list
     return [section for section in found if section is not None]
 
 
-def glance(release: Release, risks: Risk | None, lost: Loss | None, attacked: Attack | None) -> Section:
+def glance(
+    release: Release, risks: Figures | None, lost: Figures | None, attacked: Figures | None
+) -> Section:
     """What a board reads first."""
     tiles: list[Tile] = []
     if risks:
         tiles += [
             Tile(
-                percent(risks.before.unique), "of the original records fit one person of the population only"
+                percent(risks["before"]["unique"]),
+                "of the original records fit one person of the population only",
             ),
-            Tile(number(risks.after.smallest), "people at least fit each released record", tone="good"),
+            Tile(number(risks["after"]["smallest"]), "people at least fit each released record", tone="good"),
         ]
     if lost:
-        tiles.append(Tile(percent(lost.kept), "of all mentions of codes are released"))
-    if attacked and attacked.records:
-        pinned = attacked.pinned_down
+        tiles.append(Tile(percent(lost["kept"]), "of all mentions of codes are released"))
+    if attacked and attacked["records"]:
+        pinned = attacked["pinned_down"]
         tiles.append(
             Tile(
                 percent(pinned),
@@ -71,22 +69,22 @@ def glance(release: Release, risks: Risk | None, lost: Loss | None, attacked: At
     return Section("At a glance", (text, Tiles(tuple(tiles))))
 
 
-def risk(release: Release, figures: Risk | None) -> Section | None:
+def risk(release: Release, figures: Figures | None) -> Section | None:
     """Figure 2 of the thesis, before and after, and the usual risks."""
     if not figures:
         return None
     rows = [
         {"people": people, "share": share, "records": name}
-        for name, of in ((BEFORE, figures.before), (AFTER, figures.after))
-        for people, share in zip(figures.at, of.at_most, strict=True)
+        for name, of in ((BEFORE, figures["before"]), (AFTER, figures["after"]))
+        for people, share in zip(figures["at"], of["at_most"], strict=True)
     ]
-    k, unique = release.guarantee["k"], figures.before.unique
+    k, unique = release.guarantee["k"], figures["before"]["unique"]
     chart = Chart(
         "Distinguishability before and after",
         f"Two rising lines: the share of records that at most so many people contain. Of the original records "
         f"{percent(unique)} fit one person; of the released ones none fits fewer than {k}.",
         charts_of_steps(rows, k),
-        f"Share of the records that at most so many of {figures.population:,} people contain. The grey line is k.",
+        f"Share of the records that at most so many of {figures['population']:,} people contain. The grey line is k.",
     )
     return Section(
         "Risk in the population and in the sample",
@@ -107,63 +105,59 @@ def risk(release: Release, figures: Risk | None) -> Section | None:
     )
 
 
-def _risks(figures: Risk) -> Table:
-    def row(name: str, value: Callable[[OfRecords], str]) -> tuple[str, str, str]:
-        return (name, value(figures.before), value(figures.after))
-
-    return Table(
-        "Risk by the usual definitions",
-        ("", "before", "after"),
-        (
-            row("records that one person contains", lambda f: percent(f.unique)),
-            row("records that fewer than k people contain", lambda f: percent(f.below_k)),
-            row("smallest distinguishability", lambda f: number(f.smallest)),
-            row("median distinguishability", lambda f: number(f.median)),
-            row("journalist risk, highest", lambda f: percent(f.journalist["highest"])),
-            row("marketer risk", lambda f: percent(f.marketer, 2)),
-            row(
-                "smallest class of equal records in the sample",
-                lambda f: number(f.smallest_class_in_sample),
-            ),
-            row("records unlike all others in the sample", lambda f: percent(f.alone_in_sample)),
-            row("prosecutor risk, mean", lambda f: percent(f.prosecutor["mean"])),
-        ),
-    )
+RISKS = (
+    ("records that one person contains", "unique", percent),
+    ("records that fewer than k people contain", "below_k", percent),
+    ("smallest distinguishability", "smallest", number),
+    ("median distinguishability", "median", number),
+    ("journalist risk, highest", "journalist.highest", percent),
+    ("marketer risk", "marketer", partial(percent, digits=2)),
+    ("smallest class of equal records in the sample", "smallest_class_in_sample", number),
+    ("records unlike all others in the sample", "alone_in_sample", percent),
+    ("prosecutor risk, mean", "prosecutor.mean", percent),
+)
 
 
-def loss(figures: Loss | None) -> Section | None:
+def _risks(figures: Figures) -> Table:
+    sides = (figures["before"], figures["after"])
+    rows = tuple((name, *(shown(figure_of(side, figure)) for side in sides)) for name, figure, shown in RISKS)
+    return Table("Risk by the usual definitions", ("", "before", "after"), rows)
+
+
+def loss(figures: Figures | None) -> Section | None:
     """Censoring utility loss."""
     if not figures:
         return None
-    total = max(1, sum(each["count"] for each in figures.intervals))
-    rows = [(_interval(each), each["count"] / total, AFTER) for each in figures.intervals]
+    intervals = figures["intervals"]
+    total = max(1, sum(each["count"] for each in intervals))
+    rows = [(_interval(each), each["count"] / total, AFTER) for each in intervals]
     chart = Chart(
         "Records by the share of their mentions that was censored",
-        f"Bars, one an interval of loss; {percent(figures.intervals[0]['count'] / total)} of the records lost nothing.",
+        f"Bars, one an interval of loss; {percent(intervals[0]['count'] / total)} of the records lost nothing.",
         charts.bars_by_group(
             rows,
             x_title="share of the record's mentions that was censored (CUL)",
             y_title="records",
             colors={AFTER: charts.BLUE},
         ),
-        f"{percent(figures.changed_records)} of the records lost something; "
-        f"{figures.emptied_records:,} are empty.",
+        f"{percent(figures['changed_records'])} of the records lost something; "
+        f"{figures['emptied_records']:,} are empty.",
     )
-
-    def row(name: str, of: Mapping[str, float]) -> tuple[str, ...]:
-        return (name, *(f"{each:.3f}" for each in (of["mean"], of["sd"], of["median"], of["skewness"])))
 
     table = Table(
         "Censoring utility loss (CUL)",
         ("relative to", "mean", "standard deviation", "median", "skewness"),
-        (row("the original record", figures.cul), row("the record after its caps", figures.cul_after_cap)),
+        tuple(
+            (name, *(f"{figures[of][key]:.3f}" for key in ("mean", "sd", "median", "skewness")))
+            for name, of in (("the original record", "cul"), ("the record after its caps", "cul_after_cap"))
+        ),
     )
     return Section(
         "What was censored",
         (
             (
-                f"Of {figures.mentions:,} mentions of codes {figures.mentions_kept:,} are released "
-                f"({percent(figures.kept)}; {percent(figures.kept_after_cap)} of those that the caps leave)."
+                f"Of {figures['mentions']:,} mentions of codes {figures['mentions_kept']:,} are released "
+                f"({percent(figures['kept'])}; {percent(figures['kept_after_cap'])} of those that the caps leave)."
             ),
             chart,
             table,
@@ -230,20 +224,20 @@ def caps(release: Release) -> Section | None:
     return Section("The caps", (text, table, *advice))
 
 
-def attack(release: Release, figures: Attack | None) -> Section | None:
+def attack(release: Release, figures: Figures | None) -> Section | None:
     """An attacker who knows the rule."""
-    if not figures or not figures.records:
+    if not figures or not figures["records"]:
         return None
     k = release.guarantee["k"]
     table = Table(
-        f"Consistent owners of {figures.records:,} attacked records",
+        f"Consistent owners of {figures['records']:,} attacked records",
         ("", ""),
         (
-            ("fewest", number(figures.smallest)),
-            ("median", number(figures.median)),
-            (f"records with fewer than {k}", percent(figures.below_k)),
-            ("records pinned down to one person", percent(figures.pinned_down)),
-            ("right guesses, on average", percent(figures.mean_success)),
+            ("fewest", number(figures["smallest"])),
+            ("median", number(figures["median"])),
+            (f"records with fewer than {k}", percent(figures["below_k"])),
+            ("records pinned down to one person", percent(figures["pinned_down"])),
+            ("right guesses, on average", percent(figures["mean_success"])),
         ),
     )
     return Section(

@@ -15,6 +15,8 @@ them and keep those whose record it turns into exactly the released one. What is
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import polars as pl
 
@@ -23,16 +25,13 @@ from leeward.arrays import Bools, Int32s, Int64s
 from leeward.cohort.cohort import Cohort
 from leeward.errors import BadInput
 from leeward.methods.censoring import groups
-from leeward.methods.censoring.measures.figures import Attack
-from leeward.methods.censoring.measures.inside import Inside
+from leeward.methods.censoring.measures.records import Inside
+from leeward.methods.censoring.parameters import MOST_MENTIONS
 from leeward.randomness import Randomness
 from leeward.release import Release
 
 MOST_ATTACKED = 500
 """Different released records attacked by default, drawn at random: each costs a look at all its candidates."""
-
-MOST = 65_535
-"""The cap of codes that the sample does not have, where the sample was scanned for caps."""
 
 
 def attack(
@@ -43,7 +42,7 @@ def attack(
     most: int | None = MOST_ATTACKED,
     seed: int = 0,
     inside: Inside | None = None,
-) -> Attack:
+) -> dict[str, Any]:
     """Consistent owners of `most` different released records drawn with `seed`; None attacks them all.
 
     inside : the classes of demographics; the attacker knows them, so the owners are among those who fit the class.
@@ -78,13 +77,13 @@ def _of_records(
     chosen = np.arange(len(distinct))
     if most is not None and most < len(distinct):
         chosen = np.sort(Randomness.of(seed).stream("attack").choice(len(distinct), most, replace=False))
-    k = int(release.guarantee["k"])
-    if release.parameters.get("scope") == "groups":
-        owners, exact = _by_groups(index, distinct.take(chosen), k), True
-    elif release.parameters.get("scope") == "record":
-        owners, exact = _by_record_rule(index, distinct.take(chosen), k)
-    else:
-        owners, exact = _by_global_caps(index, distinct.take(chosen)), True
+    k, exact, asked = int(release.guarantee["k"]), True, distinct.take(chosen)
+    scope = release.parameters.get("scope")
+    if scope == "record":
+        owners, exact = _by_record_rule(index, asked, k)
+    else:  # by the public rule, or all cut at the final caps
+        everyone = index.records()
+        owners = _alike(groups.publish(everyone, index.caps, k)[0] if scope == "groups" else everyone, asked)
     of_distinct = np.full(len(distinct), -1, np.int64)
     of_distinct[chosen] = owners
     of_records = of_distinct[number]
@@ -101,32 +100,18 @@ def population_caps(
 ) -> Int64s:
     """The caps under which the rule acts on the population, int64[codes]: the final ones where all (of the class
     `number`) are cut alike."""
-    given, rest = release.parameters.get("caps"), release.parameters.get("cap")
-    if release.parameters.get("scope") == "groups" and given is None:
-        return np.minimum(most, MOST if rest is None else rest)
-    if release.parameters.get("scope") == "groups":
-        return np.minimum(most, np.array([(given or {}).get(code, rest or 0) for code in codes], np.int64))
-    if release.parameters.get("scope") == "record":
-        if given is None and rest is None:
-            scanned = dict(zip(sample, sample_most.tolist(), strict=True))
-            return np.minimum(most, np.array([scanned.get(code, MOST) for code in codes], np.int64))
-        return np.minimum(most, np.array([(given or {}).get(code, rest or 0) for code in codes], np.int64))
-    if release.custody is None:
-        raise BadInput("this release has no custody/data/caps.parquet, which holds the final caps.")
-    final = pl.read_parquet(release.custody / "data" / "caps.parquet")
-    final = final if number is None else final.filter(pl.col("class") == number)
-    known = dict(zip(final["code"].to_list(), final["final_cap"].to_list(), strict=True))
-    return np.minimum(most, np.array([known.get(code, 0) for code in codes], np.int64))
-
-
-def _by_groups(index: Index, shown: Multisets, k: int) -> Int64s:
-    """People whom the public rule publishes as each shown record."""
-    return _alike(groups.publish(index.records(), index.caps, k)[0], shown)
-
-
-def _by_global_caps(index: Index, shown: Multisets) -> Int64s:
-    """People whose capped record equals each shown one."""
-    return _alike(index.records(), shown)
+    scope, given, rest = (release.parameters.get(name) for name in ("scope", "caps", "cap"))
+    known, others = dict(given or {}), int(rest or 0)
+    if scope not in ("groups", "record"):
+        if release.custody is None:
+            raise BadInput("this release has no custody/data/caps.parquet, which holds the final caps.")
+        final = pl.read_parquet(release.custody / "data" / "caps.parquet")
+        final = final if number is None else final.filter(pl.col("class") == number)
+        known, others = dict(final.select("code", "final_cap").iter_rows()), 0
+    elif given is None and rest is None:
+        known = dict(zip(sample, sample_most.tolist(), strict=True)) if scope == "record" else {}
+        others = MOST_MENTIONS
+    return np.minimum(most, np.array([known.get(code, others) for code in codes], np.int64))
 
 
 def _alike(records: Multisets, shown: Multisets) -> Int64s:
@@ -149,8 +134,7 @@ def _by_record_rule(index: Index, shown: Multisets, k: int) -> tuple[Int64s, boo
         pairs.append((r, candidates[~_could_show_more(people, candidates, codes, counts, k)]))
     suspects = np.unique(np.concatenate([np.zeros(0, np.int64), *(people_of for _, people_of in pairs)]))
     parts = largest_parts(index, people.take(suspects), k)
-    together, place = Multisets.together([parts.kept, shown]).distinct()
-    del together
+    _, place = Multisets.together([parts.kept, shown]).distinct()
     outcome, wanted = place[: len(suspects)], place[len(suspects) :]
     owners = [int((outcome[np.searchsorted(suspects, those)] == wanted[r]).sum()) for r, those in pairs]
     return np.array(owners, np.int64), bool(parts.exact.all())
@@ -168,18 +152,16 @@ def _could_show_more(people: Multisets, candidates: Int64s, codes: Int32s, count
     return np.bincount(theirs.owners()[common], minlength=len(candidates)) > 0
 
 
-def _summary(rule: str | None, owners: Int64s, exact: bool, k: int) -> Attack:
+def _summary(rule: str | None, owners: Int64s, exact: bool, k: int) -> dict[str, Any]:
     """Of the attacked records: how many people remain."""
+    found: dict[str, Any] = {"rule": rule, "records": len(owners), "exact": exact}
     if not len(owners):
-        return Attack(rule=rule, records=0, exact=exact)
-    return Attack(
-        rule=rule,
-        records=len(owners),
-        exact=exact,
-        smallest=int(owners.min()),
-        median=float(np.median(owners)),
-        below_k=float(np.mean(owners < k)),
-        pinned_down=float(np.mean(owners == 1)),
-        no_consistent_owner=float(np.mean(owners == 0)),
-        mean_success=float(np.mean(np.where(owners > 0, 1 / np.maximum(owners, 1), 0.0))),
-    )
+        return found
+    return found | {
+        "smallest": int(owners.min()),
+        "median": float(np.median(owners)),
+        "below_k": float(np.mean(owners < k)),
+        "pinned_down": float(np.mean(owners == 1)),
+        "no_consistent_owner": float(np.mean(owners == 0)),
+        "mean_success": float(np.mean(np.where(owners > 0, 1 / np.maximum(owners, 1), 0.0))),
+    }
