@@ -36,9 +36,9 @@ WARM = 3_000
 def seconds(sets: CodeSets, class_of: Int32s, rules: Rules) -> tuple[float, float]:
     """Processor seconds of the kernel, and the share of code occurrences in item chunks."""
     begin = time.process_time()
-    done = disassociate_classes(sets, class_of, rules, None, Workers(1))
+    data, _ = disassociate_classes(sets, class_of, rules, None, Workers(1))
     taken = time.process_time() - begin
-    facts = facts_of(publish(done.data, sets.codes, Randomness.of(1)))
+    facts = facts_of(publish(data, sets.codes, Randomness.of(1)))
     return taken, facts["item_occurrences"] / facts["occurrences"]
 
 

@@ -181,11 +181,8 @@ def gap(name: str, cohort: Cohort, policy: str) -> list[Any]:
         )
         small = rules._replace(k=GAP_K, max_cluster=10 * GAP_K)
         first = pool_in_place(split_records(*flat, small, Workers(1)), GAP_K)
-        supports = count_supports(
-            *gather_records(*flat, first.order, Workers(1)), first.leaf_offsets, rules.n_codes
-        )
-        at, codes, support = supports
-        pure = purity(at, support, codes, first.leaf_offsets, GAP_K, small.sensitive)
+        near = gather_records(*flat, first, Workers(1))
+        pure = purity(near.bounds, count_supports(near, rules.n_codes), small)
         weight = aim_of(pure, GAP_K, 20 * GAP_K).weight
         found = fit_partition(*flat, small, Workers(1))
         masks = [

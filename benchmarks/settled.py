@@ -54,9 +54,9 @@ def settling(partitioning: str = "settled") -> Iterator[None]:
         settled = settle(offsets, values, first, rules, workers)
         return improve_partition(offsets, values, settled, rules, workers)
 
-    def limited(clusters: Any, leaves: Any, rules: Rules, **more: Any) -> Any:
+    def limited(near: Any, chunks: Any, rules: Rules, blocks: Any) -> Any:
         limits = rules._replace(max_joint=MAX_JOINT * rules.k, max_passes=MAX_PASSES)
-        return refine(clusters, leaves, limits, **more)
+        return refine(near, chunks, limits, blocks)
 
     with (
         patch.object(pipeline, "improve_partition", improve),
@@ -69,13 +69,13 @@ def settle(
     offsets: Any, values: Any, first: horpart.Partition, rules: Rules, workers: Workers
 ) -> horpart.Partition:
     """The partition after records moved inside blocks of leaves."""
-    near = horpart.gather_records(offsets, values, first.order, workers)
+    near = horpart.gather_records(offsets, values, first, workers)
     leaves = len(first.leaf_offsets) - 1
     leaf_of = np.empty(len(first.order), np.int32)
 
     def run(start: int) -> Callable[[], object]:
         return lambda: settle_block(
-            *near, first.leaf_offsets, start, min(start + BLOCK, leaves), rules.k, 2 * rules.max_cluster,
+            *near, start, min(start + BLOCK, leaves), rules.k, 2 * rules.max_cluster,
             rules.n_codes, rules.sensitive, leaf_of,
         )  # fmt: skip
 

@@ -9,6 +9,7 @@ import polars as pl
 from hypothesis import strategies as st
 from tests.oracles import disassociation as oracle
 
+from leeward.arrays import Int64s
 from leeward.cohort.cohort import Cohort
 from leeward.cohort.lenses.code_sets import CodeSets
 from leeward.methods.disassociation.pipeline import Disassociated, disassociate
@@ -90,44 +91,43 @@ def fast(rows: oracle.Records, n_codes: int, p: oracle.Parameters, threads: int 
 
 def shared_of(d: Disassociated) -> dict[int, dict[int, list[int]]]:
     """node → chunk → codes of the shared chunks."""
-    found: dict[int, dict[int, list[int]]] = {}
-    for node, code, chunk in zip(
-        d.shared.shared_node, d.shared.shared_code, d.shared.shared_chunk, strict=True
-    ):
-        found.setdefault(int(node), {}).setdefault(int(chunk), []).append(int(code))
-    return found
+    found: dict[int, dict[int, set[int]]] = {}
+    for node, code, chunk in zip(d.chunks.node, d.chunks.code, d.chunks.chunk, strict=True):
+        if node >= d.leaves:
+            found.setdefault(int(node), {}).setdefault(int(chunk), set()).add(int(code))
+    return {node: {c: sorted(codes) for c, codes in chunks.items()} for node, chunks in found.items()}
 
 
 def leaf_shapes(d: Disassociated) -> list[tuple[Any, ...]]:
     """(records, record chunks, item codes) of each leaf."""
-    shared, out = shared_of(d), []
-    for leaf in range(len(d.leaf_n_codes)):
-        base = d.offsets[d.leaf_offsets[leaf]]
+    out = []
+    for leaf in range(d.leaves):
         chunks: dict[int, list[int]] = {}
         items: set[int] = set()
-        for i in range(base, base + d.leaf_n_codes[leaf]):
-            if d.leaf_chunk[i] < 0:
-                items.add(int(d.leaf_codes[i]))
-            else:
-                chunks.setdefault(int(d.leaf_chunk[i]), []).append(int(d.leaf_codes[i]))
-        above = int(d.shared.parent[leaf])
-        while above >= 0:
-            for codes in shared[above].values():
-                items -= set(codes)
-            above = int(d.shared.parent[above])
-        records = tuple(int(r) for r in d.order[d.leaf_offsets[leaf] : d.leaf_offsets[leaf + 1]])
+        for i in range(d.chunks.at[leaf], d.chunks.at[leaf + 1]):
+            if d.chunks.chunk[i] < 0:
+                items.add(int(d.chunks.code[i]))
+            elif d.chunks.node[i] == leaf:
+                chunks.setdefault(int(d.chunks.chunk[i]), []).append(int(d.chunks.code[i]))
+        records = tuple(int(r) for r in d.order[d.records.bounds[leaf] : d.records.bounds[leaf + 1]])
         out.append((records, tuple(tuple(chunks[c]) for c in sorted(chunks)), tuple(sorted(items))))
     return out
+
+
+def items_left(d: Disassociated) -> Int64s:
+    """The number of codes in each leaf's item chunk."""
+    items = np.add.reduceat(d.chunks.chunk < 0, d.chunks.at[:-1], dtype=np.int64)
+    return np.asarray(items, np.int64)
 
 
 def tree_shapes(d: Disassociated) -> set[Any]:
     """The top clusters as nested sets of (children, shared chunks)."""
     shared, children = shared_of(d), {}
-    for node, parent in enumerate(d.shared.parent):
+    for node, parent in enumerate(d.parent):
         children.setdefault(int(parent), []).append(node)
 
     def shape(node: int) -> Any:
-        if node < len(d.leaf_n_codes):
+        if node < d.leaves:
             return (node, ())
         chunks = tuple(tuple(sorted(shared[node][c])) for c in sorted(shared[node]))
         return (frozenset(shape(child) for child in children[node]), chunks)

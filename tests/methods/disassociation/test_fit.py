@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.methods.disassociation.shapes import data_sets, flat, rules_of, sets_of
+from tests.methods.disassociation.shapes import data_sets, flat, items_left, rules_of, sets_of
 from tests.oracles import disassociation as oracle
 from tests.oracles import fit as plain
 
@@ -18,9 +18,8 @@ from leeward.methods.disassociation import fit as kernels
 from leeward.methods.disassociation import fit_moves as moves
 from leeward.methods.disassociation import refine
 from leeward.methods.disassociation.fit import LARGEST, cut_blocks, fit_partition
-from leeward.methods.disassociation.horpart import Partition, pool_in_place, split_records
+from leeward.methods.disassociation.horpart import Clustered, Partition, pool_in_place, split_records
 from leeward.methods.disassociation.pipeline import disassociate
-from leeward.methods.disassociation.ranking import sort_by_sketch
 from leeward.methods.disassociation.rules import Workers
 
 Drawn = tuple[oracle.Records, int, oracle.Parameters]
@@ -58,7 +57,7 @@ def test_sums_kept_while_records_move_are_those_counted_anew(drawn: Drawn, weigh
     start = pool_in_place(split_records(*flat(rows), rules, Workers(1)), p.k)
     leaves = len(start.leaf_offsets) - 1
     near = flat([rows[r] for r in start.order])
-    b = kernels.block_of(*near, start.leaf_offsets, 0, leaves, p.k, rules.sensitive)
+    b = kernels.block_of(Clustered(*near, start.leaf_offsets), 0, leaves, p.k, rules.sensitive)
     aim = kernels.Aim(p.k, 2 * p.max_cluster, weight, 3)
     kernels.improve(b, leaves, aim)
     clusters = kernels.split(b, leaves, aim)
@@ -79,7 +78,7 @@ def test_codes_counted_a_few_at_once_split_clusters_alike(
     draw = np.random.Generator(np.random.Philox(7))
     rows = [frozenset(draw.zipf(1.4, 5).clip(max=15).tolist()) for _ in range(120)]
     whole, parts = (
-        kernels.block_of(*flat(rows), np.array([0, 60, 120]), 0, 2, 3, np.zeros(16, np.bool_))
+        kernels.block_of(Clustered(*flat(rows), np.array([0, 60, 120])), 0, 2, 3, np.zeros(16, np.bool_))
         for _ in range(2)
     )
     aim = kernels.Aim(3, 60, 0.3, 3)
@@ -102,15 +101,15 @@ def test_clusters_that_are_passed_over_are_not_the_best(seed: int, weight: float
     ]
     leaves = 60 // 5
     bounds = np.arange(0, 61, 5)
-    b = kernels.block_of(*flat(rows), bounds, 0, leaves, k, np.zeros(150, np.bool_))
+    b = kernels.block_of(Clustered(*flat(rows), bounds), 0, leaves, k, np.zeros(150, np.bool_))
     aim = kernels.Aim(k, 9, weight, 3)
     hosts = moves.hosts_of(b, leaves, k)
     top = moves.ceilings_of(b, *hosts, leaves, aim)
 
     def move(p: int, there: int) -> None:
-        moves.drop(b, p, b.home[p], k)
+        moves.count_in(b, p, b.home[p], k, -1)
         moves.note(b, p, b.home[p], aim, top)
-        moves.add(b, p, there, k)
+        moves.count_in(b, p, there, k, 1)
         moves.note(b, p, there, aim, top)
         b.home[p] = there
 
@@ -156,7 +155,7 @@ def _searched(clusters: list[list[set[int]]], weight: float) -> tuple[moves.Bloc
     """Clusters as a block for k = 2, and what `dissolve` and `relocate` take beside it."""
     rows = [frozenset(row) for cluster in clusters for row in cluster]
     bounds = np.concatenate([[0], np.cumsum([len(cluster) for cluster in clusters])])
-    b = kernels.block_of(*flat(rows), bounds, 0, len(clusters), 2, np.zeros(9, np.bool_))
+    b = kernels.block_of(Clustered(*flat(rows), bounds), 0, len(clusters), 2, np.zeros(9, np.bool_))
     aim = kernels.Aim(2, 9, weight, 3)
     hosts = moves.hosts_of(b, len(clusters), 2)
     return b, (*hosts, aim, moves.ceilings_of(b, *hosts, len(clusters), aim))
@@ -235,15 +234,17 @@ def test_other_orders_of_clusters_leave_fewer_codes_in_item_chunks(monkeypatch: 
     monkeypatch.setattr(refine, "IDLE_PASSES", 0)
     once = disassociate(sets_of(rows, 200), rules, Workers(1))
     assert (more.order == once.order).all()  # the same clusters
-    assert (more.shared.item_left <= once.shared.item_left).all()
-    assert more.shared.item_left.sum() < once.shared.item_left.sum()
-    assert (more.shared.parent == other.shared.parent).all()
+    assert (items_left(more) <= items_left(once)).all()
+    assert items_left(more).sum() < items_left(once).sum()
+    assert (more.parent == other.parent).all()
 
 
 @given(st.lists(st.sets(st.integers(0, 6), max_size=5), max_size=12), st.permutations(range(7)))
 def test_a_sketch_is_the_three_smallest_ranks(chunks: list[set[int]], ranks: list[int]) -> None:
     offsets, codes = flat([frozenset(each) for each in chunks])
     at = np.stack([offsets[:-1], offsets[1:]], axis=1)
-    order = sort_by_sketch(at, codes, np.array(ranks, np.int32), lambda n, work: [work(0, n)])
+    order = refine.sort_by_sketch(
+        refine.Entries(at, codes), np.array(ranks, np.int32), lambda n, work: [work(0, n)]
+    )
     sketches = [([*sorted(ranks[c] for c in each), 9, 9, 9])[:3] for each in chunks]
     assert order.tolist() == sorted(range(len(chunks)), key=lambda i: (sketches[i], i))

@@ -24,15 +24,16 @@ import numpy as np
 
 from leeward.arrays import Bools, Int32s, Int64s
 from leeward.compiled import njit
-from leeward.methods.disassociation.fit_moves import Aim, Block, add, drop, improve, members_of, value_of
+from leeward.methods.disassociation.fit_moves import Aim, Block, count_in, improve, members_of, value_of
 from leeward.methods.disassociation.horpart import (
+    Clustered,
     Partition,
     gather_records,
     pool_in_place,
     regroup,
     split_records,
 )
-from leeward.methods.disassociation.recut import count_supports
+from leeward.methods.disassociation.recut import Supports, count_supports
 from leeward.methods.disassociation.rules import Rules, Workers
 
 BLOCK_RECORDS = 60_000
@@ -151,8 +152,8 @@ def split(b: Block, clusters: int, aim: Aim) -> int:
             member[first + q] = holders[q]
         for q in range(rest):
             member[first + inside + q] = others[q]
-            drop(b, others[q], x, k)
-            add(b, others[q], other, k)
+            count_in(b, others[q], x, k, -1)
+            count_in(b, others[q], other, k, 1)
             b.home[others[q]] = other
         if inside >= 2 * k:
             todo.append((x, first, first + inside))
@@ -195,21 +196,14 @@ def _has(b: Block, p: int, c: int) -> bool:
 
 
 @njit
-def block_of(
-    offsets: Int64s,
-    values: Int32s,
-    leaf_offsets: Int64s,
-    first: int,
-    last: int,
-    k: int,
-    ignored: Bools,
-) -> Block:
-    """Leaves `first…last-1` as a block, over the codes that k of its records or more hold; records in leaf order."""
-    begin, end = leaf_offsets[first], leaf_offsets[last]
+def block_of(near: Clustered, first: int, last: int, k: int, ignored: Bools) -> Block:
+    """Leaves `first…last-1` as a block, over the codes that k of its records or more hold."""
+    offsets, values, bounds = near
+    begin, end = bounds[first], bounds[last]
     n = end - begin
     total = np.zeros(len(ignored), np.int64)
-    for j in range(offsets[begin], offsets[end]):
-        total[values[j]] += 1
+    for c in values[offsets[begin] : offsets[end]]:
+        total[c] += 1
     local = np.full(len(ignored), -1, np.int32)
     n_codes = 0
     for c in np.argsort(-total, kind="mergesort"):  # frequent codes first: their supports share cache lines
@@ -235,7 +229,7 @@ def block_of(
         np.zeros(room, np.bool_),
     )
     for x in range(last - first):
-        for p in range(leaf_offsets[first + x] - begin, leaf_offsets[first + x + 1] - begin):
+        for p in range(bounds[first + x] - begin, bounds[first + x + 1] - begin):
             b.home[p] = x
             b.sums[x, 0] += 1
             for j in range(at[p], at[p + 1]):
@@ -249,29 +243,20 @@ def block_of(
 
 
 @njit
-def fit_block(
-    offsets: Int64s,
-    values: Int32s,
-    leaf_offsets: Int64s,
-    first: int,
-    last: int,
-    aim: Aim,
-    ignored: Bools,
-    cluster_of: Int32s,
-) -> None:
+def fit_block(near: Clustered, first: int, last: int, aim: Aim, ignored: Bools, cluster_of: Int32s) -> None:
     """Fit leaves `first…last-1`: no cluster below k, none grown beyond `aim.cap`.
 
-    Records are in leaf order; `cluster_of` receives each record's cluster. A block of n records has at most n // k
-    clusters, so numbers that begin with its first record // k are its own.
+    `cluster_of` receives each record's cluster. A block of n records has at most n // k clusters, so numbers that begin
+    with its first record // k are its own.
     """
-    begin = leaf_offsets[first]
+    bounds = near.bounds
+    begin = bounds[first]
     base = begin // aim.k
-    for x in range(first, last):  # more records alike than a support can count: all stays as it is
-        if leaf_offsets[x + 1] - leaf_offsets[x] > BLOCK_RECORDS:
-            for y in range(first, last):
-                cluster_of[leaf_offsets[y] : leaf_offsets[y + 1]] = base + y - first
-            return
-    b = block_of(offsets, values, leaf_offsets, first, last, aim.k, ignored)
+    if np.diff(bounds[first : last + 1]).max() > BLOCK_RECORDS:
+        for x in range(first, last):  # more records alike than a support can count: all stays as it is
+            cluster_of[bounds[x] : bounds[x + 1]] = base + x - first
+        return
+    b = block_of(near, first, last, aim.k, ignored)
     improve(b, last - first, aim)
     clusters = split(b, last - first, aim)
     improve(b, clusters, aim)
@@ -279,21 +264,13 @@ def fit_block(
         cluster_of[begin + p] = base + b.home[p]
 
 
-@njit
-def purity(at: Int64s, support: Int32s, codes: Int32s, leaf_offsets: Int64s, k: int, ignored: Bools) -> float:
-    """Σ s²/N over the supports of k and more, as a share of all occurrences (see `count_supports` for the first
-    three)."""
-    counted, occurrences = 0.0, 0.0
-    for leaf in range(len(leaf_offsets) - 1):
-        size = leaf_offsets[leaf + 1] - leaf_offsets[leaf]
-        for i in range(at[leaf], at[leaf + 1]):
-            if ignored[codes[i]]:
-                continue
-            s = np.int64(support[i])
-            occurrences += s
-            if s >= k:
-                counted += s * s / size
-    return counted / max(occurrences, 1.0)
+def purity(bounds: Int64s, supports: Supports, rules: Rules) -> float:
+    """Σ s²/N over the supports of k and more, as a share of all occurrences."""
+    size = np.repeat(np.diff(bounds), np.diff(supports.at))
+    known = ~rules.sensitive[supports.code]
+    counted = known & (supports.support >= rules.k)
+    s = supports.support.astype(np.float64)
+    return float((s * s / size)[counted].sum() / max(s[known].sum(), 1.0))
 
 
 def fit_partition(
@@ -303,18 +280,16 @@ def fit_partition(
     (docs/methods/disassociation.md#fitted-partitioning)."""
     k = rules.k
     partition = pool_in_place(split_records(offsets, values, rules, workers), k)
-    near = gather_records(offsets, values, partition.order, workers)
-    bounds = partition.leaf_offsets
-    at, codes, support = count_supports(*near, bounds, rules.n_codes)
-    most = max(2 * rules.max_cluster, LARGEST * k)
-    aim = aim_of(purity(at, support, codes, bounds, k, rules.sensitive), k, most)
+    near = gather_records(offsets, values, partition, workers)
+    pure = purity(near.bounds, count_supports(near, rules.n_codes), rules)
+    aim = aim_of(pure, k, max(2 * rules.max_cluster, LARGEST * k))
     aim = aim if weight is None else aim._replace(weight=weight)
     frequent = int((np.bincount(values, minlength=rules.n_codes) >= k).sum())
-    blocks = cut_blocks(bounds, block_records(k, frequent))
+    blocks = cut_blocks(near.bounds, block_records(k, frequent))
     cluster_of = np.empty(len(partition.order), np.int32)
 
     def run(first: int, last: int) -> Callable[[], object]:
-        return lambda: fit_block(*near, bounds, first, last, aim, rules.sensitive, cluster_of)
+        return lambda: fit_block(near, first, last, aim, rules.sensitive, cluster_of)
 
     workers.tasks([run(first, last) for first, last in blocks])
     return regroup(partition, cluster_of)

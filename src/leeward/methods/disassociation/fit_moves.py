@@ -133,33 +133,19 @@ def note_size(sums: Int64s, each: Float64s, x: int, aim: Aim) -> None:
 
 
 @njit
-def add(b: Block, p: int, x: int, k: int) -> None:
-    """Count record p in cluster x."""
+def count_in(b: Block, p: int, x: int, k: int, step: int) -> None:
+    """Count record p in cluster x (`step` 1), or no longer (-1)."""
     plain, square = 0, 0
+    gone = int(step < 0)
     for j in range(b.at[p], b.at[p + 1]):
         c = b.code[j]
         s = np.int64(b.support[x, c])
-        plain += plain_step(s, k)
-        square += square_step(s, k)
-        b.support[x, c] = s + 1
-    b.sums[x, 0] += 1
-    b.sums[x, 1] += plain
-    b.sums[x, 2] += square
-
-
-@njit
-def drop(b: Block, p: int, x: int, k: int) -> None:
-    """The reverse of `add`."""
-    plain, square = 0, 0
-    for j in range(b.at[p], b.at[p + 1]):
-        c = b.code[j]
-        s = np.int64(b.support[x, c]) - 1
-        plain += plain_step(s, k)
-        square += square_step(s, k)
-        b.support[x, c] = s
-    b.sums[x, 0] -= 1
-    b.sums[x, 1] -= plain
-    b.sums[x, 2] -= square
+        plain += plain_step(s - gone, k)
+        square += square_step(s - gone, k)
+        b.support[x, c] = s + step
+    b.sums[x, 0] += step
+    b.sums[x, 1] += step * plain
+    b.sums[x, 2] += step * square
 
 
 @njit
@@ -194,8 +180,7 @@ def hosts_of(b: Block, clusters: int, k: int) -> tuple[Int64s, Int32s]:
         for c in range(n_codes):
             if b.support[x, c] >= k - 1:
                 at[c + 1] += 1
-    for c in range(n_codes):
-        at[c + 1] += at[c]
+    at = np.cumsum(at)
     fill = at[:-1].copy()
     hosts = np.empty(at[n_codes], np.int32)
     for x in range(clusters):
@@ -277,14 +262,7 @@ def members_of(b: Block, clusters: int) -> tuple[Int64s, Int32s]:
     at = np.zeros(clusters + 1, np.int64)
     for h in b.home:
         at[h + 1] += 1
-    for x in range(clusters):
-        at[x + 1] += at[x]
-    fill = at[:-1].copy()
-    member = np.empty(len(b.home), np.int32)
-    for p in range(len(b.home)):
-        member[fill[b.home[p]]] = p
-        fill[b.home[p]] += 1
-    return at, member
+    return np.cumsum(at), np.argsort(b.home, kind="mergesort").astype(np.int32)
 
 
 @njit
@@ -310,20 +288,20 @@ def dissolve(
             gained += gain
             back[placed] = there
             placed += 1
-            add(b, p, there, aim.k)
+            count_in(b, p, there, aim.k, 1)
             note(b, p, there, aim, top)
         if placed == last - first and gained > worth + 1e-9:
             moved += placed
             for i in range(placed):
                 p = member[first + i]
-                drop(b, p, x, aim.k)
+                count_in(b, p, x, aim.k, -1)
                 b.home[p] = back[i]
                 touched[back[i]] = True
             note_size(b.sums, top.each, x, aim)
         else:
             b.kept[x] = gained < NEARLY_WORTH * worth
             for i in range(placed):
-                drop(b, member[first + i], back[i], aim.k)
+                count_in(b, member[first + i], back[i], aim.k, -1)
                 note(b, member[first + i], back[i], aim, top)
     return moved
 
@@ -341,9 +319,9 @@ def relocate(b: Block, turn: int, hosts_at: Int64s, hosts: Int32s, aim: Aim, top
             continue
         there, gain = best_host(b, p, turn, hosts_at, hosts, aim, top, -out)
         if there >= 0 and gain + out > 1e-9:
-            drop(b, p, here, aim.k)
+            count_in(b, p, here, aim.k, -1)
             note(b, p, here, aim, top)
-            add(b, p, there, aim.k)
+            count_in(b, p, there, aim.k, 1)
             note(b, p, there, aim, top)
             b.home[p] = there
             moved += 1

@@ -9,13 +9,26 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from leeward.arrays import Int32s, Int64s, offsets_of
+from leeward.analysis.holders import owners_of
+from leeward.arrays import Bools, Int32s, Int64s, offsets_of
 from leeward.compiled import njit
 from leeward.methods.disassociation.rules import Rules, Workers
+
+
+class Clustered(NamedTuple):
+    """Code sets in the order of their clusters (leaves).
+
+    offsets, values : the record at position r has the codes values[offsets[r]:offsets[r + 1]], ascending
+    bounds : leaf l has the positions bounds[l]…bounds[l + 1] - 1
+    """
+
+    offsets: Int64s
+    values: Int32s
+    bounds: Int64s
 
 
 @dataclass(frozen=True)
@@ -26,12 +39,14 @@ class Partition:
     leaf_offsets: Int64s
 
 
-def gather_records(offsets: Int64s, values: Int32s, order: Int32s, workers: Workers) -> tuple[Int64s, Int32s]:
-    """The code sets of `order`, in that order."""
-    new_offsets = offsets_of(np.diff(offsets)[order])
-    new_values = np.empty(new_offsets[-1], np.int32)
-    workers.blocks(len(order), lambda lo, hi: gather(offsets, values, order, new_offsets, new_values, lo, hi))
-    return new_offsets, new_values
+def gather_records(offsets: Int64s, values: Int32s, partition: Partition, workers: Workers) -> Clustered:
+    """The code sets of a partition, in its order."""
+    order = partition.order
+    near = Clustered(
+        offsets_of(np.diff(offsets)[order]), np.empty(len(values), np.int32), partition.leaf_offsets
+    )
+    workers.blocks(len(order), lambda lo, hi: gather(offsets, values, order, near, lo, hi))
+    return near
 
 
 def horizontal_partition(offsets: Int64s, values: Int32s, rules: Rules, workers: Workers) -> Partition:
@@ -44,11 +59,11 @@ def split_records(offsets: Int64s, values: Int32s, rules: Rules, workers: Worker
     n = len(offsets) - 1
     order = np.arange(n, dtype=np.int32)
     n_codes = rules.n_codes
-    begins, ends, codes = split_chain(
-        offsets, values, order, 0, n, rules.sensitive, rules.constraint_of, -1, rules.max_cluster,
+    begins, codes = split_chain(
+        offsets, values, order, 0, n, rules.sensitive, rules, -1,
         np.zeros(n_codes, np.int32), np.zeros(n_codes, np.int64),
     )  # fmt: skip
-    near_offsets, near_values = gather_records(offsets, values, order, workers)
+    parts = gather_records(offsets, values, Partition(order, begins), workers)
     near = np.arange(n, dtype=np.int32)
     leaf_begins = np.zeros(n, np.bool_)
 
@@ -56,11 +71,10 @@ def split_records(offsets: Int64s, values: Int32s, rules: Rules, workers: Worker
         if codes[i] < 0:  # what no frequent code holds is a leaf already
             return lambda: leaf_begins.__setitem__(begins[i], True)
         return lambda: split_all(
-            near_offsets, near_values, near, begins[i], ends[i], codes[i], rules.sensitive.copy(),
-            rules.constraint_of, rules.max_cluster, leaf_begins,
+            parts.offsets, parts.values, near, begins[i], begins[i + 1], codes[i], rules, leaf_begins
         )  # fmt: skip
 
-    workers.tasks([run(i) for i in np.argsort(begins - ends, kind="stable")])
+    workers.tasks([run(i) for i in np.argsort(-np.diff(begins), kind="stable")])
     return Partition(order[near], np.append(np.flatnonzero(leaf_begins), n))
 
 
@@ -106,12 +120,9 @@ def regroup(partition: Partition, leaf_of: Int32s) -> Partition:
     return Partition(partition.order[by_leaf], offsets_of(sizes[sizes > 0]))
 
 
-@njit
-def rows_to_leaves(leaf_offsets: Int64s) -> Int32s:
-    leaf_of_row = np.empty(leaf_offsets[-1], np.int32)
-    for leaf in range(len(leaf_offsets) - 1):
-        leaf_of_row[leaf_offsets[leaf] : leaf_offsets[leaf + 1]] = leaf
-    return leaf_of_row
+def rows_to_leaves(bounds: Int64s) -> Int32s:
+    """The leaf of each position."""
+    return owners_of(bounds).astype(np.int32)
 
 
 NONE = np.int32(-1)
@@ -119,21 +130,22 @@ NONE = np.int32(-1)
 
 @njit
 def split_chain(
-    offsets: NDArray[np.int64],
-    values: NDArray[np.int32],
-    order: NDArray[np.int32],
+    offsets: Int64s,
+    values: Int32s,
+    order: Int32s,
     lo: int,
     hi: int,
-    ignored: NDArray[np.bool_],
-    constraint_of: NDArray[np.int32],
+    ignored: Bools,
+    rules: Rules,
     u: int,
-    max_size: int,
-    count: NDArray[np.int32],
-    start: NDArray[np.int64],
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]]:
-    """Split `order[lo:hi]` by its most frequent codes until the rest is a leaf.
+    count: Int32s,
+    start: Int64s,
+) -> tuple[Int64s, Int32s]:
+    """Split `order[lo:hi]` by its most frequent codes that are not `ignored` until the rest is a leaf; codes of the
+    constraint u come first (-1: of any).
 
-    Permutes `order[lo:hi]`; returns the parts' begins, ends and the code each holds (-1: the rest, a leaf).
+    Permutes `order[lo:hi]`; returns where the parts begin, and the last ends, and the code each holds (-1: the rest, a
+    leaf).
     `count` (zeros) and `start` are scratch, as long as the code domain; `count` is left zeroed.
     """
     n = hi - lo
@@ -171,14 +183,13 @@ def split_chain(
 
     taken = np.zeros(n, np.bool_)
     out = np.empty(n, np.int32)
-    begins_out = np.empty(n_touched + 1, np.int64)
-    ends_out = np.empty(n_touched + 1, np.int64)
+    begins_out = np.empty(n_touched + 2, np.int64)
     codes_out = np.empty(n_touched + 1, np.int32)
     parts = 0
     filled = 0
     active = touched[:n_touched].copy()
     n_active = n_touched
-    while n - filled >= max_size:
+    while n - filled >= rules.max_cluster:
         best_u = NONE
         best_constrained = NONE
         best_any = NONE
@@ -192,10 +203,10 @@ def split_chain(
             kept += 1
             if best_any < 0 or s > count[best_any]:
                 best_any = c
-            if constraint_of[c] >= 0:
+            if rules.constraint_of[c] >= 0:
                 if best_constrained < 0 or s > count[best_constrained]:
                     best_constrained = c
-                if constraint_of[c] == u and (best_u < 0 or s > count[best_u]):
+                if rules.constraint_of[c] == u and (best_u < 0 or s > count[best_u]):
                     best_u = c
         n_active = kept
         a = best_u
@@ -206,7 +217,7 @@ def split_chain(
         if a < 0:
             break
         u = -1
-        first = filled
+        begins_out[parts] = lo + filled
         q = start[a]
         begin = ends[q - 1] if q > 0 else 0
         for x in range(begin, ends[q]):
@@ -221,8 +232,6 @@ def split_chain(
                 c = values[j]
                 if not ignored[c]:
                     count[c] -= 1
-        begins_out[parts] = lo + first
-        ends_out[parts] = lo + filled
         codes_out[parts] = a
         parts += 1
     if filled < n:
@@ -231,38 +240,34 @@ def split_chain(
             if not taken[p]:
                 out[filled] = order[lo + p]
                 filled += 1
-        ends_out[parts] = lo + filled
         codes_out[parts] = NONE
         parts += 1
-    for p in range(n):
-        order[lo + p] = out[p]
+    order[lo:hi] = out
     for q in range(n_touched):
         count[touched[q]] = 0
-    return begins_out[:parts], ends_out[:parts], codes_out[:parts]
+    begins_out[parts] = hi
+    return begins_out[: parts + 1], codes_out[:parts]
 
 
 @njit
 def split_all(
-    offsets: NDArray[np.int64],
-    values: NDArray[np.int32],
-    order: NDArray[np.int32],
+    offsets: Int64s,
+    values: Int32s,
+    order: Int32s,
     lo: int,
     hi: int,
     first_ignored: int,
-    ignored: NDArray[np.bool_],
-    constraint_of: NDArray[np.int32],
-    max_size: int,
-    leaf_begins: NDArray[np.bool_],
+    rules: Rules,
+    leaf_begins: Bools,
 ) -> None:
-    """HorPart of `order[lo:hi]`, whose records all hold the code `first_ignored` (-1: none was split on yet).
+    """HorPart of `order[lo:hi]`, whose records all hold the code `first_ignored`.
 
-    Permutes `order[lo:hi]` and marks every leaf's first position in `leaf_begins`. `ignored` is restored.
+    Permutes `order[lo:hi]` and marks every leaf's first position in `leaf_begins`.
     """
-    if hi <= lo:
-        return
-    if hi - lo < max_size:
+    if hi - lo < rules.max_cluster:
         leaf_begins[lo] = True
         return
+    ignored = rules.sensitive.copy()
     n_codes = len(ignored)
     count = np.zeros(n_codes, np.int32)
     start = np.zeros(n_codes, np.int64)
@@ -274,39 +279,23 @@ def split_all(
         while depth > level:
             depth -= 1
             ignored[path[depth]] = False
-        u = -1
-        if code >= 0:
-            path[depth] = code
-            depth += 1
-            ignored[code] = True
-            u = constraint_of[code]
-        b, e, c = split_chain(
-            offsets, values, order, begin, end, ignored, constraint_of, u, max_size, count, start
-        )
-        for i in range(len(b)):
-            if c[i] < 0 or e[i] - b[i] < max_size:
+        path[depth] = code
+        depth += 1
+        ignored[code] = True
+        u = rules.constraint_of[code]
+        b, c = split_chain(offsets, values, order, begin, end, ignored, rules, u, count, start)
+        for i in range(len(c)):
+            if c[i] < 0 or b[i + 1] - b[i] < rules.max_cluster:
                 leaf_begins[b[i]] = True
             else:
-                stack.append((b[i], e[i], c[i], depth))
-    while depth > 0:
-        depth -= 1
-        ignored[path[depth]] = False
+                stack.append((b[i], b[i + 1], c[i], depth))
 
 
 @njit
-def gather(
-    offsets: NDArray[np.int64],
-    values: NDArray[np.int32],
-    order: NDArray[np.int32],
-    new_offsets: NDArray[np.int64],
-    new_values: NDArray[np.int32],
-    lo: int,
-    hi: int,
-) -> None:
-    """Copy records `order[lo:hi]` to their place in a CSR whose offsets are already set."""
+def gather(offsets: Int64s, values: Int32s, order: Int32s, near: Clustered, lo: int, hi: int) -> None:
+    """Copy the codes of the records `order[lo:hi]` to their place in `near`, whose offsets are set already."""
     for i in range(lo, hi):
-        r = order[i]
-        at = new_offsets[i]
+        r, at = order[i], near.offsets[i]
         for j in range(offsets[r], offsets[r + 1]):
-            new_values[at] = values[j]
+            near.values[at] = values[j]
             at += 1

@@ -14,7 +14,7 @@ from numba import uint64
 from leeward.arrays import Bools, Int32s, Int64s
 from leeward.compiled import njit
 from leeward.methods.disassociation.rules import Rules
-from leeward.methods.disassociation.verpart import Groups, empty_groups, place_codes, split_covers
+from leeward.methods.disassociation.verpart import Chunks, Groups, empty_groups, place_codes, split_covers
 
 
 class Sides(NamedTuple):
@@ -39,13 +39,13 @@ class Leaves(NamedTuple):
     of_row : int32, the leaf of each record position
     records : int64[leaves]
     item_left : int32[leaves], codes left in the item chunk
-    fit_alone : bool[leaves], whether a leaf may have an empty item chunk
+    chunks : their codes
     """
 
     of_row: Int32s
     records: Int64s
     item_left: Int32s
-    fit_alone: Bools
+    chunks: Chunks
 
 
 class Fresh(NamedTuple):
@@ -54,6 +54,16 @@ class Fresh(NamedTuple):
     item_at: Int64s
     published_at: Int64s
     virtual_at: Int64s
+
+
+class Stars(NamedTuple):
+    """What the pairs that are joined share: pair x the codes code[at[x]:at[x + 1]], ascending, in these chunks of its
+    node."""
+
+    at: Int64s
+    code: Int32s
+    chunk: Int32s
+    node: Int64s
 
 
 class Candidates(NamedTuple):
@@ -173,16 +183,13 @@ def try_join(a: int, b: int, n: int, side: Sides, leaves: Leaves, rules: Rules, 
     masks = np.zeros((n, words), np.uint64)
     for x in range(total):
         masks[pair_code[x], local[x] >> 6] |= uint64(1) << uint64(local[x] & 63)
-    barred = np.zeros(n, np.bool_)
     chunk = np.empty(n, np.int32)
-    n_chunks = place_codes(
-        codes, support, n, masks, words, n_rows, rules.k, rules.m, rules.constraint_of, barred,
-        scratch.found.below[:n], scratch.groups, chunk,
-    )  # fmt: skip
+    below, groups = scratch.found.below[:n], scratch.groups
+    n_chunks = place_codes(codes, support, masks, n_rows, rules, below, groups, chunk)
     if n_chunks == 0:
         return nothing
     if rules.safe:
-        split_covers(support, n, masks, words, n_chunks, chunk)
+        split_covers(support, masks, n_chunks, chunk)
     # the gain test, in whole numbers: sum s / |J| >= sum u / sum |P_i|
     leaf_count = scratch.leaf_count
     sum_s, sum_u, holding = 0, 0, 0
@@ -204,7 +211,7 @@ def try_join(a: int, b: int, n: int, side: Sides, leaves: Leaves, rules: Rules, 
         return nothing
     for x in range(total):
         leaf = leaves.of_row[rows[x]]
-        if leaf_count[leaf] == leaves.item_left[leaf] and not leaves.fit_alone[leaf]:
+        if leaf_count[leaf] == leaves.item_left[leaf] and not leaves.chunks.fit_alone[leaf]:
             return nothing
     return chunk
 
@@ -221,15 +228,14 @@ def test_pairs(
     rules: Rules,
 ) -> tuple[Int64s, Int32s, Int32s]:
     """`try_join` for pairs `lo…hi-1`: fills `accepted`; returns (pair, code, chunk) of the shared codes."""
-    longest = 0
+    longest, room = 0, 0
     for x in range(lo, hi):
         a, b = left[x], right[x]
-        longest = max(
-            longest, min(side.item_at[a, 1] - side.item_at[a, 0], side.item_at[b, 1] - side.item_at[b, 0])
-        )
+        most = min(side.item_at[a, 1] - side.item_at[a, 0], side.item_at[b, 1] - side.item_at[b, 0])
+        longest = max(longest, most)
+        room += most
     scratch = scratch_for(longest, leaves, rules)
     codes = scratch.found.code
-    room = 1024
     out_pair = np.empty(room, np.int64)
     out_code = np.empty(room, np.int32)
     out_chunk = np.empty(room, np.int32)
@@ -244,39 +250,12 @@ def test_pairs(
             continue
         chunk = try_join(a, b, candidates, side, leaves, rules, scratch)
         accepted[x] = len(chunk) > 0
-        if n + len(chunk) > room:
-            room = 2 * (n + len(chunk))
-            out_pair = _grown(out_pair, n, room)
-            out_code = _grown(out_code, n, room)
-            out_chunk = _grown(out_chunk, n, room)
         for i in range(len(chunk)):
             out_pair[n] = x
             out_code[n] = codes[i]
             out_chunk[n] = chunk[i]
             n += 1
-    return out_pair[:n], out_code[:n], out_chunk[:n]
-
-
-@njit
-def _grown(a: Int64s, n: int, room: int) -> Int64s:
-    b = np.empty(room, a.dtype)
-    b[:n] = a[:n]
-    return b
-
-
-@njit
-def take_from_left(right_neighbour_accepts: Bools) -> Bools:
-    """The scan of a pass: an accepted pair is taken and both sides are skipped, otherwise move on by one."""
-    n = len(right_neighbour_accepts)
-    taken = np.zeros(n, np.bool_)
-    i = 0
-    while i < n:
-        if right_neighbour_accepts[i]:
-            taken[i] = True
-            i += 2
-        else:
-            i += 1
-    return taken
+    return out_pair[:n].copy(), out_code[:n].copy(), out_chunk[:n].copy()
 
 
 @njit
@@ -285,23 +264,23 @@ def merge_pairs(
     right: Int64s,
     lo: int,
     hi: int,
-    star_at: Int64s,
-    star_code: Int32s,
+    stars: Stars,
     side: Sides,
     virtual_code: Int32s,
     fresh: Fresh,
     leaves: Leaves,
     lost: Int64s,
 ) -> None:
-    """Join clusters `left[x]` and `right[x]` for x in `lo…hi-1`, whose shared codes (ascending) `star_at` locates.
+    """Join clusters `left[x]` and `right[x]` for x in `lo…hi-1`.
 
     The ends are written into `fresh`. Shared codes leave the leaves' item chunks: `item_left` falls, `lost` counts how
     many leaves lost each code.
     """
+    chunks, star_code = leaves.chunks, stars.code
     for x in range(lo, hi):
         a, b = left[x], right[x]
         at, pat, vat = fresh.item_at[x, 0], fresh.published_at[x, 0], fresh.virtual_at[x, 0]
-        s, e = star_at[x], star_at[x + 1]
+        s, e = stars.at[x], stars.at[x + 1]
         ia, ea = side.item_at[a, 0], side.item_at[a, 1]
         ib, eb = side.item_at[b, 0], side.item_at[b, 1]
         last_code, last_leaf = -1, -1
@@ -326,6 +305,10 @@ def merge_pairs(
                 if c != last_code or leaf != last_leaf:
                     leaves.item_left[leaf] -= 1
                     lost[c] += 1
+                    place = chunks.at[leaf] + np.searchsorted(
+                        chunks.code[chunks.at[leaf] : chunks.at[leaf + 1]], c
+                    )
+                    chunks.node[place], chunks.chunk[place] = stars.node[x], stars.chunk[s]
                     last_code, last_leaf = c, leaf
             else:
                 if at == fresh.item_at[x, 0] or side.item_code[at - 1] != c:
@@ -336,7 +319,7 @@ def merge_pairs(
                 at += 1
         p, pe = side.published_at[a, 0], side.published_at[a, 1]
         q, qe = side.published_at[b, 0], side.published_at[b, 1]
-        s = star_at[x]
+        s = stars.at[x]
         none = np.int32(2147483647)
         while p < pe or q < qe or s < e:
             c = none

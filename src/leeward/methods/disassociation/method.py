@@ -45,6 +45,7 @@ from leeward.methods.disassociation.publish import (
 from leeward.methods.disassociation.reconstruct import reconstruction
 from leeward.methods.disassociation.recut import diversify
 from leeward.methods.disassociation.rules import MARK, Rules, Workers, base_codes, rename_repeats, rules_of
+from leeward.methods.disassociation.verpart import entries_of
 from leeward.methods.whole_patient import release_in_classes
 from leeward.randomness import Randomness
 from leeward.release.content import Anonymized, Guarantee, ReleaseTable
@@ -121,7 +122,7 @@ def count_losses(sets: CodeSets, rules: Rules, workers: Workers) -> Lost:
             def task() -> None:
                 part, alone = sets.take(parts[i]), Workers(1)
                 data = disassociate(part, rules, alone, partition_records(part, rules, alone, WEIGHT))
-                counts[i] = facts_of(publish(data, sets.codes, Randomness.of(0)))["item_occurrences"]
+                counts[i] = int((data.chunks.chunk[entries_of(data.records, data.chunks)] < 0).sum())
 
             return task
 
@@ -192,8 +193,7 @@ def _release_codes(
         custody = (ReleaseTable.of("suppressed.parquet", gone.to_arrow()),)
     of_node, parts = None, 1
     if classes is not None:
-        classed = disassociate_classes(sets, classes.of_record, rules, engine, workers, partitions)
-        data, of_node = classed.data, classed.of_node
+        data, of_node = disassociate_classes(sets, classes.of_record, rules, engine, workers, partitions)
     else:
         parts = partitions_of(parameters, len(sets), "local" if engine is None else engine.name)
         if parts > 1:

@@ -10,11 +10,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from leeward.arrays import Float64s, Int32s, Int64s, UInt64s
 from leeward.compiled import njit
 from leeward.errors import GuaranteeUnreachable
-from leeward.methods.disassociation.publish import Published
+from leeward.methods.disassociation.horpart import Clustered
+from leeward.methods.disassociation.publish import Layout, Published
+from leeward.methods.disassociation.verpart import Chunks
 from leeward.randomness import Randomness
 from leeward.release.content import ReleaseTable
 
@@ -32,28 +34,21 @@ SHARED = -2
 ITEM = -3
 
 
-class _Leaves(NamedTuple):
-    """Each cluster's rows, codes, and how many codes and record chunks it has."""
+class Slots(NamedTuple):
+    """The records to be, each a chain of (code, part) pairs from head[slot] on by `link`, -1 at its end.
 
-    offsets: NDArray[np.int64]
-    codes: NDArray[np.int32]
-    n_codes: NDArray[np.int32]
-    n_chunks: NDArray[np.int32]
+    part : record chunk of the pair, or SHARED, or ITEM; used : int64[1], pairs so far; state : of the draws
+    """
 
-
-class _Chunks(NamedTuple):
-    """The chunk of each cluster's codes, the chunks of each node, the clusters below it, and where each (record, code)
-    is published."""
-
-    of_code: NDArray[np.int32]
-    n_chunks: NDArray[np.int32]
-    below_at: NDArray[np.int64]
-    below: NDArray[np.int32]
-    occurrence_node: NDArray[np.int32]
-    occurrence_chunk: NDArray[np.int32]
+    head: Int64s
+    link: Int64s
+    code: Int32s
+    part: Int32s
+    used: Int64s
+    state: UInt64s
 
 
-def item_count_prior(prior: str, most: int) -> NDArray[np.float64]:
+def item_count_prior(prior: str, most: int) -> Float64s:
     """P(n) of an item-chunk code's count, float64[most], for n = 1…most
     (docs/methods/disassociation.md#estimating-counts)."""
     n = np.arange(1, most + 1, dtype=np.float64)
@@ -74,21 +69,13 @@ def reconstruction(p: Published, number: int, k: int, prior: str, randomness: Ra
         for most in range(1, k):
             cumulative[grade, most - 1, :most] = np.cumsum(item_count_prior(each, most))
     grade_of = np.full(len(p.codes), len(grades) - 1, np.int64)
-    grade_of[np.unique(p.data.values[p.occurrence_chunk >= 0])] = 0
-    d = p.data
-    leaves = _Leaves(d.leaf_offsets, d.leaf_codes, d.leaf_n_codes, d.leaf_n_chunks)
-    chunks = _Chunks(
-        p.layout.chunk,
-        p.layout.n_chunks,
-        p.layout.below_at,
-        p.layout.below,
-        p.occurrence_node,
-        p.occurrence_chunk,
-    )
+    grade_of[np.unique(p.data.records.values[p.layout.chunk >= 0])] = 0
     for draw in range(MOST_DRAWS):
         again = ("again", draw) if draw else ()
         seed = randomness.number("reconstruction", number, *again)
-        at, code = _reconstruct(d.offsets, d.values, leaves, chunks, k, cumulative, grade_of, np.uint64(seed))
+        at, code = _reconstruct(
+            p.data.records, p.data.chunks, p.layout, k, cumulative, grade_of, np.uint64(seed)
+        )
         if len(at):
             break
     else:
@@ -106,62 +93,53 @@ def reconstruction(p: Published, number: int, k: int, prior: str, randomness: Ra
 
 
 @njit
-def _draw(state: NDArray[np.uint64]) -> Any:
+def _draw(s: Slots) -> Any:
     """The next of a keyed counter's mixed numbers (SplitMix64), below 2^63."""
-    state[0] += np.uint64(0x9E3779B97F4A7C15)
-    z = state[0]
+    s.state[0] += np.uint64(0x9E3779B97F4A7C15)
+    z = s.state[0]
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return np.int64((z ^ (z >> np.uint64(31))) >> np.uint64(1))
 
 
 @njit(inner=True)
-def _shuffle(a: NDArray[np.int64], state: NDArray[np.uint64]) -> None:
+def _shuffle(a: Int64s, s: Slots) -> None:
     for i in range(len(a) - 1, 0, -1):
-        j = _draw(state) % (i + 1)
+        j = _draw(s) % (i + 1)
         a[i], a[j] = a[j], a[i]
 
 
 @njit
-def _holds(
-    head: NDArray[np.int64], link: NDArray[np.int64], code: NDArray[np.int32], slot: int, c: int
-) -> bool:
-    at = head[slot]
+def _put(s: Slots, slot: int, code: int, part: int) -> None:
+    at = s.used[0]
+    s.code[at], s.part[at], s.link[at] = code, part, s.head[slot]
+    s.head[slot] = at
+    s.used[0] = at + 1
+
+
+@njit
+def _holds(s: Slots, slot: int, code: int) -> bool:
+    at = s.head[slot]
     while at >= 0:
-        if code[at] == c:
+        if s.code[at] == code:
             return True
-        at = link[at]
+        at = s.link[at]
     return False
 
 
 @njit
-def _fits(
-    head: NDArray[np.int64],
-    link: NDArray[np.int64],
-    code: NDArray[np.int32],
-    slot: int,
-    first: NDArray[np.int64],
-    own: NDArray[np.int32],
-    x: int,
-) -> bool:
-    """Whether a slot has none of the codes of subrecord x yet."""
-    for j in range(first[x], first[x + 1]):  # noqa: SIM110 (a kernel has no generators)
-        if _holds(head, link, code, slot, own[j]):
+def _fits(s: Slots, slot: int, own: Int32s) -> bool:
+    """Whether a slot has none of the codes of a subrecord yet."""
+    for code in own:  # noqa: SIM110 (a kernel has no generators)
+        if _holds(s, slot, code):
             return False
     return True
 
 
 @njit(inner=True)
-def _settle_clashes(
-    head: NDArray[np.int64],
-    link: NDArray[np.int64],
-    code: NDArray[np.int32],
-    slots: NDArray[np.int64],
-    first: NDArray[np.int64],
-    own: NDArray[np.int32],
-    state: NDArray[np.uint64],
-) -> bool:
-    """Swap slots until no subrecord meets a code of its own in its slot; False where that was not reached.
+def _settle_clashes(s: Slots, slots: Int64s, first: Int64s, own: Int32s) -> bool:
+    """Swap slots until no subrecord, own[first[x]:first[x + 1]], meets a code of its own in its slot; False where that
+    was not reached.
 
     A subrecord that clashes takes a slot that fits it, if possible one whose subrecord fits in turn; else that
     subrecord clashes next, a random walk over the assignments.
@@ -170,27 +148,28 @@ def _settle_clashes(
     waiting = np.empty(size, np.int64)
     n_waiting = 0
     for x in range(size):
-        if not _fits(head, link, code, slots[x], first, own, x):
+        if not _fits(s, slots[x], own[first[x] : first[x + 1]]):
             waiting[n_waiting] = x
             n_waiting += 1
     steps = MOST_SWAPS * n_waiting
     while n_waiting > 0:
         x = waiting[n_waiting - 1]
-        if _fits(head, link, code, slots[x], first, own, x):
+        mine = own[first[x] : first[x + 1]]
+        if _fits(s, slots[x], mine):
             n_waiting -= 1
             continue
         if steps == 0:
             return False
         steps -= 1
-        start = _draw(state) % size
+        start = _draw(s) % size
         candidate = np.int64(-1)
         settled = False
         for i in range(size):
             y = (start + i) % size
-            if y == x or not _fits(head, link, code, slots[y], first, own, x):
+            if y == x or not _fits(s, slots[y], mine):
                 continue
             candidate = y if candidate < 0 else candidate
-            if _fits(head, link, code, slots[x], first, own, y):
+            if _fits(s, slots[x], own[first[y] : first[y + 1]]):
                 candidate = y
                 settled = True
                 break
@@ -204,157 +183,140 @@ def _settle_clashes(
 
 
 @njit
+def _deal_chunk(
+    s: Slots, rows: Int64s, node: int, chunk: int, near: Clustered, layout: Layout, part: int
+) -> bool:
+    """Deal the chunk's subrecords, of these rows, to the rows' slots, no code twice in a slot; False where that was not
+    reached."""
+    slots = rows.copy()
+    _shuffle(slots, s)
+    first = np.zeros(len(rows) + 1, np.int64)
+    held = 0
+    for r in rows:
+        held += near.offsets[r + 1] - near.offsets[r]
+    own = np.empty(held, np.int32)
+    n = 0
+    for x in range(len(rows)):
+        for j in range(near.offsets[rows[x]], near.offsets[rows[x] + 1]):
+            if layout.node[j] == node and layout.chunk[j] == chunk:
+                own[n] = near.values[j]
+                n += 1
+        first[x + 1] = n
+    # With `nested` a slot may have some codes of a shared chunk from a chunk below.
+    if part == SHARED and not _settle_clashes(s, slots, first, own):
+        return False
+    for x in range(len(rows)):
+        for code in own[first[x] : first[x + 1]]:
+            _put(s, slots[x], code, part)
+    return True
+
+
+@njit
+def _deal_items(
+    s: Slots, leaf: int, near: Clustered, chunks: Chunks, k: int, cumulative: Float64s, grade_of: Int64s
+) -> None:
+    """Deal the codes of a leaf's item chunk to its slots, empty ones first; then no slot is empty."""
+    b, e = near.bounds[leaf], near.bounds[leaf + 1]
+    slots = np.arange(b, e)
+    most = max(1, min(k - 1, e - b))
+    last_item = np.int64(-1)
+    for i in range(chunks.at[leaf], chunks.at[leaf + 1]):
+        if chunks.chunk[i] >= 0:
+            continue
+        last_item = np.int64(chunks.code[i])
+        u = _draw(s) / 9.223372036854775807e18
+        count = 1
+        while count < most and u >= cumulative[grade_of[last_item], most - 1, count - 1]:
+            count += 1
+        _shuffle(slots, s)
+        for empty_first in range(2):
+            for slot in slots:
+                if count == 0:
+                    break
+                if (s.head[slot] < 0) == (empty_first == 0) and not _holds(s, slot, last_item):
+                    _put(s, slot, last_item, ITEM)
+                    count -= 1
+    for slot in range(b, e):
+        if s.head[slot] < 0 and last_item >= 0:
+            _put(s, slot, last_item, ITEM)
+        elif s.head[slot] < 0:
+            _take_subrecord(s, b, e, slot)
+
+
+@njit
 def _reconstruct(
-    offsets: NDArray[np.int64],
-    values: NDArray[np.int32],
-    cut: _Leaves,
-    chunks: _Chunks,
+    near: Clustered,
+    chunks: Chunks,
+    layout: Layout,
     k: int,
-    cumulative: NDArray[np.float64],
-    grade_of: NDArray[np.int64],
+    cumulative: Float64s,
+    grade_of: Int64s,
     seed: int,
-) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    leaf_offsets, leaf_codes, leaf_n_codes, leaf_n_chunks = cut
-    code_chunk, n_chunks, below_at, below, occurrence_node, occurrence_chunk = chunks
-    n = leaf_offsets[-1]
-    leaves = len(leaf_n_codes)
-    state = np.empty(1, np.uint64)
-    state[0] = seed
-    room = len(values) + k * len(leaf_codes) // 2 + n + 16
-    code = np.empty(room, np.int32)
-    link = np.empty(room, np.int64)
-    part = np.empty(room, np.int32)  # record chunk of the pair, or SHARED, or ITEM
-    head = np.full(n, -1, np.int64)
-    used = 0
-    # record chunks: each chunk's subrecords dealt to the slots of the cluster
-    for leaf in range(leaves):
-        b, e = leaf_offsets[leaf], leaf_offsets[leaf + 1]
-        for c in range(leaf_n_chunks[leaf]):
-            slots = np.arange(b, e)
-            _shuffle(slots, state)
-            for r in range(b, e):
-                for j in range(offsets[r], offsets[r + 1]):
-                    if occurrence_node[j] == leaf and occurrence_chunk[j] == c:
-                        slot = slots[r - b]
-                        code[used], part[used], link[used] = values[j], c, head[slot]
-                        head[slot] = used
-                        used += 1
-    # shared chunks: over all slots of the joint cluster, no code twice in a slot
-    for node in range(leaves, len(n_chunks)):
+) -> tuple[Int32s, Int32s]:
+    """Offsets and codes of records, ascending; both empty where a shared chunk could not be dealt."""
+    bounds = near.bounds
+    leaves = len(bounds) - 1
+    n = bounds[leaves]
+    room = len(near.values) + k * len(near.values) // 2 + n + 16
+    s = Slots(
+        np.full(n, -1, np.int64),
+        np.empty(room, np.int64),
+        np.empty(room, np.int32),
+        np.empty(room, np.int32),
+        np.zeros(1, np.int64),
+        np.full(1, seed, np.uint64),
+    )
+    for node in range(len(layout.n_chunks)):  # the leaves come first
+        rows = np.empty(layout.records[node], np.int64)
         size = 0
-        for x in range(below_at[node], below_at[node + 1]):
-            size += leaf_offsets[below[x] + 1] - leaf_offsets[below[x]]
-        rows = np.empty(size, np.int64)
-        size = 0
-        for x in range(below_at[node], below_at[node + 1]):
-            for r in range(leaf_offsets[below[x]], leaf_offsets[below[x] + 1]):
+        for leaf in layout.below[layout.below_at[node] : layout.below_at[node + 1]]:
+            for r in range(bounds[leaf], bounds[leaf + 1]):
                 rows[size] = r
                 size += 1
-        for c in range(n_chunks[node]):
-            slots = rows.copy()
-            _shuffle(slots, state)
-            # Codes of this chunk that each row has: with `nested` a slot may have some of them from a chunk below.
-            first = np.zeros(size + 1, np.int64)
-            for x in range(size):
-                count = 0
-                for j in range(offsets[rows[x]], offsets[rows[x] + 1]):
-                    count += occurrence_node[j] == node and occurrence_chunk[j] == c
-                first[x + 1] = first[x] + count
-            own = np.empty(first[size], np.int32)
-            for x in range(size):
-                count = first[x]
-                for j in range(offsets[rows[x]], offsets[rows[x] + 1]):
-                    if occurrence_node[j] == node and occurrence_chunk[j] == c:
-                        own[count] = values[j]
-                        count += 1
-            if not _settle_clashes(head, link, code, slots, first, own, state):
+        for c in range(layout.n_chunks[node]):
+            if not _deal_chunk(s, rows, node, c, near, layout, c if node < leaves else SHARED):
                 return np.empty(0, np.int32), np.empty(0, np.int32)
-            for x in range(size):
-                for j in range(first[x], first[x + 1]):
-                    code[used], part[used], link[used] = own[j], SHARED, head[slots[x]]
-                    head[slots[x]] = used
-                    used += 1
-    # item chunks: empty slots first
     for leaf in range(leaves):
-        b, e = leaf_offsets[leaf], leaf_offsets[leaf + 1]
-        base = offsets[b]
-        slots = np.arange(b, e)
-        last_item = -1
-        for i in range(base, base + leaf_n_codes[leaf]):
-            if code_chunk[i] >= 0:
-                continue
-            last_item = leaf_codes[i]
-            most = max(1, min(k - 1, e - b))
-            u = _draw(state) / 9.223372036854775807e18
-            count = 1
-            while count < most and u >= cumulative[grade_of[leaf_codes[i]], most - 1, count - 1]:
-                count += 1
-            _shuffle(slots, state)
-            for empty_first in range(2):
-                for slot in slots:
-                    if count == 0:
-                        break
-                    if (head[slot] < 0) == (empty_first == 0) and not _holds(
-                        head, link, code, slot, leaf_codes[i]
-                    ):
-                        code[used], part[used], link[used] = leaf_codes[i], ITEM, head[slot]
-                        head[slot] = used
-                        used += 1
-                        count -= 1
-        for slot in range(b, e):
-            if head[slot] >= 0:
-                continue
-            if last_item >= 0:
-                code[used], part[used], link[used] = last_item, ITEM, -1
-                head[slot] = used
-                used += 1
-            else:
-                _take_subrecord(head, link, part, b, e, slot)
+        _deal_items(s, leaf, near, chunks, k, cumulative, grade_of)
     at = np.zeros(n + 1, np.int32)
-    out = np.empty(used, np.int32)
+    out = np.empty(s.used[0], np.int32)
     filled = 0
     for slot in range(n):
         begin = filled
-        x = head[slot]
+        x = s.head[slot]
         while x >= 0:
-            out[filled] = code[x]
+            out[filled] = s.code[x]
             filled += 1
-            x = link[x]
+            x = s.link[x]
         out[begin:filled].sort()
         at[slot + 1] = filled
     return at, out[:filled]
 
 
 @njit(inner=True)
-def _take_subrecord(
-    head: NDArray[np.int64], link: NDArray[np.int64], part: NDArray[np.int32], b: int, e: int, empty: int
-) -> None:
+def _take_subrecord(s: Slots, b: int, e: int, empty: int) -> None:
     """Give an empty slot one record-chunk subrecord of a slot that holds two (there is one: #empty-item-chunks)."""
     for slot in range(b, e):
         first = np.int32(-1)
         two = False
-        x = head[slot]
+        x = s.head[slot]
         while x >= 0:
-            if part[x] >= 0:
-                if first < 0:
-                    first = part[x]
-                elif part[x] != first:
-                    two = True
-            else:
-                two = True
-            x = link[x]
+            two = two or bool(s.part[x] < 0 or (first >= 0 and s.part[x] != first))
+            if first < 0 and s.part[x] >= 0:
+                first = s.part[x]
+            x = s.link[x]
         if first < 0 or not two:
             continue
         rest = np.int64(-1)
-        x = head[slot]
+        x = s.head[slot]
         while x >= 0:
-            after = link[x]
-            if part[x] == first:
-                link[x] = head[empty]
-                head[empty] = x
+            after = s.link[x]
+            if s.part[x] == first:
+                s.link[x] = s.head[empty]
+                s.head[empty] = x
             else:
-                link[x] = rest
+                s.link[x] = rest
                 rest = x
             x = after
-        head[slot] = rest
+        s.head[slot] = rest
         return

@@ -1,107 +1,99 @@
-"""Recut: records whose codes would all be in an item chunk move to a cluster that keeps one of them (a step beyond the
-paper, docs/methods/disassociation.md#recutting). Any grouping into clusters of at least k records keeps the guarantee.
+"""Clusters regrouped after HorPart, beyond the paper. Any grouping into clusters of at least k records keeps the
+guarantee.
+
+Recutting: records whose codes would all be in an item chunk move to a cluster that keeps one of them
+(docs/methods/disassociation.md#recutting). ℓ-diversity (paper, Section 7, with the change in
+docs/methods/disassociation.md#diversity-of-sensitive-codes): sensitive codes never leave the item chunk; besides, no
+more than one record in ℓ of a cluster may hold a given one. A cluster beyond that is merged with the nearest one that
+heals it; where none does, occurrences are suppressed.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from leeward.arrays import Int32s, Int64s
+from leeward.arrays import Bools, Int32s, Int64s
 from leeward.compiled import njit
-from leeward.methods.disassociation.horpart import Partition, gather_records, regroup, rows_to_leaves
+from leeward.methods.disassociation.horpart import (
+    Clustered,
+    Partition,
+    gather_records,
+    regroup,
+    rows_to_leaves,
+)
 from leeward.methods.disassociation.rules import Rules, Workers
 
 TRIES = 16
 """Clusters that a record looks at for each of its codes."""
 
+REACH = 64
+"""How many leaves to each side, in HorPart's order of likeness, a leaf may be merged with."""
+
+
+class Supports(NamedTuple):
+    """Leaf l has the distinct codes code[at[l]:at[l + 1]], ascending, each in so many of its records."""
+
+    at: Int64s
+    code: Int32s
+    support: Int32s
+
 
 @njit
-def count_supports(
-    offsets: NDArray[np.int64], values: NDArray[np.int32], leaf_offsets: NDArray[np.int64], n_codes: int
-) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32]]:
-    """Each leaf's distinct codes, ascending, with their supports."""
-    leaves = len(leaf_offsets) - 1
-    codes = np.empty(len(values), np.int32)
-    support = np.empty(len(values), np.int32)
+def count_supports(near: Clustered, n_codes: int) -> Supports:
+    """The codes of each leaf with their supports."""
+    leaves = len(near.bounds) - 1
+    code = np.empty(len(near.values), np.int32)
+    support = np.empty(len(near.values), np.int32)
     at = np.zeros(leaves + 1, np.int64)
     count = np.zeros(n_codes, np.int32)
     filled = 0
     for leaf in range(leaves):
         begin = filled
-        for j in range(offsets[leaf_offsets[leaf]], offsets[leaf_offsets[leaf + 1]]):
-            c = values[j]
+        for c in near.values[near.offsets[near.bounds[leaf]] : near.offsets[near.bounds[leaf + 1]]]:
             if count[c] == 0:
-                codes[filled] = c
+                code[filled] = c
                 filled += 1
             count[c] += 1
-        codes[begin:filled].sort()
+        code[begin:filled].sort()
         for i in range(begin, filled):
-            support[i] = count[codes[i]]
-            count[codes[i]] = 0
+            support[i] = count[code[i]]
+            count[code[i]] = 0
         at[leaf + 1] = filled
-    return at, codes[:filled].copy(), support[:filled].copy()
+    return Supports(at, code[:filled].copy(), support[:filled].copy())
+
+
+def improve_partition(
+    offsets: Int64s, values: Int32s, partition: Partition, rules: Rules, workers: Workers
+) -> Partition:
+    """Recut clusters of stranded records, where the rules ask for it."""
+    if not rules.recut:
+        return partition
+    near = gather_records(offsets, values, partition, workers)
+    leaf_of = rows_to_leaves(near.bounds)
+    recut(near, count_supports(near, rules.n_codes), rules, leaf_of)
+    return regroup(partition, leaf_of)
 
 
 @njit
-def find_stranded(
-    offsets: NDArray[np.int64],
-    values: NDArray[np.int32],
-    leaf_offsets: NDArray[np.int64],
-    at: NDArray[np.int64],
-    codes: NDArray[np.int32],
-    support: NDArray[np.int32],
-    k: int,
-    ignored: NDArray[np.bool_],
-    lo: int,
-    hi: int,
-    stranded: NDArray[np.bool_],
-) -> None:
-    """Mark leaves `lo…hi-1` in which some record's codes would all be in the item chunk."""
-    kept = np.zeros(len(ignored), np.bool_)
-    for leaf in range(lo, hi):
-        for i in range(at[leaf], at[leaf + 1]):
-            kept[codes[i]] = support[i] >= k and not ignored[codes[i]]
-        for p in range(leaf_offsets[leaf], leaf_offsets[leaf + 1]):
-            any_kept = False
-            for j in range(offsets[p], offsets[p + 1]):
-                any_kept = any_kept or kept[values[j]]
-            if not any_kept:
-                stranded[leaf] = True
-        for i in range(at[leaf], at[leaf + 1]):
-            kept[codes[i]] = False
-
-
-@njit
-def recut(
-    offsets: NDArray[np.int64],
-    values: NDArray[np.int32],
-    leaf_offsets: NDArray[np.int64],
-    at: NDArray[np.int64],
-    codes: NDArray[np.int32],
-    support: NDArray[np.int32],
-    k: int,
-    cap: int,
-    ignored: NDArray[np.bool_],
-    stranding: NDArray[np.bool_],
-    leaf_of: NDArray[np.int32],
-) -> int:
+def recut(near: Clustered, supports: Supports, rules: Rules, leaf_of: Int32s) -> None:
     """Send records that would be wholly in their leaf's item chunk to a leaf, anywhere, that keeps one of their codes.
 
-    A leaf of exactly k records is dissolved as a whole, if all its records find a place. Returns the records moved.
-    `support` counts only the codes that each leaf had at first: enough, since a host is chosen by a code it keeps.
+    A leaf of exactly k records is dissolved as a whole, if all its records find a place. `supports` counts only the
+    codes that each leaf had at first: enough, since a host is chosen by a code it keeps.
     """
-    n_codes = len(ignored)
-    leaves = len(leaf_offsets) - 1
-    size = np.diff(leaf_offsets)
+    offsets, values, bounds = near
+    at, codes, support = supports
+    k, cap, n_codes = rules.k, 2 * rules.max_cluster, len(rules.sensitive)
+    leaves = len(bounds) - 1
+    size = np.diff(bounds)
     hosts_at = np.zeros(n_codes + 1, np.int64)
     for i in range(len(codes)):
         if support[i] >= k:
             hosts_at[codes[i] + 1] += 1
-    for c in range(n_codes):
-        hosts_at[c + 1] += hosts_at[c]
+    hosts_at = np.cumsum(hosts_at)
     fill = hosts_at[:-1].copy()
     hosts = np.empty(hosts_at[n_codes], np.int32)
     for leaf in range(leaves):
@@ -110,125 +102,80 @@ def recut(
                 hosts[fill[codes[i]]] = leaf
                 fill[codes[i]] += 1
     gone = np.zeros(leaves, np.bool_)
+    kept = np.zeros(n_codes, np.bool_)
     target = np.empty(cap + 1, np.int64)
-    moved = 0
     for leaf in range(leaves):
-        if not stranding[leaf]:
+        b, e = bounds[leaf], bounds[leaf + 1]
+        for i in range(at[leaf], at[leaf + 1]):
+            kept[codes[i]] = support[i] >= k and not rules.sensitive[codes[i]]
+        stranded = [p for p in range(b, e) if not _holds_any(near, p, kept)]
+        kept[codes[at[leaf] : at[leaf + 1]]] = False
+        if len(stranded) == 0:
             continue
-        b, e = leaf_offsets[leaf], leaf_offsets[leaf + 1]
-        stranded = 0
-        for p in range(b, e):
-            if _kept_codes(offsets, values, at, codes, support, leaf, p, k, ignored) == 0:
-                stranded += 1
-        if stranded == 0:
-            continue
-        dissolve = size[leaf] - stranded < k
+        dissolve = size[leaf] - len(stranded) < k
         if dissolve and (e - b > cap or size[leaf] != e - b):
             continue
+        movers = [p for p in range(b, e)] if dissolve else stranded  # noqa: C416 (a list of Numba's)
         placed = 0
-        for p in range(b, e):
-            target[p - b if dissolve else 0] = -1
-            if not dissolve and _kept_codes(offsets, values, at, codes, support, leaf, p, k, ignored) > 0:
-                continue
+        for p in movers:
             best, best_kept = -1, 0
-            for j in range(offsets[p], offsets[p + 1]):
-                c = values[j]
-                if ignored[c]:
-                    continue
+            for c in values[offsets[p] : offsets[p + 1]]:
                 n_hosts = hosts_at[c + 1] - hosts_at[c]
                 start = ((p + 1) * 2654435761) % n_hosts if n_hosts > TRIES else 0
-                for q in range(min(TRIES, n_hosts)):
+                for q in range(0 if rules.sensitive[c] else min(TRIES, n_hosts)):
                     there = hosts[hosts_at[c] + (start + q) % n_hosts]
                     if there == leaf or gone[there] or size[there] >= cap:
                         continue
-                    kept = _kept_codes(offsets, values, at, codes, support, there, p, k, ignored)
-                    if kept > best_kept:
-                        best, best_kept = there, kept
+                    here = _count_kept(near, supports, there, p, rules)
+                    if here > best_kept:
+                        best, best_kept = there, here
             if best < 0:
                 continue
-            placed += 1
             if dissolve:
-                target[p - b] = best
+                target[placed] = best
             else:
-                _move(offsets, values, at, codes, support, leaf, best, p, size, leaf_of)
-                moved += 1
+                _move(near, supports, leaf, best, p, size, leaf_of)
+            placed += 1
         if dissolve and placed == e - b:
             for p in range(b, e):
-                _move(offsets, values, at, codes, support, leaf, target[p - b], p, size, leaf_of)
-                moved += 1
+                _move(near, supports, leaf, target[p - b], p, size, leaf_of)
             gone[leaf] = True
-    return moved
 
 
 @njit(inner=True)
-def _kept_codes(
-    offsets: NDArray[np.int64],
-    values: NDArray[np.int32],
-    at: NDArray[np.int64],
-    codes: NDArray[np.int32],
-    support: NDArray[np.int32],
-    leaf: int,
-    p: int,
-    k: int,
-    ignored: NDArray[np.bool_],
-) -> int:
+def _holds_any(near: Clustered, p: int, wanted: Bools) -> bool:
+    """Whether record p holds some code that is wanted."""
+    found = False
+    for c in near.values[near.offsets[p] : near.offsets[p + 1]]:
+        found = found or wanted[c]
+    return found
+
+
+@njit(inner=True)
+def _count_kept(near: Clustered, supports: Supports, leaf: int, p: int, rules: Rules) -> int:
     """Codes of record p that k records of the leaf hold."""
     kept = 0
-    begin, end = at[leaf], at[leaf + 1]
-    for j in range(offsets[p], offsets[p + 1]):
-        c = values[j]
-        i = begin + np.searchsorted(codes[begin:end], c)
-        if not ignored[c] and i < end and codes[i] == c and support[i] >= k:
+    begin, end = supports.at[leaf], supports.at[leaf + 1]
+    for c in near.values[near.offsets[p] : near.offsets[p + 1]]:
+        i = begin + np.searchsorted(supports.code[begin:end], c)
+        if not rules.sensitive[c] and i < end and supports.code[i] == c and supports.support[i] >= rules.k:
             kept += 1
     return kept
 
 
 @njit
 def _move(
-    offsets: NDArray[np.int64],
-    values: NDArray[np.int32],
-    at: NDArray[np.int64],
-    codes: NDArray[np.int32],
-    support: NDArray[np.int32],
-    home: int,
-    there: int,
-    p: int,
-    size: NDArray[np.int64],
-    leaf_of: NDArray[np.int32],
+    near: Clustered, supports: Supports, home: int, there: int, p: int, size: Int64s, leaf_of: Int32s
 ) -> None:
-    for j in range(offsets[p], offsets[p + 1]):
+    for c in near.values[near.offsets[p] : near.offsets[p + 1]]:
         for leaf, step in ((home, -1), (there, 1)):
-            begin, end = at[leaf], at[leaf + 1]
-            i = begin + np.searchsorted(codes[begin:end], values[j])
-            if i < end and codes[i] == values[j]:
-                support[i] += step
+            begin, end = supports.at[leaf], supports.at[leaf + 1]
+            i = begin + np.searchsorted(supports.code[begin:end], c)
+            if i < end and supports.code[i] == c:
+                supports.support[i] += step
     size[home] -= 1
     size[there] += 1
     leaf_of[p] = there
-
-
-def improve_partition(
-    offsets: Int64s, values: Int32s, partition: Partition, rules: Rules, workers: Workers
-) -> Partition:
-    """Re-cut clusters of stranded records, where the rules ask for it."""
-    if not rules.recut:
-        return partition
-    near, bounds = gather_records(offsets, values, partition.order, workers), partition.leaf_offsets
-    leaf_of = rows_to_leaves(bounds)
-    supports = count_supports(*near, bounds, rules.n_codes)
-    stranding = np.zeros(len(bounds) - 1, np.bool_)
-
-    def look(lo: int, hi: int) -> object:
-        return find_stranded(*near, bounds, *supports, rules.k, rules.sensitive, lo, hi, stranding)
-
-    workers.blocks(len(stranding), look)
-    cap = 2 * rules.max_cluster
-    recut(*near, bounds, *supports, rules.k, cap, rules.sensitive, stranding, leaf_of)
-    return regroup(partition, leaf_of)
-
-
-REACH = 64
-"""How many leaves to each side, in HorPart's order of likeness, a leaf may be merged with."""
 
 
 @dataclass(frozen=True)
@@ -236,128 +183,86 @@ class Diverse:
     """A partition in which sensitive codes are rare enough, and the occurrences dropped for it (may be empty)."""
 
     partition: Partition
-    dropped_record: NDArray[np.int64]
-    dropped_code: NDArray[np.int32]
+    dropped_record: Int64s
+    dropped_code: Int32s
     merged: int
 
 
-def diversify(
-    offsets: NDArray[np.int64],
-    values: NDArray[np.int32],
-    partition: Partition,
-    sensitive: NDArray[np.bool_],
-    ell: int,
-) -> Diverse:
+def diversify(offsets: Int64s, values: Int32s, partition: Partition, sensitive: Bools, ell: int) -> Diverse:
     """Merge leaves until every sensitive code is in at most one record in `ell`, then suppress what remains."""
-    leaf_of, merged = _merge(offsets, values, partition.order, partition.leaf_offsets, sensitive, ell, REACH)
+    near = gather_records(offsets, values, partition, Workers(1))
+    leaf_of, merged = _merge(near, sensitive, ell)
     healed = regroup(partition, leaf_of)
-    record, code = _excess(offsets, values, healed.order, healed.leaf_offsets, sensitive, ell)
-    return Diverse(healed, record, code, merged)
+    position, code = _find_excess(gather_records(offsets, values, healed, Workers(1)), sensitive, ell)
+    return Diverse(healed, healed.order[position].astype(np.int64), code, merged)
 
 
 @njit
-def _count(
-    offsets: NDArray[np.int64],
-    values: NDArray[np.int32],
-    order: NDArray[np.int32],
-    begin: int,
-    end: int,
-    sensitive: NDArray[np.bool_],
-    count: NDArray[np.int32],
-    step: int,
-) -> int:
-    """Add `step` a sensitive occurrence; returns the largest count met."""
+def _count(near: Clustered, leaf: int, sensitive: Bools, count: Int32s, step: int) -> int:
+    """Add `step` for each sensitive occurrence of the leaf; returns the largest count met."""
     most = 0
-    for p in range(begin, end):
-        r = order[p]
-        for j in range(offsets[r], offsets[r + 1]):
-            if sensitive[values[j]]:
-                count[values[j]] += step
-                most = max(most, count[values[j]])
+    for c in near.values[near.offsets[near.bounds[leaf]] : near.offsets[near.bounds[leaf + 1]]]:
+        if sensitive[c]:
+            count[c] += step
+            most = max(most, count[c])
     return most
 
 
 @njit
-def _merge(
-    offsets: NDArray[np.int64],
-    values: NDArray[np.int32],
-    order: NDArray[np.int32],
-    leaf_offsets: NDArray[np.int64],
-    sensitive: NDArray[np.bool_],
-    ell: int,
-    reach: int,
-) -> tuple[NDArray[np.int64], int]:
-    leaves = len(leaf_offsets) - 1
+def _merge(near: Clustered, sensitive: Bools, ell: int) -> tuple[Int32s, int]:
+    bounds = near.bounds
+    leaves = len(bounds) - 1
     count = np.zeros(len(sensitive), np.int32)
     free = np.ones(leaves, np.bool_)  # not yet merged with another
-    group = np.arange(leaves)
+    leaf_of = np.full(bounds[leaves], -1, np.int32)
     merged = 0
     for leaf in range(leaves):
         if not free[leaf]:
             continue
-        b, e = leaf_offsets[leaf], leaf_offsets[leaf + 1]
-        worst = _count(offsets, values, order, b, e, sensitive, count, 1)
-        size = e - b
+        leaf_of[bounds[leaf] : bounds[leaf + 1]] = leaf
+        worst = _count(near, leaf, sensitive, count, 1)
+        size = bounds[leaf + 1] - bounds[leaf]
         distance = 0
-        while worst * ell > size and distance < 2 * reach:
+        while worst * ell > size and distance < 2 * REACH:
             distance += 1  # right, left, right, … ever farther
             other = leaf + (distance + 1) // 2 if distance % 2 else leaf - distance // 2
-            if other < 0 or other >= leaves or not free[other] or other == leaf:
+            if other < 0 or other >= leaves or not free[other]:
                 continue
-            ob, oe = leaf_offsets[other], leaf_offsets[other + 1]
-            joint = max(worst, _count(offsets, values, order, ob, oe, sensitive, count, 1))
-            if joint * ell * size < worst * ell * (size + oe - ob) or joint * ell <= size + oe - ob:
-                group[other] = leaf
-                free[other] = False
-                free[leaf] = False
+            more = bounds[other + 1] - bounds[other]
+            joint = max(worst, _count(near, other, sensitive, count, 1))
+            if joint * ell * size < worst * ell * (size + more) or joint * ell <= size + more:
+                leaf_of[bounds[other] : bounds[other + 1]] = leaf
+                free[other] = free[leaf] = False
                 worst = joint
-                size += oe - ob
+                size += more
                 merged += 1
             else:
-                _count(offsets, values, order, ob, oe, sensitive, count, -1)
-        for other in range(max(0, leaf - reach), min(leaves, leaf + reach + 1)):
-            if group[other] == leaf:
-                for p in range(leaf_offsets[other], leaf_offsets[other + 1]):
-                    r = order[p]
-                    for j in range(offsets[r], offsets[r + 1]):
-                        count[values[j]] = 0
-    leaf_of = np.empty(len(order), np.int64)
-    for leaf in range(leaves):
-        leaf_of[leaf_offsets[leaf] : leaf_offsets[leaf + 1]] = group[leaf]
+                _count(near, other, sensitive, count, -1)
+        for other in range(max(0, leaf - REACH), min(leaves, leaf + REACH + 1)):
+            if leaf_of[bounds[other]] == leaf:
+                _count(near, other, sensitive, count, -1)
     return leaf_of, merged
 
 
 @njit
-def _excess(
-    offsets: NDArray[np.int64],
-    values: NDArray[np.int32],
-    order: NDArray[np.int32],
-    leaf_offsets: NDArray[np.int64],
-    sensitive: NDArray[np.bool_],
-    ell: int,
-) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """Occurrences above one record in `ell`: the records with the most other codes lose theirs first."""
+def _find_excess(near: Clustered, sensitive: Bools, ell: int) -> tuple[Int64s, Int32s]:
+    """Occurrences above one record in `ell`, as position and code: the records with the most other codes lose theirs
+    first."""
+    offsets, values, bounds = near
     count = np.zeros(len(sensitive), np.int32)
     left = np.diff(offsets)
-    record = np.empty(len(values), np.int64)
+    position = np.empty(len(values), np.int64)
     code = np.empty(len(values), np.int32)
     n = 0
-    for leaf in range(len(leaf_offsets) - 1):
-        b, e = leaf_offsets[leaf], leaf_offsets[leaf + 1]
-        _count(offsets, values, order, b, e, sensitive, count, 1)
-        by_length = np.argsort(-left[order[b:e]], kind="mergesort")
-        for x in by_length:
-            r = order[b + x]
-            for j in range(offsets[r], offsets[r + 1]):
-                c = values[j]
+    for leaf in range(len(bounds) - 1):
+        b, e = bounds[leaf], bounds[leaf + 1]
+        _count(near, leaf, sensitive, count, 1)
+        for p in b + np.argsort(-left[b:e], kind="mergesort"):
+            for c in values[offsets[p] : offsets[p + 1]]:
                 if sensitive[c] and count[c] * ell > e - b:
                     count[c] -= 1
-                    left[r] -= 1
-                    record[n] = r
-                    code[n] = c
+                    left[p] -= 1
+                    position[n], code[n] = p, c
                     n += 1
-        for p in range(b, e):
-            r = order[p]
-            for j in range(offsets[r], offsets[r + 1]):
-                count[values[j]] = 0
-    return record[:n], code[:n]
+        count[values[offsets[b] : offsets[e]]] = 0
+    return position[:n], code[:n]

@@ -10,14 +10,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numba import uint64
 
-from leeward.arrays import Int32s, Int64s, offsets_of
+from leeward.analysis.holders import owners_of
+from leeward.arrays import AnyArray, Bools, Int32s, Int64s, UInt64s, offsets_of
 from leeward.compiled import njit
-from leeward.methods.disassociation.joins import Fresh, Leaves, Sides, merge_pairs, take_from_left, test_pairs
-from leeward.methods.disassociation.ranking import sort_by_ranks, sort_by_sketch
+from leeward.methods.disassociation.horpart import Clustered, rows_to_leaves
+from leeward.methods.disassociation.joins import Fresh, Leaves, Sides, Stars, merge_pairs, test_pairs
 from leeward.methods.disassociation.rules import Rules
+from leeward.methods.disassociation.verpart import Chunks, entries_of
 
 IDLE_PASSES = 2
 """Fitted: so many passes in a row, each by other ranks, may change nothing."""
@@ -26,7 +30,7 @@ SCATTERED_JOINT = 200
 """In those passes no joint cluster of more than so many times k records is made: it would blur which codes go
 together."""
 
-Blocks = Callable[[int, Callable[[int, int], object]], list[object]]
+Blocks = Callable[[int, Callable[[int, int], object]], list[Any]]
 """Runs a function over blocks of 0…n-1 in threads and returns the results in block order."""
 
 
@@ -101,90 +105,6 @@ class Clusters:
         )
 
 
-@dataclass(frozen=True)
-class SharedChunks:
-    """What Refine found: joint nodes and the codes of their shared chunks.
-
-    parent : int64[nodes], -1 for none; nodes 0…leaves-1 are the leaves
-    shared_node, shared_code, shared_chunk : one entry a code of a shared chunk
-    item_left : int32, the number of codes left in each leaf's item chunk
-    """
-
-    parent: Int64s
-    shared_node: Int64s
-    shared_code: Int32s
-    shared_chunk: Int32s
-    item_left: Int32s
-    passes: int
-
-
-@njit
-def leaf_items(
-    offsets: Int64s,
-    values: Int32s,
-    leaf_offsets: Int64s,
-    leaf_codes: Int32s,
-    leaf_chunk: Int32s,
-    leaf_n_codes: Int32s,
-    n_codes: int,
-) -> tuple[Int64s, Int32s, Int32s, Int64s, Int32s]:
-    """Each leaf's item pairs (code, record position), sorted, and its published codes, with room for as many more."""
-    leaves = len(leaf_n_codes)
-    item_at = np.zeros(leaves + 1, np.int64)
-    published_at = np.zeros(leaves + 1, np.int64)
-    is_item = np.zeros(n_codes, np.bool_)
-    for leaf in range(leaves):
-        base = offsets[leaf_offsets[leaf]]
-        published = 0
-        for i in range(base, base + leaf_n_codes[leaf]):
-            if leaf_chunk[i] < 0:
-                is_item[leaf_codes[i]] = True
-            else:
-                published += 1
-        pairs = 0
-        for j in range(base, offsets[leaf_offsets[leaf + 1]]):
-            if is_item[values[j]]:
-                pairs += 1
-        item_at[leaf + 1] = item_at[leaf] + pairs
-        published_at[leaf + 1] = published_at[leaf] + published
-        for i in range(base, base + leaf_n_codes[leaf]):
-            is_item[leaf_codes[i]] = False
-    item_code = np.empty(2 * item_at[leaves], np.int32)  # with room for joint clusters
-    item_row = np.empty(2 * item_at[leaves], np.int32)
-    published_code = np.empty(2 * published_at[leaves], np.int32)
-    place = np.full(n_codes, -1, np.int64)
-    for leaf in range(leaves):
-        base = offsets[leaf_offsets[leaf]]
-        p = published_at[leaf]
-        n = leaf_n_codes[leaf]
-        for i in range(base, base + n):
-            if leaf_chunk[i] < 0:
-                place[leaf_codes[i]] = 0
-            else:
-                published_code[p] = leaf_codes[i]
-                p += 1
-        for j in range(base, offsets[leaf_offsets[leaf + 1]]):
-            if place[values[j]] >= 0:
-                place[values[j]] += 1
-        at = item_at[leaf]
-        for i in range(base, base + n):
-            c = leaf_codes[i]
-            if place[c] >= 0:
-                size = place[c]
-                place[c] = at
-                at += size
-        for r in range(leaf_offsets[leaf], leaf_offsets[leaf + 1]):
-            for j in range(offsets[r], offsets[r + 1]):
-                c = values[j]
-                if place[c] >= 0:
-                    item_code[place[c]] = c
-                    item_row[place[c]] = r
-                    place[c] += 1
-        for i in range(base, base + n):
-            place[leaf_codes[i]] = -1
-    return item_at, item_code, item_row, published_at, published_code
-
-
 @njit
 def _gather(at: Int64s, order: Int64s, entries: Int32s, begins: Int64s) -> Int32s:
     """The entries of the clusters of `order`, one cluster's after another's, and as much room behind."""
@@ -196,41 +116,23 @@ def _gather(at: Int64s, order: Int64s, entries: Int32s, begins: Int64s) -> Int32
     return gathered
 
 
-@njit
-def distinct_codes(item_at: Int64s, item_code: Int32s) -> tuple[Int64s, Int32s]:
-    """Each cluster's virtual item chunk: the distinct codes of its item pairs."""
-    at = np.zeros(len(item_at), np.int64)
-    code = np.empty(2 * item_at[-1], np.int32)
-    n = 0
-    for c in range(len(item_at) - 1):
-        for j in range(item_at[c], item_at[c + 1]):
-            if j == item_at[c] or item_code[j] != item_code[j - 1]:
-                code[n] = item_code[j]
-                n += 1
-        at[c + 1] = n
-    return at, code
-
-
-def leaf_clusters(
-    offsets: Int64s,
-    values: Int32s,
-    leaf_offsets: Int64s,
-    leaf_codes: Int32s,
-    leaf_chunk: Int32s,
-    leaf_n_codes: Int32s,
-    n_codes: int,
-) -> Clusters:
+def leaf_clusters(near: Clustered, chunks: Chunks) -> Clusters:
     """Every leaf as a cluster, before the first pass."""
-    item_at, item_code, item_row, published_at, published_code = leaf_items(
-        offsets, values, leaf_offsets, leaf_codes, leaf_chunk, leaf_n_codes, n_codes
-    )
-    virtual_at, virtual_code = distinct_codes(item_at, item_code)
-    leaves = len(leaf_n_codes)
+    leaves = len(chunks.fit_alone)
+    leaf, is_item = chunks.node, chunks.chunk < 0
+    entry = entries_of(near, chunks)
+    pairs = np.flatnonzero(is_item[entry])
+    pairs = pairs[np.argsort(entry[pairs], kind="stable")]  # by leaf, code, record
+    row = owners_of(near.offsets)[pairs].astype(np.int32)
+
+    def at(entries: AnyArray) -> Int64s:
+        return offsets_of(np.bincount(leaf[entries], minlength=leaves))
+
     return Clusters(
-        items=Entries(_bounds(item_at), item_code, item_row, int(item_at[-1])),
-        published=Entries(_bounds(published_at), published_code, None, int(published_at[-1])),
-        virtual=Entries(_bounds(virtual_at), virtual_code, None, int(virtual_at[-1])),
-        records=np.diff(leaf_offsets),
+        items=Entries(_bounds(at(entry[pairs])), near.values[pairs], row, len(pairs)),
+        published=Entries(_bounds(at(~is_item)), chunks.code[~is_item], None, int((~is_item).sum())),
+        virtual=Entries(_bounds(at(is_item)), chunks.code[is_item], None, int(is_item.sum())),
+        records=np.diff(near.bounds),
         node=np.arange(leaves, dtype=np.int64),
         refused=np.full(leaves, -1, np.int64),
     )
@@ -246,35 +148,32 @@ def _enlarge(values: Int32s, room: int) -> Int32s:
     return more
 
 
-def refine(
-    clusters: Clusters,
-    leaves: Leaves,
-    rules: Rules,
-    *,
-    holders: Int64s,
-    blocks: Blocks,
-) -> SharedChunks:
+def refine(near: Clustered, chunks: Chunks, rules: Rules, blocks: Blocks) -> Int64s:
     """Joint clusters and their shared chunks, pass after pass, until one changes nothing (or `max_passes` are done).
+    The parent of each node, int64, -1 for none; nodes 0…leaves-1 are the leaves. Codes of item chunks that come to be
+    in shared chunks are noted in `chunks`.
 
     Fitted: when a pass changes nothing, the others look at the clusters in other orders, until `IDLE_PASSES` and one
     more in a row change nothing (docs/methods/disassociation.md#refining).
-
-    `leaves.item_left` and `holders` (leaves whose item chunk has each code) are updated.
     """
-    n_codes = rules.n_codes
-    n_nodes = len(clusters.node)
-    parent = [np.full(n_nodes, -1, np.int64)]
-    found: list[tuple[Int64s, Int32s, Int32s]] = []
+    clusters = leaf_clusters(near, chunks)
+    item_left = clusters.virtual.sizes(clusters.node).astype(np.int32)
+    leaves = Leaves(rows_to_leaves(near.bounds), np.diff(near.bounds), item_left, chunks)
+    holders = np.bincount(
+        clusters.virtual.code, minlength=rules.n_codes
+    )  # leaves whose item chunk has each code
+    n_codes, n_nodes = rules.n_codes, len(clusters.node)
+    parent = np.full(2 * n_nodes, -1, np.int64)  # of a binary forest
     passes = scattered = idle = 0
     while passes < rules.max_passes:
         passes += 1
         if scattered:
             rank = _scatter_ranks(holders, scattered)
-            order = sort_by_sketch(clusters.virtual.at, clusters.virtual.code, rank, blocks)
+            order = sort_by_sketch(clusters.virtual, rank, blocks)
         else:
             rank = np.empty(n_codes, np.int32)
             rank[np.lexsort((np.arange(n_codes), -holders))] = np.arange(n_codes, dtype=np.int32)
-            order = sort_by_ranks(clusters.virtual.at, clusters.virtual.code, rank, blocks)
+            order = sort_by_ranks(clusters.virtual, rank, blocks)
         if passes == 1:  # later passes hardly change the order
             clusters.rearrange(order)
             order = np.arange(len(order))
@@ -288,22 +187,12 @@ def refine(
         if idle:
             continue
         new_node = n_nodes + np.arange(len(taken))
-        found.append((new_node[pair], code, chunk))
         for side in (order[taken], order[taken + 1]):
-            _set_parents(parent, clusters.node[side], new_node)
-        parent.append(np.full(len(taken), -1, np.int64))
+            parent[clusters.node[side]] = new_node
         n_nodes += len(taken)
-        star_at = offsets_of(np.bincount(pair, minlength=len(taken)))
-        clusters = _join(clusters, order, taken, new_node, star_at, code, leaves, holders, blocks)
-    empty = np.empty(0, np.int32)
-    return SharedChunks(
-        np.concatenate(parent),
-        np.concatenate([np.empty(0, np.int64), *(f[0] for f in found)]),
-        np.concatenate([empty, *(f[1] for f in found)]),
-        np.concatenate([empty, *(f[2] for f in found)]),
-        leaves.item_left,
-        passes,
-    )
+        stars = Stars(offsets_of(np.bincount(pair, minlength=len(taken))), code, chunk, new_node)
+        clusters = _join(clusters, order, taken, stars, leaves, holders, blocks)
+    return parent[:n_nodes]
 
 
 def _scatter_ranks(holders: Int64s, turn: int) -> Int32s:
@@ -315,6 +204,98 @@ def _scatter_ranks(holders: Int64s, turn: int) -> Int32s:
     rank = np.empty(n_codes, np.int32)
     rank[np.lexsort((mixed, holders < 2))] = np.arange(n_codes, dtype=np.int32)
     return rank
+
+
+def take_from_left(accepts: Bools) -> Bools:
+    """The scan of a pass: an accepted pair is taken and both sides are skipped, otherwise move on by one."""
+    place = np.arange(len(accepts))
+    refused = np.maximum.accumulate(np.where(accepts, -1, place))  # the last refused pair up to each
+    taken: Bools = accepts & ((place - refused) % 2 == 1)
+    return taken
+
+
+RANK_BITS = 21
+"""Three ranks fill a word; at most 2^21 - 1 distinct codes."""
+
+
+def sort_by_ranks(virtual: Entries, rank: Int32s, blocks: Blocks) -> Int64s:
+    """Positions of the clusters, stably sorted by the rank sequence of their virtual item chunks, which are brought
+    into rank order (docs/methods/disassociation.md#refining)."""
+    blocks(len(virtual.at), lambda lo, hi: order_codes(virtual.at, virtual.code, rank, lo, hi))
+    order = np.arange(len(virtual.at))
+    place, group, depth = order.copy(), np.zeros(len(order), np.int64), 0
+    while len(place):  # three ranks at a time, of the clusters that are alike so far
+        key = _pack_ranks(virtual, order[place], rank, depth)
+        again = np.lexsort((key, group)) if depth else np.argsort(key, kind="stable")
+        order[place], key = order[place[again]], key[again]
+        group = np.cumsum(np.append(True, (group[1:] != group[:-1]) | (key[1:] != key[:-1])))
+        alike = (np.bincount(group)[group] > 1) & (key & np.uint64((1 << RANK_BITS) - 1) > 0)
+        place, group, depth = place[alike], group[alike], depth + 3
+    return order
+
+
+@njit
+def order_codes(at: Int64s, code: Int32s, rank: Int32s, lo: int, hi: int) -> None:
+    """Bring the virtual item chunks of clusters `lo…hi-1` into rank order. Ranks hardly move from pass to pass, so
+    insertion sort finds nearly everything in place."""
+    one = uint64(1)
+    for c in range(lo, hi):
+        # Indices are unsigned, so that none is looked at for being below 0.
+        begin, end = uint64(at[c, 0]), uint64(at[c, 1])
+        highest = np.int32(-1)
+        for i in range(begin, end):
+            own = code[i]
+            r = rank[uint64(own)]
+            if r > highest:
+                highest = r
+                continue
+            j = i
+            while j > begin and rank[uint64(code[j - one])] > r:
+                code[j] = code[j - one]
+                j -= one
+            code[j] = own
+
+
+def _pack_ranks(virtual: Entries, clusters: Int64s, rank: Int32s, first: int) -> UInt64s:
+    """Three ranks of each cluster, from the `first` on, in a word; where the sequence has ended it has a 0, which sorts
+    first."""
+    key = np.zeros(len(clusters), np.uint64)
+    for at in virtual.at[clusters, 0] + first + np.arange(3)[:, None]:
+        inside = at < virtual.at[clusters, 1]
+        key <<= np.uint64(RANK_BITS)
+        key[inside] |= (rank[virtual.code[at[inside]]] + 1).astype(np.uint64)
+    return key
+
+
+@njit
+def pack_least_ranks(
+    virtual_at: Int64s, virtual_code: Int32s, rank: Int32s, lo: int, hi: int, key: UInt64s
+) -> None:
+    """Pack the three smallest ranks of each cluster's virtual item chunk, which stays in the order that it has."""
+    none = np.int32((1 << RANK_BITS) - 1)
+    for c in range(lo, hi):
+        first, second, third = none, none, none
+        for i in range(virtual_at[c, 0], virtual_at[c, 1]):
+            r = rank[virtual_code[i]]
+            if r < first:
+                first, second, third = r, first, second
+            elif r < second:
+                second, third = r, second
+            elif r < third:
+                third = r
+        key[c] = (
+            (uint64(first) << uint64(2 * RANK_BITS)) | (uint64(second) << uint64(RANK_BITS)) | uint64(third)
+        )
+
+
+def sort_by_sketch(virtual: Entries, rank: Int32s, blocks: Blocks) -> Int64s:
+    """Positions of the clusters, stably sorted by the three smallest ranks of their virtual item chunks.
+
+    With ranks that are a permutation of the codes, clusters whose chunks are alike come to be neighbours (MinHash).
+    """
+    key = np.empty(len(virtual.at), np.uint64)
+    blocks(len(key), lambda lo, hi: pack_least_ranks(virtual.at, virtual.code, rank, lo, hi, key))
+    return np.argsort(key, kind="stable")
 
 
 def _scan(
@@ -335,13 +316,9 @@ def _scan(
         # a block has scratch of its own, so threads never meet
         return test_pairs(lefts, rights, accepted, lo, hi, sides, leaves, rules)
 
-    tested = blocks(len(todo), test)
-    pair, code, chunk = (
-        np.concatenate([t[i] for t in tested])  # type: ignore[index]  # a tuple of arrays from the kernel
-        if tested
-        else np.empty(0, np.int64)
-        for i in range(3)
-    )
+    nothing = np.empty(0, np.int64), np.empty(0, np.int32), np.empty(0, np.int32)
+    tested = zip(nothing, *blocks(len(todo), test), strict=True)
+    pair, code, chunk = (np.concatenate(each) for each in tested)
     accepts = np.zeros(len(left), np.bool_)
     accepts[todo] = accepted
     clusters.refused[lefts[~accepted]] = clusters.node[rights[~accepted]]
@@ -350,16 +327,14 @@ def _scan(
     position = todo[pair]
     keep = takes[position] & (chunk >= 0)
     number = np.cumsum(takes) - 1
-    return taken, number[position[keep]], code[keep].astype(np.int32), chunk[keep].astype(np.int32)
+    return taken, number[position[keep]], code[keep], chunk[keep]
 
 
 def _join(
     clusters: Clusters,
     order: Int64s,
     taken: Int64s,
-    new_node: Int64s,
-    star_at: Int64s,
-    star_code: Int32s,
+    stars: Stars,
     leaves: Leaves,
     holders: Int64s,
     blocks: Blocks,
@@ -368,18 +343,18 @@ def _join(
     left, right = order[taken], order[taken + 1]
     items, published, virtual = clusters.items, clusters.published, clusters.virtual
     item_at = items.room_for(items.sizes(left) + items.sizes(right))
-    published_at = published.room_for(published.sizes(left) + published.sizes(right) + np.diff(star_at))
+    published_at = published.room_for(published.sizes(left) + published.sizes(right) + np.diff(stars.at))
     virtual_at = virtual.room_for(virtual.sizes(left) + virtual.sizes(right))
 
     sides, fresh = clusters.sides(), Fresh(item_at, published_at, virtual_at)
 
     def merge(lo: int, hi: int) -> object:
         lost = np.zeros(len(holders), np.int64)
-        merge_pairs(left, right, lo, hi, star_at, star_code, sides, virtual.code, fresh, leaves, lost)
+        merge_pairs(left, right, lo, hi, stars, sides, virtual.code, fresh, leaves, lost)
         return lost
 
     for lost in blocks(len(taken), merge):
-        holders -= np.asarray(lost, np.int64)
+        holders -= lost
     stays = np.ones(len(order), np.bool_)
     stays[taken + 1] = False
     survivors = order[stays]
@@ -390,18 +365,9 @@ def _join(
         clusters.refused[survivors],
     )
     records[joint] += clusters.records[right]
-    node[joint] = new_node
+    node[joint] = stars.node
     refused[joint] = -1
     for entries, at in zip((items, published, virtual), fresh, strict=True):
         entries.at = np.take(entries.at, survivors, axis=0)
         entries.at[joint] = at
     return Clusters(items, published, virtual, records, node, refused)
-
-
-def _set_parents(parent: list[Int64s], nodes: Int64s, joined: Int64s) -> None:
-    """Write parents into the list of arrays, one a pass, that together number the nodes."""
-    first = 0
-    for part in parent:
-        mine = (nodes >= first) & (nodes < first + len(part))
-        part[nodes[mine] - first] = joined[mine]
-        first += len(part)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -95,7 +95,7 @@ class Workers:
     def __init__(self, threads: int | None = None) -> None:
         self.threads = threads or available_threads()
 
-    def blocks(self, n: int, run: Callable[[int, int], object]) -> list[object]:
+    def blocks(self, n: int, run: Callable[[int, int], object]) -> list[Any]:
         """`run(lo, hi)` over blocks of 0…n-1; results in block order."""
         return over_blocks(run, n, threads=self.threads, smallest=SMALLEST_BLOCK) if n else []
 

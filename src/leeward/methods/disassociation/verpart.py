@@ -6,7 +6,7 @@ count of an intersection. Conventions: docs/methods/disassociation.md#vertical-p
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import uint64
@@ -14,10 +14,29 @@ from numba import uint64
 from leeward.analysis.bits import popcount
 from leeward.arrays import Bools, Int32s, Int64s, UInt64s
 from leeward.compiled import njit
+from leeward.methods.disassociation.horpart import Clustered
+from leeward.methods.disassociation.recut import Supports
 from leeward.methods.disassociation.rules import Rules
 
 ITEM = -1
 """Chunk number of a code in the item chunk."""
+
+
+class Chunks(NamedTuple):
+    """The codes of each leaf.
+
+    at, code : leaf l has the distinct codes code[at[l]:at[l + 1]], ascending
+    node, chunk : int32, the node whose chunk has each code (the leaf, or a joint cluster above it) and the chunk's
+        number there; ITEM: the leaf's item chunk
+    fit_alone : bool[leaves], whether the record chunks satisfy the condition on an empty item chunk
+        (docs/methods/disassociation.md#empty-item-chunks)
+    """
+
+    at: Int64s
+    code: Int32s
+    node: Int32s
+    chunk: Int32s
+    fit_alone: Bools
 
 
 class Groups(NamedTuple):
@@ -39,28 +58,20 @@ def empty_groups(n_constraints: int) -> Groups:
 
 
 @njit(inner=True)
-def extends_km(
-    masks: UInt64s,
-    words: int,
-    current: Int32s,
-    n_current: int,
-    t: int,
-    support: int,
-    k: int,
-    m: int,
-) -> bool:
+def extends_km(masks: UInt64s, current: Int32s, t: int, support: int, k: int, m: int) -> bool:
     """Whether every code set of `current` + {t} that holds t, has at most m codes and occurs, occurs k times.
 
     Depth-first over the code sets that occur. A code that every record of the set holds changes no support, so it is
     never branched on: the depth is bounded by the number of records, whatever m.
     """
+    words, n_current = masks.shape[1], len(current)
     if m == 1:
         return True
     if m == 2:
-        for i in range(n_current):
+        for c in current:
             s = 0
             for w in range(words):
-                s += popcount(masks[t, w] & masks[current[i], w])
+                s += popcount(masks[t, w] & masks[c, w])
                 if s >= k:
                     break
             if 0 < s < k:
@@ -70,8 +81,7 @@ def extends_km(
     work = np.empty((limit + 1, words), np.uint64)
     counts = np.empty(limit + 1, np.int64)
     at = np.empty(limit + 1, np.int64)
-    for w in range(words):
-        work[0, w] = masks[t, w]
+    work[0] = masks[t]
     counts[0] = support
     at[0] = 0
     depth = 0
@@ -97,41 +107,28 @@ def extends_km(
 
 
 @njit(inner=True)
-def extends_k(
-    masks: UInt64s,
-    words: int,
-    current: Int32s,
-    n_current: int,
-    t: int,
-    rows: int,
-    k: int,
-) -> bool:
+def extends_k(masks: UInt64s, current: Int32s, t: int, rows: int, k: int) -> bool:
     """Whether every distinct non-empty subrecord over `current` + {t} appears k times (Property 1)."""
     label = np.zeros(rows, np.int64)
+    empty = np.ones(rows, np.bool_)
     classes = 1
-    for i in range(n_current + 1):
-        c = t if i == n_current else current[i]
+    for i in range(len(current) + 1):
+        c = t if i == len(current) else current[i]
         split = np.full(2 * classes, -1, np.int64)
         used = 0
         for r in range(rows):
             bit = np.int64((masks[c, r >> 6] >> uint64(r & 63)) & uint64(1))
+            empty[r] = empty[r] and bit == 0
             key = 2 * label[r] + bit
             if split[key] < 0:
                 split[key] = used
                 used += 1
             label[r] = split[key]
         classes = used
-    size = np.zeros(classes, np.int64)
-    empty = np.ones(classes, np.bool_)
-    for r in range(rows):
-        size[label[r]] += 1
-        for i in range(n_current + 1):
-            c = t if i == n_current else current[i]
-            if (masks[c, r >> 6] >> uint64(r & 63)) & uint64(1):
-                empty[label[r]] = False
+    size = np.bincount(label, minlength=classes)
     good = True
-    for x in range(classes):
-        good = good and (empty[x] or size[x] >= k)
+    for r in range(rows):
+        good = good and (empty[r] or size[label[r]] >= k)
     return good
 
 
@@ -139,28 +136,23 @@ def extends_k(
 def place_codes(
     codes: Int32s,
     support: Int32s,
-    n: int,
     masks: UInt64s,
-    words: int,
     rows: int,
-    k: int,
-    m: int,
-    constraint_of: Int32s,
-    barred: Bools,
+    rules: Rules,
     strict: Bools,
     groups: Groups,
     chunk: Int32s,
 ) -> int:
-    """VerPart over local codes 0…n-1 (`codes` ascending); writes each one's chunk number and returns their number.
+    """VerPart over some codes, ascending, of so many rows; writes each one's chunk number and returns their number.
 
-    `barred` codes (sensitive) and codes below k go to the item chunk; a chunk that holds a `strict` code must be
-    k-anonymous.
+    Sensitive codes and codes below k go to the item chunk; a chunk that holds a `strict` code must be k-anonymous.
     """
+    n, constraint_of = len(codes), rules.constraint_of
     remaining = np.empty(n, np.int32)
     left = 0
     for i in range(n):
         chunk[i] = ITEM
-        if support[i] >= k and not barred[i]:
+        if support[i] >= rules.k and not rules.sensitive[codes[i]]:
             remaining[left] = i
             left += 1
             u = constraint_of[codes[i]]
@@ -173,7 +165,8 @@ def place_codes(
     for x in range(1, left):
         i = remaining[x]
         y = x - 1
-        while y >= 0 and _before(i, remaining[y], codes, support, constraint_of, groups):
+        turn = _turn_of(i, codes, support, constraint_of, groups)
+        while y >= 0 and turn < _turn_of(remaining[y], codes, support, constraint_of, groups):
             remaining[y + 1] = remaining[y]
             y -= 1
         remaining[y + 1] = i
@@ -186,9 +179,9 @@ def place_codes(
         for x in range(left):
             i = remaining[x]
             if any_strict or strict[i]:
-                good = extends_k(masks, words, current, size, i, rows, k)
+                good = extends_k(masks, current[:size], i, rows, rules.k)
             else:
-                good = extends_km(masks, words, current, size, i, support[i], k, m)
+                good = extends_km(masks, current[:size], i, support[i], rules.k, rules.m)
             if good:
                 current[size] = i
                 size += 1
@@ -227,44 +220,25 @@ def place_codes(
 
 
 @njit(inline="always")
-def _before(
-    i: int,
-    j: int,
-    codes: Int32s,
-    support: Int32s,
-    constraint_of: Int32s,
-    groups: Groups,
-) -> bool:
-    u, v = constraint_of[codes[i]], constraint_of[codes[j]]
-    s_u = groups.support[u] if u >= 0 else support[i]
-    s_v = groups.support[v] if v >= 0 else support[j]
-    if s_u != s_v:
-        return s_u > s_v
-    if (u >= 0) != (v >= 0):
-        return u >= 0
-    f_u = groups.first[u] if u >= 0 else codes[i]
-    f_v = groups.first[v] if v >= 0 else codes[j]
-    if f_u != f_v:
-        return f_u < f_v
-    if support[i] != support[j]:
-        return support[i] > support[j]
-    return codes[i] < codes[j]
+def _turn_of(
+    i: int, codes: Int32s, support: Int32s, constraint_of: Int32s, groups: Groups
+) -> tuple[Any, ...]:
+    """When a code is tried: constraints by the support of their first code, inside one by support; ties by code."""
+    u = constraint_of[codes[i]]
+    if u < 0:
+        return -np.int64(support[i]), 1, np.int64(codes[i]), 0, 0
+    return (
+        -np.int64(groups.support[u]), 0, np.int64(groups.first[u]), -np.int64(support[i]), np.int64(codes[i])
+    )  # fmt: skip
 
 
 @njit(inner=True)
-def split_covers(
-    support: Int32s,
-    n: int,
-    masks: UInt64s,
-    words: int,
-    n_chunks: int,
-    chunk: Int32s,
-) -> int:
+def split_covers(support: Int32s, masks: UInt64s, n_chunks: int, chunk: Int32s) -> int:
     """`safe`: while some code of a chunk reveals another, the most-covering code gets a chunk of its own.
 
     x reveals y when s(xy) = s(x). Returns the new number of chunks (docs/methods/disassociation.md#cover-problem).
     """
-    total = n_chunks
+    n, words, total = len(chunk), masks.shape[1], n_chunks
     covering = np.zeros(n, np.int32)
     for c in range(n_chunks):
         while True:
@@ -291,13 +265,13 @@ def split_covers(
 
 
 @njit
-def nonempty_subrecords(n: int, masks: UInt64s, words: int, n_chunks: int, chunk: Int32s) -> int:
+def count_subrecords(masks: UInt64s, n_chunks: int, chunk: Int32s) -> int:
     """Number of non-empty subrecords over all record chunks."""
     total = 0
     for c in range(n_chunks):
-        for w in range(words):
+        for w in range(masks.shape[1]):
             union = uint64(0)
-            for i in range(n):
+            for i in range(len(chunk)):
                 if chunk[i] == c:
                     union |= masks[i, w]
             total += popcount(union)
@@ -306,45 +280,23 @@ def nonempty_subrecords(n: int, masks: UInt64s, words: int, n_chunks: int, chunk
 
 @njit
 def place_leaves(
-    offsets: Int64s,
-    values: Int32s,
-    leaf_offsets: Int64s,
-    first: int,
-    last: int,
-    rules: Rules,
-    leaf_codes: Int32s,
-    leaf_chunk: Int32s,
-    leaf_n_codes: Int32s,
-    leaf_n_chunks: Int32s,
-    fit_alone: Bools,
+    near: Clustered, supports: Supports, first: int, last: int, rules: Rules, chunks: Chunks
 ) -> int:
-    """VerPart and the empty-item-chunk condition for leaves `first…last-1`; returns how often the condition fired.
-
-    Leaf l writes its distinct codes, ascending, and their chunks from position `offsets[leaf_offsets[l]]` on;
-    `fit_alone[l]` tells whether its record chunks satisfy the condition on
-    an empty item chunk (docs/methods/disassociation.md#empty-item-chunks).
-    """
-    k, m = rules.k, rules.m
-    n_codes = len(rules.constraint_of)
-    local = np.full(n_codes, -1, np.int32)
-    touched = np.empty(n_codes, np.int32)
+    """VerPart and the empty-item-chunk condition for leaves `first…last-1`, into `chunks`; returns how often the
+    condition fired."""
+    offsets, values, bounds = near
+    local = np.full(len(rules.constraint_of), -1, np.int32)
     groups = empty_groups(rules.n_constraints)
     cells = 4096
     store = np.zeros(cells, np.uint64)
     fired = 0
     for leaf in range(first, last):
-        begin, end = leaf_offsets[leaf], leaf_offsets[leaf + 1]
-        rows = end - begin
+        begin = bounds[leaf]
+        rows = bounds[leaf + 1] - begin
         words = (rows + 63) >> 6
-        n = 0
-        for j in range(offsets[begin], offsets[end]):
-            c = values[j]
-            if local[c] < 0:
-                local[c] = 0
-                touched[n] = c
-                n += 1
-        codes = touched[:n]
-        codes.sort()
+        low, high = chunks.at[leaf], chunks.at[leaf + 1]
+        codes, support, chunk = chunks.code[low:high], supports.support[low:high], chunks.chunk[low:high]
+        n = len(codes)
         for i in range(n):
             local[codes[i]] = i
         if n * words > cells:
@@ -352,55 +304,53 @@ def place_leaves(
             store = np.zeros(cells, np.uint64)
         masks = store[: n * words].reshape((n, words))
         masks[:, :] = 0
-        support = np.zeros(n, np.int32)
         for r in range(rows):
-            for j in range(offsets[begin + r], offsets[begin + r + 1]):
-                i = local[values[j]]
-                masks[i, r >> 6] |= uint64(1) << uint64(r & 63)
-                support[i] += 1
-        barred = np.zeros(n, np.bool_)
-        strict = np.zeros(n, np.bool_)
-        for i in range(n):
-            barred[i] = rules.sensitive[codes[i]]
-            local[codes[i]] = -1
-        out = offsets[begin]
-        chunk = leaf_chunk[out : out + n]
-        n_chunks = place_codes(
-            codes, support, n, masks, words, rows, k, m, rules.constraint_of, barred, strict,
-            groups, chunk,
-        )  # fmt: skip
+            for c in values[offsets[begin + r] : offsets[begin + r + 1]]:
+                masks[local[c], r >> 6] |= uint64(1) << uint64(r & 63)
+        n_chunks = place_codes(codes, support, masks, rows, rules, np.zeros(n, np.bool_), groups, chunk)
         if rules.safe:
-            n_chunks = split_covers(support, n, masks, words, n_chunks, chunk)
-        no_item = True
-        for i in range(n):
-            leaf_codes[out + i] = codes[i]
-            no_item = no_item and chunk[i] != ITEM
-        needed = rows + k * (min(m, n_chunks) - 1)
-        fits = n_chunks > 0 and nonempty_subrecords(n, masks, words, n_chunks, chunk) >= needed
-        if no_item and not fits:
+            n_chunks = split_covers(support, masks, n_chunks, chunk)
+        fits = _fit_alone(masks, rows, rules, n_chunks, chunk)
+        if not fits and chunk.min() != ITEM:
             fired += 1
-            n_chunks = _spare_one(codes, support, n, n_chunks, chunk)
-            needed = rows + k * (min(m, n_chunks) - 1)
-            fits = n_chunks > 0 and nonempty_subrecords(n, masks, words, n_chunks, chunk) >= needed
-        fit_alone[leaf] = fits
-        leaf_n_codes[leaf] = n
-        leaf_n_chunks[leaf] = n_chunks
+            n_chunks = _spare_one(support, n_chunks, chunk)
+            fits = _fit_alone(masks, rows, rules, n_chunks, chunk)
+        chunks.fit_alone[leaf] = fits
     return fired
 
 
+@njit
+def entries_of(near: Clustered, chunks: Chunks) -> Int32s:
+    """The place of every occurrence among the codes of its leaf, as `Chunks` numbers them."""
+    entry = np.empty(len(near.values), np.int32)
+    place = np.zeros(chunks.code.max() + 1, np.int32)
+    for leaf in range(len(near.bounds) - 1):
+        for i in range(chunks.at[leaf], chunks.at[leaf + 1]):
+            place[chunks.code[i]] = i
+        for j in range(near.offsets[near.bounds[leaf]], near.offsets[near.bounds[leaf + 1]]):
+            entry[j] = place[near.values[j]]
+    return entry
+
+
 @njit(inner=True)
-def _spare_one(codes: Int32s, support: Int32s, n: int, n_chunks: int, chunk: Int32s) -> int:
+def _fit_alone(masks: UInt64s, rows: int, rules: Rules, n_chunks: int, chunk: Int32s) -> bool:
+    """Whether the record chunks hold enough subrecords for an empty item chunk."""
+    needed = rows + rules.k * (min(rules.m, n_chunks) - 1)
+    return n_chunks > 0 and count_subrecords(masks, n_chunks, chunk) >= needed
+
+
+@njit(inner=True)
+def _spare_one(support: Int32s, n_chunks: int, chunk: Int32s) -> int:
     """Move the code of lowest support (tie: the largest) to the item chunk; drop its chunk if it was alone."""
     spare = 0
-    for i in range(1, n):
+    for i in range(1, len(chunk)):
         if support[i] <= support[spare]:
             spare = i
     old = chunk[spare]
     chunk[spare] = ITEM
-    for i in range(n):
-        if chunk[i] == old:
-            return n_chunks
-    for i in range(n):
+    if (chunk == old).any():
+        return n_chunks
+    for i in range(len(chunk)):
         if chunk[i] > old:
             chunk[i] -= 1
     return n_chunks - 1
