@@ -131,17 +131,6 @@ def test_a_covariate_that_separates_or_tells_nothing_is_said(covariate: str) -> 
     assert phewas.scan(phenotypes, people, ["snp"]).row(0, named=True)["regression"] == "fitted"
 
 
-def test_the_share_of_the_kernel_is_the_logistic_function() -> None:
-    from scipy.special import expit
-
-    from leeward.analysis.phewas.kernels import shares
-
-    scores = np.concatenate([np.linspace(-40, 40, 4001), [-800.0, -700.0, 0.0, 700.0, 800.0]])
-    found, room = np.empty(len(scores)), np.empty((2, len(scores)))
-    shares(scores.copy(), len(scores), room[0], room[1], found)
-    assert found == pytest.approx(expit(scores), rel=1e-14, abs=1e-300)
-
-
 @given(
     st.lists(st.integers(0, 60), min_size=4, max_size=4).filter(lambda c: min(c[0] + c[1], c[2] + c[3]) > 0)
 )

@@ -32,6 +32,17 @@ CORRECTIONS = ("p05", "bonferroni", "fdr")
 
 ALPHA = 0.05
 
+MOST_STEPS = 60
+SMALL_STEP = 1e-10
+"""Newton's steps square: after a step so small, and it is taken, the coefficients are exact in double precision."""
+LONGEST_STEP = 4.0
+"""A coefficient moves no farther at once (in units of a standardised column): the first steps may overshoot."""
+FARTHEST = 30.0
+"""A coefficient beyond this means that cases and controls are separated."""
+
+CELLS_AT_ONCE = 1 << 18
+"""Cells of all models that are fitted at once, whatever the threads: the order of sums depends on it."""
+
 OUTCOMES = ("fitted", "few", "collinear", "separated")
 """What became of a regression: fitted; fewer cases or controls than `min_cases`; a column that tells nothing new among
 these people; groups that the columns separate, so that no finite coefficient is the likeliest."""
@@ -69,7 +80,7 @@ def scan(
     # What the covariates alone explain is the same for every predictor, and a good place to start from.
     null = _Cells.of(people, covariates)
     start = _fit_all(
-        phenotypes, null, np.full((len(phenotypes.names), null.columns), np.nan), min_cases, threads
+        phenotypes, null, np.full((len(phenotypes.names), len(null.design)), np.nan), min_cases, threads
     )
     return pl.concat(
         [
@@ -87,11 +98,6 @@ class _Cells:
     spread: Float64s
     of_person: Int64s
     totals: Float64s
-
-    @property
-    def columns(self) -> int:
-        """Columns of the design, the constant included."""
-        return len(self.design)
 
     @staticmethod
     def of(people: pl.DataFrame, columns: Sequence[str]) -> _Cells:
@@ -142,33 +148,85 @@ class _Fits:
 
 
 def _fit_all(phenotypes: Phenotypes, cells: _Cells, start: Float64s, min_cases: int, threads: int) -> _Fits:
-    from leeward.analysis.phewas import kernels
-
-    n = len(phenotypes.names)
-    fits = _Fits(start.copy(), np.empty_like(start), np.zeros((n, 2), np.int64), np.zeros(n, np.int64))
-
-    groups = kernels.Groups(
-        phenotypes.case_starts, phenotypes.case_people, phenotypes.out_starts, phenotypes.out_people
+    n, width = len(phenotypes.names), len(cells.totals)
+    outcomes = np.full(n, OUTCOMES.index("few"))
+    fits = _Fits(
+        np.full_like(start, np.nan), np.full_like(start, np.nan), np.zeros((n, 2), np.int64), outcomes
     )
+    at_once = max(1, CELLS_AT_ONCE // width)
 
-    def fit(bounds: tuple[int, int]) -> None:
-        kernels.scan(
-            *bounds,
-            cells.design,
-            cells.of_person,
-            cells.totals,
-            groups,
-            max(1, min_cases),
-            fits.beta,
-            fits.error,
-            fits.counted,
-            fits.outcome,
-        )
+    def count(people: Int64s) -> Float64s:
+        cell = cells.of_person[people]
+        return np.asarray(np.bincount(cell[cell >= 0], minlength=width), np.float64)
 
-    step = max(1, n // (16 * threads))
+    def fit(first: int) -> None:
+        mine = range(first, min(n, first + at_once))
+        cases = np.stack([count(phenotypes.cases(p)) for p in mine])
+        people = cells.totals - np.stack([count(phenotypes.left_out(p)) for p in mine])
+        ill, everyone = cases.sum(axis=1), people.sum(axis=1)
+        fits.counted[mine] = np.stack([ill, everyone - ill], axis=1)
+        some = np.flatnonzero((fits.counted[mine] >= max(1, min_cases)).all(axis=1))
+        begin = start[first + some]
+        nowhere = np.isnan(begin[:, 0])
+        begin[nowhere] = 0.0
+        begin[nowhere, 0] = np.log(ill[some] / (everyone - ill)[some])[nowhere]
+        found = fit_logistic(cells.design, cases[some], people[some], begin)
+        for whole, part in zip((fits.beta, fits.error, fits.outcome), found, strict=True):
+            whole[first + some] = part
+
     with pool(threads) as workers:
-        list(workers.map(fit, [(first, min(n, first + step)) for first in range(0, n, step)]))
+        list(workers.map(fit, range(0, n, at_once)))
     return fits
+
+
+def fit_logistic(
+    design: Float64s, cases: Float64s, people: Float64s, begin: Float64s
+) -> tuple[Float64s, Float64s, Int64s]:
+    """Maximum likelihood of many logistic models by Newton's method: coefficients and standard errors, float64[models,
+    columns], NaN where there is no answer; and the places of their outcomes among `OUTCOMES`.
+
+    design : float64[columns, cells], the first row all 1. cases, people : float64[models, cells], of each cell.
+    begin : float64[models, columns], where the search starts.
+    """
+    from scipy.special import expit
+
+    fitted, collinear, separated = map(OUTCOMES.index, ("fitted", "collinear", "separated"))
+    beta, error = np.full_like(begin, np.nan), np.full_like(begin, np.nan)
+    outcome = np.full(len(begin), separated)
+    at, going = begin, np.arange(len(begin))
+    for turn in range(MOST_STEPS):
+        share = expit(at @ design)
+        expected = people[going] * share
+        gradient = (cases[going] - expected) @ design.T
+        weight = expected * (1.0 - share)
+        information = np.stack([(weight * column) @ design.T for column in design], axis=1)
+        definite = _are_definite(information)
+        if turn == 0:
+            outcome[~definite] = collinear
+        going, information = going[definite], information[definite]
+        step = np.linalg.solve(information, gradient[definite][:, :, None])[:, :, 0]
+        largest = np.abs(step).max(axis=1, initial=0.0)
+        at = at[definite] + step * (LONGEST_STEP / np.maximum(largest, LONGEST_STEP))[:, None]
+        near = (np.abs(at) < FARTHEST).all(axis=1)
+        done = near & (largest < SMALL_STEP)
+        beta[going[done]], outcome[going[done]] = at[done], fitted
+        error[going[done]] = np.sqrt(np.diagonal(np.linalg.inv(information[done]), axis1=1, axis2=2))
+        at, going = at[near & ~done], going[near & ~done]
+        if not len(going):
+            break
+    return beta, error, outcome
+
+
+def _are_definite(matrices: Float64s) -> Bools:
+    """Which of these symmetric matrices, float64[n, columns, columns], are positive definite: the pivots of their
+    elimination, as parts of the diagonal, are above the rounding."""
+    rest, definite = matrices, np.ones(len(matrices), np.bool_)
+    with np.errstate(all="ignore"):
+        for c in range(matrices.shape[1]):
+            pivot = rest[:, c, c]
+            definite &= pivot > 1e-11 * matrices[:, c, c]
+            rest = rest - rest[:, :, c, None] * rest[:, None, c] / pivot[:, None, None]
+    return definite
 
 
 def _of_predictor(
@@ -228,10 +286,8 @@ def _allele_tables(phenotypes: Phenotypes, copies: Int64s, known: Bools) -> Int6
     weights = np.stack([np.where(known, copies, 0), np.where(known, 2 - copies, 0)])
     everyone = weights.sum(axis=1)
     for p in range(len(out)):
-        cases = phenotypes.case_people[phenotypes.case_starts[p] : phenotypes.case_starts[p + 1]]
-        left_out = phenotypes.out_people[phenotypes.out_starts[p] : phenotypes.out_starts[p + 1]]
-        out[p, 0] = weights[:, cases].sum(axis=1)
-        out[p, 1] = everyone - out[p, 0] - weights[:, left_out].sum(axis=1)
+        out[p, 0] = weights[:, phenotypes.cases(p)].sum(axis=1)
+        out[p, 1] = everyone - out[p, 0] - weights[:, phenotypes.left_out(p)].sum(axis=1)
     return out
 
 
