@@ -24,9 +24,14 @@ import polars as pl
 
 from leeward.analysis import generalized, policies
 from leeward.analysis.itemsets import supports_of
-from leeward.analysis.relative_errors import relative_errors
 from leeward.analysis.risk import risk_before
-from leeward.analysis.workloads import frequent_queries, intervals, matching_records, random_queries
+from leeward.analysis.workloads import (
+    frequent_queries,
+    intervals,
+    matching_records,
+    random_queries,
+    relative_errors,
+)
 from leeward.cohort.cohort import Cohort
 from leeward.cohort.readers import read
 from leeward.methods.constraints import Constraints

@@ -25,8 +25,7 @@ from benchmarks.common import commit, machine, table
 from benchmarks.limits import ended
 
 from leeward.analysis.itemsets import supports_of
-from leeward.analysis.relative_errors import relative_errors
-from leeward.analysis.workloads import frequent_queries, random_queries
+from leeward.analysis.workloads import frequent_queries, random_queries, relative_errors
 from leeward.cohort import read
 from leeward.cohort.cohort import Cohort
 from leeward.errors import GuaranteeUnreachable

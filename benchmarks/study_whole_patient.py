@@ -24,7 +24,7 @@ import polars as pl
 import study_whole_patient_methods as side
 from common import commit, machine, table
 from leeward.analysis.demographics import Columns, columns_of
-from leeward.analysis.demographics.questions import Questions, draw, errors, independence
+from leeward.analysis.demographics.joint import Questions, draw, errors, independence
 from leeward.analysis.demographics.released import ReleasedClasses
 from leeward.cohort.cohort import Cohort
 from leeward.cohort.lenses.code_sets import CodeSets

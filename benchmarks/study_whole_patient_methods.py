@@ -18,8 +18,7 @@ import numpy as np
 import polars as pl
 
 from common import table
-from leeward.analysis.demographics.figures import WholePatient
-from leeward.analysis.demographics.joint import APART, IN_CLASSES
+from leeward.analysis.demographics.joint import APART, IN_CLASSES, WholePatient
 from leeward.cohort.cohort import Cohort
 from leeward.cohort.readers import read
 from leeward.methods.censoring import Censoring

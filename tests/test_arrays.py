@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leeward.analysis.bits import popcount
+from leeward.analysis.kernels import popcount
 from leeward.arrays import count_noun, distinct_of, offsets_of
 
 

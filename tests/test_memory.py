@@ -72,7 +72,7 @@ def test_the_ways_that_are_named_fit(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_with_little_memory_verifier_and_measures_take_turns(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import leeward.analysis.measuring  # noqa: F401  # has its own `beside`, which is not counted
+    import leeward.analysis.figures  # noqa: F401  # has its own `beside`, which is not counted
 
     seen: list[bool] = []
     true = engine.beside

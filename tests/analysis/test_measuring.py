@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from leeward.analysis.figures import Figures
-from leeward.analysis.measuring import figures_of
+from leeward.analysis.figures import Figures, figures_of
 from leeward.errors import BadInput
 from leeward.release import Release
 

@@ -11,9 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.oracles.regression import cox_gradient, cox_log_likelihood
 
-from leeward.analysis.likelihood import maximum
 from leeward.analysis.plan import Design
-from leeward.analysis.regression import fit
+from leeward.analysis.regression import fit, maximum
 
 
 def heavy_tails(seed: int, rows: int = 400) -> Design:

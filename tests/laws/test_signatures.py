@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-GENERIC = {"leeward.analysis.itemset_kernels.grown": 2}
+GENERIC = {"leeward.analysis.kernels.grown": 2}
 """How many choices, where arrays of several widths are given."""
 
 RUN = """

@@ -1,12 +1,19 @@
-"""What a measure returns: frozen data classes that become JSON and are read back from it."""
+"""What a measure returns, frozen data classes that become JSON and are read back from it; and measures by their names:
+a method has one table of functions, from which follow the options and the refusals.
+"""
 
 from __future__ import annotations
 
 import dataclasses
 import functools
+import inspect
 import types
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self, Union, get_args, get_origin, get_type_hints
+
+from leeward.engine import beside
+from leeward.errors import BadInput
+from leeward.release import Release
 
 
 @dataclasses.dataclass(frozen=True)
@@ -71,3 +78,63 @@ def _convert(hint: Any, value: Any) -> Any:
     if get_origin(hint) is Mapping:
         return {name: _convert(get_args(hint)[1], each) for name, each in value.items()}
     return value
+
+
+JOINT = "demographics"
+"""The measure of demographics and codes together, which releases without demographics do not have."""
+
+Measures = Mapping[str, Callable[..., Any]]
+"""Measure -> its function, bound to what it looks at. Parameters that are left have defaults: they are its options."""
+
+
+def figures_of(
+    release: Release, measures: Measures, wanted: Sequence[Mapping[str, Any]], *, apart: str = ""
+) -> dict[str, Any]:
+    """The figures asked for, JSON-able; one that a measure has none of (None) is left out.
+
+    Parameters
+    ----------
+    wanted : sequence of mappings
+        Measure -> options. A measure asked for twice adds up its `workloads`.
+    apart : str
+        A measure that runs in a thread beside the others.
+
+    Raises
+    ------
+    BadInput
+        An unknown measure or option.
+    """
+    asked = [(name, options) for each in wanted for name, options in each.items()]
+    for name, options in asked:
+        if name not in measures:
+            raise BadInput(
+                f"`measure`: no measure `{name}` for {release.method}; known: {', '.join(measures)}."
+            )
+        _check_options(name, options, measures[name])
+    asked = [each for each in asked if each[0] != JOINT or release.parameters.get("demographics")]
+    with beside() as other:
+        later = [other.submit(measures[name], **options) for name, options in asked if name == apart]
+        made = [None if name == apart else measures[name](**options) for name, options in asked]
+    waiting = iter(later)
+    found: dict[str, Any] = {}
+    for (name, _), each in zip(asked, made, strict=True):
+        figures = plain(next(waiting).result() if name == apart else each)
+        if name in found and "workloads" in figures:
+            figures["workloads"] = found[name]["workloads"] + figures["workloads"]
+        if figures is not None:
+            found[name] = figures
+    return found
+
+
+def _check_options(name: str, options: Mapping[str, Any], measure: Callable[..., Any]) -> None:
+    bound = getattr(measure, "keywords", {})
+    known = sorted(
+        each.name
+        for each in inspect.signature(measure).parameters.values()
+        if each.default is not each.empty and each.name not in bound
+    )
+    for option in options:
+        if option not in known:
+            raise BadInput(
+                f"`measure: {name}`: unknown option `{option}`; known: {', '.join(known) or 'none'}."
+            )

@@ -1,6 +1,8 @@
-"""Frequent itemsets and supports of code sets, counted vertically with bitmaps (Eclat; Zaki 2000).
+"""Which records hold which codes, and frequent itemsets with their supports, counted vertically with bitmaps (Eclat;
+Zaki 2000).
 
-A bitmap is `uint64[ceil(n / 64)]`, bit r set when record r holds the code.
+Record r has the distinct, ascending codes `values[offsets[r]:offsets[r + 1]]`. A bitmap is `uint64[ceil(n / 64)]`, bit
+r set when record r holds the code.
 """
 
 from __future__ import annotations
@@ -11,13 +13,34 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from leeward.analysis.holders import bit_rows, postings
-from leeward.arrays import Int32s, Int64s, offsets_of
+from leeward.arrays import AnyArray, Int32s, Int64s, UInt64s, offsets_of
 from leeward.engine import over_blocks
 from leeward.errors import BadInput
 
 if TYPE_CHECKING:
     from leeward.cohort.lenses.code_sets import CodeSets
+
+
+def owners_of(offsets: Int64s) -> Int64s:
+    """The record of each entry of `values`."""
+    return np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+
+
+def postings(offsets: Int64s, values: Int32s, codes: int) -> tuple[Int64s, Int32s]:
+    """Records that hold each code, ascending: (starts int64[codes + 1], records int32)."""
+    order = np.argsort(values.astype(np.min_scalar_type(codes)), kind="stable")  # of 16 bits: in linear time
+    return offsets_of(np.bincount(values, minlength=codes)), owners_of(offsets)[order].astype(np.int32)
+
+
+def bit_rows(lists: Sequence[AnyArray], n: int) -> UInt64s:
+    """Lists of numbers below n as bits: uint64[len(lists), ceil(n / 64)]."""
+    bits = np.zeros((len(lists), (n + 63) // 64), np.uint64)
+    for row, numbers in zip(bits, lists, strict=True):
+        has = np.zeros(64 * len(row), np.bool_)
+        has[numbers] = True
+        row[:] = np.packbits(has, bitorder="little").view(np.uint64)
+    return bits
+
 
 LIMIT = 5_000_000
 """Most itemsets that are mined before the support is called too low."""
@@ -78,7 +101,7 @@ def mine(
     TooManyItemsets
         More than `limit` itemsets reach it (a BadInput too).
     """
-    from leeward.analysis import itemset_kernels as kernels
+    from leeward.analysis import kernels
 
     least = minimum_count(max(len(sets), 1), min_support)
     supports = sets.supports()
@@ -115,7 +138,7 @@ def frequent_itemsets(
 def supports_of(sets: CodeSets, itemsets: Sequence[Sequence[int] | Int32s]) -> Int64s:
     """Number of records that hold all codes of each itemset, int64[len(itemsets)]; of the empty set: all
     records."""
-    from leeward.analysis import itemset_kernels as kernels
+    from leeward.analysis import kernels
 
     lengths = np.array([len(each) for each in itemsets], np.int64)
     offsets = offsets_of(lengths)

@@ -1,7 +1,10 @@
-"""Risk after release: what a method counts for the attacker of its guarantee, and for one who goes further."""
+"""Risk after release: what a method counts for the attacker of its guarantee and for one who goes further, and attacks
+on a finished release, run with its `share/` and the source as background knowledge.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -9,7 +12,8 @@ import numpy as np
 import polars as pl
 
 from leeward.analysis.figures import Figures
-from leeward.arrays import Float64s, Int32s, Int64s
+from leeward.analysis.itemsets import postings
+from leeward.arrays import AnyArray, Float64s, Int32s, Int64s
 from leeward.cohort.lenses.code_sets import CodeSets
 from leeward.randomness import Randomness
 
@@ -83,3 +87,40 @@ def draw_known_codes(sets: CodeSets, m: int, purpose: str) -> tuple[Int64s, list
     chosen = stream.integers(0, len(sets), PATIENTS) if len(sets) > PATIENTS else np.arange(len(sets))
     bounds = zip(sets.offsets[chosen], sets.offsets[chosen + 1], strict=True)
     return chosen, [stream.permutation(sets.values[low:high])[:m] for low, high in bounds]
+
+
+@dataclass(frozen=True)
+class Tried(Figures):
+    """An attack that was carried out.
+
+    knows : the attacker's knowledge, and what is done with it
+    success : what counts as a success
+    attacked, succeeded : how many times it was tried, and how many times it worked
+    covered : whether the guarantee excludes a success
+    remedy : what to choose where it works although nothing excludes it
+    """
+
+    knows: str
+    success: str
+    attacked: int
+    succeeded: int
+    covered: bool = True
+    remedy: str = ""
+
+
+class Holders:
+    """Which records have each label; record r has the distinct values[offsets[r] : offsets[r + 1]]."""
+
+    def __init__(self, offsets: Int64s, values: Int32s, labels: int) -> None:
+        self.at, self.record = postings(offsets, values, labels)
+
+    def of(self, label: int) -> AnyArray:
+        """The records that have a label, ascending."""
+        return self.record[self.at[label] : self.at[label + 1]]
+
+    def count(self, wanted: Iterable[int]) -> int:
+        """How many records have all of these labels, at least one label."""
+        found, *others = sorted((self.of(label) for label in wanted), key=len)
+        for each in others:
+            found = found[each.take(np.searchsorted(each, found), mode="clip") == found]
+        return len(found)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from leeward.analysis.holders import postings
+from leeward.analysis.itemsets import postings
 from leeward.arrays import AnyArray, Int32s, Int64s, UInt64s
 from leeward.cohort.lenses.code_sets import CodeSets
 from leeward.engine import over_blocks
@@ -100,15 +100,14 @@ def subsets_of_size(sets: CodeSets, m: int) -> int:
 
 def _pairs(sets: CodeSets, m: int, k: int) -> tuple[dict[str, Any], AnyArray]:
     """The figures of single codes or of pairs from a table, and the support of each record's rarest one."""
-    from leeward.analysis import itemset_kernels
-    from leeward.analysis import risk_kernels as kernels
+    from leeward.analysis import kernels
 
     supports = sets.supports()
     if m == 1:
         rarest = np.full(len(sets), 2**62)
         np.minimum.at(rarest, np.repeat(np.arange(len(sets)), sets.lengths()), supports[sets.values])
         return _figures(1, np.bincount(supports), k, 1.0), rarest
-    table = itemset_kernels.pair_supports(sets.offsets, sets.values, len(sets.codes))
+    table = kernels.pair_supports(sets.offsets, sets.values, len(sets.codes))
     rarest = kernels.rarest_pair(sets.offsets, sets.values, table)
     np.fill_diagonal(table, 0)
     return _figures(2, np.bincount(table[table > 0]), k, 1.0), rarest
@@ -117,7 +116,7 @@ def _pairs(sets: CodeSets, m: int, k: int) -> tuple[dict[str, Any], AnyArray]:
 def _subsets(sets: CodeSets, m: int, k: int, seed: int) -> tuple[dict[str, Any], AnyArray | None]:
     """The figures of sets of m codes, and the support of each record's rarest one (None when sets are
     sampled)."""
-    from leeward.analysis import risk_kernels as kernels
+    from leeward.analysis import kernels
 
     total = subsets_of_size(sets, m)
     sampled = total > MOST_SUBSETS
@@ -183,7 +182,7 @@ def _figures(m: int, by_support: AnyArray, k: int, share: float) -> dict[str, An
 def _sample_patients(sets: CodeSets, largest_m: int, seed: int) -> AnyArray:
     """Support of the rarest set of 1 … `largest_m` codes of randomly chosen patients, int64[patients,
     largest_m]."""
-    from leeward.analysis import risk_kernels as kernels
+    from leeward.analysis import kernels
 
     chosen = Randomness.of(seed).stream("risk of patients").permutation(len(sets))[:PATIENTS_SAMPLED]
     starts, holders = postings(sets.offsets, sets.values, len(sets.codes))

@@ -13,13 +13,42 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from leeward.analysis.holders import owners_of
-from leeward.analysis.itemsets import Itemsets, TooManyItemsets, mine
-from leeward.arrays import AnyArray, count_noun, distinct_of
+from leeward.analysis.itemsets import Itemsets, TooManyItemsets, mine, owners_of
+from leeward.arrays import AnyArray, Float64s, Int64s, count_noun, distinct_of
 from leeward.cohort.lenses.code_sets import CodeSets
 from leeward.errors import BadInput
 from leeward.randomness import Randomness
 from leeward.release import Release
+
+
+def relative_errors(true: Int64s, expected: Float64s) -> Float64s:
+    """|estimate - true| / true of every query with a true count above 0."""
+    asked = true > 0
+    return np.asarray(np.abs(expected[asked] - true[asked]) / true[asked], np.float64)
+
+
+def average_relative_error(
+    true: Int64s,
+    expected: Float64s,
+    low: Int64s | None = None,
+    high: Int64s | None = None,
+) -> dict[str, Any]:
+    """ARE and what it rests on; a query with a true count of 0 has no relative error and is counted as
+    skipped.
+
+    `outside_bounds`: true counts outside [low, high]; 0 unless the release or its bounds are wrong.
+    """
+    errors = relative_errors(true, expected)
+    outside = 0 if low is None or high is None else int(((true < low) | (true > high)).sum())
+    return {
+        "queries": len(errors),
+        "skipped": len(true) - len(errors),
+        "are": float(errors.mean()) if len(errors) else 0.0,
+        "median": float(np.median(errors)) if len(errors) else 0.0,
+        "largest": float(errors.max()) if len(errors) else 0.0,
+        "outside_bounds": outside,
+    }
+
 
 WORKLOAD_SEED = 20140901
 """W2 and samples are drawn from a fixed stream: the same cohort gives the same queries on every run."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from leeward.analysis.demographics.figures import WholePatient
+from leeward.analysis.demographics.joint import WholePatient
 from leeward.arrays import count_noun
 from leeward.release import Release
 from leeward.report.sections import Section, Table, number, percent, table_of

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from leeward.analysis.demographics import Column, columns_of
-from leeward.analysis.demographics.trees import interval_of
+from leeward.analysis.demographics.columns import interval_of
 from leeward.errors import BadInput
 
 

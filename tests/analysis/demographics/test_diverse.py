@@ -9,8 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from leeward.analysis.demographics import columns_of
-from leeward.analysis.demographics.classes import Classes, classes_of
-from leeward.analysis.demographics.diverse import count_values, diversify_classes, sensitive_columns
+from leeward.analysis.demographics.classes import (
+    Classes,
+    classes_of,
+    count_values,
+    diversify_classes,
+    sensitive_columns,
+)
 from leeward.errors import GuaranteeUnreachable
 from leeward.randomness import Randomness
 

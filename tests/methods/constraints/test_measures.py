@@ -10,7 +10,7 @@ import pytest
 
 from leeward.analysis import generalized
 from leeward.analysis.generalized import Generalized, all_there, counts, matching, none_there, of_labels
-from leeward.analysis.relative_errors import average_relative_error, relative_errors
+from leeward.analysis.workloads import average_relative_error, relative_errors
 from leeward.cohort.lenses.code_sets import CodeSets
 from leeward.errors import BadInput
 from leeward.methods.constraints.measures import are, codes, mre

@@ -12,8 +12,7 @@ import pytest
 from tests.methods.disassociation.test_whole_patient import PARAMETERS, people, ten_patients
 
 import leeward as lw
-from leeward.analysis.demographics.joint import exact_columns
-from leeward.analysis.demographics.questions import draw, independence, joint_risk
+from leeward.analysis.demographics.joint import draw, exact_columns, independence, joint_risk
 from leeward.analysis.demographics.released import ReleasedClasses
 from leeward.cohort.cohort import Cohort
 from leeward.errors import BadInput

@@ -3,8 +3,7 @@
 Methods and measures both ask this of a population, so the answer lives beside the lenses.
 """
 
-from leeward.analysis.containment.index import Index
+from leeward.analysis.containment.index import Index, Multisets, Population
 from leeward.analysis.containment.largest import Parts, largest_parts
-from leeward.analysis.containment.multisets import Multisets, Population
 
 __all__ = ["Index", "Multisets", "Parts", "Population", "largest_parts"]

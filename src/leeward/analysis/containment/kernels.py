@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from leeward.analysis.bits import popcount
+from leeward.analysis.kernels import popcount
 from leeward.arrays import Int16s, Int32s, Int64s, UInt16s, UInt32s, UInt64s
 from leeward.compiled import njit
 

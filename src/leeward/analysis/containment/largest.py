@@ -4,6 +4,10 @@
 Of equally large parts the one with more of the lexicographically first code, then of the next. Solved exactly by
 branch and bound over the overlaps of the population with the record, within a budget; a record whose search runs out
 of it keeps the best part found, and the result says which records those are.
+
+Chains: a record, and what is left of it as its mentions are dropped one after the other. Parts of a chain are nested,
+so their distinguishability only grows; one question for all of them finds where a record becomes safe, in a single
+pass over the population.
 """
 
 from __future__ import annotations
@@ -13,10 +17,47 @@ from dataclasses import dataclass
 import numpy as np
 
 from leeward.analysis.containment import kernels
-from leeward.analysis.containment.chains import after_drops, drop_order, drops_needed
-from leeward.analysis.containment.multisets import Multisets, Population, item_offsets
+from leeward.analysis.containment.index import Multisets, Population, item_offsets, levels_of
 from leeward.arrays import Bools, Int64s, offsets_of
 from leeward.engine import pool
+
+
+def drop_order(records: Multisets, caps: Int64s, key: Int64s) -> Int64s:
+    """Each record's mentions in the order in which they are dropped, as entries: int64[mentions].
+
+    By rising `key` of (code, level), flat as `Population.supports`; at equal keys the later code and the higher level
+    go first. `key` must not fall with the level, so that a code loses its highest level first.
+    """
+    starts = item_offsets(caps)
+    owner, item = levels_of(records, starts)
+    entry = np.repeat(np.arange(len(records.counts)), records.counts)
+    return entry[np.lexsort((-item, key[item], owner))].astype(np.int64)
+
+
+def states(records: Multisets, order: Int64s) -> Multisets:
+    """The parts of every record after 0, 1, …, all of its mentions are dropped, record after record."""
+    sizes = records.sizes()
+    room = int((np.diff(records.offsets) * (sizes + 1)).sum())
+    return Multisets(
+        *kernels.chain_states(records.offsets, records.values, records.counts, sizes, order, room)
+    )
+
+
+def drops_needed(population: Population, records: Multisets, order: Int64s, k: int) -> Int64s:
+    """How many mentions of each record must go, in `order`, until at least k people contain the rest: int64[n]."""
+    lengths = records.sizes() + 1
+    safe = population.counts(states(records, order), limit=k) >= k
+    owner = np.repeat(np.arange(len(records)), lengths)
+    return np.bincount(owner[~safe], minlength=len(records)).astype(np.int64)
+
+
+def after_drops(records: Multisets, order: Int64s, drops: Int64s) -> Int64s:
+    """What is left of each entry's count when the first `drops[r]` mentions of record r in `order` are gone."""
+    sizes = records.sizes()
+    place = np.arange(len(order)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    gone = order[place < np.repeat(drops, sizes)]
+    return records.counts - np.bincount(gone, minlength=len(records.counts))
+
 
 BUDGET = 2_000_000_000
 """Cells that the search for one record may look at: about two seconds, which hardly any record needs."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from leeward.analysis.demographics.trees import MISSING, interval_of
+from leeward.analysis.demographics.columns import MISSING, interval_of
 from leeward.arrays import Bools, Float64s, Int64s
 from leeward.errors import BadInput, did_you_mean
 from leeward.release import Release

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from leeward.analysis.tried import Tried
+from leeward.analysis.reidentification import Tried
 from leeward.cohort.cohort import Cohort
 from leeward.methods.censoring.measures.records import pair_records
 from leeward.randomness import Randomness

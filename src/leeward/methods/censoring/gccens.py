@@ -15,8 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from leeward.analysis.containment import Index, Multisets, Population, largest_parts
-from leeward.analysis.containment.chains import drop_order, drops_needed
-from leeward.analysis.containment.multisets import item_offsets, levels_of
+from leeward.analysis.containment.index import item_offsets, levels_of
+from leeward.analysis.containment.largest import drop_order, drops_needed
 from leeward.arrays import Int64s, UInt32s, offsets_of
 from leeward.errors import BadInput
 from leeward.methods.censoring.release import Outcome

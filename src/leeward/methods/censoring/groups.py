@@ -15,8 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from leeward.analysis.containment import Multisets
-from leeward.analysis.containment.index import number_records
-from leeward.analysis.containment.multisets import item_offsets, levels_of
+from leeward.analysis.containment.index import item_offsets, levels_of, number_records
 from leeward.analysis.demographics.classes import group_vectors, in_order
 from leeward.analysis.demographics.k_map import FIRST_ROW, Both, columns_of_both
 from leeward.analysis.demographics.search import Found, Setting, search_full

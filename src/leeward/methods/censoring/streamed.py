@@ -18,8 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from leeward.analysis.containment import Index, Multisets
-from leeward.analysis.containment.index import merge_rows
-from leeward.analysis.containment.multisets import Projection
+from leeward.analysis.containment.index import Projection, merge_rows
 from leeward.arrays import Int64s
 from leeward.engine import Engine
 from leeward.engine.engine import Frame

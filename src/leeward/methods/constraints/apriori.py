@@ -17,7 +17,7 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from leeward.analysis.holders import postings
+from leeward.analysis.itemsets import postings
 from leeward.analysis.policies import Constraints
 from leeward.methods.constraints import kernels
 from leeward.methods.constraints.clusters import Clusters

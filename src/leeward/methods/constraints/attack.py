@@ -8,7 +8,7 @@ import numpy as np
 
 from leeward.analysis.demographics.joint import fitting_classes, select_released_records
 from leeward.analysis.generalized import candidates_in, read_parts
-from leeward.analysis.tried import Tried
+from leeward.analysis.reidentification import Tried
 from leeward.cohort.cohort import Cohort
 from leeward.randomness import Randomness
 from leeward.release import Release

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from leeward.analysis.holders import postings
+from leeward.analysis.itemsets import postings
 from leeward.analysis.policies import NONE, Constraints
 from leeward.methods.constraints import kernels
 from leeward.methods.constraints.weighted import WeightedSets

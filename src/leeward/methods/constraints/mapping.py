@@ -12,7 +12,7 @@ import polars as pl
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from leeward.analysis.holders import owners_of
+from leeward.analysis.itemsets import owners_of
 from leeward.arrays import Int32s, Int64s, distinct_of, offsets_of
 from leeward.cohort.lenses.code_sets import CodeSets
 from leeward.errors import BadInput

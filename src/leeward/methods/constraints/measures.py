@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from leeward.analysis.demographics.figures import WholePatient
-from leeward.analysis.demographics.joint import select_released_records, whole_patient
+from leeward.analysis.demographics.joint import WholePatient, select_released_records, whole_patient
 from leeward.analysis.demographics.released import Concerned
+from leeward.analysis.figures import Measures, figures_of
 from leeward.analysis.generalized import (
     Generalized,
     candidates_in,
@@ -22,11 +22,10 @@ from leeward.analysis.generalized import (
     read_parts,
 )
 from leeward.analysis.itemsets import supports_of
-from leeward.analysis.measuring import Measures, figures_of
-from leeward.analysis.relative_errors import average_relative_error
 from leeward.analysis.risk import SEED, risk_before
 from leeward.analysis.workloads import (
     NO_POLICY,
+    average_relative_error,
     constraints_of,
     matching_errors,
     matching_records,

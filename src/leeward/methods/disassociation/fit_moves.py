@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from leeward.analysis.bits import popcount
+from leeward.analysis.kernels import popcount
 from leeward.arrays import Bools, Float64s, Int32s, Int64s, UInt16s, UInt64s
 from leeward.compiled import njit
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from leeward.analysis.holders import owners_of
+from leeward.analysis.itemsets import owners_of
 from leeward.arrays import Bools, Int32s, Int64s, offsets_of
 from leeward.compiled import njit
 from leeward.methods.disassociation.rules import Rules, Workers

@@ -11,13 +11,13 @@ import polars as pl
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from leeward.analysis.demographics.columns import values_of
-from leeward.analysis.demographics.diverse import (
+from leeward.analysis.demographics.classes import (
     Sensitive,
     count_values,
     diversify_classes,
     sensitive_columns,
 )
+from leeward.analysis.demographics.columns import values_of
 from leeward.analysis.policies import Constraints, constraints
 from leeward.arrays import AnyArray, Int64s, offsets_of
 from leeward.cohort.lenses.code_sets import CodeSets

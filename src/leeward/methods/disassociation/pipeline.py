@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from leeward.analysis.holders import owners_of
+from leeward.analysis.itemsets import owners_of
 from leeward.arrays import AnyArray, Int32s, Int64s, offsets_of
 from leeward.cohort.lenses.code_sets import CodeSets
 from leeward.methods.disassociation.fit import fit_partition

@@ -16,7 +16,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from leeward.analysis.holders import owners_of
+from leeward.analysis.itemsets import owners_of
 from leeward.arrays import AnyArray, Int32s, Int64s, offsets_of
 from leeward.compiled import njit
 from leeward.engine import ahead

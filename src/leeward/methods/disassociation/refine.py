@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numba import uint64
 
-from leeward.analysis.holders import owners_of
+from leeward.analysis.itemsets import owners_of
 from leeward.arrays import AnyArray, Bools, Int32s, Int64s, UInt64s, offsets_of
 from leeward.compiled import njit
 from leeward.methods.disassociation.horpart import Clustered, rows_to_leaves

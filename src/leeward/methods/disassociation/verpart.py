@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import uint64
 
-from leeward.analysis.bits import popcount
+from leeward.analysis.kernels import popcount
 from leeward.arrays import Bools, Int32s, Int64s, UInt64s
 from leeward.compiled import njit
 from leeward.methods.disassociation.horpart import Clustered

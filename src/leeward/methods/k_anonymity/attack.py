@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from leeward.analysis.tried import Tried
+from leeward.analysis.reidentification import Tried
 from leeward.cohort.cohort import Cohort
 from leeward.randomness import Randomness
 from leeward.release import Release

@@ -12,11 +12,14 @@ import numpy as np
 import polars as pl
 
 from leeward.analysis.demographics.classes import group_vectors
-from leeward.analysis.demographics.figures import WholePatient
-from leeward.analysis.demographics.joint import exact_columns, select_released_records, whole_patient
+from leeward.analysis.demographics.joint import (
+    WholePatient,
+    exact_columns,
+    select_released_records,
+    whole_patient,
+)
 from leeward.analysis.demographics.released import Concerned, ReleasedClasses
-from leeward.analysis.figures import Figures
-from leeward.analysis.measuring import figures_of
+from leeward.analysis.figures import Figures, figures_of
 from leeward.arrays import AnyArray
 from leeward.cohort.cohort import Cohort
 from leeward.errors import BadInput

@@ -9,7 +9,7 @@ import polars as pl
 from leeward.analysis.demographics.classes import group_vectors
 from leeward.analysis.demographics.joint import exact_columns
 from leeward.analysis.demographics.released import ReleasedClasses
-from leeward.analysis.tried import Tried
+from leeward.analysis.reidentification import Tried
 from leeward.cohort.cohort import Cohort
 from leeward.randomness import Randomness
 from leeward.release import Release

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from leeward.analysis.demographics.released import ReleasedClasses
-from leeward.analysis.tried import Holders, Tried
+from leeward.analysis.reidentification import Holders, Tried
 from leeward.arrays import AnyArray, Int64s
 from leeward.cohort.cohort import Cohort
 from leeward.methods.visits.classed import bare, class_of

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leeward.analysis.bits import popcount
-from leeward.analysis.itemset_kernels import grown
+from leeward.analysis.kernels import grown, popcount
 from leeward.compiled import njit
 
 Array = NDArray[Any]

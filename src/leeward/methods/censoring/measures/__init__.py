@@ -14,9 +14,8 @@ from typing import Any
 import numpy as np
 
 from leeward.analysis.containment import Multisets
-from leeward.analysis.demographics.figures import WholePatient
-from leeward.analysis.demographics.joint import figures_of_records, select_released_records
-from leeward.analysis.measuring import Measures, figures_of
+from leeward.analysis.demographics.joint import WholePatient, figures_of_records, select_released_records
+from leeward.analysis.figures import Measures, figures_of
 from leeward.arrays import Bools, Float64s, Int64s
 from leeward.cohort.cohort import Cohort
 from leeward.errors import BadInput

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from leeward.analysis.measuring import figures_of
+from leeward.analysis.figures import figures_of
 from leeward.cohort.cohort import Cohort
 from leeward.methods.condensation.measures.attacks import (
     closest,

@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from leeward.analysis.demographics.figures import WholePatient
+from leeward.analysis.demographics.joint import WholePatient
 from leeward.analysis.demographics.released import Concerned, ReleasedClasses
+from leeward.analysis.figures import Measures, figures_of
 from leeward.analysis.itemsets import supports_of
-from leeward.analysis.measuring import Measures, figures_of
-from leeward.analysis.relative_errors import average_relative_error
 from leeward.analysis.risk import LARGEST_M, SEED, risk_before
 from leeward.analysis.workloads import (
     NO_POLICY,
     WORKLOAD_SEED,
+    average_relative_error,
     constraints_of,
     matching_errors,
     matching_records,

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from leeward.analysis.bits import popcount
+from leeward.analysis.kernels import popcount
 from leeward.compiled import njit
 
 Array = NDArray[Any]

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from leeward.analysis.bits import popcount
+from leeward.analysis.kernels import popcount
 from leeward.cohort.lenses.code_sets import CodeSets
 from leeward.compiled import njit
 from leeward.methods.disassociation.measures.published import ITEM, RECORD, SHARED, Array, Published

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from leeward.analysis.bits import popcount
+from leeward.analysis.kernels import popcount
 from leeward.compiled import njit
 from leeward.errors import BadInput
 from leeward.release import Release

@@ -16,10 +16,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from leeward.analysis.demographics.figures import WholePatient
-from leeward.analysis.demographics.joint import select_released_cohort, whole_patient
+from leeward.analysis.demographics.joint import WholePatient, select_released_cohort, whole_patient
 from leeward.analysis.demographics.released import Concerned
-from leeward.analysis.measuring import Measures, figures_of
+from leeward.analysis.figures import Measures, figures_of
 from leeward.analysis.record_counts import counts_where, labels_of
 from leeward.arrays import AnyArray, Bools, distinct_of
 from leeward.cohort.cohort import Cohort

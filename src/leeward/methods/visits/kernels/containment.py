@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from leeward.analysis.bits import popcount
+from leeward.analysis.kernels import popcount
 from leeward.compiled import njit
 
 Ints: TypeAlias = NDArray[np.int32]

@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 
 from leeward.analysis.demographics.released import ReleasedClasses
-from leeward.analysis.measuring import Measures, figures_of
+from leeward.analysis.figures import Measures, figures_of
 from leeward.analysis.phewas import associations
 from leeward.analysis.phewas.phenotypes import phenotypes_of
 from leeward.cohort.cohort import Cohort

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from leeward.analysis.demographics.figures import WholePatient
-from leeward.analysis.demographics.joint import figures_of_records, select_released_records
+from leeward.analysis.demographics.joint import WholePatient, figures_of_records, select_released_records
 from leeward.analysis.demographics.released import ReleasedClasses
 from leeward.arrays import Float64s, Int64s
 from leeward.cohort.cohort import Cohort
