@@ -23,8 +23,8 @@ from leeward.cohort.lenses.code_sets import code_counts_of
 from leeward.cohort.lenses.trajectories import trajectories_of
 from leeward.methods.censoring import gccens, groups
 from leeward.methods.censoring.measures.attack import _by_record_rule
-from leeward.methods.trajectories import cells, clustering, hierarchies, levels, losses, problem, space
-from leeward.methods.trajectories.records import Group, Records
+from leeward.methods.trajectories import cells, clustering, hierarchies
+from leeward.methods.trajectories.records import Group, Records, losses_of
 from leeward.synthetic import write_claims
 from leeward.synthetic.trajectories import write_trajectories
 
@@ -53,15 +53,13 @@ def usable(name: str, events: pl.DataFrame, patients: int, ks: tuple[int, ...]) 
     events = events.with_columns(pl.col("code").cast(pl.String).cast(used))
     lens, years = trajectories_of(events), hierarchies.age_tree("0-127")
     tree, _ = hierarchies.code_tree("icd9", (), lens.labels)
-    where = space.make(tree, years)
+    where = hierarchies.make_space(tree, years)
     records = Records(lens.offsets, tree.nodes_of(lens.labels)[lens.codes], years.nodes(lens.ages))
     lines = []
     for k in ks:
         begin = time.process_time()
-        p = problem.make(records.offsets, records.codes, records.ages, where, k)
-        found = clustering.mdav(p, k, "normalised", 2)
-        members = clustering.record_members(p, found)
-        aligned = [Group(m, c.codes, c.ages) for m, c in zip(members, found, strict=True)]
+        p = clustering.make_problem(records, where, k)
+        aligned = clustering.groups_of(p, clustering.mdav(p, k, threads=2))
         took = time.process_time() - begin
         lines.append(pairs(name, k, "alignment", aligned, records, where, took))
         begin = time.process_time()
@@ -76,12 +74,18 @@ def usable(name: str, events: pl.DataFrame, patients: int, ks: tuple[int, ...]) 
 
 
 def pairs(
-    name: str, k: int, way: str, found: list[Group], records: Records, where: space.Space, seconds: float
+    name: str,
+    k: int,
+    way: str,
+    found: list[Group],
+    records: Records,
+    where: hierarchies.Space,
+    seconds: float,
 ) -> list[object]:
     """One row of `usable`."""
     tree, total = where.code.hierarchy, float(records.offsets[-1])
-    fine = levels.usable_codes(tree), levels.narrow(where.age.hierarchy, where.years, 8)
-    broad = levels.chapter_codes(tree), levels.narrow(where.age.hierarchy, where.years, 16)
+    fine = hierarchies.usable_codes(tree), hierarchies.narrow(where.age.hierarchy, where.years, 8)
+    broad = hierarchies.chapter_codes(tree), hierarchies.narrow(where.age.hierarchy, where.years, 16)
     kept = np.zeros(4)
     for group in found:
         kept += len(group.members) * np.array(
@@ -93,7 +97,7 @@ def pairs(
             ]
         )
     shares = [f"{100 * each / total:.1f}" for each in (*kept[:3], total - kept[3])]
-    lost = losses.of(found, records.lengths(), where)
+    lost = losses_of(found, records.lengths(), where)
     return [name, k, way, *shares, f"{lost.ilm:.3f}", f"{lost.alm:.3f}", f"{seconds:.1f}"]
 
 

@@ -91,7 +91,7 @@ python benchmarks/larger_than_memory.py --store FOLDER --patients 10000000 --lim
 
 python benchmarks/study_disassociation.py --data DIR
 python benchmarks/study_censoring.py --data DIR
-python benchmarks/study_trajectories.py --data DIR --seconds 60
+python benchmarks/study_trajectories.py --data DIR
 python benchmarks/study_trajectories_bounds.py --parts baseline
 python benchmarks/study_trajectories_bounds.py --parts pairs
 python benchmarks/study_visits.py --data DIR --parts uci --draws 3

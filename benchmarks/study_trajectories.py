@@ -1,11 +1,11 @@
 """The experiments of Tamersoy (2011), chapter IV, again: writes docs/studies/trajectories.md.
 
-    python benchmarks/study_trajectories.py [--data DIR] [--seconds 120] [--output docs/studies/trajectories.md]
+    python benchmarks/study_trajectories.py [--data DIR] [--output docs/studies/trajectories.md]
 
 The thesis's sets cannot be had; the sets here have the shapes of its Table 3 (`leeward synth trajectories`, seed 1).
 DIR holds the public sets `synthea-oh/` (Synthea, from nkbds/ws2018), `pyphewas-synthetic/` (MASILab/pyPheWAS) and
-`eunomia-gibleed/` (OHDSI/Eunomia); without it their part is left out. Needs about an hour on two cores, most of it for
-Baseline, which nothing prunes, and the local search.
+`eunomia-gibleed/` (OHDSI/Eunomia); without it their part is left out. Needs some time on two cores, most of it for
+Baseline, which nothing prunes.
 """
 
 from __future__ import annotations
@@ -23,22 +23,14 @@ import polars as pl
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks import study_trajectories_figures as figures
+from benchmarks import trajectories_exhaustive as exhaustive
 from benchmarks.common import commit, machine
 from benchmarks.limits import ended
 
 from leeward.cohort.cohort import Cohort
 from leeward.engine import available_threads
-from leeward.methods.trajectories import (
-    Trajectories,
-    brute,
-    clustering,
-    hierarchies,
-    improvement,
-    losses,
-    space,
-)
-from leeward.methods.trajectories import problem as problems
-from leeward.methods.trajectories.records import Group, Records
+from leeward.methods.trajectories import Trajectories, clustering, hierarchies
+from leeward.methods.trajectories.records import Group, Losses, Records, losses_of
 from leeward.runs.protect import measure, protect
 from leeward.synthetic.trajectories import SETS, write_trajectories
 from leeward.vocabulary.omop import from_concept_ancestor
@@ -78,30 +70,34 @@ class Set:
         codes = self.tree.nodes_of(self.lens.labels)[self.lens.codes]
         self.records = Records(self.lens.offsets, codes, self.ages.nodes(self.lens.ages))
 
-    def spaces(self, weight: float = 0.5) -> space.Space:
+    def spaces(self, weight: float = 0.5) -> hierarchies.Space:
         """Losses under a weight of codes."""
-        return space.make(self.tree, self.ages, (weight, 1 - weight))
+        return hierarchies.make_space(self.tree, self.ages, (weight, 1 - weight))
 
-    def groups(
-        self, k: int, joining: str, *, weight: float = 0.5, baseline: bool = False, seconds: float = 0.0
-    ) -> list[Group]:
-        """Clusters by A-GS or Baseline, improved for some seconds if asked."""
-        r = self.records
-        p = problems.make(r.offsets, r.codes, r.ages, self.spaces(weight), k)
-        threads = available_threads()
-        found = brute.mdav(p, k, joining, "baseline") if baseline else clustering.mdav(p, k, joining, threads)
-        if seconds:
-            found = improvement.improve(p, found, k, 20, seconds, threads)
-        members = clustering.record_members(p, found)
-        return [Group(m, c.codes, c.ages) for m, c in zip(members, found, strict=True)]
+    def groups(self, k: int, joining: str, *, weight: float = 0.5, baseline: bool = False) -> list[Group]:
+        """Clusters by A-GS or Baseline."""
+        p = clustering.make_problem(self.records, self.spaces(weight), k)
+        if baseline:
+            return clustering.groups_of(p, exhaustive.mdav(p, k, baseline=True))
+        return clustering.groups_of(p, clustering.mdav(p, k, joining == "normalised", available_threads()))
 
-    def loss(self, groups: list[Group]) -> losses.Losses:
+    def loss(self, groups: list[Group]) -> Losses:
         """ILM and ALM."""
-        return losses.of(groups, self.records.lengths(), self.spaces())
+        return losses_of(groups, self.records.lengths(), self.spaces())
 
     def levels(self, groups: list[Group]) -> dict[str, dict[str, float]]:
-        """Shares of values by level."""
-        return losses.by_level(groups, self.records.lengths(), self.spaces())
+        """Shares of original values published at each level; vanished ones count at the root."""
+        found = {}
+        total = float(sum(self.records.lengths()[group.members].sum() for group in groups))
+        for name, tree, nodes in (
+            ("code", self.tree, [g.codes for g in groups]),
+            ("age", self.ages.hierarchy, [g.ages for g in groups]),
+        ):
+            times = np.repeat([len(g.members) for g in groups], [len(n) for n in nodes])
+            counts = np.bincount(tree.level[np.concatenate(nodes)], times, len(tree.level_names))
+            counts[tree.level[0]] += total - counts.sum()
+            found[name] = {label: float(n / total) for label, n in zip(tree.level_names, counts, strict=True)}
+        return found
 
 
 def percent(share: float) -> str:
@@ -177,22 +173,19 @@ def table_3(page: Page, sets: list[Set]) -> None:
     )
 
 
-def figures_9_to_11(page: Page, sets: list[Set], seconds: float) -> dict[tuple[str, int, str], losses.Losses]:
+def figures_9_to_11(page: Page, sets: list[Set]) -> dict[tuple[str, int, str], Losses]:
     page.say(
         "## Information lost (Figs. 9–11)",
         "",
         "ILM + ALM by Definition 8, recomputed from each member's own pairs: 0 exact, 2 everything suppressed. "
         "`thesis` joins as the thesis does, "
-        "`size` weighs the cluster by its records, `normalised` (the default) maximizes what "
-        "Definition 8 keeps; `improved` is `normalised` and then the local search.",
+        "`normalised` (the default) maximizes what Definition 8 keeps.",
     )
-    found: dict[tuple[str, int, str], losses.Losses] = {}
+    found: dict[tuple[str, int, str], Losses] = {}
     ways: tuple[tuple[str, dict[str, Any]], ...] = (
         ("Baseline", {"joining": "thesis", "baseline": True}),
         ("thesis", {"joining": "thesis"}),
-        ("size", {"joining": "size"}),
         ("normalised", {"joining": "normalised"}),
-        ("improved", {"joining": "normalised", "seconds": seconds}),
     )
     for each in sets:
         rows = []
@@ -209,13 +202,6 @@ def figures_9_to_11(page: Page, sets: list[Set], seconds: float) -> dict[tuple[s
             )
         page.say("", f"### {each.name}")
         page.table(("", *(name for name, _ in ways), "pairs Baseline keeps"), rows)
-    rows = []
-    for each in sets:
-        better = found[each.name, 5, "improved"].total
-        against = [better / found[each.name, 5, name].total - 1 for name in ("thesis", "size", "normalised")]
-        rows.append((each.name, *(f"{100 * x:+.1f} %" for x in against)))
-    page.say("What the local search gains at k = 5:")
-    page.table(("set", "against thesis", "against size", "against normalised"), rows)
     return found
 
 
@@ -299,7 +285,7 @@ def table_4(page: Page, each: Set) -> None:
 def statements(
     page: Page,
     sets: list[Set],
-    found: dict[tuple[str, int, str], losses.Losses],
+    found: dict[tuple[str, int, str], Losses],
     levels: dict[str, dict[str, dict[str, float]]],
     errors: dict[tuple[str, int], float | None],
 ) -> None:
@@ -369,15 +355,14 @@ def statements(
         "Why Baseline differs: matching pairs by their place cannot suppress inside a trajectory, only cut its end, so "
         "a cluster keeps as many pairs as its shortest member has, generalized ever higher; the thesis counts those at "
         "the root as suppressed. Under the thesis's joining cost a large cluster weighs as little as one record, "
-        "so A-GS moves representatives up more readily than the loss of all members warrants; `size` and "
-        "`normalised` do not.",
+        "so A-GS moves representatives up more readily than the loss of all members warrants; `normalised` does not.",
         "",
     )
     page.say(
         "Why the losses are lower than on sets with independent codes: a plain oracle on codes drawn "
-        "independently to the same Table 3 gives 0.88, 0.715 and 0.689 for `thesis`, `size` and `normalised` "
+        "independently to the same Table 3 gives 0.88 and 0.689 for `thesis` and `normalised` "
         "at k = 5 on d50-pop, and 0.956 for Baseline. In the sets here chronic codes recur and comorbid codes "
-        "come together, as in records, so similar patients exist; the order of the four is the same. Where a "
+        "come together, as in records, so similar patients exist; the order of the three is the same. Where a "
         "bar for ages is missed under `thesis`, the share at 128-year says why: pairs that were suppressed "
         "stand at the root with both values.",
         "",
@@ -472,7 +457,6 @@ def main() -> None:
     """Write the page."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--data", type=Path, help="folder with the public data sets")
-    parser.add_argument("--seconds", type=float, default=120.0, help="of local search a set and k")
     parser.add_argument(
         "--sets", default=",".join(SETS), help="which of the synthetic sets; two of d50-pop, d4-pop at least"
     )
@@ -483,15 +467,14 @@ def main() -> None:
         "# Trajectories: LDA again",
         "",
         "Tamersoy (2011), chapter IV, on sets of the thesis's shapes and on public files. Made by "
-        f"`python benchmarks/study_trajectories.py --data DIR --seconds {options.seconds:g}`, commit {commit()}, on "
-        f"{machine()}.",
+        f"`python benchmarks/study_trajectories.py --data DIR`, commit {commit()}, on {machine()}.",
         "",
     )
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         sets = [each for each in synthetic(folder) if each.name in options.sets.split(",")]
         table_3(page, sets)
-        found = figures_9_to_11(page, sets, options.seconds)
+        found = figures_9_to_11(page, sets)
         levels = figures_13_and_14(page, sets)
         errors = figure_12(page, sets, folder)
         figure_15(page, sets[0])

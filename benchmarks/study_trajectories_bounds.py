@@ -64,7 +64,7 @@ def answered(each: Set, way: str, done: Path | None) -> list[str]:
 
     def error(k: int) -> str:
         found = measures.avgre(as_released(each, each.groups(k, "thesis", baseline=way == "Baseline")))
-        return "–" if found.avgre is None else f"{found.avgre:.3f} ({found.queries})"
+        return "–" if found["avgre"] is None else f"{found['avgre']:.3f} ({found['queries']})"
 
     row = [f"{each.name}, {way}"]
     row += [once(done, f"{each.name} {way} {k}", lambda k=k: error(k)) for k in KS]
@@ -83,7 +83,7 @@ def pairs(each: Set, bound: str, folder: Path) -> list[str]:
     code, age = both.codes.losses[both.code_nodes], both.ages.losses[both.age_nodes]
     row = [each.name, bound, f"{code.max():.3f}", f"{age.max():.3f}", f"{(code + age).max():.3f}"]
     lost = measures.loss(both)
-    row += [percent(1 - published / each.lens.lengths().sum()), f"{lost.ilm:.3f}", f"{lost.alm:.3f}"]
+    row += [percent(1 - published / each.lens.lengths().sum()), f"{lost['ilm']:.3f}", f"{lost['alm']:.3f}"]
     print(*row, flush=True)
     return row
 

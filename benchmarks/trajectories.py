@@ -23,18 +23,19 @@ import polars as pl
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from benchmarks import trajectories_exhaustive as exhaustive
 from benchmarks.common import measured, write_section
 from tests.oracles import trajectories as oracle
 
 from leeward.cohort.lenses.trajectories import Trajectories, trajectories_of
 from leeward.engine import available_threads, make
-from leeward.methods.trajectories import brute, clustering, hierarchies, losses, problem, run, space
-from leeward.methods.trajectories.records import Records
+from leeward.methods.trajectories import clustering, hierarchies, parts
+from leeward.methods.trajectories.records import Records, losses_of
 from leeward.synthetic.trajectories import write_trajectories
 
 SIZES = (5_000, 10_000, 20_000, 27_639)
 KS = (2, 5, 15)
-JOININGS = ("thesis", "size", "normalised")
+JOININGS = ("thesis", "normalised")
 LARGE = 100_000
 WAYS = {
     "alignment": (),
@@ -62,7 +63,7 @@ def peak_memory() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
-def load(path: Path, patients: int | None = None) -> tuple[Trajectories, Records, space.Space]:
+def load(path: Path, patients: int | None = None) -> tuple[Trajectories, Records, hierarchies.Space]:
     """The lens, the records and the space of a file of trajectories; the thesis's age tree."""
     table = pl.read_parquet(path)
     if patients is not None:
@@ -72,16 +73,18 @@ def load(path: Path, patients: int | None = None) -> tuple[Trajectories, Records
     ages = hierarchies.age_tree("1-128")
     tree, _ = hierarchies.code_tree("icd9", (), lens.labels)
     records = Records(lens.offsets, tree.nodes_of(lens.labels)[lens.codes], ages.nodes(lens.ages))
-    return lens, records, space.make(tree, ages)
+    return lens, records, hierarchies.make_space(tree, ages)
 
 
-def clustering_seconds(records: Records, spaces: space.Space, k: int, joining: str, repeat: int = 3) -> float:
+def clustering_seconds(
+    records: Records, spaces: hierarchies.Space, k: int, joining: str, repeat: int = 3
+) -> float:
     """The fastest of `repeat` clusterings, on all threads."""
-    p = problem.make(records.offsets, records.codes, records.ages, spaces, k)
+    p = clustering.make_problem(records, spaces, k)
     seconds = float("inf")
     for _ in range(repeat):
         begin = time.perf_counter()
-        clustering.mdav(p, k, joining, available_threads())
+        clustering.mdav(p, k, joining == "normalised", available_threads())
         seconds = min(seconds, time.perf_counter() - begin)
     return seconds
 
@@ -96,7 +99,7 @@ def literal_alignments(n: int, k: int) -> int:
     return total
 
 
-def oracle_seconds_each(lens: Trajectories, spaces: space.Space) -> float:
+def oracle_seconds_each(lens: Trajectories, spaces: hierarchies.Space) -> float:
     """Processor seconds of one alignment by the plain oracle in floats, over random pairs of trajectories."""
     codes, ages = (
         oracle.Tree([(n, up or None) for n, up in a.hierarchy.to_pairs()]) for a in (spaces.code, spaces.age)
@@ -181,12 +184,11 @@ def whole_command(path: Path, joining: str = "normalised", *further: str):
 def exact(path: Path) -> None:
     """Pruned = exhaustive, cluster for cluster, at full size."""
     _, records, spaces = load(path)
-    p = problem.make(records.offsets, records.codes, records.ages, spaces, 5)
+    p = clustering.make_problem(records, spaces, 5)
     for joining in JOININGS:
-        work = clustering.Work()
-        pruned = clustering.mdav(p, 5, joining, available_threads(), work=work)
+        pruned = clustering.mdav(p, 5, joining == "normalised", available_threads())
         begin = time.perf_counter()
-        plain = brute.mdav(p, 5, joining)
+        plain = exhaustive.mdav(p, 5, joining == "normalised")
         same = len(pruned) == len(plain) and all(
             np.array_equal(a.members, b.members)
             and np.array_equal(a.codes, b.codes)
@@ -195,46 +197,35 @@ def exact(path: Path) -> None:
         )
         say(
             f"{joining}: {len(plain):,} clusters, {'equal' if same else 'DIFFERENT'}; exhaustive "
-            f"{time.perf_counter() - begin:.0f} s; pruned alignments {work.alignments:,} of "
-            f"{literal_alignments(len(records), 5):,}",
+            f"{time.perf_counter() - begin:.0f} s",
             flush=True,
         )
         if not same:
             raise SystemExit(1)
 
 
-def parts(folder: Path, path: Path) -> None:
+def in_parts(folder: Path, path: Path) -> None:
     """Loss in parts against one partition."""
     large = folder / "100k.parquet"
     write_trajectories(large, 100_000, seed=1)
-    say(
-        "\n| patients | joining | parts | ILM + ALM | against one partition | s |\n|---:|---|---:|---:|---:|---:|"
-    )
-    engine = make("local")
+    say("\n| patients | parts | ILM + ALM | against one partition | s |\n|---:|---:|---:|---:|---:|")
+    engine, settings = make("local"), parts.Settings(5)
     for file in (path, large):
         _, records, spaces = load(file)
-        for joining in ("normalised", "size"):
-            settings = run.Settings(5, joining)
+        whole = 0.0
+        for largest in (len(records), 50_000, 25_000, 14_000, 7_000):
+            part = parts.parts_of([np.arange(len(records))], records, spaces, largest)
+            if whole and part.max() == 0:
+                continue
             begin = time.perf_counter()
-            groups = run.clustered(records, spaces, settings, engine.threads)
-            whole = losses.of(groups, records.lengths(), spaces).total
+            groups = parts.cluster_parts(records, part, spaces, settings, engine)
+            found = losses_of(groups, records.lengths(), spaces).total
+            whole = whole or found
             say(
-                f"| {len(records):,} | {joining} | 1 | {whole:.4f} | – | {time.perf_counter() - begin:.1f} |",
+                f"| {len(records):,} | {part.max() + 1} | {found:.4f} | {100 * (found / whole - 1):+.2f} % "
+                f"| {time.perf_counter() - begin:.1f} |",
                 flush=True,
             )
-            for largest in (50_000, 25_000, 14_000, 7_000):
-                part = run.describe_parts(records, spaces, largest)
-                if part.max() == 0:
-                    continue
-                begin = time.perf_counter()
-                found = losses.of(
-                    run.in_parts(records, part, spaces, settings, engine), records.lengths(), spaces
-                ).total
-                say(
-                    f"| {len(records):,} | {joining} | {part.max() + 1} | {found:.4f} "
-                    f"| {100 * (found / whole - 1):+.2f} % | {time.perf_counter() - begin:.1f} |",
-                    flush=True,
-                )
 
 
 def million(folder: Path) -> None:
@@ -267,7 +258,7 @@ def main() -> None:
             exact(path)
             written("trajectories-exact", "Trajectories: pruned against exhaustive", "--no-speed --exact")
         if options.parts:
-            parts(folder, path)
+            in_parts(folder, path)
             written(
                 "trajectories-parts", "Trajectories: what clustering in parts costs", "--no-speed --parts"
             )

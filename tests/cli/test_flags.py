@@ -10,6 +10,7 @@ from leeward.cli.flags import FLAGS, domains_of, name_flags
 from leeward.cli.main import status_of
 from leeward.errors import BadInput
 from leeward.methods.trajectories.parameters import Trajectories
+from leeward.methods.visits.parameters import Visits
 
 
 def test_domains_are_ranges_lists_and_files_alike(tmp_path: Path) -> None:
@@ -34,12 +35,11 @@ def test_domains_that_cannot_be_read(texts: list[str]) -> None:
 
 def test_messages_name_flags_and_their_values() -> None:
     """Newcomer finding 23: `odd_ages: leave out` is of the spec; on the command line it is a flag with its value."""
-    message = (
-        "Leave them out with `odd_ages: leave out`, or `drop`; `improve: true`, `method.k`, `nothing: here`."
-    )
+    message = "Leave them out with `odd_ages: leave out`, or `drop`; `method.k`, `nothing: here`."
     assert name_flags(message, Trajectories, FLAGS) == (
-        "Leave them out with `--odd-ages 'leave out'`, or `--drop`; `--improve`, `--k`, `nothing: here`."
+        "Leave them out with `--odd-ages 'leave out'`, or `--drop`; `--k`, `nothing: here`."
     )
+    assert name_flags("`merge_visits: true`", Visits, FLAGS) == "`--merge-visits`"
 
 
 def test_a_parameter_that_does_not_fit_is_status_2(tmp_path: Path) -> None:

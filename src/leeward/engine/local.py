@@ -26,15 +26,14 @@ class LocalEngine:
     """Everything on this machine. Kernels run side by side in threads if they release the GIL.
 
     With `processes` each group of rows goes to one of `threads` processes instead, this one among them, for kernels of
-    plain Python; such a kernel can be pickled, and the caller's main module may be imported again. `told(rows)` and
-    `say(text)` report progress.
+    plain Python; such a kernel can be pickled, and the caller's main module may be imported again. `told(rows)` reports
+    progress.
     """
 
     threads: int
     name: str = "local"
     processes: bool = False
     told: Callable[[int], None] | None = None
-    say: Callable[[str], None] | None = None
 
     def frame(self, source: pl.DataFrame | pl.LazyFrame | str | Path) -> Frame:
         """A lazy frame over a Polars frame or a Parquet path."""

@@ -131,7 +131,7 @@ def protect(
     BadInput, GuaranteeUnreachable, VerificationFailed
         Nothing is left at `out`.
     """
-    from leeward.engine import LocalEngine, at_most, make
+    from leeward.engine import at_most, make
     from leeward.release import draft
 
     if not allow_memory:
@@ -142,8 +142,6 @@ def protect(
         everyone = population_source or in_memory(population)
         spec = spec_of(cohort, method, engine, seed, formats, measures, everyone, source)
         runner = make(engine, threads=threads)
-        if isinstance(runner, LocalEngine):
-            runner = dataclasses.replace(runner, say=say)
         say(f"Protecting {cohort.name} ({method.name})")
         anonymized = method.protect(cohort, runner, randomness=Randomness.of(seed), population=population)
         roomy = is_roomy(method.name, cohort, engine_name(engine))

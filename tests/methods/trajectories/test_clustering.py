@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.oracles import trajectories as oracle
 
-from leeward.methods.trajectories import brute, clustering, problem, space
+from leeward.methods.trajectories import clustering, hierarchies
+from leeward.methods.trajectories.records import Records
 from leeward.vocabulary import age as ages
 from leeward.vocabulary.hierarchy import Hierarchy
 
@@ -23,6 +26,7 @@ CODES = Hierarchy.from_pairs(CODE_PAIRS, "codes")
 AGES = ages.binary(0, 31)
 CODE_TREE = oracle.Tree(CODE_PAIRS)
 AGE_TREE = oracle.Tree([(node, parent or None) for node, parent in AGES.hierarchy.to_pairs()])
+JOININGS = ["normalised", "thesis"]
 WEIGHTS = [(0.5, 0.5), (0.1, 0.9), (0.75, 0.25), (1.0, 0.0)]
 
 
@@ -31,20 +35,26 @@ def flat(records):
     offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
     codes = CODES.nodes_of([code for T in records for code, _ in T])
     years = AGES.hierarchy.nodes_of([v for T in records for _, v in T])
-    return offsets, codes, years
+    return Records(offsets, codes, years)
+
+
+def released(p, clusters):
+    """Members, and published pairs by their labels."""
+    return [
+        (
+            group.members.tolist(),
+            tuple(
+                (CODES.labels[c], AGES.hierarchy.labels[v])
+                for c, v in zip(group.codes, group.ages, strict=True)
+            ),
+        )
+        for group in clustering.groups_of(p, clusters)
+    ]
 
 
 def fast(records, k, weights=(0.5, 0.5), joining="normalised", threads=1):
-    p = problem.make(*flat(records), space.make(CODES, AGES, weights), k)
-    clusters = clustering.mdav(p, k, joining, threads)
-    members = clustering.record_members(p, clusters)
-    return [
-        (
-            m.tolist(),
-            tuple((CODES.labels[c], AGES.hierarchy.labels[v]) for c, v in zip(x.codes, x.ages, strict=True)),
-        )
-        for m, x in zip(members, clusters, strict=True)
-    ]
+    p = clustering.make_problem(flat(records), hierarchies.make_space(CODES, AGES, weights), k)
+    return released(p, clustering.mdav(p, k, joining == "normalised", threads))
 
 
 def slow(records, k, weights=(0.5, 0.5), joining="normalised"):
@@ -77,7 +87,7 @@ def sampled(rng, n, longest=8, codes="abcdefg", oldest=31):
 @given(
     records=st.lists(TRAJECTORY, min_size=2, max_size=14),
     k=st.integers(2, 5),
-    joining=st.sampled_from(list(clustering.JOININGS)),
+    joining=st.sampled_from(JOININGS),
     weights=st.sampled_from(WEIGHTS),
     threads=st.integers(1, 3),
 )
@@ -86,7 +96,7 @@ def test_pruned_clusters_are_the_oracles(records, k, joining, weights, threads):
     assert fast(records, k, weights, joining, threads) == slow(records, k, weights, joining)
 
 
-@pytest.mark.parametrize("joining", list(clustering.JOININGS))
+@pytest.mark.parametrize("joining", JOININGS)
 @pytest.mark.parametrize("seed", [1, 2])
 def test_pruned_clusters_are_the_oracles_on_larger_sets(joining, seed):
     rng = np.random.Generator(np.random.Philox(seed))
@@ -102,41 +112,35 @@ def test_threads_change_nothing():
     assert all(fast(records, 5, threads=threads) == one for threads in (2, 4))
 
 
-def test_pruning_leaves_out_most_alignments():
-    rng = np.random.Generator(np.random.Philox(4))
-    records = sampled(rng, 4000, longest=20)
-    p = problem.make(*flat(records), space.make(CODES, AGES), 5)
-    work = clustering.Work()
-    clustering.mdav(p, 5, work=work)
-    every_pair = 4000 * 4000 / 2 * 4 / 5
-    assert 0 < work.alignments < 0.15 * every_pair
-
-
 def test_64_bit_losses_give_the_same_clusters():
     """A hierarchy with very many leaves needs 64-bit sums; its clusters are still the oracle's."""
     extra = [(f"x{i:06d}", "Any") for i in range(200_000)]
     codes = Hierarchy.from_pairs([*CODE_PAIRS, *extra], "large")
     rng = np.random.Generator(np.random.Philox(5))
     records = sampled(rng, 60)
-    offsets, _, years = flat(records)
+    known = flat(records)
     nodes = codes.nodes_of([code for T in records for code, _ in T])
-    p = problem.make(offsets, nodes, years, space.make(codes, AGES, (0.333, 0.667)), 3)
+    where = hierarchies.make_space(codes, AGES, (0.333, 0.667))
+    p = clustering.make_problem(Records(known.offsets, nodes, known.ages), where, 3)
     assert p.codes.gain.dtype == np.int64
-    found = [m.tolist() for m in clustering.record_members(p, clustering.mdav(p, 3, "size"))]
+    found = [group.members.tolist() for group in clustering.groups_of(p, clustering.mdav(p, 3))]
     large = oracle.Tree(CODE_PAIRS)
     large.leaves = large.leaves + [None] * 200_000
     large.below["Any"] += 200_000
     w = Fraction(333, 1000)
-    assert found == [members for members, _ in oracle.mdav(records, 3, large, AGE_TREE, w, 1 - w, "size")]
+    assert found == [
+        members for members, _ in oracle.mdav(records, 3, large, AGE_TREE, w, 1 - w, "normalised")
+    ]
 
 
 def test_forbidden_generalizations_never_happen():
     rng = np.random.Generator(np.random.Philox(6))
     records = sampled(rng, 200)
     constraint = np.array([0, 0, 1, 2, 2, 2, -1])
-    shown = space.publishable_codes(CODES, constraint_of=constraint)
-    narrow = space.narrow_ages(AGES, 4)
-    p = problem.make(*flat(records), space.make(CODES, AGES, (0.5, 0.5), shown, narrow), 3)
+    shown = hierarchies.publishable_codes(CODES, constraint_of=constraint)
+    narrow = hierarchies.narrow_ages(AGES, 4)
+    where = hierarchies.make_space(CODES, AGES, (0.5, 0.5), shown, narrow)
+    p = clustering.make_problem(flat(records), where, 3)
     clusters = clustering.mdav(p, 3)
     published = {CODES.labels[c] for x in clusters for c in x.codes}
     assert published <= set("abcdefg") | {"S1", "S2", "S3"}
@@ -144,28 +148,35 @@ def test_forbidden_generalizations_never_happen():
     assert max(widths) == 4
 
 
-@pytest.mark.parametrize("joining", list(clustering.JOININGS))
-def test_pruned_clusters_are_the_exhaustive_ones(joining):
+@pytest.fixture
+def benchmarks(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.syspath_prepend(str(Path(__file__).resolve().parents[3] / "benchmarks"))
+
+
+@pytest.mark.usefixtures("benchmarks")
+@pytest.mark.parametrize("normalised", [True, False])
+def test_pruned_clusters_are_the_exhaustive_ones(normalised):
+    import trajectories_exhaustive
+
     rng = np.random.Generator(np.random.Philox(7))
     records = sampled(rng, 700, longest=15)
-    p = problem.make(*flat(records), space.make(CODES, AGES), 5)
-    plain, pruned = brute.mdav(p, 5, joining), clustering.mdav(p, 5, joining, threads=2)
+    p = clustering.make_problem(flat(records), hierarchies.make_space(CODES, AGES), 5)
+    plain = trajectories_exhaustive.mdav(p, 5, normalised)
+    pruned = clustering.mdav(p, 5, normalised, threads=2)
     for a, b in zip(plain, pruned, strict=True):
         assert np.array_equal(a.members, b.members)
         assert np.array_equal(a.codes, b.codes) and np.array_equal(a.ages, b.ages)
 
 
-@settings(max_examples=30)
-@given(records=st.lists(TRAJECTORY, min_size=3, max_size=12), k=st.integers(2, 3))
-def test_baseline_is_the_oracles(records, k):
-    p = problem.make(*flat(records), space.make(CODES, AGES), k)
-    clusters = brute.mdav(p, k, "thesis", "baseline")
-    members = clustering.record_members(p, clusters)
-    found = [
-        (
-            m.tolist(),
-            tuple((CODES.labels[c], AGES.hierarchy.labels[v]) for c, v in zip(x.codes, x.ages, strict=True)),
-        )
-        for m, x in zip(members, clusters, strict=True)
-    ]
-    assert found == oracle.mdav(records, k, CODE_TREE, AGE_TREE, align=oracle.baseline)
+@pytest.mark.usefixtures("benchmarks")
+def test_baseline_is_the_oracles():
+    import trajectories_exhaustive
+
+    @settings(max_examples=30)
+    @given(records=st.lists(TRAJECTORY, min_size=3, max_size=12), k=st.integers(2, 3))
+    def compare(records, k):
+        p = clustering.make_problem(flat(records), hierarchies.make_space(CODES, AGES), k)
+        found = released(p, trajectories_exhaustive.mdav(p, k, baseline=True))
+        assert found == oracle.mdav(records, k, CODE_TREE, AGE_TREE, align=oracle.baseline)
+
+    compare()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import dataclasses
-import re
 from collections import Counter
 
 import polars as pl
@@ -13,8 +12,7 @@ from tests.methods.trajectories.frames import HIERARCHY, cohort, listed, with_ra
 from tests.oracles import trajectories as oracle
 
 from leeward.errors import BadInput, GuaranteeUnreachable
-from leeward.methods.trajectories import Trajectories
-from leeward.methods.trajectories.measures.figures import Loss, Usable
+from leeward.methods.trajectories import Trajectories, parts
 from leeward.methods.trajectories.report import glance
 from leeward.methods.trajectories.summary import costs
 from leeward.runs import protect as workflow
@@ -49,21 +47,12 @@ def test_contract_of_the_files(tmp_path, hierarchy):
     "parameters",
     [
         {"joining": "thesis"},
-        {"joining": "size", "weights": (0.8, 0.2)},
+        {"joining": "thesis", "weights": (0.8, 0.2)},
         {"ages": "1-128"},
         {"ages": "hipaa"},
-        {"improve": True},
         {"payload": ("sex",), "sensitive_column": "sex", "diversity": 2},
-        {
-            "payload": ("sex",),
-            "sensitive_column": "sex",
-            "diversity": 2,
-            "improve": True,
-        },
-        {"sensitive": ("a",), "diversity": 2, "improve": True, "partition": 60},
         {"sensitive": ("a",), "diversity": 2},
         {"policy": "hierarchy:1", "widest_age": 8},
-        {"partition": 40},
     ],
     ids=lambda p: "-".join(p),
 )
@@ -83,49 +72,19 @@ def test_codes_without_a_hierarchy_of_which_some_are_rare_are_measured(tmp_path)
     assert 0 < result.measures["usable"]["usable"] <= result.measures["usable"]["at_most"] < 1
 
 
-def test_who_watches_sees_how_far_the_search_is(tmp_path, hierarchy):
-    heard = []
-    method = Trajectories(k=4, hierarchy=hierarchy, improve=True)
-    for name, tell in (("watched", heard.append), ("alone", None)):
-        workflow.protect(cohort(), method, tmp_path / name, seed=1, threads=1, tell=tell)
-    line = re.compile(r"Improving .+ 0 of 6 rounds, at most \d+ s left, loss \d\.\d{4}")
-    assert any(line.fullmatch(each) for each in heard)
-    watched, alone = (
-        pl.read_parquet(tmp_path / name / "share" / "data" / "trajectories.parquet")
-        for name in ("watched", "alone")
-    )
-    assert watched.equals(alone)
-
-
-def test_diverse_groups_are_improved_and_stay_diverse(tmp_path, hierarchy):
-    wanted = {"payload": ("sex",), "sensitive_column": "sex", "diversity": 2}
-    total = []
-    for improve in (False, True):
-        method = Trajectories(k=4, hierarchy=hierarchy, improve=improve, **wanted)
-        result = workflow.protect(cohort(), method, tmp_path / str(improve), seed=1, threads=2)
-        assert result.verification.passed
-        total.append(result.measures["loss"]["total"])
-        data = result.release.share / "data"
-        pairs = pl.read_parquet(data / "trajectories.parquet").group_by("record", maintain_order=True)
-        shown = pairs.agg(pl.concat_str("code", "age", separator="@").str.join(" ").alias("shown"))
-        people = pl.read_parquet(data / "records.parquet").join(shown, on="record", how="left")
-        sizes = people.group_by("shown").agg(
-            pl.len().alias("size"), pl.col("sex").value_counts().struct.field("count").max().alias("most")
-        )
-        assert (sizes["size"] >= 4).all() and (2 * sizes["most"] <= sizes["size"]).all()
-    assert total[1] < total[0]
-
-
-def test_the_custodian_is_told_when_the_clock_cut_the_search_short(tmp_path, hierarchy):
-    short = released(tmp_path, cohort(), k=4, hierarchy=hierarchy, improve=True, improve_seconds=1e-9)
-    assert short.measures["method"]["search"]["cut_short"] == 1
-    told = [each["message"] for each in short.measures["notices"] if each["kind"] == "method"]
-    assert any("cut short by `improve_seconds`" in message for message in told)
-    long = workflow.protect(
-        cohort(), Trajectories(k=4, hierarchy=hierarchy, improve=True), tmp_path / "long", seed=1, threads=2
-    )
-    assert long.measures["method"]["search"]["cut_short"] == 0
-    assert not any("cut short" in each["message"] for each in long.measures["notices"])
+def test_releases_in_parts_are_verified_and_keep_nearly_as_much(tmp_path, hierarchy, monkeypatch):
+    whole = released(tmp_path / "whole", cohort(), k=4, hierarchy=hierarchy)
+    monkeypatch.setattr(parts, "LARGEST", 40)
+    further = {"payload": ("sex",), "sensitive_column": "sex", "diversity": 2}
+    for name, parameters in (
+        ("parts", {}),
+        ("diverse", further),
+        ("codes", {"sensitive": ("a",), "diversity": 2}),
+    ):
+        result = released(tmp_path / name, cohort(), k=4, hierarchy=hierarchy, **parameters)
+        assert result.verification.passed and result.measures["method"]["partitions"] > 2
+        if name == "parts":
+            assert result.measures["loss"]["total"] < 1.25 * whole.measures["loss"]["total"]
 
 
 def test_sensitive_codes_are_never_published_alone(tmp_path, hierarchy):
@@ -169,13 +128,13 @@ def test_policy_keeps_generalizations_inside_constraints(tmp_path, hierarchy):
 def test_losses_are_those_of_the_definition(tmp_path, hierarchy):
     """ILM and ALM by each member's own pairs (the oracle's maps) equal the closed form that is reported."""
     source = cohort(60)
-    result = released(tmp_path, source, k=3, hierarchy=hierarchy, joining="size", ages="0-127")
+    result = released(tmp_path, source, k=3, hierarchy=hierarchy, joining="thesis", ages="0-127")
     lens = source.trajectories()
     records = [tuple((code, str(age)) for code, age in lens.record(r)) for r in range(len(lens))]
     rows = [line.split(",") for line in HIERARCHY.splitlines()[1:]]
     icd = oracle.Tree([(node, parent or None) for node, parent in rows])
     ages = oracle.full_binary(0, 127)
-    clusters = oracle.mdav(records, 3, icd, ages, joining="size")
+    clusters = oracle.mdav(records, 3, icd, ages, joining="thesis")
     ilm, alm = oracle.losses(records, clusters, icd, ages)
     assert result.measures["loss"]["ilm"] == pytest.approx(float(ilm))
     assert result.measures["loss"]["alm"] == pytest.approx(float(alm))
@@ -258,7 +217,6 @@ def test_odd_ages_can_be_left_out_and_are_told(tmp_path, hierarchy):
         ({"k": 3, "weights": (-0.5, 1.5)}, "at least 0"),
         ({"k": 3, "diversity": 2}, "goes with"),
         ({"k": 3, "sensitive_column": "sex", "diversity": 2}, "one of the `payload`"),
-        ({"k": 3, "partition": 5}, "at least 4k"),
     ],
 )
 def test_bad_parameters(parameters, message):
@@ -284,7 +242,7 @@ def test_bad_hierarchies(tmp_path, text, message):
 
 def test_fewer_than_k_patients(tmp_path, hierarchy):
     with pytest.raises(GuaranteeUnreachable, match="fewer than k = 50"):
-        released(tmp_path, cohort(20), k=50, hierarchy=hierarchy, partition=0)
+        released(tmp_path, cohort(20), k=50, hierarchy=hierarchy)
 
 
 def test_no_ages(tmp_path, hierarchy):
@@ -326,9 +284,8 @@ def test_diversity_of_codes_needs_a_stated_list(tmp_path):
 def test_usable_pairs_have_one_colour_in_the_report(tmp_path, hierarchy, usable, tone):
     """What the first screen warns of has no second card, of another colour, below it."""
     release = released(tmp_path, cohort(), k=4, hierarchy=hierarchy).release
-    found = Usable(usable, usable, 0.0, 0.1, 0.1, 3, 0.9)
-    first, *_ = costs(release, {"usable": found.to_json()}).figures
-    lost = Loss(0.3, 0.2, 0.5, 0.8, {"code": (), "age": ()})
+    first, *_ = costs(release, {"usable": {"usable": usable}}).figures
+    lost = {"ilm": 0.3, "alm": 0.2, "kept_pairs": 0.8, "levels": {"code": (), "age": ()}}
     (tiles,) = glance(release, lost).parts
     assert first.tone == tone
     assert first.value not in {tile.value for tile in tiles.tiles}

@@ -27,13 +27,13 @@ def compare(line: Sequences, release: Release, cohort: Cohort) -> Kept:
     from leeward.methods.trajectories.measures import avgre, pair_records
 
     found = avgre(pair_records(release, cohort), line.min_support)
-    if found.avgre is None:
+    if found["avgre"] is None:
         return judge(line, FIGURE, None, None, reason="no set of codes and ages is so frequent")
     count = line.min_support * release.records
     error = NORMAL_MEAN * ((1 - line.min_support) / count) ** 0.5
     detail = {
-        "sets": found.queries,
-        "average_relative_error": found.avgre,
-        "median_relative_error": found.median,
+        "sets": found["queries"],
+        "average_relative_error": found["avgre"],
+        "median_relative_error": found["median"],
     }
-    return judge(line, FIGURE, max(0.0, 1 - found.avgre), max(0.0, 1 - error), detail=detail)
+    return judge(line, FIGURE, max(0.0, 1 - found["avgre"]), max(0.0, 1 - error), detail=detail)

@@ -7,20 +7,20 @@ dissolved into others that stay diverse, and, if none does, merged whole.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from leeward.arrays import Int32s, Int64s
 from leeward.errors import GuaranteeUnreachable
-from leeward.methods.trajectories.joining import Joiner
+from leeward.methods.trajectories.hierarchies import Space
 from leeward.methods.trajectories.records import Group, Records
-from leeward.methods.trajectories.space import Space
 
-Ints = NDArray[np.int32]
+CANDIDATES = 50
+"""Groups tried for a merge, those nearest in length first."""
 
 
-def require_reachable(values: Ints, diversity: int) -> None:
+def require_reachable(values: Int32s, diversity: int) -> None:
     """Raise GuaranteeUnreachable if one value makes up more than 1/ℓ of all records: then no grouping can help."""
     most = int(np.bincount(values).max())
     if most * diversity > len(values):
@@ -30,76 +30,68 @@ def require_reachable(values: Ints, diversity: int) -> None:
         )
 
 
-def is_diverse(members: NDArray[np.int64], values: Ints, diversity: int) -> bool:
-    """Whether no value makes up more than 1/ℓ of the members."""
-    return max(Counter(values[members].tolist()).values()) * diversity <= len(members)
-
-
 def diversify(groups: Sequence[Group], records: Records, space: Space, diversity: int, k: int) -> list[Group]:
-    """The groups of these records, those that are too small or one-sided merged into others."""
-    assert records.group is not None  # for the types: the diversity of a column was asked for
-    values = records.group
-    if all(len(g.members) >= k and is_diverse(g.members, values, diversity) for g in groups):
-        return list(groups)
-    joiner = Joiner(records, space)
-    return repair(
-        groups, values, diversity, k, joiner.joined, lambda group: joiner.saving(group) * len(group.members)
-    )
-
-
-def repair(
-    groups: Sequence[Group],
-    values: Ints,
-    diversity: int,
-    k: int,
-    joined: Callable[[Group, NDArray[np.int64]], Group],
-    saving: Callable[[Group], int],
-) -> list[Group]:
-    """The groups, those below k or not diverse merged with the group that keeps most.
-
-    `joined(group, records)` aligns more records into a group; `saving(group)` is its Σ s times its size.
-    """
+    """The groups, those below k or not diverse merged with the group that keeps most."""
     good: list[Group] = []
     bad: list[Group] = []
     for group in groups:
-        fine = len(group.members) >= k and is_diverse(group.members, values, diversity)
+        fine = len(group.members) >= k and _is_diverse(group.members, records, diversity)
         (good if fine else bad).append(group)
-    for group in bad:
-        rest = group
-        while True:
-            fitting = [g for g in good if is_diverse(_add(g, rest), values, diversity)]
-            best = _best(fitting or good, rest, joined, saving, values, whole=bool(fitting))
-            if best is None:
-                break
+    merger = _Merger(records, space) if bad else None
+    for rest in bad:
+        while merger and good:
+            fitting = [g for g in good if _is_diverse(np.append(g.members, rest.members), records, diversity)]
+            best = merger.closest(fitting, rest) if fitting else _most_diluting(good, rest, records)
             good.remove(best)
-            rest = joined(best, rest.members)
+            rest = merger.merge(best, rest.members)
             if fitting:
                 break
         good.append(rest)
     return good
 
 
-CANDIDATES = 50
-"""Groups tried for a merge, those most unlike the rest in their sensitive values first."""
+def _is_diverse(members: Int64s, records: Records, diversity: int) -> bool:
+    """Whether no value makes up more than 1/ℓ of the members."""
+    return max(_counts(members, records).values()) * diversity <= len(members)
 
 
-def _add(a: Group, b: Group) -> NDArray[np.int64]:
-    return np.concatenate([a.members, b.members])
+def _counts(members: Int64s, records: Records) -> Counter[int]:
+    assert records.group is not None  # for the types: the diversity of a column was asked for
+    return Counter(records.group[members].tolist())
 
 
-def _best(
-    groups: Sequence[Group],
-    rest: Group,
-    joined: Callable[[Group, NDArray[np.int64]], Group],
-    saving: Callable[[Group], int],
-    values: Ints,
-    whole: bool,
-) -> Group | None:
-    if not groups:
-        return None
-    near = sorted(groups, key=lambda g: abs(len(g.codes) - len(rest.codes)))[:CANDIDATES]
-    if not whole:
-        # No single group is enough: take the one that dilutes the most frequent value best.
-        common = Counter(values[rest.members].tolist()).most_common(1)[0][0]
-        return min(groups, key=lambda g: int((values[g.members] == common).sum()) / len(g.members))
-    return max(near, key=lambda g: saving(joined(g, rest.members)) - saving(g))
+def _most_diluting(groups: Sequence[Group], rest: Group, records: Records) -> Group:
+    """Where no single group is enough: the one that dilutes the most frequent value best."""
+    common = _counts(rest.members, records).most_common(1)[0][0]
+    return min(groups, key=lambda g: _counts(g.members, records)[common] / len(g.members))
+
+
+class _Merger:
+    """Adds records to finished groups, one by one."""
+
+    def __init__(self, records: Records, space: Space) -> None:
+        self.space, self.axes, self.pairs = space, space.axes(), records.in_order(space)
+        longest = int(records.lengths().max())
+        self.room = np.empty((longest, longest), np.int64), np.empty((longest + 1, longest + 1), np.int64)
+
+    def merge(self, group: Group, records: Int64s) -> Group:
+        """The group with these records, aligned in the order given."""
+        from leeward.methods.trajectories.kernels.alignment import align
+
+        codes, ages, n = group.codes.copy(), group.ages.copy(), len(group.codes)
+        for record in records.tolist():
+            n = align(codes, ages, n, record, self.pairs, self.axes, *self.room)
+        return Group(np.concatenate([group.members, records]), codes[:n], ages[:n])
+
+    def closest(self, groups: Sequence[Group], rest: Group) -> Group:
+        """The group that keeps most when the rest joins it."""
+        near = sorted(groups, key=lambda g: abs(len(g.codes) - len(rest.codes)))[:CANDIDATES]
+
+        def kept(group: Group) -> int:
+            merged = self.merge(group, rest.members)
+            return self._worth(merged) - self._worth(group)
+
+        return max(near, key=kept)
+
+    def _worth(self, group: Group) -> int:
+        return group.saving(self.space) * len(group.members)

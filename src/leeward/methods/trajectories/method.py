@@ -2,32 +2,39 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from math import ceil
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
+import pyarrow as pa
 
+from leeward.arrays import AnyArray, Bools, Int32s, Int64s, distinct_of
 from leeward.cohort.cohort import Cohort
 from leeward.cohort.lenses.trajectories import Trajectories as Lens
+from leeward.contracts.trajectories import CONTRACT, LISTED
 from leeward.errors import BadInput, GuaranteeUnreachable
-from leeward.methods.trajectories import classed, hierarchies, release, space
-from leeward.methods.trajectories.space import Space
-from leeward.methods.whole_patient import release_in_classes
+from leeward.methods.trajectories import cells, diversity, hierarchies, parts
+from leeward.methods.trajectories.hierarchies import Space
+from leeward.methods.trajectories.records import Group, Records, losses_of
+from leeward.methods.whole_patient import record_labels, release_in_classes
 from leeward.randomness import Randomness
-from leeward.release.content import Anonymized
+from leeward.release.content import Anonymized, Guarantee, ReleaseTable
+from leeward.vocabulary.hierarchy import Hierarchy
 
 if TYPE_CHECKING:
     from leeward.analysis.demographics import Classes
-    from leeward.arrays import Int64s
     from leeward.engine import Engine
     from leeward.methods.trajectories.parameters import Trajectories
-    from leeward.methods.trajectories.records import Group, Records
-    from leeward.methods.trajectories.run import Settings
     from leeward.vocabulary.age import AgeTree
     from leeward.vocabulary.hierarchy import Hierarchy
+
+SEARCHED = 4_000
+"""Records that the search for levels looks at: the work of clustering grows with the square of them."""
+
+EXAMPLES = 6
+"""Groups shown to the custodian, as in the thesis's Table 4."""
 
 
 def protect(
@@ -57,16 +64,31 @@ def protect(
     def run(classes: Classes | None, kept: Int64s) -> Anonymized:
         own = prepared
         if len(kept) < len(records):
-            own = _prepare(parameters, classed.of_patients(cohort, patients.gather(kept)))
-        notices = _notices(prepared.lens)
-        return _release(parameters, own, str(parameters.hierarchy or cohort.vocabulary), notices, classes, engine,
-                        randomness)  # fmt: skip
+            own = _prepare(parameters, _select(cohort, patients.gather(kept)))
+        named = str(parameters.hierarchy or cohort.vocabulary)
+        return _release(parameters, own, named, _notices(prepared.lens), classes, engine, randomness)
 
-    lost = classed.lost_in(records, prepared.spaces, _settings(parameters), engine.threads)
+    def lost(classes: Sequence[AnyArray]) -> list[int]:
+        """The pairs lost in each of some classes: a published pair counts by its mean loss of code and age, by their
+        weights; one that is not published counts 1."""
+        found = []
+        for members in classes:
+            part = records.take(members.astype(np.int64))
+            groups = parts.cluster(part, prepared.space, _settings(parameters), engine.threads)
+            kept = sum(len(group.members) * group.saving(prepared.space) for group in groups)
+            found.append(round(len(part.codes) - kept / prepared.space.unit))
+        return found
+
     return release_in_classes(
-        parameters, cohort, patients, records.lengths(), lost, run, randomness, classed.SEARCHED,
-        classes_last=True,
-    )  # fmt: skip
+        parameters, cohort, patients, records.lengths(), lost, run, randomness, SEARCHED, classes_last=True
+    )
+
+
+def _select(cohort: Cohort, patients: pl.Series) -> Cohort:
+    """The cohort of some of its patients."""
+    inside = pl.col("patient").is_in(patients.implode())
+    people = None if cohort.patients is None else cohort.patients.filter(inside)
+    return replace(cohort, events=cohort.require_events().filter(inside), patients=people)
 
 
 def _release(
@@ -78,17 +100,10 @@ def _release(
     engine: Engine,
     randomness: Randomness,
 ) -> Anonymized:
-    """The release of prepared records; `named`: the hierarchy of codes."""
-    from leeward.methods.trajectories import losses
-
-    lens, tree, records, spaces = prepared.lens, prepared.tree, prepared.records, prepared.spaces
-    groups, facts = _groups(parameters, records, spaces, engine, classes)
-    lost = losses.of(groups, records.lengths(), spaces)
-    facts |= {"ilm": lost.ilm, "alm": lost.alm, "total": lost.total, "kept_pairs": lost.kept}
-    facts |= {"levels": losses.by_level(groups, records.lengths(), spaces)}
-    facts |= release.facts_of(groups, records, spaces)
-    notices += release.search_notices(facts)
-    listed = release.common_nodes(tree, records, parameters.k) if prepared.found_in_data else None
+    """The release of prepared records, of which record i is record order[i]; `named`: the hierarchy of codes."""
+    lens, tree, records, space = prepared.lens, prepared.tree, prepared.records, prepared.space
+    groups, partitions = _groups(parameters, records, space, engine, classes)
+    listed = _common_nodes(tree, records, parameters.k) if prepared.found_in_data else None
     if listed is not None:
         hidden = tree.n_leaves - int(listed[tree.leaves].sum())
         notices.append(
@@ -98,11 +113,30 @@ def _release(
             "depend on the data."
         )
     order = randomness.stream("trajectories", "records").permutation(len(records))
-    read = dict(zip(lens.labels, np.bincount(lens.codes, minlength=len(lens.labels)).tolist(), strict=True))
-    return release.release_of(
-        parameters, groups, spaces, order, prepared.payload, facts, notices, randomness.seeded, read, named, listed,
-        classes,
-    )  # fmt: skip
+    public = parameters.public(
+        hierarchy=hierarchies.public_name(named), listed_codes=None if listed is None else LISTED
+    )
+    words = CONTRACT.words(public)
+    return Anonymized(
+        method=parameters.name,
+        parameters=public,
+        guarantee=Guarantee.of(CONTRACT, words, public),
+        records=len(order),
+        tables=(
+            ReleaseTable.of("trajectories.parquet", _trajectories(groups, space, order)),
+            ReleaseTable.of("records.parquet", _records(order, prepared.payload, classes)),
+            ReleaseTable.of("code_hierarchy.csv", _hierarchy(tree, listed)),
+            ReleaseTable.of("age_hierarchy.csv", _hierarchy(space.age.hierarchy)),
+        ),
+        readme=words.readme,
+        custody_tables=(
+            ReleaseTable.of("records.parquet", _places(order)),
+            ReleaseTable.of("codes.parquet", _accounts(groups, tree, lens)),
+        ),
+        custody={"partitions": partitions, **_facts(groups, records, space)},
+        notices=tuple(notices),
+        seeded=randomness.seeded,
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,14 +146,12 @@ class Prepared:
     lens: Lens
     tree: Hierarchy
     found_in_data: bool
-    spaces: Space
+    space: Space
     records: Records
     payload: pl.DataFrame | None
 
 
 def _prepare(parameters: Trajectories, cohort: Cohort) -> Prepared:
-    from leeward.methods.trajectories.records import Records
-
     years = hierarchies.age_tree(parameters.ages)
     lens = cohort.trajectories(years.first, years.last)
     _refuse_odd(parameters, cohort, lens)
@@ -129,7 +161,7 @@ def _prepare(parameters: Trajectories, cohort: Cohort) -> Prepared:
             f"{cohort.name}: `sensitive` bounds the share of sensitive codes below a value, so the codes of the "
             "hierarchy must be stated: give --hierarchy-codes, or a hierarchy file with --vocabulary."
         )
-    spaces = _space(parameters, cohort, lens, tree, years)
+    space = _space(parameters, cohort, lens, tree, years)
     payload = cohort.payload(parameters.payload, lens.patients)
     values = (
         None if parameters.sensitive_column is None else _number_payload(payload, parameters.sensitive_column)
@@ -140,7 +172,7 @@ def _prepare(parameters: Trajectories, cohort: Cohort) -> Prepared:
             f"{cohort.name}: {len(records):,} patients with a trajectory are fewer than k = {parameters.k}; "
             "no group of k can be made. Give more patients or a smaller k."
         )
-    return Prepared(lens, tree, found_in_data, spaces, records, payload)
+    return Prepared(lens, tree, found_in_data, space, records, payload)
 
 
 def _refuse_odd(parameters: Trajectories, cohort: Cohort, lens: Lens) -> None:
@@ -168,14 +200,13 @@ def _space(parameters: Trajectories, cohort: Cohort, lens: Lens, tree: Hierarchy
     shown = None
     if parameters.sensitive or constraint is not None:
         share = 1 / parameters.diversity if parameters.diversity else 1.0
-        shown = space.publishable_codes(tree, parameters.sensitive, share, constraint)
-    narrow = None if parameters.widest_age is None else space.narrow_ages(years, parameters.widest_age)
-    return space.make(
-        tree, years, (float(parameters.weights[0]), float(parameters.weights[1])), shown, narrow
-    )
+        shown = hierarchies.publishable_codes(tree, parameters.sensitive, share, constraint)
+    narrow = None if parameters.widest_age is None else hierarchies.narrow_ages(years, parameters.widest_age)
+    weights = float(parameters.weights[0]), float(parameters.weights[1])
+    return hierarchies.make_space(tree, years, weights, shown, narrow)
 
 
-def _constraints(parameters: Trajectories, cohort: Cohort, tree: Hierarchy) -> NDArray[np.int32]:
+def _constraints(parameters: Trajectories, cohort: Cohort, tree: Hierarchy) -> Int32s:
     """The constraint of each leaf of the code hierarchy; -1 for codes in none."""
     from leeward.analysis import policies
     from leeward.vocabulary import load
@@ -192,75 +223,180 @@ def _constraints(parameters: Trajectories, cohort: Cohort, tree: Hierarchy) -> N
     return of_leaf
 
 
-def _settings(parameters: Trajectories) -> Settings:
-    from leeward.methods.trajectories import run
-
-    return run.Settings(
+def _settings(parameters: Trajectories) -> parts.Settings:
+    settings = parts.Settings(
         parameters.k,
-        parameters.joining,
-        max(1, parameters.k // parameters.diversity)
-        if parameters.sensitive_column and parameters.diversity
-        else 1 << 30,
-        parameters.improve,
-        seconds=parameters.improve_seconds,
-        diversity=parameters.diversity if parameters.sensitive_column and parameters.diversity else 0,
-        clustering=parameters.clustering,
-        in_order=parameters.order == "kept",
+        parameters.joining == "normalised",
+        parameters.clustering == "cells",
+        parameters.order == "kept",
     )
+    if parameters.sensitive_column is None or parameters.diversity is None:
+        return settings
+    return replace(settings, most=max(1, parameters.k // parameters.diversity))
 
 
 def _groups(
-    parameters: Trajectories, records: Records, spaces: Space, engine: Engine, classes: Classes | None
-) -> tuple[list[Group], dict[str, Any]]:
-    from leeward.methods.trajectories import cells, diversity, improvement, run
-
-    settings = _settings(parameters)
-    members = None if classes is None else classes.members
-    if records.group is not None and parameters.diversity is not None:
-        for inside in members or [np.arange(len(records))]:
-            diversity.require_reachable(records.group[inside], parameters.diversity)
-    largest = parameters.partition
-    if parameters.clustering == "cells" and largest:
-        largest = min(largest, max(cells.PART, 4 * parameters.k))
-    parts = ceil(len(records) / largest) if largest else 1
-    facts: dict[str, Any] = {"partitions": 1}
-    searched: list[improvement.Progress] = []
-    if members is not None:
-        part = classed.parts_of(members, records, spaces, largest)
-        groups = run.in_parts(records, part, spaces, settings, engine, searched)
-        facts["partitions"] = int(part.max()) + 1
-    elif parts == 1 and engine.name == "local":
-        groups = run.clustered(
-            records, spaces, settings, engine.threads, run.reporter_of(engine), searched=searched
-        )
-    elif parts == 1:
-        groups = run.in_parts(records, np.zeros(len(records), np.int32), spaces, settings, engine, searched)
-    else:
-        part = run.describe_parts(records, spaces, largest)
-        groups = run.in_parts(records, part, spaces, settings, engine, searched)
-        facts["partitions"] = int(part.max()) + 1
-        if parameters.clustering == "alignment":
-            facts["one_halving_costs"] = run.cost_of_halving(records, spaces, settings, engine.threads)
-    if records.group is not None:
-        assert parameters.diversity is not None  # for the types: goes with the column
-        merging = diversity.diversify
-        if classes is None:
-            groups = merging(groups, records, spaces, parameters.diversity, parameters.k)
-        else:
-            groups = [
-                group
-                for inside in classed.by_class(groups, classes)
-                for group in merging(inside, records, spaces, parameters.diversity, parameters.k)
-            ]
-        if parameters.clustering == "cells":
-            groups = cells.publish([g.members for g in groups], records, spaces, settings.in_order)
-    if parameters.improve:
-        facts["search"] = release.search_of(searched, facts["partitions"])
-    return groups, facts
+    parameters: Trajectories, records: Records, space: Space, engine: Engine, classes: Classes | None
+) -> tuple[list[Group], int]:
+    """The groups, none of which crosses a class of demographics, and the number of parts."""
+    settings, wanted = _settings(parameters), parameters.diversity if parameters.sensitive_column else None
+    members = [np.arange(len(records))] if classes is None else classes.members
+    if records.group is not None and wanted is not None:
+        for inside in members:
+            diversity.require_reachable(records.group[inside], wanted)
+    part = parts.parts_of(members, records, space, settings.largest)
+    groups = parts.cluster_parts(records, part, space, settings, engine)
+    if wanted is not None:
+        groups = [
+            group
+            for inside in _by_class(groups, classes)
+            for group in diversity.diversify(inside, records, space, wanted, parameters.k)
+        ]
+        if settings.cells:
+            groups = cells.publish([g.members for g in groups], records, space, settings.in_order)
+    return groups, int(part.max()) + 1
 
 
-def _number_payload(payload: pl.DataFrame | None, column: str) -> NDArray[np.int32]:
+def _by_class(groups: list[Group], classes: Classes | None) -> list[list[Group]]:
+    """The groups of each class; all together without classes."""
+    if classes is None:
+        return [groups]
+    found: list[list[Group]] = [[] for _ in range(len(classes))]
+    for group in groups:
+        found[int(classes.of_record[group.members[0]])].append(group)
+    return found
+
+
+def _number_payload(payload: pl.DataFrame | None, column: str) -> Int32s:
     """The values of a payload column as numbers; a missing value is a value of its own."""
     assert payload is not None  # for the types: the column is one of the payload's
     ranks = payload[column].rank("dense").fill_null(0).cast(pl.Int32)
     return ranks.to_numpy().astype(np.int32)
+
+
+def _trajectories(groups: Sequence[Group], space: Space, order: Int64s) -> pa.Table:
+    group_of = np.empty(len(order), np.int64)
+    for number, group in enumerate(groups):
+        group_of[group.members] = number
+    pairs = np.array([len(group.codes) for group in groups], np.int64)
+    starts = np.concatenate([[0], np.cumsum(pairs)])
+    shown = group_of[order]
+    ends = np.cumsum(pairs[shown])
+    position = np.arange(int(ends[-1])) - np.repeat(ends - pairs[shown], pairs[shown])
+    at = np.repeat(starts[shown], pairs[shown]) + position
+    codes = np.concatenate([group.codes for group in groups])[at]
+    ages = np.concatenate([group.ages for group in groups])[at]
+    return pa.table(
+        {
+            "record": pa.array(np.repeat(np.arange(len(order)), pairs[shown])),
+            "position": pa.array(position),
+            "code": _labels(space.code.hierarchy, codes),
+            "age": _labels(space.age.hierarchy, ages),
+        }
+    )
+
+
+def _labels(tree: Hierarchy, nodes: Int32s) -> pa.Array:
+    return pa.DictionaryArray.from_arrays(pa.array(nodes), pa.array(tree.labels, pa.string()))
+
+
+def _records(order: Int64s, payload: pl.DataFrame | None, classes: Classes | None) -> pa.Table:
+    number = pa.array(np.arange(len(order), dtype=np.int64))
+    columns: dict[str, Any] = {"record": number, **record_labels(classes, order)}
+    if payload is not None:
+        arrow = payload[order].to_arrow()
+        columns |= {name: arrow[name] for name in payload.columns}
+    return pa.table(columns)
+
+
+def _places(order: Int64s) -> pa.Table:
+    """Whose record is whose, for the custodian's measures: patients by their place in ascending identifiers."""
+    return pa.table({"record": pa.array(np.arange(len(order), dtype=np.int64)), "place": pa.array(order)})
+
+
+def _accounts(groups: Sequence[Group], tree: Hierarchy, lens: Lens) -> pa.Table:
+    """For each code: its pairs as they were read, and the pairs that are to be released with it or the node so
+    called."""
+    read = dict(zip(lens.labels, np.bincount(lens.codes, minlength=len(lens.labels)).tolist(), strict=True))
+    counted = np.zeros(len(tree), np.int64)
+    for group in groups:
+        np.add.at(counted, group.codes, len(group.members))
+    shown = {tree.labels[node]: int(counted[node]) for node in np.flatnonzero(counted)}
+    names = sorted({*read, *shown})
+    return pa.table(
+        {
+            "code": pa.array(names, pa.string()),
+            "read": pa.array([read.get(name, 0) for name in names], pa.int64()),
+            "shown": pa.array([shown.get(name, 0) for name in names], pa.int64()),
+        }
+    )
+
+
+def _common_nodes(tree: Hierarchy, records: Records, k: int) -> Bools:
+    """The nodes that at least k records have a code below.
+
+    Published values are among them, since k records share each. What a hierarchy that is made of the data's own codes
+    would tell beyond them is not covered by k-anonymity: that somebody has a rare code.
+    """
+    owner = np.repeat(np.arange(len(records), dtype=np.int64), records.lengths())
+    held = distinct_of(owner * len(tree) + records.codes)
+    node = (held % len(tree)).astype(np.int32)
+    common = np.bincount(node, minlength=len(tree)) >= k
+    owner, node = held[~common[node]] // len(tree), node[~common[node]]
+    for deep in range(int(tree.depth.max()), 0, -1):  # rare ones count for the node above
+        node = np.where(tree.depth[node] == deep, tree.parent[node], node)
+        held = distinct_of(owner * len(tree) + node)
+        common |= np.bincount(held % len(tree), minlength=len(tree)) >= k
+        common[tree.parent[common & (tree.depth == deep)]] = True
+    return common
+
+
+def _hierarchy(tree: Hierarchy, listed: Bools | None = None) -> pa.Table:
+    pairs = tree.to_pairs()
+    if listed is not None:
+        names = {label for label, shown in zip(tree.labels, listed, strict=True) if shown}
+        pairs = [pair for pair in pairs if pair[0] in names]
+    nodes, parents = zip(*pairs, strict=True)
+    return pa.table({"node": pa.array(nodes, pa.string()), "parent": pa.array(parents, pa.string())})
+
+
+def _facts(groups: Sequence[Group], records: Records, space: Space) -> dict[str, Any]:
+    """What the custodian should know of the run: losses, sizes of groups, lengths, and examples."""
+    sizes = np.array([len(group.members) for group in groups])
+    published = np.array([len(group.codes) for group in groups])
+    lost = losses_of(groups, records.lengths(), space)
+    return {
+        "ilm": lost.ilm,
+        "alm": lost.alm,
+        "total": lost.total,
+        "kept_pairs": lost.kept,
+        "groups": len(groups),
+        "sizes": {str(size): int(n) for size, n in zip(*np.unique(sizes, return_counts=True), strict=True)},
+        "pairs": int(records.offsets[-1]),
+        "published_pairs": int(sizes @ published),
+        "empty_records": int(sizes[published == 0].sum()),
+        "examples": _examples(groups, space),
+    }
+
+
+def _examples(groups: Sequence[Group], space: Space) -> list[dict[str, Any]]:
+    """Groups from little to much lost on a pair, those with at least three pairs if there are any."""
+    code, age = space.code.hierarchy, space.age.hierarchy
+    long = [group for group in groups if len(group.codes) >= 3] or list(groups)
+    code_loss, age_loss = code.losses, age.losses
+    lost = [
+        float(np.mean(code_loss[g.codes]) + np.mean(age_loss[g.ages])) if len(g.codes) else 2.0 for g in long
+    ]
+    order = np.argsort(np.array(lost), kind="stable")
+    chosen = order[np.unique(np.linspace(0, len(order) - 1, EXAMPLES).astype(int))]
+    return [
+        {
+            "records": len(long[i].members),
+            "pairs": [
+                f"({code.labels[c]}, {age.labels[v]})"
+                for c, v in zip(long[i].codes, long[i].ages, strict=True)
+            ],
+            "lost_a_pair": lost[i] / 2,
+        }
+        for i in chosen.tolist()
+    ]

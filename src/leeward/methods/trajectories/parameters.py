@@ -11,9 +11,6 @@ from leeward.methods import demographics as whole
 from leeward.methods.base import Parameters, PolicyLike
 from leeward.methods.demographics import Demographics, Hierarchies, Keep, Recoding, Small
 
-PARTITION = 65_000
-"""Largest part that is clustered at once: N² work a part, so that a million records take minutes."""
-
 RESERVED = ("record", "position", "code", "age")
 
 
@@ -25,7 +22,7 @@ class Trajectories(Parameters):
 
     k: Annotated[int, Parameter("Minimum number of patients with the same published trajectory.", ge=2)]
     joining: Annotated[
-        Literal["normalised", "size", "thesis"],
+        Literal["normalised", "thesis"],
         Parameter("How a cluster chooses its next record; normalised loses least.", shown="always"),
     ] = "normalised"
     clustering: Annotated[
@@ -99,28 +96,6 @@ class Trajectories(Parameters):
             shown="never",
         ),
     ] = "refuse"
-    improve: Annotated[
-        bool, Parameter("Run a local search after clustering, which lowers the loss.", shown="never")
-    ] = False
-    improve_seconds: Annotated[
-        float,
-        Parameter(
-            "Time limit of the local search; what it cuts short differs from run to run.",
-            gt=0,
-            metavar="S",
-            shown="never",
-        ),
-    ] = 120.0
-    partition: Annotated[
-        int,
-        Parameter(
-            "Largest number of records clustered at once, at least 4k; 0: all at once.",
-            ge=0,
-            metavar="N",
-            flag="--max-partition",
-            shown="never",
-        ),
-    ] = PARTITION
     policy: Annotated[
         PolicyLike,
         Parameter(
@@ -155,11 +130,9 @@ class Trajectories(Parameters):
 
     def rules(self) -> None:
         whole.check(self, self.payload)
-        from leeward.methods.trajectories.space import exact_weights
+        from leeward.methods.trajectories.hierarchies import exact_weights
 
         exact_weights(self.weights)
-        if 0 < self.partition < 4 * self.k:
-            raise BadParameter("partition", f"must be 0 or at least 4k = {4 * self.k}; got {self.partition}.")
         if (self.diversity is None) != (not self.sensitive and self.sensitive_column is None):
             raise BadInput("`diversity` goes with `sensitive` or `sensitive_column`; give both or neither.")
         if self.diversity is not None and self.sensitive_column is not None and self.diversity > self.k:
@@ -170,7 +143,5 @@ class Trajectories(Parameters):
             raise BadInput("`sensitive_column` must be one of the `payload` columns.")
         if self.order == "free" and self.clustering != "cells":
             raise BadInput("`order: free` goes with `clustering: cells`.")
-        if self.clustering == "cells" and self.improve:
-            raise BadInput("`improve` goes with `clustering: alignment`; leave it out.")
         if any(name in RESERVED for name in self.payload):
             raise BadInput(f"`payload`: a column cannot be called {', '.join(RESERVED)}.")

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from leeward.methods import demographics_report
-from leeward.methods.trajectories.levels import CHAPTER
-from leeward.methods.trajectories.measures.figures import Answers, Loss, Usable
+from leeward.methods.trajectories.hierarchies import CHAPTER
 from leeward.release import Release
 from leeward.report import charts
 from leeward.report.names import names_of_release
@@ -20,13 +19,13 @@ TITLES = {"code": "Codes", "age": "Ages"}
 
 def sections(release: Release, measures: Figures, verification: Figures) -> list[Section]:
     """The sections of the report that are this method's own."""
-    usable, lost = Usable.of(measures, "usable"), Loss.of(measures, "loss")
+    usable, lost = measures.get("usable"), measures.get("loss")
     run = measures.get("method") or {}
     found = [
         glance(release, lost),
         pairs(usable, lost),
         levels(lost),
-        counts(Answers.of(measures, "avgre")),
+        counts(measures.get("avgre")),
         groups(run, names_of_release(release)),
         partitions(run),
         demographics_report.section(release, measures),
@@ -35,54 +34,54 @@ def sections(release: Release, measures: Figures, verification: Figures) -> list
     return [section for section in found if section is not None]
 
 
-def widths(lost: Loss | None) -> tuple[str, str, str]:
+def widths(lost: Figures | None) -> tuple[str, str, str]:
     """What the levels `usable` and `chapter` and the categories of a hierarchy are called."""
-    if lost and CHAPTER in {row["level"] for row in lost.levels["code"]}:
+    if lost and CHAPTER in {row["level"] for row in lost["levels"]["code"]}:
         return "of 3 characters or finer", "chapter or finer", "3-character categories"
     return "finer than the hierarchy's widest groups", "one of the widest groups or finer", "groups"
 
 
-def glance(release: Release, lost: Loss | None) -> Section:
+def glance(release: Release, lost: Figures | None) -> Section:
     """The figures that a privacy board and a researcher ask for beside the summary."""
     tiles = [Tile(f"≥ {release.guarantee['k']}", "records share every released trajectory", tone="good")]
     if lost:
         tiles += [
-            Tile(percent(lost.kept_pairs), "of pairs published at all", "exact or generalized"),
+            Tile(percent(lost["kept_pairs"]), "of pairs published at all", "exact or generalized"),
             Tile(
-                percent(lost.ilm),
+                percent(lost["ilm"]),
                 "of the codes' information lost (ILM)",
-                f"on a scale from 0 % (exact) to 100 % (suppressed); of the ages' loss (ALM): {percent(lost.alm)}",
+                f"on a scale from 0 % (exact) to 100 % (suppressed); of the ages' loss (ALM): {percent(lost['alm'])}",
             ),
         ]
     return Section("At a glance", (Tiles(tuple(tiles)),))
 
 
-def pairs(found: Usable | None, lost: Loss | None) -> Section | None:
+def pairs(found: Figures | None, lost: Figures | None) -> Section | None:
     """What the published pairs say: usable, chapter, root and lost pairs."""
     if not found:
         return None
     fine, wide, categories = widths(lost)
     rows = (
-        (f"usable: code {fine}, age within 8 years", percent(found.usable)),
-        (f"coarse: {wide}, age within 16 years (usable pairs among them)", percent(found.chapter)),
-        ("root: any code at some age", percent(found.root)),
-        ("lost: not published", percent(found.lost)),
-        ("patients without any usable pair", percent(found.none)),
-        (f"{categories} among usable pairs", number(found.categories)),
+        (f"usable: code {fine}, age within 8 years", percent(found["usable"])),
+        (f"coarse: {wide}, age within 16 years (usable pairs among them)", percent(found["chapter"])),
+        ("root: any code at some age", percent(found["root"])),
+        ("lost: not published", percent(found["lost"])),
+        ("patients without any usable pair", percent(found["none"])),
+        (f"{categories} among usable pairs", number(found["categories"])),
     )
     return Section(
         "What published pairs say",
         (
             (
                 f"For most studies a pair is usable that is published with a code that is {fine}, and an age within 8 "
-                f"years. At most {percent(found.at_most)} of this cohort's pairs could be published so at this k."
+                f"years. At most {percent(found['at_most'])} of this cohort's pairs could be published so at this k."
             ),
             Table("Shares of the original pairs", ("", "share"), rows),
         ),
     )
 
 
-def levels(lost: Loss | None) -> Section | None:
+def levels(lost: Figures | None) -> Section | None:
     """How finely codes and ages are released (Figs. 13 and 14 of the thesis)."""
     if not lost:
         return None
@@ -93,7 +92,7 @@ def levels(lost: Loss | None) -> Section | None:
         )
     ]
     for name, title in TITLES.items():
-        rows = lost.levels[name]
+        rows = lost["levels"][name]
         bars = [(row["level"], row["share"], title) for row in rows]
         finest = next((row for row in rows if row["share"]), rows[0])
         parts.append(
@@ -116,19 +115,19 @@ def levels(lost: Loss | None) -> Section | None:
             tuple(
                 (f"{title}: {row['level']}", percent(row["share"]))
                 for name, title in TITLES.items()
-                for row in lost.levels[name]
+                for row in lost["levels"][name]
             ),
         )
     )
     return Section("How finely codes and ages are released", tuple(parts))
 
 
-def counts(found: Answers | None) -> Section | None:
+def counts(found: Figures | None) -> Section | None:
     """The average relative error of counts (Fig. 12)."""
     if not found:
         return None
-    support = percent(found.min_support)
-    if found.avgre is None or found.median is None:
+    support = percent(found["min_support"])
+    if found["avgre"] is None:
         text = f"No combination of (code, age) pairs occurs in {support} of the patients, so no counts were compared."
         return Section("What it cost: counts", (text,))
     return Section(
@@ -136,17 +135,17 @@ def counts(found: Answers | None) -> Section | None:
         (
             (
                 "A recipient counts patients with some (code, age) pairs, reading a generalized value as any leaf "
-                f"below it with equal chance. All {number(found.queries)} combinations that at least {support} of "
+                f"below it with equal chance. All {number(found['queries'])} combinations that at least {support} of "
                 "the patients have were asked for."
             ),
             Tiles(
                 (
                     Tile(
-                        percent(found.avgre),
+                        percent(found["avgre"]),
                         "average relative error (AvgRE)",
                         "on a scale on which 0 % is exact, and 100 % as far off as an answer of 0",
                     ),
-                    Tile(percent(found.median), "median relative error"),
+                    Tile(percent(found["median"]), "median relative error"),
                 )
             ),
         ),
@@ -186,12 +185,6 @@ def partitions(run: Figures) -> Section | None:
             (
                 f"The records were clustered in {number(run['partitions'])} parts of similar trajectories (halved "
                 f"{halvings} times)."
-            )
-            + (
-                " On a sample of this data one halving raised the loss of codes and ages by "
-                f"{percent(run['one_halving_costs'], 2)}."
-                if run.get("one_halving_costs") is not None
-                else ""
             ),
         ),
     )

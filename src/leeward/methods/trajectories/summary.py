@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from leeward.methods.trajectories.levels import CHAPTER
+from leeward.methods.trajectories.hierarchies import CHAPTER
 from leeward.release import Release
 from leeward.report.sections import percent
 from leeward.report.summary import Cost, Costs, cost_of_share, counts_off, share

@@ -1,4 +1,4 @@
-"""Kernels of clustering by shared cells, and of publishing a group level by level or in order.
+"""Kernels of clustering by shared cells, and of publishing a group level by level.
 
 All numbers are integers and every tie has a rule, so that a result depends on its input alone.
 """
@@ -169,6 +169,14 @@ def host_of(record, groups, sizes, limit, data):
     return host
 
 
+@njit(inner=True, error_model="numpy")
+def _place_of(wanted, keys):
+    for i in range(len(keys)):
+        if keys[i] == wanted:
+            return i
+    return -1
+
+
 @njit(error_model="numpy")
 def publish(members, offsets, codes, ages, code_at, age_at, steps, out_codes, out_ages):
     """What all members have, from fine to coarse; returns the number of pairs written.
@@ -176,147 +184,32 @@ def publish(members, offsets, codes, ages, code_at, age_at, steps, out_codes, ou
     code_at, age_at : int32[levels, nodes], the node at each level (-1: none may be published).
     steps : int32[n, 2], (code level, age level) in the order in which they are tried.
     """
-    k = len(members)
-    longest = 0
-    for r in members:
-        longest = max(longest, offsets[r + 1] - offsets[r])
-    key = np.empty((k, longest), np.int64)
-    used = np.zeros((k, longest), np.bool_)
-    width = np.int64(age_at.shape[1])
+    k, width = len(members), np.int64(age_at.shape[1])
+    lengths = offsets[members + 1] - offsets[members]
+    shortest = np.argmin(lengths)
+    key = np.full((k, lengths.max()), -1, np.int64)
+    used = np.zeros(key.shape, np.bool_)
+    place = np.empty(k, np.int64)
     written = 0
     for step in range(len(steps)):
         lc, la = steps[step, 0], steps[step, 1]
         for m in range(k):
             start = offsets[members[m]]
-            for j in range(offsets[members[m] + 1] - start):
+            for j in range(lengths[m]):
                 c, a = code_at[lc, codes[start + j]], age_at[la, ages[start + j]]
                 key[m, j] = -1 if used[m, j] or c < 0 or a < 0 else c * width + a
-        shortest = 0
-        for m in range(1, k):
-            if (
-                offsets[members[m] + 1] - offsets[members[m]]
-                < offsets[members[shortest] + 1] - offsets[members[shortest]]
-            ):
-                shortest = m
-        for j in range(offsets[members[shortest] + 1] - offsets[members[shortest]]):
+        for j in range(lengths[shortest]):
             wanted = key[shortest, j]
             if wanted < 0:
                 continue
-            everywhere = True
             for m in range(k):
-                found = False
-                for i in range(offsets[members[m] + 1] - offsets[members[m]]):
-                    if key[m, i] == wanted:
-                        found = True
-                        break
-                if not found:
-                    everywhere = False
-                    break
-            if not everywhere:
+                place[m] = _place_of(wanted, key[m])
+            if place.min() < 0:
                 continue
             for m in range(k):
-                for i in range(offsets[members[m] + 1] - offsets[members[m]]):
-                    if key[m, i] == wanted:
-                        key[m, i] = -1
-                        used[m, i] = True
-                        break
+                key[m, place[m]] = -1
+                used[m, place[m]] = True
             out_codes[written] = wanted // width
             out_ages[written] = wanted % width
             written += 1
-    return written
-
-
-class Ordered(NamedTuple):
-    """What aligning in order reads of an axis: its tree, what is published for a node (-1: nothing), and of each node
-    how coarse it is (0 usable, 1 chapter, 2 wider, 3 the root) and how fine within that."""
-
-    parent: Any
-    end: Any
-    published: Any
-    coarse: Any
-    fine: Any
-
-
-@njit(error_model="numpy")
-def _above(node, leaf, axis):
-    while not (node <= leaf <= axis.end[node]):
-        node = axis.parent[node]
-    return axis.published[node]
-
-
-@njit(inner=True, error_model="numpy")
-def gain_of(c, a, codes, ages):
-    """What a pair of published nodes counts: usable pairs before all others, then chapters, then any code."""
-    if c < 0 or a < 0:
-        return np.int64(-1)
-    finer = codes.fine[c] + ages.fine[a]
-    coarse = max(codes.coarse[c], ages.coarse[a])
-    if coarse == 0:
-        return np.int64(100_000_000) + finer
-    if coarse == 1:
-        return np.int64(1_000_000) + finer
-    if codes.coarse[c] < 3:
-        return np.int64(10_000) + finer
-    return np.int64(1) + finer
-
-
-@njit(error_model="numpy")
-def align(xc, xa, m, record, offsets, code, age, codes, ages, G, M):
-    """Match (xc, xa)[:m] with a record in order, in place; returns the number of pairs left. Ties: match, then leave
-    the record's pair out, then the other."""
-    start = offsets[record]
-    n = offsets[record + 1] - start
-    M[0, : n + 1] = 0
-    for h in range(1, m + 1):
-        M[h, 0] = 0
-        for j in range(1, n + 1):
-            c = _above(xc[h - 1], code[start + j - 1], codes)
-            a = _above(xa[h - 1], age[start + j - 1], ages)
-            g = gain_of(c, a, codes, ages)
-            G[h - 1, j - 1] = g
-            best = max(M[h, j - 1], M[h - 1, j])
-            M[h, j] = max(best, M[h - 1, j - 1] + g) if g > 0 else best
-    h, j, kept = m, n, m
-    while h > 0 and j > 0:
-        g = G[h - 1, j - 1]
-        if g > 0 and M[h, j] == M[h - 1, j - 1] + g:
-            h -= 1
-            j -= 1
-            kept -= 1
-            xc[kept] = _above(xc[h], code[start + j], codes)
-            xa[kept] = _above(xa[h], age[start + j], ages)
-        elif M[h, j - 1] >= M[h - 1, j]:
-            j -= 1
-        else:
-            h -= 1
-    for i in range(m - kept):
-        xc[i] = xc[kept + i]
-        xa[i] = xa[kept + i]
-    return m - kept
-
-
-@njit(error_model="numpy")
-def publish_in_order(members, offsets, code, age, codes, ages, out_codes, out_ages):
-    """What all members have in the same order, aligned one after the other from the start that keeps most."""
-    longest = 1
-    for r in members:
-        longest = max(longest, offsets[r + 1] - offsets[r])
-    xc, xa = np.empty(longest, np.int32), np.empty(longest, np.int32)
-    G, M = np.empty((longest, longest), np.int64), np.empty((longest + 1, longest + 1), np.int64)
-    best, written = np.int64(-1), 0
-    for first in range(len(members)):
-        begin = offsets[members[first]]
-        m = offsets[members[first] + 1] - begin
-        xc[:m] = code[begin : begin + m]
-        xa[:m] = age[begin : begin + m]
-        for i in range(len(members)):
-            if i != first:
-                m = align(xc, xa, m, members[i], offsets, code, age, codes, ages, G, M)
-        total = np.int64(0)
-        for i in range(m):
-            total += gain_of(xc[i], xa[i], codes, ages)
-        if total > best:
-            best, written = total, m
-            out_codes[:m] = xc[:m]
-            out_ages[:m] = xa[:m]
     return written

@@ -1,9 +1,4 @@
-"""Kernels of A-GS and MDAV, exact: integers only, so that nothing rounds and ties break alike everywhere.
-
-A-GS as a maximisation (docs/methods/trajectories.md#alignment): cost(X, Y) = all of X suppressed + all of Y
-suppressed − (c + 1)·M, with M
-the largest Σ s(x, y) over order-preserving matchings. M has no gap costs: padding with zeros changes nothing, and
-M(h, j) = max(M(h−1, j−1) + s, M(h, j−1), M(h−1, j)).
+"""Kernels of MDAV: what a trajectory saves with many others, and growing a cluster; integers only.
 
 Two bounds make the search for the nearest trajectory short:
 - M(X, Y) ≤ Σ_y max_x s(x, y), read from one table a cluster;
@@ -21,11 +16,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from leeward.compiled import njit
+from leeward.methods.trajectories.kernels.alignment import align
 
 LANES = 16
 """Trajectories aligned side by side, innermost: one AVX-512 register of int32."""
 
-THESIS, SIZE, NORMALISED = 0, 1, 2
+IMPOSSIBLE = -(2**62)
+"""The worth of what cannot join."""
 
 
 class Lanes(NamedTuple):
@@ -61,7 +58,7 @@ def lanes_for(longest, gain):
     )
 
 
-@njit(error_model="numpy")
+@njit(inner=True, error_model="numpy")
 def fill_row(row, node, axis):
     """row[column] = gain of the common ancestor of `node` and each column's leaf; the padding column stays 0."""
     low, high, parent, gain = axis.low, axis.high, axis.parent, axis.gain
@@ -80,7 +77,7 @@ def fill_row(row, node, axis):
         above = parent[above]
 
 
-@njit(error_model="numpy")
+@njit(inner=True, error_model="numpy")
 def fill_rows(A, B, xc, xa, m, codes, ages):
     """Gains of the m pairs (xc, xa) against every column of both axes: A[i, code column], B[i, age column]."""
     for i in range(m):
@@ -149,57 +146,13 @@ def align_lanes(A, B, m, chosen, first, width, entries, lanes, pad_code, pad_age
 
 
 @njit(error_model="numpy")
-def align_into(xc, xa, m, A, B, in_a, in_b, entry, entries, M, codes, ages):
-    """Align X (in place: xc, xa) with a trajectory; returns the new number of pairs. M[m, n] is what it saves.
-
-    Pair i of X has its gains in the rows A[in_a[i]] and B[in_b[i]].
-    Ties: match, then leave y out, then leave x out.
-    """
-    code, age = entries.code, entries.age
-    n = entries.length[entry]
-    start = entries.offsets[entry]
-    M[0, : n + 1] = 0
-    for h in range(1, m + 1):
-        M[h, 0] = 0
-        for j in range(1, n + 1):
-            s = A[in_a[h - 1], code[start + j - 1]] + B[in_b[h - 1], age[start + j - 1]]
-            M[h, j] = max(M[h - 1, j - 1] + s, max(M[h, j - 1], M[h - 1, j]))
-    h, j = m, n
-    kept = m
-    while h > 0 and j > 0:
-        s = A[in_a[h - 1], code[start + j - 1]] + B[in_b[h - 1], age[start + j - 1]]
-        if M[h, j] == M[h - 1, j - 1] + s:
-            kept -= 1
-            h -= 1
-            j -= 1
-            # The traceback reads gains, not xc and xa: results may overwrite from the right.
-            node, column = xc[h], code[start + j]
-            while not (codes.low[node] <= column < codes.high[node]):
-                node = codes.parent[node]
-            xc[kept] = codes.published[node]
-            node, column = xa[h], age[start + j]
-            while not (ages.low[node] <= column < ages.high[node]):
-                node = ages.parent[node]
-            xa[kept] = ages.published[node]
-        elif M[h, j - 1] >= M[h - 1, j]:
-            j -= 1
-        else:
-            h -= 1
-    size = m - kept
-    for i in range(size):
-        xc[i] = xc[kept + i]
-        xa[i] = xa[kept + i]
-    return size
-
-
-@njit(error_model="numpy")
-def savings(xc, xa, chosen, out, entries, codes, ages, longest):
+def savings(xc, xa, chosen, out, entries, codes, ages):
     """out[i] = M(X, chosen[i]) for the pairs (xc, xa) of nodes."""
     n_codes, n_ages, m = len(codes.nodes), len(ages.nodes), len(xc)
     A = np.zeros((max(m, 1), n_codes + 1), codes.gain.dtype)
     B = np.zeros((max(m, 1), n_ages + 1), codes.gain.dtype)
     fill_rows(A, B, xc, xa, m, codes, ages)
-    lanes = lanes_for(longest, codes.gain)
+    lanes = lanes_for(entries.length.max(), A)
     for first in range(0, len(chosen), LANES):
         width = min(LANES, len(chosen) - first)
         align_lanes(A, B, m, chosen, first, width, entries, lanes, n_codes, n_ages)
@@ -229,12 +182,35 @@ def upper_bound(grid, pair, start, n, m, unit):
     return min(min(total, over_low), min(over_middle, over_high))
 
 
+class Bounds(NamedTuple):
+    """What each active entry could save with the cluster, and what that is worth.
+
+    bound : of an entry, -1 where it may not join. fresh : the size of the cluster for which the bound is exact.
+    block_of : the block of an entry. known : blocks whose bounds were computed. ceiling : no entry of a block saves
+    more. times, plus : a saving M of a block's entries is worth M · times + plus. full : sensitive values of which the
+    cluster has its fill, full[0] of them from full[1] on.
+    """
+
+    bound: Any
+    fresh: Any
+    block_of: Any
+    known: Any
+    ceiling: Any
+    times: Any
+    plus: Any
+    full: Any
+
+
 @njit(inner=True, error_model="numpy")
-def _compute_bounds(g, grid, blocks, copies, entries, full, n_full, bound):
-    """Bounds of all entries of block g against the table `grid`; -1 for entries that may not join."""
-    active, starts = blocks.active, blocks.starts
-    offsets, pair, length, group = entries.offsets, entries.pair, entries.length, entries.group
-    n = np.uint64(length[active[starts[g]]])
+def _compute_bounds(g, grid, blocks, copies, entries, bounds):
+    """Bounds of all entries of block g against the table `grid`, where they are not known; -1 for those that may not
+    join."""
+    if bounds.known[g]:
+        return
+    bounds.known[g] = True
+    bound, full, active, starts = bounds.bound, bounds.full, blocks.active, blocks.starts
+    offsets, pair, group = entries.offsets, entries.pair, entries.group
+    n = np.uint64(entries.length[active[starts[g]]])
     for i in range(starts[g], starts[g + 1]):
         entry = active[i]
         p = np.uint64(offsets[entry])
@@ -242,7 +218,7 @@ def _compute_bounds(g, grid, blocks, copies, entries, full, n_full, bound):
         for j in range(p, p + n):
             total = bound.dtype.type(total + grid[pair[j]])
         bound[i] = total if copies[entry] > 0 else -1
-        for f in range(n_full):
+        for f in range(1, full[0] + 1):
             if group[entry] == full[f]:
                 bound[i] = -1
 
@@ -263,180 +239,168 @@ def _ceilings(ceiling, grid, n_codes, n_ages, m, blocks, length):
         ceiling[g] = top * min(m, length[active[starts[g]]])
 
 
+@njit(inner=True, error_model="numpy")
+def _close_value(kind, members, most, blocks, entries, bounds):
+    """Let nobody join with the sensitive value `kind` once `most` members have it."""
+    held = 0
+    for entry in members:
+        held += entries.group[entry] == kind
+    if held < most:
+        return
+    bounds.full[0] += 1
+    bounds.full[bounds.full[0]] = kind
+    for i in range(len(blocks.active)):
+        if bounds.known[bounds.block_of[i]] and entries.group[blocks.active[i]] == kind:
+            bounds.bound[i] = -1
+
+
+@njit(inner=True, error_model="numpy")
+def _first_places(places, worth, grid, blocks, copies, entries, bounds):
+    """The top entry of each of the LANES most promising blocks, a good answer to start from; returns how many."""
+    bound, ceiling, starts = bounds.bound, bounds.ceiling, blocks.starts
+    for g in range(len(worth)):
+        possible = ceiling[g] >= 0
+        worth[g] = ceiling[g] * bounds.times[g] + bounds.plus[g] if possible else IMPOSSIBLE
+    width = 0
+    for _ in range(len(worth)):
+        g = int(np.argmax(worth))
+        if worth[g] == IMPOSSIBLE or width == LANES:
+            break
+        worth[g] = IMPOSSIBLE
+        _compute_bounds(g, grid, blocks, copies, entries, bounds)
+        top = starts[g]
+        for i in range(starts[g] + 1, starts[g + 1]):
+            if bound[i] > bound[top]:
+                top = i
+        ceiling[g] = bound[top]
+        if bound[top] >= 0:
+            places[width] = top
+            width += 1
+    return width
+
+
+@njit(inner=True, error_model="numpy")
+def _rivals(wanted, best, size, m, unit, grid, blocks, copies, entries, bounds):
+    """The places of all who could still be worth `best`, by what is known so far; returns how many."""
+    bound, fresh, block_of, _, ceiling, times, plus, _ = bounds
+    active, starts, _, _ = blocks
+    count = 0
+    for g in range(len(starts) - 1):
+        if ceiling[g] < 0 or ceiling[g] * times[g] + plus[g] < best:
+            continue
+        _compute_bounds(g, grid, blocks, copies, entries, bounds)
+        least = max(-(-(best - plus[g]) // times[g]), 0)
+        highest = bound.dtype.type(-1)
+        for i in range(starts[g], starts[g + 1]):
+            highest = max(highest, bound[i])
+            if bound[i] >= least and fresh[i] != size:
+                wanted[count] = i
+                count += 1
+        ceiling[g] = highest
+    offsets, length, pair = entries.offsets, entries.length, entries.pair
+    kept = 0
+    for t in range(count):
+        i = wanted[t]
+        total = upper_bound(grid, pair, offsets[active[i]], length[active[i]], m, unit)
+        bound[i] = min(bound[i], bound.dtype.type(total))
+        if bound[i] * times[block_of[i]] + plus[block_of[i]] >= best:
+            wanted[kept] = i
+            kept += 1
+    return kept
+
+
+@njit(inner=True, error_model="numpy")
+def _nearest(A, B, grid, m, size, wanted, lanes, blocks, copies, entries, unit, bounds):
+    """The place of the entry that is cheapest to join (ties: the smaller rank), -1 where nobody may."""
+    bound, fresh, block_of, _, _, times, plus, _ = bounds
+    active, rank = blocks.active, entries.rank
+    places, chosen = np.empty(LANES, np.int32), np.empty(LANES, np.int32)
+    n_codes, n_ages, n_blocks = A.shape[1] - 1, B.shape[1] - 1, len(blocks.starts) - 1
+    width = _first_places(places, np.empty(n_blocks, np.int64), grid, blocks, copies, entries, bounds)
+    best, best_rank, best_place = np.int64(IMPOSSIBLE), np.int32(2**31 - 1), -1
+    count, position = -1, 0
+    while width > 0:
+        for lane in range(width):
+            chosen[lane] = active[places[lane]]
+        align_lanes(A, B, m, chosen, 0, width, entries, lanes, n_codes, n_ages)
+        for lane in range(width):
+            i = places[lane]
+            bound[i] = lanes.S[lane]
+            fresh[i] = size
+            value = bound[i] * times[block_of[i]] + plus[block_of[i]]
+            if value > best or (value == best and rank[active[i]] < best_rank):
+                best, best_rank, best_place = value, rank[active[i]], i
+        if count < 0:
+            count = _rivals(wanted, best, size, m, unit, grid, blocks, copies, entries, bounds)
+        width = 0
+        while position < count and width < LANES:
+            i = wanted[position]
+            position += 1
+            value = bound[i] * times[block_of[i]] + plus[block_of[i]]
+            if value > best or (value == best and rank[active[i]] < best_rank):
+                places[width] = i
+                width += 1
+    return best_place
+
+
 @njit(error_model="numpy")
-def grow(seed, target, joining, most, blocks, copies_left, entries, unit, codes, ages, longest):
+def grow(seed, target, normalised, most, blocks, copies_left, entries, unit, codes, ages, pairs, axes):
     """Grow a cluster of `target` records around `seed`, always adding the trajectory that is cheapest to join.
 
-    copies_left : int32 an entry. most : how many records of one sensitive value a cluster may have.
+    normalised : joined by Definition 8, else at the thesis's running cost. copies_left : int32 an entry.
+    most : how many records of one sensitive value a cluster may have.
 
-    Returns (members, code nodes, age nodes, [alignments, cells]); fewer members than `target` if none is allowed.
+    Returns (members, code nodes, age nodes); fewer members than `target` if none is allowed.
     """
-    active, starts = blocks.active, blocks.starts
-    offsets, code, age, pair = entries.offsets, entries.code, entries.age, entries.pair
-    length, rank, group, score = entries.length, entries.rank, entries.group, entries.score
-    n_codes, n_ages = len(codes.nodes), len(ages.nodes)
-    number = codes.gain.dtype
-    n_active, n_blocks = len(active), len(starts) - 1
-    m = length[seed]
-    xc = np.empty(longest, np.int32)
-    xa = np.empty(longest, np.int32)
-    for i in range(m):
-        xc[i] = codes.nodes[code[offsets[seed] + i]]
-        xa[i] = ages.nodes[age[offsets[seed] + i]]
-    A = np.zeros((m, n_codes + 1), number)
-    B = np.zeros((m, n_ages + 1), number)
-    grid = np.empty(n_codes * n_ages, number)
-    M = np.empty((m + 1, longest + 1), number)
-    working = lanes_for(longest, codes.gain)
-    in_order = np.arange(longest)
-    bound = np.empty(n_active, number)
-    fresh = np.zeros(n_active, np.int32)
-    wanted = np.empty(n_active, np.int32)
-    block_of = np.empty(n_active, np.int32)
-    known = np.zeros(n_blocks, np.bool_)
-    ceiling = np.empty(n_blocks, np.int64)
-    worth = np.empty(n_blocks, np.int64)
-    times = np.zeros(n_blocks, np.int64)
-    plus = np.zeros(n_blocks, np.int64)
-    lanes = np.empty(LANES, np.int32)
-    places = np.empty(LANES, np.int32)
-    full = np.empty(target, np.int32)
-    n_full = 0
-    members = np.empty(target, np.int32)
+    length, score, number = entries.length, entries.score, codes.gain.dtype
+    n_codes, n_ages, n_active = len(codes.nodes), len(ages.nodes), len(blocks.active)
+    n_blocks, m = len(blocks.starts) - 1, length[seed]
+    longest = m
+    for g in range(n_blocks):
+        longest = max(longest, length[blocks.active[blocks.starts[g]]])
+    xc = pairs.codes[pairs.offsets[seed] : pairs.offsets[seed] + m].copy()
+    xa = pairs.ages[pairs.offsets[seed] : pairs.offsets[seed] + m].copy()
+    A, B = np.zeros((m, n_codes + 1), number), np.zeros((m, n_ages + 1), number)
+    grid, wanted, lanes = (
+        np.empty(n_codes * n_ages, number),
+        np.empty(n_active, np.int32),
+        lanes_for(longest, A),
+    )
+    G, M = np.empty((m, longest), np.int64), np.empty((m + 1, longest + 1), np.int64)
+    bounds = Bounds(
+        np.empty(n_active, number), np.zeros(n_active, np.int32), np.empty(n_active, np.int32),
+        np.zeros(n_blocks, np.bool_), np.empty(n_blocks, np.int64), np.full(n_blocks, 2, np.int64),
+        np.zeros(n_blocks, np.int64), np.zeros(target + 1, np.int64),
+    )  # fmt: skip
+    members, size, weight = np.empty(target, np.int32), 1, score[m]
     members[0] = seed
-    size = 1
-    weight = score[m]
-    work = np.zeros(2, np.int64)
     copies = copies_left.copy()
     copies[seed] -= 1
-
-    fill_rows(A, B, xc, xa, m, codes, ages)
-    best_of_rows(grid, A, B, m, n_codes, n_ages)
-    _ceilings(ceiling, grid, n_codes, n_ages, m, blocks, length)
     for g in range(n_blocks):
-        block_of[starts[g] : starts[g + 1]] = g
+        bounds.block_of[blocks.starts[g] : blocks.starts[g + 1]] = g
 
     while size < target:
+        fill_rows(A, B, xc, xa, m, codes, ages)
+        best_of_rows(grid, A, B, m, n_codes, n_ages)
+        if size == 1:
+            _ceilings(bounds.ceiling, grid, n_codes, n_ages, m, blocks, length)
         if most < target:
-            kind = group[members[size - 1]]
-            held = 0
-            for r in range(size):
-                held += group[members[r]] == kind
-            if held >= most:
-                full[n_full] = kind
-                n_full += 1
-                for i in range(n_active):
-                    if known[block_of[i]] and group[active[i]] == kind:
-                        bound[i] = -1
+            _close_value(entries.group[members[size - 1]], members[:size], most, blocks, entries, bounds)
         for g in range(n_blocks):
-            n = length[active[starts[g]]]
-            if joining == NORMALISED:
-                times[g] = score[n] + weight
+            n = length[blocks.active[blocks.starts[g]]]
+            if normalised:
+                bounds.times[g] = score[n] + weight
             else:
-                times[g] = 2 if joining == THESIS else size + 1
-                plus[g] = -np.int64(n) * unit
-            worth[g] = ceiling[g] * times[g] + plus[g] if ceiling[g] >= 0 else -(2**62)
-
-        best = np.int64(-(2**62))
-        best_rank = np.int32(2**31 - 1)
-        best_place = -1
-        # The top of each of the sixteen most promising blocks: a good answer to start from.
-        width = 0
-        for _ in range(n_blocks):
-            g = int(np.argmax(worth))
-            if worth[g] == -(2**62):
-                break
-            worth[g] = -(2**62)
-            if not known[g]:
-                _compute_bounds(g, grid, blocks, copies, entries, full, n_full, bound)
-                known[g] = True
-            top = starts[g]
-            for i in range(starts[g] + 1, starts[g + 1]):
-                if bound[i] > bound[top]:
-                    top = i
-            ceiling[g] = bound[top]
-            if bound[top] >= 0:
-                places[width] = top
-                lanes[width] = active[top]
-                width += 1
-                if width == LANES:
-                    break
-        if width == 0:
+                bounds.plus[g] = -np.int64(n) * unit
+        place = _nearest(A, B, grid, m, size, wanted, lanes, blocks, copies, entries, unit, bounds)
+        if place < 0:
             break
-        count = -1
-        position = 0
-        while width > 0:
-            align_lanes(A, B, m, lanes, 0, width, entries, working, n_codes, n_ages)
-            work[0] += width
-            for lane in range(width):
-                i = places[lane]
-                work[1] += m * length[lanes[lane]]
-                bound[i] = working.S[lane]
-                fresh[i] = size
-                value = working.S[lane] * times[block_of[i]] + plus[block_of[i]]
-                if value > best or (value == best and rank[lanes[lane]] < best_rank):
-                    best, best_rank, best_place = value, rank[lanes[lane]], i
-            if count < 0:
-                # Who could still do as well, by what is known so far.
-                count = 0
-                for g in range(n_blocks):
-                    if ceiling[g] < 0 or ceiling[g] * times[g] + plus[g] < best:
-                        continue
-                    if not known[g]:
-                        _compute_bounds(g, grid, blocks, copies, entries, full, n_full, bound)
-                        known[g] = True
-                    least = max(-(-(best - plus[g]) // times[g]), 0)
-                    highest = number.type(-1)
-                    for i in range(starts[g], starts[g + 1]):
-                        highest = max(highest, bound[i])
-                        if bound[i] >= least and fresh[i] != size:
-                            wanted[count] = i
-                            count += 1
-                    ceiling[g] = highest
-                kept = 0
-                for t in range(count):
-                    i = wanted[t]
-                    total = upper_bound(grid, pair, offsets[active[i]], length[active[i]], m, unit)
-                    bound[i] = min(bound[i], number.type(total))
-                    if bound[i] * times[block_of[i]] + plus[block_of[i]] >= best:
-                        wanted[kept] = i
-                        kept += 1
-                count = kept
-            width = 0
-            while position < count and width < LANES:
-                i = wanted[position]
-                position += 1
-                value = bound[i] * times[block_of[i]] + plus[block_of[i]]
-                if value > best or (value == best and rank[active[i]] < best_rank):
-                    places[width] = i
-                    lanes[width] = active[i]
-                    width += 1
-
-        chosen = active[best_place]
-        m = align_into(xc, xa, m, A, B, in_order, in_order, chosen, entries, M, codes, ages)
+        chosen = blocks.active[place]
+        m = align(xc, xa, m, chosen, pairs, axes, G, M)
         members[size] = chosen
         size += 1
         weight += score[length[chosen]]
         copies[chosen] -= 1
         if copies[chosen] == 0:
-            bound[best_place] = -1
-        if size < target:
-            fill_rows(A, B, xc, xa, m, codes, ages)
-            best_of_rows(grid, A, B, m, n_codes, n_ages)
-    return members[:size], xc[:m].copy(), xa[:m].copy(), work
-
-
-@njit(error_model="numpy")
-def savings_by_place(xc, xa, chosen, out, entries, codes, ages, longest):
-    """Baseline: out[i] = what X saves with chosen[i] when pairs are matched by their place."""
-    m = len(xc)
-    code, age = entries.code, entries.age
-    A = np.zeros((max(m, 1), len(codes.nodes) + 1), codes.gain.dtype)
-    B = np.zeros((max(m, 1), len(ages.nodes) + 1), codes.gain.dtype)
-    fill_rows(A, B, xc, xa, m, codes, ages)
-    for i in range(len(chosen)):
-        start = entries.offsets[chosen[i]]
-        total = np.int64(0)
-        for j in range(min(m, entries.length[chosen[i]])):
-            total += A[j, code[start + j]] + B[j, age[start + j]]
-        out[i] = total
+            bounds.bound[place] = -1
+    return members[:size], xc[:m].copy(), xa[:m].copy()

@@ -14,18 +14,24 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from leeward.analysis.demographics.joint import WholePatient, select_released_cohort, whole_patient
 from leeward.analysis.demographics.released import Concerned
 from leeward.analysis.figures import Measures, figures_of
 from leeward.analysis.record_counts import counts_where, labels_of
-from leeward.arrays import AnyArray, Bools, distinct_of
+from leeward.arrays import AnyArray, Bools, Int64s, distinct_of, offsets_of
 from leeward.cohort.cohort import Cohort
 from leeward.cohort.lenses.trajectories import Trajectories
 from leeward.errors import BadInput
-from leeward.methods.trajectories import levels
-from leeward.methods.trajectories.measures.figures import Answers, Loss, Usable
+from leeward.methods.trajectories.hierarchies import (
+    CHAPTER_YEARS,
+    USABLE_YEARS,
+    chapter_codes,
+    highest,
+    narrow,
+    usable_codes,
+)
+from leeward.methods.trajectories.records import positions_of
 from leeward.release import Release
 from leeward.vocabulary import built_in, load
 from leeward.vocabulary.age import OPEN_END
@@ -39,8 +45,6 @@ MIN_SUPPORT = 0.01
 LARGEST_SET = 8
 MOST_QUERIES = 20_000
 
-Longs = NDArray[np.int64]
-
 
 @dataclass(frozen=True)
 class Both:
@@ -52,14 +56,19 @@ class Both:
     """
 
     lens: Trajectories
-    place: Longs
-    kind: Longs
-    offsets: Longs
-    code_nodes: Longs
-    age_nodes: Longs
+    place: Int64s
+    kind: Int64s
+    offsets: Int64s
+    code_nodes: Int64s
+    age_nodes: Int64s
     codes: Hierarchy
     ages: Hierarchy
-    age_leaf: Longs
+    age_leaf: Int64s
+
+    def copies_and_owners(self) -> tuple[Int64s, Int64s]:
+        """The records of each distinct trajectory, and the trajectory of each pair."""
+        copies = np.bincount(self.kind, minlength=len(self.offsets) - 1)
+        return copies, np.repeat(np.arange(len(copies)), np.diff(self.offsets))
 
 
 def measure(release: Release, cohort: Cohort, wanted: Sequence[dict[str, Any]]) -> dict[str, Any]:
@@ -119,7 +128,7 @@ def pair_records(release: Release, cohort: Cohort) -> Both:
     pairs = release.table("trajectories.parquet").collect().sort("record", "position")
     record = pairs["record"].to_numpy()
     code_nodes, age_nodes = _nodes(pairs["code"], codes), _nodes(pairs["age"], ages)
-    starts = np.concatenate([[0], np.cumsum(np.bincount(record, minlength=len(place)))]).astype(np.int64)
+    starts = offsets_of(np.bincount(record, minlength=len(place)))
     keys = (code_nodes * len(ages) + age_nodes).astype(np.int64)
     seen: dict[bytes, int] = {}
     kind = np.empty(len(place), np.int64)
@@ -128,69 +137,75 @@ def pair_records(release: Release, cohort: Cohort) -> Both:
         kind[r] = seen.setdefault(keys[a:b].tobytes(), len(seen))
         if kind[r] == len(shown):
             shown.append(r)
-    sizes = np.diff(starts)[shown]
-    ends = np.cumsum(sizes)
-    at = np.arange(int(ends[-1]) if len(ends) else 0) + np.repeat(starts[:-1][shown] - (ends - sizes), sizes)
-    offsets = np.concatenate([[0], ends]).astype(np.int64)
+    offsets, at = offsets_of(np.diff(starts)[shown]), positions_of(starts, np.array(shown, np.int64))
     return Both(lens, place, kind, offsets, code_nodes[at], age_nodes[at], codes, ages, leaf)
 
 
-def loss(both: Both) -> Loss:
-    """ILM and ALM (Definition 8), the share of pairs kept, and the share of values at each level.
+def loss(both: Both) -> dict[str, Any]:
+    """Definition 8: `ilm` of codes, `alm` of ages, their sum; `kept_pairs`, the share of pairs published at all; and
+    `levels`, for `code` and `age` the share of values by level from the finest to the root (suppressed ones there).
 
     Originals are leaves, so ILM(T) = 1 − (1/|T|)·Σ over published pairs of (1 − Δ/|A|)
     (docs/methods/trajectories.md#loss).
     """
     lengths = both.lens.lengths()[both.place]
     n, total = len(lengths), float(lengths.sum())
-    copies = np.bincount(both.kind, minlength=len(both.offsets) - 1)
-    owner = np.repeat(np.arange(len(copies)), np.diff(both.offsets))
+    copies, owner = both.copies_and_owners()
     lost: dict[str, float] = {}
-    by_level: dict[str, tuple[dict[str, Any], ...]] = {}
+    by_level: dict[str, list[dict[str, Any]]] = {}
     for name, tree, nodes in (("code", both.codes, both.code_nodes), ("age", both.ages, both.age_nodes)):
         saved = np.bincount(owner, weights=1 - tree.losses[nodes], minlength=len(copies))
         lost[name] = 1 - float((saved[both.kind] / lengths).sum()) / n
         counts = np.bincount(tree.level[nodes], weights=copies[owner], minlength=len(tree.level_names))
         counts[tree.level[0]] += total - counts.sum()
-        by_level[name] = tuple(
+        by_level[name] = [
             {"level": label, "share": float(count / total)}
             for label, count in zip(tree.level_names, counts, strict=True)
-        )
-    published = float(copies @ np.diff(both.offsets))
-    return Loss(lost["code"], lost["age"], lost["code"] + lost["age"], published / total, by_level)
+        ]
+    return {
+        "ilm": lost["code"],
+        "alm": lost["age"],
+        "total": lost["code"] + lost["age"],
+        "kept_pairs": float(copies @ np.diff(both.offsets)) / total,
+        "levels": by_level,
+    }
 
 
-def usable(both: Both, k: int) -> Usable:
-    """How much of the source is published so finely that it can be used (docs/methods/trajectories.md#measures)."""
+def usable(both: Both, k: int) -> dict[str, Any]:
+    """What published pairs say, as shares of the original pairs (docs/methods/trajectories.md#measures).
+
+    usable : code at 3-digit level or finer, age within 8 years.  chapter : chapter or finer, within 16 years.
+    root : code at the root.  lost : not published.  none : share of patients without a usable pair.
+    categories : distinct 3-digit categories among usable pairs.  at_most : no release of this k has more usable pairs.
+    """
     total = float(both.lens.lengths().sum())
-    copies = np.bincount(both.kind, minlength=len(both.offsets) - 1)
-    owner = np.repeat(np.arange(len(copies)), np.diff(both.offsets))
+    copies, owner = both.copies_and_owners()
     times = copies[owner].astype(np.float64)
     years = np.array([_span(label)[1] - _span(label)[0] + 1 for label in both.ages.labels], np.int64)
-    fine = [levels.usable_codes(both.codes), levels.narrow(both.ages, years, levels.USABLE_YEARS)]
-    broad = [levels.chapter_codes(both.codes), levels.narrow(both.ages, years, levels.CHAPTER_YEARS)]
+    fine = [usable_codes(both.codes), narrow(both.ages, years, USABLE_YEARS)]
+    broad = [chapter_codes(both.codes), narrow(both.ages, years, CHAPTER_YEARS)]
     is_usable = fine[0][both.code_nodes] & fine[1][both.age_nodes]
     is_chapter = broad[0][both.code_nodes] & broad[1][both.age_nodes]
     having = np.bincount(owner, weights=is_usable, minlength=len(copies)) > 0
-    category = levels.highest(both.codes, fine[0])[both.code_nodes]
-    return Usable(
-        usable=float(times @ is_usable) / total,
-        chapter=float(times @ is_chapter) / total,
-        root=float(times @ (both.code_nodes == 0)) / total,
-        lost=1 - float(times.sum()) / total,
-        none=float(copies[~having].sum()) / len(both.kind),
-        categories=len(np.unique(category[is_usable])),
-        at_most=_count_shareable(both, fine, k) / total,
-    )
+    category = highest(both.codes, fine[0])[both.code_nodes]
+    return {
+        "usable": float(times @ is_usable) / total,
+        "chapter": float(times @ is_chapter) / total,
+        "root": float(times @ (both.code_nodes == 0)) / total,
+        "lost": 1 - float(times.sum()) / total,
+        "none": float(copies[~having].sum()) / len(both.kind),
+        "categories": len(np.unique(category[is_usable])),
+        "at_most": _count_shareable(both, fine, k) / total,
+    }
 
 
 def _count_shareable(both: Both, fine: Sequence[Bools], k: int) -> int:
     """Source pairs that at least k patients could share as a usable one: the j-th of a patient's pairs in a cell counts
     if k patients have j pairs there."""
     lens = both.lens
-    code = levels.highest(both.codes, fine[0])[both.codes.nodes_of(lens.labels)[lens.codes]]
+    code = highest(both.codes, fine[0])[both.codes.nodes_of(lens.labels)[lens.codes]]
     leaf = both.age_leaf[1:][lens.ages - int(both.age_leaf[0])]
-    age = levels.highest(both.ages, fine[1])[leaf]
+    age = highest(both.ages, fine[1])[leaf]
     pairs = pl.DataFrame(
         {
             "patient": np.repeat(np.arange(len(lens)), lens.lengths()),
@@ -201,12 +216,13 @@ def _count_shareable(both: Both, fine: Sequence[Bools], k: int) -> int:
     return int(items.filter(pl.len().over("cell", "nth") >= k).height)
 
 
-def avgre(both: Both, min_support: float = MIN_SUPPORT) -> Answers:
-    """The average relative error of COUNT queries for all sets of pairs in at least `min_support` trajectories.
+def avgre(both: Both, min_support: float = MIN_SUPPORT) -> dict[str, Any]:
+    """The average (`avgre`) and median relative error of COUNT queries for all sets of pairs in at least `min_support`
+    trajectories, their number, and the pairs of the largest.
 
     `avgre` is None when no set of pairs is that frequent.
     """
-    from leeward.methods.trajectories.measures import kernels as _trajectory_kernels
+    from leeward.methods.trajectories.kernels.answers import expected
 
     if not 0 < min_support <= 1:
         raise BadInput(f"`avgre`: `min_support` is a share above 0 and at most 1; got {min_support}.")
@@ -217,12 +233,11 @@ def avgre(both: Both, min_support: float = MIN_SUPPORT) -> Answers:
     width = len(both.ages)
     queries = _frequent(lens, codes.astype(np.int64) * width + leaf_numbers, ceil(min_support * len(lens)))
     if not queries:
-        return Answers(None, 0, min_support)
-    q_offsets = np.concatenate([[0], np.cumsum([len(q) for q, _ in queries])]).astype(np.int64)
+        return {"avgre": None, "queries": 0, "min_support": min_support}
     flat = np.array([item for q, _ in queries for item in q], np.int64)
     estimated = np.empty(len(queries))
-    _trajectory_kernels.expected(
-        q_offsets,
+    expected(
+        offsets_of([len(q) for q, _ in queries]),
         both.codes.first_leaf[flat // width].astype(np.int64),
         both.ages.first_leaf[flat % width].astype(np.int64),
         both.offsets,
@@ -230,21 +245,21 @@ def avgre(both: Both, min_support: float = MIN_SUPPORT) -> Answers:
         both.codes.last_leaf[both.code_nodes].astype(np.int64) + 1,
         both.ages.first_leaf[both.age_nodes].astype(np.int64),
         both.ages.last_leaf[both.age_nodes].astype(np.int64) + 1,
-        np.bincount(both.kind, minlength=len(both.offsets) - 1).astype(np.int64),
+        both.copies_and_owners()[0].astype(np.int64),
         estimated,
     )
     true = np.array([count for _, count in queries], np.float64)
     errors = np.abs(true - estimated) / true
-    return Answers(
-        float(errors.mean()),
-        len(queries),
-        min_support,
-        float(np.median(errors)),
-        max(len(q) for q, _ in queries),
-    )
+    return {
+        "avgre": float(errors.mean()),
+        "queries": len(queries),
+        "min_support": min_support,
+        "median": float(np.median(errors)),
+        "largest": max(len(q) for q, _ in queries),
+    }
 
 
-def _frequent(lens: Trajectories, pairs: Longs, support: int) -> list[tuple[tuple[int, ...], int]]:
+def _frequent(lens: Trajectories, pairs: Int64s, support: int) -> list[tuple[tuple[int, ...], int]]:
     """Sets of pairs, each a number (code node · |age nodes| + age node), with their true counts."""
     from leeward.analysis.itemsets import frequent_itemsets
     from leeward.cohort.lenses.code_sets import CodeSets
@@ -255,8 +270,7 @@ def _frequent(lens: Trajectories, pairs: Longs, support: int) -> list[tuple[tupl
     owner = np.repeat(np.arange(len(lens)), lens.lengths())
     keys = distinct_of(owner * np.int64(len(distinct)) + item)
     values = (keys % len(distinct)).astype(np.int32)
-    offsets = np.zeros(len(lens) + 1, np.int64)
-    np.cumsum(np.bincount(keys // len(distinct), minlength=len(lens)), out=offsets[1:])
+    offsets = offsets_of(np.bincount(keys // len(distinct), minlength=len(lens)))
     sets = CodeSets(offsets, values, tuple(str(number) for number in distinct.tolist()), lens.patients)
     found = frequent_itemsets(sets, max(support, 1), LARGEST_SET)
     found = sorted(found, key=lambda each: (-each[1], each[0]))[:MOST_QUERIES]
@@ -304,7 +318,7 @@ def _span(label: str) -> tuple[int, int]:
     return int(first), int(last) if dash else int(first)
 
 
-def _leaf_of_year(tree: Hierarchy) -> tuple[int, int, Longs]:
+def _leaf_of_year(tree: Hierarchy) -> tuple[int, int, Int64s]:
     """(first year, last year, [first year, node of each year …])."""
     spans = sorted((*_span(tree.labels[leaf]), leaf) for leaf in tree.leaves.tolist())
     first, last = spans[0][0], min(max(high for _, high, _ in spans), OPEN_END)
@@ -312,7 +326,7 @@ def _leaf_of_year(tree: Hierarchy) -> tuple[int, int, Longs]:
     return first, last, np.array([first, *nodes], np.int64)
 
 
-def _nodes(values: pl.Series, tree: Hierarchy) -> Longs:
+def _nodes(values: pl.Series, tree: Hierarchy) -> Int64s:
     distinct = values.cast(pl.String).unique()
     numbers = pl.Series(tree.nodes_of(distinct.to_list()).astype(np.int64))
     return values.cast(pl.String).replace_strict(distinct, numbers, return_dtype=pl.Int64).to_numpy()

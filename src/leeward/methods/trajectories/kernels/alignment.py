@@ -1,0 +1,125 @@
+"""Kernels of A-GS (Algorithm 3 of the thesis), exact: integers only, so that nothing rounds and ties break alike.
+
+A-GS as a maximisation (docs/methods/trajectories.md#alignment): cost(X, Y) = all of X suppressed + all of Y
+suppressed − (c + 1)·M, with M the largest Σ s(x, y) over order-preserving matchings. M has no gap costs: padding with
+zeros changes nothing, and M(h, j) = max(M(h−1, j−1) + s, M(h, j−1), M(h−1, j)).
+"""
+
+# mypy: allow-untyped-defs
+# Numba infers the types of a kernel from its arguments; the wrappers are typed.
+
+from __future__ import annotations
+
+import numpy as np
+
+from leeward.compiled import njit
+
+
+@njit(inner=True, error_model="numpy")
+def _published_above(node, leaf, tree):
+    """What is published for a node and a leaf together: their common ancestor, or what stands in for it."""
+    while not (node <= leaf <= tree.end[node]):
+        node = tree.parent[node]
+    return tree.published[node]
+
+
+@njit(inner=True, error_model="numpy")
+def _gain_of(c, a, axes):
+    """What a pair of published nodes saves; -1 where one of them may not be published."""
+    if c < 0 or a < 0:
+        return np.int64(-1)
+    tier = max(axes.codes.tier[c], axes.ages.tier[a])
+    return axes.tiers[tier] + axes.codes.gain[c] + axes.ages.gain[a]
+
+
+@njit(inner=True, error_model="numpy")
+def match(xc, xa, m, record, pairs, axes, G, M):
+    """The most that the pairs (xc, xa)[:m] save with a record's in order: M[m, n]; G has the gains one by one."""
+    start = pairs.offsets[record]
+    n = pairs.offsets[record + 1] - start
+    M[0, : n + 1] = 0
+    for h in range(1, m + 1):
+        M[h, 0] = 0
+        for j in range(1, n + 1):
+            c = _published_above(xc[h - 1], pairs.codes[start + j - 1], axes.codes)
+            a = _published_above(xa[h - 1], pairs.ages[start + j - 1], axes.ages)
+            G[h - 1, j - 1] = _gain_of(c, a, axes)
+            M[h, j] = max(M[h - 1, j - 1] + G[h - 1, j - 1], max(M[h, j - 1], M[h - 1, j]))
+    return M[m, n]
+
+
+@njit(error_model="numpy")
+def align(xc, xa, m, record, pairs, axes, G, M):
+    """Align (xc, xa)[:m] with a record, in place; returns the number of pairs left.
+
+    G, M : int64 with room for the longest trajectory, M for one more each way. Ties: match, then leave the record's
+    pair out, then the other.
+    """
+    match(xc, xa, m, record, pairs, axes, G, M)
+    start = pairs.offsets[record]
+    h, j, kept = m, pairs.offsets[record + 1] - start, m
+    while h > 0 and j > 0:
+        if M[h, j] == M[h - 1, j - 1] + G[h - 1, j - 1]:
+            kept -= 1
+            h -= 1
+            j -= 1
+            xc[kept] = _published_above(xc[h], pairs.codes[start + j], axes.codes)
+            xa[kept] = _published_above(xa[h], pairs.ages[start + j], axes.ages)
+        elif M[h, j - 1] >= M[h - 1, j]:
+            j -= 1
+        else:
+            h -= 1
+    xc[: m - kept] = xc[kept:m].copy()
+    xa[: m - kept] = xa[kept:m].copy()
+    return m - kept
+
+
+@njit(inner=True, error_model="numpy")
+def _place_of_next(xc, xa, m, weight, left, pairs, axes, score, G, M):
+    """The place in `left` of the record that keeps most of Definition 8 (ties: the first)."""
+    best, most = 0, np.int64(-1)
+    for i in range(len(left)):
+        saved = match(xc, xa, m, left[i], pairs, axes, G, M)
+        value = saved * (score[pairs.offsets[left[i] + 1] - pairs.offsets[left[i]]] + weight)
+        if value > most:
+            best, most = i, value
+    return best
+
+
+@njit(error_model="numpy")
+def publish_in_order(members, pairs, axes, score, out_codes, out_ages):
+    """What all members have in the same order, aligned one after the other from the member that keeps most.
+
+    score : 1/n of Definition 8 by length, then the next record is always the one that keeps most; empty, then members
+    follow one another as they are given. Returns (pairs written, what they save).
+    """
+    longest = 1
+    for r in members:
+        longest = max(longest, pairs.offsets[r + 1] - pairs.offsets[r])
+    xc, xa, left = np.empty(longest, np.int32), np.empty(longest, np.int32), np.empty(len(members), np.int64)
+    G, M = np.empty((longest, longest), np.int64), np.empty((longest + 1, longest + 1), np.int64)
+    best, written = np.int64(-1), 0
+    for first in range(len(members)):
+        begin = pairs.offsets[members[first]]
+        m = pairs.offsets[members[first] + 1] - begin
+        xc[:m] = pairs.codes[begin : begin + m]
+        xa[:m] = pairs.ages[begin : begin + m]
+        left[:first] = members[:first]
+        left[first : len(members) - 1] = members[first + 1 :]
+        weight = score[m] if len(score) else np.int64(0)
+        for count in range(len(members) - 1, 0, -1):
+            place = len(members) - 1 - count
+            if len(score):
+                place = _place_of_next(xc, xa, m, weight, left[:count], pairs, axes, score, G, M)
+                weight += score[pairs.offsets[left[place] + 1] - pairs.offsets[left[place]]]
+            m = align(xc, xa, m, left[place], pairs, axes, G, M)
+            if len(score):
+                left[place] = left[count - 1]
+        total = np.int64(0)
+        for i in range(m):
+            total += _gain_of(xc[i], xa[i], axes)
+        if total > best:
+            best, written = total, m
+            out_codes[:m] = xc[:m]
+            out_ages[:m] = xa[:m]
+    return written, best
