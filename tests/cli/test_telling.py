@@ -10,10 +10,10 @@ from tests.cli.conftest import Run
 
 from leeward.cli.tables import table_lines
 from leeward.cli.telling import format_notice, told, with_flags
-from leeward.methods.censoring.summary import little_left as little_left_of_censoring
-from leeward.methods.constraints.summary import little_left
-from leeward.methods.disassociation.summary import little_left as little_left_of_disassociation
-from leeward.methods.trajectories.summary import empty_pairs
+from leeward.methods.censoring.report import little_left as little_left_of_censoring
+from leeward.methods.constraints.report import little_left
+from leeward.methods.disassociation.report import little_left as little_left_of_disassociation
+from leeward.methods.trajectories.report import empty_pairs
 from leeward.release import Release
 from leeward.report.sections import Table
 from leeward.report.summary import errors_of_pairs_and_triples, mean_errors

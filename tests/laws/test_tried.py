@@ -15,7 +15,7 @@ from leeward.release import Release
 from leeward.runs.measure import TRIED, measure
 
 CASES = cases() | classed_cases()
-ATTACKED = [name for name in CASES if METHODS[method_of_case(name)].attack() is not None]
+ATTACKED = [name for name in CASES if hasattr(METHODS[method_of_case(name)].reidentification(), "attack")]
 
 
 def made(name: str, out: Path, **more: object) -> Path:

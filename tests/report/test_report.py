@@ -23,7 +23,7 @@ from leeward.report.notebook import result_html
 from leeward.report.writing import to_html
 from leeward.runs.reports import summary_of, write_report
 
-OWN = METHODS["disassociation"].report_sections()
+OWN = METHODS["disassociation"].report().sections
 
 RISK_ROW: dict[str, Any] = {
     "sets": 12,

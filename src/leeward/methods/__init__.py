@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-from collections.abc import Callable
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, Literal, NamedTuple
@@ -93,27 +92,15 @@ class Method:
         """The module of the measures; None for a method that has none."""
         return _module(self.measures or f"{self.folder}.measures")
 
-    def attack(self) -> Callable[..., Any] | None:
-        """The function that attacks a finished release (`attack` beside the parameters); None for a method without."""
-        attack: Callable[..., Any] | None = getattr(_module(f"{self.folder}.attack"), "attack", None)
-        return attack
-
     def reidentification(self) -> ModuleType | None:
-        """The module that counts candidates after release (`reidentification` beside the parameters): `known(release,
-        cohort, population)`, and `scope(release)` where the guarantee's risk is not the whole; None without one."""
+        """The module of what an attacker finds after release (`reidentification` beside the parameters), None without:
+        `count_candidates(release, cohort, population)`, where it tries something `attack`, of the same, and where the
+        guarantee's risk is not the whole `scope(release)`."""
         return _module(f"{self.folder}.reidentification")
 
-    def report_sections(self) -> Callable[..., Any] | None:
-        """The function that makes the report's own sections; None for a method that has none."""
-        module = _module(self.sections or f"{self.folder}.report")
-        sections: Callable[..., Any] | None = getattr(module, "sections", None)
-        return sections
-
-    def costs(self) -> Callable[..., Any] | None:
-        """The function that says what a release cost (`summary` beside the report); None for a method without one."""
-        folder = (self.sections or f"{self.folder}.report").rpartition(".")[0]
-        costs: Callable[..., Any] | None = getattr(_module(f"{folder}.summary"), "costs", None)
-        return costs
+    def report(self) -> ModuleType | None:
+        """The module of the report's own `sections`, and of `costs`, what a release cost; None for a method without."""
+        return _module(self.sections or f"{self.folder}.report")
 
 
 METHODS: dict[str, Method] = {

@@ -1,6 +1,6 @@
 """What a release is, in three answers: whom it is safe against, whom not, and what it cost.
 
-A method says what its releases cost in its own terms (`methods/<m>/summary.py`); the command line, notebooks and the
+A method says what its releases cost in its own terms (`costs` of its report); the command line, notebooks and the
 report's first screen all show the same summary.
 """
 

@@ -55,7 +55,7 @@ def measure(
     tries = not wanted or any(TRIED in each for each in asked)
     asked = [each for each in asked if TRIED not in each]
     figures: dict[str, Any] = module.measure(release, cohort, asked, **further) if asked else {}
-    attack = row.attack() if row is not None and tries else None
+    attack = getattr(row.reidentification(), "attack", None) if row is not None and tries else None
     if attack is not None:
         figures[TRIED] = [each.to_json() for each in attack(release, cohort, population)]
     return figures

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ def summary_of(release: Release, measures: Mapping[str, Any]) -> Summary:
     from leeward.advise.risk import risk_lines
     from leeward.report.summary import Costs, summarize
 
-    costs = costs_of(release.method)
+    costs = getattr(report_of(release.method), "costs", None)
     found = Costs() if costs is None else costs(release, measures)
     return summarize(release, found, risk_lines(release, measures.get("reidentification")))
 
@@ -32,15 +33,15 @@ def summary_of_share(release: Release) -> Summary:
     return summarize(release, Costs(), risk_lines(release))
 
 
-def costs_of(method: str) -> Callable[..., Any] | None:
-    """What says what releases of a method cost; None for a method that says nothing."""
+def report_of(method: str) -> ModuleType | None:
+    """The module of what is reported of a method's releases: `sections`, `costs`; None for a method without one."""
     from leeward.methods import METHODS
 
     if method == CATALOGUE:
-        from leeward.queries.answer.report import costs
+        from leeward.queries.answer import report
 
-        return costs
-    return METHODS[method].costs() if method in METHODS else None
+        return report
+    return METHODS[method].report() if method in METHODS else None
 
 
 def write_report(folder: Path) -> Path:
@@ -122,10 +123,4 @@ def risk_sections(release: Release, measures: Mapping[str, Any]) -> list[Any]:
 
 def sections_of(method: str) -> Callable[..., Any] | None:
     """What makes the report's own sections for releases of a method; None for a method that has none."""
-    from leeward.methods import METHODS
-
-    if method == CATALOGUE:
-        from leeward.queries.answer.report import sections
-
-        return sections
-    return METHODS[method].report_sections() if method in METHODS else None
+    return getattr(report_of(method), "sections", None)

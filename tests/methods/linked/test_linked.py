@@ -296,7 +296,7 @@ def test_report_of_joins_risk_and_cost_counted_by_hand(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("released", "lost", "told"), [(90, 0, False), (40, 0, True), (74, 9, True)])
 def test_a_release_of_few_codes_says_that_little_is_left(released: int, lost: int, told: bool) -> None:
     """Three quarters of the pairs may be those of the most frequent code of ten."""
-    from leeward.methods.linked.summary import costs
+    from leeward.methods.linked.report import costs
 
     measures = {"kept": {"pairs": 100, "released": released, "error": 0.5, "codes": 10, "codes_lost": lost}}
     said = costs(None, measures).little_left  # type: ignore[arg-type]  # the figures alone are asked for

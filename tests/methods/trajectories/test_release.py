@@ -13,8 +13,7 @@ from tests.oracles import trajectories as oracle
 
 from leeward.errors import BadInput, GuaranteeUnreachable
 from leeward.methods.trajectories import Trajectories, parts
-from leeward.methods.trajectories.report import glance
-from leeward.methods.trajectories.summary import costs
+from leeward.methods.trajectories.report import costs, glance
 from leeward.runs import protect as workflow
 
 

@@ -15,6 +15,7 @@ from leeward.report import charts, common
 from leeward.report.code_sets import group_errors, risk_table, worst_groups
 from leeward.report.names import label_code, names_of_release
 from leeward.report.sections import Chart, Section, Tile, Tiles, number, percent, table_of
+from leeward.report.summary import COUNTS_USELESS, Costs, errors_of_pairs_and_triples, mean_errors, share
 
 RECORD, SHARED, ITEM, SUPPRESSED = "record chunk", "shared chunk", "item chunk", "suppressed"
 COLORS = {RECORD: charts.BLUE, SHARED: "#56B4E9", ITEM: charts.ORANGE, SUPPRESSED: charts.ORANGE}
@@ -392,3 +393,31 @@ def candidates(
         f"these sets have fewer than {k} candidates then."
     )
     return (tried, capped)
+
+
+def costs(release: Release, measures: Mapping[str, Any]) -> Costs:
+    """Errors of counts of pairs and triples, and the share of occurrences in item chunks, or suppressed."""
+    figures = errors_of_pairs_and_triples(measures)
+    places = measures.get("placement")
+    if places:
+        figures += (
+            share(
+                places["item_share"],
+                "of the codes' occurrences are suppressed"
+                if release.parameters.get("attacker") == "algorithm"
+                else "of the codes' occurrences are in item chunks: how often such a code occurs is hidden",
+                warn=0.1,
+                bad=0.5,
+            ),
+        )
+    return Costs(figures, little_left(mean_errors(measures)))
+
+
+def little_left(errors: Mapping[int | str, float]) -> str:
+    """A sentence where counts of pairs are mostly wrong."""
+    if errors.get(2, 0.0) <= COUNTS_USELESS:
+        return ""
+    return (
+        f"estimated counts of pairs of codes are off by {percent(errors[2])} on average; try a smaller k or m, codes "
+        "of fewer digits, or more patients."
+    )

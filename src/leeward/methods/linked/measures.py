@@ -23,7 +23,6 @@ from leeward.analysis.figures import Figures, figures_of
 from leeward.arrays import AnyArray
 from leeward.cohort.cohort import Cohort
 from leeward.errors import BadInput
-from leeward.methods.linked.attack import class_of_record, holders_in
 from leeward.methods.linked.method import days_of, lens_of, tables_of
 from leeward.methods.linked.parameters import Linked
 from leeward.methods.linked.suppress import TOKENS, suppress
@@ -142,6 +141,35 @@ def views(release: Release, cohort: Cohort) -> Views:
         one = [each.with_columns(pl.lit(0, pl.Int32).alias("class")) for each in (visits, events)]
         without = _loss(one[0], one[1], k, joins)
     return Views(k, classes.height, tuple(found), lost, without)
+
+
+def class_of_record(release: Release) -> pl.DataFrame:
+    """`record`, `class`: each patient's class; 0 without demographics."""
+    names = list(release.parameters.get("demographics") or ())
+    patients = release.table("patients.parquet").collect()
+    if names:
+        classes = release.table("classes.parquet").collect().select("class", *names)
+        patients = patients.join(classes, on=names)
+    else:
+        patients = patients.with_columns(pl.lit(0, pl.Int64).alias("class"))
+    return patients.select("record", "class")
+
+
+def classes_shown(release: Release) -> pl.DataFrame:
+    """`record`, `class`, `code`: each patient's class and codes."""
+    events = release.table("events.parquet").select("record", "code").unique().collect()
+    return class_of_record(release).join(events, on="record").cast({"code": pl.String})
+
+
+def holders_in(release: Release) -> list[dict[str, frozenset[int]]]:
+    """Of each class, by its number, the records that show each code."""
+    names = release.parameters.get("demographics")
+    classes = release.table("classes.parquet").collect().height if names else 1
+    found: list[dict[str, frozenset[int]]] = [{} for _ in range(classes)]
+    rows = classes_shown(release).group_by("class", "code").agg("record").iter_rows()
+    for number, code, records in rows:
+        found[number][code] = frozenset(records)
+    return found
 
 
 def rows_of(view: str, visits: pl.DataFrame, events: pl.DataFrame) -> pl.DataFrame:

@@ -1,4 +1,5 @@
-"""Candidates of patients in linked tables: those of their class who show a row of a view; and a code more."""
+"""Candidates of patients in linked tables: those of their class who show a row of a view; a code more; and an attack by
+somebody who knows a patient's exact demographics and such a row (docs/methods/linked.md#guarantee)."""
 
 from __future__ import annotations
 
@@ -7,17 +8,20 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from leeward.analysis.reidentification import Further, Known, Scope
+from leeward.analysis.reidentification import Further, Known, Scope, Tried
 from leeward.analysis.risk import SEED, risk_before
 from leeward.arrays import count_noun, offsets_of
 from leeward.cohort.cohort import Cohort
 from leeward.cohort.lenses.code_sets import CodeSets
 from leeward.contracts.classes import exact
 from leeward.contracts.linked import ROWS
-from leeward.methods.linked.attack import class_of_record, classes_shown
-from leeward.methods.linked.measures import rows_of
+from leeward.methods.linked.measures import class_of_record, classes_shown, holders_in, rows_of
 from leeward.methods.linked.parameters import Linked
+from leeward.randomness import Randomness
 from leeward.release import Release
+
+PATIENTS = 500
+"""Patients that are drawn."""
 
 PAIRS = "patients+events+events"
 PIECES = {1: "codes", 2: "pairs of codes", 3: "triples of codes"}
@@ -96,3 +100,44 @@ def views_of(release: Release) -> tuple[str, ...]:
     """The views with their parts."""
     k, days = int(release.guarantee["k"]), release.parameters.get("days")
     return Linked(k=k, views=tuple(release.parameters["views"]), days=days).joins
+
+
+def attack(release: Release, cohort: Cohort, population: Cohort | None = None) -> list[Tried]:
+    """Look each code and each pair of codes of a patient up, in the classes that the demographics fit; codes that no
+    patient of these shows tell nothing."""
+    k = int(release.guarantee["k"])
+    two = "patients+events+events" in release.parameters["views"]
+    sets = cohort.code_sets()
+    chosen = np.sort(Randomness.of(0).stream("attack").permutation(len(sets))[:PATIENTS])
+    fitting, of_class = _fitting(release, cohort, sets.patients.gather(chosen)), holders_in(release)
+    attacked = succeeded = 0
+    for own, place in zip(fitting, chosen.tolist(), strict=True):
+        codes = sets.record(place)
+        pairs = [(a, b) for a in codes for b in codes if a < b] if two else []
+        for known in [(code,) for code in codes] + pairs:
+            shown = [[of_class[n].get(code, frozenset()) for code in known] for n in own]
+            candidates = sum(len(frozenset.intersection(*each)) for each in shown)
+            attacked += 1
+            succeeded += 0 < candidates < k
+    return [
+        Tried(
+            "knows a patient's demographics and " + ("up to two codes" if two else "a code"),
+            f"fewer than {k} patients share them in the joined tables",
+            attacked,
+            succeeded,
+        )
+    ]
+
+
+def _fitting(release: Release, cohort: Cohort, patients: pl.Series) -> list[list[int]]:
+    """The classes that each patient's exact demographics fit."""
+    names = tuple(release.parameters.get("demographics") or ())
+    if not names:
+        return [[0]] * len(patients)
+    from leeward.analysis.demographics.columns import texts_of, values_of
+    from leeward.analysis.demographics.released import ReleasedClasses
+
+    classes = ReleasedClasses.read(release)
+    values = values_of(cohort.patients, patients, names, cohort.name)
+    rows = zip(*(texts_of(values[name]).to_list() for name in names), strict=True)
+    return [[int(n) for n in classes.number[classes.fitting(row)]] for row in rows]

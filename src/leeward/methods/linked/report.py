@@ -12,6 +12,10 @@ from leeward.methods.linked.measures import Kept, Views
 from leeward.release import Release
 from leeward.report import charts, common
 from leeward.report.sections import Chart, Notes, Section, Tile, Tiles, number, percent, table_of
+from leeward.report.summary import Cost, Costs, counts_off, share
+
+USELESS, FEW_CODES = 0.5, 0.25
+"""Shares of pairs of a patient and a code, and of codes, below which little is left."""
 
 BEFORE, AFTER = "Original data", "This release"
 COLORS = {BEFORE: charts.VERMILION, AFTER: charts.BLUE}
@@ -135,4 +139,31 @@ def plain_words(release: Release) -> Section:
         f"Somebody knows {ways} of a patient and holds these tables. At least **{release.guarantee['k']} patients** "
         "fit, or what they know was left out and tells nothing. The patient's other rows are joined by one number: "
         "whoever finds the patient in another way reads them."
+    )
+
+
+def costs(release: Release, measures: Mapping[str, Any]) -> Costs:
+    """Codes of which nobody is left, events suppressed, the error of counts of codes."""
+    kept, views = Kept.of(measures, "kept"), Views.of(measures, "views")
+    if kept is None:
+        return Costs()
+    gone = kept.codes_lost / max(1, kept.codes)
+    figures = [
+        Cost(
+            f"{number(kept.codes_lost)} of {number(kept.codes)}",
+            "codes are in no released table",
+            "bad" if gone > USELESS else "warn" if gone else "good",
+        )
+    ]
+    if views:
+        figures.append(share(views.lost, "of the events are suppressed", warn=0.05, bad=0.5))
+    figures.append(counts_off(kept.error, "mean error of the number of patients with a code"))
+    left = kept.released / max(1, kept.pairs)
+    if left >= USELESS and 1 - gone >= FEW_CODES:
+        return Costs(tuple(figures))
+    return Costs(
+        tuple(figures),
+        f"of {number(kept.codes)} codes {number(kept.codes - kept.codes_lost)} are left, and {percent(left)} of the "
+        "codes of patients; try fewer views, coarser demographics (`keep`), or `leeward disassociate`, which "
+        "suppresses no code.",
     )

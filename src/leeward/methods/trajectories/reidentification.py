@@ -1,17 +1,31 @@
-"""Candidates of patients in released trajectories: the records that look alike."""
+"""Candidates of patients in released trajectories: the records that look alike; and an attack by somebody who knows all
+codes and ages of a patient (docs/methods/trajectories.md)."""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 
 import numpy as np
 import polars as pl
 
-from leeward.analysis.reidentification import Known, alike
+from leeward.analysis.demographics.classes import group_vectors
+from leeward.analysis.demographics.joint import exact_columns
+from leeward.analysis.demographics.released import ReleasedClasses
+from leeward.analysis.reidentification import Known, Tried, alike
 from leeward.cohort.cohort import Cohort
 from leeward.contracts.classes import exact
 from leeward.methods.trajectories.measures import originals
+from leeward.randomness import Randomness
 from leeward.release import Release
+
+PATIENTS = 500
+"""Patients that are drawn."""
+
+Pair = tuple[str, str]
+Labels = tuple[str, ...]
+Shown = tuple[Labels, tuple[Pair, ...]]
+"""A published trajectory with its demographics."""
 
 
 def count_candidates(release: Release, cohort: Cohort, population: Cohort | None = None) -> Known:
@@ -43,3 +57,93 @@ def _originals(release: Release, cohort: Cohort, names: Sequence[str]) -> pl.Dat
     if exact_values is not None:
         whole = whole.join(exact_values.with_columns(record=np.arange(len(lens))), on="record", how="left")
     return whole.drop("record")
+
+
+def attack(release: Release, cohort: Cohort, population: Cohort | None = None) -> list[Tried]:
+    """Look for the records that can be a patient's: every published pair is one of the patient's pairs or above it, by
+    the published hierarchies. Of those the attacker takes one that says most (the longest), and all equal to it."""
+    k = int(release.guarantee["k"])
+    codes, ages = _above(release, "code_hierarchy.csv"), _above(release, "age_hierarchy.csv")
+    pairs = release.table("trajectories.parquet").sort("record", "position").collect()
+    # A demographic column may be called code or age, too.
+    own = [pl.col(name).cast(pl.String).alias(f"published {name}") for name in ("code", "age")]
+    rows = pairs.group_by("record", maintain_order=True).agg(own)
+    names = [str(name) for name in release.parameters.get("demographics") or ()]
+    if names:
+        rows = rows.join(release.table("records.parquet").select("record", *names).collect(), on="record")
+    # Counted before they become objects: at least k records have each.
+    counted = rows.group_by(*names, "published code", "published age").len()
+    published: dict[Shown, int] = {
+        (tuple(labels), tuple(zip(code, age, strict=True))): count
+        for *labels, code, age, count in counted.iter_rows()
+    }
+    by_first: dict[Pair, list[Shown]] = defaultdict(list)
+    for each in published:
+        by_first[each[1][0]].append(each)
+    events = cohort.require_events().select("patient", "code", "age").drop_nulls()
+    patients = events["patient"].unique().sort()
+    drawn = Randomness.of(0).stream("attack").permutation(len(patients))[:PATIENTS]
+    inside = events.filter(pl.col("patient").is_in(patients[drawn].implode())).unique()
+    people = inside.group_by("patient").agg(pl.col("code").cast(pl.String), "age").sort("patient")
+    fits = _classes(release, cohort, people["patient"]) if names else None
+    attacked = succeeded = 0
+    for row in range(people.height):
+        known = [
+            (codes.get(code, {code}), ages.get(_year(age, ages), {_year(age, ages)}))
+            for code, age in zip(people["code"][row], people["age"][row], strict=True)
+        ]
+        explained = {(code, age) for over, years in known for code in over for age in years}
+        fitting = [
+            each
+            for first in explained
+            for each in by_first.get(first, ())
+            if (fits is None or each[0] in fits[row])
+            and len(each[1]) <= len(known)
+            and explained.issuperset(each[1])
+        ]
+        if fitting:
+            attacked += 1
+            succeeded += published[max(fitting, key=lambda each: (len(each[1]), each))] < k
+    demographics = " and the exact demographics" if names else ""
+    return [
+        Tried(
+            f"knows all codes and ages{demographics} of a patient, and takes the longest trajectory that can be the "
+            "patient's",
+            f"fewer than {k} records have this trajectory",
+            attacked,
+            succeeded,
+        )
+    ]
+
+
+def _classes(release: Release, cohort: Cohort, patients: pl.Series) -> list[frozenset[Labels]]:
+    """The labels of the classes that each patient may be in."""
+    columns, classes = exact_columns(release, cohort, patients), ReleasedClasses.read(release)
+    vectors, number = group_vectors(columns.vectors({}))
+    found = [
+        frozenset(
+            label
+            for label, may in zip(classes.labels, classes.fitting(columns.labels(vector)), strict=True)
+            if may
+        )
+        for vector in vectors
+    ]
+    return [found[each] for each in number.tolist()]
+
+
+def _year(age: object, ages: dict[str, set[str]]) -> str:
+    text = str(age)
+    return text if text in ages else str(int(float(text)))
+
+
+def _above(release: Release, name: str) -> dict[str, set[str]]:
+    """Each value of a published hierarchy with all nodes above it."""
+    rows = pl.read_csv(release.path(name), infer_schema_length=0).select("node", "parent").rows()
+    parent = {node: up or "" for node, up in rows}
+    found: dict[str, set[str]] = {}
+    for node in parent:
+        path = [node]
+        while parent.get(path[-1]):
+            path.append(parent[path[-1]])
+        found[node] = set(path)
+    return found

@@ -1,20 +1,30 @@
-"""Candidates of patients in released visits: the records that show a whole visit, or some labels of a record."""
+"""Candidates of patients in released visits: the records that show a whole visit, or some labels of a record; and an
+attack by somebody who knows codes of one visit of a person (docs/methods/visits.md)."""
 
 from __future__ import annotations
+
+from itertools import combinations, islice
 
 import numpy as np
 import polars as pl
 
 from leeward.analysis.demographics.released import ReleasedClasses
 from leeward.analysis.itemsets import supports_of
-from leeward.analysis.reidentification import Known, draw_known_codes
-from leeward.arrays import AnyArray, Float64s, count_noun
+from leeward.analysis.reidentification import Holders, Known, Tried, draw_known_codes
+from leeward.arrays import AnyArray, Float64s, Int64s, count_noun
 from leeward.cohort.cohort import Cohort
 from leeward.cohort.lenses.code_sets import CodeSets
 from leeward.contracts.classes import exact
+from leeward.methods.visits.classed import bare, class_of
 from leeward.methods.visits.measures import lists_apart
 from leeward.methods.visits.visit_lists import VisitLists
+from leeward.randomness import Randomness
 from leeward.release import Release
+
+VISITS, SETS = 1_000, 50
+"""Source visits that are drawn, and sets of codes of each that are looked up."""
+
+REMEDY = "`--level containment`, or `--merge-visits` at level visit, leaves none"
 
 
 def count_candidates(release: Release, cohort: Cohort, population: Cohort | None = None) -> Known | None:
@@ -73,3 +83,73 @@ def _alike(release: Release) -> AnyArray:
         return np.full(release.records, release.records)
     classes = ReleasedClasses.read(release)
     return classes.records[classes.of_records(release)]
+
+
+def attack(release: Release, cohort: Cohort, population: Cohort | None = None) -> list[Tried]:
+    """Look for people by one visit each: codes become the released labels that name them, and those that the person's
+    record shows are looked up in all records. The person's record, from custody, only decides what the attacker can
+    see of the visit; of an extract the members alone are attacked among themselves, which its figures on members
+    cover, so nothing is tried there."""
+    if release.custody is None or release.parameters.get("extract"):
+        return []
+    file = release.custody / "data" / "patients.parquet"
+    if not file.is_file():
+        return []
+    level, k = str(release.parameters["level"]), int(release.guarantee["k"])
+    m = {"codes": release.guarantee.get("m"), "code": 1}.get(level)
+    visits, classes = lists_apart(release), _classes(release)
+    holders = Holders(*visits.united(release.records), len(visits.labels))
+    own: dict[tuple[int, str], int] = {}
+    for place, label in enumerate(visits.labels):
+        number = 0 if classes is None else class_of(label)
+        own |= {(number, member): place for member in bare(label).split("|")}
+    people = pl.read_parquet(file, columns=["record", "patient"])
+    lens = cohort.visits()
+    record_of = _records(lens.patients, people)
+    drawn = Randomness.of(0).stream("attack").permutation(lens.n_visits)[:VISITS]
+    patient = lens.patient_of_visit()
+    attacked = succeeded = 0
+    for visit in drawn.tolist():
+        mine = int(record_of[patient[visit]])
+        number = 0 if classes is None or mine < 0 else int(classes[mine])
+        codes = lens.values[lens.offsets[visit] : lens.offsets[visit + 1]]
+        named = {own.get((number, lens.codes[code]), -1) for code in codes.tolist()}
+        shown = [label for label in sorted(named) if label >= 0 and _has(holders.of(label), mine)]
+        if not shown:
+            continue
+        size = min(m or len(shown), len(shown))
+        attacked += 1
+        succeeded += any(holders.count(each) < k for each in islice(combinations(shown, size), SETS))
+    known = "every code" if m is None else "one code" if m == 1 else f"up to {m} codes"
+    beside = "" if classes is None else ", and the person's exact demographics"
+    covered = level != "visit" or bool(release.parameters.get("merge_visits"))
+    return [
+        Tried(
+            f"knows {known} of one visit of a person{beside}, and reads the visits of each record together",
+            f"fewer than {k} records show what the person's record shows of the visit",
+            attacked,
+            succeeded,
+            covered,
+            "" if covered else REMEDY,
+        )
+    ]
+
+
+def _classes(release: Release) -> Int64s | None:
+    """The class of each record, which whoever knows a person's demographics can tell; None without demographics."""
+    if not release.parameters.get("demographics"):
+        return None
+    return ReleasedClasses.read(release).of_records(release)
+
+
+def _has(records: AnyArray, record: int) -> bool:
+    place = int(np.searchsorted(records, record))
+    return place < len(records) and int(records[place]) == record
+
+
+def _records(patients: pl.Series, people: pl.DataFrame) -> Int64s:
+    """The record of each patient of the lens, -1 for none."""
+    left = pl.DataFrame({"patient": patients.cast(pl.String)})
+    right = people.with_columns(pl.col("patient").cast(pl.String))
+    joined = left.join(right, on="patient", how="left", maintain_order="left")
+    return joined["record"].cast(pl.Int64).fill_null(-1).to_numpy()
