@@ -35,7 +35,11 @@ Given = Mapping[str, Any]
 @pytest.fixture(scope="module")
 def given(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """What right calls are made of: a cohort, a release, an index, a spec."""
-    folder = tmp_path_factory.mktemp("given")
+    return make_given(tmp_path_factory.mktemp("given"))
+
+
+def make_given(folder: Path) -> dict[str, Any]:
+    """The same in a folder."""
     people = [str(n) for n in range(40) for _ in range(2)]
     events = pl.DataFrame({"patient": people, "code": ["401.9", "250.00"] * 40})
     events.write_csv(folder / "events.csv")
@@ -85,7 +89,7 @@ def test_every_public_function_is_called() -> None:
     assert public | {f"synth.{name}" for name in vars(lw.synth)} == set(CALLS)
 
 
-def _called(function: Callable[..., Any], arguments: Mapping[str, Any]) -> Any:
+def call(function: Callable[..., Any], arguments: Mapping[str, Any]) -> Any:
     """The call with arguments by name, whatever may be given by place alone."""
     parameters = inspect.signature(function).parameters
     places = [n for n, each in parameters.items() if each.kind is each.POSITIONAL_ONLY and n in arguments]
@@ -115,7 +119,7 @@ def test_wrong_values_are_refused_in_a_sentence(
         if parameter == "tell" and callable(value):
             continue  # it is called, and what it raises is its own
         try:
-            _called(function, {**right, parameter: value})
+            call(function, {**right, parameter: value})
         except LeewardError:
             continue
         except BaseException as error:

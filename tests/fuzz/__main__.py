@@ -10,6 +10,7 @@ import argparse
 import collections
 import json
 import os
+import resource
 import shutil
 import signal
 import subprocess
@@ -30,6 +31,10 @@ SECONDS = 30
 
 WAITING = 300
 """Seconds by the clock after which an input hangs that does nothing but wait."""
+
+
+MEMORY = 4 * 2**30
+"""Bytes that a child may have: an input that asks for more ends, not the machine."""
 
 
 class Hang(BaseException):
@@ -53,8 +58,7 @@ def one(entry: str, number: int, seed: int, folder: Path) -> str:
     signal.alarm(WAITING)
     signal.setitimer(signal.ITIMER_PROF, SECONDS)
     try:
-        ENTRIES[entry](Random(f"{seed} {entry} {number}"), place)
-        return "ok"
+        return "refused" if ENTRIES[entry](Random(f"{seed} {entry} {number}"), place) else "ok"
     except LeewardError as error:
         return (
             "refused"
@@ -83,8 +87,11 @@ def child(seed: int, jobs: list[tuple[str, int]], out: Path) -> None:
         tempfile.TemporaryDirectory(prefix="leeward-fuzz-") as folder,
         out.open("a", encoding="utf-8") as file,
     ):
+        resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
         for entry, number in jobs:
             COUNTED[0] = 0
+            for name in ("LEEWARD_HOME", "LEEWARD_STATE"):
+                os.environ[name] = str(Path(folder) / str(number) / name.lower())
             outcome = one(entry, number, seed, Path(folder))
             file.write(json.dumps([entry, number, outcome, COUNTED[0]]) + "\n")
             file.flush()
@@ -98,6 +105,7 @@ def run(inputs: int, seed: int, first: int, only: list[str]) -> dict[str, Any]:
     jobs = [(names[i % len(names)], first + i // len(names)) for i in range(inputs)]
     tally: collections.Counter[str] = collections.Counter()
     counted: collections.Counter[str] = collections.Counter()
+    by_entry: dict[str, collections.Counter[str]] = {name: collections.Counter() for name in names}
     faults: dict[str, list[str]] = {}
     begun = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="leeward-fuzz-") as folder:
@@ -117,6 +125,7 @@ def run(inputs: int, seed: int, first: int, only: list[str]) -> dict[str, Any]:
                 counted["inputs whose rows were counted"] += rows > 0
                 kind = outcome.split(":")[0]
                 tally[kind] += 1
+                by_entry[entry][kind] += 1
                 if kind == "fault":
                     faults.setdefault(f"{entry}: {outcome}", []).append(f"{entry} {number}")
             if len(lines) < len(batch):  # the process ended in the middle
@@ -130,6 +139,7 @@ def run(inputs: int, seed: int, first: int, only: list[str]) -> dict[str, Any]:
         **tally,
         **counted,
         "seconds": round(time.monotonic() - begun),
+        "entries": by_entry,
         "faults": faults,
     }
 
@@ -148,11 +158,14 @@ def main() -> int:
         child(seed, [(entry, number) for entry, number in jobs], Path(asked.child[1]))
         return 0
     found = run(asked.inputs, asked.seed, asked.first, asked.only)
-    print(
-        json.dumps(
-            {**found, "faults": {kind: [len(at), at[0]] for kind, at in found["faults"].items()}}, indent=1
-        )
-    )
+    found |= {
+        "entries": {
+            name: " ".join(f"{n} {kind}" for kind, n in each.items())
+            for name, each in found["entries"].items()
+        },
+        "faults": {kind: [len(at), at[0]] for kind, at in found["faults"].items()},
+    }
+    print(json.dumps(found, indent=1))
     return 1 if found["faults"] else 0
 
 

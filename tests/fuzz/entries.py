@@ -1,6 +1,6 @@
 """What the fuzzer feeds, entry by entry: each makes one hostile input from a generator and hands it to Leeward.
 
-An entry may end in an error with a sentence (`LeewardError`). Anything else that it raises, an aborted process, a
+An entry may end in an error with a sentence (`LeewardError`, the exit status of a command). Anything else that it raises, an aborted process, a
 hang, and a row that is neither kept nor noticed are faults.
 """
 
@@ -10,7 +10,7 @@ import csv
 import gzip
 import io
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
 from random import Random
@@ -19,14 +19,19 @@ from typing import Any
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
+from tests.fuzz.commands import at_once, commands, compare, dossier, explore, link, recommend
 from tests.fuzz.counting import counted, plain_rows, rows_accounted
-from tests.fuzz.making import CELLS, NAMES, mutated, one_value
+from tests.fuzz.damage import damaged
+from tests.fuzz.files import forms, split
+from tests.fuzz.making import CELLS, NAMES, YAML_PARTS, mutated, one_value
+from tests.fuzz.services import calls, portal, pumped
 from tests.fuzz.stores import corpora, fhir, i2b2, omop, sql, synthea
 
 from leeward.cohort import read
 from leeward.errors import BadInput, LeewardError
 
-Entry = Callable[[Random, Path], None]
+Entry = Callable[[Random, Path], int | None]
+"""Returns the exit status, where a command ran."""
 
 
 def options_of(random: Random) -> dict[str, Any]:
@@ -232,11 +237,6 @@ engine: {spark: {master: 'local[2]', memory: 2g}}
 plan: [{cox: {time: t, event: d, covariates: [x, y]}}]
 seed: 3
 """
-YAML_PARTS = [
-    "!!float x", "!!int ''", "!!python/object/apply:os.system ['true']", "&a [*a]", "{{{{", "- - - -", "2020-01-01", "2020-99-99",
-    "0o9", "1_000", ".nan", ".inf", "~", "!!binary x", "? [a]", "<<: *x", "\t", "%YAML 1.9", "---", "99999999999999999999", "true",
-    "[" * 3000, "{a: " * 2000, "'", "k: 5.5", "m: [1]", "k: '5'", "!!set {a}", "!!timestamp 1",
-]  # fmt: skip
 
 
 def spec(random: Random, folder: Path) -> None:
@@ -443,59 +443,12 @@ def paths(random: Random, folder: Path) -> None:
         read(chosen, format=kind)
 
 
-COMMANDS: Mapping[str, list[list[str]]] = {
-    "profile": [
-        ["FILE"],
-        ["FILE", "--code", "code,age"],
-        ["FILE", "--k", "0"],
-        ["FILE", "--vocabulary", "none", "--json"],
-    ],
-    "verify": [["FILE"], ["FOLDER"], ["FOLDER", "--source", "FILE"]],
-    "estimate": [["FOLDER", "250.00"], ["FILE", "x"]],
-    "measure": [["FOLDER", "--source", "FILE"]],
-    "budget": [["FOLDER"], ["FILE"]],
-    "audit": [["FOLDER"]],
-    "query": [["FOLDER", "fever", "--epsilon", "x"], ["FOLDER", "fever", "--epsilon", "-1"]],
-    "protect": [["FILE", "-o", "OUT"]],
-    "vocabulary": [["add", "hierarchy", "FILE"], ["add", "nothing", "FILE"]],
-}
-
-
-def commands(random: Random, folder: Path) -> None:
-    """A command with odd arguments: it ends with an exit status of the list, and never with a fault."""
-    import os
-    from contextlib import redirect_stderr, redirect_stdout
-
-    from leeward.cli.main import status_of
-
-    os.environ["LEEWARD_HOME"] = str(folder / "home")
-    file = folder / "input.csv"
-    file.write_bytes(mutated(b"patient,code,age\n1,401.9,20\n2,250.00,30\n3,E11.9,40\n", random))
-    (folder / "share").mkdir()
-    (folder / "share" / "release.json").write_bytes(mutated(b'{"method": "disassociation", "k": 5}', random))
-    command = random.choice(list(COMMANDS))
-    arguments = [
-        {"FILE": str(file), "FOLDER": str(folder), "OUT": str(folder / "out")}.get(each, each)
-        for each in random.choice(COMMANDS[command])
-    ]
-    if random.random() < 0.3:
-        arguments += [random.choice(["--nothing", "--json", "\x1b[0m", "-o", "--k", "--seed"])]
-    said = io.StringIO()
-    with redirect_stdout(io.StringIO()), redirect_stderr(said):
-        status = status_of([command, *arguments])
-    if status not in (0, 2, 3, 4):
-        raise AssertionError(f"{command} ended with {status}: {said.getvalue()[-300:]}")
-    if "\x1b" in said.getvalue():
-        raise AssertionError(f"{command} wrote a control sequence")
-    if (folder / "out").exists() or list(folder.glob("out.partial-*")):
-        raise AssertionError(f"{command} left something behind")
-
-
 ENTRIES: dict[str, Entry] = {
     each.__name__: each
     for each in (
         events, bytes_of_events, parquet, frames, tables, lines, fhir, omop, i2b2, synthea, sql, corpora, notes, spec, parameters, policy, plan, queries,
-        hierarchies, index_files, paths, commands,
+        hierarchies, index_files, paths, commands, split, forms, damaged, recommend, explore, compare, dossier, link, at_once,
+        pumped, portal, calls,
     )
 }  # fmt: skip
 

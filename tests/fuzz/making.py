@@ -33,6 +33,12 @@ NAMES = [
     "中",
 ]
 
+YAML_PARTS = [
+    "!!float x", "!!int ''", "!!python/object/apply:os.system ['true']", "&a [*a]", "{{{{", "- - - -", "2020-01-01", "2020-99-99",
+    "0o9", "1_000", ".nan", ".inf", "~", "!!binary x", "? [a]", "<<: *x", "\t", "%YAML 1.9", "---", "99999999999999999999", "true",
+    "[" * 3000, "{a: " * 2000, "'", "k: 5.5", "m: [1]", "k: '5'", "!!set {a}", "!!timestamp 1",
+]  # fmt: skip
+
 
 def mutated(data: bytes, random: Random) -> bytes:
     """The bytes with a few changes: flips, cuts, repeats, insertions."""
