@@ -1,13 +1,16 @@
-"""Runs killed at random moments (SIGKILL): what they leave, and what the ledger says.
+"""Runs ended at random moments (SIGKILL, or SIGTERM and SIGINT too): what they leave, and what the ledger says.
 
     python benchmarks/kills.py [--kills 300] [--seed 1] [--only index,query] [--seconds 300] [--races 10] [--json FILE]
+                               [--signals KILL,TERM,INT]
 
-Kills are dealt to `protect` (several methods), `visits`, `index`, `query` and `notes annotate`, each at a moment drawn
-uniformly over the length of a whole run of that command. After every kill: whatever is there under the asked name is
-verified or opened; folders aside are private and opened by nobody. Every tenth run of a command is left to its end, and
-nothing of the killed ones may be left then. Of `query` every question is asked again after its kill: the answer shown
-before the kill, if one was, is the answer then, and the log has one charge a question. At the end two `index` runs at a
-time write to one name. Exits with 1 where one of the counts that must be 0 is not.
+Kills are dealt to `protect` (several methods), `visits`, `index`, `query` and `notes annotate`, and where `--only` says
+so to `split`, `explore`, `dossier`, `link` and `serve`, each at a moment drawn uniformly over the length of a whole run
+of that command. A run that is asked to end (TERM, INT) leaves nothing aside, and says by its exit status that it was.
+A portal that was killed is started again in its folder and answers. After every kill: whatever is there under the asked
+name is verified or opened; folders aside are private and opened by nobody. Every tenth run of a command is left to its
+end, and nothing of the killed ones may be left then. Of `query` every question is asked again after its kill: the
+answer shown before the kill, if one was, is the answer then, and the log has one charge a question. At the end two
+`index` runs at a time write to one name. Exits with 1 where one of the counts that must be 0 is not.
 """
 
 from __future__ import annotations
@@ -18,13 +21,16 @@ import os
 import random
 import shutil
 import signal
+import socket
 import sqlite3
 import stat
 import subprocess
 import sys
 import tempfile
 import time
+import urllib.request
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +38,8 @@ START = "import sys; from leeward.cli.main import main; main()"
 CODES = ["250.00", "401.9", "272.4", "414.01", "428.0", "V10.1", "E812.0"]
 SHARES = {"disassociate": 4, "parts": 3, "constrain": 2, "censor": 2, "condense": 3, "k-anonymize": 2, "trajectories": 2, "visits": 5,  # noqa: E501
           "index": 6, "query": 9, "notes": 5}  # fmt: skip
+LATER = {"split": 1, "explore": 1, "dossier": 1, "link": 1, "serve": 1}
+"""Commands that only `--only` names."""
 EVERY = 10
 """A run in so many is not killed."""
 
@@ -52,6 +60,10 @@ def make_data(folder: Path, seed: int) -> None:
     (folder / "table.csv").write_text(
         "x,y,g\n"
         + "".join(f"{made.gauss(5, 1):.2f},{made.gauss(2, 1):.2f},{made.choice('ab')}\n" for _ in range(600))
+    )
+    (folder / "spec.yaml").write_text(
+        "source: {path: events.csv, columns: {patient: patient, code: code}}\n"
+        "method: {name: disassociation, k: 3, m: 2}\n"
     )
     (folder / "notes.csv").write_text(
         "patient,text\n"
@@ -74,6 +86,10 @@ COMMANDS: dict[str, list[str]] = {
     "visits": ["visits", "events.csv", *COLUMNS, "--visit", "visit", "--k", "3"],
     "index": ["index", "events.csv", *COLUMNS, "--terms", "icd9", "--new-budget", "kills", "--epsilon-total", "1"],
     "notes": ["notes", "annotate", "notes.csv", "--text", "removed"],
+    "split": ["split", "events.csv", "--patient", "patient", "--parts", "3"],
+    "explore": ["explore", "spec.yaml", "--vary", "k=2,3"],
+    "dossier": ["dossier", "RELEASE"],
+    "link": ["link", "events.csv", *COLUMNS, "--k", "3"],
 }  # fmt: skip
 
 
@@ -85,15 +101,20 @@ def begin(folder: Path, *arguments: str, out: Any = subprocess.DEVNULL) -> subpr
     )  # fmt: skip
 
 
-def kill_at(process: subprocess.Popen[bytes], seconds: float) -> bool:
-    """Kill a run with its processes after so many seconds; whether it was still at work."""
+def kill_at(process: subprocess.Popen[bytes], seconds: float, how: str = "KILL") -> str:
+    """Kill a run with its processes after so many seconds; how it ended, nothing where it had ended by itself."""
     try:
         process.wait(seconds)
     except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.Signals[f"SIG{how}"])
+    else:
+        return ""
+    try:
+        return f"by {how}: ended with {process.wait(120)}"
+    except subprocess.TimeoutExpired:
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
-        return True
-    return False
+        return f"ALIVE AFTER {how}"
 
 
 def asides(folder: Path, name: str) -> list[Path]:
@@ -141,6 +162,52 @@ def notes_are_whole(out: Path) -> bool:
     )
 
 
+def parts_are_whole(out: Path) -> bool:
+    """Whether the parts have every row of the source, and no patient twice."""
+    import polars as pl
+
+    parts = [pl.read_parquet(file) for file in sorted(out.iterdir())]
+    source, found = pl.read_csv(out.parent / "events.csv", infer_schema=False), pl.concat(parts)
+    people = sum(part["patient"].n_unique() for part in parts)
+    return (
+        found.sort(pl.all()).equals(source.sort(pl.all()))
+        and people == source["patient"].n_unique()
+        and len(parts) == 3
+    )
+
+
+def points_are_whole(out: Path) -> bool:
+    """Whether table and page of an exploration have both points."""
+    import polars as pl
+
+    points = pl.read_parquet(out / "explore.parquet")
+    page = (out / "explore.html").read_text()
+    return points["k"].to_list() == [2, 3] and set(points["status"]) == {"verified"} and "</html>" in page
+
+
+def dossier_is_whole(out: Path) -> bool:
+    """Whether a dossier is that of its release, and its page is whole."""
+    from leeward.runs.dossier import check
+
+    return check(out, out.parent / "RELEASE").matches and "</html>" in (out / "dossier.html").read_text()
+
+
+def index_is_whole(out: Path) -> bool:
+    import leeward as lw
+
+    return lw.audit(out).passed
+
+
+WHOLE: dict[str, Callable[[Path], bool]] = {
+    "index": index_is_whole,
+    "notes": notes_are_whole,
+    "split": parts_are_whole,
+    "explore": points_are_whole,
+    "dossier": dossier_is_whole,
+}
+"""What is asked of a folder under its own name; of a release of the other commands, that it verifies."""
+
+
 def needed(command: str, folder: Path) -> dict[str, Any]:
     """What a release is checked against: a k-map speaks of a population, so source and population are given."""
     import leeward as lw
@@ -161,14 +228,12 @@ def look(tally: Tally, command: str, folder: Path, name: str) -> None:
         if opens(each):
             tally.add(command, "FOLDERS ASIDE OPENED AS A RELEASE")
     out = folder / name
-    if not out.exists():
-        return
+    if not out.exists() or (command == "explore" and not (out / "explore.html").exists()):
+        return  # an exploration that was stopped has its points in its folder, and goes on
     tally.add(command, "whole under its name")
     try:
-        whole = {"index": lambda: lw.audit(out).passed, "notes": lambda: notes_are_whole(out)}.get(
-            command, lambda: lw.verify(out, **needed(command, folder)).passed
-        )()
-    except lw.LeewardError:
+        whole = WHOLE[command](out) if command in WHOLE else lw.verify(out, **needed(command, folder)).passed
+    except (lw.LeewardError, OSError):
         whole = False
     if not whole:
         tally.add(command, "UNVERIFIED UNDER ITS NAME")
@@ -176,7 +241,7 @@ def look(tally: Tally, command: str, folder: Path, name: str) -> None:
 
 
 def kill_writers(
-    tally: Tally, command: str, kills: int, folder: Path, draws: random.Random, end: float
+    tally: Tally, command: str, kills: int, folder: Path, draws: random.Random, end: float, signals: list[str]
 ) -> None:
     """Kills of a command that writes a folder, until so many or until `end`."""
     arguments, name = COMMANDS[command], f"OUT-{command}"
@@ -185,9 +250,14 @@ def kill_writers(
     while done < kills and time.monotonic() < end:
         if done and done % EVERY == 0:
             whole_run(tally, command, folder, name)
-        if kill_at(begin(folder, *arguments, "-o", name), draws.uniform(0.02, length)):
+        how = draws.choice(signals) if len(signals) > 1 else signals[0]
+        before, process = asides(folder, name), begin(folder, *arguments, "-o", name)
+        if ended := kill_at(process, draws.uniform(0.02, length), how):
             tally.add(command, "kills")
+            tally.add(command, ended)
             done += 1
+            if how != "KILL" and set(asides(folder, name)) - set(before):
+                tally.add(command, "FOLDERS LEFT ASIDE BY A RUN THAT WAS ASKED TO END")
         look(tally, command, folder, name)
     whole_run(tally, command, folder, name)
 
@@ -205,6 +275,46 @@ def whole_run(tally: Tally, command: str, folder: Path, name: str) -> float:
     tally.add(command, "whole runs")
     look(tally, command, folder, name)
     return length
+
+
+def kill_portals(
+    tally: Tally, kills: int, folder: Path, draws: random.Random, end: float, signals: list[str]
+) -> None:
+    """Kills of `serve` while it starts in a new folder, or once it answers; each is then started again there."""
+    with socket.socket() as asked:
+        asked.bind(("127.0.0.1", 0))
+        port = asked.getsockname()[1]
+    length = 0.0
+    for number in range(kills + 1):
+        if time.monotonic() >= end:
+            return
+        place = f"PORTAL-{number}"
+        arguments = ["serve", "--folder", place, "--port", str(port)]
+        how = draws.choice(signals) if len(signals) > 1 else signals[0]
+        if length:
+            process = begin(folder, *arguments)
+            ended = kill_at(process, draws.uniform(0.02, 1.5 * length), how)
+            tally.add("serve", "kills" if ended else "PORTALS THAT ENDED BY THEMSELVES")
+            tally.add("serve", ended or f"by itself: ended with {process.returncode}")
+        begun = time.monotonic()
+        again = begin(folder, *arguments)
+        answers = wait_for_portal(port, again)
+        length = time.monotonic() - begun
+        tally.add("serve", "started again and answered" if answers else "PORTALS THAT DO NOT START AGAIN")
+        kill_at(again, 0, "KILL")
+        shutil.rmtree(folder / place, ignore_errors=True)
+
+
+def wait_for_portal(port: int, process: subprocess.Popen[bytes]) -> bool:
+    """Whether a portal says that it is ready before it ends, within two minutes."""
+    begun = time.monotonic()
+    while process.poll() is None and time.monotonic() - begun < 120:
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/health/ready", timeout=5) as reply:
+                return bool(reply.status == 200)
+        except OSError:
+            time.sleep(0.05)
+    return False
 
 
 def kill_queries(tally: Tally, kills: int, folder: Path, draws: random.Random, end: float) -> None:
@@ -225,7 +335,7 @@ def kill_queries(tally: Tally, kills: int, folder: Path, draws: random.Random, e
             process = begin(
                 folder, "query", "INDEX", question[0], "--epsilon", question[1], "--yes", "--json", out=out
             )
-            killed = kill_at(process, draws.uniform(0.02, length) if length else 600)
+            killed = bool(kill_at(process, draws.uniform(0.02, length) if length else 600))
         if not length:
             length = time.monotonic() - begun
             continue
@@ -290,21 +400,31 @@ def main() -> None:
         "--seconds", type=float, default=float("inf"), help="end after so many, with fewer kills"
     )
     parser.add_argument("--races", type=int, default=10)
+    parser.add_argument("--signals", default="KILL", help="which a run is ended with, drawn each time")
     parser.add_argument("--json", type=Path)
     given = parser.parse_args()
-    names = given.only.split(",")
+    signal.signal(
+        signal.SIGINT, signal.default_int_handler
+    )  # a shell lets what it runs in the background ignore it
+    names, signals, shares = given.only.split(","), given.signals.split(","), SHARES | LATER
     draws, tally, begun = random.Random(given.seed), Tally(), time.monotonic()
-    whole = sum(SHARES[name] for name in names)
+    whole = sum(shares[name] for name in names)
     with tempfile.TemporaryDirectory(prefix="leeward-kills-") as place:
         folder = Path(place)
         os.environ["LEEWARD_STATE"] = str(folder / "state")
         make_data(folder, given.seed)
+        if "dossier" in names:
+            begin(folder, *COMMANDS["disassociate"], "-o", "RELEASE").wait()
         end = begun
         for name in names:
-            kills = -(-given.kills * SHARES[name] // whole)
-            end += given.seconds * SHARES[name] / whole
-            (kill_queries(tally, kills, folder, draws, end) if name == "query"
-             else kill_writers(tally, name, kills, folder, draws, end))  # fmt: skip
+            kills = -(-given.kills * shares[name] // whole)
+            end += given.seconds * shares[name] / whole
+            if name == "query":
+                kill_queries(tally, kills, folder, draws, end)
+            elif name == "serve":
+                kill_portals(tally, kills, folder, draws, end, signals)
+            else:
+                kill_writers(tally, name, kills, folder, draws, end, signals)
             print(name, dict(tally.by_command[name]), flush=True)
         race(tally, folder, given.races)
     wrong = {
