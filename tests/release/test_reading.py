@@ -19,7 +19,8 @@ from leeward.errors import BadInput
 from leeward.release import Release, write
 from leeward.verify import verify
 
-COHORT = lw.read(pl.DataFrame({"patient": list(range(9)) * 2, "code": ["250.00", "401.9"] * 9}))
+EVENTS = pl.DataFrame({"patient": list(range(9)) * 2, "code": ["250.00", "401.9"] * 9})
+COHORT = lw.read(EVENTS)
 
 
 @pytest.fixture(scope="module")
@@ -173,3 +174,39 @@ def test_records_that_are_no_number_are_told(number: object, out: Path) -> None:
     (out / "share/release.json").write_text(json.dumps({**manifest, "records": number}))
     with pytest.raises(BadInput, match="`records` is no whole number"):
         _ = Release.open(out).records
+
+
+@pytest.mark.parametrize(
+    "risk", [7, {"maximum": 1}, {"model": [], "maximum": 1}, {"model": "anybody", "prior": "x", "maximum": 1}]
+)
+def test_a_risk_that_no_guarantee_states_is_told(risk: object, out: Path) -> None:
+    manifest = json.loads((out / "share/release.json").read_text())
+    manifest["guarantee"]["risk"] = risk
+    (out / "share/release.json").write_text(json.dumps(manifest))
+    assert status_of(["show", str(out / "share")]) == 2
+
+
+def test_a_method_that_is_no_text_is_told(out: Path, tmp_path: Path) -> None:
+    manifest = json.loads((out / "share/release.json").read_text())
+    (out / "share/release.json").write_text(json.dumps({**manifest, "method": {"a": 1}}))
+    with pytest.raises(BadInput, match="`method` must be text"):
+        lw.compare([out], tmp_path / "new", cohort=COHORT)
+
+
+@pytest.mark.parametrize("change", [cut, zero, flip])
+@pytest.mark.parametrize("arguments", COMMANDS[1:])
+def test_figures_of_custody_that_were_changed_are_not_shown(
+    arguments: list[str], change: Callable[[Path], None], out: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    change(out / "custody/measures.json")
+    EVENTS.write_csv(out.parent / "source.csv")
+    asked = [str(out) if each == "OUT" else each for each in arguments]
+    asked = [str(out.parent / "source.csv") if each == "nothing.csv" else each for each in asked]
+    assert status_of(asked) == 2
+    assert "measures.json: not as the run wrote it" in " ".join(capsys.readouterr().err.split())
+
+
+def test_a_list_of_digests_that_is_none_is_told(out: Path) -> None:
+    (out / "custody/digests.json").write_text('{"files": 3}')
+    with pytest.raises(BadInput, match=r"digests\.json: no list of files"):
+        Release.open(out).custody_json("measures.json")

@@ -262,7 +262,7 @@ def test_bins_of_the_histogram_hold_every_error() -> None:
 def test_a_report_needs_its_inputs(release: Release) -> None:
     assert release.custody is not None
     (release.custody / "measures.json").unlink()
-    with pytest.raises(BadInput, match=r"measures\.json: not there"):
+    with pytest.raises(BadInput, match=r"a report needs the measures\.json"):
         write_report(release.share.parent)
     with pytest.raises(BadInput, match="not a release"):
         write_report(release.share / "data")

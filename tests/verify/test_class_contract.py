@@ -13,7 +13,7 @@ from tests.forging import restate_custody
 from tests.mutations.planted import refuting, sound
 
 from leeward.verify import Share, verify
-from leeward.verify.class_labels import Tree
+from leeward.verify.class_labels import Tree, read_tree
 from leeward.verify.records_order import check_orders
 
 KEEP = 'parameter keep: {"age": 20, "sex": "exact"} -> '
@@ -121,3 +121,10 @@ def test_finer_prefixes_steps_and_exact_values() -> None:
     assert tree({"*": "", "F": "*"}, "exact").too_fine("F", 3) and not tree({"*": "", "F": "*"}).too_fine(
         "F", 3
     )
+
+
+def test_a_hierarchy_whose_root_is_a_child_of_nothing_s_child_is_none(tmp_path: Path) -> None:
+    """Its rows lead back to the root: whoever walks down them never arrives."""
+    file = tmp_path / "sex.csv"
+    file.write_text('"node","parent"\n"*",""\n"f","*"\n"","*"\n')
+    assert read_tree(file) is None

@@ -92,6 +92,14 @@ def test_sound_releases_pass_with_and_without_source(releases, name: str) -> Non
     assert verify(releases[name], made_up()).passed
 
 
+def test_a_source_that_was_read_without_visits_refutes_nothing(releases) -> None:
+    whole = made_up()
+    assert whole.events is not None
+    without = replace(whole, events=whole.events.drop("visit"))
+    with pytest.raises(BadInput, match="read without visits"):
+        verify(releases["visit"], without)
+
+
 @pytest.mark.parametrize(
     ("name", "check"), [("visit", "visit_sets"), ("generalize", "visit_sets"), ("merged", "visit_sets")]
 )

@@ -9,19 +9,12 @@ from leeward.advise.thresholds import met, odds
 from leeward.analysis.reidentification import Further, Scope
 from leeward.arrays import count_noun
 from leeward.methods import METHODS
+from leeward.release.manifest import MODELS
 
 if TYPE_CHECKING:
     from leeward.release import Release
 
 Figures = Mapping[str, Any]
-
-MODELS = {
-    "prosecutor": "who knows that the patient is in the data",
-    "journalist": "who looks for somebody of the population and does not know who is in the data",
-    "anybody": "whatever they know",
-}
-"""Whom the attacker looks for, in words (El Emam's prosecutor and journalist)."""
-
 
 MUCH = 0.05
 """Share of the pieces of knowledge below k candidates from which a remedy is named."""

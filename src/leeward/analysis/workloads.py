@@ -181,8 +181,7 @@ def random_queries(sets: CodeSets, queries: int) -> list[list[AnyArray]]:
 
 def policy_of(release: Release) -> pl.DataFrame | None:
     """The utility policy applied (`constraint`, `code`), from custody; None where there was none."""
-    file = None if release.custody is None else release.custody / "data" / "policy.parquet"
-    return pl.read_parquet(file) if file is not None and file.is_file() else None
+    return release.custody_table("policy")
 
 
 def constraints_of(policy: pl.DataFrame) -> tuple[list[str], list[list[str]]]:

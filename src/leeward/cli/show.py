@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
 
 from leeward.cli.options import json_option, print_json
@@ -26,10 +24,10 @@ def show(out: str, as_json: bool) -> None:
     from leeward.runs.reports import summary_of, summary_of_share
 
     release = Release.open(out)
-    measures = custody_json(release, "measures.json")
+    measures = release.custody_json("measures.json")
     whole = measures is not None and "source" in measures
     summary = summary_of(release, measures) if whole and measures is not None else summary_of_share(release)
-    verification = custody_json(release, "verification.json")
+    verification = release.custody_json("verification.json")
     if as_json:
         print_json(
             {
@@ -59,14 +57,3 @@ def show(out: str, as_json: bool) -> None:
         word = "passed" if verification["passed"] else "FAILED"
         lines += label_lines("Verified", f"{word} when it was made; `leeward verify {out}` checks it again.")
     print_styled(lines)
-
-
-def custody_json(release: Any, name: str) -> dict[str, Any] | None:
-    """A JSON file of the custodian's folder; None where there is none."""
-    import json
-
-    file = None if release.custody is None else release.custody / name
-    if file is None or not file.is_file():
-        return None
-    content: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
-    return content

@@ -40,6 +40,13 @@ def own_file(path: Path) -> Path:
     return path
 
 
+def write_whole(path: Path, text: str) -> None:
+    """Write a text file that only its owner may read, at once or not at all, whoever else writes it now."""
+    aside = path.with_suffix(f".{os.getpid()}.part")
+    own_file(aside).write_text(text, encoding="utf-8")
+    aside.replace(path)
+
+
 def make_private(folder: Path) -> None:
     """Make a folder and all that is in it the owner's alone."""
     for path in (folder, *folder.rglob("*")):

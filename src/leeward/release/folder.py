@@ -21,13 +21,10 @@ from leeward.contracts.readme import readme_of
 from leeward.errors import BadInput
 from leeward.release.aside import UNPUBLISHED, finish, make_private, work_beside
 from leeward.release.content import Anonymized
-from leeward.release.manifest import NAME, FileEntry, manifest_of, sha256_of, to_json_text
+from leeward.release.manifest import DIGESTS, NAME, FileEntry, manifest_of, sha256_of, to_json_text
 
 FORMATS = ("parquet", "csv")
 """What `formats:` may name. Parquet is always written; `csv` adds a copy beside it."""
-
-DIGESTS = "digests.json"
-"""The file of custody with the digests of the others, by which `leeward verify` tells whether one was changed."""
 
 CORRECTED = frozenset({"master.json"})
 """Files of custody that its custodian may correct: where the master of a cohort is now."""

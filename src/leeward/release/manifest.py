@@ -17,8 +17,18 @@ if TYPE_CHECKING:
 
 NAME = "release.json"
 
+DIGESTS = "digests.json"
+"""The file of custody with the digests of the others, which tell whether one was changed since."""
+
 KEYS = ("leeward", "method", "parameters", "guarantee", "records", "files")
 """Keys that every manifest has, of whatever format."""
+
+MODELS = {
+    "prosecutor": "who knows that the patient is in the data",
+    "journalist": "who looks for somebody of the population and does not know who is in the data",
+    "anybody": "whatever they know",
+}
+"""Whom the attacker looks for, in words (El Emam's prosecutor and journalist)."""
 
 
 @dataclass(frozen=True)
@@ -78,15 +88,17 @@ def parse(text: str, where: str) -> dict[str, Any]:
         raise BadInput(
             f"{where}: the manifest lacks {', '.join(f'`{key}`' for key in missing)}; it is damaged."
         )
-    kinds = {"parameters": dict, "guarantee": dict, "files": list}
+    kinds = {"method": str, "parameters": dict, "guarantee": dict, "files": list}
     if not all(isinstance(manifest[key], kind) for key, kind in kinds.items()):
         raise BadInput(
-            f"{where}: `parameters` and `guarantee` must be objects, `files` a list; it is damaged."
+            f"{where}: `method` must be text, `parameters` and `guarantee` objects, `files` a list; it is damaged."
         )
     if not all(map(_is_entry, manifest["files"])):
         raise BadInput(
             f"{where}: each of `files` needs a path in the share, its rows and its SHA-256; it is damaged."
         )
+    if not _is_risk(manifest["guarantee"].get("risk")):
+        raise BadInput(f"{where}: the guarantee's `risk` is none that a release states; it is damaged.")
     later = (other_format(manifest) or 0) > RELEASE_FORMAT
     if later or _series(manifest["leeward"], where) > _series(__version__, where):
         raise BadInput(
@@ -94,6 +106,15 @@ def parse(text: str, where: str) -> dict[str, Any]:
             "leeward."
         )
     return manifest
+
+
+def _is_risk(risk: Any) -> bool:
+    """Whether it is a maximum, of somebody's attack or over a belief of before, or nothing."""
+    if risk is None:
+        return True
+    if not isinstance(risk, dict) or risk.get("model") not in list(MODELS):
+        return False
+    return all(type(share) in (int, float) for share in (risk.get("maximum"), risk.get("prior", 0)))
 
 
 def _is_entry(entry: Any) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +13,7 @@ import polars as pl
 from leeward.errors import BadInput
 from leeward.paths import is_file, require_plain_files
 from leeward.release.aside import UNPUBLISHED, is_written_here, refuse_unfinished
-from leeward.release.manifest import NAME, parse, sha256_of
+from leeward.release.manifest import DIGESTS, NAME, parse, sha256_of
 from leeward.version import refuse_other_format
 
 
@@ -144,6 +145,40 @@ class Release:
         if not path.is_file():
             raise BadInput(f"{path}: named by the manifest but not there; the release is incomplete.")
         return path
+
+    def custody_file(self, name: str) -> Path | None:
+        """A file of the custodian's folder (`data/records.parquet`); None where it is not there.
+
+        Raises
+        ------
+        BadInput
+            By the digests of custody, it is not as the run wrote it.
+        """
+        if self.custody is None or not is_file(self.custody / name):
+            return None
+        digests = self.custody / DIGESTS
+        if is_file(digests):
+            try:
+                known = json.loads(digests.read_bytes())["files"].get(name)
+            except (ValueError, RecursionError, TypeError, KeyError, AttributeError):
+                raise BadInput(f"{digests}: no list of files with their digests; it is damaged.") from None
+            if known is not None and known != sha256_of(self.custody / name):
+                raise BadInput(
+                    f"{self.custody / name}: not as the run wrote it (its SHA-256 is another than in {DIGESTS}): it "
+                    "was changed or cut short since. Take the folder from a copy, or make the release again."
+                )
+        return self.custody / name
+
+    def custody_json(self, name: str) -> dict[str, Any] | None:
+        """The content of a JSON file of the custodian's folder; None where it is not there. BadInput as above."""
+        file = self.custody_file(name)
+        content: dict[str, Any] | None = None if file is None else json.loads(file.read_bytes())
+        return content
+
+    def custody_table(self, name: str) -> pl.DataFrame | None:
+        """The table `data/{name}.parquet` of the custodian's folder; None where it is not there. BadInput as above."""
+        file = self.custody_file(f"data/{name}.parquet")
+        return None if file is None else pl.read_parquet(file)
 
     def table(self, name: str) -> pl.LazyFrame:
         """The table `name` (for example `chunks.parquet`), lazily; CSV columns are read as text."""

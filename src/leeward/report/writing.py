@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -37,13 +36,11 @@ def write(folder: str | Path, own: Own | None = None, summarize: Summarize | Non
         The folder is no release, or has no `custody/` with both files.
     """
     release = Release.open(folder)
-    if release.custody is None:
+    measures, verification = map(release.custody_json, ("measures.json", "verification.json"))
+    if release.custody is None or measures is None or verification is None:
         raise BadInput(
-            f"{folder}: no custody/ folder; a report needs its measures.json and verification.json."
+            f"{folder}: a report needs the measures.json and verification.json of custody/, and one is not there."
         )
-    measures, verification = (
-        _read(release.custody / name) for name in ("measures.json", "verification.json")
-    )
     target = release.custody / "report.html"
     summary = None if summarize is None else summarize(release, measures)
     text = render(release, measures, verification, own, summary)
@@ -90,10 +87,3 @@ def to_html(text: str) -> Any:
 def plain(text: str) -> str:
     """The text without the marks of `to_html`."""
     return re.sub(r"\*\*(.+?)\*\*|`(.+?)`", r"\1\2", text)
-
-
-def _read(path: Path) -> dict[str, Any]:
-    if not path.is_file():
-        raise BadInput(f"{path}: not there; the report is made from it.")
-    content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    return content

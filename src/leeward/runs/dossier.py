@@ -188,7 +188,7 @@ def evidence_of(
         if plan is not None:
             kept = utility_of(prepare(plan.lines, cohort), release)
             found["lines"] = [{**each.to_json(), "floor": each.floor} for each in kept]
-    measures = {} if release.custody is None else _json(release.custody / "measures.json")
+    measures = release.custody_json("measures.json") or {}
     found["risk_in_words"] = maximum_in_words(release, found.get("risk") or measures.get("reidentification"))
     if explored is not None:
         found["alternatives"] = _alternatives(Path(explored))

@@ -22,7 +22,7 @@ import polars as pl
 
 from leeward.advise.grid import Point, points_of
 from leeward.errors import BadInput, GuaranteeUnreachable, LeewardError, VerificationFailed
-from leeward.release.aside import own_file
+from leeward.release.aside import own_file, write_whole
 from leeward.release.manifest import to_json_text
 from leeward.release.spec import Spec, load
 from leeward.runs.protect import Tell, measure_release, method_of, read_source, verify_or_raise, watch
@@ -167,11 +167,8 @@ class _Job:
             started = time.perf_counter()
             row = self.tried(point)
             took = time.perf_counter() - started
-        target = _file(self.folder, point)
-        aside = target.with_suffix(".part")
         own_file(self.folder / "seconds" / f"{point.key}.json").write_text(f'{{"seconds": {took:.3f}}}\n')
-        own_file(aside).write_text(to_json_text(row), encoding="utf-8")
-        aside.replace(target)
+        write_whole(_file(self.folder, point), to_json_text(row))
         return point
 
     def tried(self, point: Point) -> dict[str, Any]:
@@ -344,9 +341,7 @@ def _folder(out: Path, settings: Mapping[str, Any]) -> Path:
     for name in ("points", "seconds", "releases"):
         (out / name).mkdir(exist_ok=True, mode=0o700)
     if not known.is_file():
-        aside = known.with_suffix(".part")
-        own_file(aside).write_text(text, encoding="utf-8")
-        aside.replace(known)
+        write_whole(known, text)
     return out
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -91,7 +90,11 @@ def extract(
         pending.put_json("custody/master.json", _describe_master(Path(master), whole))
         verification = verify_or_raise(pending.folder)
         pending.put_json("custody/verification.json", verification.to_json())
-        known = json.loads(((whole.release.custody or Path()) / "measures.json").read_text(encoding="utf-8"))
+        known = whole.release.custody_json("measures.json")
+        if known is None:
+            raise BadInput(
+                f"{master}: no custody/measures.json; name the whole folder that `leeward visits` wrote."
+            )
         figures: dict[str, Any] = {
             "source": {
                 "name": f"Cohort of {Path(master).name}",

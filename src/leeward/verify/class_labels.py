@@ -131,7 +131,7 @@ def read_tree(file: Path, custody: Path | None = None, kind: str | None = None) 
     if not rows or rows[0] != ["node", "parent"] or any(len(row) != 2 for row in rows):
         return None
     parent = dict(rows[1:])
-    if len(parent) < len(rows) - 1:
+    if len(parent) < len(rows) - 1 or "" in parent:  # the parent of the root is no node
         return None
     whole = None
     if custody is not None and custody.is_file():

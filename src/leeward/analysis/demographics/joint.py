@@ -253,11 +253,8 @@ def exact_columns(release: Release, cohort: Cohort, patients: pl.Series) -> Colu
     stated = release.parameters
     named: dict[str, str | Hierarchy] = dict(stated.get("hierarchies") or {})
     for name, kind in named.items():
-        file = (
-            None if release.custody is None else release.custody / "data" / "hierarchies" / f"{name}.parquet"
-        )
-        if kind == "file" and file is not None and file.is_file():
-            table = pl.read_parquet(file)
+        table = release.custody_table(f"hierarchies/{name}")
+        if kind == "file" and table is not None:
             named[name] = Hierarchy.from_pairs(zip(table["node"], table["parent"], strict=True), name)
     return columns_of(
         cohort.patients, patients, stated["demographics"], named, stated.get("keep") or {}, cohort.name

@@ -198,10 +198,9 @@ def studies(measures: Figures) -> Section | None:
 
 def caps(release: Release) -> Section | None:
     """Where the caps ended, for the codes that were capped most often."""
-    file = None if release.custody is None else release.custody / "data" / "caps.parquet"
-    if release.parameters.get("scope") not in ("global", "raise") or file is None or not file.is_file():
+    frame = release.custody_table("caps")
+    if release.parameters.get("scope") not in ("global", "raise") or frame is None:
         return None
-    frame = pl.read_parquet(file)
     if "class" in frame.columns:  # every class has caps of its own
         return None
     names = names_of_release(release)

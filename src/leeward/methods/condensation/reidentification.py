@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
-import polars as pl
 
 from leeward.analysis.reidentification import Known, Scope, alike
 from leeward.arrays import Int64s
@@ -32,17 +29,14 @@ def scope(release: Release) -> Scope:
 
 def count_candidates(release: Release, cohort: Cohort, population: Cohort | None = None) -> Known | None:
     """The patients of each one's group; None without the custodian's file of groups."""
-    file = None if release.custody is None else release.custody / "data" / "released_rows.parquet"
-    if file is None or not file.is_file():
+    rows = release.custody_table("released_rows")
+    if rows is None:
         return None
-    sizes = pl.read_parquet(file)["group"].value_counts()["count"].to_numpy()
+    sizes = rows["group"].value_counts()["count"].to_numpy()
     return Known(WITHIN, np.repeat(sizes, sizes).astype(np.float64), before=_before(release, cohort))
 
 
 def _before(release: Release, cohort: Cohort) -> Int64s | None:
     """The patients of the source who agree in all columns but the times; None where custody does not say which."""
-    file = None if release.custody is None else release.custody / "measures.json"
-    if file is None or not file.is_file():
-        return None
-    times = json.loads(file.read_text(encoding="utf-8")).get("method", {}).get("times")
+    times = (release.custody_json("measures.json") or {}).get("method", {}).get("times")
     return None if times is None else alike(cohort.table().frame.drop(times))

@@ -157,10 +157,9 @@ def sets_of_classes(release: Release, sets: CodeSets) -> list[CodeSets] | None:
     custodian's file."""
     if not release.parameters.get("demographics"):
         return [sets]
-    file = None if release.custody is None else release.custody / "data" / "class_of_patient.parquet"
-    if file is None or not file.is_file():
+    known = release.custody_table("class_of_patient")
+    if known is None:
         return None
-    known = pl.read_parquet(file)
     people = sets.patients.alias("patient").to_frame()
     rows = people.join(
         known.cast({"patient": people["patient"].dtype}), on="patient", how="left", maintain_order="left"

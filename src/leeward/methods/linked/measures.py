@@ -100,15 +100,15 @@ def kept(release: Release, cohort: Cohort) -> Kept:
 
 def views(release: Release, cohort: Cohort) -> Views:
     """Risk and cost by view, before and after. BadInput without the custodian's file of whose record is whose."""
-    file = None if release.custody is None else release.custody / "data" / "records.parquet"
-    if file is None or not file.is_file():
+    records = release.custody_table("records")
+    if records is None:
         raise BadInput("this release has no custody/data/records.parquet, which says whose record is whose.")
     days = release.parameters.get("days")
     joins = Linked(k=release.guarantee["k"], views=tuple(release.parameters["views"]), days=days).joins
     k, lens = int(release.guarantee["k"]), lens_of(cohort)
     whole_visits, whole_events = tables_of(lens, days_of(lens, cohort, days))
     of_record = class_of_record(release)
-    places = pl.read_parquet(file).join(of_record, on="record")
+    places = records.join(of_record, on="record")
     classes = places.select(
         record=pl.col("place").cast(pl.Int32), **{"class": pl.col("class").cast(pl.Int32)}
     )

@@ -118,9 +118,10 @@ def pair_records(release: Release, cohort: Cohort) -> Both:
     first, last, leaf = _leaf_of_year(ages)
     lens = cohort.trajectories(first, last)
     codes = _name_levels(_whole(_tree(release, "code_hierarchy.csv"), lens, cohort.vocabulary), years=False)
-    if release.custody is None or not (release.custody / "data" / "records.parquet").is_file():
+    records = release.custody_table("records")
+    if records is None:
         raise BadInput("this release has no custody/data/records.parquet, which says whose record is whose.")
-    place = pl.read_parquet(release.custody / "data" / "records.parquet").sort("record")["place"].to_numpy()
+    place = records.sort("record")["place"].to_numpy()
     if len(place) != len(lens):
         raise BadInput(
             f"{cohort.name}: {len(lens):,} patients, the release has {len(place):,}; not its source."

@@ -61,12 +61,12 @@ class Master:
                 "a cohort already drawn" if release.method == "visits" else f"a release by {release.method}"
             )
             raise BadInput(f"{path}: {kind}; a cohort is drawn from the master that `leeward visits` wrote.")
-        file = None if release.custody is None else release.custody / "data" / "patients.parquet"
-        if file is None or not file.is_file():
+        patients = release.custody_table("patients")
+        if patients is None:
             raise BadInput(
                 f"{path}: no custody/data/patients.parquet, so nothing says who is who; name the whole folder."
             )
-        return Master(release, pl.read_parquet(file))
+        return Master(release, patients)
 
 
 def extract(

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from leeward.errors import BadInput
 from leeward.verify.apart import demographics_of_patients, select_released
 from leeward.verify.checks import Check, Source, of_count
 from leeward.verify.flat import Longs, distinct, find, values_of_groups
@@ -278,7 +279,9 @@ def _of_visits(
     at = at if ascending is None else ascending[at]
     if (row[at] != wanted).any():
         return None
-    column = next(name for name in ("visit", "date") if name in events.columns)
+    column = next((name for name in ("visit", "date") if name in events.columns), None)
+    if column is None:
+        raise BadInput("the source was read without visits; name its column of visits or of dates.")
     visit, n = source.numbered.visits(column)
     foreign = int(np.count_nonzero(source.numbered.patient[at] != owners))
     again = len(at) - int(np.count_nonzero(np.bincount(visit[at], minlength=n)))

@@ -66,7 +66,9 @@ def models(both: Both, bootstrap: int = BOOTSTRAP, most_rows: int = MOST_ROWS) -
     small = len(both.table) <= most_rows
     if small and folder is not None and folder.is_dir():
         schema: Any = both.made.schema
-        frames += [pl.read_parquet(path).cast(schema) for path in sorted(folder.glob("*.parquet"))]
+        names = sorted(f"repetitions/{path.stem}" for path in folder.glob("*.parquet"))
+        repeated = [both.release.custody_table(name) for name in names]
+        frames += [frame.cast(schema) for frame in repeated if frame is not None]
     rounds = bootstrap if small else 0
     found = [one_model(model, both.table, frames, rounds) for model in plan]
     return {"repetitions": len(frames), "bootstrap": rounds, "models": found}

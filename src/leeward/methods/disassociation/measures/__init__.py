@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from functools import partial
 from typing import Any
@@ -182,10 +181,7 @@ def estimate_queries(published: Published, sets: CodeSets, queries: list[AnyArra
 def custody_facts(release: Release) -> Mapping[str, Any]:
     """What the method reported to the custodian (`method` in `custody/measures.json`), where it is written
     already."""
-    file = None if release.custody is None else release.custody / "measures.json"
-    if file is None or not file.is_file():
-        return {}
-    facts: Mapping[str, Any] = json.loads(file.read_text(encoding="utf-8")).get("method", {})
+    facts: Mapping[str, Any] = (release.custody_json("measures.json") or {}).get("method", {})
     return facts
 
 

@@ -7,7 +7,6 @@ and false).
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from functools import partial
 from typing import Any, Literal
@@ -109,9 +108,7 @@ def lists_apart(release: Release) -> VisitLists:
 
 def _population_counts(release: Release) -> dict[str, int]:
     """DC and CC of the original population of an extract, as its master's measures have them."""
-    if release.custody is None or not (release.custody / "measures.json").is_file():
-        return {}
-    method = json.loads((release.custody / "measures.json").read_text(encoding="utf-8")).get("method", {})
+    method = (release.custody_json("measures.json") or {}).get("method", {})
     population: dict[str, int] = method.get("population", {})
     return population
 
