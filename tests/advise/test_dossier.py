@@ -127,15 +127,21 @@ def test_another_page_and_an_added_file_do_not_match(written: Path, release: Pat
     page = written / "dossier.html"
     text = page.read_text()
     stated = json.loads((written / "dossier.json").read_text())["digests"]
-    assert {name for name, digest in stated.items() if digest not in text} == {"dossier.html"}
+    assert {name for name, digest in stated.items() if digest not in text} == {"dossier.html", "dossier.json"}
     page.write_text(text.replace("open", "closed"))
     (written / "letter.txt").touch()
     assert check(written, release).faults == ("dossier.html does not match.", "letter.txt was added.")
     (written / "letter.txt").unlink()
     content = json.loads((written / "dossier.json").read_text())
-    del content["digests"]["dossier.html"]  # as earlier versions wrote it
+    del content["digests"]["dossier.html"], content["digests"]["dossier.json"]  # as earlier versions wrote it
     (written / "dossier.json").write_text(json.dumps(content))
     assert check(written, release).matches
+
+
+def test_another_word_does_not_match(written: Path, release: Path) -> None:
+    content = json.loads((written / "dossier.json").read_text())
+    (written / "dossier.json").write_text(json.dumps({**content, "title": "A determination."}))
+    assert check(written, release).faults == ("dossier.json does not match.",)
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ from leeward.advise.grid import parse_variations, points_of
 from leeward.advise.utility.measure import prepare, utility_of
 from leeward.cli.main import status_of
 from leeward.errors import BadInput
+from leeward.release.aside import alone_in
 from leeward.release.spec import Spec
 from leeward.runs import explore as story
 from leeward.runs.protect import method_of
@@ -141,6 +142,13 @@ def test_another_exploration_is_not_gone_on_with(tmp_path: Path) -> None:
     (tmp_path / "mine" / "letter.txt").touch()
     with pytest.raises(BadInput, match="is no exploration"):
         lw.explore(spec(), tmp_path / "mine", vary={"k": [3]}, plan=plan(), cohort=cohort)
+
+
+def test_a_folder_that_another_process_explores_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "e").mkdir()
+    with alone_in(tmp_path / "e"), pytest.raises(BadInput, match="another leeward explore is at work in it"):
+        lw.explore(spec(), tmp_path / "e", vary={"k": [3]}, plan=plan(), cohort=cohort_of_events())
+    assert not list((tmp_path / "e").iterdir())
 
 
 def test_an_empty_folder_is_taken(tmp_path: Path) -> None:

@@ -10,9 +10,7 @@ import stat
 import subprocess
 import sys
 import threading
-from concurrent.futures import ProcessPoolExecutor
 from contextlib import AbstractContextManager
-from multiprocessing import get_context
 from pathlib import Path
 
 import polars as pl
@@ -30,7 +28,6 @@ from leeward.release.aside import (
     new_aside,
     remove,
     remove_abandoned,
-    write_whole,
     written_aside,
 )
 from leeward.runs.index import beside
@@ -342,12 +339,3 @@ def test_the_files_of_a_source_are_listed_with_their_digests(tmp_path: Path) -> 
         data = (tmp_path / each["name"]).read_bytes()
         assert each["bytes"] == len(data) and each["sha256"] == hashlib.sha256(data).hexdigest()
     assert not (tmp_path / "out" / "share" / "source_files.json").exists()
-
-
-def test_a_file_is_whole_whoever_else_writes_it(tmp_path: Path) -> None:
-    texts = [str(number) * 200_000 for number in range(4)]
-    with ProcessPoolExecutor(4, mp_context=get_context("spawn")) as pool:
-        list(pool.map(write_whole, [tmp_path / "point.json"] * 40, texts * 10))
-    assert (tmp_path / "point.json").read_text() in texts
-    assert [file.name for file in tmp_path.iterdir()] == ["point.json"]
-    assert stat.S_IMODE((tmp_path / "point.json").stat().st_mode) == 0o600

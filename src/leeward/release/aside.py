@@ -40,11 +40,27 @@ def own_file(path: Path) -> Path:
     return path
 
 
-def write_whole(path: Path, text: str) -> None:
-    """Write a text file that only its owner may read, at once or not at all, whoever else writes it now."""
-    aside = path.with_suffix(f".{os.getpid()}.part")
-    own_file(aside).write_text(text, encoding="utf-8")
-    aside.replace(path)
+@contextmanager
+def alone_in(folder: Path, *, wait: bool = True) -> Iterator[bool]:
+    """One process at a time in a folder, where the system can lock files; whether it is this one, if it does not wait.
+
+    The lock ends with the process, however that ends.
+    """
+    if os.name != "posix":
+        yield True
+        return
+    import fcntl
+
+    lock = os.open(folder, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+            alone = True
+        except BlockingIOError:
+            alone = False
+        yield alone
+    finally:
+        os.close(lock)
 
 
 def make_private(folder: Path) -> None:

@@ -256,11 +256,13 @@ def check(
     opened = Release.open(release, compare=False)  # what differs is told file by file
     evidence = _json(place / EVIDENCE)
     stated, there = content["digests"], digests_of(opened, place)
+    if JSON in stated:
+        there[JSON] = digest_of(content)
     faults = [
         f"{name} does not match." for name, digest in there.items() if stated.get(name, digest) != digest
     ]
     faults += [f"{name} is not there." for name in stated if name not in there]
-    # Of custody a recipient's dossier states nothing; those of earlier versions do not state their page.
+    # Of custody a recipient's dossier states nothing; those of earlier versions state neither page nor JSON.
     faults += [
         f"{name} was added."
         for name in there
@@ -296,6 +298,12 @@ def digests_of(release: Release, folder: Path) -> dict[str, str]:
         for name, path in sorted(files.items())
         if path.is_file()
     }
+
+
+def digest_of(content: Mapping[str, Any]) -> str:
+    """SHA-256 of what a dossier says, but for this digest."""
+    others = {name: digest for name, digest in content["digests"].items() if name != JSON}
+    return hashlib.sha256(json.dumps({**content, "digests": others}, sort_keys=True).encode()).hexdigest()
 
 
 def _content(
@@ -338,6 +346,7 @@ def _write(
         }
         (aside / HTML).write_text(render(content), encoding="utf-8")
         content["digests"][HTML] = sha256_of(aside / HTML)  # which the page itself cannot show
+        content["digests"][JSON] = digest_of(content)
         text = to_json_text(content)
         (aside / JSON).write_text(text, encoding="utf-8")
         if key is not None:

@@ -12,7 +12,8 @@ import hashlib
 import json
 import shutil
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,7 +23,8 @@ import polars as pl
 
 from leeward.advise.grid import Point, points_of
 from leeward.errors import BadInput, GuaranteeUnreachable, LeewardError, VerificationFailed
-from leeward.release.aside import own_file, write_whole
+from leeward.queries.state import write_whole
+from leeward.release.aside import alone_in, own_file
 from leeward.release.manifest import to_json_text
 from leeward.release.spec import Spec, load
 from leeward.runs.protect import Tell, measure_release, method_of, read_source, verify_or_raise, watch
@@ -117,7 +119,7 @@ def explore(
     spec = spec if isinstance(spec, Spec) else load(spec)
     asked = _plan(plan)
     points = points_of(spec.method, vary, methods, repeat)
-    with at_most(threads), watch(tell) as say:
+    with at_most(threads), watch(tell) as say, ExitStack() as held:
         say("Reading the source")
         cohort = read_source(spec.source) if cohort is None else cohort
         if population is None and spec.population is not None:
@@ -129,7 +131,7 @@ def explore(
         settings = _settings(
             points, lines, cohort, population, None if limit is None else limit.maximum, keep
         )
-        folder = _folder(Path(out), settings)
+        folder = held.enter_context(_folder(Path(out), settings))
         missing = [point for point in points if not _file(folder, point).is_file()]
         if missing:
             say("What the source says of the plan")
@@ -168,7 +170,7 @@ class _Job:
             row = self.tried(point)
             took = time.perf_counter() - started
         own_file(self.folder / "seconds" / f"{point.key}.json").write_text(f'{{"seconds": {took:.3f}}}\n')
-        write_whole(_file(self.folder, point), to_json_text(row))
+        write_whole(_file(self.folder, point), to_json_text(row).encode())
         return point
 
     def tried(self, point: Point) -> dict[str, Any]:
@@ -325,8 +327,9 @@ def _digest(cohort: Cohort) -> str:
     return digest.hexdigest()[:16]
 
 
-def _folder(out: Path, settings: Mapping[str, Any]) -> Path:
-    """The folder, made or gone on with. BadInput where it holds something else."""
+@contextmanager
+def _folder(out: Path, settings: Mapping[str, Any]) -> Iterator[Path]:
+    """The folder, made or gone on with by one process at a time. BadInput where it holds something else."""
     text = to_json_text(settings)
     known = out / SETTINGS
     # An empty folder may be what is left of a run that was killed before it wrote its settings.
@@ -338,11 +341,14 @@ def _folder(out: Path, settings: Mapping[str, Any]) -> Path:
         )
     out.mkdir(parents=True, exist_ok=True, mode=0o700)
     out.chmod(0o700)
-    for name in ("points", "seconds", "releases"):
-        (out / name).mkdir(exist_ok=True, mode=0o700)
-    if not known.is_file():
-        write_whole(known, text)
-    return out
+    with alone_in(out, wait=False) as alone:
+        if not alone:
+            raise BadInput(f"{out}: another leeward explore is at work in it; wait for its end.")
+        for name in ("points", "seconds", "releases"):
+            (out / name).mkdir(exist_ok=True, mode=0o700)
+        if not known.is_file():
+            write_whole(known, text.encode())
+        yield out
 
 
 def _file(folder: Path, point: Point) -> Path:

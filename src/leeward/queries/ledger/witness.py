@@ -11,8 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,6 +21,7 @@ from leeward.queries.ledger import tables
 from leeward.queries.ledger.opening import LOGGER, Ledger
 from leeward.queries.ledger.replay import LedgerInconsistent, Replay
 from leeward.queries.state import state_folders, write_whole
+from leeward.release.aside import alone_in
 
 NAME = "ledger.head"
 
@@ -46,7 +46,7 @@ def remember(ledger: Ledger, head: Head) -> None:
     """Write a head where it is kept, unless a later one is there already. Places that cannot be written are left."""
     text = json.dumps(vars(head)).encode()
     for path in _places(ledger, head.first):
-        with contextlib.suppress(OSError), _alone(path):
+        with contextlib.suppress(OSError), alone_in(path.parent):
             before = _read(path)
             if before is None or before.first != head.first or before.entries < head.entries:
                 write_whole(path, text)
@@ -120,19 +120,3 @@ def _read(path: Path) -> Head | None:
         return Head(**json.loads(path.read_bytes()))
     except FileNotFoundError:
         return None
-
-
-@contextlib.contextmanager
-def _alone(path: Path) -> Iterator[None]:
-    """One process at a time, where the system can lock files."""
-    if os.name != "posix":
-        yield
-        return
-    import fcntl
-
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        fcntl.flock(folder, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(folder)
