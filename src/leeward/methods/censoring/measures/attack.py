@@ -103,9 +103,9 @@ def population_caps(
     scope, given, rest = (release.parameters.get(name) for name in ("scope", "caps", "cap"))
     known, others = dict(given or {}), int(rest or 0)
     if scope not in ("groups", "record"):
-        if release.custody is None:
+        final = release.custody_table("caps")
+        if final is None:
             raise BadInput("this release has no custody/data/caps.parquet, which holds the final caps.")
-        final = pl.read_parquet(release.custody / "data" / "caps.parquet")
         final = final if number is None else final.filter(pl.col("class") == number)
         known, others = dict(final.select("code", "final_cap").iter_rows()), 0
     elif given is None and rest is None:

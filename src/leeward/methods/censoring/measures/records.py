@@ -15,7 +15,7 @@ from leeward.arrays import Int64s, offsets_of
 from leeward.cohort.cohort import Cohort
 from leeward.cohort.lenses.code_sets import CodeCounts
 from leeward.errors import BadInput
-from leeward.methods.censoring.release import PEOPLE, take
+from leeward.methods.censoring.release import take
 from leeward.release import Release
 
 
@@ -64,9 +64,9 @@ class Both:
 def pair_records(release: Release, cohort: Cohort, population: Cohort) -> Both:
     """Bring released records and originals together."""
     sample = cohort.code_counts()
-    if release.custody is None or not (release.custody / "data" / "records.parquet").is_file():
+    places = release.custody_table("records")
+    if places is None:
         raise BadInput("this release has no custody/data/records.parquet, which says whose record is whose.")
-    places = pl.read_parquet(release.custody / "data" / "records.parquet")
     shown = release.table("records.parquet").collect().join(places, on="record").sort("place")
     if release.parameters.get("small") == "drop" and shown.height <= len(sample):
         sample = take(sample, shown["place"].to_numpy())
@@ -107,8 +107,9 @@ def match_classes(
 
 
 def _by_rule(release: Release, classes: ReleasedClasses) -> tuple[Int64s, ...]:
-    assert release.custody is not None  # whose records are whose was read from it
-    said = pl.read_parquet(release.custody / "data" / PEOPLE).sort("place").select(classes.names).rows()
+    people = release.custody_table("people")
+    assert people is not None  # whose records are whose was read from custody
+    said = people.sort("place").select(classes.names).rows()
     return tuple(
         np.array([i for i, own in enumerate(said) if own == mine], np.int64) for mine in classes.labels
     )

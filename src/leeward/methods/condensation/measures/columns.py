@@ -67,11 +67,10 @@ def pair_tables(release: Release, cohort: Cohort) -> Both:
             if isinstance(kind, pl.Enum | pl.Categorical)
         ]
     )
-    folder = None if release.custody is None else release.custody / "data"
-    if folder is None or not (folder / "source_rows.parquet").is_file():
+    source, released = (release.custody_table(name) for name in ("source_rows", "released_rows"))
+    if source is None or released is None:
         return Both(release, table, made, None, None, None)
-    source = pl.read_parquet(folder / "source_rows.parquet").sort("row")
-    released = pl.read_parquet(folder / "released_rows.parquet").sort("record")
+    source, released = source.sort("row"), released.sort("record")
     rows, groups = source["row"].to_numpy() - 1, source["group"].to_numpy()
     return Both(release, table, made, rows, groups, released["group"].to_numpy())
 
