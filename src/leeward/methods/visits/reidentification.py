@@ -90,10 +90,8 @@ def attack(release: Release, cohort: Cohort, population: Cohort | None = None) -
     record shows are looked up in all records. The person's record, from custody, only decides what the attacker can
     see of the visit; of an extract the members alone are attacked among themselves, which its figures on members
     cover, so nothing is tried there."""
-    if release.custody is None or release.parameters.get("extract"):
-        return []
-    file = release.custody / "data" / "patients.parquet"
-    if not file.is_file():
+    people = release.custody_table("patients")
+    if people is None or release.parameters.get("extract"):
         return []
     level, k = str(release.parameters["level"]), int(release.guarantee["k"])
     m = {"codes": release.guarantee.get("m"), "code": 1}.get(level)
@@ -103,7 +101,6 @@ def attack(release: Release, cohort: Cohort, population: Cohort | None = None) -
     for place, label in enumerate(visits.labels):
         number = 0 if classes is None else class_of(label)
         own |= {(number, member): place for member in bare(label).split("|")}
-    people = pl.read_parquet(file, columns=["record", "patient"])
     lens = cohort.visits()
     record_of = _records(lens.patients, people)
     drawn = Randomness.of(0).stream("attack").permutation(lens.n_visits)[:VISITS]
