@@ -50,6 +50,34 @@ class Nodes(NamedTuple):
     records: Array
 
 
+class Parts(NamedTuple):
+    """The codes of a query in one node, chunk by chunk: which they are, as bits, and of one in an item chunk the
+    expected count. By code: where its bitmap starts, and what its entry is to count (`Entries.want`)."""
+
+    chunk: Array
+    mask: Array
+    mean: Array
+    place: Array
+    want: Array
+
+
+class Open(NamedTuple):
+    """Ancestors of what is looked at, root first: the node, where its `Sums` begin, records of complete children."""
+
+    node: Array
+    first: Array
+    records: Array
+
+
+class Sums(NamedTuple):
+    """What is below an open node: one sum for each set of codes still wanted from shared chunks above (`left`)."""
+
+    left: Array
+    low: Array
+    expected: Array
+    high: Array
+
+
 @njit
 def _support(mask: Any, place: Array, words: int, bits: Array) -> Any:
     """Subrecords that hold every code of `mask`; `place[j]` is where code j's bitmap starts."""
@@ -64,73 +92,216 @@ def _support(mask: Any, place: Array, words: int, bits: Array) -> Any:
 
 
 @njit(inner=True)
-def _find_touched(any_of: Array, words: int, bits: Array, n: int) -> Any:
-    """Subrecords that hold at least one of the first `n` codes of `any_of`."""
-    total = np.int64(0)
-    for w in range(words):
-        together = np.uint64(0)
-        for j in range(n):
-            together |= bits[any_of[j] + w]
-        total += popcount(together)
-    return total
+def _leap(root: Array, at: Any, stop: Any, tree: Any) -> Any:
+    """The first entry from `at` to `stop` whose root is `tree` or beyond."""
+    if at == stop or root[at] >= tree:
+        return at
+    step = np.int64(1)
+    while at + step < stop and root[at + step] < tree:
+        step *= 2
+    low, high = at + step // 2, min(at + step, stop)
+    while low < high:
+        middle = (low + high) // 2
+        if root[middle] < tree:
+            low = middle + 1
+        else:
+            high = middle
+    return low
 
 
 @njit(inner=True)
-def _add_part(
-    entry: int,
-    bit: Any,
-    parts: int,
-    post_group: Array,
-    kind: Array,
-    item_mean: Array,
-    part_group: Array,
-    part_mask: Array,
-    part_mean: Array,
-) -> Any:
-    """Adds a code to the parts of a query in one node, its codes by chunk; returns the number of parts."""
-    g = post_group[entry]
-    mine = parts
-    if kind[g] != ITEM:
-        for i in range(parts):
-            if part_group[i] == g:
-                mine = i
-    if mine == parts:
-        part_group[parts] = g
-        part_mask[parts] = np.uint64(0)
-        part_mean[parts] = item_mean[entry]
-        parts += 1
-    part_mask[mine] |= bit
-    return parts
+def _next_tree(root: Array, at: Array, stop: Array, rarest: Any) -> Any:
+    """The next tree that holds every code, -1 when there is none; moves `at` to its first entries."""
+    while at[rarest] < stop[rarest]:
+        tree = np.int64(root[at[rarest]])
+        whole = True
+        for j in range(len(at)):
+            at[j] = _leap(root, at[j], stop[j], tree)
+            if at[j] == stop[j]:
+                return -1
+            if root[at[j]] != tree:
+                whole = False
+                break
+        if whole:
+            return tree
+        while at[rarest] < stop[rarest] and root[at[rarest]] == tree:
+            at[rarest] += 1
+    return -1
 
 
 @njit(inner=True)
-def _in_leaf(
-    n: int,
-    parts: int,
-    place: Array,
-    kind: Array,
-    words: Array,
-    bits: Array,
-    part_group: Array,
-    part_mask: Array,
-    part_mean: Array,
-    item_most: int,
-) -> Any:
+def _take_node(x: int, at: Array, stop: Array, entries: Entries, kind: Array, parts: Parts) -> Any:
+    """The number of parts that node x makes of the query, and which codes it has; moves `at` beyond its entries."""
+    n, held = 0, np.uint64(0)
+    for j in range(len(at)):
+        if at[j] == stop[j] or entries.node[at[j]] != x:
+            continue
+        entry, bit = at[j], np.uint64(1) << np.uint64(j)
+        held |= bit
+        parts.place[j], parts.want[j] = entries.place[entry], entries.want[entry]
+        chunk, mine = entries.chunk[entry], n
+        if kind[chunk] != ITEM:
+            for i in range(n):
+                if parts.chunk[i] == chunk:
+                    mine = i
+        if mine == n:
+            parts.chunk[n], parts.mask[n], parts.mean[n] = chunk, np.uint64(0), entries.mean[entry]
+            n += 1
+        parts.mask[mine] |= bit
+        while at[j] < stop[j] and entries.node[at[j]] == x:
+            at[j] += 1
+    return n, held
+
+
+@njit(inner=True)
+def _in_leaf(n: int, n_parts: int, parts: Parts, chunks: Chunks, item_most: int) -> Any:
     """(low, expected, high) of a cluster of n records."""
-    below = n
-    mean = np.float64(n)
-    above = n
-    for i in range(parts):
-        if kind[part_group[i]] == ITEM:
+    below, mean, above = n, np.float64(n), n
+    for i in range(n_parts):
+        chunk = parts.chunk[i]
+        if chunks.kind[chunk] == ITEM:
             below += 1 - n
-            mean *= part_mean[i] / n
+            mean *= parts.mean[i] / n
             above = min(above, item_most)
         else:
-            s = _support(part_mask[i], place, words[part_group[i]], bits)
+            s = _support(parts.mask[i], parts.place, chunks.words[chunk], chunks.bits)
             below += s - n
             mean *= s / n
             above = min(above, s)
     return max(below, 0), mean, above
+
+
+@njit(inner=True)
+def _meet_shared(n_parts: int, parts: Parts, chunks: Chunks, sums: Sums, i: int) -> None:
+    """What sum i becomes in a joint cluster, whose shared chunks have some of the codes that it wants."""
+    left, low, expected, high = sums
+    for p in range(n_parts):
+        taken = left[i] & parts.mask[p]
+        if taken != np.uint64(0):
+            s = _support(taken, parts.place, chunks.words[parts.chunk[p]], chunks.bits)
+            among = np.int64(0)
+            for j in range(len(parts.place)):
+                if (taken >> np.uint64(j)) & np.uint64(1):
+                    among = max(among, parts.want[j])
+            low[i] = max(low[i] + s - among, 0)
+            expected[i] *= s / among
+            high[i] = min(high[i], s)
+            left[i] &= ~taken
+
+
+@njit(inner=True)
+def _add(sums: Sums, first: int, n: int, left: Any, low: int, expected: float, high: int) -> int:
+    """Add to the sum of the same codes left among `first…n-1`, or begin one; returns how many sums there are."""
+    i = first
+    while i < n and sums.left[i] != left:
+        i += 1
+    if i == n:
+        sums.left[n], sums.low[n], sums.expected[n], sums.high[n] = left, low, expected, high
+        return n + 1
+    sums.low[i] += low
+    sums.expected[i] += expected
+    sums.high[i] += high
+    return n
+
+
+@njit
+def _more_open(old: Open) -> Open:
+    """The same with room for twice as many nodes."""
+    none = np.zeros_like(old.node)
+    return Open(np.append(old.node, none), np.append(old.first, none), np.append(old.records, none))
+
+
+@njit
+def _more_sums(old: Sums) -> Sums:
+    """The same with room for twice as many sums."""
+    none = np.zeros_like(old.low)
+    return Sums(
+        np.append(old.left, np.zeros_like(old.left)),
+        np.append(old.low, none),
+        np.append(old.expected, np.zeros_like(old.expected)),
+        np.append(old.high, none),
+    )
+
+
+@njit
+def _walk_tree(
+    tree: int,
+    at: Array,
+    stop: Array,
+    entries: Entries,
+    chunks: Chunks,
+    nodes: Nodes,
+    item_most: int,
+    parts: Parts,
+    opened: Open,
+    sums: Sums,
+) -> Any:
+    """(low, expected, high) of a tree of joint clusters, and the scratch, which may have grown.
+
+    Touched nodes are walked bottom up with a stack of their ancestors; what no entry touches wants all codes from
+    above."""
+    size = len(at)
+    full = (np.uint64(1) << np.uint64(size)) - np.uint64(1)
+    shared = np.uint64(0)
+    for j in range(size):
+        t = at[j]
+        while t < stop[j] and entries.node[t] <= tree:
+            if chunks.kind[entries.chunk[t]] == SHARED:
+                shared |= np.uint64(1) << np.uint64(j)
+            t += 1
+    low, expected, high = np.int64(0), 0.0, np.int64(0)
+    depth, n = 0, 0
+    while True:
+        x = np.int64(-1)
+        for j in range(size):
+            if at[j] < stop[j] and entries.node[at[j]] <= tree and (x < 0 or entries.node[at[j]] < x):
+                x = np.int64(entries.node[at[j]])
+        n_parts, held = 0, np.uint64(0)
+        if depth > 0 and (x < 0 or opened.node[depth - 1] < x):
+            x = opened.node[depth - 1]  # complete: nothing below it is left, and it has no code itself
+        elif x < 0:
+            return low, expected, high, opened, sums
+        else:
+            if depth == 0 or opened.node[depth - 1] != x:
+                if depth == len(opened.node):
+                    opened = _more_open(opened)
+                opened.node[depth], opened.first[depth], opened.records[depth] = x, n, 0
+                depth += 1
+            n_parts, held = _take_node(x, at, stop, entries, chunks.kind, parts)
+        if n + 2 >= len(sums.left):
+            sums = _more_sums(sums)
+        base, records = opened.first[depth - 1], nodes.records[x]
+        if nodes.leaf[x]:
+            wanted = full & ~held
+            if (wanted & ~shared) == np.uint64(0):
+                below, mean, above = _in_leaf(records, n_parts, parts, chunks, item_most)
+                if above > 0:
+                    n = _add(sums, base, n, wanted, below, mean, above)
+        else:
+            rest = records - opened.records[depth - 1]
+            if rest > 0 and (full & ~shared) == np.uint64(0):
+                n = _add(sums, base, n, full, rest, rest, rest)
+            for i in range(base, n):
+                _meet_shared(n_parts, parts, chunks, sums, i)
+        depth -= 1
+        up = nodes.parent[x]
+        if up < 0:
+            for i in range(base, n):
+                if sums.left[i] == np.uint64(0):
+                    low += sums.low[i]
+                    expected += sums.expected[i]
+                    high += sums.high[i]
+            n = base
+            continue
+        if depth == 0 or opened.node[depth - 1] != up:
+            opened.node[depth], opened.first[depth], opened.records[depth] = up, base, 0
+            depth += 1
+        opened.records[depth - 1] += records
+        start, kept = opened.first[depth - 1], base
+        for i in range(base, n):  # what x leaves is added to what its parent has
+            if sums.high[i] > 0:
+                kept = _add(sums, start, kept, sums.left[i], sums.low[i], sums.expected[i], sums.high[i])
+        n = kept
 
 
 @njit
@@ -138,317 +309,88 @@ def answer(
     query_at: Array, query_codes: Array, entries: Entries, chunks: Chunks, nodes: Nodes, item_most: int
 ) -> Any:
     """(low, expected, high) of each query; `item_most` is the most records of a cluster that may hold an item-chunk
-    code.
-
-    Trees without some code of the query are skipped by bisection. In a tree, touched nodes are walked
-    bottom up with a stack of their ancestors. Each open node keeps, for every set of codes still wanted
-    from shared chunks above (`left`), the sums of (low, expected, high) below it; what no entry touches
-    wants all codes from above."""
-    post_at, post_node, post_group, post_place, post_root, want, item_mean = entries
-    kind, words, bits = chunks
-    parent, leaf, records = nodes
+    code. Trees without some code of the query are skipped."""
     queries = len(query_at) - 1
-    out_low = np.zeros(queries, np.int64)
-    out_expected = np.zeros(queries, np.float64)
-    out_high = np.zeros(queries, np.int64)
-    most = 1
+    out_low, out_expected, out_high = (
+        np.zeros(queries, np.int64), np.zeros(queries, np.float64), np.zeros(queries, np.int64)
+    )  # fmt: skip
+    opened = Open(np.zeros(64, np.int64), np.zeros(64, np.int64), np.zeros(64, np.int64))
+    sums = Sums(np.zeros(256, np.uint64), np.zeros(256, np.int64), np.zeros(256), np.zeros(256, np.int64))
     for q in range(queries):
-        most = max(most, query_at[q + 1] - query_at[q])
-    at = np.zeros(most, np.int64)
-    stop = np.zeros(most, np.int64)
-    tree_stop = np.zeros(most, np.int64)
-    place = np.zeros(most, np.int64)
-    part_group = np.zeros(most, np.int64)
-    part_mask = np.zeros(most, np.uint64)
-    part_mean = np.zeros(most, np.float64)
-    wants = np.zeros(most, np.int64)
-    open_node = np.zeros(64, np.int64)
-    open_first = np.zeros(64, np.int64)
-    open_sum = np.zeros(64, np.int64)
-    left = np.zeros(256, np.uint64)
-    low = np.zeros(256, np.int64)
-    expected = np.zeros(256, np.float64)
-    high = np.zeros(256, np.int64)
-    for q in range(queries):
-        size = query_at[q + 1] - query_at[q]
-        full = np.uint64(0)
-        for j in range(size):
-            c = query_codes[query_at[q] + j]
-            at[j] = post_at[c]
-            stop[j] = post_at[c + 1]
-            full |= np.uint64(1) << np.uint64(j)
-        rarest = 0
-        for j in range(size):
-            if stop[j] - at[j] < stop[rarest] - at[rarest]:
-                rarest = j
-        while True:
-            # The next tree that holds every code.
-            target = np.int64(-1)
-            if at[rarest] < stop[rarest]:
-                target = np.int64(post_root[at[rarest]])
-            if target < 0:
-                break
-            whole = True
-            beyond = False
-            shared = np.uint64(0)
-            for j in range(size):
-                if j != rarest:
-                    # leap to the tree
-                    step = np.int64(1)
-                    while at[j] + step < stop[j] and post_root[at[j] + step] < target:
-                        step *= 2
-                    lo = at[j] + step // 2
-                    hi = min(at[j] + step, stop[j])
-                    if at[j] < stop[j] and post_root[at[j]] >= target:
-                        hi = at[j]
-                        lo = at[j]
-                    while lo < hi:
-                        mid = (lo + hi) // 2
-                        if post_root[mid] < target:
-                            lo = mid + 1
-                        else:
-                            hi = mid
-                    at[j] = lo
-                if at[j] >= stop[j]:
-                    beyond = True
-                    break
-                if post_root[at[j]] != target:
-                    whole = False
-                    break
-            if beyond:
-                break
-            if not whole:
-                while at[rarest] < stop[rarest] and post_root[at[rarest]] == target:
-                    at[rarest] += 1
-                continue
-            if leaf[target]:  # a tree of one cluster, as most are
-                parts = 0
-                for j in range(size):
-                    place[j] = post_place[at[j]]
-                    parts = _add_part(
-                        at[j], np.uint64(1) << np.uint64(j), parts, post_group, kind, item_mean,
-                        part_group, part_mask, part_mean,
-                    )  # fmt: skip
-                    while at[j] < stop[j] and post_root[at[j]] == target:
-                        at[j] += 1
-                below, mean, above = _in_leaf(
-                    records[target], parts, place[:size], kind, words, bits, part_group, part_mask, part_mean,
-                    item_most,
-                )  # fmt: skip
-                if above > 0:
-                    out_low[q] += below
-                    out_expected[q] += mean
-                    out_high[q] += above
-                continue
-            for j in range(size):
-                t = at[j]
-                while t < stop[j] and post_node[t] <= target:
-                    if kind[post_group[t]] == SHARED:
-                        shared |= np.uint64(1) << np.uint64(j)
-                    t += 1
-                tree_stop[j] = t
-            depth = 0
-            n_keys = 0
-            while True:
-                x = np.int64(-1)
-                for j in range(size):
-                    if at[j] < tree_stop[j] and (x < 0 or post_node[at[j]] < x):
-                        x = post_node[at[j]]
-                parts = 0
-                held = np.uint64(0)
-                if depth > 0 and (x < 0 or open_node[depth - 1] < x):
-                    x = open_node[depth - 1]  # complete: nothing below it is left, and it has no code itself
-                elif x < 0:
-                    break
-                else:
-                    if depth == 0 or open_node[depth - 1] != x:
-                        if depth == len(open_node):
-                            open_node = np.append(open_node, np.zeros(depth, np.int64))
-                            open_first = np.append(open_first, np.zeros(depth, np.int64))
-                            open_sum = np.append(open_sum, np.zeros(depth, np.int64))
-                        open_node[depth] = x
-                        open_first[depth] = n_keys
-                        open_sum[depth] = 0
-                        depth += 1
-                    for j in range(size):
-                        bit = np.uint64(1) << np.uint64(j)
-                        while at[j] < tree_stop[j] and post_node[at[j]] == x:
-                            if not (held & bit):
-                                held |= bit
-                                place[j] = post_place[at[j]]
-                                wants[j] = want[at[j]]
-                                parts = _add_part(
-                                    at[j],
-                                    bit,
-                                    parts,
-                                    post_group,
-                                    kind,
-                                    item_mean,
-                                    part_group,
-                                    part_mask,
-                                    part_mean,
-                                )
-                            at[j] += 1
-                if n_keys + 2 >= len(left):
-                    left = np.append(left, np.zeros(len(left), np.uint64))
-                    low = np.append(low, np.zeros(len(low), np.int64))
-                    expected = np.append(expected, np.zeros(len(expected), np.float64))
-                    high = np.append(high, np.zeros(len(high), np.int64))
-                base = open_first[depth - 1]
-                n = records[x]
-                if leaf[x]:
-                    wanted = full & ~held
-                    if (wanted & ~shared) == np.uint64(0):
-                        below, mean, above = _in_leaf(
-                            n,
-                            parts,
-                            place[:size],
-                            kind,
-                            words,
-                            bits,
-                            part_group,
-                            part_mask,
-                            part_mean,
-                            item_most,
-                        )
-                        if above > 0:
-                            left[n_keys] = wanted
-                            low[n_keys] = below
-                            expected[n_keys] = mean
-                            high[n_keys] = above
-                            n_keys += 1
-                else:
-                    rest = n - open_sum[depth - 1]
-                    if rest > 0 and (full & ~shared) == np.uint64(0):
-                        known = False
-                        for i in range(base, n_keys):
-                            if left[i] == full:
-                                low[i] += rest
-                                expected[i] += rest
-                                high[i] += rest
-                                known = True
-                                break
-                        if not known:
-                            left[n_keys] = full
-                            low[n_keys] = rest
-                            expected[n_keys] = rest
-                            high[n_keys] = rest
-                            n_keys += 1
-                    for i in range(base, n_keys):
-                        for p in range(parts):
-                            taken = left[i] & part_mask[p]
-                            if taken != np.uint64(0):
-                                s = _support(taken, place[:size], words[part_group[p]], bits)
-                                among = np.int64(0)
-                                for j in range(size):
-                                    if (taken >> np.uint64(j)) & np.uint64(1):
-                                        among = max(among, wants[j])
-                                low[i] = max(low[i] + s - among, 0)
-                                expected[i] *= s / among
-                                high[i] = min(high[i], s)
-                                left[i] &= ~taken
-                depth -= 1
-                up = parent[x]
-                if up < 0:
-                    for i in range(base, n_keys):
-                        if left[i] == np.uint64(0):
-                            out_low[q] += low[i]
-                            out_expected[q] += expected[i]
-                            out_high[q] += high[i]
-                    n_keys = base
-                    continue
-                if depth == 0 or open_node[depth - 1] != up:
-                    open_node[depth] = up
-                    open_first[depth] = base
-                    open_sum[depth] = 0
-                    depth += 1
-                open_sum[depth - 1] += n
-                # Add what x leaves to what its parent has, one sum for each set still wanted.
-                start = open_first[depth - 1]
-                kept = base
-                for i in range(base, n_keys):
-                    if high[i] == 0:
-                        continue
-                    known = False
-                    for t in range(start, kept):
-                        if left[t] == left[i]:
-                            low[t] += low[i]
-                            expected[t] += expected[i]
-                            high[t] += high[i]
-                            known = True
-                            break
-                    if not known:
-                        left[kept] = left[i]
-                        low[kept] = low[i]
-                        expected[kept] = expected[i]
-                        high[kept] = high[i]
-                        kept += 1
-                n_keys = kept
+        codes = query_codes[query_at[q] : query_at[q + 1]]
+        size = len(codes)
         if size == 0:
-            for top in range(len(parent)):
-                if parent[top] < 0:
-                    out_low[q] += records[top]
-                    out_expected[q] += records[top]
-                    out_high[q] += records[top]
+            records = nodes.records[nodes.parent < 0].sum()
+            out_low[q], out_expected[q], out_high[q] = records, records, records
+            continue
+        at, stop = entries.at[codes], entries.at[codes + 1]
+        rarest = np.argmin(stop - at)
+        parts = Parts(
+            np.zeros(size, np.int64), np.zeros(size, np.uint64), np.zeros(size), np.zeros(size, np.int64),
+            np.zeros(size, np.int64),
+        )  # fmt: skip
+        tree = _next_tree(entries.root, at, stop, rarest)
+        while tree >= 0:
+            if nodes.leaf[tree]:  # a tree of one cluster, as most are
+                n_parts, _ = _take_node(tree, at, stop, entries, chunks.kind, parts)
+                low, expected, high = _in_leaf(nodes.records[tree], n_parts, parts, chunks, item_most)
+            else:
+                low, expected, high, opened, sums = _walk_tree(
+                    tree, at, stop, entries, chunks, nodes, item_most, parts, opened, sums
+                )
+            if high > 0:
+                out_low[q] += low
+                out_expected[q] += expected
+                out_high[q] += high
+            tree = _next_tree(entries.root, at, stop, rarest)
     return out_low, out_expected, out_high
 
 
 @njit
-def matching(
-    nodes: Array,
-    groups: Array,
-    places: Array,
-    kind: Array,
-    words: Array,
-    bits: Array,
-    parent: Array,
-    leaf: Array,
-    records: Array,
-    item_mean: Array,
-) -> Any:
+def matching(node: Array, chunk: Array, place: Array, mean: Array, chunks: Chunks, nodes: Nodes) -> Any:
     """Expected records with at least one of the codes whose entries are given, sorted by node, then chunk."""
     total = 0.0
     open_node = np.zeros(64, np.int64)
     open_hit = np.zeros(64, np.float64)
-    depth = 0
-    at = 0
-    while at < len(nodes) or depth > 0:
-        if depth > 0 and (at >= len(nodes) or open_node[depth - 1] < nodes[at]):
+    depth, at = 0, 0
+    while at < len(node) or depth > 0:
+        if depth > 0 and (at >= len(node) or open_node[depth - 1] < node[at]):
             x = open_node[depth - 1]
         else:
-            x = nodes[at]
+            x = np.int64(node[at])
             if depth == 0 or open_node[depth - 1] != x:
-                if depth + 1 >= len(open_node):
-                    open_node = np.append(open_node, np.zeros(len(open_node), np.int64))
-                    open_hit = np.append(open_hit, np.zeros(len(open_hit), np.float64))
-                open_node[depth] = x
-                open_hit[depth] = 0.0
+                if depth == len(open_node):
+                    open_node = np.append(open_node, np.zeros(depth, np.int64))
+                    open_hit = np.append(open_hit, np.zeros(depth, np.float64))
+                open_node[depth], open_hit[depth] = x, 0.0
                 depth += 1
-        n = records[x]
+        n = nodes.records[x]
         missing = n - open_hit[depth - 1]
-        while at < len(nodes) and nodes[at] == x:
-            g = groups[at]
+        while at < len(node) and node[at] == x:
+            g = chunk[at]
             same = at
-            while same < len(nodes) and groups[same] == g:
+            while same < len(node) and chunk[same] == g:
                 same += 1
-            if kind[g] == ITEM:
+            if chunks.kind[g] == ITEM:
                 for i in range(at, same):
-                    missing *= 1.0 - item_mean[i] / n
+                    missing *= 1.0 - mean[i] / n
             else:
-                missing *= 1.0 - _find_touched(places[at:same], words[g], bits, same - at) / n
+                held = np.int64(0)
+                for w in range(chunks.words[g]):
+                    together = np.uint64(0)
+                    for i in range(at, same):
+                        together |= chunks.bits[place[i] + w]
+                    held += popcount(together)
+                missing *= 1.0 - held / n
             at = same
         hit = n - missing
         depth -= 1
-        up = parent[x]
+        up = nodes.parent[x]
         if up < 0:
             total += hit
             continue
         if depth == 0 or open_node[depth - 1] != up:
-            if depth + 1 >= len(open_node):
-                open_node = np.append(open_node, np.zeros(len(open_node), np.int64))
-                open_hit = np.append(open_hit, np.zeros(len(open_hit), np.float64))
-            open_node[depth] = up
-            open_hit[depth] = 0.0
+            open_node[depth], open_hit[depth] = up, 0.0
             depth += 1
         open_hit[depth - 1] += hit
     return total

@@ -217,18 +217,16 @@ def matching(
     order = np.argsort(owner * max(len(by_node), 1) + rank[p.entry_chunk[entries]], kind="stable")
     entries = entries[order]
     bounds = np.searchsorted(owner[order], np.arange(len(wanted) + 1))
-    node, chunk, place = p.entry_node[entries], p.entry_chunk[entries], p.entry_place[entries]
-    means = item_means(p, prior)[entries]
+    columns = (p.entry_node, p.entry_chunk, p.entry_place, item_means(p, prior))
+    given = [column[entries] for column in columns]
+    chunks, nodes = kernels.Chunks(p.kind, p.words, p.bits), kernels.Nodes(p.parent, p.leaf, p.records)
     return np.array(
         [
-            kernels.matching(
-                node[low:high], chunk[low:high], place[low:high], p.kind, p.words, p.bits,
-                p.parent, p.leaf, p.records, means[low:high],
-            )
+            kernels.matching(*(each[low:high] for each in given), chunks, nodes)
             for low, high in itertools.pairwise(bounds)
         ],
         np.float64,
-    )  # fmt: skip
+    )
 
 
 def entries_of(published: Published, wanted: list[list[int]]) -> tuple[Array, Array]:
