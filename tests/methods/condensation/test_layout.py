@@ -8,9 +8,8 @@ import pytest
 
 from leeward.cohort.readers.table import read_table
 from leeward.methods.condensation import Condensation
-from leeward.methods.condensation.layout import Layout
 from leeward.methods.condensation.method import ready
-from leeward.methods.condensation.prepare import Prepared
+from leeward.methods.condensation.prepare import Layout, Prepared
 from leeward.randomness import Randomness
 
 FRAME = pl.DataFrame(

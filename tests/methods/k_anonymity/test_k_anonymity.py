@@ -15,7 +15,7 @@ from leeward.cohort import Cohort
 from leeward.cohort.readers.table import read_table
 from leeward.errors import BadInput
 from leeward.methods.k_anonymity import KAnonymity
-from leeward.methods.k_anonymity.mondrian import mondrian
+from leeward.methods.k_anonymity.method import mondrian
 from leeward.randomness import Randomness
 
 

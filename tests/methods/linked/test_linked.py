@@ -18,8 +18,8 @@ import leeward as lw
 from leeward.cohort.cohort import Cohort
 from leeward.errors import BadInput, GuaranteeUnreachable
 from leeward.methods.linked import Linked
+from leeward.methods.linked.method import suppress
 from leeward.methods.linked.parameters import VIEWS
-from leeward.methods.linked.suppress import suppress
 from leeward.randomness import Randomness
 from leeward.release.content import Anonymized
 

@@ -16,7 +16,7 @@ from leeward.compiled import njit
 from leeward.errors import VerificationFailed
 from leeward.methods.condensation.grouping import How, group
 from leeward.methods.condensation.keeping import keep, refill
-from leeward.methods.condensation.layout import Layout
+from leeward.methods.condensation.prepare import Layout
 from leeward.methods.condensation.relations import Relation, Rules, rules_of
 from leeward.methods.condensation.synthesis import (
     POOLED_ROWS,

@@ -17,9 +17,8 @@ from leeward.engine import make, pool
 from leeward.errors import BadInput, GuaranteeUnreachable
 from leeward.methods.condensation.cell import CELL, FACTS, GROUP, ROW, CellKernel, group_medians
 from leeward.methods.condensation.grouping import How, cells_of
-from leeward.methods.condensation.layout import Layout, layout_of
 from leeward.methods.condensation.parameters import STRATIFIED, Condensation
-from leeward.methods.condensation.prepare import Prepared, prepare, release_columns
+from leeward.methods.condensation.prepare import Layout, Prepared, layout_of, prepare, release_columns
 from leeward.methods.condensation.relations import in_table, relation_of, require_relations
 from leeward.methods.condensation.synthesis import Longs
 from leeward.randomness import Randomness

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -19,58 +18,15 @@ from leeward.analysis.demographics.joint import (
     whole_patient,
 )
 from leeward.analysis.demographics.released import Concerned, ReleasedClasses
-from leeward.analysis.figures import Figures, figures_of
+from leeward.analysis.figures import figures_of
 from leeward.arrays import AnyArray
 from leeward.cohort.cohort import Cohort
 from leeward.errors import BadInput
-from leeward.methods.linked.method import days_of, lens_of, tables_of
+from leeward.methods.linked.method import TOKENS, days_of, lens_of, suppress, tables_of
 from leeward.methods.linked.parameters import Linked
-from leeward.methods.linked.suppress import TOKENS, suppress
 from leeward.release import Release
 
 DEFAULTS = ("kept", "views", "demographics")
-
-
-@dataclass(frozen=True)
-class Kept(Figures):
-    """Pairs of a patient and a code, in the source and released; the average relative error of the number of patients
-    with a code, over all codes; and codes of which no patient is left."""
-
-    pairs: int
-    released: int
-    error: float
-    codes: int
-    codes_lost: int
-
-
-@dataclass(frozen=True)
-class View(Figures):
-    """A view, or a part of one.
-
-    rows, released : joined rows of patients, in the source and in the release. at_risk, alone : patients with a row
-    that fewer than k patients with the same exact demographics have, and that nobody else has. after : patients with a
-    released row that fewer than k patients of the class have. lost : the share of events that would be suppressed for
-    this view (and its parts) alone.
-    """
-
-    view: str
-    rows: int
-    released: int
-    at_risk: int
-    alone: int
-    after: int
-    lost: float
-
-
-@dataclass(frozen=True)
-class Views(Figures):
-    """All views with their parts. lost : the share of events suppressed; lost_without : without demographics."""
-
-    k: int
-    patients: int
-    views: tuple[View, ...]
-    lost: float
-    lost_without: float | None = None
 
 
 def measure(release: Release, cohort: Cohort, wanted: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -79,8 +35,9 @@ def measure(release: Release, cohort: Cohort, wanted: Sequence[Mapping[str, Any]
     return figures_of(release, measures, wanted)
 
 
-def kept(release: Release, cohort: Cohort) -> Kept:
-    """How much of the source's codes is left."""
+def kept(release: Release, cohort: Cohort) -> dict[str, Any]:
+    """Pairs of a patient and a code, in the source and released; the average relative error of the number of patients
+    with a code, over all codes; and codes of which no patient is left."""
     sets = cohort.code_sets()
     source = pl.DataFrame({"code": sets.codes, "source": sets.supports()})
     shown = (
@@ -89,17 +46,25 @@ def kept(release: Release, cohort: Cohort) -> Kept:
     both = source.join(shown.group_by("code").agg(released=pl.len()), on="code", how="left")
     both = both.with_columns(pl.col("released").fill_null(0).cast(pl.Int64))
     errors = both.select((pl.col("source") - pl.col("released")) / pl.col("source"))
-    return Kept(
-        pairs=len(sets.values),
-        released=shown.height,
-        error=float(errors.to_series().to_numpy().mean()),
-        codes=len(sets.codes),
-        codes_lost=both.filter(pl.col("released") == 0).height,
-    )
+    return {
+        "pairs": len(sets.values),
+        "released": shown.height,
+        "error": float(errors.to_series().to_numpy().mean()),
+        "codes": len(sets.codes),
+        "codes_lost": both.filter(pl.col("released") == 0).height,
+    }
 
 
-def views(release: Release, cohort: Cohort) -> Views:
-    """Risk and cost by view, before and after. BadInput without the custodian's file of whose record is whose."""
+def views(release: Release, cohort: Cohort) -> dict[str, Any]:
+    """Risk and cost by view and part of a view, before and after.
+
+    rows, released : joined rows of patients, in the source and in the release. at_risk, alone : patients with a row
+    that fewer than k patients with the same exact demographics have, and that nobody else has. after : patients with a
+    released row that fewer than k patients of the class have. lost : the share of events that would be suppressed for
+    this view (and its parts) alone; of all views together; lost_without : without demographics.
+
+    BadInput without the custodian's file of whose record is whose.
+    """
     records = release.custody_table("records")
     if records is None:
         raise BadInput("this release has no custody/data/records.parquet, which says whose record is whose.")
@@ -125,22 +90,22 @@ def views(release: Release, cohort: Cohort) -> Views:
         before, after = rows_of(view, *known), rows_of(view, shown_visits, shown_events)
         parts = [part for part in joins if part == view or part in Linked.PARTS.get(view, ())]
         found.append(
-            View(
-                view,
-                before.height,
-                after.height,
-                before.filter(pl.col("holders") < k)["record"].n_unique(),
-                before.filter(pl.col("holders") == 1)["record"].n_unique(),
-                after.filter(pl.col("holders") < k)["record"].n_unique(),
-                _loss(visits, events, k, parts),
-            )
+            {
+                "view": view,
+                "rows": before.height,
+                "released": after.height,
+                "at_risk": before.filter(pl.col("holders") < k)["record"].n_unique(),
+                "alone": before.filter(pl.col("holders") == 1)["record"].n_unique(),
+                "after": after.filter(pl.col("holders") < k)["record"].n_unique(),
+                "lost": _loss(visits, events, k, parts),
+            }
         )
     lost = 1 - shown_events.height / max(1, events.height)
-    without = None
+    figures = {"k": k, "patients": classes.height, "views": found, "lost": lost}
     if release.parameters.get("demographics"):
         one = [each.with_columns(pl.lit(0, pl.Int32).alias("class")) for each in (visits, events)]
-        without = _loss(one[0], one[1], k, joins)
-    return Views(k, classes.height, tuple(found), lost, without)
+        figures["lost_without"] = _loss(one[0], one[1], k, joins)
+    return figures
 
 
 def class_of_record(release: Release) -> pl.DataFrame:

@@ -8,7 +8,6 @@ from typing import Any
 
 from leeward.contracts.linked import ROWS
 from leeward.methods import demographics_report
-from leeward.methods.linked.measures import Kept, Views
 from leeward.release import Release
 from leeward.report import charts, common
 from leeward.report.sections import Chart, Notes, Section, Tile, Tiles, number, percent, table_of
@@ -25,7 +24,7 @@ Measures = Mapping[str, Any]
 
 def sections(release: Release, measures: Measures, verification: Measures) -> list[Section]:
     """The sections of the report that are this method's own."""
-    views, kept = Views.of(measures, "views"), Kept.of(measures, "kept")
+    views, kept = measures.get("views"), measures.get("kept")
     found = [
         glance(release, views, kept),
         risk(release, views),
@@ -34,30 +33,30 @@ def sections(release: Release, measures: Measures, verification: Measures) -> li
             release,
             measures,
             2 if "patients+events+events" in release.parameters["views"] else 1,
-            None if views is None or views.lost_without is None else (views.lost, views.lost_without),
+            (views["lost"], views["lost_without"]) if views and "lost_without" in views else None,
         ),
         plain_words(release),
     ]
     return [section for section in found if section is not None]
 
 
-def glance(release: Release, views: Views | None, kept: Kept | None) -> Section:
+def glance(release: Release, views: Measures | None, kept: Measures | None) -> Section:
     """What a privacy board and a researcher ask for first."""
     tiles = [Tile(f"≥ {release.guarantee['k']}", "patients share every row of every view", tone="good")]
     if views:
-        worst = max(views.views, key=lambda each: each.at_risk)
+        worst = max(views["views"], key=lambda each: each["at_risk"])
         tiles.append(
             Tile(
-                f"{number(worst.at_risk)} → {number(worst.after)}",
-                f"patients whose {describe_knowledge(release, worst.view)} fewer than {views.k} share",
-                f"of {number(views.patients)}, before and after",
+                f"{number(worst['at_risk'])} → {number(worst['after'])}",
+                f"patients whose {describe_knowledge(release, worst['view'])} fewer than {views['k']} share",
+                f"of {number(views['patients'])}, before and after",
                 "good",
             )
         )
     if kept:
-        share = kept.released / max(1, kept.pairs)
+        share = kept["released"] / max(1, kept["pairs"])
         tone = "good" if share >= 0.9 else "warn" if share >= 0.5 else "bad"
-        count = f"{kept.released:,} of {kept.pairs:,}"
+        count = f"{kept['released']:,} of {kept['pairs']:,}"
         tiles.append(Tile(percent(share), "of the codes of patients are released", count, tone))
     return Section("At a glance", (Tiles(tuple(tiles)),))
 
@@ -67,20 +66,20 @@ def describe_knowledge(release: Release, view: str) -> str:
     return ("exact demographics and " if release.parameters.get("demographics") else "") + ROWS[view]
 
 
-def risk(release: Release, views: Views | None) -> Section | None:
+def risk(release: Release, views: Measures | None) -> Section | None:
     """Patients whom a row of each view singles out, before and after."""
     if views is None:
         return None
-    n = max(1, views.patients)
+    n = max(1, views["patients"])
     bars = [
-        (each.view, count / n, data)
-        for each in views.views
-        for data, count in ((BEFORE, each.at_risk), (AFTER, each.after))
+        (each["view"], count / n, data)
+        for each in views["views"]
+        for data, count in ((BEFORE, each["at_risk"]), (AFTER, each["after"]))
     ]
-    said = "; ".join(f"{each.view}: {percent(each.at_risk / n)}" for each in views.views)
+    said = "; ".join(f"{each['view']}: {percent(each['at_risk'] / n)}" for each in views["views"])
     chart = Chart(
-        f"Patients with a joined row that fewer than {views.k} patients share",
-        f"Two bars a join, before and after. Before: {said}. After: {number(sum(e.after for e in views.views))}.",
+        f"Patients with a joined row that fewer than {views['k']} patients share",
+        f"Two bars a join, before and after. Before: {said}. After: {number(sum(e['after'] for e in views['views']))}.",
         charts.bars_by_group(
             bars,
             x_title="join that the attacker can do",
@@ -89,11 +88,15 @@ def risk(release: Release, views: Views | None) -> Section | None:
         ),
     )
     table = table_of(
-        f"Whom a joined row singles out, of {views.patients:,} patients",
-        views.views,
+        f"Whom a joined row singles out, of {views['patients']:,} patients",
+        views["views"],
         ("known of a patient", "view", partial(describe_knowledge, release)),
         ("alone", "alone", number),
-        (f"among fewer than {views.k}", "at_risk", lambda count: f"{number(count)} ({percent(count / n)})"),
+        (
+            f"among fewer than {views['k']}",
+            "at_risk",
+            lambda count: f"{number(count)} ({percent(count / n)})",
+        ),
         ("in the release", "after", number),
     )
     return Section(
@@ -109,21 +112,21 @@ def risk(release: Release, views: Views | None) -> Section | None:
     )
 
 
-def cost(release: Release, views: Views | None) -> Section | None:
+def cost(release: Release, views: Measures | None) -> Section | None:
     """What each view cost."""
     if views is None:
         return None
     table = table_of(
         "Rows of each join, and what its protection costs",
-        views.views,
+        views["views"],
         ("join", "view", str),
         ("rows in the source", "rows", number),
         ("released", "released", number),
-        ("share", "", lambda each: percent(each.released / max(1, each.rows))),
+        ("share", "", lambda each: percent(each["released"] / max(1, each["rows"]))),
         ("events suppressed for it alone", "lost", percent),
     )
-    lines = [f"All views together: **{percent(views.lost, 1)}** of the events are suppressed."]
-    if len(views.views) > 1:
+    lines = [f"All views together: **{percent(views['lost'], 1)}** of the events are suppressed."]
+    if len(views["views"]) > 1:
         lines.append(
             "What is suppressed for one join is often suppressed for another: the last column does not add up."
         )
@@ -144,26 +147,26 @@ def plain_words(release: Release) -> Section:
 
 def costs(release: Release, measures: Mapping[str, Any]) -> Costs:
     """Codes of which nobody is left, events suppressed, the error of counts of codes."""
-    kept, views = Kept.of(measures, "kept"), Views.of(measures, "views")
+    kept, views = measures.get("kept"), measures.get("views")
     if kept is None:
         return Costs()
-    gone = kept.codes_lost / max(1, kept.codes)
+    gone = kept["codes_lost"] / max(1, kept["codes"])
     figures = [
         Cost(
-            f"{number(kept.codes_lost)} of {number(kept.codes)}",
+            f"{number(kept['codes_lost'])} of {number(kept['codes'])}",
             "codes are in no released table",
             "bad" if gone > USELESS else "warn" if gone else "good",
         )
     ]
     if views:
-        figures.append(share(views.lost, "of the events are suppressed", warn=0.05, bad=0.5))
-    figures.append(counts_off(kept.error, "mean error of the number of patients with a code"))
-    left = kept.released / max(1, kept.pairs)
+        figures.append(share(views["lost"], "of the events are suppressed", warn=0.05, bad=0.5))
+    figures.append(counts_off(kept["error"], "mean error of the number of patients with a code"))
+    left = kept["released"] / max(1, kept["pairs"])
     if left >= USELESS and 1 - gone >= FEW_CODES:
         return Costs(tuple(figures))
     return Costs(
         tuple(figures),
-        f"of {number(kept.codes)} codes {number(kept.codes - kept.codes_lost)} are left, and {percent(left)} of the "
-        "codes of patients; try fewer views, coarser demographics (`keep`), or `leeward disassociate`, which "
+        f"of {number(kept['codes'])} codes {number(kept['codes'] - kept['codes_lost'])} are left, and {percent(left)} "
+        "of the codes of patients; try fewer views, coarser demographics (`keep`), or `leeward disassociate`, which "
         "suppresses no code.",
     )
