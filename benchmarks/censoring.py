@@ -99,7 +99,7 @@ def ways_to_count(folder: Path, repeat: int) -> None:
     for codes in (4, 500):
         population, sample = (read(file).code_counts() for file in synthetic(folder, PATIENTS, codes))
         caps = np.minimum(sample.most(), 10 if codes == 4 else 99)
-        asked = Multisets(sample.offsets, sample.values, sample.counts).capped(caps)
+        asked = Multisets(sample.offsets, sample.values, sample.counts).cap(caps)
         ours = count_with_index(population, sample.codes, caps, asked, repeat)
         theirs = count_with_roaring(population, sample.codes, caps, asked, repeat)
         for name, (build, count, _) in (("product's index", ours), ("roaring bitmaps", theirs)):

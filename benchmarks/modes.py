@@ -110,7 +110,7 @@ def scopes(name: str, events: pl.DataFrame, size: int, ks: tuple[int, ...]) -> l
     lens = code_counts_of(events.select("patient", "code"))
     caps = np.minimum(lens.most(), 3)
     source = Multisets(lens.offsets, lens.values, lens.counts)
-    people = source.capped(caps)
+    people = source.cap(caps)
     index = Index(people, np.maximum(caps, 1), 2)
     samples = [sample_of(len(people), size, seed) for seed in SAMPLES]
     whole = [figures(source.take(drawn), source, 1)[:2] for drawn in samples]
@@ -131,7 +131,7 @@ def scopes(name: str, events: pl.DataFrame, size: int, ks: tuple[int, ...]) -> l
                 begin = time.process_time()
                 result = censor(index, capped, k)
                 seconds[scope] += time.process_time() - begin
-                rows[scope].append(figures(result.kept, people.capped(result.caps), k))
+                rows[scope].append(figures(result.kept, people.cap(result.caps), k))
             begin = time.process_time()
             parts = largest_parts(index, capped, k).kept
             seconds["record"] += time.process_time() - begin

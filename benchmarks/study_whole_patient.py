@@ -208,7 +208,7 @@ def in_classes(
     for cell in np.unique(questions.cell):
         mine = np.flatnonzero(questions.cell == cell)
         where = dict(zip(columns.names, columns.labels(questions.cells[cell]), strict=True))
-        concerned = classes.concerned_known(where)
+        concerned = classes.find_part(where)
         asked = [translate[questions.codes[i]] for i in mine]
         found[mine] = estimates_in(published, concerned, classes.number, asked).expected
     return found

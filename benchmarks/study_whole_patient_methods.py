@@ -18,7 +18,7 @@ import numpy as np
 import polars as pl
 
 from common import table
-from leeward.analysis.demographics.joint import APART, IN_CLASSES, WholePatient
+from leeward.analysis.demographics.joint import APART, IN_CLASSES
 from leeward.cohort.cohort import Cohort
 from leeward.cohort.readers import read
 from leeward.methods.censoring import Censoring
@@ -200,19 +200,20 @@ def trajectories_asked(aged: Cohort, folder: Path, ks: Sequence[int]) -> str:
         result = protect(
             aged, make(k=k, **more, **KEPT), out, seed=1, measures=("demographics",), tell=lambda *_: None
         )
-        found = WholePatient.from_json(result.measures["demographics"])
-        for each in found.asked:
-            if each.codes <= 2 and each.at_least == FLOOR:
-                here, alone = (each.are(way) for way in (IN_CLASSES, APART))
+        found = result.measures["demographics"]
+        for each in found["asked"]:
+            if each["codes"] <= 2 and each["at_least"] == FLOOR:
+                ares = {error["way"]: error["are"] for error in each["errors"]}
+                here, alone = ares[IN_CLASSES], ares[APART]
                 rows.append(
                     [
                         k,
                         name,
-                        each.codes,
-                        each.questions,
+                        each["codes"],
+                        each["questions"],
                         f"{here:.3f}",
                         f"{alone:.3f}",
-                        f"{found.outside_bounds}",
+                        f"{found['outside_bounds']}",
                     ]
                 )
                 print(*rows[-1], sep=" | ", flush=True)

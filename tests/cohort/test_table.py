@@ -66,7 +66,7 @@ def test_decoding_is_the_way_back() -> None:
     )
     table = read_table(frame).table()
     for column in table.columns:
-        assert column.decoded(table.encoded(column.name)).equals(frame[column.name], null_equal=True), (
+        assert column.decode(table.encode(column.name)).equals(frame[column.name], null_equal=True), (
             column.name
         )
 
@@ -102,7 +102,7 @@ def test_declared_levels_keep_their_order() -> None:
     frame = pl.DataFrame({"grade": [3, 1, 2], "size": ["small", "big", "small"]})
     domains = {"grade": [3, 2, 1], "size": {"levels": ["small", "big", "huge"], "ordered": True}}
     table = read_table(frame, domains=domains).table()
-    assert table.encoded("grade").tolist() == [0.0, 2.0, 1.0]
+    assert table.encode("grade").tolist() == [0.0, 2.0, 1.0]
     assert (table.column("size").kind, table.column("size").high) == ("ordered", 2.0)
 
 

@@ -15,7 +15,7 @@ CLIFF, MOST_LEVELS = 0.05, 50
 def propose(table: Table, guard: int) -> list[str]:
     """The relations' texts; `guard` in place of the method's 30."""
     columns = table.columns
-    values = {each.name: table.encoded(each.name) for each in columns}
+    values = {each.name: table.encode(each.name) for each in columns}
     numbers = [each.name for each in columns if each.kind in ("number", "whole")]
     found: list[str] = []
     equal: set[str] = set()

@@ -22,7 +22,7 @@ the others'.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -32,54 +32,45 @@ from numpy.typing import NDArray
 
 from leeward.cohort.lenses.code_sets import CodeSets
 from leeward.errors import BadInput, nearest
+from leeward.paths import is_file
 from leeward.vocabulary import Vocabulary, load
+from leeward.vocabulary._text import read_text
 
 NONE = -1
 """`Constraints.of_code` of a code in no constraint."""
 
-KINDS: Mapping[str, str] = {
-    "hierarchy": "level",
-    "similarity": "size",
-    "frequency": "min_support",
-    "file": "path",
-}
-"""Each kind of policy with the name of its parameter in a mapping."""
+KINDS = {"hierarchy": "level", "similarity": "size", "frequency": "min_support", "file": "path"}
+"""Each kind of policy with the name of its value in a mapping."""
+
+LEAST = {"hierarchy": 1, "similarity": 2}
+"""The least value of the kinds whose value is a whole number."""
 
 EXAMPLES = "hierarchy:1, similarity:10, frequency:0.0125 or file:PATH"
 
 
 @dataclass(frozen=True)
 class Policy:
-    """A utility policy as a user writes it; exactly the field of its `kind` is set.
+    """A utility policy as a user writes it.
 
-    `level` 1–3 for hierarchies (custom ones may have more), `size` ≥ 2, `min_support` > 0, `path` a file.
+    `value`: the level of a hierarchy, 1–3 (custom ones may have more); the size of groups of siblings, ≥ 2; the support
+    of itemsets, > 0; or the path of a file.
     """
 
     kind: str
-    level: int | None = None
-    size: int | None = None
-    min_support: float | None = None
-    path: str | None = None
+    value: int | float | str
 
     def __post_init__(self) -> None:
-        wanted = KINDS.get(self.kind)
-        if wanted is None:
-            raise BadInput(_unknown_kind(self.kind))
-        given = [name for name in KINDS.values() if getattr(self, name) is not None]
-        if given != [wanted]:
+        _require_kind(self.kind)
+        least, value = LEAST.get(self.kind), self.value
+        if least is not None and (not isinstance(value, int) or isinstance(value, bool) or value < least):
             raise BadInput(
-                f"policy `{self.kind}` needs `{wanted}` alone; got {', '.join(given) or 'nothing'}."
+                f"policy {self.kind}: `{KINDS[self.kind]}` must be a whole number, at least {least}; got {value}."
             )
-        if self.level is not None and (not _is_whole(self.level) or self.level < 1):
-            raise BadInput(f"policy hierarchy: `level` must be a whole number, at least 1; got {self.level}.")
-        if self.size is not None and (not _is_whole(self.size) or self.size < 2):
-            raise BadInput(f"policy similarity: `size` must be a whole number, at least 2; got {self.size}.")
-        if self.min_support is not None and not self.min_support > 0:
-            raise BadInput(f"policy `frequency`: the support must be above 0; got {self.min_support}.")
+        if self.kind == "frequency" and not (isinstance(value, int | float) and value > 0):
+            raise BadInput(f"policy `frequency`: the support must be above 0; got {value}.")
 
     def __str__(self) -> str:
-        value = getattr(self, KINDS[self.kind])
-        return f"{self.kind}:{value:g}" if isinstance(value, float) else f"{self.kind}:{value}"
+        return f"{self.kind}:{self.value:g}" if isinstance(self.value, float) else f"{self.kind}:{self.value}"
 
 
 PolicyLike: TypeAlias = Policy | str | Mapping[str, Any] | None
@@ -127,11 +118,17 @@ def parse(policy: PolicyLike) -> Policy | None:
     """
     if policy is None or isinstance(policy, Policy):
         return policy
-    if isinstance(policy, str):
-        return _from_text(policy)
     if isinstance(policy, Mapping):
         return _from_mapping(policy)
-    raise BadInput(f"a policy is a text such as {EXAMPLES}; got {type(policy).__name__}.")
+    if not isinstance(policy, str):
+        raise BadInput(f"a policy is a text such as {EXAMPLES}; got {type(policy).__name__}.")
+    if policy.strip().lower() in ("", "none"):
+        return None
+    kind, _, value = policy.strip().partition(":")
+    _require_kind(kind)
+    if not value:
+        raise BadInput(f"policy {policy!r} lacks its value; write {EXAMPLES}.")
+    return _make(kind, value)
 
 
 def constraints(
@@ -146,44 +143,22 @@ def constraints(
     wanted = parse(policy)
     if wanted is None:
         return Constraints.none(len(sets.codes))
-    if wanted.kind == "hierarchy":
-        return _of_hierarchy(int(wanted.level or 0), sets.codes, vocabulary)
-    if wanted.kind == "similarity":
-        return _of_similarity(int(wanted.size or 0), sets.codes, vocabulary)
-    if wanted.kind == "frequency":
-        return _of_frequency(wanted.min_support or 0, sets)
-    return _of_file(Path(wanted.path or ""), sets.codes)
+    return _OF_KIND[wanted.kind](wanted.value, sets, vocabulary)
 
 
 # -- parsing ---------------------------------------------------------------------------------------
 
 
-def _from_text(text: str) -> Policy | None:
-    if text.strip().lower() in ("", "none"):
-        return None
-    kind, colon, value = text.strip().partition(":")
-    if kind not in KINDS:
-        raise BadInput(_unknown_kind(kind))
-    if not colon or not value:
-        raise BadInput(f"policy {text!r} lacks its value; write {EXAMPLES}.")
-    return _make(kind, value)
-
-
 def _from_mapping(mapping: Mapping[str, Any]) -> Policy | None:
-    kind = mapping.get("policy")
-    if kind is None and not mapping:
+    if not mapping:
         return None
-    if kind is None:
-        raise BadInput(
-            f"a policy needs the key `policy`, as in {{policy: hierarchy, level: 1}}; got {_keys(mapping)}."
-        )
-    kind = str(kind)
-    if kind == "none":
-        return None
-    if kind not in KINDS:
-        if ":" in kind and len(mapping) == 1:
-            return _from_text(kind)
-        raise BadInput(_unknown_kind(kind))
+    if mapping.get("policy") is None:
+        keys = ", ".join(repr(str(key)) for key in mapping)
+        raise BadInput(f"a policy needs the key `policy`, as in {{policy: hierarchy, level: 1}}; got {keys}.")
+    kind = str(mapping["policy"])
+    if kind == "none" or (":" in kind and len(mapping) == 1):
+        return parse(kind)
+    _require_kind(kind)
     wanted = KINDS[kind]
     for key in mapping:
         if key not in ("policy", wanted):
@@ -193,57 +168,40 @@ def _from_mapping(mapping: Mapping[str, Any]) -> Policy | None:
     return _make(kind, mapping[wanted])
 
 
+def _require_kind(kind: str) -> None:
+    if kind not in KINDS:
+        near = nearest(kind, KINDS)
+        raise BadInput(
+            f"unknown policy {kind!r}: {f'the nearest is {near!r}' if near else f'write {EXAMPLES}'}."
+        )
+
+
 def _make(kind: str, value: object) -> Policy:
-    if kind == "file":
-        return Policy("file", path=str(value))
-    if kind == "frequency":
-        return Policy("frequency", min_support=_number(kind, value))
-    number = _number(kind, value)
-    if number != int(number):
-        raise BadInput(f"policy `{kind}`: {KINDS[kind]} must be a whole number; got {value}.")
-    return (
-        Policy("hierarchy", level=int(number))
-        if kind == "hierarchy"
-        else Policy("similarity", size=int(number))
-    )
-
-
-def _number(kind: str, value: object) -> float:
     text = str(value).strip()
-    percent = text.endswith("%")
+    if kind == "file":
+        return Policy(kind, str(value))
     try:
         number = float(text.rstrip("%"))
     except ValueError:
         raise BadInput(f"policy `{kind}`: {KINDS[kind]} must be a number; got {text!r}.") from None
     if not np.isfinite(number):
         raise BadInput(f"policy `{kind}`: {KINDS[kind]} must be a finite number; got {text!r}.")
-    return number / 100 if percent else number
-
-
-def _is_whole(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
-def _unknown_kind(kind: str) -> str:
-    near = nearest(kind, KINDS)
-    hint = f"the nearest is {near!r}" if near else f"write {EXAMPLES}"
-    return f"unknown policy {kind!r}: {hint}."
-
-
-def _keys(mapping: Mapping[str, Any]) -> str:
-    return ", ".join(repr(str(key)) for key in mapping)
+    number = number / 100 if text.endswith("%") else number
+    if kind in LEAST and number != int(number):
+        raise BadInput(f"policy `{kind}`: {KINDS[kind]} must be a whole number; got {value}.")
+    return Policy(kind, int(number) if kind in LEAST else number)
 
 
 # -- from a vocabulary -----------------------------------------------------------------------------
 
 
-def _of_hierarchy(level: int, codes: Sequence[str], vocabulary: str | Vocabulary | None) -> Constraints:
-    return _of_groups(_vocabulary("hierarchy", vocabulary).level_groups(codes, level), codes)
+def _of_hierarchy(level: int, sets: CodeSets, vocabulary: str | Vocabulary | None) -> Constraints:
+    return _of_groups(_vocabulary("hierarchy", vocabulary).level_groups(sets.codes, level), sets.codes)
 
 
-def _of_similarity(size: int, codes: Sequence[str], vocabulary: str | Vocabulary | None) -> Constraints:
-    runs = _vocabulary("similarity", vocabulary).sibling_groups(codes, size)
-    return _of_groups({f"{run[0]}–{run[-1]}": run for run in runs}, codes)
+def _of_similarity(size: int, sets: CodeSets, vocabulary: str | Vocabulary | None) -> Constraints:
+    runs = _vocabulary("similarity", vocabulary).sibling_groups(sets.codes, size)
+    return _of_groups({f"{run[0]}–{run[-1]}": run for run in runs}, sets.codes)
 
 
 def _vocabulary(kind: str, vocabulary: str | Vocabulary | None) -> Vocabulary:
@@ -266,7 +224,7 @@ def _of_groups(groups: Mapping[str, Sequence[str]], codes: Sequence[str]) -> Con
 # -- from the data ---------------------------------------------------------------------------------
 
 
-def _of_frequency(min_support: float, sets: CodeSets) -> Constraints:
+def _of_frequency(min_support: float, sets: CodeSets, vocabulary: str | Vocabulary | None) -> Constraints:
     """Disjoint maximal frequent itemsets: highest support first; ties: the longer, then the smaller codes."""
     from leeward.analysis.itemsets import frequent_itemsets
 
@@ -293,72 +251,70 @@ def maximal_itemsets(itemsets: Sequence[tuple[int, ...]]) -> list[tuple[int, ...
 # -- from a file -----------------------------------------------------------------------------------
 
 
-def _of_file(path: Path, codes: Sequence[str]) -> Constraints:
+def _of_file(given: str, sets: CodeSets, vocabulary: str | Vocabulary | None) -> Constraints:
     """Read a user's constraints; every complaint names the row."""
-    number = {code: i for i, code in enumerate(codes)}
-    entries = _read_entries(path)
-    names: list[str] = []
+    path = Path(given)
+    number = {code: i for i, code in enumerate(sets.codes)}
     place: dict[str, int] = {}
-    of_code = np.full(len(codes), NONE, np.int32)
+    of_code = np.full(len(sets.codes), NONE, np.int32)
     row_of: dict[int, int] = {}
-    for row, name, code in entries:
+    for row, name, code in _read_entries(path):
         if code not in number:
             raise BadInput(
                 f"{path.name}, row {row}: constraint {name!r} names a code that the data lack, {code!r}; "
                 "correct its spelling or delete it."
             )
-        if name not in place:
-            place[name] = len(names)
-            names.append(name)
-        index = number[code]
-        if of_code[index] not in (NONE, place[name]):
+        own, index = place.setdefault(name, len(place)), number[code]
+        if of_code[index] not in (NONE, own):
             raise BadInput(
-                f"{path.name}, rows {row_of[index]} and {row}: constraints {names[of_code[index]]!r} and "
+                f"{path.name}, rows {row_of[index]} and {row}: constraints {[*place][of_code[index]]!r} and "
                 f"{name!r} share a code; utility constraints are disjoint: keep it in one of them."
             )
-        if of_code[index] == NONE:
-            of_code[index], row_of[index] = place[name], row
-    return Constraints(tuple(names), of_code)
+        of_code[index] = own
+        row_of.setdefault(index, row)
+    return Constraints(tuple(place), of_code)
 
 
 def _read_entries(path: Path) -> list[tuple[int, str, str]]:
     """(row, constraint, code) of a policy file in either form."""
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError:
-        raise BadInput(f"{path.name}: not UTF-8 text; save the policy file as UTF-8.") from None
-    except (OSError, ValueError) as problem:  # a ValueError: no path at all
-        why = getattr(problem, "strerror", None) or "no file has such a name"
-        name = " ".join(path.name.split())[:200]
-        raise BadInput(f"policy file {name}: cannot be read ({why}).") from None
-    lines = [(row, line.strip()) for row, line in enumerate(text.splitlines(), 1) if line.strip()]
+    if not is_file(path):
+        raise BadInput(
+            f"policy file {' '.join(path.name.split())[:200]}: cannot be read; there is no such file."
+        )
+    lines = [(row, line) for row, line in enumerate(read_text(path).splitlines(), 1) if line.strip()]
     if not lines:
         raise BadInput(
             f"{path.name}: the policy file is empty; give one constraint a line, or rows `constraint,code`."
         )
-    header = [cell.strip().strip('"').lower() for cell in lines[0][1].split(",")]
-    if "constraint" in header and "code" in header:
-        return _long_entries(path, lines[1:], header.index("constraint"), header.index("code"), len(header))
+    header = [cell.lower() for cell in _cells_of(lines[0][1])]
     entries: list[tuple[int, str, str]] = []
-    for row, line in lines:
-        cells = [cell.strip().strip('"') for cell in line.replace(";", ",").split(",")]
-        if any(not cell for cell in cells):
-            raise BadInput(
-                f"{path.name}, row {row}: an empty code; one constraint a line, codes separated by commas."
-            )
-        entries += [(row, f"line {row}", code) for code in cells]
-    return entries
-
-
-def _long_entries(
-    path: Path, lines: Sequence[tuple[int, str]], constraint: int, code: int, width: int
-) -> list[tuple[int, str, str]]:
-    entries = []
-    for row, line in lines:
-        cells = [cell.strip().strip('"') for cell in line.split(",")]
-        if len(cells) != width or not cells[constraint] or not cells[code]:
+    if not {"constraint", "code"} <= set(header):
+        for row, line in lines:
+            cells = _cells_of(line.replace(";", ","))
+            if not all(cells):
+                raise BadInput(
+                    f"{path.name}, row {row}: an empty code; one constraint a line, codes separated by commas."
+                )
+            entries += [(row, f"line {row}", code) for code in cells]
+        return entries
+    for row, line in lines[1:]:
+        cells = _cells_of(line)
+        given = dict(zip(header, cells, strict=False))
+        if len(cells) != len(header) or not given["constraint"] or not given["code"]:
             raise BadInput(
                 f"{path.name}, row {row}: {len(cells)} cells or an empty one; each row is `constraint,code`."
             )
-        entries.append((row, cells[constraint], cells[code]))
+        entries.append((row, given["constraint"], given["code"]))
     return entries
+
+
+def _cells_of(line: str) -> list[str]:
+    return [cell.strip().strip('"') for cell in line.split(",")]
+
+
+_OF_KIND: dict[str, Callable[[Any, CodeSets, str | Vocabulary | None], Constraints]] = {
+    "hierarchy": _of_hierarchy,
+    "similarity": _of_similarity,
+    "frequency": _of_frequency,
+    "file": _of_file,
+}

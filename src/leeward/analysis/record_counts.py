@@ -70,7 +70,7 @@ class Labelled:
         """The codes that a label may stand for."""
         return self._below.get(label) or set(label.split(MEMBERS))
 
-    def known(self) -> set[str]:
+    def askable(self) -> set[str]:
         """What can be asked for."""
         return {code for label in (*self.labels, *self.parent) for code in (label, *label.split(MEMBERS))}
 

@@ -25,8 +25,8 @@ def section(
     demographics, where the method's facts do not have it. with_risk : False where another section has the joint
     attacker.
     """
-    found = WholePatient.of(measures, "demographics")
-    if found is None:
+    found: WholePatient = measures.get("demographics") or {}
+    if not found:
         return None
     k, facts = int(release.guarantee["k"]), measures.get("method") or {}
     searched, lost = facts.get("demographics_search", ()), lost or losses_of(facts)
@@ -34,9 +34,9 @@ def section(
         "Demographics and codes together",
         (
             (
-                f"Patients are released in **{found.classes:,} classes** of at least {found.smallest_class:,} who "
-                "share their released demographics. Questions such as 'patients of this age and sex with these codes' "
-                "are answered inside the classes."
+                f"Patients are released in **{found['classes']:,} classes** of at least {found['smallest_class']:,} "
+                "who share their released demographics. Questions such as 'patients of this age and sex with these "
+                "codes' are answered inside the classes."
             ),
             errors_table(found),
             (
@@ -53,13 +53,14 @@ def section(
 
 def in_the_release(found: WholePatient, k: int, m: int) -> str:
     """What the joint attacker finds in the released files."""
-    alone = f"In the release: exact demographics alone leave at least **{found.after.by_demographics:,}** candidates."
-    if not found.after.sets:
+    after = found["after"]
+    alone = f"In the release: exact demographics alone leave at least **{after['by_demographics']:,}** candidates."
+    if not after["sets"]:
         return alone
     return (
-        f"{alone} Of {found.after.sets:,} pieces of knowledge of real patients (exact demographics and up to "
-        f"{count_noun('code', m)}), {found.after.below_k:,} leave fewer than {k} candidates; the smallest number is "
-        f"**{found.after.smallest:,}**."
+        f"{alone} Of {after['sets']:,} pieces of knowledge of real patients (exact demographics and up to "
+        f"{count_noun('code', m)}), {after['below_k']:,} leave fewer than {k} candidates; the smallest number is "
+        f"**{after['smallest']:,}**."
     )
 
 
@@ -80,14 +81,14 @@ def cost(lost: float, without: float) -> str:
 
 def errors_table(found: WholePatient) -> Table:
     """ARE by size of the code set and least true count."""
-    ways = [each.way for each in found.asked[0].errors] if found.asked else []
+    ways = [each["way"] for each in found["asked"][0]["errors"]] if found["asked"] else []
     rows = tuple(
         (
-            f"{count_noun('code', each.codes)}, true count of {each.at_least} or more",
-            number(each.questions),
-            *(percent(error.are, 1) for error in each.errors),
+            f"{count_noun('code', each['codes'])}, true count of {each['at_least']} or more",
+            number(each["questions"]),
+            *(percent(error["are"], 1) for error in each["errors"]),
         )
-        for each in found.asked
+        for each in found["asked"]
     )
     return Table(
         "Average relative error of counts of demographics with codes", ("questions", "number", *ways), rows
@@ -98,7 +99,7 @@ def columns_table(found: WholePatient) -> Table:
     """What each column lost."""
     return table_of(
         "Demographic columns",
-        found.columns,
+        found["columns"],
         ("column", "column", str),
         ("asked for at", "asked", str),
         ("loss (LM)", "loss", percent),
@@ -131,22 +132,22 @@ def risk_table(found: WholePatient, k: int, m: int) -> Table:
     """Patients at risk in the source, by what is known, and in the release."""
     rows = [
         (
-            "exact demographics" + (f" and {count_noun('code', each.codes)}" if each.codes else ""),
-            number(each.unique),
-            number(each.below_k),
-            percent(each.below_k / max(1, each.patients), 1),
-            *(["none" if each.codes <= m else "not protected"] if found.after.sets else []),
+            "exact demographics" + (f" and {count_noun('code', each['codes'])}" if each["codes"] else ""),
+            number(each["unique"]),
+            number(each["below_k"]),
+            percent(each["below_k"] / max(1, each["patients"]), 1),
+            *(["none" if each["codes"] <= m else "not protected"] if found["after"]["sets"] else []),
         )
-        for each in found.risk.before
+        for each in found["risk"]["before"]
     ]
     return Table(
-        f"Patients whom an attacker singles out in the original data, of {found.risk.patients:,}",
+        f"Patients whom an attacker singles out in the original data, of {found['risk']['patients']:,}",
         (
             "known of a patient",
             "alone",
             f"among fewer than {k}",
             "share",
-            *([f"fewer than {k} in the release"] if found.after.sets else []),
+            *([f"fewer than {k} in the release"] if found["after"]["sets"] else []),
         ),
         tuple(rows),
     )

@@ -53,7 +53,7 @@ def release_in_classes(
         larger = join(found.classes)
         joined["classes_joined_for_diversity"] = len(found.classes) - len(larger)
         found = replace(found, classes=larger)
-    made = run(found.classes.only_released(), found.classes.released)
+    made = run(found.classes.without_left_out(), found.classes.released)
     made = replace(made, custody={**made.custody, **joined})
     return add_classes(made, found, notices_of(found.classes, parameters.small), classes_last=classes_last)
 

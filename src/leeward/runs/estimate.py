@@ -89,7 +89,7 @@ def estimates(
         return _to_list(found)
     if prior is not None:
         raise BadInput(f"a prior is about item chunks; releases by {opened.method} have none. Leave it out.")
-    concerned = ReleasedClasses.read(opened).concerned(where) if where else None
+    concerned = ReleasedClasses.read(opened).part_of(where) if where else None
     if opened.method == "constraints":
         from leeward.analysis.generalized import counts_in, read_parts
 
@@ -99,7 +99,7 @@ def estimates(
     from leeward.analysis.record_counts import counts_where, labels_of
 
     labelled = labels_of(opened)
-    require_codes(opened, queries, labelled.known())
+    require_codes(opened, queries, labelled.askable())
     return _to_list(counts_where(opened, labelled, queries, concerned))
 
 

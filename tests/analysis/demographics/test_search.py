@@ -56,7 +56,7 @@ def test_full_takes_the_vector_of_levels_with_the_least_objective(
         return
     worked = setting(inside, price)
     objectives = [
-        worked.measured(
+        worked.measure(
             "",
             classes_of(inside, dict(zip(inside.names, levels, strict=True)), 3, "merge", Randomness.of(1)),
             None,
@@ -64,7 +64,7 @@ def test_full_takes_the_vector_of_levels_with_the_least_objective(
         for levels in vectors
     ]
     best = min(objectives)
-    assert worked.measured("", found.classes, None).objective == pytest.approx(best)
+    assert worked.measure("", found.classes, None).objective == pytest.approx(best)
     assert len(found.frontier) in (0, len(vectors))
 
 

@@ -334,7 +334,7 @@ WOVEN = (
 
 def breaks(text: str, frame: pl.DataFrame) -> bool:
     table, relation = read_table(frame).table(), relation_of(text)
-    values = {name: table.encoded(name) for name in relation.columns()}
+    values = {name: table.encode(name) for name in relation.columns()}
     return bool(broken(relation, values, {each.name: each for each in table.columns}).any())
 
 

@@ -83,9 +83,9 @@ def test_true_counts_lie_within_the_bounds(
 def test_classes_that_may_hold_some_have_a_share(larger: tuple[Cohort, lw.Result]) -> None:
     classes = ReleasedClasses.read(larger[1].release)
     by_label = {labels[0]: i for i, labels in enumerate(classes.labels)}
-    concerned = classes.concerned({"age": "45-49"})
+    concerned = classes.part_of({"age": "45-49"})
     assert concerned.share[by_label["40-59"]] == 0.25 and not concerned.possible[by_label["60-79"]]
-    whole = classes.concerned({"age": "40-59"})
+    whole = classes.part_of({"age": "40-59"})
     assert whole.share[by_label["40-59"]] == 1
 
 
@@ -133,7 +133,7 @@ def test_joint_risk_counts_patients_by_exact_demographics_and_codes(larger: tupl
     cohort, result = larger
     sets = cohort.code_sets()
     columns = exact_columns(result.release, cohort, sets.patients)
-    found = {row.codes: row for row in joint_risk(columns, sets, 4, 2).before}
+    found = {row["codes"]: row for row in joint_risk(columns, sets, 4, 2)["before"]}
     everybody = [((p["age"], p["sex"], p["zip"]), held) for p, held in records_of(cohort)]
     for size in (0, 1, 2):
         alone = below = 0
@@ -144,7 +144,7 @@ def test_joint_risk_counts_patients_by_exact_demographics_and_codes(larger: tupl
             ]
             alone += min(sizes) == 1
             below += min(sizes) < 4
-        assert (found[size].unique, found[size].below_k) == (alone, below)
+        assert (found[size]["unique"], found[size]["below_k"]) == (alone, below)
 
 
 def test_the_report_shows_demographics_and_codes_together(larger: tuple[Cohort, lw.Result]) -> None:

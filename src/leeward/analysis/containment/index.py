@@ -57,7 +57,7 @@ class Multisets:
         offsets = offsets_of(held)
         return Multisets(offsets, self.values[kept], counts[kept].astype(np.int32))
 
-    def capped(self, caps: Int64s) -> Multisets:
+    def cap(self, caps: Int64s) -> Multisets:
         """Each code at most `caps[code]` times."""
         return self.with_counts(np.minimum(self.counts, caps[self.values]))
 

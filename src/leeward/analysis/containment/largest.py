@@ -43,7 +43,7 @@ def states(records: Multisets, order: Int64s) -> Multisets:
     )
 
 
-def drops_needed(population: Population, records: Multisets, order: Int64s, k: int) -> Int64s:
+def count_drops(population: Population, records: Multisets, order: Int64s, k: int) -> Int64s:
     """How many mentions of each record must go, in `order`, until at least k people contain the rest: int64[n]."""
     lengths = records.sizes() + 1
     safe = population.counts(states(records, order), limit=k) >= k
@@ -80,9 +80,9 @@ def largest_parts(population: Population, records: Multisets, k: int, budget: in
     """
     distinct, number = records.distinct()
     supports = population.supports()
-    shared = distinct.capped(_highest_levels(supports, population.caps, k))
+    shared = distinct.cap(_highest_levels(supports, population.caps, k))
     order = drop_order(shared, population.caps, supports)
-    drops = drops_needed(population, shared, order, k)
+    drops = count_drops(population, shared, order, k)
     counts = after_drops(shared, order, drops)
     exact = np.ones(len(shared), np.bool_)
     unsettled = np.flatnonzero(drops > 0)

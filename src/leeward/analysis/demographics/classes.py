@@ -63,7 +63,7 @@ class Classes:
         order = np.argsort(self.of_record, kind="stable")[self.left_out :]
         return np.split(order, np.cumsum(self.sizes)[:-1])
 
-    def only_released(self) -> Classes:
+    def without_left_out(self) -> Classes:
         """The classes of the records that are released, which the others left without gaps."""
         kept = self.released
         return replace(self, columns=self.columns.take(kept), of_record=self.of_record[kept])

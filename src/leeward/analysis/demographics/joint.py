@@ -4,7 +4,7 @@ whatever the method (docs/methods/whole-patient.md#measures).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,7 +14,6 @@ import polars as pl
 from leeward.analysis.demographics.classes import group_vectors
 from leeward.analysis.demographics.columns import Columns, Level, columns_of
 from leeward.analysis.demographics.released import Concerned, ReleasedClasses
-from leeward.analysis.figures import Figures
 from leeward.analysis.itemsets import supports_of
 from leeward.analysis.risk import risk_before
 from leeward.arrays import AnyArray, Bools, Float64s, Int64s, offsets_of
@@ -24,81 +23,20 @@ from leeward.randomness import Randomness
 from leeward.release import Release
 from leeward.vocabulary import Hierarchy
 
+WholePatient = Mapping[str, Any]
+"""What a release with demographics keeps, and what an attacker finds in it.
 
-@dataclass(frozen=True)
-class ColumnLoss(Figures):
-    """The mean LM of a demographic column over the records, and the level asked for in questions."""
-
-    column: str
-    loss: float
-    asked: str
-
-
-@dataclass(frozen=True)
-class AreAbove(Figures):
-    """The average relative error of one way to answer."""
-
-    way: str
-    are: float
-
-
-@dataclass(frozen=True)
-class Asked(Figures):
-    """Questions of `codes` codes in a cell of demographics with a true count of at least `at_least`."""
-
-    codes: int
-    at_least: int
-    questions: int
-    errors: tuple[AreAbove, ...]
-
-    def are(self, way: str) -> float | None:
-        """The ARE of a way to answer."""
-        return next((each.are for each in self.errors if each.way == way), None)
-
-
-@dataclass(frozen=True)
-class KnownBy(Figures):
-    """Patients of the source who are alone, or among fewer than k, in their exact demographics and `codes` codes."""
-
-    codes: int
-    patients: int
-    unique: int
-    below_k: int
-    exact: bool = True
-
-
-@dataclass(frozen=True)
-class JointRisk(Figures):
-    """The risk before release, by what is known."""
-
-    k: int
-    patients: int
-    before: tuple[KnownBy, ...]
-
-
-@dataclass(frozen=True)
-class JointCandidates(Figures):
-    """Pieces of knowledge (exact demographics of a real patient, with up to m codes) looked up in the release."""
-
-    by_demographics: int
-    sets: int
-    smallest: int
-    below_k: int
-
-
-@dataclass(frozen=True)
-class WholePatient(Figures):
-    """What a release with demographics keeps, and what an attacker finds in it."""
-
-    classes: int
-    smallest_class: int
-    loss: float
-    columns: tuple[ColumnLoss, ...]
-    asked: tuple[Asked, ...]
-    outside_bounds: int
-    risk: JointRisk
-    after: JointCandidates
-
+classes, smallest_class, loss : of the released classes; columns : the `loss` of each `column` (mean LM over the
+    records), and the level `asked` for in questions
+asked : questions of `codes` codes in a cell of demographics with a true count of `at_least` so many, `questions` of
+    them; their `errors`: the average relative error (`are`) of each `way` to answer
+outside_bounds : true counts outside of the bounds
+risk : `before` release, of `patients`: how many are alone (`unique`), or among fewer than `k` (`below_k`), in their
+    exact demographics and `codes` codes; `exact` is False where that is estimated from a sample
+after : pieces of knowledge (exact demographics of a real patient, with up to m codes) that were looked up in the
+    release: the fewest candidates `by_demographics` alone, the number of `sets`, the `smallest` number of candidates,
+    and how many have fewer than k (`below_k`)
+"""
 
 SEED = 20170101
 """The questions are drawn from a fixed stream: the same cohort gives the same questions on every run."""
@@ -133,7 +71,7 @@ class Questions:
     true: Int64s
 
 
-def levels_asked(columns: Columns, keep: dict[str, Level]) -> dict[str, Level]:
+def question_levels(columns: Columns, keep: dict[str, Level]) -> dict[str, Level]:
     """The levels of the questions: what is kept, else decades, three characters, or the value itself."""
     found: dict[str, Level] = {}
     for column in columns.columns:
@@ -193,7 +131,7 @@ def independence(questions: Questions, sets: CodeSets) -> Float64s:
     return np.asarray(supports_of(sets, questions.codes) * share[questions.cell])
 
 
-def errors(questions: Questions, expected: dict[str, Float64s]) -> tuple[Asked, ...]:
+def errors(questions: Questions, expected: dict[str, Float64s]) -> list[dict[str, Any]]:
     """ARE by size and least true count, of each way to answer."""
     found = []
     for size in SIZES:
@@ -202,26 +140,38 @@ def errors(questions: Questions, expected: dict[str, Float64s]) -> tuple[Asked, 
             if not mine.any():
                 continue
             true = questions.true[mine]
-            ares = tuple(
-                AreAbove(way, float(np.mean(np.abs(values[mine] - true) / true)))
+            ares = [
+                {"way": way, "are": float(np.mean(np.abs(values[mine] - true) / true))}
                 for way, values in expected.items()
-            )
-            found.append(Asked(size, floor, int(mine.sum()), ares))
-    return tuple(found)
+            ]
+            found.append({"codes": size, "at_least": floor, "questions": int(mine.sum()), "errors": ares})
+    return found
 
 
-def joint_risk(columns: Columns, sets: CodeSets, k: int, m: int) -> JointRisk:
+def joint_risk(columns: Columns, sets: CodeSets, k: int, m: int) -> dict[str, Any]:
     """Patients whom an attacker singles out in the source by exact demographics, alone and with m codes: nobody else is
     like them, or fewer than k are. (By codes alone: `leeward.analysis.risk`.)"""
     n = len(sets)
     _, group = group_vectors(columns.vectors({}))
     alike = np.bincount(group)[group]
-    by_demographics = KnownBy(0, n, int((alike == 1).sum()), int((alike < k).sum()))
+    alone = {
+        "m": 0,
+        "unique": int((alike == 1).sum()),
+        "below_k": int((alike < k).sum()),
+        "patients_exact": True,
+    }
     both = risk_before(with_group(sets, group), k, seed=SEED, largest_m=m)
     rows = [
-        KnownBy(row["m"], n, row["unique"], row["below_k"], row["patients_exact"]) for row in both["by_m"]
+        {
+            "codes": row["m"],
+            "patients": n,
+            "unique": row["unique"],
+            "below_k": row["below_k"],
+            "exact": row["patients_exact"],
+        }
+        for row in (alone, *both["by_m"])
     ]
-    return JointRisk(k, n, (by_demographics, *rows))
+    return {"k": k, "patients": n, "before": rows}
 
 
 def with_group(sets: CodeSets, group: Int64s) -> CodeSets:
@@ -280,15 +230,15 @@ def fitting_of(columns: Columns, classes: ReleasedClasses) -> tuple[Int64s, Bool
     return number, fitting
 
 
-def select_released_records(release: Release, cohort: Cohort, sets: CodeSets) -> CodeSets:
+def records_in_release(release: Release, cohort: Cohort, sets: CodeSets) -> CodeSets:
     """The code sets of the patients who are released: with `small: drop`, those whose values fit a class."""
     if release.parameters.get("small") != "drop" or not release.parameters.get("demographics"):
         return sets
     return sets.take(np.flatnonzero(_fitting_any(release, cohort, sets.patients)))
 
 
-def select_released_cohort(release: Release, cohort: Cohort, patients: pl.Series) -> Cohort:
-    """The cohort of those of `patients` who are released, see `select_released_records`."""
+def cohort_in_release(release: Release, cohort: Cohort, patients: pl.Series) -> Cohort:
+    """The cohort of those of `patients` who are released, see `records_in_release`."""
     if release.parameters.get("small") != "drop" or not release.parameters.get("demographics"):
         return cohort
     inside = patients.filter(pl.Series(_fitting_any(release, cohort, patients)))
@@ -322,29 +272,31 @@ def whole_patient(
     the codes of the attacker."""
     columns = exact_columns(release, cohort, sets.patients)
     classes = ReleasedClasses.read(release)
-    levels = levels_asked(columns, dict(release.parameters.get("keep") or {}))
+    levels = question_levels(columns, dict(release.parameters.get("keep") or {}))
     questions = draw(columns, sets, levels)
     expected, low, high = np.zeros((3, len(questions.codes)))
     for cell in np.unique(questions.cell):
         where = dict(zip(columns.names, columns.labels(questions.cells[cell]), strict=True))
         mine = np.flatnonzero(questions.cell == cell)
         low[mine], expected[mine], high[mine] = estimating(
-            classes.concerned_known(where), [questions.codes[i] for i in mine]
+            classes.find_part(where), [questions.codes[i] for i in mine]
         )
     outside = int(((questions.true < low) | (questions.true > high)).sum())
     ways = {IN_CLASSES: expected, APART: independence(questions, sets)}
     losses = column_losses(classes, columns)
     k = int(release.guarantee["k"])
-    return WholePatient(
-        len(classes.number),
-        int(classes.records.min()),
-        float(np.mean(list(losses.values()))),
-        tuple(ColumnLoss(name, losses[name], str(levels[name])) for name in columns.names),
-        errors(questions, ways),
-        outside,
-        joint_risk(columns, sets, k, max(m, 1)),
-        candidates(classes, columns, sets, k, m, counting),
-    )
+    return {
+        "classes": len(classes.number),
+        "smallest_class": int(classes.records.min()),
+        "loss": float(np.mean(list(losses.values()))),
+        "columns": [
+            {"column": name, "loss": losses[name], "asked": str(levels[name])} for name in columns.names
+        ],
+        "asked": errors(questions, ways),
+        "outside_bounds": outside,
+        "risk": joint_risk(columns, sets, k, max(m, 1)),
+        "after": candidates(classes, columns, sets, k, m, counting),
+    }
 
 
 def figures_of_records(
@@ -379,7 +331,7 @@ def figures_of_records(
 
 def candidates(
     classes: ReleasedClasses, columns: Columns, sets: CodeSets, k: int, m: int, counting: Counting
-) -> JointCandidates:
+) -> dict[str, int]:
     """The candidates of real patients whose exact demographics and up to m codes are known."""
     stream = Randomness.of(1).stream("joint attacker")
     group, fitting = fitting_of(columns, classes)
@@ -394,4 +346,9 @@ def candidates(
             queries.append(np.sort(stream.permutation(codes)[:size]))
         meant = Concerned(fitting[each].astype(np.float64), fitting[each])
         counts += counting(meant, queries).tolist()
-    return JointCandidates(alone, len(counts), min(counts, default=0), sum(n < k for n in counts))
+    return {
+        "by_demographics": alone,
+        "sets": len(counts),
+        "smallest": min(counts, default=0),
+        "below_k": sum(n < k for n in counts),
+    }

@@ -78,7 +78,7 @@ class ReleasedClasses:
         fits = {label for label, share in shares.items() if share is None or share > 0}
         return np.array([each[i] in fits for each in self.labels], np.bool_)
 
-    def concerned(self, where: Mapping[str, str]) -> Concerned:
+    def part_of(self, where: Mapping[str, str]) -> Concerned:
         """The part of each class that the labels `where` concern.
 
         Raises BadInput for a column or a label that the release does not have.
@@ -90,10 +90,10 @@ class ReleasedClasses:
                     f"{', '.join(self.names)}."
                 )
             self._require_label(name, wanted)
-        return self.concerned_known(where)
+        return self.find_part(where)
 
-    def concerned_known(self, where: Mapping[str, str]) -> Concerned:
-        """`concerned` for labels that need not be in the release, as the custodian asks."""
+    def find_part(self, where: Mapping[str, str]) -> Concerned:
+        """`part_of` for labels that need not be in the release, as the custodian asks."""
         share, possible = np.ones(len(self.labels)), np.ones(len(self.labels), np.bool_)
         for name, wanted in where.items():
             i = self.names.index(name)

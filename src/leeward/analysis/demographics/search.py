@@ -99,14 +99,14 @@ class Setting:
                 raise
             return None
 
-    def lost_in(self, classes: Classes, records: Int64s | None) -> int:
+    def count_lost(self, classes: Classes, records: Int64s | None) -> int:
         """The code occurrences that the method loses in classes of these records."""
         return sum(_count_losses(self, classes.members, records))
 
-    def measured(self, name: str, classes: Classes, records: Int64s | None) -> Point:
+    def measure(self, name: str, classes: Classes, records: Int64s | None) -> Point:
         """A point of the frontier: the method runs in the classes of these records (None: all)."""
         own = classes.released if records is None else records[classes.released]
-        share = self.lost_in(classes, records) / max(1, int(self.occurrences[own].sum()))
+        share = self.count_lost(classes, records) / max(1, int(self.occurrences[own].sum()))
         point = Point(name, len(classes), classes.loss(), share, records is None)
         self.points.append(point)
         return point
@@ -132,7 +132,7 @@ def search_full(setting: Setting) -> Found:
     def point(levels: tuple[Level, ...], some: Int64s | None) -> Point | None:
         classes = classes_at(levels, some)
         name = ", ".join(f"{n}: {level}" for n, level in zip(names, levels, strict=True)) or "as kept"
-        return None if classes is None else setting.measured(name, classes, some)
+        return None if classes is None else setting.measure(name, classes, some)
 
     every = list(itertools.product(*choices))
     if len(every) <= MOST_CANDIDATES:
@@ -266,7 +266,7 @@ def search_local(setting: Setting) -> Found:
             _note(setting, vector, members, lost_of, total, f"after {turn} cuts of a class", records)
     classes = _all_records(setting, vector, cuts, everywhere, vectors)
     if records is not None:
-        setting.measured("on all records", classes, None)
+        setting.measure("on all records", classes, None)
     return Found(classes, tuple(setting.points))
 
 

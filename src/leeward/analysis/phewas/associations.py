@@ -162,7 +162,7 @@ def _fit_all(phenotypes: Phenotypes, cells: _Cells, start: Float64s, min_cases: 
     def fit(first: int) -> None:
         mine = range(first, min(n, first + at_once))
         cases = np.stack([count(phenotypes.cases(p)) for p in mine])
-        people = cells.totals - np.stack([count(phenotypes.left_out(p)) for p in mine])
+        people = cells.totals - np.stack([count(phenotypes.others(p)) for p in mine])
         ill, everyone = cases.sum(axis=1), people.sum(axis=1)
         fits.counted[mine] = np.stack([ill, everyone - ill], axis=1)
         some = np.flatnonzero((fits.counted[mine] >= max(1, min_cases)).all(axis=1))
@@ -287,7 +287,7 @@ def _allele_tables(phenotypes: Phenotypes, copies: Int64s, known: Bools) -> Int6
     everyone = weights.sum(axis=1)
     for p in range(len(out)):
         out[p, 0] = weights[:, phenotypes.cases(p)].sum(axis=1)
-        out[p, 1] = everyone - out[p, 0] - weights[:, phenotypes.left_out(p)].sum(axis=1)
+        out[p, 1] = everyone - out[p, 0] - weights[:, phenotypes.others(p)].sum(axis=1)
     return out
 
 

@@ -42,7 +42,7 @@ class Phenotypes:
         """The cases of phenotype number p."""
         return self.case_people[self.case_starts[p] : self.case_starts[p + 1]]
 
-    def left_out(self, p: int) -> Int64s:
+    def others(self, p: int) -> Int64s:
         """Who is neither case nor control of phenotype number p."""
         return self.out_people[self.out_starts[p] : self.out_starts[p + 1]]
 
@@ -50,7 +50,7 @@ class Phenotypes:
         """The controls of phenotype number p."""
         left = np.ones(self.people, np.bool_)
         left[self.cases(p)] = False
-        left[self.left_out(p)] = False
+        left[self.others(p)] = False
         return np.flatnonzero(left)
 
 

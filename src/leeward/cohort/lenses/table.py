@@ -1,7 +1,7 @@
 """The table lens: one row a patient, every column as a column of floats that a method can compute with.
 
 A value of a `levels` or `ordered` column becomes the number of its level, a date the days since 1970, a missing
-value NaN. `Column.decoded` is the way back: values of the column's own type, permissible ones only.
+value NaN. `Column.decode` is the way back: values of the column's own type, permissible ones only.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class Column:
             return np.clip(half_away(values * scale) / scale, self.low, self.high)
         return np.clip(half_away(values), self.low, self.high)
 
-    def decoded(self, values: Floats) -> pl.Series:
+    def decode(self, values: Floats) -> pl.Series:
         """Permissible floats as a series of the column's own type."""
         missing = np.isnan(values)
         if self.kind in ("levels", "ordered"):
@@ -133,7 +133,7 @@ class Table:
             f"Columns: {', '.join(names)}."
         )
 
-    def encoded(self, name: str) -> Floats:
+    def encode(self, name: str) -> Floats:
         """The column as float64[rows]: numbers, days, or level numbers; NaN where missing."""
         return encode(self.frame[name], self.column(name), self.name)
 

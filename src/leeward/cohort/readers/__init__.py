@@ -17,7 +17,7 @@ from leeward.cohort.readers.files import WHOLE, suffix, unpack
 from leeward.cohort.readers.formats import READERS, check_options, detect_format
 from leeward.cohort.readers.request import Request
 from leeward.cohort.readers.tables import as_frame
-from leeward.cohort.readers.trees import add_snomed_names
+from leeward.cohort.readers.trees import add_concept_names
 from leeward.errors import BadInput, did_you_mean
 from leeward.paths import is_file
 
@@ -139,7 +139,7 @@ def read(
     )
     if not accept_unknown:
         refuse_unknown(cohort, 0 if cohort.events is None else cohort.events.height)
-    return add_snomed_names(cohort)
+    return add_concept_names(cohort)
 
 
 def _codes(columns: ColumnNames | None) -> tuple[str, ...]:

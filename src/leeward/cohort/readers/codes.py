@@ -292,10 +292,10 @@ class Seen:
         ninth, tenth = self.share(self.ninth & ~self.tenth), self.share(self.surely_tenth)
         least = SHARE_OF_BOTH * self.share(known)
         if min(ninth, tenth) >= least:
-            return self.both(texts)
+            return self.of_both(texts)
         return "icd9" if ninth >= tenth else "icd10"
 
-    def both(self, texts: Sequence[str]) -> str:
+    def of_both(self, texts: Sequence[str]) -> str:
         """The vocabulary of a source with codes of both: whether its E codes without a dot can be told apart."""
         long = [
             "." in text
@@ -387,18 +387,18 @@ def normalise(texts: Sequence[str], vocabulary: str | None, entries: Int64s | No
     found = seen.vocabulary(texts) if named is None else named
     if found is None:
         joined = _find_several_codes(texts, counts)
-        return replace(Normalised.by(AS_WRITTEN, texts), guess=_notice_unrecognised(seen), joined=joined)
+        return replace(Normalised.by(AS_WRITTEN, texts), guess=_likeness_notice(seen), joined=joined)
     if named == "icd":
-        found = seen.both(texts)
+        found = seen.of_both(texts)
     normalised = Normalised.by(rules_of(found), texts)
     if found == "icd9" and seen.share(seen.surely_tenth) >= SHARE_OF_BOTH:
         normalised = normalised.without(seen.either, texts)  # beside ICD-10 codes, E876 may be E87.6
     if named is None:
-        normalised = replace(normalised, guess=_notice_recognised(normalised, seen))
+        normalised = replace(normalised, guess=_recognition_notice(normalised, seen))
     return replace(normalised, others=_others(found, seen))
 
 
-def _notice_recognised(normalised: Normalised, seen: Seen) -> Notice:
+def _recognition_notice(normalised: Normalised, seen: Seen) -> Notice:
     total = int(seen.entries.sum())
     if normalised.vocabulary in ("icd", "icd-undotted"):
         known = ~normalised.unknown
@@ -424,7 +424,7 @@ def _notice_recognised(normalised: Normalised, seen: Seen) -> Notice:
     return Notice("vocabulary recognised", message, len(normalised.codes))
 
 
-def _notice_unrecognised(seen: Seen) -> Notice | None:
+def _likeness_notice(seen: Seen) -> Notice | None:
     share = seen.share((seen.ninth & ~seen.restored) | seen.tenth)
     if share < SHARE_LOOKS:
         return None

@@ -74,11 +74,11 @@ class ColumnMap:
         named = {role: getattr(self, role) for role in OPTIONAL}
         return {role: name for role, name in named.items() if name is not None}
 
-    def encoded(self) -> list[str]:
+    def columns_of_codes(self) -> list[str]:
         """The columns whose values repeat, best read dictionary-encoded."""
         return [*self.code, *([self.vocabulary] if self.vocabulary else [])]
 
-    def needed(self) -> list[str]:
+    def columns_to_read(self) -> list[str]:
         """Every source column to read, each once."""
         return list(dict.fromkeys([self.patient, *self.code, *self.optional().values(), *self.patients]))
 

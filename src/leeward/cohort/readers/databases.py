@@ -238,9 +238,9 @@ def read_sql(asked: Request) -> Cohort:
         title = query.strip() if query is not None else database.table or database.only_table()
         header, batches = database.header(title), None
     mapped = ColumnMap.of(asked.columns, header)
-    require_columns(title, mapped.needed(), header)
+    require_columns(title, mapped.columns_to_read(), header)
     collector = Collector(title, mapped, asked.missing, asked.date_format, separator=asked.code_separator)
-    for batch in database.rows(title, mapped.needed()) if batches is None else batches:
+    for batch in database.rows(title, mapped.columns_to_read()) if batches is None else batches:
         collector.add(batch)
     return collector.cohort(asked.vocabulary)
 

@@ -59,7 +59,7 @@ def read_i2b2(asked: Request) -> Cohort:
     )
     collector = Collector(store.name, mapped, asked.missing, asked.date_format, lenient=True)
     for part in facts.iter_slices(BATCH_ROWS):
-        (batch,) = part.select(mapped.needed()).rechunk().to_arrow().combine_chunks().to_batches()
+        (batch,) = part.select(mapped.columns_to_read()).rechunk().to_arrow().combine_chunks().to_batches()
         collector.add(batch, part["row"].to_numpy())
     patient = ("patient_dimension", "patient_num")
     births = births_of(store, *patient, pick(store, "patient_dimension", ["birth_date"]))

@@ -90,7 +90,7 @@ def code_and_patients(columns: ColumnNames | None, what: str) -> tuple[str | Non
 def events_of(store: Store, table: str, mapped: ColumnMap, collector: Collector) -> None:
     """Put a table's events into the collector."""
     current = None
-    for title, batch in store.batches(table, mapped.needed(), mapped.encoded()):
+    for title, batch in store.batches(table, mapped.columns_to_read(), mapped.columns_of_codes()):
         if title != current:
             collector.begin(title, mapped)
             current = title

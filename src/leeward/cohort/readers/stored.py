@@ -75,7 +75,9 @@ def store(
         with spread.files:
             for file in files:
                 collector.begin(file.name)
-                for batch in reader_of(file).batches(file, mapped.needed(), mapped.encoded()):
+                for batch in reader_of(file).batches(
+                    file, mapped.columns_to_read(), mapped.columns_of_codes()
+                ):
                     collector.add(batch)
                     for part in collector.take():
                         spread.add(part)

@@ -35,7 +35,7 @@ def read_tables(asked: Request) -> Cohort:
     collector = _collector(asked, Path(asked.source).name, mapped)
     for file in files:
         collector.begin(file.name)
-        for batch in reader_of(file).batches(file, mapped.needed(), mapped.encoded()):
+        for batch in reader_of(file).batches(file, mapped.columns_to_read(), mapped.columns_of_codes()):
             collector.add(batch)
     cohort = collector.cohort(asked.vocabulary)
     if asked.patients is None:
@@ -45,9 +45,11 @@ def read_tables(asked: Request) -> Cohort:
 
 def _read_frame(asked: Request, frame: pl.DataFrame) -> Cohort:
     mapped = ColumnMap.of(asked.columns, frame.columns)
-    require_columns(asked.name, mapped.needed(), frame.columns)
+    require_columns(asked.name, mapped.columns_to_read(), frame.columns)
     collector = _collector(asked, asked.name, mapped)
-    for batch in frame.select(mapped.needed()).to_arrow().to_batches(max_chunksize=parquet.BATCH_ROWS):
+    for batch in (
+        frame.select(mapped.columns_to_read()).to_arrow().to_batches(max_chunksize=parquet.BATCH_ROWS)
+    ):
         collector.add(batch)
     return collector.cohort(asked.vocabulary)
 
@@ -67,7 +69,7 @@ def map_files(
     header = reader_of(files[0]).header(files[0])
     mapped = ColumnMap.of(columns, header)
     own = replace(mapped, patients=()) if patients_apart else mapped
-    require_columns(files[0].name, own.needed(), header)
+    require_columns(files[0].name, own.columns_to_read(), header)
     require_same_columns(files, header)
     if len(files) > 1:
         common_types(files, mapped.code)  # the number 250 of one file may be the text 250.00 of another

@@ -43,7 +43,7 @@ def with_tree(
     return replace(cohort, vocabulary="flat").with_notices(Notice("no hierarchy", message, 1))
 
 
-def add_snomed_names(cohort: Cohort) -> Cohort:
+def add_concept_names(cohort: Cohort) -> Cohort:
     """The cohort with the names of SNOMED CT that was added, of its codes and of the concepts above them: they are
     public, so they go before names that stand beside patients' rows."""
     from leeward.vocabulary import rf2

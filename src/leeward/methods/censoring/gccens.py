@@ -16,7 +16,7 @@ import numpy as np
 
 from leeward.analysis.containment import Index, Multisets, Population, largest_parts
 from leeward.analysis.containment.index import item_offsets, levels_of
-from leeward.analysis.containment.largest import drop_order, drops_needed
+from leeward.analysis.containment.largest import count_drops, drop_order
 from leeward.arrays import Int64s, UInt32s, offsets_of
 from leeward.errors import BadInput
 from leeward.methods.censoring.release import Outcome
@@ -47,7 +47,7 @@ def censor(population: Population, capped: Multisets, k: int) -> Censored:
     distinct, _ = capped.distinct()
     stop, counted = _where_all_are_safe(population, distinct, caps, rank, k)
     final = caps_after(rank, caps, stop)
-    return Censored(capped.capped(final), final, codes[:stop], counted)
+    return Censored(capped.cap(final), final, codes[:stop], counted)
 
 
 def censoring_order(capped: Multisets, caps: Int64s) -> tuple[Int64s, Int64s]:
@@ -79,7 +79,7 @@ def _where_all_are_safe(
     step = max(len(records), 1) if population.asks_at_once else LOOKED_AT_ONCE
     stop = counted = 0
     for first in range(0, len(records), step):
-        part = records.take(np.arange(first, min(first + step, len(records)))).capped(
+        part = records.take(np.arange(first, min(first + step, len(records)))).cap(
             caps_after(rank, caps, stop)
         )
         if not population.asks_at_once:
@@ -93,7 +93,7 @@ def _where_all_are_safe(
 
 def _stop_of(population: Population, records: Multisets, caps: Int64s, rank: Int64s, k: int) -> int:
     """The furthest place at which one of these records becomes safe."""
-    drops = drops_needed(population, records, drop_order(records, caps, rank), k)
+    drops = count_drops(population, records, drop_order(records, caps, rank), k)
     owner, item = levels_of(records, item_offsets(caps))
     ranks = rank[item][np.lexsort((rank[item], owner))]
     sizes = records.sizes()
@@ -157,12 +157,12 @@ def raise_caps(population: Index, capped: Multisets, k: int) -> Censored:
                 final[c] = at
             has[those] = False
         if int(final.sum()) == before:
-            return Censored(capped.capped(final), final, code_at[:0], counted)
+            return Censored(capped.cap(final), final, code_at[:0], counted)
 
 
 def censor_records(population: Population, originals: Multisets, caps: Int64s, k: int, scope: str) -> Outcome:
     """Censor the originals to a k-map; `k` must not exceed the population."""
-    capped = originals.capped(caps)
+    capped = originals.cap(caps)
     if scope in ("global", "raise"):
         if scope == "global":
             result = censor(population, capped, k)

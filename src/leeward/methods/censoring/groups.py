@@ -94,7 +94,7 @@ def censor_by_groups(
             "groups": len(sizes),
             "smallest_group": int(sizes.min()),
             "mean_group": float(sizes.mean()),
-            "capped_mentions": int(originals.capped(start).sizes().sum()),
+            "capped_mentions": int(originals.cap(start).sizes().sum()),
         },
         notice_emptied(originals, kept),
         places=places,
@@ -227,7 +227,7 @@ def _over(sample: CodeCounts, lens: CodeCounts, records: Multisets) -> Multisets
 
 def publish(people: Multisets, caps: Int64s, k: int) -> tuple[Multisets, Int64s]:
     """What each person would be published as, and the group of each, int64[n]; k must not exceed their number."""
-    capped = people.capped(caps)
+    capped = people.cap(caps)
     distinct, number = capped.distinct()
     starts = item_offsets(caps)
     owner, item = levels_of(distinct, starts)

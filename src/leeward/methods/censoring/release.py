@@ -67,7 +67,7 @@ def release_of(
     caps = _custody_caps(sample, outcome)
     labels: dict[str, pa.Array] = {}
     if outcome.found is not None:
-        classes = outcome.found.classes.only_released()
+        classes = outcome.found.classes.without_left_out()
         labels, caps = record_labels(classes, order), _caps_of_classes(sample, outcome, classes)
     made = Anonymized(
         method=method.name,

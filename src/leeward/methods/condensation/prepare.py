@@ -222,9 +222,9 @@ def _refuse_copies_of_times(table: Table, roles: Roles, exact: Sequence[str], k:
     for column in table.columns:
         if column.kind not in ("number", "whole") or column.name in (*roles.times, *roles.strata):
             continue
-        values = table.encoded(column.name)
+        values = table.encode(column.name)
         for time in exact:
-            other = table.encoded(time)
+            other = table.encode(time)
             equal = int((values == other).sum())
             if equal <= max(k, COPIED_SHARE * rows):
                 continue
@@ -311,10 +311,10 @@ def release_columns(prepared: Prepared, made: dict[str, Floats], stratum: Longs)
     for column in prepared.table.columns:
         name = column.name
         if name in by_name:
-            series.append(by_name[name].decoded(made[name]))
+            series.append(by_name[name].decode(made[name]))
         elif name in places:
             codes = np.array([levels[places[name]] for levels in prepared.strata])
-            series.append(prepared.strata_columns[places[name]].decoded(codes[stratum]))
+            series.append(prepared.strata_columns[places[name]].decode(codes[stratum]))
         else:
             series.append(pl.Series(name, [None], dtype=column.dtype).extend_constant(None, len(stratum) - 1))
     return pl.DataFrame(series)

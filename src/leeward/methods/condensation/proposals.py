@@ -38,7 +38,7 @@ class Proposal:
 def propose(table: Table) -> list[Relation]:
     """Relations without any exception among the table's rows, for the first 60 columns."""
     columns = table.columns[:MOST_COLUMNS]
-    values = {each.name: table.encoded(each.name) for each in columns}
+    values = {each.name: table.encode(each.name) for each in columns}
     alike = [
         (one.name, two.name)
         for one, two in combinations(columns, 2)
@@ -80,7 +80,7 @@ def list_unconfirmed(table: Table, made: pl.DataFrame, confirmed: tuple[Relation
             for name in relation.columns()
         }
         if relation.kind == "determines":
-            before = {name: table.encoded(name) for name in relation.columns()}
+            before = {name: table.encode(name) for name in relation.columns()}
             count = _new_pairs(before, values, relation)
         else:
             count = int(broken(relation, values, by_name).sum())

@@ -155,7 +155,7 @@ def require_relations(
         for name in relation.columns():
             table.column(name, f"`relations`, '{relation.text}',")
         _require_kinds(relation, columns, table.name)
-        values = {name: table.encoded(name) for name in relation.columns()}
+        values = {name: table.encode(name) for name in relation.columns()}
         rows = np.flatnonzero(broken(relation, values, columns))
         if len(rows):
             listed = ", ".join(map(str, (rows[:ROWS_SHOWN] + 1).tolist()))

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from leeward.analysis.demographics.joint import WholePatient, select_released_records, whole_patient
+from leeward.analysis.demographics.joint import WholePatient, records_in_release, whole_patient
 from leeward.analysis.demographics.released import Concerned
 from leeward.analysis.figures import Measures, figures_of
 from leeward.analysis.generalized import (
@@ -58,7 +58,7 @@ DEFAULTS = (
 
 def measure(release: Release, cohort: Cohort, wanted: list[dict[str, dict[str, Any]]]) -> dict[str, Any]:
     """The figures of generalized records, for the custodian only. BadInput for an unknown measure or option."""
-    released, sets = read_parts(release), select_released_records(release, cohort, cohort.code_sets())
+    released, sets = read_parts(release), records_in_release(release, cohort, cohort.code_sets())
     measures: Measures = {
         "are": partial(are, released, sets),
         "mre": partial(mre, released, sets, policy_of(release)),

@@ -7,7 +7,7 @@ from itertools import chain, combinations, islice
 
 import numpy as np
 
-from leeward.analysis.demographics.joint import fitting_classes, select_released_records
+from leeward.analysis.demographics.joint import fitting_classes, records_in_release
 from leeward.analysis.generalized import candidates_in, read_parts
 from leeward.analysis.reidentification import Known, Tried, draw_known_codes
 from leeward.arrays import count_noun
@@ -27,7 +27,7 @@ def count_candidates(release: Release, cohort: Cohort, population: Cohort | None
     """The records of the classes that fit with the labels of m codes of each patient drawn; codes that are suppressed
     there say nothing."""
     m = int(release.guarantee.get("m") or LISTED)
-    sets = select_released_records(release, cohort, cohort.code_sets())
+    sets = records_in_release(release, cohort, cohort.code_sets())
     number, fitting = fitting_classes(release, cohort, sets.patients)
     parts = read_parts(release)
     chosen, drawn = draw_known_codes(sets, m, "known codes")

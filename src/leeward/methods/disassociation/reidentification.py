@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from leeward.analysis.demographics.joint import select_released_records
+from leeward.analysis.demographics.joint import records_in_release
 from leeward.analysis.reidentification import Further, Known, Scope, draw_known_codes
 from leeward.analysis.workloads import WORKLOAD_SEED
 from leeward.arrays import count_noun
@@ -34,7 +34,7 @@ def scope(release: Release) -> Scope | None:
 def count_candidates(release: Release, cohort: Cohort, population: Cohort | None = None) -> Known:
     """The records that may be each drawn patient's, of whom up to m codes are known (sets that the release shows
     nowhere say nothing); and what the algorithm tells besides."""
-    sets = select_released_records(release, cohort, name_as_released(release, cohort))
+    sets = records_in_release(release, cohort, name_as_released(release, cohort))
     attacker = knowledge_of(release, read_once(release), cohort, sets)
     chosen, drawn = draw_known_codes(sets, attacker.published.m, "known codes")
     queries = [np.sort(numbers[numbers >= 0]) for numbers in (attacker.translate[codes] for codes in drawn)]

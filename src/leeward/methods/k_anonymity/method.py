@@ -66,7 +66,7 @@ def protect(
     labels = mondrian(np.column_stack(values), parameters.k)
     order = randomness.stream("k-anonymity", "records").permutation(len(table))
     frame = table.frame.with_columns(
-        column.decoded(_typical(column, each, labels)) for column, each in zip(columns, values, strict=True)
+        column.decode(_typical(column, each, labels)) for column, each in zip(columns, values, strict=True)
     )[order]
     by_row = pa.table({"row": np.arange(1, len(table) + 1), "group": labels})
     released = pa.table({"record": np.arange(len(table)), "group": labels[order]})

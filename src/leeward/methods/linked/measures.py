@@ -14,7 +14,7 @@ from leeward.analysis.demographics.classes import group_vectors
 from leeward.analysis.demographics.joint import (
     WholePatient,
     exact_columns,
-    select_released_records,
+    records_in_release,
     whole_patient,
 )
 from leeward.analysis.demographics.released import Concerned, ReleasedClasses
@@ -162,7 +162,7 @@ def _exact(release: Release, cohort: Cohort, patients: pl.Series) -> pl.DataFram
 
 def demographics(release: Release, cohort: Cohort) -> WholePatient:
     """Questions of demographics and codes, and what the joint attacker finds."""
-    sets = select_released_records(release, cohort, cohort.code_sets())
+    sets = records_in_release(release, cohort, cohort.code_sets())
     of_class = holders_in(release)
     sizes = ReleasedClasses.read(release).records
 

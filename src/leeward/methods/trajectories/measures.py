@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from leeward.analysis.demographics.joint import WholePatient, select_released_cohort, whole_patient
+from leeward.analysis.demographics.joint import WholePatient, cohort_in_release, whole_patient
 from leeward.analysis.demographics.released import Concerned
 from leeward.analysis.figures import Measures, figures_of
 from leeward.analysis.record_counts import counts_where, labels_of
@@ -103,7 +103,7 @@ def select_released(release: Release, cohort: Cohort) -> Cohort:
     if not release.parameters.get("demographics"):
         return cohort
     first, last, _ = _leaf_of_year(_name_levels(_tree(release, "age_hierarchy.csv"), years=True))
-    return select_released_cohort(release, cohort, cohort.trajectories(first, last).patients)
+    return cohort_in_release(release, cohort, cohort.trajectories(first, last).patients)
 
 
 def originals(release: Release, cohort: Cohort) -> Trajectories:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from leeward.analysis.containment import Multisets
-from leeward.analysis.demographics.joint import WholePatient, figures_of_records, select_released_records
+from leeward.analysis.demographics.joint import WholePatient, figures_of_records, records_in_release
 from leeward.analysis.figures import Measures, figures_of
 from leeward.arrays import Bools, Float64s, Int64s
 from leeward.cohort.cohort import Cohort
@@ -189,7 +189,7 @@ def whole_patient(
     its codes."""
     if inside is None:
         return None
-    sets = select_released_records(release, cohort, cohort.code_sets())
+    sets = records_in_release(release, cohort, cohort.code_sets())
     owners = released.owners()[np.argsort(released.values, kind="stable")]
     bounds = np.searchsorted(np.sort(released.values), np.arange(len(sets.codes) + 1))
     holders = [(owners[low:high], np.ones(high - low)) for low, high in itertools.pairwise(bounds)]

@@ -60,7 +60,7 @@ def attack(
     owners, exact = [], True
     for number, records, candidates in parts:
         caps = population_caps(release, sample.codes, everyone.codes, sample.most(), everyone.most(), number)
-        index = Index(candidates.capped(caps), np.maximum(caps, 1))
+        index = Index(candidates.cap(caps), np.maximum(caps, 1))
         wanted = None if most is None else -(-most * len(records) // max(1, len(shown)))
         found, sure = _of_records(release, index, shown.take(records), wanted, seed)
         owners.append(found)

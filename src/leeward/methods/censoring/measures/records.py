@@ -78,7 +78,7 @@ def pair_records(release: Release, cohort: Cohort, population: Cohort) -> Both:
     everyone = population.code_counts()
     return Both(
         original,
-        original.capped(start_caps(sample, release)),
+        original.cap(start_caps(sample, release)),
         multisets_of(shown["codes"], sample),
         Index.of(everyone, sample.codes, sample.most()),
         release.guarantee["k"],

@@ -49,7 +49,7 @@ class Both:
     def columns(self, name: str) -> tuple[Column, Floats, Floats]:
         """A column with its values before and after."""
         column = self.table.column(name)
-        return column, self.table.encoded(name), encode(self.made[name], column, "release")
+        return column, self.table.encode(name), encode(self.made[name], column, "release")
 
 
 def pair_tables(release: Release, cohort: Cohort) -> Both:

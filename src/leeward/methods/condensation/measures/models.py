@@ -131,7 +131,7 @@ def spreads(model: Model, table: Table) -> list[float]:
         elif (column.low, column.high) == (0.0, 1.0):
             found.append(1.0)
         else:
-            found.append(float(np.nanstd(table.encoded(name))) or 1.0)
+            found.append(float(np.nanstd(table.encode(name))) or 1.0)
     return found
 
 

@@ -73,9 +73,9 @@ def measure(release: Release, cohort: Cohort, wanted: list[dict[str, dict[str, A
     """
     published, sets = read_once(release), name_as_released(release, cohort)
     if release.parameters.get("demographics"):  # imported where there are demographics, as it needs much
-        from leeward.analysis.demographics.joint import select_released_records
+        from leeward.analysis.demographics.joint import records_in_release
 
-        sets = select_released_records(release, cohort, sets)
+        sets = records_in_release(release, cohort, sets)
     answers: Answers = {}
     measures: Measures = {
         "are": partial(are, published, sets, answers=answers),

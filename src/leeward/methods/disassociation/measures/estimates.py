@@ -253,7 +253,7 @@ def estimates_where(
     """
     opened = release if isinstance(release, Release) else Release.open(release)
     classes = ReleasedClasses.read(opened)
-    concerned = classes.concerned(where)
+    concerned = classes.part_of(where)
     number = published.number
     listed = [sorted(set(query)) for query in queries]
     known = np.array([all(code in number for code in query) for query in listed], np.bool_)

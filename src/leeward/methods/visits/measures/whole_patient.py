@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from leeward.analysis.demographics.joint import WholePatient, figures_of_records, select_released_records
+from leeward.analysis.demographics.joint import WholePatient, figures_of_records, records_in_release
 from leeward.analysis.demographics.released import ReleasedClasses
 from leeward.arrays import Float64s, Int64s
 from leeward.cohort.cohort import Cohort
@@ -20,7 +20,7 @@ def whole_patient(release: Release, cohort: Cohort) -> WholePatient:
 
     A patient of the release counts with a code whose label is a merged one by 1 / its members.
     """
-    sets = select_released_records(release, cohort, cohort.code_sets())
+    sets = records_in_release(release, cohort, cohort.code_sets())
     holders = holders_of(read_visit_lists(release.path("visits.parquet")), sets.codes)
     return figures_of_records(
         release, cohort, sets, ReleasedClasses.read(release).of_records(release), holders
