@@ -47,7 +47,7 @@ def attack(release: Release, cohort: Cohort, population: Cohort | None = None) -
     if not m:
         return []
     parts = read_parts(release)
-    sets = select_released_records(release, cohort, cohort.code_sets())
+    sets = records_in_release(release, cohort, cohort.code_sets())
     number, fits = fitting_classes(release, cohort, sets.patients)
     drawn = Randomness.of(0).stream("attack").permutation(len(sets))[:PATIENTS]
     counts: list[int] = []
