@@ -75,7 +75,7 @@ def test_every_figure_equals_plain_counting(tmp_path: Path, scope) -> None:
     losses = [oracle.cul(*pair) for pair in zip(sample, shown, strict=True)]
     assert figures["cul"]["cul"] == pytest.approx(oracle.statistics(losses))
     limits = {code: 3 for record in sample for code in record}
-    capped = [oracle.cap(record, limits) for record in sample]
+    capped = [oracle.capped(record, limits) for record in sample]
     after_cap = [oracle.cul(*pair) for pair in zip(capped, shown, strict=True)]
     assert figures["cul"]["cul_after_cap"] == pytest.approx(oracle.statistics(after_cap))
     assert sum(each["count"] for each in figures["cul"]["intervals"]) == len(sample)
@@ -117,7 +117,7 @@ def test_the_attack_on_global_caps_equals_cutting_everybody(tmp_path_factory, po
     final = Counter()
     for each in shown:
         final |= Counter(each)
-    owners = [sum(oracle.cap(person, final) == each for person in population) for each in shown]
+    owners = [sum(oracle.capped(person, final) == each for person in population) for each in shown]
     assert figures["attack"]["smallest"] == min(owners) >= 1
     assert figures["attack"]["below_k"] == pytest.approx(sum(n < k for n in owners) / len(owners))
 
