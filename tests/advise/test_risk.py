@@ -21,7 +21,7 @@ from leeward.advise.risk import maximum_in_words, risk_lines
 from leeward.analysis.reidentification import draw_known_codes
 from leeward.cli.main import status_of
 from leeward.cohort.cohort import Cohort
-from leeward.report.notebook import result_html
+from leeward.report.summary import result_html
 from leeward.runs.protect import method_of
 
 

@@ -18,8 +18,8 @@ from leeward.methods import METHODS
 from leeward.methods.disassociation.report import sections
 from leeward.release import Anonymized, Guarantee, Release, ReleaseTable, write
 from leeward.report import render
-from leeward.report.code_sets import bins
-from leeward.report.notebook import result_html
+from leeward.report.codes import bins
+from leeward.report.summary import result_html
 from leeward.report.writing import to_html
 from leeward.runs.reports import summary_of, write_report
 
@@ -298,7 +298,7 @@ def test_the_page_is_for_dark_screens_phones_and_screen_readers_too(release: Rel
 
 
 def test_a_name_that_is_cut_still_says_that_it_is_its_categorys() -> None:
-    from leeward.report.names import label_code
+    from leeward.report.codes import label_code
 
     names = {"008.45": "Intestinal infections due to other organisms (category)", "428": "Heart failure"}
     assert label_code("428", names) == "428 Heart failure"

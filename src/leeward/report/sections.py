@@ -98,6 +98,12 @@ def figure_of(row: Any, name: str) -> Any:
     return row
 
 
+def words_section(text: str) -> Section:
+    """The guarantee for people who do not read proofs."""
+    limits = "What it does not protect against is under **The guarantee and its limits**."
+    return Section("In plain words", (text, limits))
+
+
 def percent(share: float | None, digits: int = 1) -> str:
     """A share as per cent; a dash where there is none."""
     return "–" if share is None else f"{100 * share:.{digits}f} %"

@@ -74,7 +74,7 @@ class Result:
         return f"Result({self.path}: {self.release.method}, {self.release.records:,} records, verified)"
 
     def _repr_html_(self) -> str:
-        from leeward.report.notebook import result_html
+        from leeward.report.summary import result_html
 
         return result_html(
             self.release, self.verification.to_json(), self.measures, self.report, self.summary

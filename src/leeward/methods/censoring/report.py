@@ -10,9 +10,20 @@ import polars as pl
 
 from leeward.methods import demographics_report
 from leeward.release import Release
-from leeward.report import charts, common
-from leeward.report.names import label_code, names_of_release
-from leeward.report.sections import Chart, Section, Table, Tile, Tiles, figure_of, number, percent, table_of
+from leeward.report import charts
+from leeward.report.codes import label_code, names_of_release
+from leeward.report.sections import (
+    Chart,
+    Section,
+    Table,
+    Tile,
+    Tiles,
+    figure_of,
+    number,
+    percent,
+    table_of,
+    words_section,
+)
 from leeward.report.summary import Cost, Costs, cost_of_share
 
 FEW_CODES, FEW_REPEATS = 0.1, 0.1
@@ -266,7 +277,7 @@ def attack(release: Release, figures: Figures | None) -> Section | None:
 def plain_words(release: Release) -> Section:
     """The guarantee and its limits for people who do not read proofs."""
     k = release.guarantee["k"]
-    return common.plain_words(
+    return words_section(
         "Somebody knows which codes a person was given, and how often. For every released record there are at least "
         f"**{k} people** in the population who have all of its codes at least as often, so guessing whose it is "
         f"succeeds at most once in {k}, as long as it is not known who is in the sample."

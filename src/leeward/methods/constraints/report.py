@@ -8,10 +8,20 @@ from typing import Any
 
 from leeward.methods import demographics_report
 from leeward.release import Release
-from leeward.report import charts, common
-from leeward.report.code_sets import group_errors, risk_table, worst_groups
-from leeward.report.names import names_of_release
-from leeward.report.sections import Chart, Notes, Part, Section, Tile, Tiles, number, percent, table_of
+from leeward.report import charts
+from leeward.report.codes import group_errors, names_of_release, risk_table, worst_groups
+from leeward.report.sections import (
+    Chart,
+    Notes,
+    Part,
+    Section,
+    Tile,
+    Tiles,
+    number,
+    percent,
+    table_of,
+    words_section,
+)
 from leeward.report.summary import Cost, Costs, counts_off, errors_of_pairs_and_triples, mean_errors, share
 
 USELESS = 0.5
@@ -184,7 +194,7 @@ def plain_words(release: Release) -> Section:
     """The guarantee and its limits for people who do not read proofs."""
     k, m = release.guarantee["k"], release.guarantee.get("m")
     knows = f"up to **{m} codes** of a patient" if m else "one of the **listed code sets** of a patient"
-    return common.plain_words(
+    return words_section(
         f"Somebody knows {knows} and holds this release. At least **{k} records** fit what they know, or the codes "
         "they know were taken out and tell nothing."
     )

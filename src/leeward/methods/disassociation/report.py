@@ -11,10 +11,9 @@ from leeward.arrays import count_noun
 from leeward.contracts.classes import in_words
 from leeward.methods import demographics_report
 from leeward.release import Release
-from leeward.report import charts, common
-from leeward.report.code_sets import group_errors, risk_table, worst_groups
-from leeward.report.names import label_code, names_of_release
-from leeward.report.sections import Chart, Section, Tile, Tiles, number, percent, table_of
+from leeward.report import charts
+from leeward.report.codes import group_errors, label_code, names_of_release, risk_table, worst_groups
+from leeward.report.sections import Chart, Section, Tile, Tiles, number, percent, table_of, words_section
 from leeward.report.summary import COUNTS_USELESS, Costs, errors_of_pairs_and_triples, mean_errors, share
 
 RECORD, SHARED, ITEM, SUPPRESSED = "record chunk", "shared chunk", "item chunk", "suppressed"
@@ -234,7 +233,7 @@ def plain_words(release: Release, taken_out: int) -> Section:
     """The guarantee for people who do not read proofs."""
     k, m = release.guarantee["k"], release.guarantee["m"]
     codes = "diagnosis code" if m == 1 else "diagnosis codes"
-    return common.plain_words(
+    return words_section(
         f"Somebody knows up to **{m} {codes}** of a patient and holds this release. Among all data sets that the "
         f"release could stand for, at least one has **{k} or more patients** with these codes: which of them is meant, "
         f"the files do not tell. {suppression_line(release, taken_out)} What is hidden is which rare codes go together."

@@ -9,8 +9,18 @@ from typing import Any
 from leeward.contracts.linked import ROWS
 from leeward.methods import demographics_report
 from leeward.release import Release
-from leeward.report import charts, common
-from leeward.report.sections import Chart, Notes, Section, Tile, Tiles, number, percent, table_of
+from leeward.report import charts
+from leeward.report.sections import (
+    Chart,
+    Notes,
+    Section,
+    Tile,
+    Tiles,
+    number,
+    percent,
+    table_of,
+    words_section,
+)
 from leeward.report.summary import Cost, Costs, counts_off, share
 
 USELESS, FEW_CODES = 0.5, 0.25
@@ -138,7 +148,7 @@ def plain_words(release: Release) -> Section:
     ways = " or ".join(
         dict.fromkeys(describe_knowledge(release, view) for view in release.parameters["views"])
     )
-    return common.plain_words(
+    return words_section(
         f"Somebody knows {ways} of a patient and holds these tables. At least **{release.guarantee['k']} patients** "
         "fit, or what they know was left out and tells nothing. The patient's other rows are joined by one number: "
         "whoever finds the patient in another way reads them."

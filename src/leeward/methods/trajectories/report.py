@@ -9,7 +9,7 @@ from leeward.methods import demographics_report
 from leeward.methods.trajectories.hierarchies import CHAPTER
 from leeward.release import Release
 from leeward.report import charts
-from leeward.report.names import names_of_release
+from leeward.report.codes import names_of_release
 from leeward.report.sections import Chart, Notes, Section, Table, Tile, Tiles, number, percent
 from leeward.report.summary import Cost, Costs, cost_of_share, counts_off, share
 

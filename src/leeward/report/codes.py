@@ -1,19 +1,47 @@
-"""Parts that reports on code sets have in common: patients at risk, errors of the policy's code groups."""
+"""Parts that reports on codes have in common: names of codes from the list that the release has (`codes.parquet`),
+patients at risk, errors of the policy's code groups."""
 
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from leeward.release import Release
 from leeward.report import charts
-from leeward.report.names import label_code
 from leeward.report.sections import Chart, Table, number, percent, table_of
+
+LIST = "codes.parquet"
+LONGEST = 44
+REMARK = re.compile(r" \([a-z ]{1,12}\)$")
+"""What a name is of: `(category)`, or SNOMED's `(disorder)`."""
 
 CONSTRAINTS_SHOWN = 15
 BIN, BINS_TO = 0.025, 0.4
 """Width of a bar of the histogram of errors, and where its axis ends."""
+
+
+def names_of_release(release: Release) -> Mapping[str, str]:
+    """The name of each listed code that has one."""
+    if LIST not in release.names():
+        return {}
+    table = release.table(LIST)
+    if "name" not in table.collect_schema().names():
+        return {}
+    rows = table.select("code", "name").collect().iter_rows()
+    return {code: name for code, name in rows if name}
+
+
+def label_code(code: str, names: Mapping[str, str], longest: int = LONGEST) -> str:
+    """The code with its name, as far as there is room: `428 Heart failure`; a last remark in brackets is kept."""
+    text = f"{code} {names[code]}" if names.get(code) else code
+    if len(text) <= longest:
+        return text
+    remark = REMARK.search(text)
+    end = "…" + (remark[0] if remark else "")
+    return text[: longest - len(end)].rstrip(" ,;(") + end
 
 
 def risk_table(caption: str, rows: Iterable[Any], k: int) -> Table:
