@@ -1,34 +1,31 @@
-"""Code sets drawn by a kernel against the same draws by NumPy."""
+"""Code sets that are drawn to be looked up in a release."""
 
 from __future__ import annotations
 
+from itertools import combinations
+from pathlib import Path
+
 import numpy as np
-from hypothesis import given
-from hypothesis import strategies as st
+import pytest
+from tests.analysis.test_risk import code_sets
+from tests.oracles.published import running_example, running_records, write
 
-from leeward.methods.disassociation.measures.risk import draw_sets
-
-
-def generator(seed: int) -> np.random.Generator:
-    return np.random.Generator(np.random.Philox(seed))
+from leeward.methods.disassociation.measures.published import read
+from leeward.methods.disassociation.measures.risk import draw_sets, knowledge_of_codes
 
 
-@given(
-    st.lists(st.lists(st.integers(-1, 400), unique=True, max_size=40), min_size=1, max_size=12),
-    st.integers(1, 7),
-    st.integers(0, 2**31),
-)
-def test_sets_are_those_that_numpy_draws(codes: list[list[int]], m: int, seed: int) -> None:
-    offsets = np.cumsum([0, *map(len, codes)])
-    values = np.array([code for record in codes for code in record], np.int32)
-    records = np.arange(300) % len(codes)
-    ours, stream = generator(seed), generator(seed)
-    ends, drawn = draw_sets(ours, records, offsets, values, m)
-    found = [part.tolist() for part in np.split(drawn, ends[:-1])]
-    expected = []
-    for record in records:
-        held = np.array([code for code in codes[record] if code >= 0], np.int32)
-        size = int(stream.integers(1, m + 1))
-        expected.append(sorted(stream.permutation(held)[:size].tolist()))
-    assert found == expected
-    assert ours.integers(0, 2**40) == stream.integers(0, 2**40)
+@pytest.mark.parametrize("m", [1, 2, 3])
+def test_every_set_of_up_to_m_known_codes_of_a_record_is_drawn_and_no_other(m: int, tmp_path: Path) -> None:
+    sets = code_sets(running_records())
+    known = np.arange(len(sets.codes)) % 5 > 0
+    attacker = knowledge_of_codes(
+        read(write(tmp_path / "out", running_example(), 3, m)), sets, known.tolist()
+    )
+    found = draw_sets(attacker, np.random.Generator(np.random.Philox(3)))
+    rows = [
+        sorted(c for c in attacker.translate[row] if c >= 0)
+        for row in np.split(sets.values, sets.offsets[1:-1])
+    ]
+    wanted = {(0, *some) for row in rows for size in range(1, m + 1) for some in combinations(row, size)}
+    assert len(found) == len(set(found))
+    assert set(found) == wanted

@@ -13,7 +13,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from leeward.analysis.kernels import popcount
+from leeward.analysis.itemsets import owners_of
+from leeward.arrays import offsets_of
 from leeward.compiled import njit
 from leeward.errors import BadInput
 from leeward.release import Release
@@ -86,9 +87,9 @@ class Published:
 
     def entry_counts(self) -> Array:
         """Number of records or subrecords behind each entry; 0 for item chunks, which publish no count."""
-        return np.asarray(
-            entry_supports(self.entry_chunk, self.entry_place, self.kind, self.words, self.bits)
-        )
+        held, words = offsets_of(np.bitwise_count(self.bits)), self.words[self.entry_chunk]
+        shown = self.kind[self.entry_chunk] != ITEM
+        return np.where(shown, held[self.entry_place + words] - held[self.entry_place], 0)
 
 
 def read(release: Release | str | Path) -> Published:
@@ -114,19 +115,17 @@ def read(release: Release | str | Path) -> Published:
     number = bottom_up(parent)
     rows = _rows(opened.path("chunks.parquet"), released[by_number], number[by_number])
     node, kind, start, offsets, values, codes = rows
-    distinct, words = count_entries(start, offsets, values, max(len(codes), 1))
-    first_entry = np.concatenate([[0], np.cumsum(distinct)]).astype(np.int64)
-    at_bits = np.concatenate([[0], np.cumsum(distinct * words)]).astype(np.int64)
-    code, chunk, places, bits = fill_entries(
-        start, offsets, values, max(len(codes), 1), first_entry, words, at_bits
-    )
+    shown = np.diff(offsets) > 0  # only non-empty subrecords take a bit
+    filled = np.add.reduceat(np.append(shown, False).astype(np.int64), start[:-1]) if len(node) else node
+    chunk_of, width = owners_of(start), max(len(codes), 1)
+    bit = (np.cumsum(shown) - 1 - np.repeat(np.cumsum(filled) - filled, np.diff(start)))[owners_of(offsets)]
+    keys, entry = np.unique(chunk_of[owners_of(offsets)] * width + values, return_inverse=True)
+    chunk, code, words = (keys // width).astype(np.int32), keys % width, (filled + 63) // 64
+    places = offsets_of(words[chunk])
+    bits = np.zeros(places[-1], np.uint64)
+    np.bitwise_or.at(bits, places[entry] + bit // 64, np.uint64(1) << (bit % 64).astype(np.uint64))
     order = np.lexsort((node[chunk], code)) if len(code) else np.empty(0, np.int64)
-    at = np.concatenate([[0], np.cumsum(np.bincount(code, minlength=len(codes)))]).astype(np.int64)
-    filled = (
-        np.add.reduceat(np.append(np.diff(offsets) > 0, False).astype(np.int64), start[:-1])
-        if len(node)
-        else node
-    )
+    at = offsets_of(np.bincount(code, minlength=len(codes)))
     in_order = np.argsort(number)
     renumbered = np.where(parent[in_order] < 0, -1, number[np.maximum(parent[in_order], 0)])
     leaf = pc.equal(nodes.column("kind").cast(pa.string()), "cluster").to_numpy(zero_copy_only=False)
@@ -251,53 +250,6 @@ def bottom_up(parent: Array) -> Any:
 
 
 @njit
-def count_entries(start: Array, offsets: Array, values: Array, n_codes: int) -> Any:
-    """(distinct codes of each chunk, its 64-bit words a code): only non-empty subrecords take a bit."""
-    groups = len(start) - 1
-    distinct = np.zeros(groups, np.int64)
-    words = np.zeros(groups, np.int64)
-    seen = np.full(n_codes, -1, np.int64)
-    for g in range(groups):
-        filled = 0
-        for row in range(start[g], start[g + 1]):
-            filled += 1 if offsets[row + 1] > offsets[row] else 0
-            for i in range(offsets[row], offsets[row + 1]):
-                if seen[values[i]] != g:
-                    seen[values[i]] = g
-                    distinct[g] += 1
-        words[g] = (filled + 63) // 64
-    return distinct, words
-
-
-@njit
-def fill_entries(
-    start: Array, offsets: Array, values: Array, n_codes: int, first: Array, words: Array, at_bits: Array
-) -> Any:
-    """One entry a chunk and code: (code, chunk, where its bitmap starts) and the bitmaps."""
-    total = first[-1]
-    code = np.empty(total, np.int32)
-    group = np.empty(total, np.int32)
-    place = np.empty(total, np.int64)
-    bits = np.zeros(at_bits[-1], np.uint64)
-    slot = np.full(n_codes, -1, np.int64)
-    for g in range(len(start) - 1):
-        used = first[g]
-        filled = 0
-        for row in range(start[g], start[g + 1]):
-            for i in range(offsets[row], offsets[row + 1]):
-                c = values[i]
-                if slot[c] < first[g]:
-                    slot[c] = used
-                    code[used] = c
-                    group[used] = g
-                    place[used] = at_bits[g] + (used - first[g]) * words[g]
-                    used += 1
-                bits[place[slot[c]] + filled // 64] |= np.uint64(1) << np.uint64(filled % 64)
-            filled += 1 if offsets[row + 1] > offsets[row] else 0
-    return code, group, place, bits
-
-
-@njit
 def wanting(
     post_at: Array, post_node: Array, post_group: Array, kind: Array, parent: Array, records: Array
 ) -> Any:
@@ -317,14 +269,3 @@ def wanting(
                     break
                 up = parent[up]
     return found
-
-
-@njit
-def entry_supports(chunk: Array, place: Array, kind: Array, words: Array, bits: Array) -> Any:
-    """Subrecords behind each entry; 0 for item chunks."""
-    out = np.zeros(len(chunk), np.int64)
-    for e in range(len(chunk)):
-        if kind[chunk[e]] != ITEM:
-            for w in range(words[chunk[e]]):
-                out[e] += popcount(bits[place[e] + w])
-    return out

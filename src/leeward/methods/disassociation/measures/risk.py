@@ -11,16 +11,15 @@ import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 from leeward.analysis.demographics.joint import fitting_classes
 from leeward.analysis.demographics.released import ReleasedClasses
+from leeward.analysis.itemsets import owners_of
 from leeward.arrays import AnyArray, Bools, Int32s, Int64s
 from leeward.cohort.cohort import Cohort
 from leeward.cohort.lenses.code_sets import CodeSets
-from leeward.compiled import njit
 from leeward.methods.disassociation.measures.estimates import estimates_of_numbers
 from leeward.methods.disassociation.measures.published import ITEM, Array, Published, part
 from leeward.methods.disassociation.rules import MARK
@@ -147,6 +146,23 @@ def single_codes(attacker: Knowledge) -> SingleCodes:
     return SingleCodes(attacker.sums(keys // width, keys % width, most), patient, piece.reshape(-1))
 
 
+def draw_sets(attacker: Knowledge, stream: np.random.Generator) -> list[tuple[int, ...]]:
+    """Distinct pieces of knowledge of patients drawn: the number of the exact demographics, and 1 … m of the codes (as
+    many as there are), ascending."""
+    records = stream.integers(0, len(attacker.sets), SETS_DRAWN)
+    sizes = stream.integers(1, attacker.published.m + 1, SETS_DRAWN)
+    part = attacker.sets.take(records)
+    owner, codes = owners_of(part.offsets), attacker.translate[part.values]
+    owner, codes = owner[codes >= 0], codes[codes >= 0]
+    shuffled = np.lexsort((stream.random(len(codes)), owner))
+    place = np.arange(len(owner)) - np.searchsorted(owner, owner)  # inside the record
+    kept = shuffled[place < sizes[owner]]
+    kept = kept[np.lexsort((codes[kept], owner[kept]))]
+    ends = np.cumsum(np.bincount(owner[kept], minlength=SETS_DRAWN))
+    known = zip(attacker.number[records].tolist(), np.split(codes[kept], ends[:-1]), strict=True)
+    return list(dict.fromkeys((number, *own.tolist()) for number, own in known if len(own)))
+
+
 def risk_after(attacker: Knowledge, *, seed: int) -> dict[str, int]:
     """The smallest number of candidate records over sets of up to m codes that occur in the source, and how many sets
     have fewer than k; for an attacker who knows the algorithm too
@@ -156,18 +172,7 @@ def risk_after(attacker: Knowledge, *, seed: int) -> dict[str, int]:
     the release shows nowhere, because a code was suppressed, have none, and are not counted as below k.
     """
     published = attacker.published
-    stream = Randomness.of(seed).stream("risk after")
-    records = stream.integers(0, len(attacker.sets), SETS_DRAWN)
-    ends, drawn = draw_sets(stream, records, attacker.sets.offsets, attacker.codes, published.m)
-    codes, bounds = drawn.tolist(), [0, *ends.tolist()]
-    numbers = attacker.number[records].tolist()
-    distinct = list(
-        dict.fromkeys(
-            (number, *codes[low:high])
-            for number, (low, high) in zip(numbers, itertools.pairwise(bounds), strict=True)
-            if low < high
-        )
-    )
+    distinct = draw_sets(attacker, Randomness.of(seed).stream("risk after"))
     number = np.array([each[0] for each in distinct], np.int64)
     sizes = np.array([len(each) - 1 for each in distinct], np.int64)
     known_codes = np.array([code for each in distinct for code in each[1:]], np.int64)
@@ -186,51 +191,3 @@ def risk_after(attacker: Knowledge, *, seed: int) -> dict[str, int]:
         "smallest_candidates_algorithm_known": int(known.min()) if len(known) else 0,
         "below_k_algorithm_known": int((known < published.k).sum()),
     }
-
-
-WORD = 1 << 32
-"""A number drawn below it is the generator's next word of 32 bits."""
-
-
-@njit
-def shuffle(stream: Any, values: AnyArray) -> None:
-    """As NumPy's `stream.shuffle(values)`, draw by draw: Numba's own takes six seconds to compile."""
-    for i in range(len(values) - 1, 0, -1):
-        mask = i
-        for shift in (1, 2, 4, 8, 16):
-            mask |= mask >> shift
-        j = stream.integers(0, WORD) & mask
-        while j > i:
-            j = stream.integers(0, WORD) & mask
-        values[i], values[j] = values[j], values[i]
-
-
-@njit
-def draw_sets(stream: Any, records: AnyArray, offsets: AnyArray, values: AnyArray, m: int) -> Any:
-    """Of each of `records` 1 … m of its codes (record r has values[offsets[r]:offsets[r + 1]], -1 for none), as many as
-    there are, ascending: int64[records] where each set ends, and all their codes, int32.
-
-    `stream`, a NumPy generator, draws each size and then a permutation of the record's codes.
-    """
-    ends = np.empty(len(records), np.int64)
-    drawn = np.empty(len(records) * m, np.int32)
-    held = np.empty(np.diff(offsets).max(), np.int32)
-    at = 0
-    for i in range(len(records)):
-        n = 0
-        for v in range(offsets[records[i]], offsets[records[i] + 1]):
-            if values[v] >= 0:
-                held[n] = values[v]
-                n += 1
-        size = stream.integers(1, m + 1)
-        shuffle(stream, held[:n])
-        first = at
-        for code in held[: min(n, size)]:
-            place = at
-            while place > first and drawn[place - 1] > code:
-                drawn[place] = drawn[place - 1]
-                place -= 1
-            drawn[place] = code
-            at += 1
-        ends[i] = at
-    return ends, drawn[:at]
