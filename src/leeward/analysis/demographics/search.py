@@ -205,114 +205,145 @@ def search_local(setting: Setting) -> Found:
     GuaranteeUnreachable
         Fewer than k records.
     """
-    columns, records = setting.columns, setting.sample()
-    inside = columns if records is None else columns.take(records)
-    nothing: dict[str, Level] = {columns.names[i]: "all" for i in setting.free}
-    everywhere = {**dict(setting.keep), **nothing}
-    vectors, of_record = group_vectors(inside.vectors(everywhere))
-    own = np.stack([column.node for column in inside.columns], axis=1)
-    total = int(setting.occurrences[slice(None) if records is None else records].sum())
-    lost_of: dict[int, int] = {}
-    members = {c: np.flatnonzero(of_record == c) for c in range(len(vectors))}
-    vector = {c: vectors[c].copy() for c in members}
-    cuts: dict[int, Cut] = {}
-    open_classes = sorted(members)
-    lost_of |= dict(zip(members, _count_losses(setting, [members[c] for c in members], records), strict=True))
-    _note(setting, vector, members, lost_of, total, "kept columns alone", records)
-    turn = 0
-    while open_classes:
-        turn += 1
-        plans = {
-            (c, i): plan
-            for c in open_classes
-            for i in setting.free
-            if (plan := _plan(inside, own, vector[c], members[c], i, setting.k)) is not None
-        }
-        cutting = {key: plan for key, plan in plans.items() if len(plan) > 1}
-        counts = iter(
-            _count_losses(setting, [part for plan in cutting.values() for _, part in plan], records)
-        )
-        lost = {key: [next(counts) for _ in plan] for key, plan in cutting.items()}
-        # Where one child holds all records, its label says more and costs nothing.
-        lost |= {(c, i): [lost_of[c]] for (c, i), plan in plans.items() if len(plan) == 1}
-        fresh: list[int] = []
-        for c in open_classes:
-            gains = {
-                i: _gain(inside, vector[c], members[c], plans[c, i], i)
-                - (sum(lost[c, i]) - lost_of[c]) / total
-                for i in setting.free
-                if (c, i) in plans
-            }
-            gains |= {i: np.inf for i in gains if len(lost[c, i]) == 1}
-            if not gains or max(gains.values()) <= 0:
-                continue
-            i = min(gains, key=lambda column: (-gains[column], column))
-            into: dict[int, int] = {}
-            rest = c
-            for (node, part), count in zip(plans[c, i], lost[c, i], strict=True):
-                number = len(vector)
-                vector[number] = vector[c].copy()
-                vector[number][i] = node
-                members[number], lost_of[number] = part, count
-                fresh.append(number)
-                if node == vector[c][i]:
-                    rest = number
-                else:
-                    into[node] = number
-            cuts[c] = Cut(i, into, rest)
-            del members[c]
-        open_classes = fresh
-        if fresh:
-            _note(setting, vector, members, lost_of, total, f"after {turn} cuts of a class", records)
-    classes = _all_records(setting, vector, cuts, everywhere, vectors)
-    if records is not None:
+    cutting = _Cutting(setting)
+    waiting, turn = sorted(cutting.members), 0
+    cutting.note("kept columns alone")
+    while waiting:
+        waiting, turn = cutting.cut_each(waiting), turn + 1
+        if waiting:
+            cutting.note(f"after {turn} cuts of a class")
+    classes = cutting.place_all()
+    if cutting.records is not None:
         setting.measure("on all records", classes, None)
     return Found(classes, tuple(setting.points))
+
+
+Part = tuple[int, AnyArray]
+"""A part of a cut: the node that its records get, and the records."""
+
+
+class _Cutting:
+    """Classes while they are cut, by number.
+
+    vector : the nodes of each class, also of those that were cut. members : the records of the classes that are left.
+    lost : the code occurrences that the method loses in each. cuts : what became of the others.
+    """
+
+    def __init__(self, setting: Setting) -> None:
+        self.setting, self.records = setting, setting.sample()
+        columns = setting.columns
+        self.columns = columns if self.records is None else columns.take(self.records)
+        self.levels: dict[str, Level] = {
+            **setting.keep, **{columns.names[i]: "all" for i in setting.free}
+        }  # fmt: skip
+        self.first, of_record = group_vectors(self.columns.vectors(self.levels))
+        self.own = np.stack([column.node for column in self.columns.columns], axis=1)
+        self.total = int(setting.occurrences[slice(None) if self.records is None else self.records].sum())
+        self.vector = dict(enumerate(self.first))
+        self.members = {c: np.flatnonzero(of_record == c) for c in self.vector}
+        self.lost = dict(zip(self.members, self._count(list(self.members.values())), strict=True))
+        self.cuts: dict[int, Cut] = {}
+
+    def _count(self, parts: Sequence[AnyArray]) -> list[int]:
+        return _count_losses(self.setting, parts, self.records)
+
+    def note(self, name: str) -> None:
+        """A point of the frontier: the classes as they are now."""
+        sizes = [len(records) for records in self.members.values()]
+        losses = self.columns.loss(np.stack([self.vector[c] for c in self.members]))
+        lost = sum(self.lost[c] for c in self.members) / max(1, self.total)
+        loss = float(np.average(losses, weights=sizes))
+        self.setting.points.append(Point(name, len(sizes), loss, lost, self.records is None))
+
+    def cut_each(self, classes: Sequence[int]) -> list[int]:
+        """Cut each of some classes where that helps most, if it does; the classes that were made."""
+        plans = {(c, i): plan for c in classes for i in self.setting.free if (plan := self._plan(c, i))}
+        parts = [part for plan in plans.values() if len(plan) > 1 for _, part in plan]
+        counts = iter(self._count(parts))
+        # Where one child holds all records, its label says more and costs nothing.
+        lost = {
+            (c, i): [next(counts) for _ in plan] if len(plan) > 1 else [self.lost[c]]
+            for (c, i), plan in plans.items()
+        }
+        made: list[int] = []
+        for c in classes:
+            gains = {
+                i: self._gain(c, i, plans[c, i], lost[c, i]) for i in self.setting.free if (c, i) in plans
+            }
+            best = min(gains, key=lambda i: (-gains[i], i), default=None)
+            if best is not None and gains[best] > 0:
+                made += self._cut(c, best, plans[c, best], lost[c, best])
+        return made
+
+    def _plan(self, c: int, i: int) -> list[Part]:
+        """The parts of a cut along column i, the last one under the class's own node for what stays; none where it
+        cannot be cut."""
+        members, at, k = self.members[c], int(self.vector[c][i]), self.setting.k
+        child = _child_of(self.columns.columns[i].tree.parent, self.own[members, i], at)
+        nodes, counts = np.unique(child[child != at], return_counts=True)
+        size = dict(zip(nodes.tolist(), counts.tolist(), strict=True))
+        large = sorted((node for node in size if size[node] >= k), key=lambda node: (-size[node], node))
+        staying = len(members) - sum(size[node] for node in large)
+        while large and 0 < staying < k:
+            staying += size[large.pop()]
+        parts = [(node, members[child == node]) for node in sorted(large)]
+        return [*parts, (at, members[~np.isin(child, large)])] if large and staying else parts
+
+    def _gain(self, c: int, i: int, plan: Sequence[Part], lost: Sequence[int]) -> float:
+        """What a cut takes off the objective."""
+        if len(plan) == 1:
+            return np.inf
+        losses = self.columns.columns[i].losses
+        saved = sum(len(part) * (losses[self.vector[c][i]] - losses[node]) for node, part in plan)
+        less = float(saved) / (self.columns.records * len(self.columns))
+        return less - (sum(lost) - self.lost[c]) / self.total
+
+    def _cut(self, c: int, i: int, plan: Sequence[Part], lost: Sequence[int]) -> list[int]:
+        """The numbers of the classes that a class is cut into."""
+        made = {}
+        for (node, part), count in zip(plan, lost, strict=True):
+            made[node] = number = len(self.vector)
+            self.vector[number] = self.vector[c].copy()
+            self.vector[number][i] = node
+            self.members[number], self.lost[number] = part, count
+        into = {node: number for node, number in made.items() if node != self.vector[c][i]}
+        self.cuts[c] = Cut(i, into, made.get(int(self.vector[c][i]), c))
+        del self.members[c]
+        return list(made.values())
+
+    def place_all(self) -> Classes:
+        """Every record in the class that the cuts lead it to; classes below k, and vectors that the sample lacked,
+        as `small` says."""
+        setting, columns = self.setting, self.setting.columns
+        start, of_record = group_vectors(columns.vectors(self.levels))
+        known = {tuple(vector): c for c, vector in enumerate(self.first.tolist())}
+        vectors = [*self.vector.values()]
+        begin = []
+        for each in start.tolist():
+            if tuple(each) not in known:
+                known[tuple(each)] = len(vectors)
+                vectors.append(np.array(each, np.int32))
+            begin.append(known[tuple(each)])
+        place = np.array(begin)[of_record]
+        waiting = sorted(self.cuts.keys() & set(begin))
+        while waiting:
+            c = waiting.pop(0)
+            cut = self.cuts[c]
+            column, here = columns.columns[cut.column], np.flatnonzero(place == c)
+            child = _child_of(column.tree.parent, column.node[here], int(vectors[c][cut.column]))
+            place[here] = [cut.into.get(int(node), cut.rest) for node in child]
+            waiting += sorted(self.cuts.keys() & ({*cut.into.values(), cut.rest} - {c}))
+        used, number = np.unique(place, return_inverse=True)
+        merged, again = group_vectors(np.stack([vectors[c] for c in used]))
+        return enlarge(
+            columns, merged, again[number.reshape(-1)], setting.k, setting.small, setting.randomness,
+            frozenset(setting.keep),
+        )  # fmt: skip
 
 
 def _count_losses(setting: Setting, parts: Sequence[AnyArray], records: Int64s | None) -> list[int]:
     whole = [part if records is None else records[part] for part in parts]
     return list(setting.lost(whole)) if whole else []
-
-
-def _note(
-    setting: Setting,
-    vector: Mapping[int, Int32s],
-    members: Mapping[int, AnyArray],
-    lost_of: Mapping[int, int],
-    total: int,
-    name: str,
-    records: Int64s | None,
-) -> None:
-    """A point of the frontier: the classes as they are now."""
-    sizes = np.array([len(members[c]) for c in members])
-    losses = setting.columns.loss(np.stack([vector[c] for c in members]))
-    lost = sum(lost_of[c] for c in members) / max(1, total)
-    setting.points.append(
-        Point(name, len(members), float(np.average(losses, weights=sizes)), lost, records is None)
-    )
-
-
-def _plan(
-    columns: Columns, own: Int32s, vector: Int32s, members: AnyArray, i: int, k: int
-) -> list[tuple[int, AnyArray]] | None:
-    """The parts of a cut: (node, records), the class's own node for what stays; None where it cannot be cut."""
-    tree = columns.columns[i].tree
-    at = int(vector[i])
-    child = _child_of(tree.parent, own[members, i], at)
-    nodes, counts = np.unique(child[child != at], return_counts=True)
-    large = [int(node) for node, count in zip(nodes, counts, strict=True) if count >= k]
-    staying = len(members) - int(counts[np.isin(nodes, large)].sum())
-    size = dict(zip(nodes.tolist(), counts.tolist(), strict=True))
-    large.sort(key=lambda node: (-size[node], node))
-    while large and 0 < staying < k:
-        staying += size[large.pop()]
-    if not large:
-        return None
-    parts = [(node, members[child == node]) for node in sorted(large)]
-    if staying:
-        parts.append((at, members[~np.isin(child, large)]))
-    return parts
 
 
 def _child_of(parent: Int32s, nodes: Int32s, at: int) -> Int32s:
@@ -324,52 +355,3 @@ def _child_of(parent: Int32s, nodes: Int32s, at: int) -> Int32s:
         if not climb.any():
             return found
         found = np.where(climb, above, found)
-
-
-def _gain(
-    columns: Columns, vector: Int32s, members: AnyArray, plan: Sequence[tuple[int, AnyArray]], i: int
-) -> float:
-    """What the cut takes off the mean LM over all records and columns."""
-    losses = columns.columns[i].losses
-    saved = sum(len(part) * (losses[vector[i]] - losses[node]) for node, part in plan)
-    return float(saved) / (columns.records * len(columns))
-
-
-def _all_records(
-    setting: Setting,
-    vector: Mapping[int, Int32s],
-    cuts: Mapping[int, Cut],
-    levels: Mapping[str, Level],
-    first: Int32s,
-) -> Classes:
-    """Every record in the class that the cuts lead it to; classes below k, and vectors that the sample did not have, as
-    `small` says."""
-    columns = setting.columns
-    start, of_record = group_vectors(columns.vectors(levels))
-    known = {tuple(v): c for c, v in enumerate(first.tolist())}
-    vectors = [vector[c] for c in range(len(vector))]
-    begin = []
-    for each in start.tolist():
-        if tuple(each) not in known:
-            known[tuple(each)] = len(vectors)
-            vectors.append(np.array(each, np.int32))
-        begin.append(known[tuple(each)])
-    place = np.array(begin)[of_record]
-    own = np.stack([column.node for column in columns.columns], axis=1)
-    waiting = [c for c in sorted(set(begin)) if c in cuts]
-    while waiting:
-        c = waiting.pop(0)
-        cut = cuts[c]
-        here = np.flatnonzero(place == c)
-        child = _child_of(
-            columns.columns[cut.column].tree.parent, own[here, cut.column], int(vectors[c][cut.column])
-        )
-        place[here] = np.array([cut.into.get(int(node), cut.rest) for node in child], np.int64)
-        further = {*cut.into.values(), cut.rest} - {c}
-        waiting += [number for number in sorted(further) if number in cuts]
-    used, number = np.unique(place, return_inverse=True)
-    merged, again = np.unique(np.stack([vectors[c] for c in used]), axis=0, return_inverse=True)
-    return enlarge(
-        columns, merged.astype(np.int32), again.reshape(-1)[number.reshape(-1)].astype(np.int64), setting.k,
-        setting.small, setting.randomness, frozenset(setting.keep),
-    )  # fmt: skip

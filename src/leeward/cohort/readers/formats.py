@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from leeward.cohort.cohort import Cohort
 from leeward.cohort.readers.databases import is_url, open_database, read_sql
@@ -74,15 +73,16 @@ OF_ROWS = ("events", "table")
 """Formats of one table, whatever holds it."""
 
 
-def check_options(kind: str, given: Mapping[str, Any]) -> None:
+def check_options(kind: str, asked: Request) -> None:
     """BadInput for an option that the format does not take, naming those that do, or takes otherwise."""
-    by_column = isinstance(given.get("domains"), Mapping)
-    if kind != "table" and ("drop" in given or by_column):
+    taken = READERS[kind].options
+    by_column = isinstance(asked.domains, Mapping)
+    if (asked.drop or by_column) and "drop" not in taken:
         raise BadInput("`drop` and a mapping of `domains` belong to a source of the format `table`.")
-    if kind == "table" and "domains" in given and not by_column:
+    if asked.domains and not by_column and "drop" in taken:
         raise BadInput("`domains` of a table is a mapping of columns to permissible values.")
-    for name in given:
-        if name not in READERS[kind].options:
+    for name in dict.fromkeys(option for each in READERS.values() for option in each.options):
+        if getattr(asked, name) not in (None, (), False) and name not in taken:
             takers = [other for other, each in READERS.items() if name in each.options]
             if name == "domains":
                 takers.remove("table")  # whose domains are another thing

@@ -18,7 +18,7 @@ from leeward.errors import BadInput
 class Request:
     """What a reader is asked; the fields from `patients` on are options that a format takes or not (`formats.READERS`).
 
-    source : a path, the URL of a database, or a frame, which messages call `name`
+    source : a path, the URL of a database, or a frame (to readers one of Polars), which messages call `name`
     store : the tables, where the format has several or they are a database's
     missing : texts that mean 'no code'
     date_format : how dates are written (strptime)
@@ -30,7 +30,7 @@ class Request:
     code_separator : what stands between the codes of a cell
     """
 
-    source: str | Path | pl.DataFrame
+    source: Any
     name: str = "frame"
     store: Store | None = None
     columns: ColumnNames | None = None
@@ -49,7 +49,8 @@ class Request:
         """The path. BadInput for a frame."""
         if isinstance(self.source, pl.DataFrame):
             raise BadInput("a frame is read as `events` or as a `table`; other formats are read from files.")
-        return self.source
+        path: str | Path = self.source
+        return path
 
     @property
     def tables(self) -> Store:

@@ -35,29 +35,10 @@ def read_table(
 ) -> Cohort:
     """A table of patients as a cohort whose `patients` frame has the table's columns.
 
-    Parameters
-    ----------
-    path
-        CSV, TSV or Parquet (a file, a folder, a glob), or a Polars frame.
-    name
-        What messages call a frame.
-    columns
-        `{patient: COL}` names the identifier: it is checked to be unique and never released. Without it each row counts
-        as a patient.
-    missing
-        Texts that mean 'missing'; null and blank always do. Outer blanks of texts are taken off.
-    drop
-        Columns to leave out, for example row numbers and identifiers.
-    domains
-        Permissible values by column: a list of levels, `{levels: [...], ordered: true}` or `{low: …, high: …}`.
-
-    date_format
-        How dates are written; None: ISO 8601 or day.month.year.
-
-    Raises
-    ------
-    BadInput
-        Whatever cannot be read, an unknown column, an empty table.
+    The parameters are those of `readers.read`; `columns` is `{patient: COL}`, the identifier: it is checked to be
+    unique and never released. Without it each row counts as a patient. Outer blanks of texts are taken off; dates are
+    ISO 8601 or day.month.year unless `date_format` says otherwise. Raises BadInput for whatever cannot be read, an
+    unknown column, an empty table.
     """
     name = name if isinstance(path, pl.DataFrame) else Path(path).name
     frame = path if isinstance(path, pl.DataFrame) else _of_files(path)

@@ -87,7 +87,7 @@ class KMapSetting(Setting):
         except GuaranteeUnreachable:
             return None
 
-    def lost_in(self, classes: Any, records: Int64s | None) -> int:
+    def count_lost(self, classes: Any, records: Int64s | None) -> int:
         """See `Setting`."""
         lost = 0
         for number, people in enumerate(classes.people):
