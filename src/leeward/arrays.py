@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 AnyArray: TypeAlias = NDArray[Any]
 Bools: TypeAlias = NDArray[np.bool_]
+Int8s: TypeAlias = NDArray[np.int8]
 Int16s: TypeAlias = NDArray[np.int16]
 Int32s: TypeAlias = NDArray[np.int32]
 Int64s: TypeAlias = NDArray[np.int64]
@@ -30,6 +31,17 @@ def offsets_of(lengths: ArrayLike) -> Int64s:
     offsets = np.zeros(len(sizes) + 1, np.int64)
     np.cumsum(sizes, out=offsets[1:])
     return offsets
+
+
+def ranges_of(starts: AnyArray, sizes: AnyArray) -> Int64s:
+    """From each start as many numbers upwards as its size says, one range after the other."""
+    bounds = offsets_of(sizes)
+    return np.arange(bounds[-1]) + np.repeat(starts - bounds[:-1], sizes)
+
+
+def positions_of(offsets: Int64s, chosen: AnyArray) -> Int64s:
+    """Where the values of some of the packed lists are, one list after the other."""
+    return ranges_of(offsets[chosen], offsets[chosen + 1] - offsets[chosen])
 
 
 def distinct_of(values: Int64s) -> Int64s:

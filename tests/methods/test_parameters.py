@@ -154,7 +154,6 @@ def test_whole_numbers_of_numpy_are_whole_numbers(name: str) -> None:
         (("--k", "5.5"), "`--k` must be a whole number of at least 2; got a decimal number."),
         (("--k", "five"), "`--k` must be a whole number of at least 2; got text."),
         (("--k", "1"), "`--k` must be a whole number of at least 2; got 1."),
-        (("--k", "5", "--climb-to", "0"), "`--climb-to` must be a whole number of at least 1; got 0."),
         (
             ("--k", "5", "--delete-first", "abslute"),
             "`--delete-first` must be `absolute` or `relative`; got `abslute`; did you mean",
@@ -181,7 +180,7 @@ def test_the_command_line_names_the_flag(
         ("trajectories", {"ages": "1-128", "clustering": "cells"}, {"ages": "1-128", "order": "kept"}),
         ("visits", {"policy": "file:/data/a.csv"}, {"policy": "file:a.csv"}),
         ("visits", {"policy": "phecode:/data/a.csv"}, {"policy": "phecode:a.csv"}),
-        ("visits", {"policy": None}, {"policy": "none", "m": None, "climb_to": None}),
+        ("visits", {"policy": None}, {"policy": "none", "m": None, "key": "absolute"}),
         ("visits", {"level": "codes"}, {"m": 2, "key": None}),
         ("constraints", {"m": None, "privacy": "/data/sets.txt"}, {"privacy": "listed", "m": None}),
         ("constraints", {"algorithm": "coat", "cap": 0}, {"cap": 0}),

@@ -122,7 +122,7 @@ UNSEEN: dict[str, dict[str, str]] = {
     )
     | {"order": "pairs sorted by age and code may have come in that order"},
     "visits": dict.fromkeys(
-        ("policy", "vocabulary", "key", "rescue", "climb_to", "population", "membership_is_secret"),
+        ("policy", "vocabulary", "key", "rescue", "population", "membership_is_secret"),
         "which codes were merged, and how sets were enforced, cannot be read from the sets that are left",
     )
     | dict.fromkeys(("level", "merge_visits"), "judged by the definition of the level and of merged visits"),

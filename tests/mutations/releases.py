@@ -170,7 +170,6 @@ FURTHER: dict[str, dict[str, Any]] = {
         "merge_visits": True,
         "rescue": True,
         "m": 2,
-        "climb_to": 2,
         "population": 10**6,
         "membership_is_secret": "so",
         "payload": ["snp"],

@@ -255,9 +255,9 @@ def cutting_reader(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         sizes = visits.sizes().clip(max=2)
         offsets = pl.concat([pl.Series([0]), pl.Series(sizes).cum_sum()]).to_numpy()
         values = kept["value"].to_numpy()
-        return VisitLists(visits.record, visits.visit, offsets, values, visits.labels, visits.nulls)
+        return VisitLists(visits.record, visits.visit, offsets, values, visits.labels)
 
-    for module in ("extract", "selection", "measures"):
+    for module in ("visit_lists", "selection", "measures"):
         monkeypatch.setattr(f"leeward.methods.visits.{module}.read_visit_lists", cutting)
     yield
 

@@ -4,23 +4,21 @@ from __future__ import annotations
 
 from xml.etree import ElementTree
 
-from leeward.methods.visits.measures.figures import OnePhecode
-from leeward.methods.visits.report.phewas_charts import NAMED, of_predictor
+from leeward.methods.visits.phewas_charts import NAMED, of_predictor
 
+COLUMNS = (
+    "predictor", "phecode", "p_original", "effect", "cases", "p_anonymized", "category", "phenotype",
+)  # fmt: skip
 SVG = "{http://www.w3.org/2000/svg}"
 
 
 def test_each_phecode_is_a_dot_and_the_strongest_are_named() -> None:
-    tests = [
-        OnePhecode(
-            "rs1", f"{n}.1", 10.0 ** -(n / 2), n / 10, 30, 0.5 if n else None, f"c{n % 3}", f"<name {n}>"
-        )
+    rows = [
+        ("rs1", f"{n}.1", 10.0 ** -(n / 2), n / 10, 30, 0.5 if n else None, f"c{n % 3}", f"<name {n}>")
         for n in range(20)
     ]
-    tests += [
-        OnePhecode("rs1", "30", None, None, 3, None, "c1", "few"),
-        OnePhecode("sex", "1", 0.1, 1.0, 30, 0.1, "", ""),
-    ]
+    rows += [("rs1", "30", None, None, 3, None, "c1", "few"), ("sex", "1", 0.1, 1.0, 30, 0.1, "", "")]
+    tests = [dict(zip(COLUMNS, row, strict=True)) for row in rows]
     drawn = {
         chart.title.removeprefix("rs1: "): ElementTree.fromstring(chart.svg)
         for chart in of_predictor("rs1", tests)

@@ -186,7 +186,6 @@ def test_k_above_the_number_of_patients_is_unreachable() -> None:
             {"k": 2, "enforce": "generalize", "level": "code"},
             "`enforce` generalize is for `level` visit only",
         ),
-        ({"k": 2, "climb_to": 0}, "`climb_to` must be a whole number of at least 1; got 0."),
         ({"k": 2, "policy": "hierachy:1"}, "unknown policy 'hierachy'"),
     ],
 )

@@ -122,11 +122,11 @@ def _of_labels(release: Release, cohort: Cohort) -> Counter:
 
 
 def _of_visits(release: Release, cohort: Cohort) -> Counter:
-    from leeward.methods.visits.measures import MEMBERS, lists_of
+    from leeward.methods.visits.visit_lists import SEPARATOR, lists_of
 
     lists = lists_of(release)
-    offsets, values = lists.united(release.records)
-    members = tuple(tuple(label.split(MEMBERS)) for label in lists.labels)
+    offsets, values = lists.unite(release.records)
+    members = tuple(tuple(label.split(SEPARATOR)) for label in lists.labels)
     return Entries(
         np.repeat(np.arange(release.records), np.diff(offsets)),
         values.astype(np.int64),

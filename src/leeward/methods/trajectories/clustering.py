@@ -20,10 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leeward import engine
-from leeward.arrays import AnyArray, Bools, Int32s, Int64s, offsets_of
+from leeward.arrays import AnyArray, Bools, Int32s, Int64s, offsets_of, positions_of
 from leeward.errors import BadInput
 from leeward.methods.trajectories.hierarchies import Axes, Axis, Space
-from leeward.methods.trajectories.records import Group, Pairs, Records, positions_of
+from leeward.methods.trajectories.records import Group, Pairs, Records
 
 RECIPROCAL_BITS = 62
 """Scores of Definition 8 must fit in this many bits."""

@@ -19,7 +19,7 @@ from leeward.analysis.demographics.joint import WholePatient, cohort_in_release,
 from leeward.analysis.demographics.released import Concerned
 from leeward.analysis.figures import Measures, figures_of
 from leeward.analysis.record_counts import counts_where, labels_of
-from leeward.arrays import AnyArray, Bools, Int64s, distinct_of, offsets_of
+from leeward.arrays import AnyArray, Bools, Int64s, distinct_of, offsets_of, positions_of
 from leeward.cohort.cohort import Cohort
 from leeward.cohort.lenses.trajectories import Trajectories
 from leeward.errors import BadInput
@@ -31,7 +31,6 @@ from leeward.methods.trajectories.hierarchies import (
     narrow,
     usable_codes,
 )
-from leeward.methods.trajectories.records import positions_of
 from leeward.release import Release
 from leeward.vocabulary import built_in, load
 from leeward.vocabulary.age import OPEN_END

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from leeward.arrays import Float64s, Int32s, Int64s, offsets_of
+from leeward.arrays import Float64s, Int32s, Int64s, offsets_of, positions_of
 from leeward.methods.trajectories.hierarchies import Axis, Space
 
 
@@ -55,13 +55,6 @@ class Records:
         else:  # one number a pair sorts several times faster; equal pairs of a record are alike
             order = np.argsort((owner * ages + age) * codes + code)
         return Pairs(self.offsets, self.codes[order], self.ages[order])
-
-
-def positions_of(offsets: Int64s, chosen: Int64s) -> Int64s:
-    """Positions of the pairs of the chosen records, one record after the other."""
-    sizes = offsets[chosen + 1] - offsets[chosen]
-    bounds = offsets_of(sizes)
-    return np.arange(bounds[-1]) + np.repeat(offsets[chosen] - bounds[:-1], sizes)
 
 
 @dataclass(frozen=True, eq=False)

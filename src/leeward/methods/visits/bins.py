@@ -1,16 +1,91 @@
-"""Bin merging: rare codes become generalized ones inside their group (Heatherly et al. 2013).
+"""Which codes may merge, bin merging (Heatherly et al. 2013), and where a label climbs before it is deleted.
 
-Conventions: docs/methods/visits.md#bin-merging.
+Rare codes become generalized ones inside their group, of a utility policy or of a phecode map. Conventions:
+docs/methods/visits.md#bin-merging.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from leeward.analysis.policies import Policy, constraints, parse
+from leeward.arrays import Int32s, Int64s
+from leeward.cohort.cohort import Cohort
+from leeward.cohort.lenses.visits import Visits
+from leeward.errors import BadInput
+from leeward.methods.visits.visit_lists import MARK, SEPARATOR, bare
+from leeward.vocabulary import Vocabulary, load
+
+PHECODE = "phecode"
+
+CLIMB_TO = 3
+"""The level of a hierarchy to which a label climbs, the chapter."""
+
+PolicyLike = Policy | str | Mapping[str, Any] | None
+"""What `policy` may be: any utility policy, `phecode` (the map that was added), `phecode:FILE`, or none."""
+
+
+def check_policy(policy: PolicyLike) -> Policy | str | None:
+    """The policy as kept in the parameters: `phecode` forms as text, others parsed. Raises BadInput."""
+    if isinstance(policy, Mapping) and policy.get("policy") == PHECODE:
+        path = policy.get("path")
+        return PHECODE if path is None else f"{PHECODE}:{path}"
+    if isinstance(policy, str) and policy.partition(":")[0] == PHECODE:
+        return policy
+    return parse(policy)
+
+
+def groups_of(policy: Policy | str | None, cohort: Cohort, visits: Visits) -> Int64s:
+    """A group number of each code; codes in no group of the policy are groups by themselves."""
+    if isinstance(policy, str):
+        labels = phecodes_of(policy, cohort, visits.codes)
+        return np.unique(np.array(labels), return_inverse=True)[1].astype(np.int64)
+    found = constraints(policy, cohort.code_sets(), cohort.vocabulary)
+    own = np.arange(len(visits.codes), dtype=np.int64) + len(found)
+    return np.where(found.of_code >= 0, found.of_code, own).astype(np.int64)
+
+
+def phecodes_of(policy: str, cohort: Cohort, codes: Sequence[str]) -> list[str]:
+    """The phecode of each code, or the code itself where the map has none (docs/methods/visits.md#bin-merging)."""
+    from leeward.vocabulary import phecode, registry
+
+    _, _, path = policy.partition(":")
+    mapping = phecode.load(Path(path) if path else registry.find(PHECODE))
+    vocabulary = vocabulary_of(cohort)
+    found = []
+    for code in codes:
+        known = vocabulary.get(code, cohort.vocabulary or "")
+        names = [known] if known in mapping.codes else list(mapping.codes)
+        group = next((g for name in names if (g := mapping.group(code, name)) is not None), None)
+        found.append(f"code {code}" if group is None else f"phecode {group}")
+    if all(each.startswith("code ") for each in found):
+        raise BadInput(
+            f"{mapping.name}: none of the {len(codes):,} codes has a phecode in this map; give the map of the cohort's "
+            "vocabulary."
+        )
+    return found
+
+
+def vocabulary_of(cohort: Cohort) -> dict[str, str]:
+    """The vocabulary of each code where the events say it."""
+    events = cohort.require_events()
+    if "vocabulary" not in events.columns:
+        return {}
+    pairs = (
+        events.select(pl.col("code").cast(pl.String), pl.col("vocabulary").cast(pl.String))
+        .drop_nulls()
+        .unique()
+    )
+    return dict(sorted(pairs.rows(), reverse=True))
+
 
 Patients = frozenset[int]
-SEPARATOR = "|"
-"""Joins the members of a generalized code: `401.0|401.1`."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +113,7 @@ class _Active:
     members: tuple[int, ...]
     patients: Patients
 
-    def joined(self, others: Iterable[_Active]) -> _Active:
+    def join(self, others: Iterable[_Active]) -> _Active:
         every = [self, *others]
         members = sorted(member for each in every for member in each.members)
         return _Active(tuple(members), frozenset().union(*(each.patients for each in every)))
@@ -86,7 +161,7 @@ def _one_pass(
     left: list[_Active] = []
     for key in sorted(bins):
         first, *others = bins[key]
-        union = first.joined(others)
+        union = first.join(others)
         (done if len(union.patients) >= k else left).append(union)
     return left
 
@@ -114,7 +189,7 @@ def _rescue(
         leftovers.remove(each)
         _, code, place = takers[group_of[each.members[0]]]
         if place >= 0:
-            done[place] = done[place].joined([each])
+            done[place] = done[place].join([each])
         else:
             into |= dict.fromkeys(each.members, code)
     return into
@@ -142,3 +217,61 @@ def _outcome(
     return Merging(
         tuple(label_of), sum(len(g) for g in groups if len(g) > 1), sum(len(a.members) for a in lost)
     )
+
+
+@dataclass(frozen=True)
+class Climbing:
+    """labels : all labels, ascending, nodes above included. up : for each its node above, -1 for none.
+
+    of_code : for each code of the cohort the node above it (suppressed codes climb too), None where there is none.
+    """
+
+    labels: tuple[str, ...]
+    up: Int32s
+    of_code: tuple[str | None, ...]
+
+
+def climb(
+    labels: Sequence[str], codes: Sequence[str], vocabulary: str | None, *, classed: bool = False
+) -> Climbing:
+    """The chapters above labels and codes; `classed`: these carry the number of their class, and so do their nodes.
+
+    Raises
+    ------
+    BadInput
+        No vocabulary, or a node whose label is a code of the cohort.
+    """
+    if vocabulary is None:
+        raise BadInput(
+            "`enforce: generalize` climbs a hierarchy, so it needs a vocabulary: `icd9`, `icd10` or a hierarchy file."
+        )
+    known = load(vocabulary)
+    of_code = [_above(known, code, classed) for code in codes]
+    of_label = dict(zip(codes, of_code, strict=True))
+    above = {label: _common_node([of_label[member] for member in label.split(SEPARATOR)]) for label in labels}
+    nodes = {node for node in (*of_code, *above.values()) if node is not None}
+    meant = {bare(n) for n in nodes} & {bare(c) for c in codes} if classed else nodes & set(codes)
+    if meant:
+        raise BadInput(
+            f"`enforce: generalize`: {len(meant)} nodes above codes have the name of a code of the cohort, "
+            "so a recipient could not tell them apart; give a vocabulary with chapters of other names, or leave "
+            "`enforce` out."
+        )
+    every = tuple(sorted({*labels, *nodes}))
+    number = {label: place for place, label in enumerate(every)}
+    up = np.full(len(every), -1, np.int32)
+    for label, node in above.items():
+        if node is not None:
+            up[number[label]] = number[node]
+    return Climbing(every, up, tuple(of_code))
+
+
+def _above(vocabulary: Vocabulary, code: str, classed: bool) -> str | None:
+    number, mark, own = code.partition(MARK) if classed else ("", "", code)
+    node = vocabulary.level(own, CLIMB_TO)
+    return None if node == own or not vocabulary.is_known(own) else number + mark + node
+
+
+def _common_node(nodes: Sequence[str | None]) -> str | None:
+    """The one node above all members; None where they differ or one has none."""
+    return nodes[0] if len(set(nodes)) == 1 else None

@@ -12,17 +12,18 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from leeward.arrays import Int32s, Int64s, offsets_of
+from leeward.analysis import itemsets
+from leeward.arrays import Bools, Int32s, Int64s, distinct_of, offsets_of, positions_of, ranges_of
 from leeward.engine import pool
 from leeward.methods.visits.kernels import containment as kernels
-from leeward.methods.visits.sets import Distinct, VisitSets, unions
+from leeward.methods.visits.sets import Distinct, VisitSets, cut_to, is_in, sets_of, unions
 
 PATIENTS_A_HOLDER = 1024
 """A label that more than one patient in so many holds has its holders as bits too."""
 
 SETS_AT_ONCE = 1 << 14
+NOBODY = 1 << 62
 
 
 def enforce_containment(visits: VisitSets, labels: int, k: int, threads: int = 1) -> tuple[VisitSets, int]:
@@ -49,16 +50,13 @@ def enforce_containment(visits: VisitSets, labels: int, k: int, threads: int = 1
         out = np.full(len(distinct.first), -1, np.int64)
         out[bad] = postings.choose(visits.values, starts[bad], lengths[bad], threads)
         held = postings.held()
-        offsets, values = kernels.delete(
-            visits.patient_offsets,
-            visits.offsets,
-            visits.values,
-            distinct.set_of,
-            out,
-            np.zeros(labels, np.bool_),
-        )
-        moved = np.diff(offsets) < np.diff(visits.offsets)
-        visits = VisitSets(visits.patient_offsets, offsets, values)
+        # A code leaves all visits of a patient: otherwise the record would still show it of the visit that lost it.
+        losing = np.flatnonzero(np.append(out, -1)[distinct.set_of] >= 0)
+        keys = visits.keys(labels)
+        gone = distinct_of(keys[visits.offsets[losing] + out[distinct.set_of[losing]]])
+        left = visits.keep(~is_in(keys, gone))
+        moved = np.diff(left.offsets) < np.diff(visits.offsets)
+        visits = left
 
 
 def put_back(source: VisitSets, visits: VisitSets, labels: int, k: int, threads: int = 1) -> VisitSets:
@@ -69,85 +67,65 @@ def put_back(source: VisitSets, visits: VisitSets, labels: int, k: int, threads:
     that its visits would show has returned to anybody since: nobody more has them.
     """
     everyone = unions(visits, labels)
-    patient, code = kernels.find_lost(
-        source.patient_offsets, source.offsets, source.values, everyone.offsets, everyone.values
-    )
-    allowed, returned = np.ones(len(patient), np.bool_), np.zeros(labels, np.bool_)
-    while len(patient):
+    width = max(labels, 1)
+    lost = distinct_of(source.keys(labels))
+    lost = lost[~is_in(lost, everyone.keys(labels))]
+    allowed, returned = np.ones(len(lost), np.bool_), np.zeros(labels, np.bool_)
+    while len(lost):
         postings = Postings.of(everyone, labels)
-        allowed = postings.may_return(patient, code, source, k - 1, threads, allowed, returned)
+        allowed = postings.may_return(lost, source, k - 1, threads, allowed, returned)
         if not allowed.any():
             break
-        held = postings.held()
+        patient, code = lost // width, lost % width
         candidates = np.flatnonzero(allowed)
-        order = candidates[np.lexsort((code[candidates], -held[code[candidates]], patient[candidates]))]
+        order = candidates[
+            np.lexsort((code[candidates], -postings.held()[code[candidates]], patient[candidates]))
+        ]
         first = np.ones(len(order), np.bool_)
         first[1:] = patient[order[1:]] != patient[order[:-1]]
         chosen = order[first]
-        everyone = _with(everyone, patient[chosen], code[chosen])
-        left = np.ones(len(patient), np.bool_)
+        everyone = sets_of(np.sort(np.append(everyone.keys(labels), lost[chosen])), len(everyone), labels)
+        left = np.ones(len(lost), np.bool_)
         left[chosen] = False
         returned = np.bincount(code[chosen], minlength=labels) > 0
-        patient, code, allowed = patient[left], code[left], allowed[left]
+        lost, allowed = lost[left], allowed[left]
     return cut_to(source, everyone, labels)
 
 
-def _with(everyone: VisitSets, patient: Int32s, code: Int32s) -> VisitSets:
-    """The unions with one further code for some patients (ascending)."""
-    values = np.concatenate([everyone.values, code])
-    owner = np.concatenate(
-        [np.repeat(np.arange(len(everyone), dtype=np.int32), np.diff(everyone.offsets)), patient]
-    )
-    order = np.lexsort((values, owner))
-    offsets = offsets_of(np.bincount(owner, minlength=len(everyone)))
-    return VisitSets(everyone.patient_offsets, offsets, values[order])
-
-
-def cut_to(source: VisitSets, everyone: VisitSets, labels: int) -> VisitSets:
-    """What each patient's union shows of each visit."""
-    width = np.int64(max(labels, 1))
-    visit = np.repeat(np.arange(len(source)), np.diff(source.offsets))
-    mine = source.patient_of_visit()[visit] * width + source.values
-    theirs = np.repeat(np.arange(len(everyone)), np.diff(everyone.offsets)) * width + everyone.values
-    kept = np.isin(mine, theirs)
-    offsets = offsets_of(np.bincount(visit[kept], minlength=len(source)))
-    return VisitSets(source.patient_offsets, offsets, source.values[kept])
-
-
-def _any_of(marked: NDArray[np.bool_], values: Int32s, starts: Int64s, lengths: Int64s) -> NDArray[np.bool_]:
+def _any_of(marked: Bools, values: Int32s, starts: Int64s, lengths: Int64s) -> Bools:
     """Whether each set has a marked label."""
-    bounds = offsets_of(lengths)
-    within = np.repeat(starts - bounds[:-1], lengths) + np.arange(bounds[-1])
-    counted = offsets_of(marked[values[within]])
-    found: NDArray[np.bool_] = counted[bounds[1:]] > counted[bounds[:-1]]
+    bounds, counted = offsets_of(lengths), offsets_of(marked[values[ranges_of(starts, lengths)]])
+    found: Bools = counted[bounds[1:]] > counted[bounds[:-1]]
     return found
 
 
 @dataclass(frozen=True)
 class Postings:
-    """Who holds each label, what each patient holds, and a row of bits for each label that many hold (row_of; -1)."""
+    """Who holds each label, what each patient holds, and a row of bits for each label that many hold."""
 
-    starts: Int64s
-    holders: Int32s
+    holders: kernels.Holders
     everyone: VisitSets
-    row_of: Int32s
-    bits: NDArray[np.uint64]
+    labels: int
 
     @staticmethod
     def of(everyone: VisitSets, labels: int) -> Postings:
-        order = np.argsort(everyone.values, kind="stable")
-        holders = np.repeat(np.arange(len(everyone), dtype=np.int32), np.diff(everyone.offsets))[order]
-        starts = offsets_of(np.bincount(everyone.values, minlength=labels))
-        chosen = np.flatnonzero(np.diff(starts) * PATIENTS_A_HOLDER > len(everyone)).astype(np.int32)
+        """Of one set a patient."""
+        starts, holders = itemsets.postings(everyone.offsets, everyone.values, labels)
+        chosen = np.flatnonzero(np.diff(starts) * PATIENTS_A_HOLDER > len(everyone))
         row_of = np.full(labels, -1, np.int32)
         row_of[chosen] = np.arange(len(chosen))
-        bits = np.zeros((len(chosen), (len(everyone) + 63) // 64), np.uint64)
-        kernels.fill_bits(chosen, starts, holders, bits)
-        return Postings(starts, holders, everyone, row_of, bits)
+        bits = itemsets.bit_rows(
+            [holders[starts[label] : starts[label + 1]] for label in chosen], len(everyone)
+        )
+        return Postings(
+            kernels.Holders(starts, holders, everyone.offsets, everyone.values, row_of, bits),
+            everyone,
+            labels,
+        )
 
     def held(self) -> Int64s:
         """Patients with each label."""
-        return np.diff(self.starts)
+        return np.diff(self.holders.postings)
 
     def count(self, content: Int32s, starts: Int64s, lengths: Int64s, limit: int, threads: int) -> Int64s:
         """How many unions contain each set: `limit` where there are so many or more, less where there are not."""
@@ -155,39 +133,49 @@ class Postings:
 
     def choose(self, content: Int32s, starts: Int64s, lengths: Int64s, threads: int) -> Int64s:
         """The place of the code that each set loses."""
-        likely = kernels.rarest_places(content, starts, lengths, np.full(len(starts), -1), self.starts)
+        likely = self._rarest_places(content, starts, lengths, np.full(len(starts), -1))
         most = self._count(content, starts, lengths, likely, 0, 1 << 60, threads)
         rarest = content[starts + likely].astype(np.int64)
-        return self._each(
-            kernels.choose, rarest, threads, content, starts, lengths, likely, self.arrays(), most
-        )
+        return _each(kernels.choose, rarest, threads, content, starts, lengths, likely, self.holders, most)
 
     def may_return(
-        self,
-        patient: Int32s,
-        code: Int32s,
-        source: VisitSets,
-        others: int,
-        threads: int,
-        asked: NDArray[np.bool_],
-        returned: NDArray[np.bool_],
-    ) -> NDArray[np.bool_]:
-        """Whether each code could be shown again of its patient, with `others` besides who share each visit's part. Not
-        counted again are codes neither `asked` for nor with a `returned` one (bool[labels]) in a part."""
-        entry, offsets, codes = kernels.parts_with(
-            patient, code, source.patient_offsets, source.offsets, source.values, self.arrays()
-        )
+        self, lost: Int64s, source: VisitSets, others: int, threads: int, asked: Bools, returned: Bools
+    ) -> Bools:
+        """Whether each lost code (`VisitSets.keys`) could be shown again of its patient, with `others` besides who
+        share each visit's part. Not counted again are codes neither `asked` for nor with a `returned` one
+        (bool[labels]) in a part."""
+        entry, offsets, codes = self._parts_with(lost, source)
         allowed = asked.copy()
         allowed[entry[_any_of(returned, codes, offsets[:-1], np.diff(offsets))]] = True
         entry, starts, lengths = (each[allowed[entry]] for each in (entry, offsets[:-1], np.diff(offsets)))
         allowed[entry[self.count(codes, starts, lengths, others, threads) < others]] = False
         return allowed
 
-    def arrays(self) -> kernels.Holders:
-        """The same for the kernels."""
-        return kernels.Holders(
-            self.starts, self.holders, self.everyone.offsets, self.everyone.values, self.row_of, self.bits
-        )
+    def _parts_with(self, lost: Int64s, source: VisitSets) -> tuple[Int64s, Int64s, Int32s]:
+        """(place in `lost`, offsets, codes): what each visit with a lost code shows once its patient shows it too."""
+        keys = source.keys(self.labels)
+        by_key = np.argsort(keys, kind="stable")
+        low, high = (np.searchsorted(keys[by_key], lost, side=side) for side in ("left", "right"))
+        entry = np.repeat(np.arange(len(lost)), high - low)
+        visit = itemsets.owners_of(source.offsets)[by_key[ranges_of(low, high - low)]]
+        sizes = np.diff(source.offsets)[visit]
+        at, wanted = positions_of(source.offsets, visit), np.repeat(lost[entry], sizes)
+        kept = (keys[at] == wanted) | is_in(keys, self.everyone.keys(self.labels))[at]
+        return entry, offsets_of(kept)[offsets_of(sizes)], source.values[at[kept]]
+
+    def _rarest_places(self, content: Int32s, starts: Int64s, lengths: Int64s, skipped: Int64s) -> Int64s:
+        """The place of the code of each set that fewest patients hold (ties: the first), but for the place `skipped`
+        (-1: none is); -1 where nothing is left."""
+        bounds = offsets_of(lengths)
+        place = ranges_of(np.zeros(len(lengths), np.int64), lengths)
+        order = self.held()[content[ranges_of(starts, lengths)]] * (int(lengths.max(initial=0)) + 1) + place
+        order[place == np.repeat(skipped, lengths)] = NOBODY
+        found = np.full(len(starts), -1, np.int64)
+        full = np.flatnonzero(lengths)
+        if len(full):
+            least = np.minimum.reduceat(order, bounds[full])
+            found[full] = np.where(least == NOBODY, -1, least % (int(lengths.max()) + 1))
+        return found
 
     def _count(
         self,
@@ -199,31 +187,22 @@ class Postings:
         limit: int,
         threads: int,
     ) -> Int64s:
-        place = kernels.rarest_places(content, starts, lengths, skipped, self.starts)
+        place = self._rarest_places(content, starts, lengths, skipped)
         rarest = np.full(len(starts), -1, np.int64)
         rarest[place >= 0] = content[(starts + place)[place >= 0]]
-        return self._each(
-            kernels.count_containing,
-            rarest,
-            threads,
-            content,
-            starts,
-            lengths,
-            skipped,
-            self.arrays(),
-            needed,
-            limit,
-        )
+        further = content, starts, lengths, skipped, self.holders, needed, limit
+        return _each(kernels.count_containing, rarest, threads, *further)
 
-    def _each(self, kernel: Any, rarest: Int64s, threads: int, *further: Any) -> Int64s:
-        """A kernel on all sets, some at a time: each set is by itself, so the threads change nothing. Sets with the
-        same rarest code are together, so that its holders are looked at for all of them."""
-        found = np.empty(len(rarest), np.int64)
-        order = np.argsort(rarest, kind="stable")
 
-        def work(first: int) -> None:
-            kernel(order[first : first + SETS_AT_ONCE], rarest, *further, found)
+def _each(kernel: Any, rarest: Int64s, threads: int, *further: Any) -> Int64s:
+    """A kernel on all sets, some at a time: each set is by itself, so the threads change nothing. Sets with the
+    same rarest code are together, so that its holders are looked at for all of them."""
+    found = np.empty(len(rarest), np.int64)
+    order = np.argsort(rarest, kind="stable")
 
-        with pool(threads) as workers:
-            list(workers.map(work, range(0, len(rarest), SETS_AT_ONCE)))
-        return found
+    def work(first: int) -> None:
+        kernel(order[first : first + SETS_AT_ONCE], rarest, *further, found)
+
+    with pool(threads) as workers:
+        list(workers.map(work, range(0, len(rarest), SETS_AT_ONCE)))
+    return found

@@ -7,16 +7,12 @@ holders, so each size is one pass over the sets that too few hold, and only thos
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from leeward.arrays import Int32s, Int64s, offsets_of
+from leeward.arrays import AnyArray, Int32s, distinct_of, offsets_of, positions_of, ranges_of
 from leeward.methods.visits.kernels import enforce as kernels
-from leeward.methods.visits.kernels import sets as numbering
-from leeward.methods.visits.sets import Distinct, VisitSets, room
+from leeward.methods.visits.sets import Distinct, VisitSets, is_in
 
 
 def enforce_visits(
@@ -27,72 +23,32 @@ def enforce_visits(
     labels : number of labels (nodes that codes climb to included).
     up : for each label the node that takes its place before it is deleted, -1 for none.
     """
-    up = np.full(labels, -1, np.int32) if up is None else up
-    state = _State.of(visits, labels, k, up)
-    steps = 0
-    for chosen in state.buckets():
-        steps += state.step(chosen, k, relative)
-    last = kernels.follow(state.set_of, state.became)
-    offsets, values = kernels.spread(last, state.starts, state.lengths, state.content)
-    return VisitSets(visits.patient_offsets, offsets, values), steps
+    state = _State(visits, labels, k, np.full(labels, -1, np.int32) if up is None else up)
+    steps = sum(state.step(chosen, relative) for chosen in state.buckets())
+    return state.changed(visits), steps
 
 
-@dataclass
 class _State:
     """Arrays of the enforcement, one entry a set, grown before each step."""
 
-    up: Int32s
-    hashed: NDArray[np.uint64]
-    set_of: Int32s
-    sets: int
-    used: int
-    table: Int32s
-    content: Int32s
-    starts: Int64s
-    lengths: Int32s
-    hashes: NDArray[np.uint64]
-    count: Int32s
-    became: Int32s
-    head: Int32s
-    after: Int32s
-    patient: Int32s
-    times: Int32s
-    held: kernels.Codes
-    k: int
-
-    @staticmethod
-    def of(visits: VisitSets, labels: int, k: int, up: Int32s) -> _State:
+    def __init__(self, visits: VisitSets, labels: int, k: int, up: Int32s) -> None:
         distinct = Distinct.of(visits, labels)
-        sets = len(distinct.first)
+        self.k, self.up, self.set_of, self.hashed = k, up, distinct.set_of, distinct.hashed
+        self.count = len(distinct.first)
         lengths = np.diff(visits.offsets)[distinct.first].astype(np.int32)
         starts = offsets_of(lengths)
-        take = np.repeat(visits.offsets[distinct.first] - starts[:-1], lengths) + np.arange(starts[-1])
-        head, after, patient, times = kernels.list_holders(
-            distinct.set_of, visits.patient_offsets, distinct.holders, k
-        )
-        held = kernels.count_codes(visits.patient_offsets, visits.offsets, visits.values, up)
-        table = np.full(room(sets), numbering.FREE, np.int32)
-        numbering.fill_table(table, distinct.hashes, 0, sets)
-        return _State(
-            up,
-            numbering.hash_codes(labels),
-            distinct.set_of,
-            sets,
-            int(starts[-1]),
-            table,
-            visits.values[take],
-            starts[:-1].copy(),
-            lengths,
-            distinct.hashes,
-            distinct.holders,
-            np.arange(sets, dtype=np.int32),
-            head,
-            after,
-            patient,
-            times,
-            kernels.Codes(held[0], held[1], held[2], kernels.count_patients(held[1], held[2], labels)),
-            k,
-        )
+        self.used = int(starts[-1])
+        content = visits.values[positions_of(visits.offsets, distinct.first)]
+        became = np.arange(self.count, dtype=np.int32)
+        self.sets = kernels.Sets(content, starts[:-1], lengths, distinct.hashes, distinct.holders, became)
+        self.lists = _list_holders(distinct, visits, k)
+        self.held = _count_codes(visits, labels, up)
+        self._fill_table(self.count)
+
+    def _fill_table(self, sets: int) -> None:
+        """A look-up table with room for so many sets: a power of two, at most half full."""
+        self.table = np.full(1 << max(4, (2 * sets).bit_length()), kernels.FREE, np.int32)
+        kernels.fill_table(self.table, self.sets.hashes, 0, self.count)
 
     def buckets(self) -> Iterator[Int32s]:
         """The sets to look at, step by step: most codes first, then most codes that can climb, then by their codes.
@@ -104,63 +60,88 @@ class _State:
         while True:
             for key, ids in self._by_bucket(seen):
                 waiting.setdefault(key, []).append(ids)
-            seen = self.sets
+            seen = self.count
             if not waiting:
                 return
             key = max(waiting)
-            yield self._in_order(np.concatenate(waiting.pop(key)), key[0])
+            chosen = np.concatenate(waiting.pop(key))
+            codes = self.sets.content[self.sets.starts[chosen][:, None] + np.arange(key[0])]
+            yield chosen[np.lexsort(codes.T[::-1])]
 
     def _by_bucket(self, first: int) -> list[tuple[tuple[int, int], Int32s]]:
         """The unsafe sets from number `first` on, by (codes, codes that climb)."""
-        ids = np.flatnonzero(self.count[first : self.sets] < self.k).astype(np.int32) + np.int32(first)
+        ids = np.flatnonzero(self.sets.people[first : self.count] < self.k).astype(np.int32) + np.int32(first)
         if not len(ids):
             return []
-        lengths = self.lengths[ids].astype(np.int64)
-        bounds = offsets_of(lengths)
-        within = np.repeat(self.starts[ids] - bounds[:-1], lengths) + np.arange(bounds[-1])
-        climbs = np.add.reduceat((self.up[self.content[within]] >= 0).astype(np.int64), bounds[:-1])
+        lengths = self.sets.lengths[ids].astype(np.int64)
+        codes = self.sets.content[ranges_of(self.sets.starts[ids], lengths)]
+        climbs = np.add.reduceat((self.up[codes] >= 0).astype(np.int64), offsets_of(lengths)[:-1])
         keys = lengths * (int(lengths.max()) + 1) + climbs
         order = np.argsort(keys, kind="stable")
-        cuts = np.flatnonzero(np.diff(keys[order])) + 1
-        parts = np.split(order, cuts)
+        parts = np.split(order, np.flatnonzero(np.diff(keys[order])) + 1)
         return [((int(lengths[part[0]]), int(climbs[part[0]])), ids[part]) for part in parts]
 
-    def _in_order(self, ids: Int32s, length: int) -> Int32s:
-        """Sets of one length by their codes."""
-        columns = self.content[self.starts[ids][:, None] + np.arange(length)]
-        return ids[np.lexsort(columns.T[::-1])]
-
-    def step(self, chosen: Int32s, k: int, relative: bool) -> int:
+    def step(self, chosen: Int32s, relative: bool) -> int:
         """Change the chosen sets; returns how many still had too few holders."""
-        self._make_room(len(chosen), int(self.lengths[chosen].sum()))
-        self.sets, self.used, steps = kernels.enforce_bucket(
-            chosen,
-            k,
-            relative,
-            self.up,
-            self.hashed,
-            self.table,
-            kernels.Sets(self.content, self.starts, self.lengths, self.hashes, self.count, self.became),
-            kernels.Lists(self.head, self.after, self.patient, self.times),
-            self.held,
-            self.sets,
+        sets, used = self.count + len(chosen), self.used + int(self.sets.lengths[chosen].sum())
+        if sets > len(self.sets.starts):
+            self.sets = kernels.Sets(self.sets.content, *(_grow(each, sets) for each in self.sets[1:]))
+            self.lists = self.lists._replace(head=_grow(self.lists.head, sets))
+        if used > len(self.sets.content):
+            self.sets = self.sets._replace(content=_grow(self.sets.content, used))
+        if 2 * sets > len(self.table):
+            self._fill_table(2 * sets)
+        self.count, self.used, steps = kernels.enforce_bucket(
+            chosen, self.k, relative, self.up, self.hashed, self.table, self.sets, self.lists, self.held, self.count,
             self.used,
-        )
+        )  # fmt: skip
         return int(steps)
 
-    def _make_room(self, sets: int, content: int) -> None:
-        """Room for so many further sets with so many codes in all."""
-        if self.sets + sets > len(self.starts):
-            for name in ("starts", "lengths", "hashes", "count", "became", "head"):
-                setattr(self, name, _grown(getattr(self, name), self.sets + sets))
-        if self.used + content > len(self.content):
-            self.content = _grown(self.content, self.used + content)
-        if 2 * (self.sets + sets) > len(self.table):
-            self.table = np.full(room(2 * (self.sets + sets)), numbering.FREE, np.int32)
-            numbering.fill_table(self.table, self.hashes, 0, self.sets)
+    def changed(self, visits: VisitSets) -> VisitSets:
+        """The visits with the sets that theirs became."""
+        became = self.sets.became[: self.count]
+        while len(became):
+            further = np.where(became >= 0, became[np.maximum(became, 0)], became)
+            if np.array_equal(further, became):
+                break
+            became = further
+        last = np.maximum(np.append(became, -1)[self.set_of], -1)
+        sizes, starts = np.append(self.sets.lengths, 0)[last], np.append(self.sets.starts, 0)[last]
+        values = self.sets.content[ranges_of(starts, sizes)]
+        return VisitSets(visits.patient_offsets, offsets_of(sizes), values)
 
 
-def _grown(array: NDArray[Any], needed: int) -> NDArray[Any]:
+def _grow(array: AnyArray, needed: int) -> AnyArray:
     larger = np.zeros(max(needed, 2 * len(array)), array.dtype)
     larger[: len(array)] = array
     return larger
+
+
+def _list_holders(distinct: Distinct, visits: VisitSets, k: int) -> kernels.Lists:
+    """The holders of every set with fewer than k, as linked lists."""
+    few = np.flatnonzero((distinct.set_of >= 0) & np.append(distinct.holders < k, False)[distinct.set_of])
+    people = len(visits.patient_offsets)
+    keys, times = np.unique(
+        distinct.set_of[few] * np.int64(people) + visits.patient_of_visit()[few], return_counts=True
+    )
+    of_set = keys // people
+    first = np.append(np.ones(min(1, len(keys)), np.bool_), np.diff(of_set) > 0)
+    head = np.full(len(distinct.first), -1, np.int32)
+    head[of_set[first]] = np.flatnonzero(first)
+    after = np.arange(1, len(keys) + 1, dtype=np.int32)
+    after[np.append(first[1:], True)[: len(keys)]] = -1
+    return kernels.Lists(head, after, (keys % people).astype(np.int32), times.astype(np.int32))
+
+
+def _count_codes(visits: VisitSets, labels: int, up: Int32s) -> kernels.Codes:
+    """Each patient's codes and, for every one that can climb, the node above; and in how many visits they are."""
+    keys, times = np.unique(visits.keys(labels), return_counts=True)
+    above = up[keys % max(labels, 1)]
+    nodes = distinct_of((keys - keys % max(labels, 1) + above)[above >= 0])
+    nodes = nodes[~is_in(nodes, keys)]
+    every = np.concatenate([keys, nodes])
+    order = np.argsort(every)
+    codes = (every % max(labels, 1))[order].astype(np.int32)
+    starts = offsets_of(np.bincount(every // max(labels, 1), minlength=len(visits.patient_offsets) - 1))
+    visits_with = np.append(times, np.zeros(len(nodes), np.int64))[order].astype(np.int32)
+    return kernels.Codes(starts, codes, visits_with, np.bincount(codes[visits_with > 0], minlength=labels))

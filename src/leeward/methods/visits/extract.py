@@ -18,15 +18,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from polars import selectors
 
+from leeward.analysis.demographics.released import ReleasedClasses
 from leeward.arrays import Int32s, Int64s, count_noun, offsets_of
 from leeward.contracts.visits import CONTRACT
 from leeward.errors import BadInput, GuaranteeUnreachable
 from leeward.methods.code_list import PATH
-from leeward.methods.visits.drawn_classes import DrawnClasses
-from leeward.methods.visits.measures.figures import SharedBy
+from leeward.methods.visits.release import VISITS
 from leeward.methods.visits.sets import Distinct, VisitSets
-from leeward.methods.visits.tables import VISITS
-from leeward.methods.visits.visit_lists import VisitLists, read_visit_lists
+from leeward.methods.visits.visit_lists import VisitLists, lists_of
+from leeward.methods.whole_patient import hierarchy_table, labels_of_records
 from leeward.randomness import Randomness
 from leeward.release import Release
 from leeward.release.content import Anonymized, Guarantee, ReleaseTable
@@ -69,6 +69,65 @@ class Master:
         return Master(release, patients)
 
 
+@dataclass(frozen=True)
+class DrawnClasses:
+    """The classes of a master, and the place of the class of each master record among them: int64[records]. A cohort
+    shows the master's labels, unchanged (docs/methods/whole-patient.md#methods)."""
+
+    classes: ReleasedClasses
+    of_record: Int64s
+
+    @staticmethod
+    def of(release: Release) -> DrawnClasses | None:
+        """The classes of a master; None without demographics."""
+        if not release.parameters.get("demographics"):
+            return None
+        classes = ReleasedClasses.read(release)
+        return DrawnClasses(classes, classes.of_records(release))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The demographic columns."""
+        return self.classes.names
+
+    def labels(self, order: Int64s) -> dict[str, pa.Array]:
+        """The labels of some master records, one text column a demographic."""
+        return labels_of_records(self.names, self.classes.labels, self.of_record[order])
+
+    def tables(self, order: Int64s) -> list[ReleaseTable]:
+        """`classes.parquet` and hierarchies of the classes that some master records are of, and of nothing else."""
+        sizes = self._sizes(order)
+        used = np.flatnonzero(sizes)
+        columns = {
+            "class": pa.array(np.arange(len(used), dtype=np.int64)),
+            **labels_of_records(self.names, self.classes.labels, used),
+            "records": pa.array(sizes[used]),
+        }
+        found = [ReleaseTable.of("classes.parquet", pa.table(columns))]
+        for i, (name, parent) in enumerate(zip(self.names, self.classes.parents, strict=True)):
+            shown = {self.classes.labels[c][i] for c in used}
+            shown |= {above for label in tuple(shown) for above in self.classes.above(parent, label)}
+            pairs = [(node, parent[node]) for node in parent if node in shown]
+            found.append(hierarchy_table(f"hierarchies/{name}.csv", pairs))
+        return found
+
+    def figures(self, order: Int64s, k: int) -> dict[str, int]:
+        """Members in classes of fewer than k members, members alone in theirs, the smallest class of the cohort, and
+        the smallest of these classes in the master."""
+        sizes = self._sizes(order)
+        own = sizes[self.of_record[order]]
+        return {
+            "few_in_class": int((own < k).sum()),
+            "alone_in_class": int((own == 1).sum()),
+            "smallest_class": int(own.min()),
+            "population_smallest_class": int(self.classes.records[sizes > 0].min()),
+        }
+
+    def _sizes(self, order: Int64s) -> Int64s:
+        """int64[classes]: the members of each."""
+        return np.bincount(self.of_record[order], minlength=len(self.classes.labels)).astype(np.int64)
+
+
 def extract(
     master: Master,
     records: Int64s,
@@ -99,25 +158,14 @@ def extract(
             "patients."
         )
     order = records[randomness.stream("visits", "cohort").permutation(len(records))]
-    everyone = read_visit_lists(master.release.path("visits.parquet")).by_record()
+    everyone = lists_of(master.release)
     visits = _visits(everyone, order, randomness)
     classes = DrawnClasses.of(master.release)
     carried = _payload(master.release, records, payload)
-    placed = None if carried is None else carried[np.searchsorted(records, order)]
-    names = () if placed is None else tuple(placed.columns)
     figures = figures_of(k, master.release.records, everyone, visits, order, classes)
-    if (figures.few or figures.few_in_class) and not membership_is_secret:
-        among = " with the same released demographics" if classes else ""
-        few = f"{figures.few_share:.1%} of the cohort's visits have a set of codes that fewer than {k} members{among} "
-        few += f"share ({figures.alone_share:.1%}: one member)"
-        if figures.few_in_class:
-            few += f", {count_noun('member', figures.few_in_class)} have demographics that fewer than {k} members have"
-        raise BadInput(
-            f"{few}, so the cohort is safe only while "
-            "nobody knows who is in it. If that is so, say why with --membership-is-secret REASON (kept in the "
-            "release); if membership is public, or follows from published inclusion criteria, anonymize the cohort "
-            "itself with `leeward visits`."
-        )
+    if not membership_is_secret:
+        _refuse_known_members(figures, classes is not None)
+    names = () if carried is None else tuple(carried.columns)
     parameters = {
         **master.release.parameters,
         **({"payload": list(names)} if names else {}),
@@ -125,13 +173,13 @@ def extract(
         "population": master.release.records,
         **({"membership_is_secret": membership_is_secret} if membership_is_secret else {}),
     }
-    if names and figures.members_alone_population:
+    if names and figures["members_alone_population"]:
         notices = (*notices, _joining(figures))
-    words = CONTRACT.words(parameters, figures=figures.to_json())
+    words = CONTRACT.words(parameters, figures=figures)
     number = pa.array(np.arange(len(order), dtype=np.int64))
     columns = {"record": number, **(classes.labels(order) if classes else {})}
-    if placed is not None:
-        arrow = placed.to_arrow()
+    if carried is not None:
+        arrow = carried[np.searchsorted(records, order)].to_arrow()
         columns |= {name: arrow[name] for name in names}
     shared = classes.tables(order) if classes else []
     shared += [_visits_table(visits), ReleaseTable.of("records.parquet", pa.table(columns))]
@@ -154,16 +202,34 @@ def extract(
             ReleaseTable.of("patients.parquet", pa.table({"record": number, "patient": identifiers})),
             _as_drawn(membership_is_secret, carried),
         ),
-        custody={"level": str(parameters["level"]), "shared_by": figures.to_json()},
+        custody={"level": str(parameters["level"]), "shared_by": figures},
         notices=notices,
         seeded=randomness.seeded,
     )
 
 
-def _joining(figures: SharedBy) -> str:
+def _refuse_known_members(figures: Mapping[str, Any], in_classes: bool) -> None:
+    """Raise BadInput where visits or demographics point at fewer than k members."""
+    k, few_in_class = figures["k"], figures.get("few_in_class", 0)
+    if not figures["few"] and not few_in_class:
+        return
+    among = " with the same released demographics" if in_classes else ""
+    few = f"{figures['few_share']:.1%} of the cohort's visits have a set of codes that fewer than {k} members{among} "
+    few += f"share ({figures['alone_share']:.1%}: one member)"
+    if few_in_class:
+        few += f", {count_noun('member', few_in_class)} have demographics that fewer than {k} members have"
+    raise BadInput(
+        f"{few}, so the cohort is safe only while "
+        "nobody knows who is in it. If that is so, say why with --membership-is-secret REASON (kept in the "
+        "release); if membership is public, or follows from published inclusion criteria, anonymize the cohort "
+        "itself with `leeward visits`."
+    )
+
+
+def _joining(figures: Mapping[str, Any]) -> str:
     return (
-        f"{figures.members_alone_population:,} of {count_noun('record', figures.members)} can be recognized in other "
-        "cohorts of this master by all their visits together, which joins the payloads of both. A master with "
+        f"{figures['members_alone_population']:,} of {count_noun('record', figures['members'])} can be recognized in "
+        "other cohorts of this master by all their visits together, which joins the payloads of both. A master with "
         "--merge-visits at level `visit` leaves no record alone."
     )
 
@@ -251,48 +317,57 @@ def figures_of(
     visits: VisitLists,
     order: Int64s,
     classes: DrawnClasses | None = None,
-) -> SharedBy:
-    """Count the holders of the cohort's visit sets, in the master and inside the cohort (labels of one numbering), in
-    each class by itself where there are demographics.
+) -> dict[str, Any]:
+    """How many share the visit sets of a cohort drawn from a master, in the master and inside the cohort (labels of one
+    numbering), in each class by itself where there are demographics.
+
+    population_smallest : fewest holders in the master of a set of the cohort. visits : of the cohort. few, alone :
+    visits whose set fewer than k members of the cohort hold, and only one. smallest : fewest holders inside the cohort.
+    members : records of the cohort. members_alone, members_alone_population : those whose visits, all together, no
+    other record of the cohort (of the master) has. few_in_class, alone_in_class : members whose released demographics
+    fewer than k members have, and nobody else; smallest_class, population_smallest_class : fewest members of such a
+    class, fewest records of one in the master (with demographics alone).
 
     order : the master's record of each of the cohort, those without visits included.
     """
-    in_classes: tuple[int | None, ...] = (None,) * 4
+    in_classes: dict[str, int] = {}
     if classes is not None:
-        in_classes = classes.members(order, k)
+        in_classes = classes.figures(order, k)
         master, visits = _together(classes, master, visits, order)
     # The master comes first, and the cohort shows none but its sets, so both number these sets alike.
-    everywhere = Distinct.of(_sets(master, population), len(master.labels))
+    everywhere = Distinct.of(master.sets(population), len(master.labels))
     both = VisitSets(
-        np.zeros(1, np.int64),
+        np.array([0, len(master) + len(visits)]),
         np.concatenate([master.offsets, visits.offsets[1:] + master.offsets[-1]]),
         np.concatenate([master.values, visits.values]),
     )
     shown = Distinct.of(both, len(master.labels)).set_of[len(master) :]
-    here = Distinct.of(_sets(visits, int(visits.record.max(initial=-1)) + 1), len(master.labels))
+    here = Distinct.of(visits.sets(int(visits.record.max(initial=-1)) + 1), len(master.labels))
     inside, there = here.holders[here.set_of], everywhere.holders[shown]
-    both_records = (
+    alike = _records_alike(
         np.concatenate([everywhere.set_of, shown]),
         np.concatenate([master.record, visits.record + population]),
     )
-    alike = _records_alike(*both_records)
     mine = alike[population:]
     in_master = np.bincount(alike[:population][alike[:population] >= 0], minlength=len(alike) + 1)
     in_cohort = np.bincount(mine[mine >= 0], minlength=len(alike) + 1)
     mine = mine[mine >= 0]
-    return SharedBy(
-        k,
-        population,
-        int(there.min()) if len(there) else 0,
-        len(visits),
-        int((inside < k).sum()),
-        int((inside == 1).sum()),
-        int(inside.min()) if len(inside) else 0,
-        len(order),
-        int((in_cohort[mine] == 1).sum()),
-        int((in_master[mine] == 1).sum()),
-        *in_classes,
-    )
+    few, alone = int((inside < k).sum()), int((inside == 1).sum())
+    return {
+        "k": k,
+        "population": population,
+        "population_smallest": int(there.min()) if len(there) else 0,
+        "visits": len(visits),
+        "few": few,
+        "alone": alone,
+        "smallest": int(inside.min()) if len(inside) else 0,
+        "members": len(order),
+        "members_alone": int((in_cohort[mine] == 1).sum()),
+        "members_alone_population": int((in_master[mine] == 1).sum()),
+        **in_classes,
+        "few_share": few / max(1, len(visits)),
+        "alone_share": alone / max(1, len(visits)),
+    }
 
 
 def _together(
@@ -310,14 +385,8 @@ def _records_alike(set_of: Int32s, record: Int64s) -> Int64s:
     order = np.lexsort((set_of, record))
     records = int(record.max(initial=-1)) + 1
     offsets = offsets_of(np.bincount(record, minlength=records))
-    lists = VisitSets(np.zeros(1, np.int64), offsets, set_of[order])
+    lists = VisitSets(np.array([0, records]), offsets, set_of[order])
     return Distinct.of(lists, int(set_of.max(initial=-1)) + 1).set_of.astype(np.int64)
-
-
-def _sets(visits: VisitLists, records: int) -> VisitSets:
-    """The visits as the enforcement counts them."""
-    patient_offsets = np.searchsorted(visits.record, np.arange(records + 1))
-    return VisitSets(patient_offsets.astype(np.int64), visits.offsets, visits.values)
 
 
 def population_counts(release: Release, measures: Mapping[str, Any]) -> dict[str, int]:

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from leeward.arrays import Int64s, offsets_of
+from leeward.arrays import Int32s, Int64s
 from leeward.errors import BadInput
-from leeward.methods.visits.containment import cut_to
 from leeward.methods.visits.kernels import known_codes as kernels
-from leeward.methods.visits.sets import VisitSets, unions
+from leeward.methods.visits.sets import VisitSets, cut_to, unions
 
 MOST_SETS = 400_000_000
 """More sets of at most m codes than this are refused: they would need more memory than machines have."""
@@ -36,8 +35,8 @@ def enforce_known_codes(
     """
     base = labels + 1
     everyone = unions(visits, labels)
-    room = int(kernels.count_subsets(np.diff(visits.offsets), m))
-    wide = int(kernels.count_subsets(np.diff(everyone.offsets), m)) if merged else 0
+    room = int(_count_subsets(np.diff(visits.offsets), m))
+    wide = int(_count_subsets(np.diff(everyone.offsets), m)) if merged else 0
     if max(room, wide) > MOST_SETS or base**m >= 2**63:
         raise BadInput(
             f"`m` is {m}: the visits have {max(room, wide):,} sets of at most {m} codes, more than the "
@@ -51,16 +50,33 @@ def enforce_known_codes(
     sets = numbers.astype(np.int32)
     if merged:
         mine = np.repeat(np.arange(len(starts) - 1), np.diff(starts)) * len(known) + sets
-        widest = int(kernels.count_subsets(np.diff(everyone.offsets).max(keepdims=True), m))
+        widest = int(_count_subsets(np.diff(everyone.offsets).max(keepdims=True), m))
         starts, sets = kernels.subsets_of_unions(everyone.offsets, everyone.values, known, m, base, widest)
         theirs = np.repeat(np.arange(len(starts) - 1), np.diff(starts)) * len(known) + sets
         checked = np.isin(theirs, mine)
-    knowledge = kernels.Knowledge(starts, sets, checked, kernels.decode(known, m, base))
+    knowledge = kernels.Knowledge(starts, sets, checked, _decode(known, m, base))
     kept = np.ones(len(everyone.values), np.bool_)
     sweeps = kernels.enforce(
         knowledge, order, everyone.offsets, everyone.values, kept, max(labels, 1), k, ALPHA
     )
-    owner = np.repeat(np.arange(len(everyone)), np.diff(everyone.offsets))
-    offsets = offsets_of(np.bincount(owner[kept], minlength=len(everyone)))
-    left = VisitSets(everyone.patient_offsets, offsets, everyone.values[kept])
-    return cut_to(visits, left, labels), int(sweeps)
+    return cut_to(visits, everyone.keep(kept), labels), int(sweeps)
+
+
+def _count_subsets(lengths: Int64s, m: int) -> int:
+    """Non-empty sets of at most m codes, over lists of so many codes."""
+    total, ways = 0, np.ones(len(lengths), np.int64)
+    for size in range(1, m + 1):
+        ways = ways * np.maximum(lengths - size + 1, 0) // size
+        total += int(ways.sum())
+    return total
+
+
+def _decode(known: Int64s, m: int, base: int) -> Int32s:
+    """The codes of each key, int32[keys, m], -1 after the last."""
+    codes = np.full((len(known), m), -1, np.int32)
+    key, size = known.copy(), (known[:, None] >= np.int64(base) ** np.arange(m)).sum(axis=1)
+    for place in range(m - 1, -1, -1):
+        here = np.flatnonzero(size > place)
+        codes[here, place] = key[here] % base - 1
+        key[here] //= base
+    return codes

@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+import narwhals as nw
 import numpy as np
+import polars as pl
 
-from leeward.arrays import Int32s, Int64s
+from leeward.arrays import AnyArray, Int32s, Int64s, offsets_of, positions_of
 from leeward.cohort.cohort import Cohort
 from leeward.cohort.lenses.visits import Visits as Lens
-from leeward.engine import Engine, make
+from leeward.engine import Engine, Frame, make
 from leeward.errors import BadInput, GuaranteeUnreachable, VerificationFailed
-from leeward.methods.visits.bins import Merging, merge
-from leeward.methods.visits.classed import in_classes, losses, occurrences_of, take
-from leeward.methods.visits.climbing import climbing
+from leeward.methods.visits.bins import Merging, climb, groups_of, merge
 from leeward.methods.visits.containment import enforce_containment
 from leeward.methods.visits.enforce import enforce_visits
-from leeward.methods.visits.groups import groups_of
-from leeward.methods.visits.kernels.counting import GONE
 from leeward.methods.visits.known_codes import enforce_known_codes
-from leeward.methods.visits.outcome import Outcome
 from leeward.methods.visits.parameters import Visits
-from leeward.methods.visits.relational import code_frequencies, holders_of, relabel, visit_arrays
-from leeward.methods.visits.release import release_of
+from leeward.methods.visits.release import GONE, Outcome, release_of
 from leeward.methods.visits.sets import VisitSets, violations
+from leeward.methods.visits.visit_lists import codes_apart
 from leeward.methods.whole_patient import release_in_classes
 from leeward.randomness import Randomness
 from leeward.release.content import Anonymized
@@ -68,15 +66,20 @@ def protect(
     groups = groups_of(parameters.policy, cohort, lens)  # type: ignore[arg-type]  # `checked` parsed it
     order = randomness.stream("visits", "known codes").permutation(len(lens))
 
-    def trial(part: Lens, apart: Int64s) -> Outcome:
-        return enforce(parameters, cohort.vocabulary, make(None), part, apart, np.arange(len(part)))
-
-    lost = losses(lens, groups, trial)
+    def lost(parts: Sequence[AnyArray]) -> list[int]:
+        """The pairs of visit and code that no label shows any more, in each of some sets of patients as classes."""
+        chosen = _take(lens, np.concatenate(parts))
+        number = np.repeat(np.arange(len(parts), dtype=np.int32), [len(part) for part in parts])
+        part, apart = _in_classes(chosen, number, groups)
+        outcome = enforce(parameters, cohort.vocabulary, make(None), part, apart, np.arange(len(part)))
+        of_pair = number[chosen.patient_of_visit()[chosen.visit_of_value()]]
+        gone: list[int] = np.bincount(of_pair[outcome.fate_of_pairs() == GONE], minlength=len(parts)).tolist()
+        return gone
 
     def run(classes: Classes | None, kept: Int64s) -> Anonymized:
         own, apart, numbers = lens, groups, order
         if classes is not None:
-            own, apart = in_classes(take(lens, kept), classes.of_record, groups)
+            own, apart = _in_classes(_take(lens, kept), classes.of_record, groups)
             numbers = np.searchsorted(kept, order[np.isin(order, kept)])
         outcome = replace(
             enforce(parameters, cohort.vocabulary, engine, own, apart, numbers), classes=classes
@@ -89,12 +92,36 @@ def protect(
         if classes is None:
             return made
         cost = {
-            "lost": float(np.mean(outcome.kept_as() == GONE)),
+            "lost": float(np.mean(outcome.fate_of_pairs() == GONE)),
             "lost_without_demographics": sum(lost([np.arange(len(lens))])) / max(1, len(lens.values)),
         }
         return replace(made, custody={**made.custody, **cost})
 
-    return release_in_classes(parameters, cohort, lens.patients, occurrences_of(lens), lost, run, randomness)
+    occurrences = np.diff(lens.offsets[lens.patient_offsets])
+    return release_in_classes(parameters, cohort, lens.patients, occurrences, lost, run, randomness)
+
+
+def _in_classes(lens: Lens, class_of: AnyArray, groups: Int64s) -> tuple[Lens, Int64s]:
+    """The lens with the codes of each class apart, and the groups of these codes: a code of one class is another code
+    than that of the next, so that whatever is counted, merged and enforced is so inside every class by itself
+    (docs/methods/whole-patient.md#methods).
+
+    class_of : int[patients], from 0. groups : int64[codes of the lens], which may merge; they do so inside a class.
+    """
+    n = max(1, len(lens.codes))
+    of_value = class_of[lens.patient_of_visit()[lens.visit_of_value()]]
+    values, codes, used = codes_apart(of_value, lens.values, lens.codes)
+    apart = (used // n) * (int(groups.max(initial=0)) + 1) + groups[used % n]
+    return replace(lens, values=values, codes=codes), apart
+
+
+def _take(lens: Lens, patients: AnyArray) -> Lens:
+    """The lens of some of the patients, in their order; one may come twice. All codes of the lens stay numbered."""
+    starts = offsets_of(np.diff(lens.patient_offsets)[patients])
+    chosen = positions_of(lens.patient_offsets, patients)
+    bounds = offsets_of(np.diff(lens.offsets)[chosen])
+    values, people = lens.values[positions_of(lens.offsets, chosen)], lens.patients.gather(patients)
+    return Lens(starts, bounds, values, lens.codes, people, lens.rows[chosen])
 
 
 def enforce(
@@ -110,16 +137,29 @@ def enforce(
     entries = engine.frame(lens.table())
     merging = _merge_codes(parameters, lens, groups, engine, entries)
     labels, of_code, up = _labels(parameters, merging, lens, vocabulary, classed)
-    mapped = _map_visits(parameters, engine, entries, lens, of_code, len(labels))
+    mapped = _map_visits(engine, entries, lens, of_code, len(labels))
     enforced, steps = _enforce(parameters, mapped, len(labels), up, engine.threads, order)
     return Outcome(lens, merging, labels, of_code, up, mapped, enforced, steps)
 
 
-def _merge_codes(parameters: Visits, lens: Lens, groups: Int64s, engine: Engine, entries: Any) -> Merging:
-    frequencies = code_frequencies(engine, entries, len(lens.codes))
-    rare = holders_of(engine, entries, np.flatnonzero(frequencies < parameters.k).tolist())
+def _merge_codes(parameters: Visits, lens: Lens, groups: Int64s, engine: Engine, entries: Frame) -> Merging:
+    """Rare codes merged; who holds what is counted on the engine."""
+    counted = engine.collect(
+        entries.select("patient", "code")
+        .unique(["patient", "code"], keep="any")
+        .group_by("code")
+        .agg(patients=nw.len())
+    )
+    frequencies = np.zeros(len(lens.codes), np.int64)
+    frequencies[counted["code"].to_numpy()] = counted["patients"].to_numpy()
+    rare = np.flatnonzero(frequencies < parameters.k).tolist()
+    wanted = engine.frame(pl.DataFrame({"code": pl.Series(rare, dtype=pl.Int32)}))
+    found = engine.collect(entries.join(wanted, on="code", how="inner").select("patient", "code"))
+    holders: dict[int, set[int]] = {code: set() for code in rare}
+    for patient, code in found.select("patient", "code").iter_rows():
+        holders[code].add(patient)
     return merge(
-        lens.codes, frequencies.tolist(), rare, groups.tolist(), parameters.k, rescue=parameters.rescue
+        lens.codes, frequencies.tolist(), holders, groups.tolist(), parameters.k, rescue=parameters.rescue
     )
 
 
@@ -130,7 +170,7 @@ def _labels(
     labels, up = merging.labels, None
     label_of: tuple[str | None, ...] = merging.label_of
     if parameters.enforce == "generalize":
-        nodes = climbing(labels, lens.codes, parameters.climb_to, vocabulary, classed=classed)
+        nodes = climb(labels, lens.codes, vocabulary, classed=classed)
         labels, up = nodes.labels, nodes.up
         label_of = tuple(own or above for own, above in zip(label_of, nodes.of_code, strict=True))
     number = {label: place for place, label in enumerate(labels)}
@@ -138,13 +178,19 @@ def _labels(
     return labels, of_code, up
 
 
-def _map_visits(
-    parameters: Visits, engine: Engine, entries: Any, lens: Lens, of_code: Int32s, labels: int
-) -> VisitSets:
+def _map_visits(engine: Engine, entries: Frame, lens: Lens, of_code: Int32s, labels: int) -> VisitSets:
+    """The labels of every visit, by the engine."""
     if (of_code == np.arange(len(of_code))).all():  # every code stays itself
         return VisitSets(lens.patient_offsets, lens.offsets, lens.values)
-    arrays = visit_arrays(relabel(engine, entries, of_code), lens.n_visits, max(labels, 1))
-    return VisitSets(lens.patient_offsets, *arrays)
+    kept = np.flatnonzero(of_code >= 0).astype(np.int32)
+    mapping = engine.frame(pl.DataFrame({"code": kept, "label": of_code[kept]}))
+    mapped = entries.join(mapping, on="code", how="inner").select("visit", "label")
+    if len(np.unique(of_code[kept])) < len(kept):  # two codes of a visit may have become one
+        mapped = mapped.unique(["visit", "label"], keep="any")
+    pairs, width = engine.collect(mapped), np.int64(max(labels, 1))
+    keys = np.sort(pairs["visit"].cast(pl.Int64).to_numpy() * width + pairs["label"].to_numpy())
+    offsets = offsets_of(np.bincount(keys // width, minlength=lens.n_visits))
+    return VisitSets(lens.patient_offsets, offsets, (keys % width).astype(np.int32))
 
 
 def _enforce(

@@ -61,21 +61,11 @@ class Visits(Parameters):
     enforce: Annotated[
         Literal["delete", "generalize"],
         Parameter(
-            "What to do with rare sets: delete codes, or generalize them first.",
+            "What to do with rare sets: delete codes, or generalize them first, to their chapter.",
             shown="always",
             when=("level", "visit"),
         ),
     ] = "delete"
-    climb_to: Annotated[
-        int,
-        Parameter(
-            "Level of the hierarchy to generalize to; 3 is the chapter.",
-            ge=1,
-            metavar="LEVEL",
-            shown="always",
-            when=("enforce", "generalize"),
-        ),
-    ] = 3
     rescue: Annotated[
         bool, Parameter("Merge codes that stay rare into the least frequent code of their group.")
     ] = False
@@ -103,7 +93,7 @@ class Visits(Parameters):
     ] = field(default=None, init=False)
 
     def rules(self) -> None:
-        from leeward.methods.visits.groups import check_policy
+        from leeward.methods.visits.bins import check_policy
 
         whole.check(self, self.payload)
         if self.level == "containment" and not self.merge_visits:

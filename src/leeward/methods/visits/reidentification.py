@@ -15,9 +15,7 @@ from leeward.arrays import AnyArray, Float64s, Int64s, count_noun
 from leeward.cohort.cohort import Cohort
 from leeward.cohort.lenses.code_sets import CodeSets
 from leeward.contracts.classes import exact
-from leeward.methods.visits.classed import bare, class_of
-from leeward.methods.visits.measures import lists_apart
-from leeward.methods.visits.visit_lists import VisitLists
+from leeward.methods.visits.visit_lists import SEPARATOR, VisitLists, bare, class_of, lists_apart
 from leeward.randomness import Randomness
 from leeward.release import Release
 
@@ -60,7 +58,7 @@ def with_same_visit(lists: VisitLists) -> Float64s:
 
 def with_codes_of_visit(lists: VisitLists, records: int) -> Float64s:
     """The records with all labels of a visit, for each visit drawn."""
-    offsets, values = lists.united(records)
+    offsets, values = lists.unite(records)
     visits = CodeSets(lists.offsets, lists.values, lists.labels, pl.Series(lists.record))
     _, drawn = draw_known_codes(visits, len(lists.labels), "visits")
     sets = CodeSets(offsets, values, lists.labels, pl.Series(np.arange(records)))
@@ -69,7 +67,7 @@ def with_codes_of_visit(lists: VisitLists, records: int) -> Float64s:
 
 def with_labels(release: Release, lists: VisitLists, m: int) -> Float64s:
     """The records that show all of up to m labels of a record, for each record drawn; for one that shows none, all."""
-    offsets, values = lists.united(release.records)
+    offsets, values = lists.unite(release.records)
     sets = CodeSets(offsets, values, lists.labels, pl.Series(np.arange(release.records)))
     chosen, queries = draw_known_codes(sets, m, "shown codes")
     held = supports_of(sets, [query for query in queries if len(query)])
@@ -96,11 +94,11 @@ def attack(release: Release, cohort: Cohort, population: Cohort | None = None) -
     level, k = str(release.parameters["level"]), int(release.guarantee["k"])
     m = {"codes": release.guarantee.get("m"), "code": 1}.get(level)
     visits, classes = lists_apart(release), _classes(release)
-    holders = Holders(*visits.united(release.records), len(visits.labels))
+    holders = Holders(*visits.unite(release.records), len(visits.labels))
     own: dict[tuple[int, str], int] = {}
     for place, label in enumerate(visits.labels):
         number = 0 if classes is None else class_of(label)
-        own |= {(number, member): place for member in bare(label).split("|")}
+        own |= {(number, member): place for member in bare(label).split(SEPARATOR)}
     lens = cohort.visits()
     record_of = _records(lens.patients, people)
     drawn = Randomness.of(0).stream("attack").permutation(lens.n_visits)[:VISITS]

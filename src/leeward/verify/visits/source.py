@@ -22,6 +22,8 @@ from leeward.verify.visits.shown import check_contained, sets_of_source
 from leeward.vocabulary import VOCABULARIES, load
 
 MEMBERS = "|"
+CHAPTER = 3
+"""The level of a hierarchy to which codes climb."""
 
 
 def source_checks(
@@ -127,7 +129,7 @@ def code_checks(share: Share, codes: pl.DataFrame) -> list[Check]:
         )
     if parameters.get("enforce") == "generalize":
         above = codes.drop_nulls("above").select("code", "above").rows()
-        wrong = sum(vocabulary.level(code, int(parameters["climb_to"])) != node for code, node in above)
+        wrong = sum(vocabulary.level(code, CHAPTER) != node for code, node in above)
         checks.append(
             of_count(
                 "nodes_above",

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from leeward.analysis.kernels import popcount
+from leeward.arrays import Int32s, Int64s, UInt64s
 from leeward.compiled import njit
-
-Ints: TypeAlias = NDArray[np.int32]
-Longs: TypeAlias = NDArray[np.int64]
-Words: TypeAlias = NDArray[np.uint64]
 
 WORDS = 256
 """Words of bits that are joined at a time."""
@@ -26,33 +22,16 @@ class Holders(NamedTuple):
     row_of, bits : bits[row_of[c]] has a bit for each patient with c; row_of is -1 for codes that few have.
     """
 
-    postings: Longs
-    holders: Ints
-    offsets: Longs
-    values: Ints
-    row_of: Ints
-    bits: Words
+    postings: Int64s
+    holders: Int32s
+    offsets: Int64s
+    values: Int32s
+    row_of: Int32s
+    bits: UInt64s
 
 
 @njit
-def unite(patient_offsets: Longs, offsets: Longs, values: Ints) -> tuple[Longs, Ints]:
-    """(offsets, values) of each patient's union over visits, ascending."""
-    n = patient_offsets.shape[0] - 1
-    starts = np.zeros(n + 1, np.int64)
-    found = np.empty(values.shape[0], np.int32)
-    total = 0
-    for p in range(n):
-        part = np.sort(values[offsets[patient_offsets[p]] : offsets[patient_offsets[p + 1]]])
-        for i in range(part.shape[0]):
-            if i == 0 or part[i] != part[i - 1]:
-                found[total] = part[i]
-                total += 1
-        starts[p + 1] = total
-    return starts, found[:total].copy()
-
-
-@njit
-def _holds(values: Ints, low: int, high: int, code: int) -> bool:
+def _holds(values: Int32s, low: int, high: int, code: int) -> bool:
     """Whether `code` is among the ascending values[low:high]."""
     end = high
     while low < high:
@@ -65,17 +44,7 @@ def _holds(values: Ints, low: int, high: int, code: int) -> bool:
 
 
 @njit
-def fill_bits(chosen: Ints, postings: Longs, holders: Ints, bits: Words) -> None:
-    """bits[row] : a bit for each patient, set for those who hold the code chosen[row]."""
-    for row in range(chosen.shape[0]):
-        c = chosen[row]
-        for place in range(postings[c], postings[c + 1]):
-            p = holders[place]
-            bits[row, p >> 6] |= np.uint64(1) << np.uint64(p & 63)
-
-
-@njit
-def _common(content: Ints, start: int, length: int, skipped: int, row_of: Ints, bits: Words) -> int:
+def _common(content: Int32s, start: int, length: int, skipped: int, row_of: Int32s, bits: UInt64s) -> int:
     """Patients who hold all codes of a set but the one at `skipped`, all of them codes with a row of bits."""
     total = 0
     both = np.empty(WORDS, np.uint64)
@@ -94,10 +63,10 @@ def _common(content: Ints, start: int, length: int, skipped: int, row_of: Ints, 
 
 @njit(inner=True)
 def _holding_all(
-    those: Ints,
+    those: Int32s,
     begin: int,
     end: int,
-    content: Ints,
+    content: Int32s,
     start: int,
     length: int,
     skipped: int,
@@ -135,7 +104,7 @@ def _holding_all(
 
 @njit(inner=True)
 def _containing(
-    content: Ints,
+    content: Int32s,
     start: int,
     length: int,
     skipped: int,
@@ -170,22 +139,7 @@ def _containing(
 
 
 @njit
-def rarest_places(content: Ints, starts: Longs, lengths: Longs, skipped: Longs, postings: Longs) -> Longs:
-    """The place of the code of each set that fewest patients hold, but for the place `skipped` (-1: none is); -1 where
-    nothing is left."""
-    found = np.full(starts.shape[0], -1, np.int64)
-    for s in range(starts.shape[0]):
-        for i in range(lengths[s]):
-            if i == skipped[s]:
-                continue
-            c, rarest = content[starts[s] + i], content[starts[s] + found[s]]
-            if found[s] < 0 or postings[c + 1] - postings[c] < postings[rarest + 1] - postings[rarest]:
-                found[s] = i
-    return found
-
-
-@njit
-def _beside(code: int, sets: int, held: Holders, counts: Longs, first: Longs) -> Ints:
+def _beside(code: int, sets: int, held: Holders, counts: Int64s, first: Int64s) -> Int32s:
     """Who of the holders of a code has each other code: counts[c] patients from first[c] on. Empty where so few sets
     have this code as their rarest that going through its holders for each of them is cheaper."""
     postings, holders, offsets, values, _, _ = held
@@ -213,14 +167,14 @@ def _beside(code: int, sets: int, held: Holders, counts: Longs, first: Longs) ->
 
 @njit(inner=True)
 def _containing_beside(
-    content: Ints,
+    content: Int32s,
     start: int,
     length: int,
     skipped: int,
     rarest: int,
-    beside: Ints,
-    counts: Longs,
-    first: Longs,
+    beside: Int32s,
+    counts: Int64s,
+    first: Int64s,
     held: Holders,
     needed: int,
     limit: int,
@@ -244,16 +198,16 @@ def _containing_beside(
 
 @njit
 def count_containing(
-    order: Longs,
-    rarest: Longs,
-    content: Ints,
-    starts: Longs,
-    lengths: Longs,
-    skipped: Longs,
+    order: Int64s,
+    rarest: Int64s,
+    content: Int32s,
+    starts: Int64s,
+    lengths: Int64s,
+    skipped: Int64s,
     held: Holders,
     needed: int,
     limit: int,
-    found: Longs,
+    found: Int64s,
 ) -> None:
     """How many patients hold each set but for the code at the place `skipped`: exact from `needed` to `limit`, of more
     `limit`.
@@ -284,15 +238,15 @@ def count_containing(
 
 @njit
 def choose(
-    order: Longs,
-    rarest: Longs,
-    content: Ints,
-    starts: Longs,
-    lengths: Longs,
-    likely: Longs,
+    order: Int64s,
+    rarest: Int64s,
+    content: Int32s,
+    starts: Int64s,
+    lengths: Int64s,
+    likely: Int64s,
     held: Holders,
-    most: Longs,
-    found: Longs,
+    most: Int64s,
+    found: Int64s,
 ) -> None:
     """The place of the code of each set that leaves the part with most holders (ties: the smallest part).
 
@@ -329,84 +283,3 @@ def choose(
             if others >= needed:
                 best, largest = i, others
         found[s] = best
-
-
-@njit
-def delete(
-    patient_offsets: Longs, offsets: Longs, values: Ints, set_of: Ints, place: Longs, gone: Any
-) -> tuple[Longs, Ints]:
-    """Visits of which each patient's lose every code at `place` of the set (-1: none) of any of them.
-
-    A code leaves all visits of a patient together: otherwise the record would still show it of the visit that lost it.
-    gone : bool[labels], all False; so again on return.
-    """
-    kept = np.zeros(offsets.shape[0], np.int64)
-    out = np.empty(values.shape[0], np.int32)
-    total = 0
-    for p in range(patient_offsets.shape[0] - 1):
-        first, last = patient_offsets[p], patient_offsets[p + 1]
-        for v in range(first, last):
-            if set_of[v] >= 0 and place[set_of[v]] >= 0:
-                gone[values[offsets[v] + place[set_of[v]]]] = True
-        for v in range(first, last):
-            for i in range(offsets[v], offsets[v + 1]):
-                if not gone[values[i]]:
-                    out[total] = values[i]
-                    total += 1
-            kept[v + 1] = total
-        for v in range(first, last):
-            if set_of[v] >= 0 and place[set_of[v]] >= 0:
-                gone[values[offsets[v] + place[set_of[v]]]] = False
-    return kept, out[:total].copy()
-
-
-@njit
-def find_lost(
-    patient_offsets: Longs, offsets: Longs, values: Ints, everyone_offsets: Longs, everyone: Ints
-) -> tuple[Ints, Ints]:
-    """(patient, code) of every code of a patient's visits that the patient's union lacks, ascending."""
-    starts, full = unite(patient_offsets, offsets, values)
-    patient = np.empty(full.shape[0] - everyone.shape[0], np.int32)
-    code = np.empty(patient.shape[0], np.int32)
-    total = 0
-    for p in range(patient_offsets.shape[0] - 1):
-        for i in range(starts[p], starts[p + 1]):
-            if not _holds(everyone, everyone_offsets[p], everyone_offsets[p + 1], full[i]):
-                patient[total] = p
-                code[total] = full[i]
-                total += 1
-    return patient, code
-
-
-@njit
-def parts_with(
-    patient: Ints,
-    code: Ints,
-    patient_offsets: Longs,
-    visit_offsets: Longs,
-    visit_values: Ints,
-    held: Holders,
-) -> tuple[Longs, Longs, Ints]:
-    """(entry, offsets, codes): what each visit with the code of an entry shows once the patient shows this code too."""
-    visits, most = 0, 0
-    for p in patient:
-        visits += patient_offsets[p + 1] - patient_offsets[p]
-        most += visit_offsets[patient_offsets[p + 1]] - visit_offsets[patient_offsets[p]]
-    entry, offsets = np.empty(visits, np.int64), np.zeros(visits + 1, np.int64)
-    codes = np.empty(most, np.int32)
-    parts = total = 0
-    for e in range(patient.shape[0]):
-        p, c = patient[e], code[e]
-        low, high = held.offsets[p], held.offsets[p + 1]
-        for v in range(patient_offsets[p], patient_offsets[p + 1]):
-            begin, end = visit_offsets[v], visit_offsets[v + 1]
-            if not _holds(visit_values, begin, end, c):
-                continue
-            for i in range(begin, end):
-                if visit_values[i] == c or _holds(held.values, low, high, visit_values[i]):
-                    codes[total] = visit_values[i]
-                    total += 1
-            entry[parts] = e
-            parts += 1
-            offsets[parts] = total
-    return entry[:parts].copy(), offsets[: parts + 1].copy(), codes[:total].copy()

@@ -1,4 +1,8 @@
-"""Kernels of the enforcement step: visit sets that too few patients hold become smaller ones, or climb."""
+"""Kernels of the enforcement step: visit sets that too few patients hold become smaller ones, or climb.
+
+A set's hash is the wrapped sum of its codes' hashes, so that a set without one code is found by a subtraction; every
+look-up compares the codes themselves, so hashes decide nothing but speed.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +10,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from leeward.arrays import Int32s, Int64s, UInt64s
 from leeward.compiled import njit
-from leeward.methods.visits.kernels.sets import FREE, Hashes, Ints, Longs, fill_table, slot
 
-DEAD = -1
-"""Holders of a set whose visits have all become another set."""
+FREE, DEAD, EMPTY = -1, -1, -2
+"""A place of a look-up table without a set; holders of a set whose visits have all become another set; what a set
+became whose visits have no code left."""
 
 
 class Sets(NamedTuple):
@@ -18,15 +23,15 @@ class Sets(NamedTuple):
 
     content, starts, lengths : the codes of set s, ascending, are content[starts[s]:starts[s] + lengths[s]].
     hashes : of its codes. people : patients who hold it (DEAD: gone), at most k where it is safe.
-    became : the set that a dead one turned into (-2: empty).
+    became : the set that a dead one turned into (EMPTY: none).
     """
 
-    content: Ints
-    starts: Longs
-    lengths: Ints
-    hashes: Hashes
-    people: Ints
-    became: Ints
+    content: Int32s
+    starts: Int64s
+    lengths: Int32s
+    hashes: UInt64s
+    people: Int32s
+    became: Int32s
 
 
 class Lists(NamedTuple):
@@ -35,10 +40,10 @@ class Lists(NamedTuple):
     head : the first entry of each set, -1 for none. after : the entry that follows.
     """
 
-    head: Ints
-    after: Ints
-    patient: Ints
-    times: Ints
+    head: Int32s
+    after: Int32s
+    patient: Int32s
+    times: Int32s
 
 
 class Codes(NamedTuple):
@@ -47,94 +52,32 @@ class Codes(NamedTuple):
     frequency : patients with each code.
     """
 
-    starts: Longs
-    codes: Ints
-    times: Ints
-    frequency: Longs
-
-
-@njit
-def list_holders(set_of: Ints, patient_offsets: Longs, count: Ints, k: int) -> tuple[Ints, Ints, Ints, Ints]:
-    """The holders of every set with fewer than k: (head of each set, next, patient, visits), linked lists."""
-    head = np.full(count.shape[0], -1, np.int32)
-    entries = 0
-    for s in range(count.shape[0]):
-        if count[s] < k:
-            entries += count[s]
-    after = np.empty(entries, np.int32)
-    patient = np.empty(entries, np.int32)
-    times = np.empty(entries, np.int32)
-    used = 0
-    for p in range(patient_offsets.shape[0] - 1):
-        for v in range(patient_offsets[p], patient_offsets[p + 1]):
-            s = set_of[v]
-            if s < 0 or count[s] >= k:
-                continue
-            e = head[s]
-            if e >= 0 and patient[e] == p:
-                times[e] += 1
-                continue
-            patient[used] = p
-            times[used] = 1
-            after[used] = e
-            head[s] = used
-            used += 1
-    return head, after, patient, times
-
-
-@njit
-def count_codes(patient_offsets: Longs, offsets: Longs, values: Ints, up: Ints) -> tuple[Longs, Ints, Ints]:
-    """Each patient's codes and, for every one that can climb, the node above: (offsets, codes, visits with it)."""
-    n = patient_offsets.shape[0] - 1
-    starts = np.zeros(n + 1, np.int64)
-    capacity = values.shape[0] + 16
-    codes = np.empty(capacity, np.int32)
-    times = np.empty(capacity, np.int32)
-    total = 0
-    for p in range(n):
-        begin, end = offsets[patient_offsets[p]], offsets[patient_offsets[p + 1]]
-        wide = np.empty(2 * (end - begin), np.int64)
-        size = 0
-        for i in range(begin, end):
-            wide[size] = np.int64(values[i]) * 2 + 1
-            size += 1
-            if up[values[i]] >= 0:
-                wide[size] = np.int64(up[values[i]]) * 2
-                size += 1
-        part = np.sort(wide[:size])
-        if total + size > capacity:
-            capacity = 2 * capacity + size
-            grown_codes = np.empty(capacity, np.int32)
-            grown_codes[:total] = codes[:total]
-            codes = grown_codes
-            grown_times = np.empty(capacity, np.int32)
-            grown_times[:total] = times[:total]
-            times = grown_times
-        previous = np.int64(-1)
-        for i in range(size):
-            code = part[i] // 2
-            if code != previous:
-                codes[total] = code
-                times[total] = 0
-                total += 1
-                previous = code
-            times[total - 1] += part[i] & 1
-        starts[p + 1] = total
-    return starts, codes[:total].copy(), times[:total].copy()
-
-
-@njit
-def count_patients(codes: Ints, times: Ints, labels: int) -> Longs:
-    """Patients who hold each label in at least one visit."""
-    found = np.zeros(labels, np.int64)
-    for i in range(codes.shape[0]):
-        if times[i] > 0:
-            found[codes[i]] += 1
-    return found
+    starts: Int64s
+    codes: Int32s
+    times: Int32s
+    frequency: Int64s
 
 
 @njit(inline="always")
-def _entry(codes: Ints, starts: Longs, p: int, c: int) -> Any:
+def _slot(h: Any, mask: Any) -> Any:
+    """The first place of a hash in a table of mask + 1 places."""
+    x = (h ^ (h >> np.uint64(32))) * np.uint64(0xD6E8FEB86659FD93)
+    return np.int64((x ^ (x >> np.uint64(32))) & mask)
+
+
+@njit
+def fill_table(table: Int32s, hashes: UInt64s, first: int, last: int) -> None:
+    """Put the sets first … last - 1 into the look-up table (they are known to be distinct)."""
+    mask = np.uint64(table.shape[0] - 1)
+    for s in range(first, last):
+        place = _slot(hashes[s], mask)
+        while table[place] != FREE:
+            place = (place + 1) & np.int64(mask)
+        table[place] = s
+
+
+@njit(inline="always")
+def _entry(codes: Int32s, starts: Int64s, p: int, c: int) -> Any:
     """Where patient p's count of code c is."""
     low, high = starts[p], starts[p + 1]
     while low < high:
@@ -147,7 +90,7 @@ def _entry(codes: Ints, starts: Longs, p: int, c: int) -> Any:
 
 
 @njit
-def _replace_code(content: Ints, start: int, length: int, place: int, node: int, out: Ints) -> int:
+def _replace_code(content: Int32s, start: int, length: int, place: int, node: int, out: Int32s) -> int:
     """Write the set without its code at `place`, with `node` instead (none if -1), ascending; return its length."""
     size = 0
     pending = node >= 0
@@ -170,11 +113,11 @@ def _replace_code(content: Ints, start: int, length: int, place: int, node: int,
 
 
 @njit
-def _find(table: Ints, known: Sets, h: Any, wanted: Ints, size: int) -> int:
+def _find(table: Int32s, known: Sets, h: Any, wanted: Int32s, size: int) -> int:
     """The number of a set, or -1."""
     content, starts, lengths, hashes = known.content, known.starts, known.lengths, known.hashes
     mask = np.uint64(table.shape[0] - 1)
-    place = slot(h, mask)
+    place = _slot(h, mask)
     while True:
         s = table[place]
         if s == FREE:
@@ -210,124 +153,6 @@ def _count_union(lists: Lists, s: int, t: int) -> int:
     return found
 
 
-@njit
-def enforce_bucket(
-    chosen: Ints,
-    k: int,
-    relative: bool,
-    up: Ints,
-    of_code: Hashes,
-    table: Ints,
-    known_sets: Sets,
-    lists: Lists,
-    held_by: Codes,
-    sets: int,
-    used: int,
-) -> tuple[int, int, int]:
-    """One step for each set of `chosen` (equally many codes, equally many that climb; in order) that still has too few.
-
-    All visits equal to the set s lose a code c, or have the node above it in its place. The code is the one with the
-    fewest violating sets after; then one that leaves no new node behind before one that climbs; then the one that the
-    fewest patients lose altogether (`relative`: as a share of its patients); then the lowest frequency; then the
-    smallest code.
-
-    Arrays of sets have room for len(chosen) further ones, `content` for their codes.
-    Returns (sets, entries of `content` used, steps).
-    """
-    content, starts, lengths, hashes, count, became = known_sets
-    head, after, patient, times = lists
-    held_starts, held_codes, held_times, frequency = held_by
-    trial = np.empty(0, np.int32)
-    best_set = np.empty(0, np.int32)
-    steps = 0
-    for at in range(chosen.shape[0]):
-        s = chosen[at]
-        if count[s] >= k or count[s] == DEAD:
-            continue
-        steps += 1
-        length, start = lengths[s], starts[s]
-        if trial.shape[0] < length + 1:
-            trial = np.empty(length + 1, np.int32)
-            best_set = np.empty(length + 1, np.int32)
-        best = -1
-        best_change, best_climbs, best_loss, best_held = 9, False, np.int64(0), np.int64(0)
-        best_size, best_known = 0, -1
-        best_hash = np.uint64(0)
-        for i in range(length):
-            c = content[start + i]
-            node = up[c]
-            size = _replace_code(content, start, length, i, node, trial)
-            h = hashes[s] - of_code[c]
-            if node >= 0 and size == length:
-                h += of_code[node]
-            known = -1
-            change = -1
-            if size > 0:
-                known = _find(table, known_sets, h, trial, size)
-                if known < 0:
-                    change = 0
-                elif count[known] < k and _count_union(lists, s, known) >= k:
-                    change = -2
-            if change > best_change:
-                continue
-            loss = np.int64(0)
-            e = head[s]
-            while e >= 0:
-                if held_times[_entry(held_codes, held_starts, patient[e], c)] == times[e]:
-                    loss += 1
-                e = after[e]
-            climbs = node >= 0 and size == length
-            held = frequency[c]
-            better = change < best_change
-            if not better and climbs != best_climbs:
-                better = best_climbs
-            elif not better:
-                mine, theirs = (loss * best_held, best_loss * held) if relative else (loss, best_loss)
-                better = bool(mine < theirs or (mine == theirs and held < best_held))
-            if better:
-                best = i
-                best_change, best_climbs, best_loss, best_held = change, climbs, loss, held
-                best_size, best_known, best_hash = size, known, h
-                best_set[:size] = trial[:size]
-        c = content[start + best]
-        node = up[c]
-        gained = node >= 0 and best_size == length
-        e = head[s]
-        while e >= 0:
-            p = patient[e]
-            place = _entry(held_codes, held_starts, p, c)
-            held_times[place] -= times[e]
-            if held_times[place] == 0:
-                frequency[c] -= 1
-            if gained:
-                place = _entry(held_codes, held_starts, p, node)
-                if held_times[place] == 0:
-                    frequency[node] += 1
-                held_times[place] += times[e]
-            e = after[e]
-        t = best_known
-        if best_size == 0:
-            became[s] = -2
-        elif t < 0:
-            t = sets
-            starts[t], lengths[t], hashes[t] = used, best_size, best_hash
-            content[used : used + best_size] = best_set[:best_size]
-            used += best_size
-            count[t], head[t], became[t] = count[s], head[s], t
-            sets += 1
-            fill_table(table, hashes, t, t + 1)
-            became[s] = t
-        else:
-            became[s] = t
-            if count[t] < k:
-                together = _count_union(lists, s, t)
-                if together < k:
-                    _merge_lists(lists, s, t)
-                count[t] = together
-        count[s] = DEAD
-    return sets, used, steps
-
-
 @njit(inner=True)
 def _merge_lists(lists: Lists, s: int, t: int) -> None:
     """Put the holders of s into the list of t."""
@@ -346,28 +171,132 @@ def _merge_lists(lists: Lists, s: int, t: int) -> None:
         e = following
 
 
-@njit
-def follow(set_of: Ints, became: Ints) -> Ints:
-    """The last set of each visit, -1 where nothing is left."""
-    found = np.empty(set_of.shape[0], np.int32)
-    for v in range(set_of.shape[0]):
-        s = set_of[v]
-        while s >= 0 and became[s] != s:
-            s = became[s]
-        found[v] = s if s >= 0 else -1
-    return found
+@njit(inner=True)
+def _count_losing(s: int, c: int, lists: Lists, held: Codes) -> int:
+    """Holders of the set s who have its code c in no other visits."""
+    loss = 0
+    e = lists.head[s]
+    while e >= 0:
+        loss += held.times[_entry(held.codes, held.starts, lists.patient[e], c)] == lists.times[e]
+        e = lists.after[e]
+    return loss
+
+
+@njit(inner=True)
+def _exchange(s: int, c: int, node: int, lists: Lists, held: Codes) -> None:
+    """All visits with the set s lose the code c, and gain `node` (-1: nothing)."""
+    e = lists.head[s]
+    while e >= 0:
+        p, times = lists.patient[e], lists.times[e]
+        place = _entry(held.codes, held.starts, p, c)
+        held.times[place] -= times
+        held.frequency[c] -= held.times[place] == 0
+        if node >= 0:
+            place = _entry(held.codes, held.starts, p, node)
+            held.frequency[node] += held.times[place] == 0
+            held.times[place] += times
+        e = lists.after[e]
+
+
+@njit(inner=True)
+def _choose(
+    s: int,
+    k: int,
+    relative: bool,
+    up: Int32s,
+    of_code: UInt64s,
+    table: Int32s,
+    known_sets: Sets,
+    lists: Lists,
+    held: Codes,
+    best_set: Int32s,
+) -> tuple[int, int, int, Any]:
+    """(place of the code that goes, codes then, number of the set then or -1, its hash) for the set s.
+
+    The code is the one with the fewest violating sets after; then one that leaves no new node behind before one that
+    climbs; then the one that the fewest patients lose altogether (`relative`: as a share of its patients); then the
+    lowest frequency; then the smallest code. The set then is written to `best_set`.
+    """
+    content, length, start = known_sets.content, known_sets.lengths[s], known_sets.starts[s]
+    trial = np.empty(length + 1, np.int32)
+    best, best_size, best_known, best_hash = -1, 0, -1, np.uint64(0)
+    best_change, best_climbs, best_loss, best_held = 9, False, np.int64(0), np.int64(0)
+    for i in range(length):
+        c = content[start + i]
+        node = up[c]
+        size = _replace_code(content, start, length, i, node, trial)
+        climbs = node >= 0 and size == length
+        h = known_sets.hashes[s] - of_code[c]
+        if climbs:
+            h += of_code[node]
+        known = change = -1
+        if size > 0:
+            known = _find(table, known_sets, h, trial, size)
+            if known < 0:
+                change = 0
+            elif known_sets.people[known] < k and _count_union(lists, s, known) >= k:
+                change = -2
+        if change > best_change:
+            continue
+        loss, frequency = _count_losing(s, c, lists, held), held.frequency[c]
+        better = change < best_change
+        if not better and climbs != best_climbs:
+            better = best_climbs
+        elif not better:
+            mine, theirs = (loss * best_held, best_loss * frequency) if relative else (loss, best_loss)
+            better = bool(mine < theirs or (mine == theirs and frequency < best_held))
+        if better:
+            best, best_size, best_known, best_hash = i, size, known, h
+            best_change, best_climbs, best_loss, best_held = change, climbs, loss, frequency
+            best_set[:size] = trial[:size]
+    return best, best_size, best_known, best_hash
 
 
 @njit
-def spread(set_of: Ints, starts: Longs, lengths: Ints, content: Ints) -> tuple[Longs, Ints]:
-    """(offsets, values) of visits by the sets that they have."""
-    n = set_of.shape[0]
-    offsets = np.zeros(n + 1, np.int64)
-    for v in range(n):
-        offsets[v + 1] = offsets[v] + (lengths[set_of[v]] if set_of[v] >= 0 else 0)
-    values = np.empty(offsets[n], np.int32)
-    for v in range(n):
-        if set_of[v] >= 0:
-            begin = starts[set_of[v]]
-            values[offsets[v] : offsets[v + 1]] = content[begin : begin + lengths[set_of[v]]]
-    return offsets, values
+def enforce_bucket(
+    chosen: Int32s,
+    k: int,
+    relative: bool,
+    up: Int32s,
+    of_code: UInt64s,
+    table: Int32s,
+    known: Sets,
+    lists: Lists,
+    held: Codes,
+    sets: int,
+    used: int,
+) -> tuple[int, int, int]:
+    """One step for each set of `chosen` (equally many codes, equally many that climb; in order) that still has too few:
+    all visits equal to the set lose a code, or have the node above it in its place.
+
+    Arrays of sets have room for len(chosen) further ones, `content` for their codes.
+    Returns (sets, entries of `content` used, steps).
+    """
+    content, starts, lengths, hashes, people, became = known
+    steps = 0
+    for s in chosen:
+        if people[s] >= k or people[s] == DEAD:
+            continue
+        steps += 1
+        after = np.empty(lengths[s] + 1, np.int32)
+        place, size, t, h = _choose(s, k, relative, up, of_code, table, known, lists, held, after)
+        c = content[starts[s] + place]
+        _exchange(s, c, up[c] if size == lengths[s] else -1, lists, held)
+        if size == 0:
+            t = EMPTY
+        elif t < 0:
+            t = sets
+            starts[t], lengths[t], hashes[t] = used, size, h
+            content[used : used + size] = after[:size]
+            used += size
+            people[t], lists.head[t], became[t] = people[s], lists.head[s], t
+            sets += 1
+            fill_table(table, hashes, t, t + 1)
+        elif people[t] < k:
+            together = _count_union(lists, s, t)
+            if together < k:
+                _merge_lists(lists, s, t)
+            people[t] = together
+        became[s] = t
+        people[s] = DEAD
+    return sets, used, steps

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from leeward.arrays import Bools, Int32s, Int64s
 from leeward.compiled import njit
-
-Ints: TypeAlias = NDArray[np.int32]
-Longs: TypeAlias = NDArray[np.int64]
-Flags: TypeAlias = NDArray[np.bool_]
 
 NEARLY = 7
 """A pair with at most so many patients above k is about to break for others."""
@@ -24,26 +20,14 @@ class Knowledge(NamedTuple):
     checked: those of one visit of p. codes : int32[sets, m], ascending, -1 after the last.
     """
 
-    starts: Longs
-    sets: Ints
-    checked: Flags
-    codes: Ints
-
-
-@njit
-def count_subsets(lengths: Longs, m: int) -> Any:
-    """Non-empty sets of at most m codes, over lists of so many codes."""
-    total = np.int64(0)
-    for length in lengths:
-        ways = np.int64(1)
-        for size in range(1, min(m, length) + 1):
-            ways = ways * (length - size + 1) // size
-            total += ways
-    return total
+    starts: Int64s
+    sets: Int32s
+    checked: Bools
+    codes: Int32s
 
 
 @njit(inner=True)
-def write_subsets(values: Ints, m: int, base: int, place: Longs, out: Longs, used: int) -> int:
+def write_subsets(values: Int32s, m: int, base: int, place: Int64s, out: Int64s, used: int) -> int:
     """Append the key of every set of at most m of the ascending `values`; place : int64[m], scratch.
 
     A key has the codes, each plus one, as digits to `base`, the smallest first.
@@ -70,8 +54,8 @@ def write_subsets(values: Ints, m: int, base: int, place: Longs, out: Longs, use
 
 @njit
 def subsets_of_visits(
-    patient_offsets: Longs, offsets: Longs, values: Ints, m: int, base: int, room: int
-) -> tuple[Longs, Longs]:
+    patient_offsets: Int64s, offsets: Int64s, values: Int32s, m: int, base: int, room: int
+) -> tuple[Int64s, Int64s]:
     """(starts, keys) of the sets of at most m codes that each patient has in one visit, ascending, each once."""
     n = patient_offsets.shape[0] - 1
     starts = np.zeros(n + 1, np.int64)
@@ -92,7 +76,7 @@ def subsets_of_visits(
 
 
 @njit
-def _find(known: Longs, key: int) -> int:
+def _find(known: Int64s, key: int) -> int:
     low, high = 0, known.shape[0]
     while low < high:
         middle = (low + high) >> 1
@@ -105,8 +89,8 @@ def _find(known: Longs, key: int) -> int:
 
 @njit
 def subsets_of_unions(
-    starts: Longs, union_values: Ints, known: Longs, m: int, base: int, widest: int
-) -> tuple[Longs, Ints]:
+    starts: Int64s, union_values: Int32s, known: Int64s, m: int, base: int, widest: int
+) -> tuple[Int64s, Int32s]:
     """(starts, numbers in `known`) of the known sets that each patient's union has, ascending."""
     n = starts.shape[0] - 1
     found_starts = np.zeros(n + 1, np.int64)
@@ -132,22 +116,7 @@ def subsets_of_unions(
 
 
 @njit
-def decode(known: Longs, m: int, base: int) -> Ints:
-    """The codes of each key, int32[keys, m]."""
-    codes = np.full((known.shape[0], m), -1, np.int32)
-    for s in range(known.shape[0]):
-        size, key = 0, known[s]
-        while key > 0:
-            size, key = size + 1, key // base
-        key = known[s]
-        for i in range(size - 1, -1, -1):
-            codes[s, i] = key % base - 1
-            key //= base
-    return codes
-
-
-@njit
-def _whole(codes: Ints, s: int, shown: Flags, but: int) -> bool:
+def _whole(codes: Int32s, s: int, shown: Bools, but: int) -> bool:
     """Whether all codes of a set are shown, `but` counted as shown."""
     for i in range(codes.shape[1]):
         c = codes[s, i]
@@ -159,7 +128,7 @@ def _whole(codes: Ints, s: int, shown: Flags, but: int) -> bool:
 
 
 @njit
-def _has(codes: Ints, s: int, code: int) -> bool:
+def _has(codes: Int32s, s: int, code: int) -> bool:
     found = False
     for i in range(codes.shape[1]):
         found = found or codes[s, i] == code
@@ -167,7 +136,7 @@ def _has(codes: Ints, s: int, code: int) -> bool:
 
 
 @njit
-def _size(codes: Ints, s: int) -> int:
+def _size(codes: Int32s, s: int) -> int:
     size = 0
     while size < codes.shape[1] and codes[s, size] >= 0:
         size += 1
@@ -175,13 +144,19 @@ def _size(codes: Ints, s: int) -> int:
 
 
 @njit(inner=True)
+def _is_short(e: int, known: Knowledge, support: Int32s, shown: Bools, k: int) -> bool:
+    """Whether a patient shows a set of one visit that too few show."""
+    return known.checked[e] and support[known.sets[e]] < k and _whole(known.codes, known.sets[e], shown, -1)
+
+
+@njit(inner=True)
 def _worst(
     low: int,
     high: int,
     known: Knowledge,
-    support: Ints,
-    single: Ints,
-    shown: Flags,
+    support: Int32s,
+    single: Int32s,
+    shown: Bools,
     k: int,
     alpha: float,
     room: Any,
@@ -192,60 +167,77 @@ def _worst(
     the one that fewest patients show, then the smallest. room : (int32[labels], float64[labels]), zeros; so again.
     """
     short, cost = room
-    sets, checked, codes = known.sets, known.checked, known.codes
+    sets, codes = known.sets, known.codes
     fewest = codes.shape[1] + 1
     for e in range(low, high):
-        s = sets[e]
-        if checked[e] and support[s] < k and _size(codes, s) < fewest and _whole(codes, s, shown, -1):
-            fewest = _size(codes, s)
+        if _is_short(e, known, support, shown, k):
+            fewest = min(fewest, _size(codes, sets[e]))
     if fewest > codes.shape[1]:
         return -1
     for e in range(low, high):
         s = sets[e]
         size = _size(codes, s)
-        if size != fewest and size != 2:
-            continue
-        if not _whole(codes, s, shown, -1):
-            continue
-        if size == fewest and checked[e] and support[s] < k:
+        if size == fewest and _is_short(e, known, support, shown, k):
             for i in range(size):
                 short[codes[s, i]] += 1
-        if size == 2 and k <= support[s] <= k + NEARLY:
+        if size == 2 and k <= support[s] <= k + NEARLY and _whole(codes, s, shown, -1):
             for i in range(2):
                 cost[codes[s, i]] += 1.0 / (1 + support[s] - k)
-    best = -1
-    best_score = 0.0
-    for e in range(low, high):
-        s = sets[e]
-        for i in range(_size(codes, s)):
-            c = codes[s, i]
-            if short[c] == 0:
-                continue
-            score = short[c] / (1.0 + alpha * cost[c])
-            if (
-                best < 0
-                or score > best_score
-                or (
-                    score == best_score
-                    and (single[c] < single[best] or (single[c] == single[best] and c < best))
-                )
-            ):
-                best, best_score = c, score
-    for e in range(low, high):
-        s = sets[e]
-        for i in range(_size(codes, s)):
-            short[codes[s, i]] = 0
-            cost[codes[s, i]] = 0.0
+    best, best_score = -1, 0.0
+    for each in codes[sets[low:high]].ravel():
+        c = int(each)
+        if c < 0 or short[c] == 0:
+            continue
+        score = short[c] / (1.0 + alpha * cost[c])
+        tied = best >= 0 and score == best_score
+        if score > best_score or (tied and (single[c], c) < (single[best], best)):
+            best, best_score = c, score
+    for each in codes[sets[low:high]].ravel():
+        if each >= 0:
+            short[each] = 0
+            cost[each] = 0.0
     return best
+
+
+@njit(inner=True)
+def _show(shown: Bools, values: Int32s, kept: Bools) -> None:
+    """The codes of a patient that are kept are shown."""
+    for i in range(values.shape[0]):
+        shown[values[i]] = kept[i]
+
+
+@njit(inner=True)
+def _count_again(
+    c: int, by: int, low: int, high: int, known: Knowledge, support: Int32s, shown: Bools
+) -> None:
+    """Change the support of all sets with the code c that a patient shows with it."""
+    for e in range(low, high):
+        if _has(known.codes, known.sets[e], c) and _whole(known.codes, known.sets[e], shown, c):
+            support[known.sets[e]] += by
+
+
+@njit(inner=True)
+def _may_return(c: int, low: int, high: int, known: Knowledge, support: Int32s, shown: Bools, k: int) -> bool:
+    """Whether every set of one visit that a patient would show again with the code c then has k patients."""
+    for e in range(low, high):
+        s = known.sets[e]
+        if (
+            known.checked[e]
+            and support[s] + 1 < k
+            and _has(known.codes, s, c)
+            and _whole(known.codes, s, shown, c)
+        ):
+            return False
+    return True
 
 
 @njit
 def enforce(
     known: Knowledge,
-    order: Longs,
-    starts: Longs,
-    union_values: Ints,
-    kept: Flags,
+    order: Int64s,
+    starts: Int64s,
+    union_values: Int32s,
+    kept: Bools,
     labels: int,
     k: int,
     alpha: float,
@@ -255,13 +247,8 @@ def enforce(
     Then codes return where every set that they newly show has k patients, until none can.
     starts, union_values, kept : the codes of each patient, and whether they are shown (changed in place).
     """
-    sets, codes = known.sets, known.codes
-    support = np.zeros(codes.shape[0], np.int32)
-    for e in range(sets.shape[0]):
-        support[sets[e]] += 1
-    single = np.zeros(labels, np.int32)
-    for i in range(union_values.shape[0]):
-        single[union_values[i]] += 1
+    support = np.bincount(known.sets, minlength=known.codes.shape[0]).astype(np.int32)
+    single = np.bincount(union_values, minlength=labels).astype(np.int32)
     shown = np.zeros(labels, np.bool_)
     room = (np.zeros(labels, np.int32), np.zeros(labels, np.float64))
     sweeps = 0
@@ -271,51 +258,28 @@ def enforce(
         sweeps += 1
         for p in order:
             low, high = known.starts[p], known.starts[p + 1]
-            for i in range(starts[p], starts[p + 1]):
-                shown[union_values[i]] = kept[i]
-            while True:
-                c = _worst(low, high, known, support, single, shown, k, alpha, room)
-                if c < 0:
-                    break
+            mine = slice(starts[p], starts[p + 1])
+            _show(shown, union_values[mine], kept[mine])
+            c = _worst(low, high, known, support, single, shown, k, alpha, room)
+            while c >= 0:
                 changed = True
-                for e in range(low, high):
-                    if _has(codes, sets[e], c) and _whole(codes, sets[e], shown, -1):
-                        support[sets[e]] -= 1
+                _count_again(c, -1, low, high, known, support, shown)
                 shown[c] = False
                 single[c] -= 1
-            for i in range(starts[p], starts[p + 1]):
-                kept[i] = shown[union_values[i]]
-                shown[union_values[i]] = False
+                c = _worst(low, high, known, support, single, shown, k, alpha, room)
+            kept[mine] = shown[union_values[mine]]
+            shown[union_values[mine]] = False
     changed = True
     while changed:
         changed = False
         for p in order:
             low, high = known.starts[p], known.starts[p + 1]
+            mine = slice(starts[p], starts[p + 1])
+            _show(shown, union_values[mine], kept[mine])
             for i in range(starts[p], starts[p + 1]):
-                shown[union_values[i]] = kept[i]
-            for i in range(starts[p], starts[p + 1]):
-                if kept[i]:
-                    continue
-                c = union_values[i]
-                fits = True
-                for e in range(low, high):
-                    s = sets[e]
-                    if (
-                        known.checked[e]
-                        and support[s] + 1 < k
-                        and _has(codes, s, c)
-                        and _whole(codes, s, shown, c)
-                    ):
-                        fits = False
-                        break
-                if not fits:
-                    continue
-                for e in range(low, high):
-                    if _has(codes, sets[e], c) and _whole(codes, sets[e], shown, c):
-                        support[sets[e]] += 1
-                shown[c] = True
-                kept[i] = True
-                changed = True
-            for i in range(starts[p], starts[p + 1]):
-                shown[union_values[i]] = False
+                c = np.int64(union_values[i])
+                if not kept[i] and _may_return(c, low, high, known, support, shown, k):
+                    _count_again(c, 1, low, high, known, support, shown)
+                    shown[c] = kept[i] = changed = True
+            shown[union_values[mine]] = False
     return sweeps

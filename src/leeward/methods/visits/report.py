@@ -6,15 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from leeward.methods import demographics_report
-from leeward.methods.visits.measures.figures import (
-    Counts,
-    Pairs,
-    Phewas,
-    Retention,
-    Risk,
-    Run,
-    SharedBy,
-)
 from leeward.release import Release
 from leeward.report import charts
 from leeward.report.sections import Chart, Notes, Section, Table, Tile, Tiles, number, percent, table_of
@@ -30,20 +21,20 @@ RULES = {"p05": "p < 0.05", "bonferroni": "Bonferroni", "fdr": "false discovery 
 
 def sections(release: Release, measures: Figures, verification: Figures) -> list[Section]:
     """The sections of the report that are this method's own."""
-    kept, run = Retention.of(measures, "retention"), Run.of(measures, "method") or Run()
+    kept, run = measures.get("retention"), measures.get("method") or {}
     found = [
         glance(release, kept, run),
-        membership(release, run.shared_by, measures["source"]["patients"]),
-        risk(Risk.of(measures, "risk")),
-        retention(kept, run.pairs),
+        membership(release, run.get("shared_by"), measures["source"]["patients"]),
+        risk(measures.get("risk")),
+        retention(kept, run.get("pairs")),
         demographics_report.section(release, measures),
-        *associations(Phewas.of(measures, "phewas")),
+        *associations(measures.get("phewas")),
         plain_words(release),
     ]
     return [section for section in found if section is not None]
 
 
-def glance(release: Release, kept: Retention | None, run: Run) -> Section:
+def glance(release: Release, kept: Figures | None, run: Figures) -> Section:
     """The figures that a privacy board and a researcher ask for first."""
     shared = {
         "visit": "patients share the exact set of every released visit",
@@ -52,67 +43,67 @@ def glance(release: Release, kept: Retention | None, run: Run) -> Section:
         "code": "patients have every released code",
     }[str(release.parameters["level"])]
     of = " of the population" if release.parameters.get("extract") else ""
-    inside = run.shared_by
+    inside = run.get("shared_by")
     tiles = []
-    if inside and inside.few:
-        label = f"of this cohort's visits have a set that fewer than {inside.k} members share"
-        tiles.append(Tile(percent(inside.few_share), label, "membership must stay secret", tone="warn"))
+    if inside and inside["few"]:
+        label = f"of this cohort's visits have a set that fewer than {inside['k']} members share"
+        tiles.append(Tile(percent(inside["few_share"]), label, "membership must stay secret", tone="warn"))
     tiles.append(Tile(f"≥ {release.guarantee['k']}", shared + of, tone="good"))
     if kept:
-        dc, cc = kept.dc, kept.cc
+        dc, cc = kept["dc"], kept["cc"]
         tiles += [
-            Tile(percent(dc.released_local), "of diagnoses kept (DC)", "distinct (patient, code) pairs"),
+            Tile(percent(dc["released_local"]), "of diagnoses kept (DC)", "distinct (patient, code) pairs"),
             Tile(
-                percent(cc.released_local),
+                percent(cc["released_local"]),
                 "of codes still represented (CC)",
-                f"{cc.released:,} of {cc.original:,}",
+                f"{cc['released']:,} of {cc['original']:,}",
             ),
         ]
-    if run.emptied_visits is not None:
-        share = run.emptied_visits / max(1, run.visits or 0)
-        count = f"{run.emptied_visits:,} of {run.visits or 0:,}"
+    if run.get("emptied_visits") is not None:
+        share = run["emptied_visits"] / max(1, run["visits"])
+        count = f"{run['emptied_visits']:,} of {run['visits']:,}"
         tiles.append(Tile(percent(share), "of visits lost all their codes", count))
     return Section("At a glance", (Tiles(tuple(tiles)),))
 
 
-def membership(release: Release, shared: SharedBy | None, patients: int) -> Section | None:
+def membership(release: Release, shared: Figures | None, patients: int) -> Section | None:
     """For a cohort drawn from a master: who shares a visit there, and here."""
     if not shared:
         return None
     rows: tuple[tuple[str, str, str], ...] = (
-        ("people", number(shared.population), number(patients)),
+        ("people", number(shared["population"]), number(patients)),
         (
             "fewest people who share a visit's set",
-            number(shared.population_smallest),
-            number(shared.smallest),
+            number(shared["population_smallest"]),
+            number(shared["smallest"]),
         ),
         (
-            f"visits whose set fewer than {shared.k} share",
+            f"visits whose set fewer than {shared['k']} share",
             "0",
-            f"{shared.few:,} ({percent(shared.few_share)})",
+            f"{shared['few']:,} ({percent(shared['few_share'])})",
         ),
         (
             "visits whose set is one person's alone",
             "0",
-            f"{shared.alone:,} ({percent(shared.alone_share)})",
+            f"{shared['alone']:,} ({percent(shared['alone_share'])})",
         ),
         (
             "people whose visits, all together, nobody else has",
-            f"{shared.members_alone_population:,} of this cohort",
-            number(shared.members_alone),
+            f"{shared['members_alone_population']:,} of this cohort",
+            number(shared["members_alone"]),
         ),
     )
-    if shared.few_in_class is not None:
+    if shared.get("few_in_class") is not None:
         rows += (
             (
                 "fewest people with the same released demographics",
-                number(shared.population_smallest_class),
-                number(shared.smallest_class),
+                number(shared["population_smallest_class"]),
+                number(shared["smallest_class"]),
             ),
             (
-                f"people whose released demographics fewer than {shared.k} have",
+                f"people whose released demographics fewer than {shared['k']} have",
                 "0",
-                number(shared.few_in_class),
+                number(shared["few_in_class"]),
             ),
         )
     reason = release.parameters.get("membership_is_secret")
@@ -123,8 +114,8 @@ def membership(release: Release, shared: SharedBy | None, patients: int) -> Sect
         (
             (
                 "The guarantee is about the population: an attacker who knows that somebody is a patient finds at "
-                f"least {shared.k} candidates. **An attacker who knows that the person is in this cohort finds "
-                f"fewer:** {percent(shared.few_share)} of its visits have a set that fewer than {shared.k} "
+                f"least {shared['k']} candidates. **An attacker who knows that the person is in this cohort finds "
+                f"fewer:** {percent(shared['few_share'])} of its visits have a set that fewer than {shared['k']} "
                 "members share. "
                 "Where membership is public, or follows from published inclusion criteria, anonymize the cohort itself."
                 f"{stated}"
@@ -134,72 +125,67 @@ def membership(release: Release, shared: SharedBy | None, patients: int) -> Sect
     )
 
 
-def risk(found: Risk | None) -> Section | None:
+def risk(found: Figures | None) -> Section | None:
     """How many visits point at few patients, before and after."""
     if not found:
         return None
-    before, after, k = found.before, found.after, found.k
+    before, after, k = found["before"], found["after"], found["k"]
     colors = {"Original data": charts.VERMILION, "This release": charts.BLUE}
     bars = [
         (name, share, data)
         for name, shares in (
-            (f"fewer than {k} patients", (before.few_share, after.few_share)),
-            ("one patient", (before.alone_share, after.alone_share)),
+            (f"fewer than {k} patients", (before["few_share"], after["few_share"])),
+            ("one patient", (before["alone_share"], after["alone_share"])),
         )
         for data, share in zip(colors, shares, strict=True)
     ]
     chart = Chart(
         "Visits whose exact set of codes points at few patients",
-        f"In the original data {percent(before.few_share)} of the visits have a set that fewer than {k} patients "
-        f"share; in the release {percent(after.few_share)}.",
+        f"In the original data {percent(before['few_share'])} of the visits have a set that fewer than {k} patients "
+        f"share; in the release {percent(after['few_share'])}.",
         charts.bars_by_group(
             bars,
             x_title="patients who have exactly the visit's set of codes",
             y_title="share of the visits",
             colors=colors,
         ),
-        f"{percent(before.people_few_share)} of the patients have at least one such visit in the original data.",
+        f"{percent(before['people_few_share'])} of the patients have at least one such visit in the original data.",
     )
     rows = (
-        ("visits", number(before.visits), number(after.visits)),
-        ("distinct sets", number(before.sets), number(after.sets)),
-        (f"visits with a set of fewer than {k} patients", number(before.few), number(after.few)),
-        ("visits with a set of one patient", number(before.alone), number(after.alone)),
+        ("visits", number(before["visits"]), number(after["visits"])),
+        ("distinct sets", number(before["sets"]), number(after["sets"])),
+        (f"visits with a set of fewer than {k} patients", number(before["few"]), number(after["few"])),
+        ("visits with a set of one patient", number(before["alone"]), number(after["alone"])),
     )
     return Section("Risk before and after", (chart, Table("In numbers", ("", "original", "release"), rows)))
 
 
-def retention(kept: Retention | None, pairs: Pairs | None) -> Section | None:
+def retention(kept: Figures | None, pairs: Figures | None) -> Section | None:
     """DC and CC, as Tables 1 to 3 of the paper."""
     if not kept:
         return None
     parts: list[Any] = [
-        share_table("Diagnosis count (DC): distinct pairs of patient and code", kept.dc),
-        share_table("Code count (CC)", kept.cc),
+        share_table("Diagnosis count (DC): distinct pairs of patient and code", kept["dc"]),
+        share_table("Code count (CC)", kept["cc"]),
     ]
     if pairs:
-        total = max(1, pairs.original)
-        text = f"Of {total:,} (visit, code) pairs {percent(pairs.exact / total)} are released as they were"
-        text += f", {percent(pairs.merged / total)} inside a generalized code" if pairs.merged else ""
-        text += f", {percent(pairs.above / total)} as a node of the hierarchy" if pairs.above else ""
+        total = max(1, pairs["original"])
+        text = f"Of {total:,} (visit, code) pairs {percent(pairs['exact'] / total)} are released as they were"
+        text += f", {percent(pairs['merged'] / total)} inside a generalized code" if pairs["merged"] else ""
+        text += f", {percent(pairs['above'] / total)} as a node of the hierarchy" if pairs["above"] else ""
         parts.append(text + ".")
     return Section("What was kept", tuple(parts))
 
 
-def share_table(title: str, of: Counts) -> Table:
+def share_table(title: str, of: Figures) -> Table:
     """A count with its shares: of the population's where it is an extract, and of these patients'."""
     rows = (
-        ("original", of.original, of.original_population, 1.0),
-        ("released, generalized codes included", of.released, of.released_population, of.released_local),
-        ("released as single codes", of.ungeneralized, of.ungeneralized_population, of.ungeneralized_local),
-        (
-            "had rare codes been suppressed and nothing else done",
-            of.suppression_only,
-            of.suppression_only_population,
-            of.suppression_only_local,
-        ),
+        ("original", "original"),
+        ("released, generalized codes included", "released"),
+        ("released as single codes", "ungeneralized"),
+        ("had rare codes been suppressed and nothing else done", "suppression_only"),
     )
-    extract = of.original_population is not None
+    extract = of.get("original_population") is not None
     return Table(
         title,
         (
@@ -209,31 +195,36 @@ def share_table(title: str, of: Counts) -> Table:
             "of these patients" if extract else "share",
         ),
         tuple(
-            (label, number(count), *((percent(wide or 0.0, 2),) if extract else ()), percent(local, 2))
-            for label, count, wide, local in rows
+            (
+                label,
+                number(of[name]),
+                *((percent(of[f"{name}_population"], 2),) if extract else ()),
+                percent(of.get(f"{name}_local", 1.0), 2),
+            )
+            for label, name in rows
         ),
     )
 
 
-def associations(found: Phewas | None) -> list[Section]:
+def associations(found: Figures | None) -> list[Section]:
     """PheWAS before and after: the table, and the plots."""
     if not found:
         return []
-    from leeward.methods.visits.report import phewas_charts
+    from leeward.methods.visits import phewas_charts
 
-    p05, bonferroni = found.totals["p05"], found.totals["bonferroni"]
+    p05, bonferroni = found["totals"]["p05"], found["totals"]["bonferroni"]
     intro = (
-        f"Each of {found.phecodes['original']:,} phecodes was tested against each predictor "
-        f"({found.test} test, at least {found.min_cases} cases), in the original data and in the release. At "
-        f"p < 0.05, {p05.lost:,} of {p05.original:,} associations were lost and "
-        f"{p05.false:,} appeared; after Bonferroni's correction {bonferroni.lost:,} of "
-        f"{bonferroni.original:,} were lost. Lost: significant in the original only. "
+        f"Each of {found['phecodes']['original']:,} phecodes was tested against each predictor "
+        f"({found['test']} test, at least {found['min_cases']} cases), in the original data and in the release. At "
+        f"p < 0.05, {p05['lost']:,} of {p05['original']:,} associations were lost and "
+        f"{p05['false']:,} appeared; after Bonferroni's correction {bonferroni['lost']:,} of "
+        f"{bonferroni['original']:,} were lost. Lost: significant in the original only. "
         "False: in the release only."
     )
     intro += without_regression(found)
     table = table_of(
         "Associations lost and false",
-        found.comparison,
+        found["comparison"],
         ("predictor", "predictor", str),
         ("significant by", "rule", RULES.__getitem__),
         ("original", "original", number),
@@ -243,25 +234,25 @@ def associations(found: Phewas | None) -> list[Section]:
     )
     plots = [
         plot
-        for predictor in dict.fromkeys(row.predictor for row in found.tests)
-        for plot in phewas_charts.of_predictor(predictor, found.tests)
+        for predictor in dict.fromkeys(row["predictor"] for row in found["tests"])
+        for plot in phewas_charts.of_predictor(predictor, found["tests"])
     ]
     return [Section("Associations (PheWAS)", (intro, table)), Section("Associations, plotted", tuple(plots))]
 
 
-def without_regression(found: Phewas) -> str:
+def without_regression(found: Figures) -> str:
     """Why tests have no p, where the test is a regression."""
-    if found.test != "logistic":
+    if found["test"] != "logistic":
         return ""
     parts = []
     for where, of in (("the original", "original"), ("the release", "anonymized")):
-        outcomes = found.regressions[of]
+        outcomes = found["regressions"][of]
         reasons = [
             f"{number(count)} {words}"
             for count, words in (
                 (outcomes["separated"], "because of complete separation (no finite coefficient exists)"),
                 (outcomes["collinear"], "because a column is collinear with others among these people"),
-                (outcomes["few"], f"because there are fewer than {found.min_cases} cases or controls"),
+                (outcomes["few"], f"because there are fewer than {found['min_cases']} cases or controls"),
             )
             if count
         ]

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import cycle
 from typing import Any
 
-from leeward.methods.visits.measures.figures import OnePhecode
 from leeward.report import charts
 from leeward.report.drawing import Axis, Drawing, Scale, decimals, plane, ticks, ticks_from_zero
 from leeward.report.sections import Chart
@@ -27,20 +26,20 @@ CATEGORIES = (
 """Colours of disease categories: D3's twenty."""
 
 
-def of_predictor(predictor: str, tests: Sequence[OnePhecode]) -> list[Chart]:
+def of_predictor(predictor: str, tests: Sequence[Mapping[str, Any]]) -> list[Chart]:
     """QQ, change of p, volcano and Manhattan plot of one predictor."""
     rows: list[dict[str, Any]] = [
         {
-            "phecode": test.phecode,
-            "phenotype": test.phenotype or test.phecode,
-            "category": test.category,
-            "effect": test.effect,
-            "original": _minus_log(test.p_original),
-            "anonymized": _minus_log(test.p_anonymized),
-            "order": float(test.phecode),
+            "phecode": test["phecode"],
+            "phenotype": test["phenotype"] or test["phecode"],
+            "category": test["category"],
+            "effect": test["effect"],
+            "original": _minus_log(test["p_original"]),
+            "anonymized": _minus_log(test["p_anonymized"]),
+            "order": float(test["phecode"]),
         }
         for test in tests
-        if test.predictor == predictor
+        if test["predictor"] == predictor
     ]
     both = [row for row in rows if row["original"] is not None and row["anonymized"] is not None]
     first = [row for row in rows if row["original"] is not None]

@@ -14,29 +14,26 @@ from typing import Any, Literal
 import numpy as np
 import polars as pl
 
+from leeward.analysis.demographics.joint import WholePatient, figures_of_records, records_in_release
 from leeward.analysis.demographics.released import ReleasedClasses
 from leeward.analysis.figures import Measures, figures_of
 from leeward.analysis.phewas import associations
 from leeward.analysis.phewas.phenotypes import phenotypes_of
+from leeward.arrays import Float64s, Int64s
 from leeward.cohort.cohort import Cohort
 from leeward.cohort.lenses.visits import Visits
 from leeward.errors import BadInput
-from leeward.methods.visits.measures.figures import (
-    Compared,
-    Counts,
-    FewHolders,
-    OnePhecode,
-    Phewas,
-    Retention,
-    Risk,
-    Significant,
+from leeward.methods.visits.sets import Distinct, VisitSets
+from leeward.methods.visits.visit_lists import (
+    SEPARATOR,
+    VisitLists,
+    lists_apart,
+    lists_of,
+    read_visit_lists,
 )
-from leeward.methods.visits.measures.whole_patient import whole_patient
-from leeward.methods.visits.visit_lists import VisitLists, read_visit_lists
 from leeward.release import Release
 
 DEFAULTS = ("retention", "risk", "demographics")
-MEMBERS = "|"
 PVALUES_KEPT = 20_000
 """At most so many tests are listed one by one for the plots."""
 
@@ -58,7 +55,7 @@ def measure(release: Release, cohort: Cohort, wanted: Sequence[dict[str, Any]]) 
     return figures_of(release, measures, wanted)
 
 
-def retention(release: Release, cohort: Cohort) -> Retention:
+def retention(release: Release, cohort: Cohort) -> dict[str, Any]:
     """DC and CC, absolute, as a share of the cohort's (local) and of the population's (for extracts).
 
     DC counts distinct (patient, released code) pairs, CC original codes that are still represented. Without
@@ -69,10 +66,10 @@ def retention(release: Release, cohort: Cohort) -> Retention:
     supports = sets.supports()
     k = int(release.guarantee["k"])
     visits = lists_of(release)
-    held = np.bincount(visits.united(release.records)[1], minlength=len(visits.labels))
+    held = np.bincount(visits.unite(release.records)[1], minlength=len(visits.labels))
     known = set(sets.codes)
-    single = [place for place, label in enumerate(visits.labels) if MEMBERS not in label and label in known]
-    members = {member for label in visits.labels for member in label.split(MEMBERS)} & known
+    single = [place for place, label in enumerate(visits.labels) if SEPARATOR not in label and label in known]
+    members = {member for label in visits.labels for member in label.split(SEPARATOR)} & known
     dc = {
         "original": int(supports.sum()),
         "released": int(held.sum()),
@@ -86,24 +83,28 @@ def retention(release: Release, cohort: Cohort) -> Retention:
         "suppression_only": int(np.count_nonzero(supports >= k)),
     }
     population = _population_counts(release)
-    return Retention(
-        Counts.with_shares(dc, population.get("dc")),
-        Counts.with_shares(cc, population.get("cc")),
-        {"released": release.records, "with_codes": int(np.count_nonzero(np.bincount(visits.record)))},
-    )
+    return {
+        "dc": _with_shares(dc, population.get("dc")),
+        "cc": _with_shares(cc, population.get("cc")),
+        "records": {
+            "released": release.records,
+            "with_codes": int(np.count_nonzero(np.bincount(visits.record))),
+        },
+    }
 
 
-def lists_of(release: Release) -> VisitLists:
-    """The released visits, those of a record together."""
-    return read_visit_lists(release.path("visits.parquet")).by_record()
-
-
-def lists_apart(release: Release) -> VisitLists:
-    """The released visits; with demographics the labels of each class apart, so that counts are inside a class."""
-    visits = lists_of(release)
-    if not release.parameters.get("demographics"):
-        return visits
-    return visits.apart(ReleasedClasses.read(release).of_records(release))
+def _with_shares(counts: dict[str, int], population: int | None) -> dict[str, Any]:
+    """Four counts: `original`, `released`, `ungeneralized` (of codes released as they were), `suppression_only` (had
+    rare codes been suppressed); as shares of the original cohort's (`local`) and, for an extract, of the
+    population's."""
+    shares: dict[str, Any] = dict(counts)
+    for name, count in counts.items():
+        if name != "original":
+            shares[f"{name}_local"] = count / max(1, counts["original"])
+    for name, count in counts.items():
+        if population:
+            shares[f"{name}_population"] = count / population
+    return shares
 
 
 def _population_counts(release: Release) -> dict[str, int]:
@@ -113,50 +114,35 @@ def _population_counts(release: Release) -> dict[str, int]:
     return population
 
 
-def risk(release: Release, cohort: Cohort) -> Risk:
+def risk(release: Release, cohort: Cohort) -> dict[str, Any]:
     """Visits (and patients with such a visit) whose set fewer than k patients have exactly, before and after."""
     k = int(release.guarantee["k"])
-    merged = bool(release.parameters.get("merge_visits"))
-    lens = cohort.visits(merged=merged)
-    before = _few(lens.patient_of_visit(), lens.offsets, lens.values, len(lens), k)
-    visits = lists_apart(release)
-    after = _few(visits.record, visits.offsets, visits.values, release.records, k)
-    return Risk(k, before, after)
+    lens = cohort.visits(merged=bool(release.parameters.get("merge_visits")))
+    before = VisitSets(lens.patient_offsets, lens.offsets, lens.values)
+    lists = lists_apart(release)
+    return {
+        "k": k,
+        "before": _few(before, len(lens.codes), k),
+        "after": _few(lists.sets(release.records), len(lists.labels), k),
+    }
 
 
-def _few(people: Any, offsets: Any, values: Any, everyone: int, k: int) -> FewHolders:
-    """How many visits and people have a set that fewer than k people share; how many are alone with one.
-
-    Sets are compared by 64-bit fingerprints: enough for a count (chance that two of a million meet: 1e-7).
-    """
-    from leeward.methods.visits.measures.kernels import count_people, fingerprints
-
-    draws = np.random.Generator(np.random.Philox(key=1))
-    keys = draws.integers(1, 2**63, int(values.max(initial=0)) + 1, dtype=np.uint64)
-    prints = fingerprints(offsets, values, keys)
-    room = 1 << max(4, (2 * len(prints)).bit_length())
-    count = np.zeros(room, np.int64)
-    places, distinct = count_people(
-        prints,
-        people,
-        np.zeros(room, np.uint64),
-        np.zeros(room, np.bool_),
-        np.full(room, -1, np.int64),
-        count,
-    )
-    holders = count[places]
+def _few(visits: VisitSets, labels: int, k: int) -> dict[str, Any]:
+    """Visits, their distinct sets, and visits (and people with one) whose set fewer than k people, or one, have."""
+    distinct, people = Distinct.of(visits, labels), visits.patient_of_visit()
+    holders = distinct.holders[distinct.set_of]
     few, alone = holders < k, holders == 1
-    n = max(1, len(prints))
-    return FewHolders(
-        visits=len(prints),
-        sets=int(distinct),
-        few=int(few.sum()),
-        few_share=int(few.sum()) / n,
-        alone=int(alone.sum()),
-        alone_share=int(alone.sum()) / n,
-        people_few_share=int(np.count_nonzero(np.bincount(people[few]))) / max(1, everyone),
-        people_alone_share=int(np.count_nonzero(np.bincount(people[alone]))) / max(1, everyone),
-    )
+    n, everyone = max(1, len(visits)), max(1, len(visits.patient_offsets) - 1)
+    return {
+        "visits": len(visits),
+        "sets": len(distinct.first),
+        "few": int(few.sum()),
+        "few_share": int(few.sum()) / n,
+        "alone": int(alone.sum()),
+        "alone_share": int(alone.sum()) / n,
+        "people_few_share": int(np.count_nonzero(np.bincount(people[few]))) / everyone,
+        "people_alone_share": int(np.count_nonzero(np.bincount(people[alone]))) / everyone,
+    }
 
 
 def phewas(
@@ -171,8 +157,12 @@ def phewas(
     min_cases: int = 25,
     test: Literal["allelic", "logistic"] = "allelic",
     vocabularies: str | Sequence[str] = (),
-) -> Phewas:
+) -> dict[str, Any]:
     """Associations in the original and in the release, what was lost and what is false.
+
+    phecodes : how many were tested in each. regressions : in each, how many came to which of
+    `analysis.phewas.associations.OUTCOMES`. comparison : significant associations by predictor and rule. totals : over
+    all predictors, by rule. tests : both p of each phecode; `effect` is a log odds ratio.
 
     Parameters
     ----------
@@ -201,16 +191,16 @@ def phewas(
     anonymized = associations.scan(after, carried, predictors, covariates, min_cases=min_cases)
     scans = {"original": original, "anonymized": anonymized}
     comparison = associations.compare(original, anonymized, test)
-    return Phewas(
-        test=test,
-        min_codes=min_codes,
-        min_cases=min_cases,
-        phecodes={name: _count_tests(of, test) for name, of in scans.items()},
-        regressions={name: _regressions(of) for name, of in scans.items()},
-        comparison=tuple(Compared(**row) for row in comparison.to_dicts()),
-        totals={rule: Significant(**of) for rule, of in associations.totals(comparison).items()},
-        tests=_pair_p_values(original, anonymized, test, mapping),
-    )
+    return {
+        "test": test,
+        "min_codes": min_codes,
+        "min_cases": min_cases,
+        "phecodes": {name: _count_tests(of, test) for name, of in scans.items()},
+        "regressions": {name: _regressions(of) for name, of in scans.items()},
+        "comparison": comparison.select("original", "kept", "lost", "false", "predictor", "rule").to_dicts(),
+        "totals": associations.totals(comparison),
+        "tests": _pair_p_values(original, anonymized, test, mapping),
+    }
 
 
 def _columns(given: str | Sequence[str] | None) -> list[str]:
@@ -267,7 +257,7 @@ def _regressions(results: pl.DataFrame) -> dict[str, int]:
 
 def _pair_p_values(
     before: pl.DataFrame, after: pl.DataFrame, test: str, mapping: Any
-) -> tuple[OnePhecode, ...]:
+) -> list[dict[str, Any]]:
     """Both p of each test, for the plots: the smallest where there are too many."""
     column = "p" if test == "logistic" else "p_allelic"
     keys = ["predictor", "phecode"]
@@ -289,4 +279,43 @@ def _pair_p_values(
             dict(mapping.phenotypes), default="", return_dtype=pl.String
         ),
     )
-    return tuple(OnePhecode(**row) for row in rows.to_dicts())
+    columns = ("p_original", "effect", "cases", "p_anonymized", "category", "phenotype")
+    return rows.select(*keys, *columns).to_dicts()
+
+
+def whole_patient(release: Release, cohort: Cohort) -> WholePatient:
+    """Errors of questions of demographics and codes beside the baseline, loss per column, risk before.
+
+    A patient of the release counts with a code whose label is a merged one by 1 / its members.
+    """
+    sets = records_in_release(release, cohort, cohort.code_sets())
+    holders = holders_of(read_visit_lists(release.path("visits.parquet")), sets.codes)
+    return figures_of_records(
+        release, cohort, sets, ReleasedClasses.read(release).of_records(release), holders
+    )
+
+
+def holders_of(visits: VisitLists, codes: Sequence[str]) -> list[tuple[Int64s, Float64s]]:
+    """For each code the records with a label that names it, ascending, and its share of that label."""
+    owner = np.repeat(visits.record, visits.sizes())
+    number = {code: i for i, code in enumerate(codes)}
+    by_label = np.split(owner[np.argsort(visits.values, kind="stable")],
+                        np.cumsum(np.bincount(visits.values, minlength=len(visits.labels)))[:-1])  # fmt: skip
+    found: list[list[tuple[Int64s, float]]] = [[] for _ in codes]
+    for label, records in zip(visits.labels, by_label, strict=True):
+        members = label.split(SEPARATOR)
+        for member in members:
+            if member in number:
+                found[number[member]].append((np.unique(records), 1 / len(members)))
+    return [join(each) for each in found]
+
+
+def join(parts: Sequence[tuple[Int64s, float]]) -> tuple[Int64s, Float64s]:
+    """Records of several labels, each once, with the greatest share."""
+    if not parts:
+        return np.zeros(0, np.int64), np.zeros(0)
+    records = np.concatenate([each for each, _ in parts])
+    share = np.concatenate([np.full(len(each), part) for each, part in parts])
+    order = np.lexsort((-share, records))
+    distinct, first = np.unique(records[order], return_index=True)
+    return distinct, share[order][first]
