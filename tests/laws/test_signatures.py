@@ -33,5 +33,5 @@ def test_a_kernel_is_compiled_for_one_choice_of_types(tmp_path: Path) -> None:
         [sys.executable, "-c", RUN], input=LINES, cwd=tmp_path, capture_output=True, text=True, timeout=600, check=True
     )  # fmt: skip
     compiled = json.loads(done.stdout.splitlines()[-1])
-    assert sum(map(bool, compiled.values())) > 30
+    assert sum(map(bool, compiled.values())) > 20
     assert {name: given for name, given in compiled.items() if len(given) > GENERIC.get(name, 1)} == {}
