@@ -86,15 +86,10 @@ def value_of(plain: int, square: int, size: int, weight: float) -> float:
 
 
 @njit(inner=True, inline="always")
-def plain_step(s: int, k: int) -> int:
-    """What Σ s grows by when a support of s grows by one."""
-    return int(s >= k) + k * int(s == k - 1)
-
-
-@njit(inner=True, inline="always")
-def square_step(s: int, k: int) -> int:
-    """What Σ s² grows by when a support of s grows by one."""
-    return (2 * s + 1) * int(s >= k) + k * k * int(s == k - 1)
+def steps(s: int, k: int) -> tuple[int, int]:
+    """What Σ s and Σ s² grow by when a support of s grows by one."""
+    counted, nearly = int(s >= k), int(s == k - 1)
+    return counted + k * nearly, (2 * s + 1) * counted + k * k * nearly
 
 
 @njit(inner=True, inline="always")
@@ -140,8 +135,9 @@ def count_in(b: Block, p: int, x: int, k: int, step: int) -> None:
     for j in range(b.at[p], b.at[p + 1]):
         c = b.code[j]
         s = np.int64(b.support[x, c])
-        plain += plain_step(s - gone, k)
-        square += square_step(s - gone, k)
+        one, two = steps(s - gone, k)
+        plain += one
+        square += two
         b.support[x, c] = s + step
     b.sums[x, 0] += step
     b.sums[x, 1] += step * plain
@@ -165,9 +161,9 @@ def _leaving(b: Block, p: int, k: int, weight: float) -> float:
     size, plain, square = b.sums[here, 0], b.sums[here, 1], b.sums[here, 2]
     before = value_of(plain, square, size, weight)
     for j in range(b.at[p], b.at[p + 1]):
-        s = np.int64(b.support[here, b.code[j]]) - 1
-        plain -= plain_step(s, k)
-        square -= square_step(s, k)
+        one, two = steps(np.int64(b.support[here, b.code[j]]) - 1, k)
+        plain -= one
+        square -= two
     return value_of(plain, square, size - 1, weight) - before
 
 
@@ -248,9 +244,9 @@ def best_host(
         records, plain, square = b.sums[x, zero], b.sums[x, one], b.sums[x, two]
         before = weight * plain + rest * square / records
         for j in range(first, last):
-            s = np.int64(b.support[x, np.uint64(b.code[j])])
-            plain += plain_step(s, k)
-            square += square_step(s, k)
+            more_plain, more_square = steps(np.int64(b.support[x, np.uint64(b.code[j])]), k)
+            plain += more_plain
+            square += more_square
         gain = weight * plain + rest * square / (records + 1) - before
         if gain > best_gain:
             best, best_gain = np.int64(x), gain

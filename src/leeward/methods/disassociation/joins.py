@@ -93,24 +93,6 @@ class Scratch(NamedTuple):
 
 
 @njit(inner=True)
-def scratch_for(room: int, leaves: Leaves, rules: Rules) -> Scratch:
-    """For clusters of at most `room` item pairs."""
-    found = Candidates(
-        np.empty(room, np.int32),
-        np.empty(room, np.int32),
-        np.empty(room, np.int64),
-        np.empty(room, np.int64),
-        np.empty(room, np.bool_),
-    )
-    return Scratch(
-        found,
-        empty_groups(rules.n_constraints),
-        np.empty(len(leaves.records), np.int32),
-        np.empty(len(leaves.of_row), np.int32),
-    )
-
-
-@njit(inner=True)
 def find_candidates(a: int, b: int, side: Sides, rules: Rules, found: Candidates) -> int:
     """Fill `found`, by ascending codes; returns how many there are."""
     # Indices are unsigned, so that none is looked at for being below 0.
@@ -234,8 +216,15 @@ def test_pairs(
         most = min(side.item_at[a, 1] - side.item_at[a, 0], side.item_at[b, 1] - side.item_at[b, 0])
         longest = max(longest, most)
         room += most
-    scratch = scratch_for(longest, leaves, rules)
-    codes = scratch.found.code
+    found = Candidates(
+        np.empty(longest, np.int32),
+        np.empty(longest, np.int32),
+        np.empty(longest, np.int64),
+        np.empty(longest, np.int64),
+        np.empty(longest, np.bool_),
+    )
+    leaf_count, number = np.empty(len(leaves.records), np.int32), np.empty(len(leaves.of_row), np.int32)
+    scratch = Scratch(found, empty_groups(rules.n_constraints), leaf_count, number)
     out_pair = np.empty(room, np.int64)
     out_code = np.empty(room, np.int32)
     out_chunk = np.empty(room, np.int32)
@@ -245,14 +234,14 @@ def test_pairs(
         accepted[x] = False
         if side.records[a] + side.records[b] > rules.max_joint:
             continue
-        candidates = find_candidates(a, b, side, rules, scratch.found)
+        candidates = find_candidates(a, b, side, rules, found)
         if candidates == 0:
             continue
         chunk = try_join(a, b, candidates, side, leaves, rules, scratch)
         accepted[x] = len(chunk) > 0
         for i in range(len(chunk)):
             out_pair[n] = x
-            out_code[n] = codes[i]
+            out_code[n] = found.code[i]
             out_chunk[n] = chunk[i]
             n += 1
     return out_pair[:n].copy(), out_code[:n].copy(), out_chunk[:n].copy()

@@ -162,6 +162,22 @@ class Disassociation(Parameters):
 
     def rules(self) -> None:
         whole.check(self, self.payload)
+        self._check_columns()
+        if self.max_cluster is not None and self.max_cluster < self.k:
+            raise BadParameter(
+                "max_cluster", f"must be a whole number of at least k = {self.k}; got {self.max_cluster}."
+            )
+        if self.diversity is not None and not self.sensitive:
+            raise BadInput("`diversity` needs `sensitive`: the codes that it is about.")
+        if self.attacker == "algorithm":
+            self._single_codes()
+        if self.policy is not None:
+            from leeward.analysis.policies import parse
+
+            object.__setattr__(self, "policy", parse(self.policy))
+
+    def _check_columns(self) -> None:
+        """BadInput for columns of the patients that do not go with each other."""
         for name in ("payload", "sensitive_columns"):
             if getattr(self, name) and not self.demographics:
                 raise BadInput(f"`{name}` needs `demographics`: without them only codes are released.")
@@ -175,18 +191,6 @@ class Disassociation(Parameters):
                 )
         if self.demographics and (self.partitions or 1) > 1:
             raise BadInput("with `demographics` each class is a part of its own; leave `partitions` out.")
-        if self.max_cluster is not None and self.max_cluster < self.k:
-            raise BadParameter(
-                "max_cluster", f"must be a whole number of at least k = {self.k}; got {self.max_cluster}."
-            )
-        if self.diversity is not None and not self.sensitive:
-            raise BadInput("`diversity` needs `sensitive`: the codes that it is about.")
-        if self.attacker == "algorithm":
-            self._single_codes()
-        if self.policy is not None:
-            from leeward.analysis.policies import parse
-
-            object.__setattr__(self, "policy", parse(self.policy))
 
     def _single_codes(self) -> None:
         """BadInput for what needs chunks of several codes or item chunks."""

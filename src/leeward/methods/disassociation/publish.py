@@ -129,18 +129,20 @@ def facts_of(p: Published) -> dict[str, Any]:
 
 def node_table(p: Published, of_node: Int64s | None = None) -> pa.Table:
     """`nodes.parquet`: one row a cluster or joint cluster; `of_node`, the class of each node, where there are any."""
-    parent = p.data.parent[p.old]
-    leaf = p.old < p.data.leaves
-    table = pa.table(
-        {
-            "node": pa.array(np.arange(len(p.old), dtype=np.int64)),
-            "parent": nullable(np.where(parent >= 0, p.number[parent], -1)),
-            "kind": pa.array(["joint", "cluster"], pa.string()).take(pa.array(leaf.astype(np.int8))),
-            "records": pa.array(p.layout.records[p.old]),
-        },
-        schema=NODES,
-    )
+    table = node_rows(p.old, p.number, p.data.parent, p.layout.records, p.data.leaves)
     return table if of_node is None else table.append_column("class", pa.array(of_node[p.old]))
+
+
+def node_rows(old: Int64s, number: Int64s, parent: Int64s, records: Int64s, leaves: int) -> pa.Table:
+    """The nodes in the order of their released numbers."""
+    above = parent[old]
+    columns = [
+        pa.array(np.arange(len(old), dtype=np.int64)),
+        nullable(np.where(above >= 0, number[above], -1)),
+        pa.array(["joint", "cluster"], pa.string()).take(pa.array((old < leaves).astype(np.int8))),
+        pa.array(records[old]),
+    ]
+    return pa.table(columns, schema=NODES)
 
 
 def chunk_table(p: Published, randomness: Randomness) -> ReleaseTable:

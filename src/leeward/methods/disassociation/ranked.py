@@ -20,7 +20,7 @@ from numba import uint64
 from leeward.arrays import Float64s, Int32s, Int64s, UInt64s, distinct_of, offsets_of
 from leeward.cohort.lenses.code_sets import CodeSets
 from leeward.compiled import njit
-from leeward.methods.disassociation.publish import CHUNKS, KINDS, NODES, ROWS_A_BATCH, nullable
+from leeward.methods.disassociation.publish import CHUNKS, KINDS, ROWS_A_BATCH, node_rows
 from leeward.methods.disassociation.rules import Rules
 from leeward.randomness import Randomness
 from leeward.release.content import ReleaseTable
@@ -314,20 +314,8 @@ def tables_of(shown: Shown, codes: tuple[str, ...], randomness: Randomness) -> t
     """`nodes.parquet` and `chunks.parquet`: nodes numbered anew in shuffled order, a chunk for each code, its
     subrecords without the empty ones."""
     old = randomness.stream("nodes").permutation(len(shown.parent)).astype(np.int64)
-    number = np.empty_like(old)
-    number[old] = np.arange(len(old))
-    parent = shown.parent[old]
-    nodes = pa.table(
-        {
-            "node": pa.array(np.arange(len(old), dtype=np.int64)),
-            "parent": nullable(np.where(parent >= 0, number[parent], -1)),
-            "kind": pa.array(["joint", "cluster"], pa.string()).take(
-                pa.array((old < shown.leaves).astype(np.int8))
-            ),
-            "records": pa.array(shown.records[old]),
-        },
-        schema=NODES,
-    )
+    number = np.argsort(old)
+    nodes = node_rows(old, number, shown.parent, shown.records, shown.leaves)
     node = number[shown.node]
     order = np.lexsort((shown.code, node))
     node, code, count = (each[order] for each in (node, shown.code, shown.count))

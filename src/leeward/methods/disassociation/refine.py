@@ -59,14 +59,6 @@ class Entries:
     def sizes(self, clusters: Int64s) -> Int64s:
         return self.at[clusters, 1] - self.at[clusters, 0]
 
-    def rearrange(self, order: Int64s) -> None:
-        """Cluster i becomes what `order[i]` was, and its entries come to lie before those of cluster i + 1."""
-        begins = offsets_of(self.sizes(order))
-        self.code = _gather(self.at, order, self.code, begins)
-        if self.row is not None:
-            self.row = _gather(self.at, order, self.row, begins)
-        self.at, self.used = _bounds(begins), int(begins[-1])
-
 
 @dataclass
 class Clusters:
@@ -86,12 +78,6 @@ class Clusters:
     node: Int64s
     refused: Int64s
 
-    def rearrange(self, order: Int64s) -> None:
-        """Cluster i becomes what `order[i]` was: neighbours in the order become neighbours in memory."""
-        for entries in (self.items, self.published, self.virtual):
-            entries.rearrange(order)
-        self.records, self.node, self.refused = self.records[order], self.node[order], self.refused[order]
-
     def sides(self) -> Sides:
         """What the kernels of joins take. A new tuple after `room_for`, which may move the arrays."""
         assert self.items.row is not None
@@ -103,17 +89,6 @@ class Clusters:
             self.published.code,
             self.records,
         )
-
-
-@njit
-def _gather(at: Int64s, order: Int64s, entries: Int32s, begins: Int64s) -> Int32s:
-    """The entries of the clusters of `order`, one cluster's after another's, and as much room behind."""
-    gathered = np.empty(2 * begins[-1], np.int32)
-    for i in range(len(order)):
-        shift = begins[i] - at[order[i], 0]
-        for j in range(at[order[i], 0], at[order[i], 1]):
-            gathered[j + shift] = entries[j]
-    return gathered
 
 
 def leaf_clusters(near: Clustered, chunks: Chunks) -> Clusters:
@@ -174,9 +149,6 @@ def refine(near: Clustered, chunks: Chunks, rules: Rules, blocks: Blocks) -> Int
             rank = np.empty(n_codes, np.int32)
             rank[np.lexsort((np.arange(n_codes), -holders))] = np.arange(n_codes, dtype=np.int32)
             order = sort_by_ranks(clusters.virtual, rank, blocks)
-        if passes == 1:  # later passes hardly change the order
-            clusters.rearrange(order)
-            order = np.arange(len(order))
         limit = min(rules.max_joint, SCATTERED_JOINT * rules.k) if scattered else rules.max_joint
         taken, pair, code, chunk = _scan(clusters, order, leaves, rules._replace(max_joint=limit), blocks)
         idle = 0 if len(taken) else idle + 1

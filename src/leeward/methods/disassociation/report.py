@@ -317,49 +317,56 @@ def covers_algorithm(release: Release) -> bool:
 def chart(release: Release, rows: Sequence[Figures], beside: str, further: Further | None) -> Chart:
     """Patients at risk by the codes known, one bar for the source and for each attacker of the release."""
     k, m = int(release.guarantee["k"]), int(release.guarantee["m"])
-    after = AFTER if covers_algorithm(release) else WITHOUT
-    least = further.patients / max(1, further.among) if further else 0.0
-    bars: list[tuple[str, float, str]] = []
-    for row in rows:
-        known = f"up to {count_noun('code', row['m'])}" if row["m"] else "no code"
-        shares = {BEFORE: row["below_k_share"]}
-        if row["m"] <= m:
-            shares[after] = 0.0
-        if further and 0 < row["m"] <= m:
-            shares[WITH] = least
-        bars += [(known, share, data) for data, share in shares.items()]
+    least = further.patients / max(1, further.among) if further else None
+    bars = risk_bars(rows, m, AFTER if covers_algorithm(release) else WITHOUT, least)
     worst = next(row for row in reversed(rows) if row["m"] <= m)
-    said = (
-        f"In the original data {percent(worst['below_k_share'])} of the patients are at risk with "
-        f"{beside + ' and ' if beside else ''}{count_noun('code', worst['m'])} known; in the release none "
-        f"with up to {m}"
+    known, and_known, axis = (
+        (f"{beside} and their codes", f"{beside} and ", f"known of a patient beside {beside}")
+        if beside
+        else ("their codes", "", "codes of a patient that the attacker knows")
+    )
+    text = (
+        f"In the original data {percent(worst['below_k_share'])} of the patients are at risk with {and_known}"
+        f"{count_noun('code', worst['m'])} known; in the release none with up to {m}"
     )
     captions = [
         f"A patient is at risk when fewer than {k} patients have some combination of what is known; shares of all."
     ]
-    if any(row["m"] > m for row in rows):
+    if max(row["m"] for row in rows) > m:
         captions.append(
             f"Beyond {m} codes nothing is promised: a missing bar means no promise; the risk may be high."
         )
-    if further:
-        said += f" for attackers who do not use the algorithm, at least {percent(least)} for those who do"
+    if least is not None:
+        text += f" for attackers who do not use the algorithm, at least {percent(least)} for those who do"
         captions.append(
             "For attackers who use the algorithm one code was counted: more put at least as many at risk."
         )
     return Chart(
-        f"Patients at risk: fewer than {k} share some combination of "
-        + (f"{beside} and their codes" if beside else "their codes"),
-        f"Bars by number of codes known. {said}.",
+        f"Patients at risk: fewer than {k} share some combination of {known}",
+        f"Bars by number of codes known. {text}.",
         charts.bars_by_group(
             bars,
-            x_title=f"known of a patient beside {beside}"
-            if beside
-            else "codes of a patient that the attacker knows",
+            x_title=axis,
             y_title="patients at risk",
             colors={data: RISK_COLORS[data] for data in dict.fromkeys(data for _, _, data in bars)},
         ),
         " ".join(captions),
     )
+
+
+def risk_bars(
+    rows: Sequence[Figures], m: int, after: str, least: float | None
+) -> list[tuple[str, float, str]]:
+    """Codes known, share of the patients at risk, data; `least`: the share for attackers who use the algorithm."""
+    bars = []
+    for row in rows:
+        known = f"up to {count_noun('code', row['m'])}" if row["m"] else "no code"
+        bars.append((known, float(row["below_k_share"]), BEFORE))
+        if row["m"] <= m:
+            bars.append((known, 0.0, after))
+        if least is not None and 0 < row["m"] <= m:
+            bars.append((known, least, WITH))
+    return bars
 
 
 def candidates(

@@ -265,20 +265,6 @@ def split_covers(support: Int32s, masks: UInt64s, n_chunks: int, chunk: Int32s) 
 
 
 @njit
-def count_subrecords(masks: UInt64s, n_chunks: int, chunk: Int32s) -> int:
-    """Number of non-empty subrecords over all record chunks."""
-    total = 0
-    for c in range(n_chunks):
-        for w in range(masks.shape[1]):
-            union = uint64(0)
-            for i in range(len(chunk)):
-                if chunk[i] == c:
-                    union |= masks[i, w]
-            total += popcount(union)
-    return total
-
-
-@njit
 def place_leaves(
     near: Clustered, supports: Supports, first: int, last: int, rules: Rules, chunks: Chunks
 ) -> int:
@@ -334,9 +320,16 @@ def entries_of(near: Clustered, chunks: Chunks) -> Int32s:
 
 @njit(inner=True)
 def _fit_alone(masks: UInt64s, rows: int, rules: Rules, n_chunks: int, chunk: Int32s) -> bool:
-    """Whether the record chunks hold enough subrecords for an empty item chunk."""
-    needed = rows + rules.k * (min(rules.m, n_chunks) - 1)
-    return n_chunks > 0 and count_subrecords(masks, n_chunks, chunk) >= needed
+    """Whether the record chunks hold enough non-empty subrecords for an empty item chunk."""
+    held = 0
+    for c in range(n_chunks):
+        for w in range(masks.shape[1]):
+            union = uint64(0)
+            for i in range(len(chunk)):
+                if chunk[i] == c:
+                    union |= masks[i, w]
+            held += popcount(union)
+    return n_chunks > 0 and held >= rows + rules.k * (min(rules.m, n_chunks) - 1)
 
 
 @njit(inner=True)

@@ -14,9 +14,9 @@ from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from leeward.analysis.demographics.released import Concerned, ReleasedClasses
+from leeward.arrays import Bools, Float64s, Int64s
 from leeward.engine import over_blocks
 from leeward.errors import BadInput
 from leeward.methods.disassociation.measures.published import ITEM, Array, Published, part, read
@@ -64,14 +64,14 @@ def gathered_power(k: int) -> float:
     return 1.8 + 6 / k
 
 
-def item_means(published: Published, prior: str) -> NDArray[np.float64]:
+def item_means(published: Published, prior: str) -> Float64s:
     """Expected records behind each entry, where it is in an item chunk; worked out once a prior."""
     if check_prior(prior) not in published.item_means:
         published.item_means[prior] = _item_means(published, prior)
     return published.item_means[prior]
 
 
-def _item_means(published: Published, prior: str) -> NDArray[np.float64]:
+def _item_means(published: Published, prior: str) -> Float64s:
     p = published
     owner = np.repeat(np.arange(len(p.codes)), np.diff(p.at))
     counted = np.zeros(len(p.codes), np.bool_)
@@ -90,7 +90,7 @@ def _item_means(published: Published, prior: str) -> NDArray[np.float64]:
     return np.where(counted[owner], means[0], means[1])
 
 
-def expected_by_chance(published: Published) -> NDArray[np.float64]:
+def expected_by_chance(published: Published) -> Float64s:
     """Expected records behind each entry if a code's uncounted records were scattered by chance: a Poisson number, of
     which it is known that it is one of 1 … min(k - 1, N).
 
@@ -143,27 +143,28 @@ class Estimate:
 class Estimates:
     """The same for a workload, one element a query: int64, float64, int64."""
 
-    low: NDArray[np.int64]
-    expected: NDArray[np.float64]
-    high: NDArray[np.int64]
+    low: Int64s
+    expected: Float64s
+    high: Int64s
     prior: str
 
 
 def estimates(published: Published, queries: Iterable[Sequence[str]], prior: str = DEFAULT) -> Estimates:
     """Estimate every query of a workload; a code that the release lacks gives 0, 0, 0."""
+    numbered, known = number_codes(published, queries)
+    return spread(estimates_of_numbers(published, numbered, prior), known)
+
+
+def number_codes(published: Published, queries: Iterable[Sequence[str]]) -> tuple[list[Array], Bools]:
+    """The numbers of the codes of each query that the release can answer, and which these are."""
     number = published.number
     listed = [sorted(set(query)) for query in queries]
     known = np.array([all(code in number for code in query) for query in listed], np.bool_)
-    numbered = [
-        np.array([number[code] for code in query], np.int32)
-        for query, k in zip(listed, known, strict=True)
-        if k
-    ]
-    found = estimates_of_numbers(published, numbered, prior)
-    return spread(found, known)
+    asked = (query for query, k in zip(listed, known, strict=True) if k)
+    return [np.array([number[code] for code in query], np.int32) for query in asked], known
 
 
-def spread(found: Estimates, known: NDArray[np.bool_]) -> Estimates:
+def spread(found: Estimates, known: Bools) -> Estimates:
     """The estimates of the queries that are `known`, and 0, 0, 0 for the others between them."""
     low, high = np.zeros(len(known), np.int64), np.zeros(len(known), np.int64)
     expected = np.zeros(len(known), np.float64)
@@ -200,9 +201,7 @@ def estimates_of_numbers(
     return Estimates(low, expected, high, prior)
 
 
-def matching(
-    published: Published, constraints: Sequence[Iterable[str]], prior: str = DEFAULT
-) -> NDArray[np.float64]:
+def matching(published: Published, constraints: Sequence[Iterable[str]], prior: str = DEFAULT) -> Float64s:
     """Expected number of records with at least one code of each constraint
     (docs/methods/disassociation.md#measures, MRE)."""
     from leeward.methods.disassociation.measures import estimate_kernels as kernels
@@ -254,14 +253,7 @@ def estimates_where(
     opened = release if isinstance(release, Release) else Release.open(release)
     classes = ReleasedClasses.read(opened)
     concerned = classes.part_of(where)
-    number = published.number
-    listed = [sorted(set(query)) for query in queries]
-    known = np.array([all(code in number for code in query) for query in listed], np.bool_)
-    numbered = [
-        np.array([number[code] for code in query], np.int32)
-        for query, k in zip(listed, known, strict=True)
-        if k
-    ]
+    numbered, known = number_codes(published, queries)
     return spread(estimates_in(published, concerned, classes.number, numbered, prior), known)
 
 
