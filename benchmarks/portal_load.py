@@ -42,7 +42,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from tests.postgres_fixture import binary, running_postgres
 
-from leeward.portal import people, projects, proposals, tokens
+from leeward.portal import people, proposals
 from leeward.portal.app import make_app
 from leeward.portal.settings import Settings
 from leeward.portal.store import reading, writing
@@ -171,11 +171,9 @@ def set_up(
         with reading(running.database) as connection:
             return people.viewer_of(connection, ids[login])
 
-    found.project = projects.make_project(
-        running.database, viewer("carl"), "Load", "Load.", "0", ids["rita0"]
-    )
+    found.project = people.make_project(running.database, viewer("carl"), "Load", "Load.", "0", ids["rita0"])
     for login in asking[1:]:
-        projects.change_member(running.database, viewer("carl"), found.project, login, "researcher")
+        people.change_member(running.database, viewer("carl"), found.project, login, "researcher")
     made = proposals.propose_index(
         running.indexes, viewer("carl"), "clinic", "Clinic", database or "", "load"
     )
@@ -188,7 +186,7 @@ def set_up(
     proposals.decide(running.indexes, viewer("anna"), made, "confirmed", "load")
     viewers = [viewer(login) for login in asking]
     found.tokens = [
-        tokens.make_token(
+        sessions.make_token(
             running.database, viewers[each % len(viewers)], found.project, "ask", 2, f"session {each}"
         )[1]
         for each in range(sessions)

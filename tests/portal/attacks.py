@@ -11,7 +11,7 @@ import httpx
 from tests.portal.made import Bench, make_index
 
 from leeward.portal import proposals
-from leeward.portal.terms import search
+from leeward.portal.question import search
 from leeward.queries import ledger as books
 from leeward.queries.answer.charged_query import answer_all
 from leeward.queries.answer.plan import Question
@@ -339,7 +339,7 @@ def confirms_ones_own(bench: Bench) -> bool:
 
 def searches_for_what_is_there(bench: Bench) -> bool:
     """18: whether the order of terms that are found depends on the data."""
-    from leeward.portal import terms as found_by
+    from leeward.portal import question as found_by
     from leeward.queries.index.counts import Index
 
     other = bench.folder / f"other{next(number)}"

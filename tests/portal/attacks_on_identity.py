@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.portal.attacks import forget_tries, fresh_epsilon, key, number
 from tests.portal.made import Bench, sign_in
 
-from leeward.portal import passwords, projects, sessions, tokens
+from leeward.portal import passwords, people, sessions
 from leeward.portal.store import now, tables, writing
 
 
@@ -92,7 +92,7 @@ def uses_an_ended_token(bench: Bench) -> bool:
     assert reaches(bench, token)
     (made,) = [
         each
-        for each in tokens.tokens_of(bench.portal.database, bench.viewer("rita"))
+        for each in sessions.tokens_of(bench.portal.database, bench.viewer("rita"))
         if token.startswith(each["start"])
     ]
     assert bench.post("rita", f"/tokens/{made['id']}/end").status_code == 303
@@ -142,12 +142,12 @@ def uses_a_token_of_a_project_that_was_left(bench: Bench) -> bool:
     """13: somebody who was taken out of a project, and is in another one still."""
     carl, database = bench.viewer("carl"), bench.portal.database
     for project in ("one", "two"):
-        projects.change_member(database, carl, bench.project[project], "nobody", "researcher")
+        people.change_member(database, carl, bench.project[project], "nobody", "researcher")
     token = bench.token("nobody")
     assert reaches(bench, token)
-    projects.change_member(database, carl, bench.project["one"], "nobody", "none")
+    people.change_member(database, carl, bench.project["one"], "nobody", "none")
     reached = reaches(bench, token) or spends(bench, token)
-    projects.change_member(database, carl, bench.project["two"], "nobody", "none")
+    people.change_member(database, carl, bench.project["two"], "nobody", "none")
     return reached
 
 

@@ -14,13 +14,12 @@ import sqlalchemy as sa
 from leeward.portal import (
     asking,
     guards,
-    logs,
+    middleware,
     proposals,
+    question,
     releases,
     rendering,
     sessions,
-    terms,
-    tokens,
 )
 from leeward.portal.permissions import Viewer
 from leeward.queries.ledger import chain, families, replay, spending
@@ -50,8 +49,7 @@ def believes_a_header(patch: Patch) -> None:
 
 def keeps_the_session(patch: Patch) -> None:
     def renew(connection: Any, settings: Any, old: str | None, person: str, claims: Any = None) -> str:
-        from leeward.portal.store import tables
-        from leeward.portal.store.rows import from_now
+        from leeward.portal.store import from_now, tables
 
         ours = tables.sessions.c.id == sessions.hash_of(old or "")
         changed = connection.execute(
@@ -77,12 +75,12 @@ def never_idle(patch: Patch) -> None:
 
 def looks_not_at(patch: Patch, column: str) -> None:
     """The token's owner is found without a look at `column`."""
-    asked = tokens.BEARER
+    asked = sessions.BEARER
     assert isinstance(asked.whereclause, sa.BooleanClauseList)
     kept = [each for each in asked.whereclause.clauses if column not in str(each)]
     assert len(kept) == len(asked.whereclause.clauses) - 1
     without = sa.select(*asked.selected_columns).select_from(*asked.get_final_froms()).where(*kept)
-    patch.setattr(tokens, "BEARER", without)
+    patch.setattr(sessions, "BEARER", without)
 
 
 def believes_every_origin(patch: Patch) -> None:
@@ -171,14 +169,14 @@ def sees_every_project(patch: Patch) -> None:
 
 
 def sorts_by_count(patch: Patch) -> None:
-    real = terms.search
+    real = question.search
 
     def search(index: Any, text: str, most: int = 20) -> Any:
         from leeward.queries.language.query import parse
 
         return sorted(real(index, text, most), key=lambda each: -index.count(index.resolve(parse(each.name))))
 
-    patch.setattr(terms, "search", search)
+    patch.setattr(question, "search", search)
 
 
 def prints_as_it_is(patch: Patch) -> None:
@@ -221,8 +219,8 @@ def logs_everything(patch: Patch) -> None:
         def __contains__(self, name: object) -> bool:
             return True
 
-    patch.setattr(logs, "ALLOWED", Everything())
+    patch.setattr(middleware, "ALLOWED", Everything())
 
 
 def keeps_secrets(patch: Patch) -> None:
-    patch.setattr(tokens, "hash_of", lambda secret: secret)
+    patch.setattr(sessions, "hash_of", lambda secret: secret)

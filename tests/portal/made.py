@@ -11,11 +11,11 @@ from typing import Any
 import polars as pl
 from starlette.testclient import TestClient
 
-from leeward.portal import people, projects, proposals, sessions, tokens
+from leeward.portal import people, proposals, sessions
 from leeward.portal.app import make_app
+from leeward.portal.guards import Portal
 from leeward.portal.middleware import Gate
 from leeward.portal.permissions import Viewer
-from leeward.portal.running import Portal
 from leeward.portal.settings import Settings
 from leeward.portal.store import reading, writing
 from leeward.queries import ledger as books
@@ -139,7 +139,7 @@ class Bench:
 
     def token(self, login: str, project: str = "one", scope: str = "ask") -> str:
         """A token's text."""
-        return tokens.make_token(
+        return sessions.make_token(
             self.portal.database, self.viewer(login), self.project[project], scope, 2, "test"
         )[1]
 
@@ -228,10 +228,10 @@ def make_bench(
             bench.ids[login] = row["id"]
             people.set_house_roles(connection, row["id"], HOUSE.get(login, ()), "test")
     for name, lead in (("one", "lea"), ("two", "rob")):
-        bench.project[name] = projects.make_project(
+        bench.project[name] = people.make_project(
             portal.database, bench.viewer("carl"), f"Project {name}", "A plan.", "2026-1", bench.ids[lead]
         )
-    projects.change_member(portal.database, bench.viewer("carl"), bench.project["one"], "rita", "researcher")
+    people.change_member(portal.database, bench.viewer("carl"), bench.project["one"], "rita", "researcher")
     made = proposals.propose_index(
         portal.indexes, bench.viewer("carl"), "clinic", "Clinic", ledger or "", "test"
     )

@@ -21,15 +21,12 @@ except ImportError as error:
 
 from leeward.portal import asking, oidc, proposals, releases
 from leeward.portal.asking import Asking
-from leeward.portal.guards import API, Forbidden, Forged, Malformed, SignInFirst, need, portal_of
+from leeward.portal.guards import API, Forbidden, Forged, Malformed, Portal, SignInFirst, need, portal_of
 from leeward.portal.indexes import Indexes, Unknown
-from leeward.portal.logs import write_log
-from leeward.portal.metrics import Metrics
-from leeward.portal.middleware import Gate
+from leeward.portal.middleware import Gate, Metrics, write_log
 from leeward.portal.passwords import TooManyTries
 from leeward.portal.permissions import PUBLIC
-from leeward.portal.replies import message_of, page, redirect
-from leeward.portal.running import Portal
+from leeward.portal.rendering import message_of, page, redirect
 from leeward.portal.settings import Settings
 from leeward.portal.store import open_store
 from leeward.queries.ledger import BudgetSpent, LedgerUnreachable
@@ -86,10 +83,10 @@ def make_app(settings: Settings) -> Gate:
 
 def routers() -> tuple[APIRouter, ...]:
     """Every router of the application: a route that is on none of them is not served."""
-    from leeward.portal.api import v1
+    from leeward.portal import api
     from leeward.portal.pages import ALL
 
-    return (v1.router, *ALL, _plumbing())
+    return (api.router, *ALL, _plumbing())
 
 
 def _plumbing() -> APIRouter:

@@ -14,8 +14,7 @@ from leeward.portal import counters
 from leeward.portal.indexes import Indexes, Unknown
 from leeward.portal.permissions import Viewer
 from leeward.portal.question import Request, at_price, request_of, words_of
-from leeward.portal.store import fetch_all, fetch_one, new_id, now, reading, tables, writing
-from leeward.portal.store.rows import Row, new_row
+from leeward.portal.store import Row, fetch_all, fetch_one, new_id, new_row, now, reading, tables, writing
 from leeward.queries import ledger as books
 from leeward.queries.answer.charged_query import (
     Answer,

@@ -4,21 +4,40 @@ from __future__ import annotations
 
 import secrets
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from urllib.parse import parse_qsl
 
 from fastapi import Depends, Request, params
 from fastapi.concurrency import run_in_threadpool
 
 from leeward.errors import BadInput, LeewardError
-from leeward.portal import sessions, tokens
+from leeward.portal import sessions
+from leeward.portal.asking import Asking
+from leeward.portal.indexes import Indexes
+from leeward.portal.middleware import Metrics
+from leeward.portal.oidc import Client
 from leeward.portal.permissions import PERMISSIONS, PUBLIC, Viewer
-
-if TYPE_CHECKING:
-    from leeward.portal.running import Portal
+from leeward.portal.settings import Settings
+from leeward.portal.store import Database
 
 MOST_FIELDS: Final = 200
 API: Final = "/api/"
+
+
+@dataclass(frozen=True)
+class Portal:
+    """What the routes work with."""
+
+    settings: Settings
+    database: Database
+    indexes: Indexes
+    asking: Asking
+    metrics: Metrics
+    provider: Client | None
+
+    def url(self, path: str) -> str:
+        """An address below the prefix."""
+        return f"{self.settings.prefix}{path}"
 
 
 class SignInFirst(LeewardError):
@@ -63,7 +82,7 @@ def find_viewer(request: Request) -> Viewer | None:
     if request.url.path.startswith(API):
         scheme, _, secret = request.headers.get("authorization", "").partition(" ")
         if scheme.lower() == "bearer":
-            return tokens.viewer_of_token(portal.database, secret.strip())
+            return sessions.viewer_of_token(portal.database, secret.strip())
     secret = request.cookies.get(portal.settings.cookie, "")
     return sessions.viewer_of_session(portal.database, portal.settings, secret) if secret else None
 

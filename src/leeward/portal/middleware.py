@@ -4,16 +4,80 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
+import json
+import logging
+import os
 import secrets
 import time
 from collections.abc import Awaitable, Callable, MutableMapping
+from datetime import UTC, datetime
 from typing import Any, Final
 
+from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client.multiprocess import MultiProcessCollector
 from starlette.exceptions import HTTPException
 
-from leeward.portal.logs import write_log
-from leeward.portal.metrics import Metrics
 from leeward.portal.settings import Settings
+
+SHARED: Final = "PROMETHEUS_MULTIPROC_DIR"
+"""Where several processes of a portal keep their figures, so that each can give the sum of all."""
+
+
+class Metrics:
+    """The figures of one running portal."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        self._requests = Counter(
+            "leeward_portal_requests", "Requests", ("route", "method", "status"), registry=self.registry
+        )
+        self._seconds = Histogram(
+            "leeward_portal_seconds", "Seconds to a reply, slot included", ("route",), registry=self.registry
+        )
+
+    def count(self, route: str, method: str, status: int, seconds: float) -> None:
+        """One request."""
+        known = method if method in {"GET", "POST", "DELETE", "HEAD"} else "other"
+        self._requests.labels(route, known, str(status)).inc()
+        self._seconds.labels(route).observe(seconds)
+
+    def to_text(self) -> bytes:
+        """In Prometheus' text format."""
+        if SHARED not in os.environ:
+            return generate_latest(self.registry)
+        together = CollectorRegistry()
+        collect: Any = MultiProcessCollector  # the library does not type it
+        collect(together)
+        return generate_latest(together)
+
+
+LOGGER: Final = logging.getLogger("leeward.portal")
+ALLOWED: Final = frozenset(
+    {
+        "request",
+        "route",
+        "method",
+        "status",
+        "milliseconds",
+        "person",
+        "fault",
+        "count",
+        "address",
+        "version",
+        "place",
+    }
+)
+"""Keys that may be logged. `route` is the pattern of an address, `fault` the kind of an error; never its message."""
+
+
+def write_log(event: str, **facts: Any) -> None:
+    """Log an event; what is not on the list is left out, and what has no value too."""
+    if not LOGGER.isEnabledFor(logging.INFO):
+        return
+    kept = {name: value for name, value in facts.items() if name in ALLOWED and value is not None}
+    time = datetime.now(UTC).isoformat(timespec="milliseconds")
+    LOGGER.info(json.dumps({"time": time, "event": event, **kept}, default=str))
+
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]

@@ -11,8 +11,7 @@ import sqlalchemy as sa
 from leeward.errors import BadInput
 from leeward.portal import counters, journal
 from leeward.portal.people import LOCAL, admit
-from leeward.portal.store import Database, fetch_one, reading, tables, writing
-from leeward.portal.store.rows import Row
+from leeward.portal.store import Database, Row, fetch_one, reading, tables, writing
 
 if TYPE_CHECKING:
     from argon2 import PasswordHasher

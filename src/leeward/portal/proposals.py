@@ -12,11 +12,9 @@ import sqlalchemy as sa
 from leeward.errors import BadInput
 from leeward.portal import journal, releases
 from leeward.portal.indexes import Indexes, Unknown, child_folder, open_for_portal
-from leeward.portal.people import name_of, names_of
+from leeward.portal.people import name_of, names_of, text_of
 from leeward.portal.permissions import Viewer
-from leeward.portal.projects import text_of
-from leeward.portal.store import Database, fetch_all, fetch_one, new_id, now, reading, tables, writing
-from leeward.portal.store.rows import Row
+from leeward.portal.store import Database, Row, fetch_all, fetch_one, new_id, now, reading, tables, writing
 from leeward.queries import ledger as books
 from leeward.queries.privacy.accounting import micro
 

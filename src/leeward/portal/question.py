@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import json
 import shlex
+from bisect import bisect_left
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from itertools import chain, islice, takewhile
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from leeward.errors import BadInput
-from leeward.portal.store.rows import Row
+from leeward.portal.store import Row
 from leeward.queries.answer.plan import Plan, Question
 from leeward.queries.answer.session import IndexSession
-from leeward.queries.language.query import parse, quote
+from leeward.queries.index.counts import Index
+from leeward.queries.language.query import fold, parse, quote
+from leeward.queries.language.vocabulary import Terms
 from leeward.queries.privacy.mechanism import Unit
 
 
@@ -111,3 +116,47 @@ def python_of(row: Row, url: str) -> str:
     fields = ("conditions", "by", "most", "count", "unit", "epsilon")
     arguments += [f"{name}={found[name]!r}" for name in fields if found.get(name) is not None]
     return f"leeward.connect({url!r}, token=TOKEN).ask({', '.join(arguments)})"
+
+
+MOST: Final = 20
+"""Terms found at once."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """A term as it is asked for, and how a person calls it."""
+
+    name: str
+    label: str
+    asked: str
+    """As it is written in a question: in quotation marks where it holds a sign of the language."""
+
+
+def search(index: Index, text: str, most: int = MOST) -> list[Found]:
+    """Terms whose name, code, label or synonym begins with `text` or else holds it; labels before synonyms, by name.
+
+    Empty where the vocabulary is no list.
+    """
+    wanted = fold(text)
+    if not isinstance(index.terms, Terms) or not wanted:
+        return []
+    terms = index.terms
+    names = terms.sorted_names
+    beginning = takewhile(
+        lambda name: name.startswith(wanted), islice(names, bisect_left(names, wanted), None)
+    )
+    holding = (name for name in names if len(wanted) > 1 and wanted in name)
+    found: dict[str, None] = {}
+    for name in chain(beginning, holding):
+        found.setdefault(terms.names[name])
+        if len(found) >= most:
+            break
+    # A term's own name or label before what is only a synonym of it.
+    found_first = sorted(found, key=lambda name: not fold(terms.shown(name)).startswith(wanted))
+    return [Found(name, terms.shown(name), _term_in_query(terms, name)) for name in found_first]
+
+
+def _term_in_query(terms: Terms, name: str) -> str:
+    """A term as a question writes it: its label, where that names this term and no other."""
+    label = terms.shown(name)
+    return quote(label if terms.names.get(fold(label)) == name else name)

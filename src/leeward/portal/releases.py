@@ -22,8 +22,7 @@ from leeward.errors import LeewardError
 from leeward.portal import journal
 from leeward.portal.indexes import Unknown
 from leeward.portal.permissions import Viewer
-from leeward.portal.store import Database, fetch_all, now, reading, tables, writing
-from leeward.portal.store.rows import Row
+from leeward.portal.store import Database, Row, fetch_all, now, reading, tables, writing
 from leeward.release import Release
 from leeward.verify import Verification, verify
 

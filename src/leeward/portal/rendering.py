@@ -10,9 +10,16 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
+from fastapi import Request
+from fastapi.exceptions import ValidationException
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
+from starlette.exceptions import HTTPException
+from starlette.responses import HTMLResponse, RedirectResponse
 
+from leeward.portal.guards import portal_of
+from leeward.portal.permissions import Viewer
+from leeward.portal.question import faults_of
 from leeward.report.drawing import ticks_from_zero
 from leeward.version import __version__
 
@@ -168,3 +175,38 @@ def rows_of(answer: Any) -> list[Mapping[str, Any]]:
         low, high = (None, None) if value is None else [max(0, end) for end in answer.interval(value)]
         found.append({"bin": name, "value": value, "low": low, "high": high})
     return found
+
+
+FLAG: Final = re.compile(r"`?--([a-z-]+)`?")
+
+
+def page(request: Request, template: str, status: int = 200, **values: Any) -> HTMLResponse:
+    """A page for whoever asks."""
+    portal = portal_of(request)
+    viewer: Viewer | None = getattr(request.state, "viewer", None)
+    common = {
+        "viewer": viewer,
+        "url": portal.url,
+        "csrf": "" if viewer is None else viewer.csrf,
+        "path": request.url.path,
+        "request_id": request.state.request_id,
+    }
+    return HTMLResponse(render(template, **common, **values), status)
+
+
+def redirect(request: Request, path: str) -> RedirectResponse:
+    """To a page below the prefix, after a form was done."""
+    return RedirectResponse(portal_of(request).url(path), 303)
+
+
+def message_of(error: Exception) -> str:
+    """An error's words for somebody at a form: `epsilon` instead of `--epsilon`."""
+    if isinstance(error, HTTPException):
+        return error.detail
+    if isinstance(error, ValidationException):
+        return faults_of(error.errors())
+    text = FLAG.sub(lambda flag: flag[1].replace("-", " "), str(error))
+    text = text.replace(
+        "or yes to pay for it all the same", "or say below that it is to be paid all the same"
+    )
+    return text[:1].upper() + text[1:]

@@ -60,7 +60,7 @@ def make_demo(
     """A portal with five people, an index of made-up notes, a project, a catalogue and a release. BadInput where there
     is a portal in `folder` already."""
     from leeward.portal.app import make_app
-    from leeward.portal.running import Portal
+    from leeward.portal.guards import Portal
     from leeward.portal.settings import read_settings
     from leeward.runs.index import index
     from leeward.runs.itemsets import itemsets
@@ -100,7 +100,7 @@ def _release(out: Path) -> None:
 
 def _fill(portal: Any) -> Demo:
     """People, a project, and decisions by two of them."""
-    from leeward.portal import passwords, people, projects, proposals
+    from leeward.portal import passwords, people, proposals
     from leeward.portal.store import reading, writing
 
     database, indexes = portal.database, portal.indexes
@@ -116,11 +116,11 @@ def _fill(portal: Any) -> Demo:
         viewers = {login: people.viewer_of(connection, ids[login]) for login in ids}
     carl, anna = viewers["carl"], viewers["anna"]
     assert carl is not None and anna is not None  # just made
-    project = projects.make_project(
+    project = people.make_project(
         database, carl, "Winter illnesses", "Which complaints come with influenza, by month and age?", "2026-041",
         ids["lea"],
     )  # fmt: skip
-    projects.change_member(database, carl, project, "rita", "researcher")
+    people.change_member(database, carl, project, "rita", "researcher")
     ends = (datetime.now(UTC) + timedelta(days=180)).date().isoformat()
     first = proposals.propose_index(
         indexes, carl, "clinic", "Clinic notes 2025", "", "Made-up notes, to try it."
@@ -170,7 +170,7 @@ def serve(
     import uvicorn
     from uvicorn.supervisors import Multiprocess
 
-    from leeward.portal.metrics import SHARED
+    from leeward.portal.middleware import SHARED
     from leeward.portal.protocol import BoundedProtocol
     from leeward.portal.settings import read_settings
     from leeward.portal.store import open_store

@@ -1,9 +1,7 @@
-"""Pages for people, a module each; forms work without script."""
+"""Pages for people; forms work without script."""
 
 from __future__ import annotations
 
-from leeward.portal.pages import admin, answers, ask, audit, custody, decisions, project, releases, sign_in
+from leeward.portal.pages import ask, audit, custody, project
 
-ALL = tuple(
-    module.router for module in (sign_in, project, ask, answers, custody, releases, decisions, audit, admin)
-)
+ALL = tuple(module.router for module in (project, ask, custody, audit))

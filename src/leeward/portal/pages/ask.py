@@ -2,42 +2,45 @@
 
 from __future__ import annotations
 
+import shlex
+from pathlib import Path
 from typing import Any
 
 from fastapi import APIRouter, Request
-from starlette.responses import Response
+from starlette.responses import JSONResponse, Response
 
 from leeward.errors import BadInput
-from leeward.portal import projects
+from leeward.portal import people
 from leeward.portal.guards import need, portal_of, viewer_of
 from leeward.portal.indexes import Unknown, public_facts
+from leeward.portal.people import names_of
 from leeward.portal.question import Request as Question
-from leeward.portal.question import request_of
-from leeward.portal.rendering import chart_of, rows_of
-from leeward.portal.replies import message_of, page, redirect
-from leeward.portal.terms import search
+from leeward.portal.question import command_of, python_of, request_of, search, words_of
+from leeward.portal.rendering import chart_of, csv_of, message_of, page, redirect, rows_of, sentence_of
+from leeward.portal.store import reading
+from leeward.queries.privacy.accounting import to_epsilon
 
 router = APIRouter(include_in_schema=False)
 EMPTY = {"terms": "", "by": "", "most": "", "within": "20", "epsilon": "", "count": "", "find": "", "add": ""}
 
 
 @router.get("/projects/{project}/ask", dependencies=need("price"))
-def show(request: Request, project: str) -> Response:
+def show_form(request: Request, project: str) -> Response:
     """The form; its fields may be in the address, so that a question can be linked to. Nothing is charged."""
-    return _page(request, project, dict(request.query_params))
+    return _ask_page(request, project, dict(request.query_params))
 
 
 @router.post("/projects/{project}/ask", dependencies=need("price"))
 def try_out(request: Request, project: str) -> Response:
     """Price, rehearse, look a term up or go on to the second step; charges nothing."""
-    return _page(request, project, request.state.form)
+    return _ask_page(request, project, request.state.form)
 
 
 @router.get("/projects/{project}/terms", dependencies=need("price"))
-def terms(request: Request, project: str, index: str = "", find: str = "") -> Response:
+def find_terms(request: Request, project: str, index: str = "", find: str = "") -> Response:
     """Terms of the public vocabulary, as a part of the page."""
     portal = portal_of(request)
-    projects.project_of(portal.database, viewer_of(request), project, "price")
+    people.project_of(portal.database, viewer_of(request), project, "price")
     portal.asking.allotment(project, index)
     found = search(portal.indexes.session(index).index, find[:100])
     return page(request, "terms.html", found=found, find=find)
@@ -47,7 +50,7 @@ def terms(request: Request, project: str, index: str = "", find: str = "") -> Re
 def pay(request: Request, project: str) -> Response:
     """Ask and pay; the same form sent twice is charged once."""
     portal, viewer, form = portal_of(request), viewer_of(request), request.state.form
-    projects.project_of(portal.database, viewer, project, "spend")
+    people.project_of(portal.database, viewer, project, "spend")
     question = question_of(form)
     ((answer, _),) = portal.asking.pay(viewer, project, form.get("index", ""), [question])
     return redirect(request, f"/answers/{answer}")
@@ -72,9 +75,9 @@ def question_of(form: dict[str, str]) -> Question:
     return request_of(found | {"large_noise": form.get("large_noise") == "yes"})
 
 
-def _page(request: Request, project: str, form: dict[str, str]) -> Response:
+def _ask_page(request: Request, project: str, form: dict[str, str]) -> Response:
     portal, viewer = portal_of(request), viewer_of(request)
-    row = projects.project_of(portal.database, viewer, project, "price")
+    row = people.project_of(portal.database, viewer, project, "price")
     balances = portal.indexes.balances(project)
     values = {**EMPTY, **form}
     chosen = values.get("index") or (balances[0][0]["id"] if balances else "")
@@ -120,3 +123,159 @@ def _page(request: Request, project: str, form: dict[str, str]) -> Response:
         may_spend=viewer.may_in("spend", project),
         **found,
     )
+
+
+@router.get("/answers/{answer}", dependencies=need("see answers"))
+def show_answer(request: Request, answer: str) -> Response:
+    """An answer: interval, a sentence to quote, chart and table, and how to get the same elsewhere.
+
+    An auditor sees what was asked and the digest of the answer.
+    """
+    portal, viewer = portal_of(request), viewer_of(request)
+    row, found = portal.asking.answer(viewer, answer)
+    index = portal.indexes.row(row["index"])
+    session = portal.indexes.session(row["index"])
+    with reading(portal.database) as connection:
+        names = names_of(connection, [row["person"]])
+    if digests_only(viewer, row["project"]):
+        return page(request, "digest.html", row=row, index=index, by=names.get(row["person"], ""))
+    plan = found.plan
+    chart = None
+    if plan.by is not None:
+        chart = chart_of(plan.bins, found.values, found.half_width, f"{row['question']}, by {plan.by}")
+    return page(
+        request,
+        "answer.html",
+        row=row,
+        answer=found,
+        index=index,
+        rows=rows_of(found),
+        chart=chart,
+        cost=to_epsilon(row["cost"]),
+        left=to_epsilon(found.remaining),
+        by=names.get(row["person"], ""),
+        sentence=sentence_of(found, row["question"], index["name"], session.index.meta.synthetic),
+        command=command_of(row, Path(Path(index["folder"]).name), row["person"]),
+        python=python_of(row, f"{portal.settings.origin}{portal.settings.prefix}"),
+        synthetic=session.index.meta.synthetic,
+    )
+
+
+@router.get("/answers/{answer}/table.csv", dependencies=need("see answers"))
+def download_table(request: Request, answer: str) -> Response:
+    """An answer's table."""
+    row, found = _answer_of(request, answer)
+    header = ("question", found.plan.by or "bin", "value", "low", "high")
+    cells = [
+        [row["question"], each["bin"], each["value"], each["low"], each["high"]] for each in rows_of(found)
+    ]
+    return Response(
+        csv_of(header, cells), media_type="text/csv",
+        headers={"content-disposition": f'attachment; filename="answer-{answer[:8]}.csv"'},
+    )  # fmt: skip
+
+
+@router.get("/answers/{answer}/answer.json", dependencies=need("see answers"))
+def download_json(request: Request, answer: str) -> Response:
+    """An answer as programs get it."""
+    return JSONResponse({"id": answer, **_answer_of(request, answer)[1].to_json()})
+
+
+def _answer_of(request: Request, answer: str) -> tuple[dict[str, Any], Any]:
+    from leeward.portal.indexes import Unknown
+
+    viewer = viewer_of(request)
+    row, found = portal_of(request).asking.answer(viewer, answer)
+    if digests_only(viewer, row["project"]):
+        raise Unknown
+    return row, found
+
+
+def digests_only(viewer: Any, project: str) -> bool:
+    """Whether this person sees that a question was answered, and not the answer."""
+    return project not in viewer.memberships and not viewer.house & {"custodian", "approver"}
+
+
+@router.get("/projects/{project}/answers", dependencies=need("see answers"))
+def list_answers(request: Request, project: str, find: str = "") -> Response:
+    """Who asked what, when and at what price."""
+    portal, viewer = portal_of(request), viewer_of(request)
+    row = people.project_of(portal.database, viewer, project, "see answers")
+    rows = portal.asking.answers_of(project, find)
+    with reading(portal.database) as connection:
+        names = names_of(connection, {each["person"] for each in rows})
+    listed = [
+        {**each, "by": names.get(each["person"], ""), "paid": to_epsilon(each["cost"])} for each in rows
+    ]
+    total = to_epsilon(sum(each["cost"] for each in rows))
+    return page(request, "answers.html", project=row, rows=listed, find=find, total=total)
+
+
+@router.get("/projects/{project}/batch", dependencies=need("price"))
+def show_batch(request: Request, project: str) -> Response:
+    """Several questions for one total, all or none."""
+    return _batch_page(request, project, {}, None)
+
+
+@router.post("/projects/{project}/batch", dependencies=need("price"))
+def price_batch(request: Request, project: str) -> Response:
+    """The total of a batch; charges nothing."""
+    form = request.state.form
+    questions = questions_of(form["lines"], form["epsilon"])
+    portal, viewer = portal_of(request), viewer_of(request)
+    people.project_of(portal.database, viewer, project, "price")
+    return _batch_page(request, project, form, portal.asking.price(viewer, project, form["index"], questions))
+
+
+@router.post("/projects/{project}/batch/pay", dependencies=need("spend"))
+def pay_batch(request: Request, project: str) -> Response:
+    """Ask and pay a batch: all are charged or none."""
+    portal, viewer, form = portal_of(request), viewer_of(request), request.state.form
+    row = people.project_of(portal.database, viewer, project, "spend")
+    questions = questions_of(form["lines"], form["epsilon"])
+    found = portal.asking.pay(viewer, project, form["index"], questions)
+    session = portal.indexes.session(form["index"])
+    done = [
+        {"id": name, "question": words_of(session, answer.plan), "rows": rows_of(answer),
+         "paid": to_epsilon(answer.cost), "half_width": answer.half_width, "by": answer.plan.by}
+        for name, answer in found
+    ]  # fmt: skip
+    return page(request, "batch_done.html", project=row, done=done)
+
+
+def _batch_page(request: Request, project: str, form: dict[str, str], priced: Any) -> Response:
+    portal, viewer = portal_of(request), viewer_of(request)
+    row = people.project_of(portal.database, viewer, project, "price")
+    values = {"lines": "", "epsilon": "0.1", **form}
+    distinct = {} if priced is None else {each.plan.key: each.price for each in priced}
+    return page(
+        request, "batch.html", project=row, balances=portal.indexes.balances(project), values=values, priced=priced,
+        total=to_epsilon(sum(distinct.values())), may_spend=viewer.may_in("spend", project),
+    )  # fmt: skip
+
+
+def questions_of(lines: str, epsilon: str) -> list[Question]:
+    """Questions, one a line, as in a file of `leeward query --batch`: 'fever & cough' --when 2009 --by age."""
+    found = []
+    for number, line in enumerate(lines.splitlines(), 1):
+        try:
+            words = shlex.split(line, comments=True)
+        except ValueError:
+            raise BadInput(f"line {number}: a quotation mark is without its partner.") from None
+        if not words:
+            continue
+        fields: dict[str, Any] = {"terms": words[0], "conditions": {}, "epsilon": epsilon}
+        if len(words) % 2 == 0 or any(not word.startswith("--") for word in words[1::2]):
+            raise BadInput(f"line {number}: write the terms in quotation marks, then --NAME VALUE pairs.")
+        for name, value in zip(words[1::2], words[2::2], strict=True):
+            name = name.removeprefix("--")
+            if name in {"by", "epsilon", "within", "count"}:
+                fields[name] = value
+            elif name == "most":
+                fields[name] = int(value) if value.isdecimal() else value
+            else:
+                fields["conditions"][name.replace("-", "_")] = value
+        found.append(request_of(fields))
+    if not found:
+        raise BadInput("there is no question in this batch.")
+    return found

@@ -8,15 +8,14 @@ from typing import Any
 
 import sqlalchemy as sa
 from fastapi import APIRouter, Request
-from starlette.responses import HTMLResponse, Response
+from starlette.responses import HTMLResponse, Response, StreamingResponse
 
 from leeward.errors import LeewardError
 from leeward.portal import proposals, releases
-from leeward.portal.guards import need, portal_of, viewer_of
-from leeward.portal.indexes import public_facts
+from leeward.portal.guards import Portal, need, portal_of, viewer_of
+from leeward.portal.indexes import Unknown, public_facts
 from leeward.portal.people import everybody
-from leeward.portal.replies import page, redirect
-from leeward.portal.running import Portal
+from leeward.portal.rendering import page, redirect
 from leeward.portal.store import fetch_all, reading, tables
 from leeward.queries import ledger as books
 from leeward.queries.privacy.accounting import to_epsilon
@@ -32,7 +31,7 @@ REPORT_HEADERS = {
 
 
 @router.get("/custody/indexes", dependencies=need("see custody"))
-def indexes(request: Request) -> Response:
+def show_indexes(request: Request) -> Response:
     """Indexes: what is public, the cap, who could spend what; and what is not protected."""
     portal = portal_of(request)
     with reading(portal.database) as connection:
@@ -111,7 +110,7 @@ def propose_allotment(request: Request) -> Response:
 
 
 @router.get("/custody/releases", dependencies=need("see custody"))
-def all_releases(request: Request) -> Response:
+def show_published(request: Request) -> Response:
     """Releases that were published, and folders that may be proposed."""
     portal = portal_of(request)
     rows = releases.visible(portal.database, viewer_of(request))
@@ -136,20 +135,20 @@ def propose_release(request: Request) -> Response:
 
 
 @router.get("/custody/releases/{release}", dependencies=need("see custody"))
-def one_release(request: Request, release: str) -> Response:
+def show_release(request: Request, release: str) -> Response:
     """A release: manifest, guarantee, verification, recipients, downloads, and its report in a frame."""
-    return _release(request, release, None)
+    return _release_page(request, release, None)
 
 
 @router.post("/custody/releases/{release}/verify", dependencies=need("see custody"))
-def verify(request: Request, release: str) -> Response:
+def verify_release(request: Request, release: str) -> Response:
     """Verify it now, from its files alone."""
     portal = portal_of(request)
     row = releases.release_of(portal.database, viewer_of(request), release)
-    return _release(request, release, releases.verify_again(portal.database, row))
+    return _release_page(request, release, releases.verify_again(portal.database, row))
 
 
-def _release(request: Request, release: str, verification: Any) -> Response:
+def _release_page(request: Request, release: str, verification: Any) -> Response:
     portal: Portal = portal_of(request)
     row = releases.release_of(portal.database, viewer_of(request), release)
     manifest = Release.open(row["folder"], compare=False).manifest
@@ -173,7 +172,80 @@ def _release(request: Request, release: str, verification: Any) -> Response:
 
 
 @router.get("/custody/releases/{release}/report", dependencies=need("see custody"))
-def report(request: Request, release: str) -> Response:
+def show_report(request: Request, release: str) -> Response:
     """The report, for a sandboxed frame: no script, nothing from elsewhere, no origin."""
     row = releases.release_of(portal_of(request).database, viewer_of(request), release)
     return HTMLResponse(releases.report_of(row), headers=REPORT_HEADERS)
+
+
+@router.get("/decisions", dependencies=need("see decisions"))
+def show_decisions(request: Request) -> Response:
+    """Proposals with two names and reasons."""
+    portal, viewer = portal_of(request), viewer_of(request)
+    rows = proposals.proposals_of(portal.database, viewer)
+    return page(request, "decisions.html", proposals=rows, may_confirm=viewer.may("confirm"))
+
+
+@router.post("/decisions/{proposal}", dependencies=need("confirm"))
+def decide(request: Request, proposal: str) -> Response:
+    """Confirm or decline what another proposed."""
+    form = request.state.form
+    indexes, viewer = portal_of(request).indexes, viewer_of(request)
+    proposals.decide(indexes, viewer, proposal, form["verdict"], form["reason"])
+    return redirect(request, "/decisions")
+
+
+MOST_ITEMSETS = 500
+
+
+@router.get("/releases", dependencies=need("download"))
+def list_releases(request: Request) -> Response:
+    """What I may download, until when."""
+    rows = releases.visible(portal_of(request).database, viewer_of(request))
+    listed = []
+    for row in rows:
+        manifest = Release.open(row["folder"], compare=False).manifest
+        listed.append(
+            {
+                **row,
+                "method": manifest["method"],
+                "guarantee": manifest["guarantee"],
+                "paths": json.loads(row["files"]),
+            }
+        )
+    return page(request, "releases.html", releases=listed)
+
+
+@router.get("/releases/{release}/files/{path:path}", dependencies=need("download"))
+def download(request: Request, release: str, path: str) -> Response:
+    """A file of `share/`, by its entry in the manifest and its digest."""
+    blocks = releases.read_file(portal_of(request).database, viewer_of(request), release, path)
+    name = path.rsplit("/", 1)[-1].replace('"', "")
+    return StreamingResponse(
+        blocks, media_type="application/octet-stream",
+        headers={"content-disposition": f'attachment; filename="{name}"'},
+    )  # fmt: skip
+
+
+@router.get("/catalogue", dependencies=need("download"))
+def show_catalogues(request: Request, find: str = "") -> Response:
+    """Catalogues of itemsets that were published to me, with their noisy counts."""
+    portal, viewer = portal_of(request), viewer_of(request)
+    found = []
+    for row in releases.visible(portal.database, viewer):
+        release = Release.open(row["folder"], compare=False)
+        if release.method != "notes" or "data/itemsets.parquet" not in json.loads(row["files"]):
+            continue
+        if not row["passed"]:
+            raise Unknown
+        table = release.table("itemsets.parquet").collect()
+        rows = [(" & ".join(items), count) for items, count in table.iter_rows()]
+        wanted = find.casefold()
+        found.append(
+            {
+                **row,
+                "rows": [each for each in rows if wanted in each[0].casefold()][:MOST_ITEMSETS],
+                "guarantee": release.guarantee,
+            }
+        )
+    return page(request, "catalogue.html", catalogues=found, find=find)

@@ -2,8 +2,17 @@
 
 from __future__ import annotations
 
-from leeward.portal.store.opening import Database, open_store, reading, writing
-from leeward.portal.store.rows import fetch_all, fetch_one, new_id, now
+import secrets
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, Final
+
+import sqlalchemy as sa
+from sqlalchemy.dialects.postgresql import insert
+
+from leeward.errors import BadInput
+from leeward.queries.ledger.opening import Ledger as Database
+from leeward.queries.ledger.opening import open_database, reading, writing
 
 __all__ = [
     "Database",
@@ -15,3 +24,85 @@ __all__ = [
     "reading",
     "writing",
 ]
+
+
+REVISION: Final = "0001"
+"""The migration that this version works with."""
+VERSIONS: Final = "portal_version"
+"""Alembic's table; another one than the ledger's, so that both may be in one database."""
+FILE: Final = "portal.db"
+
+__all__ = [
+    "FILE",
+    "REVISION",
+    "VERSIONS",
+    "Database",
+    "open_store",
+    "reading",
+    "writing",
+]
+
+
+def open_store(folder: Path, url: str | None = None) -> Database:
+    """The portal's database, made or migrated where needed.
+
+    BadInput where it was made by a later version; LedgerUnreachable where the database does not answer.
+    """
+    database = open_database(url or f"sqlite:///{folder / FILE}")
+    with writing(database) as connection:
+        found = None
+        if sa.inspect(connection).has_table(VERSIONS):
+            found = connection.exec_driver_sql(f"SELECT version_num FROM {VERSIONS}").scalar()
+        if found == REVISION:
+            return database
+        if found is not None and str(found) > REVISION:
+            raise BadInput(
+                f"{database.place}: the portal's database was made by a later version of Leeward (its schema is "
+                f"{found}, this version knows {REVISION}). Install the later version."
+            )
+        _migrate(connection)
+    return database
+
+
+def _migrate(connection: sa.Connection) -> None:
+    from alembic import command
+    from alembic.config import Config
+
+    config = Config()
+    config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
+    config.attributes["connection"] = connection
+    command.upgrade(config, REVISION)
+
+
+Row = dict[str, Any]
+
+
+def new_id() -> str:
+    """A random identifier of 128 bits, in hex: it cannot be guessed from another."""
+    return secrets.token_hex(16)
+
+
+def now() -> str:
+    """The time in UTC, to the millisecond; sorts as text."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+def from_now(**length: float) -> str:
+    """The time in so many minutes, hours or days."""
+    return (datetime.now(UTC) + timedelta(**length)).isoformat(timespec="milliseconds")
+
+
+def new_row(table: sa.Table) -> sa.Insert:
+    """An insertion that changes nothing where such a row is there already, in SQLite too."""
+    return insert(table).on_conflict_do_nothing()
+
+
+def fetch_all(connection: sa.Connection, asked: sa.Select[Any]) -> list[Row]:
+    """Every row of a question."""
+    return [dict(row) for row in connection.execute(asked).mappings()]
+
+
+def fetch_one(connection: sa.Connection, asked: sa.Select[Any], **given: Any) -> Row | None:
+    """The first row of a question, if there is one."""
+    row = connection.execute(asked, given).mappings().first()
+    return None if row is None else dict(row)

@@ -126,6 +126,11 @@ class Terms:
         return found
 
     @cached_property
+    def sorted_names(self) -> tuple[str, ...]:
+        """Every folded name, in order."""
+        return tuple(sorted(self.names))
+
+    @cached_property
     def _children(self) -> dict[str, list[str]]:
         below: dict[str, list[str]] = {}
         for child, parent in sorted(self.parents.items()):

@@ -13,15 +13,15 @@ from pydantic import BaseModel, Field
 from starlette.responses import StreamingResponse
 
 from leeward.errors import BadInput
-from leeward.portal import projects, proposals, releases, tokens
+from leeward.portal import people, proposals, releases, sessions
 from leeward.portal.asking import Once, status_of
 from leeward.portal.guards import need, portal_of, viewer_of
 from leeward.portal.indexes import Unknown, public_facts
-from leeward.portal.pages.answers import digests_only
+from leeward.portal.pages.ask import digests_only
 from leeward.portal.pages.audit import entries_of
+from leeward.portal.question import Found, search
 from leeward.portal.question import Request as Question
 from leeward.portal.store import reading, tables
-from leeward.portal.terms import Found, search
 from leeward.queries.privacy.accounting import to_epsilon
 
 PROBLEM: Final[dict[int | str, dict[str, Any]]] = {
@@ -101,7 +101,7 @@ def me(request: Request) -> dict[str, Any]:
 @router.get(f"{ROOT}/projects", dependencies=need("see projects"))
 def list_projects(request: Request) -> list[dict[str, str]]:
     """Projects that I may see."""
-    rows = projects.projects_of(portal_of(request).database, viewer_of(request))
+    rows = people.projects_of(portal_of(request).database, viewer_of(request))
     return [{"id": row["id"], "name": row["name"]} for row in rows]
 
 
@@ -109,7 +109,7 @@ def list_projects(request: Request) -> list[dict[str, str]]:
 def one_project(request: Request, project: str) -> dict[str, Any]:
     """A project with what it may spend."""
     portal, viewer = portal_of(request), viewer_of(request)
-    row = projects.project_of(portal.database, viewer, project, "see projects")
+    row = people.project_of(portal.database, viewer, project, "see projects")
     found: dict[str, Any] = {"id": row["id"], "name": row["name"]}
     if viewer.house <= {"admin"} and project not in viewer.memberships:
         return found
@@ -150,7 +150,7 @@ def vocabulary(request: Request, index: str, prefix: str = "") -> list[Found]:
 def price(request: Request, body: PlacedQuestion) -> dict[str, Any]:
     """The price of a question; nothing is charged."""
     asking, viewer = portal_of(request).asking, viewer_of(request)
-    projects.check_project(viewer, body.project, "price")
+    people.check_project(viewer, body.project, "price")
     return asking.price(viewer, body.project, body.index, [body.question()])[0].to_json()
 
 
@@ -158,7 +158,7 @@ def price(request: Request, body: PlacedQuestion) -> dict[str, Any]:
 def rehearse(request: Request, body: PlacedQuestion) -> dict[str, Any]:
     """The answer of made-up patients; nothing is charged."""
     asking, viewer = portal_of(request).asking, viewer_of(request)
-    projects.check_project(viewer, body.project, "price")
+    people.check_project(viewer, body.project, "price")
     _, answer = asking.rehearse(viewer, body.project, body.index, body.question())
     return answer.to_json() | {"dry_run": True}
 
@@ -187,7 +187,7 @@ def _once(
 ) -> list[dict[str, Any]]:
     """Pay, or give again what was paid with the same idempotency key."""
     asking, viewer = portal_of(request).asking, viewer_of(request)
-    projects.check_project(viewer, body.project, "spend")  # that it is there, its allotment says
+    people.check_project(viewer, body.project, "spend")  # that it is there, its allotment says
     given = json.dumps(body.model_dump(exclude_unset=True), sort_keys=True)
     once = Once(key, hashlib.sha256(given.encode()).hexdigest())
     before = asking.paid_before(viewer, once)
@@ -217,7 +217,7 @@ def one_answer(request: Request, answer: str) -> dict[str, Any]:
 def answers(request: Request, project: str, find: str = "") -> list[dict[str, Any]]:
     """A project's answers, newest first."""
     portal = portal_of(request)
-    projects.project_of(portal.database, viewer_of(request), project, "see answers")
+    people.project_of(portal.database, viewer_of(request), project, "see answers")
     rows = portal.asking.answers_of(project, find)
     keys = ("id", "index", "question", "person", "time")
     return [{**{key: row[key] for key in keys}, "cost": to_epsilon(row["cost"])} for row in rows]
@@ -278,15 +278,15 @@ def make_token(request: Request, body: NewToken) -> dict[str, str]:
     portal, viewer = portal_of(request), viewer_of(request)
     if viewer.token_scope is not None:
         raise BadInput("a token makes no other token; sign in.")
-    projects.project_of(portal.database, viewer, body.project, "price")
-    row, secret = tokens.make_token(portal.database, viewer, **body.model_dump())
+    people.project_of(portal.database, viewer, body.project, "price")
+    row, secret = sessions.make_token(portal.database, viewer, **body.model_dump())
     return {"id": row["id"], "token": secret, "ends": row["ends"]}
 
 
 @router.delete(f"{ROOT}/tokens/{{token}}", dependencies=need("own account"), status_code=204)
 def end_token(request: Request, token: str) -> None:
     """End a token of one's own."""
-    if not tokens.end_token(portal_of(request).database, viewer_of(request), token):
+    if not sessions.end_token(portal_of(request).database, viewer_of(request), token):
         raise Unknown
 
 
