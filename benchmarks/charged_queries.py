@@ -21,8 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 from common import table, write_section
 from leeward.queries import ledger as books
 from leeward.queries.answer.charged_query import answer_all
-from leeward.queries.answer.plan import Question
-from leeward.queries.answer.session import IndexSession, open_session
+from leeward.queries.answer.plan import IndexSession, Question, open_session
 from leeward.queries.index.build import index_table
 from leeward.queries.index.counts import Index
 from leeward.queries.privacy import mechanism

@@ -23,10 +23,10 @@ import polars as pl
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 from common import table, write_section
+from index_itemsets import frequent_itemsets
 from leeward.queries.answer.catalogue import Catalogue, release_catalogue
 from leeward.queries.index.build import index_events, index_table
 from leeward.queries.index.counts import Index
-from leeward.queries.index.itemsets import frequent_itemsets
 from leeward.queries.language.query import Query, parse
 from leeward.queries.language.vocabulary import Terms
 from leeward.randomness import Randomness

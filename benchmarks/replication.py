@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from leeward.queries.index.itemsets import Item, Itemsets
+from index_itemsets import Item, Itemsets
 from leeward.queries.privacy import mechanism
 from leeward.queries.privacy.mechanism import Noise
 

@@ -35,8 +35,7 @@ from leeward.methods.disassociation.measures import estimate_queries, published
 from leeward.methods.trajectories import Trajectories
 from leeward.queries.answer.catalogue import Catalogue, release_catalogue
 from leeward.queries.answer.charged_query import answer_all
-from leeward.queries.answer.plan import Question
-from leeward.queries.answer.session import open_session
+from leeward.queries.answer.plan import Question, open_session
 from leeward.queries.index.build import index_cohort
 from leeward.queries.language.query import parse
 from leeward.queries.language.vocabulary import Terms

@@ -25,14 +25,13 @@ import polars as pl
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import study_queries_words as words
 from common import commit, leeward, machine, table
+from index_itemsets import Item, frequent_itemsets
 from leeward.cohort import read
 from leeward.queries import ledger as books
 from leeward.queries.answer.charged_query import answer_all
-from leeward.queries.answer.plan import Question
-from leeward.queries.answer.session import open_session
+from leeward.queries.answer.plan import Question, open_session
 from leeward.queries.index.build import index_cohort, index_table
 from leeward.queries.index.counts import Index
-from leeward.queries.index.itemsets import Item, frequent_itemsets
 from leeward.queries.language.query import EXACT, Predicate, Query
 from leeward.queries.privacy import mechanism
 from leeward.queries.privacy.accounting import Budget, micro

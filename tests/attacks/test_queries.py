@@ -13,7 +13,7 @@ from tests.attacks.queries import Ask, averaging, differencing, until_refused
 from tests.queries.made import question, session_of
 
 from leeward.queries.answer.charged_query import answer_all
-from leeward.queries.answer.session import IndexSession
+from leeward.queries.answer.plan import IndexSession
 from leeward.queries.language.vocabulary import Terms
 from leeward.queries.ledger import BudgetSpent
 

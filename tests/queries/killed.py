@@ -20,7 +20,7 @@ from tests.queries.made import question
 
 from leeward.queries import ledger as books
 from leeward.queries.answer.charged_query import answer_all
-from leeward.queries.answer.session import open_session
+from leeward.queries.answer.plan import open_session
 from leeward.queries.index.counts import Index
 from leeward.queries.ledger import BudgetSpent, chain, families
 from leeward.queries.privacy import mechanism

@@ -10,7 +10,7 @@ from tests.queries.made import question
 
 from leeward.queries import ledger as books
 from leeward.queries.answer.charged_query import answer_all
-from leeward.queries.answer.session import open_session
+from leeward.queries.answer.plan import open_session
 from leeward.queries.ledger import Charge, Ledger
 from leeward.queries.ledger.chain import digest
 from leeward.queries.privacy.accounting import micro

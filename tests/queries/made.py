@@ -8,8 +8,7 @@ from typing import Any
 import polars as pl
 
 from leeward.queries import ledger as books
-from leeward.queries.answer.plan import Question
-from leeward.queries.answer.session import IndexSession, open_session
+from leeward.queries.answer.plan import IndexSession, Question, open_session
 from leeward.queries.index.build import index_table
 from leeward.queries.language.query import parse
 from leeward.queries.language.vocabulary import Terms

@@ -15,8 +15,7 @@ from leeward.errors import BadInput
 from leeward.queries import ledger as books
 from leeward.queries.answer.charged_query import Answer, answer_all, charge, price_of
 from leeward.queries.answer.dry_run import dry_run_answers
-from leeward.queries.answer.plan import plan_query
-from leeward.queries.answer.session import IndexSession, open_session
+from leeward.queries.answer.plan import IndexSession, open_session, plan_query
 from leeward.queries.index.counts import Index
 from leeward.queries.ledger import BudgetSpent, LedgerUnreachable
 from leeward.queries.privacy import mechanism

@@ -27,8 +27,7 @@ from leeward.queries import ledger as books
 from leeward.queries.answer import charged_query as answering
 from leeward.queries.answer import plan as planning
 from leeward.queries.answer.charged_query import answer_all
-from leeward.queries.answer.plan import Plan, Question, plan_query
-from leeward.queries.answer.session import IndexSession
+from leeward.queries.answer.plan import IndexSession, Plan, Question, plan_query
 from leeward.queries.index.counts import Index
 from leeward.queries.language.query import Query
 from leeward.queries.language.vocabulary import Terms

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -24,11 +25,13 @@ from leeward.queries.answer.catalogue import (
 )
 from leeward.queries.index.build import index_table
 from leeward.queries.index.counts import Index
-from leeward.queries.index.itemsets import frequent_itemsets
 from leeward.queries.language.vocabulary import Terms
 from leeward.queries.privacy import mechanism
 from leeward.queries.privacy.mechanism import Noise
 from leeward.randomness import Randomness
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks"))
+from index_itemsets import frequent_itemsets
 
 NAMES = ("a", "b", "c", "d", "e")
 VOCABULARY = Terms((*NAMES, "never"), labels={"a": "Asthma", "b": "Bronchitis"}, name="letters")

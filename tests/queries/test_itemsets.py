@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +14,11 @@ from hypothesis import strategies as st
 from tests.oracles import counts as oracle
 
 from leeward.errors import BadInput
-from leeward.queries.index import kernels
 from leeward.queries.index.build import index_table
 from leeward.queries.index.counts import Index
-from leeward.queries.index.itemsets import Itemsets, frequent_itemsets
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks"))
+from index_itemsets import Itemsets, frequent_itemsets, patients_in_both, rows_in_both, words_of
 
 
 @pytest.fixture
@@ -107,12 +109,9 @@ def test_patients_are_counted_by_carries(data: st.DataObject, counts: list[int])
     rows = sum(counts)
     patient = np.repeat(np.arange(len(counts)), counts)
     chosen = np.array(sorted(data.draw(st.sets(st.integers(0, rows - 1)))), np.uint32)
-    words = np.zeros((rows + 63) // 64, np.uint64)
-    kernels.set_bits(words, chosen)
-    last = np.zeros_like(words)
-    kernels.set_bits(last, (np.cumsum(counts) - 1).astype(np.uint32))
-    assert kernels.patients_in_both(words, words, last) == len(np.unique(patient[chosen]))
-    assert kernels.rows_in_both(words, words) == len(chosen)
+    words, last = words_of(rows, chosen), words_of(rows, np.cumsum(counts) - 1)
+    assert patients_in_both(words, words, last) == len(np.unique(patient[chosen]))
+    assert rows_in_both(words, words) == len(chosen)
 
 
 def test_a_sample_of_many_notes_equals_brute_force(tmp_path: Path) -> None:

@@ -25,8 +25,7 @@ from tests.waiting import LONG, wait_until
 from leeward.errors import BadInput
 from leeward.queries import ledger as books
 from leeward.queries.answer.charged_query import answer_all
-from leeward.queries.answer.plan import check_noise, plan_query
-from leeward.queries.answer.session import open_session
+from leeward.queries.answer.plan import check_noise, open_session, plan_query
 from leeward.queries.ledger import (
     LedgerInconsistent,
     LedgerUnreachable,
@@ -34,7 +33,7 @@ from leeward.queries.ledger import (
     engines,
     opening,
 )
-from leeward.queries.ledger.urls import parse_url, place_of
+from leeward.queries.ledger.engines import parse_url, place_of
 
 
 def edit(folder: Path, *statements: str) -> None:

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyroaring import BitMap
 
-from leeward.queries.index.ranges import Ranges
+from leeward.queries.index.counts import Ranges
 
 ROWS = 64
 

@@ -11,12 +11,12 @@ import pytest
 from tests.queries.made import TERMS, five_notes
 
 from leeward.queries.index.build import index_table
-from leeward.queries.index.itemsets import Itemsets, frequent_itemsets
 from leeward.queries.privacy import mechanism
 from leeward.queries.privacy.accounting import micro
 from leeward.queries.privacy.mechanism import Noise
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks"))
+from index_itemsets import Itemsets, frequent_itemsets
 from replication import (
     MonthItemsets,
     estimated_by_month,

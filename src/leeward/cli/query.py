@@ -10,8 +10,7 @@ from leeward.cli.options import json_option, print_json, print_lines
 
 if TYPE_CHECKING:
     from leeward.queries.answer.charged_query import Answer
-    from leeward.queries.answer.plan import Plan, Question
-    from leeward.queries.answer.session import IndexSession
+    from leeward.queries.answer.plan import IndexSession, Plan, Question
 
 COUNTED = {"patients": "patient", "notes": "note"}
 
@@ -65,8 +64,7 @@ def query(words: tuple[str, ...], batch: str | None, dry_run: bool, user: str | 
     """
     from leeward.queries.answer.api import login_name
     from leeward.queries.answer.charged_query import answer_plans, price_of
-    from leeward.queries.answer.plan import check_noise, plan_query
-    from leeward.queries.answer.session import open_session
+    from leeward.queries.answer.plan import check_noise, open_session, plan_query
     from leeward.queries.ledger import check_user
 
     path, questions = _parse_questions(words, batch, flags)
@@ -232,7 +230,9 @@ def _lines(answer: Answer, session: IndexSession) -> list[str]:
     unit = {"patient": "patient", "note": session.index.meta.row}
     names = [""] if plan.by is None else [f"{plan.by} {name}: " for name in plan.bins]
     called = [
-        f"{name} ({label})" for name in plan.query.terms if (label := session.index.terms.shown(name)) != name
+        f"{name} ({label})"
+        for name in plan.query.terms
+        if (label := session.index.terms.label_of(name)) != name
     ]
     lines = [plan.query.canonical(), *([f"  {', '.join(called)}"] if called else [])]
     for name, value in zip(names, answer.values, strict=True):

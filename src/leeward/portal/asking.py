@@ -23,8 +23,7 @@ from leeward.queries.answer.charged_query import (
     price_of,
     standing_of,
 )
-from leeward.queries.answer.plan import Plan, check_noise, plan_query
-from leeward.queries.answer.session import IndexSession
+from leeward.queries.answer.plan import IndexSession, Plan, check_noise, plan_query
 from leeward.queries.privacy import mechanism
 from leeward.queries.privacy.accounting import MICRO, micro, to_epsilon
 
@@ -278,7 +277,7 @@ class Asking:
             raise Unknown
         left = books.left(session.ledger, session.index.meta.id, viewer.person, row["project"]).user
         values = json.loads(payload)["values"]
-        return row, Answer.shown(plan, values, cost=0, remaining=left, terms=session.terms)
+        return row, Answer.from_noisy(plan, values, cost=0, remaining=left, terms=session.terms)
 
     def answers_of(self, project: str, wanted: str = "", most: int = 200) -> list[Row]:
         """A project's answers, newest first; with `wanted` in the question."""

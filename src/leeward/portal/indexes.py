@@ -14,7 +14,7 @@ from leeward.errors import BadInput
 from leeward.portal.settings import Settings, check_private
 from leeward.portal.store import Database, Row, fetch_all, fetch_one, reading, tables
 from leeward.queries import ledger as books
-from leeward.queries.answer.session import IndexSession, open_session
+from leeward.queries.answer.plan import IndexSession, open_session
 from leeward.queries.privacy.accounting import to_epsilon
 
 

@@ -15,8 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from leeward.errors import BadInput
 from leeward.portal.store import Row
-from leeward.queries.answer.plan import Plan, Question
-from leeward.queries.answer.session import IndexSession
+from leeward.queries.answer.plan import IndexSession, Plan, Question
 from leeward.queries.index.counts import Index
 from leeward.queries.language.query import fold, parse, quote
 from leeward.queries.language.vocabulary import Terms
@@ -89,7 +88,7 @@ def at_price(request: Request, epsilon: int) -> Question:
 
 def words_of(session: IndexSession, plan: Plan) -> str:
     """A planned question with its terms as a person calls them, and its conditions."""
-    terms = " & ".join(quote(session.index.terms.shown(name)) for name in plan.query.terms)
+    terms = " & ".join(quote(session.index.terms.label_of(name)) for name in plan.query.terms)
     conditions = [f"{each.qid}={each.text()}" for each in plan.query.predicates]
     return "; ".join([terms, *conditions])
 
@@ -152,11 +151,11 @@ def search(index: Index, text: str, most: int = MOST) -> list[Found]:
         if len(found) >= most:
             break
     # A term's own name or label before what is only a synonym of it.
-    found_first = sorted(found, key=lambda name: not fold(terms.shown(name)).startswith(wanted))
-    return [Found(name, terms.shown(name), _term_in_query(terms, name)) for name in found_first]
+    found_first = sorted(found, key=lambda name: not fold(terms.label_of(name)).startswith(wanted))
+    return [Found(name, terms.label_of(name), _term_in_query(terms, name)) for name in found_first]
 
 
 def _term_in_query(terms: Terms, name: str) -> str:
     """A term as a question writes it: its label, where that names this term and no other."""
-    label = terms.shown(name)
+    label = terms.label_of(name)
     return quote(label if terms.names.get(fold(label)) == name else name)

@@ -275,7 +275,7 @@ def _through_spark(
 def _of_cohort(cohort: Cohort, folder: Path, wanted: Indexing, named: str | None, say: Tell) -> Built:
     from leeward.engine import make
     from leeward.queries.index.build import index_cohort, index_events
-    from leeward.queries.language.open_vocabulary import AnyText
+    from leeward.queries.language.vocabulary import AnyText
     from leeward.runs.vocabularies import vocabulary_of
 
     # Both classifications at once, or codes below one root: terms are the codes as they are written.

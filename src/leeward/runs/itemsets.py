@@ -21,7 +21,7 @@ from leeward.queries.answer.catalogue import (
     release_catalogue,
 )
 from leeward.queries.answer.charged_query import charge
-from leeward.queries.answer.session import IndexSession, open_session
+from leeward.queries.answer.plan import IndexSession, open_session
 from leeward.queries.ledger import check_user, left
 from leeward.queries.ledger import find_answer as stored
 from leeward.queries.ledger.chain import digest, text_of

@@ -31,7 +31,7 @@ def place_of_budget(
     BadInput for data that share most of their patients with a data set indexed before, unless that is named as their
     parent or a reason is given.
     """
-    from leeward.queries.answer.session import LINK
+    from leeward.queries.answer.plan import LINK
     from leeward.queries.ledger import EMBEDDED
     from leeward.runs.data_sets import find_similar
 
@@ -96,7 +96,7 @@ def register(
 
 def remember_data_set(built: Built, out: Path, place: str | Path | None) -> None:
     """Leave a record of the data set, so that indexing it again is recognised."""
-    from leeward.queries.ledger.urls import parse_url, place_of
+    from leeward.queries.ledger.engines import parse_url, place_of
     from leeward.runs.data_sets import remember
 
     if place is None:

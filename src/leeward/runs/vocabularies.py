@@ -12,8 +12,7 @@ from leeward.errors import BadInput
 from leeward.vocabulary.omop import BY_CODE, is_concept_ancestor
 
 if TYPE_CHECKING:
-    from leeward.queries.language.codes import Codes
-    from leeward.queries.language.vocabulary import Terms, Vocabulary
+    from leeward.queries.language.vocabulary import Codes, Terms, Vocabulary
     from leeward.vocabulary.classification import Classification
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -46,7 +45,7 @@ def vocabulary_of(name: str) -> Vocabulary:
 
 def classification_codes(name: str) -> Codes:
     """A built-in classification: its categories, the sections and chapters above them, titles."""
-    from leeward.queries.language.codes import Codes
+    from leeward.queries.language.vocabulary import Codes
     from leeward.vocabulary import load
     from leeward.vocabulary.names import category_titles
 
@@ -62,7 +61,7 @@ def classification_codes(name: str) -> Codes:
     labels = {node: found.title(node) for node in nodes if found.title(node) != node}
     titles = sorted(category_titles(found.name).items(), reverse=True)  # of equal titles the first category
     aliases = {title: category for category, title in titles if category in above}
-    return Codes(FORMS[name], above, labels, aliases, name)
+    return Codes(FORMS[name], parents=above, labels=labels, aliases=aliases, name=name)
 
 
 def _spellings(name: str) -> Sequence[str]:
@@ -78,7 +77,7 @@ def hierarchy_terms(path: Path) -> Terms:
     from leeward.vocabulary.trees import read
 
     parents = {node: parent for node, parent in read(path).to_pairs() if parent}
-    return Terms(tuple(sorted(parents)), parents, name=path.name)
+    return Terms(tuple(sorted(parents)), parents=parents, name=path.name)
 
 
 def concept_terms(path: Path, by_code: bool) -> Terms:
@@ -94,7 +93,7 @@ def concept_terms(path: Path, by_code: bool) -> Terms:
     pairs = [(node, parent) for node, parent in from_concept_ancestor(path).to_pairs() if parent]
     parents = {terms.get(node, node): terms.get(parent, parent) for node, parent in pairs}
     labels = {terms.get(node, node): known[node][1] for node, _ in pairs if node in known}
-    return Terms(tuple(sorted(parents)), parents, labels=labels, name="OMOP concepts")
+    return Terms(tuple(sorted(parents)), parents=parents, labels=labels, name="OMOP concepts")
 
 
 def read_terms(path: Path) -> Terms:

@@ -10,8 +10,7 @@ from typing import Any
 from leeward.errors import BadInput
 from leeward.queries import ledger as books
 from leeward.queries.answer.charged_query import Answer, answer_all
-from leeward.queries.answer.plan import Question
-from leeward.queries.answer.session import ledger_of, open_session
+from leeward.queries.answer.plan import Question, ledger_of, open_session
 from leeward.queries.index.counts import Index
 from leeward.queries.language.query import parse
 from leeward.queries.ledger import Audit
@@ -99,7 +98,7 @@ def budget(
     allot, allot_project
         User, or project -> the most that may be spent, below the cap of all; never below what was spent.
     accept_restored
-        Why an older copy of the ledger is to be gone on with; kept in the log (`ledger.restoring`).
+        Why an older copy of the ledger is to be gone on with; kept in the log (`ledger.moving`).
     move_to
         URL of the database that the budget, with all that was spent, moves to first.
     ledger

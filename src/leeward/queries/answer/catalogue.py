@@ -145,7 +145,7 @@ def items_of(index: Index, qids: Sequence[str]) -> Items:
                 f"The values of {name!r} are not public. Declare them when building the index: --domains {name}=…"
             )
         values += [(name, value) for value in domain]
-    labels = [index.terms.shown(name) for name in terms]
+    labels = [index.terms.label_of(name) for name in terms]
     often = Counter(labels)
     texts = [name if often[label] > 1 else label for name, label in zip(terms, labels, strict=True)]
     return Items(

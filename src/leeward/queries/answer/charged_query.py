@@ -15,8 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from leeward.queries import ledger as books
-from leeward.queries.answer.plan import Plan, Question, plan_query
-from leeward.queries.answer.session import IndexSession
+from leeward.queries.answer.plan import IndexSession, Plan, Question, plan_query
 from leeward.queries.index.counts import Index
 from leeward.queries.ledger import Charge, Terms
 from leeward.queries.ledger.chain import digest, text_of
@@ -40,7 +39,9 @@ class Answer:
     threshold: int | None
 
     @staticmethod
-    def shown(plan: Plan, noisy: Sequence[int | float], *, cost: int, remaining: int, terms: Terms) -> Answer:
+    def from_noisy(
+        plan: Plan, noisy: Sequence[int | float], *, cost: int, remaining: int, terms: Terms
+    ) -> Answer:
         """An answer as it may be shown: noisy values below the public threshold are hidden, now that they are noisy."""
         limit = terms.threshold
         values = tuple(None if limit is not None and value < limit else value for value in noisy)
@@ -164,7 +165,7 @@ def answer_plans(
 
 def _to_answer(session: IndexSession, plan: Plan, payload: str, cost: int, remaining: int) -> Answer:
     values = json.loads(payload)["values"]
-    return Answer.shown(plan, values, cost=cost, remaining=remaining, terms=session.terms)
+    return Answer.from_noisy(plan, values, cost=cost, remaining=remaining, terms=session.terms)
 
 
 def price_of(

@@ -5,12 +5,20 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import polars as pl
 
 from leeward.queries import ledger as books
 from leeward.queries.answer.charged_query import Answer, noisy_values, price_of
-from leeward.queries.answer.plan import Plan
-from leeward.queries.answer.session import IndexSession
-from leeward.queries.answer.synthetic_index import make_synthetic_index
+from leeward.queries.answer.plan import IndexSession, Plan
+from leeward.queries.index.build import index_table
+from leeward.queries.index.counts import Index
+from leeward.queries.index.store import Qid
+from leeward.queries.language.query import EXACT, Predicate, Query, month_text
+from leeward.queries.language.vocabulary import Terms, Vocabulary
+from leeward.randomness import Randomness
 
 
 def dry_run_answers(
@@ -25,6 +33,65 @@ def dry_run_answers(
     for plan in plans:
         costs.setdefault(plan.key, price_of(session, [plan], user, project)[0])
     return [
-        Answer.shown(plan, noisy, cost=costs.pop(plan.key, 0), remaining=left, terms=session.terms)
+        Answer.from_noisy(plan, noisy, cost=costs.pop(plan.key, 0), remaining=left, terms=session.terms)
         for plan, noisy in zip(plans, values, strict=True)
     ]
+
+
+PATIENTS: Final = 1000
+NOTES: Final = 2
+"""Notes of a patient, where patients have several."""
+OTHER_TERMS: Final = 3
+"""Terms of a note beside those that are asked for."""
+SEED: Final = 20090413
+
+
+def make_synthetic_index(index: Index, queries: Sequence[Query], folder: Path) -> Index:
+    """Write the twin of an index into `folder` (which must not exist) and open it."""
+    meta = index.meta
+    notes = 1 if meta.max_rows_per_patient == 1 else NOTES
+    rows = PATIENTS * notes
+    stream = Randomness.of(SEED).stream("twin")
+    pool = index.terms.terms if isinstance(index.terms, Terms) else ()
+    terms = [[pool[i] for i in row] for row in _places(stream, len(pool), rows)]
+    for name in sorted({name for query in queries for name in query.terms}):
+        member = _member(index.terms, name, pool)
+        for row in np.flatnonzero(stream.random(rows) < 0.5).tolist():
+            terms[row].append(member)
+    table: dict[str, Any] = {"patient": [row // notes for row in range(rows)], "terms": terms}
+    for qid in meta.qids:
+        values = _values(index, qid, [p for q in queries for p in q.predicates if p.qid == qid.name])
+        chosen = stream.integers(0, len(values), rows)
+        table[qid.name] = [values[i] for i in chosen.tolist()]
+        if qid.kind == "integer":
+            table[qid.name] = [int(value) for value in table[qid.name]]
+    schema = {qid.name: pl.Date for qid in meta.qids if qid.kind == "month"}
+    frame = pl.DataFrame(table).with_columns(pl.col(name).add("-01").str.to_date() for name in schema)
+    domains = {qid.name: qid.domain for qid in meta.qids if qid.domain is not None}
+    return index_table(frame, folder, terms=index.terms, domains=domains, synthetic=True).index
+
+
+def _places(stream: np.random.Generator, size: int, rows: int) -> list[list[int]]:
+    """Places in a list of terms, the first ones more often; none where the vocabulary is no list."""
+    drawn = (stream.random((rows, OTHER_TERMS if size else 0)) ** 3 * size).astype(np.int64)
+    found: list[list[int]] = drawn.tolist()
+    return found
+
+
+def _member(vocabulary: Vocabulary, name: str, pool: Sequence[str]) -> str:
+    """A term that a resolved name stands for."""
+    below = vocabulary.expand(name, pool)
+    return min(below) if below else name.removeprefix(EXACT)
+
+
+def _values(index: Index, qid: Qid, conditions: Sequence[Predicate]) -> tuple[str, ...]:
+    """Values that the index admits: its public domain, or a few plausible ones with those that are asked for."""
+    domain = index.domain(qid.name)
+    if domain is not None:
+        return domain
+    asked = tuple(end for each in conditions for end in (each.low, each.high) if end)
+    if qid.kind == "month":
+        return (*asked, *(month_text(12 * 2020 + month) for month in range(12)))
+    if qid.kind == "integer":
+        return (*asked, *(str(number) for number in range(0, 100, 5)))
+    return (*asked, "a", "b", "c")

@@ -33,8 +33,7 @@ from leeward.queries.index.rows import (
     rows_of_table,
 )
 from leeward.queries.index.store import Meta, Qid
-from leeward.queries.language.open_vocabulary import AnyText
-from leeward.queries.language.vocabulary import Vocabulary
+from leeward.queries.language.vocabulary import AnyText, Vocabulary
 from leeward.randomness import Randomness
 
 PATIENTS_A_STRETCH = 500_000

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
@@ -21,9 +21,6 @@ from pyroaring import BitMap
 
 from leeward.errors import BadInput
 from leeward.queries.index import store
-from leeward.queries.index.ranges import Ranges
-from leeward.queries.language.codes import Codes
-from leeward.queries.language.open_vocabulary import FORM, AnyText
 from leeward.queries.language.query import (
     EXACT,
     Predicate,
@@ -33,7 +30,59 @@ from leeward.queries.language.query import (
     month_number,
     quote,
 )
-from leeward.queries.language.vocabulary import Terms, Vocabulary, nearest
+from leeward.queries.language.vocabulary import Vocabulary, from_tables, nearest
+
+MEMORY = 64 * 2**20
+"""Bytes that the cumulated bitmaps of one quasi-identifier may take, about."""
+FEW = 4
+"""So few values are put together without any preparation."""
+
+
+class Ranges:
+    """The bitmaps of some values in order, of which a row has at most one.
+
+    Bitmaps are cumulated when the first wide range is asked for.
+    Threads may share it: at worst two of them cumulate the same.
+    """
+
+    def __init__(
+        self, values: Sequence[str], bitmap: Callable[[str], BitMap], rows: int, memory: int = MEMORY
+    ) -> None:
+        self.values = tuple(values)
+        self._bitmap = bitmap
+        blocks = max(1, min(len(self.values), memory // max(rows // 8, 1)))
+        self._block = -(-max(len(self.values), 1) // blocks)
+        self._below: list[BitMap] | None = None
+
+    def within(self, found: BitMap, first: int, end: int) -> BitMap:
+        """Those rows of `found` whose value is among number `first` to `end` − 1."""
+        if end - first <= FEW:
+            return self._together(found, first, end)
+        low, high = -(-first // self._block), end // self._block
+        if low >= high:
+            return self._together(found, first, end)
+        below = self._cumulate()
+        core = (found & below[high]) - below[low]
+        core |= self._together(found, first, low * self._block)
+        core |= self._together(found, high * self._block, end)
+        return core
+
+    def _together(self, found: BitMap, first: int, end: int) -> BitMap:
+        kept = BitMap()
+        for value in self.values[first:end]:
+            kept |= found & self._bitmap(value)
+        return kept
+
+    def _cumulate(self) -> list[BitMap]:
+        """Rows whose value is below number 0, b, 2b, …"""
+        if self._below is None:
+            below = [BitMap()]
+            for start in range(0, len(self.values) - self._block + 1, self._block):
+                parts = [self._bitmap(value) for value in self.values[start : start + self._block]]
+                below.append(BitMap.union(below[-1], *parts))
+            self._below = below
+        return self._below
+
 
 Unit = Literal["patient", "note"]
 
@@ -58,7 +107,7 @@ class Index:
         self.meta: store.Meta = stored.meta
         self.rows: int = stored.rows
         self.patients: int = stored.patients
-        self.terms: Vocabulary = vocabulary_of(stored)
+        self.terms: Vocabulary = from_tables(stored.vocabulary, stored.aliases, stored.meta.vocabulary)
         self._bytes = stored.bitmaps
         self._patient_of_row: NDArray[np.int32] | None = (
             None if stored.patient_of_row is None else np.frombuffer(stored.patient_of_row, np.int32)
@@ -229,16 +278,6 @@ class Index:
         """The terms (`column` empty) or values that some row has, sorted. Exact."""
         return tuple(sorted(self._places[column]))
 
-    def last_rows(self) -> NDArray[np.uint64]:
-        """The bit of each patient's last row, uint64[ceil(rows / 64)]. Exact."""
-        last = np.zeros((self.rows + 63) // 64 * 64, np.bool_)
-        if self._patient_of_row is None:
-            last[: self.rows] = True
-        else:
-            last[: self.rows - 1] = self._patient_of_row[1:] != self._patient_of_row[:-1]
-            last[self.rows - 1] = True
-        return np.packbits(last, bitorder="little").view(np.uint64)
-
     def patients_of_rows(self, first: int, end: int) -> NDArray[np.int32]:
         """The patient's number of each row from `first` to `end` - 1."""
         if self._patient_of_row is None:
@@ -313,16 +352,6 @@ class Index:
     def _size(self, bitmap: BitMap) -> int:
         """Bytes of a bitmap, about: two a row, or a bit for every row."""
         return min(2 * len(bitmap), self.rows // 8) + 64
-
-
-def vocabulary_of(stored: store.Stored) -> Vocabulary:
-    """The public vocabulary of an index."""
-    form = (stored.vocabulary.schema.metadata or {}).get(b"form")
-    if form == FORM.encode():
-        return AnyText()
-    if form is not None:
-        return Codes.from_tables(stored.vocabulary, stored.aliases, form.decode(), stored.meta.vocabulary)
-    return Terms.from_tables(stored.vocabulary, stored.aliases, stored.meta.vocabulary)
 
 
 def _number(qid: store.Qid, text: str) -> int:

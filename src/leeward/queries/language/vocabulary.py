@@ -1,4 +1,4 @@
-"""The public vocabulary of an index: terms, the nodes above them, other names.
+"""The public vocabulary of an index: a list of terms with nodes above them, codes known by their form, or any text.
 
 Plain data: who builds an index brings it from the lexicon of notes or from a code hierarchy. Everything here is
 public, so an unknown term may be refused; what the data hold never decides it.
@@ -6,11 +6,13 @@ public, so an unknown term may be refused; what the data hold never decides it.
 
 from __future__ import annotations
 
+import re
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import compress
-from typing import Protocol
+from typing import Any, ClassVar, Final
 
 import pyarrow as pa
 
@@ -19,6 +21,8 @@ from leeward.queries.language.query import EXACT, fold
 
 OFFERED = 3
 """Nearest names that a refusal of an unknown one offers."""
+FORM: Final = "any text"
+"""How an index that has no list of terms says so."""
 
 SCHEMA = pa.schema(
     [("name", pa.string()), ("term", pa.bool_()), ("parent", pa.string()), ("label", pa.string())]
@@ -26,70 +30,110 @@ SCHEMA = pa.schema(
 ALIASES = pa.schema([("alias", pa.string()), ("name", pa.string())])
 
 
-class Vocabulary(Protocol):
-    """What an index asks of a vocabulary; `Terms` is a list, `codes.Codes` a form, `any_text.AnyText` neither."""
-
-    @property
-    def name(self) -> str:
-        """What it is called."""
-
-    @property
-    def public(self) -> bool:
-        """Whether its terms are listed, or known by their form; False where any text is one."""
-
-    def term_of(self, value: str) -> str | None:
-        """The term that a value in the data is; None for what the vocabulary lacks."""
-
-    def resolve(self, asked: str) -> str:
-        """The canonical name of what a query's term names; BadInput for an unknown one."""
-
-    def covers(self, outer: str, inner: str) -> bool:
-        """Whether all that `inner` stands for, `outer` stands for too (canonical names)."""
-
-    def expand(self, name: str, held: Iterable[str]) -> list[str]:
-        """Those of the terms `held` that a canonical name stands for."""
-
-    def shown(self, name: str) -> str:
-        """How to call a resolved name to a person."""
-
-    def sample(self) -> tuple[str, ...]:
-        """Terms of the vocabulary, for made-up data: all of a list, one a category of a form."""
-
-    def one_of(self, name: str) -> str:
-        """A term that a canonical name stands for, for made-up data."""
-
-    def to_tables(self) -> tuple[pa.Table, pa.Table]:
-        """(names, aliases) as they stand in an index."""
-
-
-@dataclass(frozen=True)
-class Terms:
-    """A vocabulary that is a list of terms, with nodes above them.
+@dataclass(frozen=True, kw_only=True)
+class Vocabulary(ABC):
+    """What an index asks of a vocabulary: `Terms` is a list, `Codes` a form, `AnyText` neither.
 
     Attributes
     ----------
-    terms : tuple of str
-        Every term that a row can hold: concept identifiers, or codes.
     parents : mapping
         Term or node -> the node above it (a tree or forest). A node stands for all terms at and below it.
     aliases : mapping
-        Another name, such as a synonym -> term or node.
+        Another name, such as a synonym or a category's title -> term or node.
     labels : mapping
         Term or node -> how a person calls it; also a name to ask by.
     name : str
         What the vocabulary is called, for example `icd9`.
     """
 
-    terms: tuple[str, ...]
     parents: Mapping[str, str] = field(default_factory=dict)
     aliases: Mapping[str, str] = field(default_factory=dict)
     labels: Mapping[str, str] = field(default_factory=dict)
     name: str = "terms"
+    public: ClassVar[bool] = True
+    """Whether its terms are listed, or known by their form; False where any text is one."""
 
-    @property
-    def public(self) -> bool:
-        """Its terms are listed."""
-        return True
+    @abstractmethod
+    def term_of(self, value: str) -> str | None:
+        """The term that a value in the data is; None for what the vocabulary lacks."""
+
+    @abstractmethod
+    def resolve(self, asked: str) -> str:
+        """The canonical name of what a query's term names; BadInput for an unknown one, with the nearest ones."""
+
+    @abstractmethod
+    def covers(self, outer: str, inner: str) -> bool:
+        """Whether all that `inner` stands for, `outer` stands for too (canonical names)."""
+
+    @abstractmethod
+    def expand(self, name: str, held: Iterable[str]) -> list[str]:
+        """Those of the terms `held` that a canonical name stands for."""
+
+    @abstractmethod
+    def sample(self) -> tuple[str, ...]:
+        """Terms of the vocabulary, for made-up data: all of a list, one a category of a form."""
+
+    def label_of(self, name: str) -> str:
+        """How to call a resolved name to a person."""
+        return self.labels.get(name.removeprefix(EXACT), name)
+
+    @cached_property
+    def _children(self) -> dict[str, list[str]]:
+        below: dict[str, list[str]] = {}
+        for child, parent in sorted(self.parents.items()):
+            below.setdefault(parent, []).append(child)
+        return below
+
+    def _unknown(self, wanted: str, exact: bool, known: Iterable[str]) -> BadInput:
+        """The refusal of a name that the vocabulary lacks."""
+        near = nearest(fold(wanted), known)
+        hint = f" Nearest known: {', '.join(repr(name) for name in near)}." if near else ""
+        return BadInput(
+            f"the vocabulary {self.name!r} has no {'code' if exact else 'term'} {wanted!r}.{hint}"
+        )
+
+    def _write_tables(self, terms: Iterable[str]) -> tuple[pa.Table, pa.Table]:
+        listed = set(terms)
+        names = sorted({*listed, *self.parents, *self.parents.values(), *self.labels})
+        columns = {
+            "name": names,
+            "term": [name in listed for name in names],
+            "parent": [self.parents.get(name) for name in names],
+            "label": [self.labels.get(name) for name in names],
+        }
+        aliases = sorted(self.aliases.items())
+        others = {"alias": [alias for alias, _ in aliases], "name": [name for _, name in aliases]}
+        return pa.table(columns, SCHEMA), pa.table(others, ALIASES)
+
+    @abstractmethod
+    def to_tables(self) -> tuple[pa.Table, pa.Table]:
+        """(names, aliases) as they stand in an index."""
+
+
+def from_tables(table: pa.Table, aliases: pa.Table, name: str) -> Vocabulary:
+    """What `Vocabulary.to_tables` wrote."""
+    form = (table.schema.metadata or {}).get(b"form")
+    if form == FORM.encode():
+        return AnyText()
+    names, parents, labels = (table.column(c).to_pylist() for c in ("name", "parent", "label"))
+    others = (aliases.column(c).to_pylist() for c in ("alias", "name"))
+    common: dict[str, Any] = {
+        "parents": {n: p for n, p in zip(names, parents, strict=True) if p is not None},
+        "labels": {n: x for n, x in zip(names, labels, strict=True) if x is not None},
+        "aliases": dict(zip(*others, strict=True)),
+        "name": name,
+    }
+    if form is not None:
+        return Codes(form.decode(), **common)
+    # `table.filter` imports all of pyarrow.compute
+    return Terms(tuple(compress(names, table.column("term").to_pylist())), **common)
+
+
+@dataclass(frozen=True)
+class Terms(Vocabulary):
+    """A vocabulary that is a list of terms (concept identifiers, or codes: every one that a row can hold)."""
+
+    terms: tuple[str, ...]
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "terms", tuple(sorted(set(self.terms))))
@@ -130,13 +174,6 @@ class Terms:
         """Every folded name, in order."""
         return tuple(sorted(self.names))
 
-    @cached_property
-    def _children(self) -> dict[str, list[str]]:
-        below: dict[str, list[str]] = {}
-        for child, parent in sorted(self.parents.items()):
-            below.setdefault(parent, []).append(child)
-        return below
-
     def members(self, name: str) -> frozenset[int]:
         """Numbers of the terms at and below a term or node (exactly `name`); of `=term`, the term alone."""
         known = self._members.get(name)
@@ -164,21 +201,13 @@ class Terms:
         return frozenset(found)
 
     def resolve(self, asked: str) -> str:
-        """The one canonical name of what a query's term names: the term if it stands for one, else the lowest node
-        with the same members, by name; an exact term keeps its mark only where it differs from the node.
-
-        Raises
-        ------
-        BadInput
-            Unknown name, with the nearest known ones.
-        """
+        """The term if the name stands for one, else the lowest node with the same members, by name; an exact term keeps
+        its mark only where it differs from the node."""
         exact = asked.startswith(EXACT)
         wanted = fold(asked[len(EXACT) :] if exact else asked)
         name = self.names.get(wanted)
         if name is None or (exact and name not in self.number):
-            raise BadInput(
-                f"the vocabulary {self.name!r} has no {'code' if exact else 'term'} {wanted!r}.{self._hint(wanted)}"
-            )
+            raise self._unknown(wanted, exact, self.names)
         if exact:
             return f"{EXACT}{name}" if len(self.members(name)) > 1 else name
         return self._lowest(name)
@@ -194,78 +223,156 @@ class Terms:
             name = same[0]
 
     def covers(self, outer: str, inner: str) -> bool:
-        """Whether all that `inner` stands for, `outer` stands for too (canonical names)."""
         return self.members(inner) <= self.members(outer)
 
     def expand(self, name: str, held: Iterable[str]) -> list[str]:
-        """Those of the terms `held` that a canonical name stands for."""
         members = self.members(name)
         return [term for term in held if self.number.get(term) in members]
 
     def term_of(self, value: str) -> str | None:
-        """The term that a value in the data is, by its name, a label or an alias; None for none."""
+        """The term by its name, a label or an alias."""
         if value in self.number:
             return value
         name = self.names.get(fold(value))
         return name if name in self.number else None
 
-    def shown(self, name: str) -> str:
-        """How to call a resolved name to a person."""
-        return self.labels.get(name.removeprefix(EXACT), name)
-
     def sample(self) -> tuple[str, ...]:
-        """All terms."""
         return self.terms
 
-    def one_of(self, name: str) -> str:
-        """The first term that a canonical name stands for."""
-        return self.terms[min(self.members(name))]
+    def to_tables(self) -> tuple[pa.Table, pa.Table]:
+        return self._write_tables(self.terms)
 
-    def _hint(self, wanted: str) -> str:
-        near = nearest(wanted, self.names)
-        return f" Nearest known: {', '.join(repr(name) for name in near)}." if near else ""
 
-    # -- files ----
+@dataclass(frozen=True)
+class AnyText(Vocabulary):
+    """The vocabulary of last resort: every text is a term; terms differ by their folded text alone.
+
+    For an index whose terms no public vocabulary lists. What may be asked must not depend on the data, so nothing is
+    refused and nothing is offered: a term that nobody has counts 0, plus noise, like any other.
+    """
+
+    name: str = FORM
+    public: ClassVar[bool] = False
+
+    def term_of(self, value: str) -> str | None:
+        """The folded text without marks of an exact term in front; None for an empty one."""
+        return fold(value).lstrip(EXACT).strip() or None
+
+    def resolve(self, asked: str) -> str:
+        """As in the data. `=term` is `term`: without a list nothing is below a term, so it means itself anyway."""
+        term = self.term_of(asked)
+        if term is None:
+            raise BadInput("a term needs at least one letter or digit.")
+        return term
+
+    def covers(self, outer: str, inner: str) -> bool:
+        return outer == inner
+
+    def expand(self, name: str, held: Iterable[str]) -> list[str]:
+        return [term for term in held if term == name]
+
+    def sample(self) -> tuple[str, ...]:
+        return ()
 
     def to_tables(self) -> tuple[pa.Table, pa.Table]:
-        """(names, aliases) as they stand in an index."""
-        names = sorted({*self.terms, *self.parents, *self.parents.values(), *self.labels})
-        table = pa.table(
-            {
-                "name": names,
-                "term": [name in self.number for name in names],
-                "parent": pa.array([self.parents.get(name) for name in names], pa.string()),
-                "label": pa.array([self.labels.get(name) for name in names], pa.string()),
-            },
-            SCHEMA,
-        )
-        return table, aliases_table(self.aliases)
-
-    @staticmethod
-    def from_tables(table: pa.Table, aliases: pa.Table, name: str) -> Terms:
-        """What `to_tables` wrote."""
-        names, parents, labels = (table.column(c).to_pylist() for c in ("name", "parent", "label"))
-        terms = compress(
-            names, table.column("term").to_pylist()
-        )  # `table.filter` imports all of pyarrow.compute
-        return Terms(
-            tuple(terms),
-            {n: p for n, p in zip(names, parents, strict=True) if p is not None},
-            aliases_of(aliases),
-            {n: x for n, x in zip(names, labels, strict=True) if x is not None},
-            name,
-        )
+        return SCHEMA.empty_table().replace_schema_metadata({"form": FORM}), ALIASES.empty_table()
 
 
-def aliases_table(aliases: Mapping[str, str]) -> pa.Table:
-    """Other names as they stand in an index."""
-    pairs = sorted(aliases.items())
-    return pa.table({"alias": [a for a, _ in pairs], "name": [n for _, n in pairs]}, ALIASES)
+@dataclass(frozen=True)
+class Codes(Vocabulary):
+    """A classification of codes known by their form: every code of a known category may be asked for.
+
+    Diagnosis classifications hold their structure (chapters, sections, categories), not the list of codes in use. So a
+    code is known by how it is written and by its category, and stands for itself and all codes that begin with it.
+    `parents` are category -> section and section -> chapter, `labels` titles of these nodes, `aliases` titles of
+    categories.
+
+    Attributes
+    ----------
+    form : str
+        A regular expression of a code in upper case without blanks, with a group for the category and one for what
+        follows it (of alternatives, those that matched): `250.00` and `25000` are both `250` and `00`.
+    """
+
+    form: str
+
+    @cached_property
+    def _pattern(self) -> re.Pattern[str]:
+        return re.compile(self.form)
+
+    @cached_property
+    def _nodes(self) -> frozenset[str]:
+        return frozenset(self.parents.values())
+
+    @cached_property
+    def _names(self) -> dict[str, str]:
+        """Folded label or title -> node, or the category of that title."""
+        found = {fold(node): node for node in sorted(self._nodes)}
+        for node, title in sorted(self.labels.items()):
+            if node in self._nodes:
+                found.setdefault(fold(title), node)
+        for title, category in sorted(self.aliases.items()):
+            found.setdefault(fold(title), category)
+        return found
+
+    def _parts(self, text: str) -> tuple[str, str] | None:
+        """(category, what follows) of a code whose category exists."""
+        found = self._pattern.fullmatch("".join(text.split()).upper())
+        if found is None:
+            return None
+        category, tail = [group for group in found.groups() if group is not None]
+        return (category, tail) if category in self.parents and category not in self._nodes else None
+
+    def term_of(self, value: str) -> str | None:
+        """The canonical code."""
+        parts = self._parts(value)
+        return None if parts is None else _join(*parts)
+
+    def resolve(self, asked: str) -> str:
+        exact = asked.startswith(EXACT)
+        wanted = asked[len(EXACT) :] if exact else asked
+        parts = self._parts(wanted)
+        if parts is not None:
+            code = _join(*parts)
+            return f"{EXACT}{code}" if exact and not self._deepest(*parts) else code
+        node = None if exact else self._names.get(fold(wanted))
+        if node is None:
+            raise self._unknown(wanted, exact, [*self._names, *map(fold, self.sample())])
+        while len(self._children.get(node, ())) == 1:  # a chapter of one section is that section
+            node = self._children[node][0]
+        return node
+
+    def _deepest(self, category: str, tail: str) -> bool:
+        """Whether no code can begin with this one."""
+        return all(self._pattern.fullmatch(f"{category}.{tail}{more}") is None for more in ("0", "A"))
+
+    def covers(self, outer: str, inner: str) -> bool:
+        if outer == inner:
+            return True
+        code = inner.removeprefix(EXACT)
+        if outer.startswith(EXACT):
+            return outer.removeprefix(EXACT) == code and inner.startswith(EXACT)
+        if outer not in self._nodes:
+            return code == outer or code.startswith(outer if "." in outer else f"{outer}.")
+        place = code if code in self._nodes else code.partition(".")[0]
+        while place != outer and place in self.parents:
+            place = self.parents[place]
+        return place == outer
+
+    def expand(self, name: str, held: Iterable[str]) -> list[str]:
+        return [code for code in held if self.covers(name, f"{EXACT}{code}")]
+
+    def sample(self) -> tuple[str, ...]:
+        return tuple(sorted(self.parents.keys() - self._nodes))
+
+    def to_tables(self) -> tuple[pa.Table, pa.Table]:
+        """As of a list; the form goes along as metadata."""
+        table, aliases = self._write_tables(())
+        return table.replace_schema_metadata({"form": self.form}), aliases
 
 
-def aliases_of(table: pa.Table) -> dict[str, str]:
-    """What `aliases_table` wrote."""
-    return dict(zip(table.column("alias").to_pylist(), table.column("name").to_pylist(), strict=True))
+def _join(category: str, tail: str) -> str:
+    return f"{category}.{tail}" if tail else category
 
 
 def nearest(wanted: str, names: Iterable[str], count: int = OFFERED) -> list[str]:

@@ -22,7 +22,7 @@ from leeward.queries.ledger.budgets import (
     terms_of,
 )
 from leeward.queries.ledger.families import check_opening, close
-from leeward.queries.ledger.moving import move
+from leeward.queries.ledger.moving import accept_restored, move
 from leeward.queries.ledger.opening import (
     EMBEDDED,
     Ledger,
@@ -32,7 +32,6 @@ from leeward.queries.ledger.opening import (
     release,
 )
 from leeward.queries.ledger.replay import LedgerInconsistent
-from leeward.queries.ledger.restoring import accept_restored
 from leeward.queries.ledger.spending import (
     BudgetSpent,
     Charge,

@@ -22,8 +22,18 @@ from leeward.queries.ledger.opening import (
     reading,
     writing,
 )
-from leeward.queries.ledger.replay import LogShortened, Replay, check, entries_checked, forget
-from leeward.queries.ledger.witness import Head, compare, read_heads, remember, tell_first_time
+from leeward.queries.ledger.replay import (
+    Head,
+    LogShortened,
+    Replay,
+    check,
+    compare,
+    entries_checked,
+    forget,
+    read_heads,
+    remember,
+    tell_first_time,
+)
 
 SNAPSHOTS: Final = 20
 """How often a family's state is read again that other threads write to meanwhile."""

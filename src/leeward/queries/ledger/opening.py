@@ -23,8 +23,15 @@ import sqlalchemy as sa
 
 from leeward.errors import BadInput
 from leeward.paths import exists, is_file, is_folder
-from leeward.queries.ledger.engines import BUSY_SECONDS, UNKNOWN_ANSWER, begin_in_turn, make_engine, state_of
-from leeward.queries.ledger.urls import parse_url, place_of
+from leeward.queries.ledger.engines import (
+    BUSY_SECONDS,
+    UNKNOWN_ANSWER,
+    begin_in_turn,
+    make_engine,
+    parse_url,
+    place_of,
+    state_of,
+)
 
 EMBEDDED: Final = "ledger.db"
 DAMAGED: Final = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
