@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -137,11 +138,13 @@ def _bounds(
     rules: Rules,
 ) -> None:
     """Each bounded column below all its bounds; a column that bounds others is settled first."""
-    waiting = {each.a: [r.b for r in relations if r.a == each.a] for each in relations}
+    waiting: defaultdict[str, list[str]] = defaultdict(list)
+    for each in relations:
+        waiting[each.a].append(each.b)
     while waiting:
         ready = [name for name, above in waiting.items() if not set(above) & set(waiting)] or list(waiting)
         for name in ready:
-            bound = np.fmin.reduce([made[each] for each in waiting.pop(name)])
+            bound = np.fmin.reduce([made[above] for above in waiting.pop(name)])
             held = fixed.get(name, np.zeros(len(bound), bool))
             if at_most(made[name], bound, held, offsets, name not in rules.times):
                 made[name] = rules.columns[name].permissible(made[name])
@@ -206,19 +209,19 @@ def _group(row: int, offsets: Longs) -> Longs:
 
 def bundles_of(rules: Rules) -> list[Bundle]:
     """Columns that change rows together: each with those that it determines, then those that one relation names."""
-    follows: dict[str, list[str]] = {}
+    follows: defaultdict[str, list[str]] = defaultdict(list)
     for each in rules.relations:
         if each.kind == "determines":
-            follows.setdefault(each.a, []).append(each.b)
-    determined = {name for each in follows.values() for name in each}
+            follows[each.a].append(each.b)
 
     def tie(names: Sequence[str]) -> Bundle:
         found = list(dict.fromkeys(names))
         for name in found:
-            found += [each for each in follows.get(name, ()) if each not in found]
+            found += [each for each in follows[name] if each not in found]
         return tuple(name for name in found if name not in rules.held)
 
-    named = list(dict.fromkeys(name for each in rules.relations for name in each.columns()))
+    named = dict.fromkeys(name for each in rules.relations for name in each.columns())
+    determined = set(chain(*follows.values()))
     single = [tie([name]) for name in named if name not in determined]
     return list(dict.fromkeys([*single, *(tie(each.columns()) for each in rules.relations)]))
 

@@ -6,6 +6,7 @@ Proposals stay with the custodian: only what the custodian confirms as `relation
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations, permutations
 
@@ -39,32 +40,34 @@ def propose(table: Table) -> list[Relation]:
     """Relations without any exception among the table's rows, for the first 60 columns."""
     columns = table.columns[:MOST_COLUMNS]
     values = {each.name: table.encode(each.name) for each in columns}
-    alike = [
+    equal = [
         (one.name, two.name)
         for one, two in combinations(columns, 2)
         if (one.kind, one.levels) == (two.kind, two.levels) and _equal(values[one.name], values[two.name])
     ]
-    other = [each for each in columns if each.name not in {two for _, two in alike}]
-    numbers = [each.name for each in other if each.kind in ("number", "whole")]
-    found = [f"{_quote(a)} = {_quote(b)}" for a, b in alike]
-    found += [
-        f"{_quote(a)} = 0 <=> {_quote(b)} = 0"
-        for a, b in combinations(numbers, 2)
-        if _zeros(values[a], values[b])
-    ]
+    texts = [f"{_quote(a)} = {_quote(b)}" for a, b in equal]
+    left = [each for each in columns if each.name not in {b for _, b in equal}]
+    texts += [*_of_numbers(left, columns, values), *_of_levels(left, values)]
+    return [relation_of(each) for each in texts]
+
+
+def _of_numbers(left: list[Column], columns: Sequence[Column], values: dict[str, Floats]) -> list[str]:
+    """Zeros together; bounds, and the levels in which they are reached."""
+    names = [each.name for each in left if each.kind in ("number", "whole")]
+    pairs = [(a, b) for a, b in combinations(names, 2) if _zeros(values[a], values[b])]
+    found = [f"{_quote(a)} = 0 <=> {_quote(b)} = 0" for a, b in pairs]
     parts = {each: _few(values[each.name], MOST_PARTS) for each in columns}
-    for a, b in permutations(numbers, 2):
+    for a, b in permutations(names, 2):
         if _is_bounded(values[a], values[b]):
-            found.append(f"{_quote(a)} <= {_quote(b)}")
-            found += _equal_in_levels(parts, values, a, b)
-    found += [
-        f"{_quote(one.name)} -> {_quote(two.name)}"
-        for one, two in permutations(other, 2)
-        if one.kind in ("levels", "ordered")
-        and 1 < len(one.levels) <= MOST_LEVELS
-        and _determines(values[one.name], values[two.name])
-    ]
-    return [relation_of(each) for each in found]
+            found += [f"{_quote(a)} <= {_quote(b)}", *_equal_in_levels(parts, values, a, b)]
+    return found
+
+
+def _of_levels(left: list[Column], values: dict[str, Floats]) -> list[str]:
+    """Levels that determine another column."""
+    few = [each for each in left if 1 < len(each.levels) <= MOST_LEVELS]
+    pairs = ((one.name, two.name) for one in few for two in left if one is not two)
+    return [f"{_quote(a)} -> {_quote(b)}" for a, b in pairs if _determines(values[a], values[b])]
 
 
 def list_unconfirmed(table: Table, made: pl.DataFrame, confirmed: tuple[Relation, ...]) -> list[Proposal]:

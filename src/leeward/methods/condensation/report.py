@@ -189,27 +189,26 @@ def marginals(found: Figures | None) -> Section | None:
     """Means, medians and level frequencies."""
     if found is None:
         return None
-    keys = ["mean", "median"]
-    if any(row[side]["missing"] for row in found["numbers"] for side in SIDES):
-        keys.append("missing")
-    numbers = Table(
-        "Numbers",
-        ("column", *(head for key in keys for head in (f"{key} before", "after"))),
-        tuple(
-            (row["column"], *(plainly(row[side][key]) for key in keys for side in SIDES))
-            for row in found["numbers"]
-        ),
+    parts = tuple(each for each in (_numbers(found["numbers"]), _levels(found["levels"])) if each.rows)
+    return Section("Columns one by one", parts) if parts else None
+
+
+def _numbers(rows: Sequence[Figures]) -> Table:
+    missing = any(row[side]["missing"] for row in rows for side in SIDES)
+    keys = ("mean", "median", "missing") if missing else ("mean", "median")
+    heads = ("column", *(head for key in keys for head in (f"{key} before", "after")))
+    cells = ((row["column"], *(plainly(row[side][key]) for key in keys for side in SIDES)) for row in rows)
+    return Table("Numbers", heads, tuple(cells))
+
+
+def _levels(rows: Sequence[Figures]) -> Table:
+    return table_of(
+        f"Levels (the first {LEVELS_SHOWN})" if len(rows) > LEVELS_SHOWN else "Levels",
+        rows[:LEVELS_SHOWN],
+        ("level", "", lambda row: f"{row['column']}: {row['level']}"),
+        ("rows before", "before", number),
+        ("after", "after", number),
     )
-    levels = Table(
-        f"Levels (the first {LEVELS_SHOWN})" if len(found["levels"]) > LEVELS_SHOWN else "Levels",
-        ("level", "rows before", "after"),
-        tuple(
-            (f"{row['column']}: {row['level']}", number(row["before"]), number(row["after"]))
-            for row in found["levels"][:LEVELS_SHOWN]
-        ),
-    )
-    parts: list[Part] = [table for table in (numbers, levels) if table.rows]
-    return Section("Columns one by one", tuple(parts)) if parts else None
 
 
 def plainly(value: Any) -> str:
@@ -421,33 +420,31 @@ def groups(measures: Figures) -> Section | None:
     if facts.get("withheld_levels"):
         total = sum(facts["withheld_levels"].values())
         lines.append(f"**{total:,} levels** that fewer than k patients have were withheld.")
-    pilot = facts.get("pilot")
-    parts: list[Part] = [Notes(tuple(lines))]
-    relations = facts.get("relations", {})
-    rows = [(text, "confirmed", "0") for text in relations.get("confirmed", ())]
+    parts = (Notes(tuple(lines)), *_relations(facts.get("relations", {})), *_pilot(facts.get("pilot")))
+    return Section("How it was made", parts)
+
+
+def _relations(found: Figures) -> list[Part]:
+    rows = [(text, "confirmed", "0") for text in found.get("confirmed", ())]
     rows += [
-        (each["relation"], "not confirmed", number(each["broken"])) for each in relations.get("proposed", ())
+        (each["relation"], "not confirmed", number(each["broken"])) for each in found.get("proposed", ())
     ]
-    if rows:
-        parts.append(
-            Table(
-                "Relations that every row of the source keeps",
-                ("relation", "status", "released rows that break it"),
-                tuple(rows),
-            )
-        )
-    if pilot:
-        parts.append(
-            table_of(
-                f"The pilot, on {pilot['rows']:,} rows (lower is better)",
-                pilot["tried"],
-                ("algorithm", "algorithm", str),
-                ("weight", "weight", number),
-                ("score", "score", lambda score: f"{score:.3f}"),
-                ("fits that did not converge", "did_not_converge", number),
-            )
-        )
-    return Section("How it was made", tuple(parts))
+    heads = ("relation", "status", "released rows that break it")
+    return [Table("Relations that every row of the source keeps", heads, tuple(rows))] if rows else []
+
+
+def _pilot(found: Figures | None) -> list[Part]:
+    if not found:
+        return []
+    table = table_of(
+        f"The pilot, on {found['rows']:,} rows (lower is better)",
+        found["tried"],
+        ("algorithm", "algorithm", str),
+        ("weight", "weight", number),
+        ("score", "score", lambda score: f"{score:.3f}"),
+        ("fits that did not converge", "did_not_converge", number),
+    )
+    return [table]
 
 
 def costs(release: Release, measures: Mapping[str, Any]) -> Costs:

@@ -316,19 +316,10 @@ def privacy(both: Both, bins: int = 20, permutations: int = 20) -> dict[str, Any
     for each in both.table.columns:
         column, before, after = both.columns(each.name)
         before = before[order]
-        known = ~np.isnan(before)
-        if not known.any():
-            continue
-        found = []
-        width = None
-        for pairing in pairings:
-            a, b = before, after[pairing]
-            both_known = known & ~np.isnan(b)
-            value, width = conditional_privacy(
-                a[both_known], b[both_known], bins=None if column.kind in ("levels", "ordered") else bins
-            )
-            found.append(value)
-        rows.append({"column": column.name, "privacy": float(np.mean(found)), "bin_width": width})
+        if not np.isnan(before).all():
+            of_levels = column.kind in ("levels", "ordered")
+            shuffled = [after[pairing] for pairing in pairings]
+            rows.append({"column": column.name, **_of_column(before, shuffled, None if of_levels else bins)})
     return {
         "bins": bins,
         "permutations": permutations,
@@ -336,6 +327,15 @@ def privacy(both: Both, bins: int = 20, permutations: int = 20) -> dict[str, Any
         "rows": len(made),
         "columns": rows,
     }
+
+
+def _of_column(before: Floats, shuffled: list[Floats], bins: int | None) -> dict[str, float | None]:
+    """The mean conditional privacy of a column over the pairings with its released values."""
+    found = []
+    for after in shuffled:
+        known = ~np.isnan(before) & ~np.isnan(after)
+        found.append(conditional_privacy(before[known], after[known], bins=bins))
+    return {"privacy": float(np.mean([value for value, _ in found])), "bin_width": found[-1][1]}
 
 
 def _some_groups(group: Longs, random: np.random.Generator) -> NDArray[np.bool_]:

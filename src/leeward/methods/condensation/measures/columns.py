@@ -82,12 +82,12 @@ def dummies(both: Both) -> tuple[list[str], Singles, Singles, list[bool]]:
     """
     if "all" in both._dummies:
         return both._dummies["all"]
-    names, first = [], []
     columns = [each for each in both.table.columns if each.missing < len(both.table)]
+    names, first = [], []
     for each in columns:
         levels = [f"{each.name}={level}" for level in each.levels] if each.is_categorical else [each.name]
         names += levels
-        first += [place == 0 and len(levels) > 1 for place in range(len(levels))]
+        first += [len(levels) > 1, *[False] * (len(levels) - 1)]
     sides = tuple(np.empty((rows, len(names)), np.float32) for rows in (len(both.table), both.made.height))
     place = 0
     for each in columns:  # a column at a time: large tables are not in memory twice
