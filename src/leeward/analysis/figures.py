@@ -106,12 +106,9 @@ def figures_of(
     """
     asked = [(name, options) for each in wanted for name, options in each.items()]
     for name, options in asked:
-        if name not in measures:
-            raise BadInput(
-                f"`measure`: no measure `{name}` for {release.method}; known: {', '.join(measures)}."
-            )
-        _check_options(name, options, measures[name])
-    asked = [each for each in asked if each[0] != JOINT or release.parameters.get("demographics")]
+        _check_options(name, options, measures, release.method)
+    if not release.parameters.get("demographics"):
+        asked = [(name, options) for name, options in asked if name != JOINT]
     with beside() as other:
         later = [other.submit(measures[name], **options) for name, options in asked if name == apart]
         made = [None if name == apart else measures[name](**options) for name, options in asked]
@@ -126,11 +123,13 @@ def figures_of(
     return found
 
 
-def _check_options(name: str, options: Mapping[str, Any], measure: Callable[..., Any]) -> None:
-    bound = getattr(measure, "keywords", {})
+def _check_options(name: str, options: Mapping[str, Any], measures: Measures, method: str) -> None:
+    if name not in measures:
+        raise BadInput(f"`measure`: no measure `{name}` for {method}; known: {', '.join(measures)}.")
+    bound = getattr(measures[name], "keywords", {})
     known = sorted(
         each.name
-        for each in inspect.signature(measure).parameters.values()
+        for each in inspect.signature(measures[name]).parameters.values()
         if each.default is not each.empty and each.name not in bound
     )
     for option in options:

@@ -88,40 +88,40 @@ def _model_of(entry: Any, number: int) -> Model:
     if not isinstance(entry, Mapping) or len(entry) != 1 or next(iter(entry)) not in KINDS:
         raise BadInput(f"`{where}`: one of {', '.join(KINDS)} with its columns.")
     kind, content = next(iter(entry.items()))
+    where = f"{where}.{kind}"
     if not isinstance(content, Mapping) or not set(content) <= set(KEYS):
-        raise BadInput(f"`{where}.{kind}` takes {', '.join(KEYS)}.")
+        raise BadInput(f"`{where}` takes {', '.join(KEYS)}.")
     covariates = content.get("covariates")
     if isinstance(covariates, str):
         covariates = [covariates]
-    if (
-        not isinstance(covariates, list | tuple)
-        or not covariates
-        or not all(isinstance(each, str) for each in covariates)
+    if not (
+        isinstance(covariates, list | tuple) and covariates and all(isinstance(c, str) for c in covariates)
     ):
-        raise BadInput(f"`{where}.{kind}.covariates` is a list of columns.")
+        raise BadInput(f"`{where}.covariates` is a list of columns.")
+    _check_types(content, where)
+    model = Model(kind, tuple(covariates), *(content.get(key) for key in KEYS[:4]))
+    _check_outcome(model, where)
+    return model
+
+
+def _check_types(content: Mapping[str, Any], where: str) -> None:
     for key in ("response", "time", "event"):
         if not isinstance(content.get(key), str | None):
             raise BadInput(
-                f"`{where}.{kind}.{key}` is the name of a column, as text (in quotes where it is a number)."
+                f"`{where}.{key}` is the name of a column, as text (in quotes where it is a number)."
             )
     if not isinstance(content.get("event_value"), str | int | float | None):
-        raise BadInput(f"`{where}.{kind}.event_value` is a text or a number.")
-    model = Model(
-        kind,
-        tuple(covariates),
-        content.get("response"),
-        content.get("time"),
-        content.get("event"),
-        content.get("event_value"),
-    )
-    if kind == "cox" and (model.time is None or model.event is None or model.response is not None):
-        raise BadInput(f"`{where}.cox` needs `time` and `event`, and takes no `response`.")
-    if kind != "cox" and (model.time is None) == (model.response is None):
-        raise BadInput(f"`{where}.{kind}` needs either `response` or `time`.")
-    outcome = {model.response, model.time, model.event} & set(covariates)
+        raise BadInput(f"`{where}.event_value` is a text or a number.")
+
+
+def _check_outcome(model: Model, where: str) -> None:
+    if model.kind == "cox" and (model.time is None or model.event is None or model.response is not None):
+        raise BadInput(f"`{where}` needs `time` and `event`, and takes no `response`.")
+    if model.kind != "cox" and (model.time is None) == (model.response is None):
+        raise BadInput(f"`{where}` needs either `response` or `time`.")
+    outcome = {model.response, model.time, model.event} & set(model.covariates)
     if outcome:
-        raise BadInput(f"`{where}.{kind}`: '{next(iter(outcome))}' is an outcome and a covariate; keep one.")
-    return model
+        raise BadInput(f"`{where}`: '{next(iter(outcome))}' is an outcome and a covariate; keep one.")
 
 
 def check_models(models: Sequence[Model], table: Table) -> None:

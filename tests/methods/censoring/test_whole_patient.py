@@ -153,3 +153,14 @@ def test_the_report_and_the_attack_in_classes(tmp_path: Path) -> None:
     assert "Demographics and codes together" in result.report.read_text(encoding="utf-8")
     assert result.measures["demographics"]["outside_bounds"] == 0
     assert result.measures["risk"]["after"]["below_k"] == 0 and result.measures["attack"]["records"] == 50
+
+
+def test_the_search_for_levels_counts_the_mentions_that_are_lost() -> None:
+    sample, everyone = small(4)
+    made = protect(sample, everyone)
+    searched = made.custody["demographics_search"]
+    total = sum(codes.total() for _, codes in people_of(sample))
+    released = sum(codes.total() for _, codes in records_of(made))
+    best = min(searched, key=lambda point: point["objective"])
+    assert best["lost"] == pytest.approx(1 - released / total)
+    assert max(point["lost"] for point in searched) > 0

@@ -47,13 +47,7 @@ class ColumnMap:
         """The map that `columns` describes; without one, or with `patients` alone, the cohort's own names where they
         are there."""
         if columns is None or set(columns) == {"patients"}:
-            payload = _several(columns["patients"]) if columns else ()
-            own: dict[str, Any] = {
-                role: role for role in OPTIONAL if role in available and role not in payload
-            }
-            if "date" not in own or "age" in own:
-                own.pop("birth", None)
-            return ColumnMap(**own, patients=payload)
+            return _map_own_names(_several(columns["patients"]) if columns else (), available)
         for role in columns:
             if role not in ROLES:
                 raise BadInput(
@@ -81,6 +75,14 @@ class ColumnMap:
     def columns_to_read(self) -> list[str]:
         """Every source column to read, each once."""
         return list(dict.fromkeys([self.patient, *self.code, *self.optional().values(), *self.patients]))
+
+
+def _map_own_names(payload: tuple[str, ...], available: Sequence[str]) -> ColumnMap:
+    """The cohort's own names, as far as they are there."""
+    own: dict[str, Any] = {role: role for role in OPTIONAL if role in available and role not in payload}
+    if "date" not in own or "age" in own:
+        own.pop("birth", None)
+    return ColumnMap(**own, patients=payload)
 
 
 def _require_one_age(single: Mapping[str, str]) -> None:
@@ -113,16 +115,19 @@ def require_columns(name: str, needed: Sequence[str], available: Sequence[str]) 
             raise BadInput(
                 f"{name}: the name of column {number} holds a control character; rename the column."
             )
-    found = [column for column in needed if column in available]
     for column in needed:
-        if column not in found:
-            listed = f" Its columns: {', '.join(available)}." if found else ""
-            hint = did_you_mean(column, available, ALIKE)
-            near = nearest(column, available, ALIKE)
-            check = "" if near or found else " Check that its first row holds the column names."
-            own = f" Name yours with {FLAGS[column]} {near or 'COL'}." if column in FLAGS else ""
-            raise BadInput(f"{name}: no column '{column}'.{hint}{own}{listed}{check}")
+        if column not in available:
+            raise BadInput(f"{name}: no column '{column}'.{_advice(column, needed, available)}")
         if available.count(column) > 1:
             raise BadInput(
                 f"{name}: {available.count(column)} columns are named '{column}'; rename all but one."
             )
+
+
+def _advice(column: str, needed: Sequence[str], available: Sequence[str]) -> str:
+    """What may be meant by a column that is not there."""
+    hint, near = did_you_mean(column, available, ALIKE), nearest(column, available, ALIKE)
+    own = f" Name yours with {FLAGS[column]} {near or 'COL'}." if column in FLAGS else ""
+    if set(needed) & set(available):
+        return f"{hint}{own} Its columns: {', '.join(available)}."
+    return f"{hint}{own}{'' if near else ' Check that its first row holds the column names.'}"

@@ -258,20 +258,24 @@ def as_arrow(values: Sequence[Any], name: str, title: str) -> pa.Array:
     kinds = {type(value) for value in values if value is not None}
     if kinds <= {str}:
         return pa.array(values, pa.string())
-    if kinds <= {int}:
-        texts = any(value is not None and not -(2**63) <= value < 2**63 for value in values)
-        return pa.array(map(_text, values), pa.string()) if texts else pa.array(values, pa.int64())
     if kinds <= {int, float, decimal.Decimal}:
-        whole = all(value is None or value == value // 1 for value in values)
-        number = int if whole else float
-        kind = pa.int64() if whole else pa.float64()
-        return pa.array([None if value is None else number(value) for value in values], kind)
+        return _numbers(values)
     if kinds <= {datetime.date, datetime.datetime}:
         return pa.array(map(_day, values), pa.date32())
     if kinds <= {str, int, uuid.UUID}:
         return pa.array(map(_text, values), pa.string())
     found = ", ".join(sorted(kind.__name__ for kind in kinds))
     raise BadInput(f"{name}: column '{title}' holds {found}; readable are text, numbers and dates.")
+
+
+def _numbers(values: Sequence[Any]) -> pa.Array:
+    """Numbers as whole ones where all are; whole ones beyond 64 bits as text."""
+    known = [value for value in values if value is not None]
+    if all(type(value) is int for value in known) and not all(-(2**63) <= value < 2**63 for value in known):
+        return pa.array(map(_text, values), pa.string())
+    whole = all(value == value // 1 for value in known)
+    number, kind = (int, pa.int64()) if whole else (float, pa.float64())
+    return pa.array([None if value is None else number(value) for value in values], kind)
 
 
 def _text(value: Any) -> str | None:

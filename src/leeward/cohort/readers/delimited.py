@@ -10,9 +10,10 @@ import codecs
 import csv
 import gzip
 import io
+import itertools
 import re
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import lru_cache
@@ -73,25 +74,33 @@ def _encoding(file: Path, size: int, changed: int) -> str:
     try:
         # Read by Arrow, beside other threads: Python's gzip takes their lock for each of many small pieces.
         with pa.input_stream(str(file), compression="gzip" if is_gzip(file) else None) as stream:
-            decoder = codecs.getincrementaldecoder("utf-8")()
-            first, utf8, many, legacy = True, True, False, True
-            while piece := stream.read(LOOK_BYTES):
-                if first and piece.startswith(tuple(MARKS)):
-                    return next(encoding for mark, encoding in MARKS.items() if piece.startswith(mark))
-                first = False
-                if piece.isascii():
-                    continue
-                if utf8:
-                    try:
-                        decoder.decode(piece)
-                        many = many or not piece.removeprefix(codecs.BOM_UTF8).isascii()
-                    except UnicodeDecodeError:
-                        utf8 = False
-                many = many or (not utf8 and MANY_BYTES.search(piece) is not None)
-                legacy = legacy and not UNDEFINED.search(piece)
+            first = stream.read(LOOK_BYTES)
+            wide = next((name for mark, name in MARKS.items() if first.startswith(mark)), None)
+            pieces = itertools.chain([first], iter(lambda: stream.read(LOOK_BYTES), b""))
+            return wide or ("cp1252" if _is_legacy(pieces) else "utf-8-sig")
     except (pa.ArrowException, OSError):
         return "utf-8-sig"  # the reader itself says what is wrong
-    return "cp1252" if not utf8 and legacy and not many else "utf-8-sig"
+
+
+def _is_legacy(pieces: Iterable[bytes]) -> bool:
+    """Whether bytes are text in Windows-1252 and not in UTF-8, nor a mixture of both."""
+    decoder, utf8 = codecs.getincrementaldecoder("utf-8")(), True
+    for piece in pieces:
+        if piece.isascii():
+            continue
+        if UNDEFINED.search(piece):
+            return False
+        if utf8:
+            try:
+                decoder.decode(piece)
+            except UnicodeDecodeError:
+                utf8 = False
+            else:
+                if not piece.removeprefix(codecs.BOM_UTF8).isascii():
+                    return False
+        if not utf8 and MANY_BYTES.search(piece):
+            return False
+    return not utf8
 
 
 LOOK_BYTES = 4 << 20

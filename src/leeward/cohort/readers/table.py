@@ -48,18 +48,10 @@ def read_table(
         unnamed = f"column_{frame.columns.index('')}"
         frame, drop = frame.rename({"": unnamed}), [each or unnamed for each in drop]
     patient = _patient(columns)
-    for each in (*drop, *([patient] if patient else [])):
-        if each not in frame.columns:
-            require_columns(name, [each], frame.columns)
-    if patient and patient != "patient" and "patient" in frame.columns and "patient" not in drop:
-        raise BadInput(
-            f"{name}: column '{patient}' names the patients, and another column is called 'patient'; rename that one "
-            f"or leave it out (--drop patient)."
-        )
-    frame = frame.drop(list(dict.fromkeys(each for each in drop if each != patient)))
+    frame = _drop_columns(name, frame, drop, patient)
     frame, notices = _clean(name, frame, frozenset(text.strip() for text in missing), patient, date_format)
     if patient:
-        frame = frame.rename({patient: "patient"}) if patient != "patient" else frame
+        frame = frame.rename({patient: "patient"})
     return Cohort(patients=frame, notices=tuple(notices), name=name, domains=dict(domains or {}))
 
 
@@ -70,6 +62,19 @@ def _patient(columns: Mapping[str, Any] | None) -> str | None:
                 f"A table's column map has the role `patient` only; got '{role}'.{did_you_mean(role, ['patient'])}"
             )
     return None if not columns else str(columns["patient"])
+
+
+def _drop_columns(name: str, frame: pl.DataFrame, drop: Sequence[str], patient: str | None) -> pl.DataFrame:
+    """The frame without some columns; that of the patients stays."""
+    for each in drop if patient is None else (*drop, patient):
+        if each not in frame.columns:
+            require_columns(name, [each], frame.columns)
+    if patient not in (None, "patient") and "patient" in set(frame.columns) - set(drop):
+        raise BadInput(
+            f"{name}: column '{patient}' names the patients, and another column is called 'patient'; rename that one "
+            f"or leave it out (--drop patient)."
+        )
+    return frame.drop({each for each in drop if each != patient})
 
 
 def _of_files(path: str | Path) -> pl.DataFrame:

@@ -76,6 +76,30 @@ def needs_extra(file: Path) -> BadInput:
 
 
 def _sheet(file: Path, table: str | None, codes: Collection[str]) -> tuple[pl.DataFrame, str, list[Notice]]:
+    name, rows, errors = _open_sheet(file, table)
+    title = f"{file.name}, sheet '{name}'"
+    if not rows or not any(cell != "" for cell in rows[0]):
+        raise BadInput(f"{title}: the first row is blank; it must hold the column names.")
+    header = [str(cell).strip() for cell in rows[0]]
+    width = max(place for place, cell in enumerate(header, 1) if cell)
+    require_columns(title, [each for each in header[:width] if each], header)
+    if errors:
+        cell, column, row = errors[0]
+        named = f"column '{header[column]}'" if column < width and header[column] else f"column {column + 1}"
+        raise BadInput(
+            f"{title}: cell {cell} (row {row} of {named}) holds an error of a formula; repair or empty it."
+        )
+    body = _body_of(rows[1:], header, width, title)
+    notices: list[Notice] = []
+    columns = {
+        each: _column([row[place] for row in body], title, each, each in codes, notices)
+        for place, each in enumerate(header[:width])
+    }
+    return pl.DataFrame(columns), title, notices
+
+
+def _open_sheet(file: Path, table: str | None) -> tuple[str, list[list[Any]], list[tuple[str, int, int]]]:
+    """The name of a sheet, its rows, and its cells with an error."""
     try:
         import python_calamine as calamine
     except ImportError:
@@ -85,7 +109,7 @@ def _sheet(file: Path, table: str | None, codes: Collection[str]) -> tuple[pl.Da
         book = calamine.CalamineWorkbook.from_path(str(file))
         name = _sheet_name(file, book.sheet_names, table)
         rows = book.get_sheet_by_name(name).to_python(skip_empty_area=False)
-        errors = list(_error_cells(file, book.sheet_names.index(name)))
+        return name, rows, list(_error_cells(file, book.sheet_names.index(name)))
     except BadInput:
         raise
     except calamine.PasswordError:
@@ -99,33 +123,18 @@ def _sheet(file: Path, table: str | None, codes: Collection[str]) -> tuple[pl.Da
         KeyError,
     ):
         raise damage_error(file) from None
-    title = f"{file.name}, sheet '{name}'"
-    if not rows or not any(cell != "" for cell in rows[0]):
-        raise BadInput(f"{title}: the first row is blank; it must hold the column names.")
-    header = [str(cell).strip() for cell in rows[0]]
-    width = max(place for place, cell in enumerate(header, 1) if cell)
-    require_columns(title, [each for each in header[:width] if each], header)
-    if errors:
-        cell, column, row = errors[0]
-        named = f"column '{header[column]}'" if column < width and header[column] else f"column {column + 1}"
-        raise BadInput(
-            f"{title}: cell {cell} (row {row} of {named}) holds an error of a formula; repair or empty it."
-        )
-    body = rows[1:]
-    while body and not any(cell != "" for cell in body[-1]):
-        body.pop()
-    beside = next((n for n, row in enumerate(body, 1) if any(cell != "" for cell in row[width:])), None)
+
+
+def _body_of(rows: list[list[Any]], header: Sequence[str], width: int, title: str) -> list[list[Any]]:
+    """The rows below the header, without blank ones at the end. BadInput where a value has no column name above it."""
+    filled = [number for number, row in enumerate(rows, 1) if any(cell != "" for cell in row)]
+    beside = next((n for n in filled if any(cell != "" for cell in rows[n - 1][width:])), None)
     if beside or "" in header[:width]:
         place = f"row {beside} has a value" if beside else f"column {header.index('') + 1} is"
         raise BadInput(f"{title}: {place} below no column name; name the column, or empty it.")
-    if not body:
+    if not filled:
         raise BadInput(f"{title}: the sheet has column names but no rows.")
-    notices: list[Notice] = []
-    columns = {
-        each: _column([row[place] for row in body], title, each, each in codes, notices)
-        for place, each in enumerate(header[:width])
-    }
-    return pl.DataFrame(columns), title, notices
+    return rows[: filled[-1]]
 
 
 def _sheet_name(file: Path, names: Sequence[str], table: str | None) -> str:
