@@ -58,7 +58,7 @@ def run_stored(
         Nothing is left at `out`.
     """
     from leeward.engine import at_most, make
-    from leeward.methods.disassociation.method import partitions_of, protect_stored
+    from leeward.methods.disassociation.method import partitions_of, protect_on_disk
     from leeward.release import draft
     from leeward.release.aside import work_beside
 
@@ -86,7 +86,7 @@ def run_stored(
             )
             runner = make(spec.engine, threads=threads)
             say(f"Protecting {cohort.head.name} ({method.name})")
-            anonymized = protect_stored(method, cohort, runner, Randomness.of(spec.seed), work)
+            anonymized = protect_on_disk(method, cohort, runner, Randomness.of(spec.seed), work)
             verification, figures = write_verified(
                 pending,
                 anonymized,

@@ -31,7 +31,7 @@ class AllSets:
 
     m: int
 
-    def find_unsatisfied(self, clusters: Clusters) -> tuple[int, ...] | None:
+    def next_image(self, clusters: Clusters) -> tuple[int, ...] | None:
         """The image (clusters, ascending) of the constraint to treat next; None once all are satisfied. Only sets that
         violate by themselves need looking at: they are constraints too, and come first."""
         found = clusters.smallest_violation(self.m)
@@ -54,7 +54,7 @@ class Listed:
     _users: list[NDArray[np.int64]] = field(default_factory=list)
     _open: dict[int, tuple[int, int, tuple[int, ...]]] = field(default_factory=dict)
 
-    def find_unsatisfied(self, clusters: Clusters) -> tuple[int, ...] | None:
+    def next_image(self, clusters: Clusters) -> tuple[int, ...] | None:
         """The first by support, number of clusters, names."""
         if not self._users:
             self._start(clusters)
@@ -128,7 +128,7 @@ def run(clusters: Clusters, privacy: Privacy, algorithm: str) -> int:
     """
     treat = TREATMENTS[algorithm]
     treated = 0
-    while (image := privacy.find_unsatisfied(clusters)) is not None:
+    while (image := privacy.next_image(clusters)) is not None:
         treat(clusters, privacy, image)
         treated += 1
     return treated
@@ -207,4 +207,4 @@ def violates(
     if listed is not None:
         images = {tuple(sorted({int(of_code[c]) for c in p if of_code[c] >= 0})) for p in listed}
         listed = sorted(image for image in images if image)
-    return privacy_of(m, listed).find_unsatisfied(clusters) is not None
+    return privacy_of(m, listed).next_image(clusters) is not None

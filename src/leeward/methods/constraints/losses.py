@@ -195,7 +195,7 @@ def losses(
         "occurrences": occurrences,
         "occurrences_generalized_share": float(supports[merged].sum() / occurrences),
         "occurrences_suppressed_share": float(supports[gone].sum() / occurrences),
-        "records_emptied": _emptied(sets, gone),
+        "records_emptied": _count_empty(sets, gone),
         "largest_label": int(sizes.max()),
         "utility_loss": utility_loss(mapping, sets),
         "utility": satisfaction(mapping, sets, utility, cap),
@@ -272,6 +272,6 @@ def notices(mapping: Mapping, sets: CodeSets, utility: UtilityConstraints, cap: 
     return found
 
 
-def _emptied(sets: CodeSets, gone: np.ndarray[Any, Any]) -> int:
+def _count_empty(sets: CodeSets, gone: np.ndarray[Any, Any]) -> int:
     kept = np.add.reduceat(~gone[sets.values], sets.offsets[:-1], dtype=np.int64)
     return int((kept == 0).sum())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 from collections.abc import Mapping as Named
 from dataclasses import dataclass, replace
@@ -171,7 +172,7 @@ def read_mapping(path: str | Path) -> Mapping:
     kept = rows.filter(~pl.col("suppressed"))
     members = tuple(tuple(sorted(group)) for group in kept["members"].to_list())
     suppressed = tuple(rows.filter(pl.col("suppressed"))["code"].to_list())
-    named = [code for group in members for code in group] + list(suppressed)
+    named = [*itertools.chain.from_iterable(members), *suppressed]
     if len(set(named)) < len(named) or not all(members):
         raise BadInput(f"{path.name}: a code is in two rows or a label is empty; the file is damaged.")
     return Mapping(tuple(kept["code"].to_list()), members, suppressed)

@@ -96,8 +96,21 @@ def fate(release: Release, codes: Figures | None, facts: Figures) -> Section | N
         ),
         f"Of all code occurrences: {text}.",
     )
-    algorithm = NAMES[release.parameters["algorithm"]]
-    lines = [f"Algorithm: {algorithm}."]
+    found: list[Part] = [chart, Notes(fate_notes(release, facts))]
+    if codes["largest_labels"]:
+        table = table_of(
+            "The largest labels",
+            codes["largest_labels"][:LABELS_SHOWN],
+            ("codes in the label", "members", number),
+            ("patients who hold it", "records", number),
+        )
+        found.append(table)
+    return Section("What became of the codes", tuple(found))
+
+
+def fate_notes(release: Release, facts: Figures) -> tuple[str, ...]:
+    """The algorithm, and what it says of the records, the labels and the cap."""
+    lines = [f"Algorithm: {NAMES[release.parameters['algorithm']]}."]
     if facts.get("records_emptied"):
         lines.append(
             f"**{facts['records_emptied']:,} patients** have no code left; their records stay, empty."
@@ -110,16 +123,7 @@ def fate(release: Release, codes: Figures | None, facts: Figures) -> Section | N
     if utility.get("cap") is not None:
         kept = "kept" if not utility["over_cap"] else f"exceeded in {utility['over_cap']:,}"
         lines.append(f"Cap on suppressed codes of a constraint, {percent(utility['cap'])}: {kept}.")
-    found: list[Part] = [chart, Notes(tuple(lines))]
-    if codes["largest_labels"]:
-        table = table_of(
-            "The largest labels",
-            codes["largest_labels"][:LABELS_SHOWN],
-            ("codes in the label", "members", number),
-            ("patients who hold it", "records", number),
-        )
-        found.append(table)
-    return Section("What became of the codes", tuple(found))
+    return tuple(lines)
 
 
 def risk(release: Release, found: Figures | None) -> Section | None:

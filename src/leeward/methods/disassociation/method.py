@@ -86,7 +86,7 @@ def protect(
     policy = policy_over(parameters, sets, cohort.vocabulary)
     rules = rules_of(parameters, sets, policy, cohort.name)
     if parameters.attacker == "algorithm":
-        return _protect_ranked(parameters, sets, rules, policy, randomness)
+        return _release_counts(parameters, sets, rules, policy, randomness)
     workers = Workers(engine.threads if engine else None)
 
     def run(classes: Classes | None, kept: Int64s) -> Anonymized:
@@ -180,37 +180,35 @@ def _release_codes(
     randomness: Randomness,
 ) -> tuple[tuple[ReleaseTable, ...], dict[str, Any], tuple[ReleaseTable, ...]]:
     """The data files of the released records, inside classes where there are any; facts and files for the custodian."""
-    custody: tuple[ReleaseTable, ...] = ()
-    members = [np.arange(len(sets))] if classes is None else classes.members
+    place = "local" if engine is None else engine.name
+    parts = partitions_of(parameters, len(sets), place) if classes is None else 1
+    if parts > 1:
+        tables, facts, clusters = protect_partitions(Blocks.of(sets), rules, parts, engine, randomness)
+        return tables, {**facts, "partitions": parts}, (clusters,)
+    suppressed: tuple[ReleaseTable, ...] = ()
     partitions: list[Partition] = []
-    diversity_facts: dict[str, Any] = {}
+    facts = {}
     if parameters.diversity is not None:
-        if classes is not None and engine is not None and engine.name == "spark":
+        if place == "spark" and classes is not None:
             raise BadInput("`diversity` needs one partition; set `engine: local`.")
-        sets, partitions, diversity_facts, gone = _diversify(
-            parameters, sets, members, rules, workers, cohort.name
-        )
-        custody = (ReleaseTable.of("suppressed.parquet", gone.to_arrow()),)
-    of_node, parts = None, 1
-    if classes is not None:
-        data, of_node = disassociate_classes(sets, classes.of_record, rules, engine, workers, partitions)
+        members = [np.arange(len(sets))] if classes is None else classes.members
+        sets, partitions, facts, gone = _diversify(parameters, sets, members, rules, workers, cohort.name)
+        suppressed = (ReleaseTable.of("suppressed.parquet", gone.to_arrow()),)
+    of_node = None
+    if classes is None:
+        data = disassociate(sets, rules, workers, *partitions)
     else:
-        parts = partitions_of(parameters, len(sets), "local" if engine is None else engine.name)
-        if parts > 1:
-            tables, facts, clusters = protect_partitions(Blocks.of(sets), rules, parts, engine, randomness)
-            return tables, {**facts, "partitions": parts}, (clusters,)
-        data = disassociate(sets, rules, workers, partitions[0] if partitions else None)
+        data, of_node = disassociate_classes(sets, classes.of_record, rules, engine, workers, partitions)
     result = publish(data, sets.codes, randomness)
     tables = (
         ReleaseTable.of("nodes.parquet", node_table(result, of_node)),
         chunk_table(result, randomness),
         *_further_tables(parameters, cohort, sets.patients, result, classes, randomness),
     )
-    if classes is not None and parameters.diversity is not None:
+    custody = (_clusters(sets, node_of_records(result)), *suppressed)
+    if classes is not None and suppressed:
         custody = ()  # the members' codes are not those of the source
-    else:
-        custody = (_clusters(sets, node_of_records(result)), *custody)
-    return tables, {**facts_of(result), **diversity_facts, "partitions": 1}, custody
+    return tables, {**facts_of(result), **facts, "partitions": 1}, custody
 
 
 def _further_tables(
@@ -253,7 +251,7 @@ def _longest(m: int, longest: int) -> tuple[str, ...]:
     return (notice,)
 
 
-def _protect_ranked(
+def _release_counts(
     parameters: Disassociation, sets: CodeSets, rules: Rules, policy: Constraints, randomness: Randomness
 ) -> Anonymized:
     """Counts of single codes, which hold against an attacker who knows the algorithm."""
@@ -336,7 +334,7 @@ def _policy_table(policy: Constraints, codes: tuple[str, ...]) -> tuple[ReleaseT
     return (ReleaseTable.of("policy.parquet", pa.table(columns, schema=POLICY)),)
 
 
-def protect_stored(
+def protect_on_disk(
     parameters: Disassociation,
     cohort: StoredCohort,
     engine: Engine,

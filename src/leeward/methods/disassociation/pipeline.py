@@ -104,9 +104,9 @@ def disassociate_classes(
     """
     members = np.split(np.argsort(class_of, kind="stable"), np.cumsum(np.bincount(class_of))[:-1])
     weight = WEIGHT if len(members) > 1 else None
-    if engine is not None and engine.name == "spark" and not partitions:
+    if engine is not None and engine.name == "spark":
         return join_classes(_on_engine(sets, class_of, rules, engine, weight), members)
-    found: list[Disassociated | None] = [None] * len(members)
+    found: dict[int, Disassociated] = {}
 
     def run(number: int, helpers: Workers) -> Callable[[], object]:
         def task() -> None:
@@ -117,12 +117,13 @@ def disassociate_classes(
         return task
 
     # A class as large as a thread's share is done by all threads; the others side by side, the largest first.
-    order = sorted(range(len(members)), key=lambda c: -len(members[c]))
-    large = [c for c in order if len(members[c]) * workers.threads > len(class_of)]
-    for c in large:
+    sizes = np.array([len(each) for each in members])
+    order = np.argsort(-sizes, kind="stable")
+    large = int((sizes * workers.threads > len(class_of)).sum())
+    for c in order[:large]:
         run(c, workers)()
-    workers.tasks([run(c, Workers(1)) for c in order if c not in set(large)])
-    return join_classes([each for each in found if each is not None], members)
+    workers.tasks([run(c, Workers(1)) for c in order[large:]])
+    return join_classes([found[c] for c in range(len(members))], members)
 
 
 def join_classes(parts: Sequence[Disassociated], members: Sequence[AnyArray]) -> tuple[Disassociated, Int64s]:

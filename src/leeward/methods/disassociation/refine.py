@@ -137,18 +137,12 @@ def refine(near: Clustered, chunks: Chunks, rules: Rules, blocks: Blocks) -> Int
     holders = np.bincount(
         clusters.virtual.code, minlength=rules.n_codes
     )  # leaves whose item chunk has each code
-    n_codes, n_nodes = rules.n_codes, len(clusters.node)
+    n_nodes = len(clusters.node)
     parent = np.full(2 * n_nodes, -1, np.int64)  # of a binary forest
     passes = scattered = idle = 0
     while passes < rules.max_passes:
         passes += 1
-        if scattered:
-            rank = _scatter_ranks(holders, scattered)
-            order = sort_by_sketch(clusters.virtual, rank, blocks)
-        else:
-            rank = np.empty(n_codes, np.int32)
-            rank[np.lexsort((np.arange(n_codes), -holders))] = np.arange(n_codes, dtype=np.int32)
-            order = sort_by_ranks(clusters.virtual, rank, blocks)
+        order = _order_clusters(clusters, holders, scattered, blocks)
         limit = min(rules.max_joint, SCATTERED_JOINT * rules.k) if scattered else rules.max_joint
         taken, pair, code, chunk = _scan(clusters, order, leaves, rules._replace(max_joint=limit), blocks)
         idle = 0 if len(taken) else idle + 1
@@ -167,15 +161,18 @@ def refine(near: Clustered, chunks: Chunks, rules: Rules, blocks: Blocks) -> Int
     return parent[:n_nodes]
 
 
-def _scatter_ranks(holders: Int64s, turn: int) -> Int32s:
-    """A permutation of the codes, another one each turn; codes in fewer than two item chunks join nothing: last."""
-    n_codes = len(holders)
-    mixed = (
-        np.arange(1, n_codes + 1, dtype=np.uint64) * np.uint64(2654435761 + 2 * turn * 40503)
-    ) % np.uint64(1 << 32)
-    rank = np.empty(n_codes, np.int32)
-    rank[np.lexsort((mixed, holders < 2))] = np.arange(n_codes, dtype=np.int32)
-    return rank
+def _order_clusters(clusters: Clusters, holders: Int64s, scattered: int, blocks: Blocks) -> Int64s:
+    """The order of a pass: by codes in the most item chunks first; in a `scattered` one by another permutation of the
+    codes each turn, where codes in fewer than two item chunks, which join nothing, are last."""
+    number = np.arange(len(holders), dtype=np.int32)
+    rank = np.empty_like(number)
+    if not scattered:
+        rank[np.lexsort((number, -holders))] = number
+        return sort_by_ranks(clusters.virtual, rank, blocks)
+    step = np.uint64(2654435761 + 2 * scattered * 40503)
+    mixed = (number.astype(np.uint64) + np.uint64(1)) * step % np.uint64(1 << 32)
+    rank[np.lexsort((mixed, holders < 2))] = number
+    return sort_by_sketch(clusters.virtual, rank, blocks)
 
 
 def take_from_left(accepts: Bools) -> Bools:

@@ -10,7 +10,7 @@ from leeward.analysis.workloads import WORKLOAD_SEED
 from leeward.arrays import count_noun
 from leeward.cohort.cohort import Cohort
 from leeward.contracts.classes import exact, in_words
-from leeward.methods.disassociation.measures import name_as_released
+from leeward.methods.disassociation.measures import name_codes
 from leeward.methods.disassociation.measures.estimates import read_once
 from leeward.methods.disassociation.measures.risk import Knowledge, knowledge_of, risk_after, single_codes
 from leeward.release import Release
@@ -34,7 +34,7 @@ def scope(release: Release) -> Scope | None:
 def count_candidates(release: Release, cohort: Cohort, population: Cohort | None = None) -> Known:
     """The records that may be each drawn patient's, of whom up to m codes are known (sets that the release shows
     nowhere say nothing); and what the algorithm tells besides."""
-    sets = records_in_release(release, cohort, name_as_released(release, cohort))
+    sets = records_in_release(release, cohort, name_codes(release, cohort))
     attacker = knowledge_of(release, read_once(release), cohort, sets)
     chosen, drawn = draw_known_codes(sets, attacker.published.m, "known codes")
     queries = [np.sort(numbers[numbers >= 0]) for numbers in (attacker.translate[codes] for codes in drawn)]

@@ -25,7 +25,7 @@ Figures = Mapping[str, Any]
 
 def sections(release: Release, measures: Figures, verification: Figures) -> list[Section]:
     """The sections of the report that are this method's own."""
-    places, errors, facts = measures.get("placement"), measures.get("are"), measures.get("method", {})
+    places, errors, facts = (measures.get(name) or {} for name in ("placement", "are", "method"))
     found = [
         glance(verification, places, errors, measures["source"]["codes"]),
         risk(release, measures),
@@ -39,12 +39,10 @@ def sections(release: Release, measures: Figures, verification: Figures) -> list
     return [section for section in found if section is not None]
 
 
-def glance(
-    verification: Figures, places: Figures | None, errors: Figures | None, codes_before: int
-) -> Section:
+def glance(verification: Figures, places: Figures, errors: Figures, codes_before: int) -> Section:
     """What a privacy board and a researcher ask for beside the summary."""
     tiles: list[Tile] = []
-    covers = (places or {}).get("covers")
+    covers = places.get("covers")
     if covers and covers["of_chunks"]:
         share = covers["chunks"] / covers["of_chunks"]
         tiles.append(
@@ -63,7 +61,7 @@ def glance(
         tiles.append(
             Tile(number(lost), "codes suppressed or generalized", f"of {codes_before:,} distinct codes", tone)
         )
-    if errors and errors["workloads"]:
+    if errors.get("workloads"):
         first = errors["workloads"][0]
         what = f"mean relative error of counts of {first['label']}"
         tiles.append(
@@ -72,9 +70,9 @@ def glance(
     return Section("At a glance", (Tiles(tuple(tiles)),))
 
 
-def loss(errors: Figures | None) -> Section | None:
+def loss(errors: Figures) -> Section | None:
     """How far counts estimated from the release are from the true ones."""
-    if not errors or not errors["workloads"]:
+    if not errors.get("workloads"):
         return None
     table = table_of(
         "Average relative error (ARE) of estimated counts",
@@ -101,12 +99,11 @@ def loss(errors: Figures | None) -> Section | None:
     )
 
 
-def placement(release: Release, places: Figures | None, names: Mapping[str, str]) -> Section | None:
+def placement(release: Release, places: Figures, names: Mapping[str, str]) -> Section | None:
     """Which codes are in which kind of chunk."""
     if not places:
         return None
-    single = covers_algorithm(release)
-    uncounted = SUPPRESSED if single else ITEM
+    uncounted = SUPPRESSED if covers_algorithm(release) else ITEM
     all_codes = places["occurrences"]
     kinds = {"record": RECORD, "shared": SHARED, "item": uncounted}
     shares = {name: all_codes[kind] / max(1, all_codes["total"]) for kind, name in kinds.items()}
@@ -138,29 +135,28 @@ def placement(release: Release, places: Figures | None, names: Mapping[str, str]
         charts.stacked_bars(
             bars, y="code", x="count", part="kind", x_title="patients with the code", colors=colors
         ),
-        "Frequent codes are counted in clusters, rarer ones in joint clusters, the rarest are suppressed."
-        if single
-        else "Frequent codes stay in record and shared chunks, where they are counted exactly together with "
-        "the other codes of their chunk. Rare ones move to item chunks.",
-    )
-    intro = (
-        "Patients are put into small clusters. Each code is counted in the clusters where enough patients have it "
-        "(**record chunk**), or together in a joint cluster (**shared chunk**); where that is not enough either, it is "
-        "**suppressed**."
-        if single
-        else "Patients are put into small clusters, and the codes of a cluster into chunks. In a **record chunk** and "
-        "a **shared chunk** it is known which codes go together in a patient, and how often. In an **item chunk** only "
-        "the presence of a code in the cluster is known."
+        FREQUENT[uncounted],
     )
     return Section(
         "Which codes are in which kind of chunk",
-        (
-            intro,
-            overall,
-            by_code,
-            *covers_found(release, places.get("covers")),
-        ),
+        (INTRODUCTION[uncounted], overall, by_code, *covers_found(release, places.get("covers"))),
     )
+
+
+INTRODUCTION = {
+    SUPPRESSED: "Patients are put into small clusters. Each code is counted in the clusters where enough patients have "
+    "it (**record chunk**), or together in a joint cluster (**shared chunk**); where that is not enough either, it is "
+    "**suppressed**.",
+    ITEM: "Patients are put into small clusters, and the codes of a cluster into chunks. In a **record chunk** and "
+    "a **shared chunk** it is known which codes go together in a patient, and how often. In an **item chunk** only "
+    "the presence of a code in the cluster is known.",
+}
+FREQUENT = {
+    SUPPRESSED: "Frequent codes are counted in clusters, rarer ones in joint clusters, the rarest are suppressed.",
+    ITEM: "Frequent codes stay in record and shared chunks, where they are counted exactly together with "
+    "the other codes of their chunk. Rare ones move to item chunks.",
+}
+"""By what becomes of codes that no chunk counts."""
 
 
 def _share(name: str, share: float) -> str:
@@ -203,7 +199,7 @@ def span(interval: Figures) -> str:
     return f"{100 * low:+g} % and more" if high is None else f"{100 * low:+g} to {100 * high:+g} %"
 
 
-def unusable(release: Release, places: Figures | None) -> Section | None:
+def unusable(release: Release, places: Figures) -> Section | None:
     """Patients of whom nothing can be analysed."""
     if not places or covers_algorithm(release):
         return None
@@ -332,7 +328,7 @@ def chart(release: Release, rows: Sequence[Figures], beside: str, further: Furth
     captions = [
         f"A patient is at risk when fewer than {k} patients have some combination of what is known; shares of all."
     ]
-    if max(row["m"] for row in rows) > m:
+    if rows[-1]["m"] > m:
         captions.append(
             f"Beyond {m} codes nothing is promised: a missing bar means no promise; the risk may be high."
         )

@@ -71,7 +71,7 @@ def measure(release: Release, cohort: Cohort, wanted: list[dict[str, dict[str, A
 
     BadInput for an unknown measure or option.
     """
-    published, sets = read_once(release), name_as_released(release, cohort)
+    published, sets = read_once(release), name_codes(release, cohort)
     if release.parameters.get("demographics"):  # imported where there are demographics, as it needs much
         from leeward.analysis.demographics.joint import records_in_release
 
@@ -113,7 +113,7 @@ def demographics(release: Release, published: Published, cohort: Cohort, sets: C
     return whole_patient(release, cohort, sets, int(release.guarantee["m"]), estimating, counting)
 
 
-def name_as_released(release: Release, cohort: Cohort) -> CodeSets:
+def name_codes(release: Release, cohort: Cohort) -> CodeSets:
     """The cohort's code sets with codes named as the release names them (repeats as `code#i`)."""
     return (
         rename_repeats(cohort.require_events()) if release.parameters.get("repeats") else cohort.code_sets()

@@ -52,14 +52,14 @@ def check_prior(prior: str) -> str:
 def item_mean(k: int, size: int, prior: str) -> float:
     """Expected number of a cluster's `size` records that hold one code of its item chunk, where no more is known."""
     n = np.arange(1, max(1, min(k - 1, size)) + 1, dtype=np.float64)
-    power = {"uniform": 0.0, "cubic": 3.0, "quintic": 5.0, "one": np.inf, "gathered": gathered_power(k)}
+    power = {"uniform": 0.0, "cubic": 3.0, "quintic": 5.0, "one": np.inf, "gathered": gathering_power(k)}
     if prior not in power:
         raise BadInput(f"`prior`: {prior!r} is not known; choose from {', '.join(PRIORS)}.")
     weight = n ** -power[prior]
     return float((n * weight).sum() / weight.sum())
 
 
-def gathered_power(k: int) -> float:
+def gathering_power(k: int) -> float:
     """P(n) ∝ n^-this where records that share a code gather in clusters: the larger k, the more are left over."""
     return 1.8 + 6 / k
 
@@ -79,18 +79,18 @@ def _item_means(published: Published, prior: str) -> Float64s:
     size = p.records[p.entry_node]
     if prior == "occupancy" and p.fitted:
         more = SURPLUS * max(0.0, np.log(p.k / 4)) * np.where(counted[owner], 1, RARE)
-        return np.minimum(expected_by_chance(p) + more, np.maximum(1, np.minimum(p.k - 1, size)))
+        return np.minimum(expect_by_chance(p) + more, np.maximum(1, np.minimum(p.k - 1, size)))
     capped = np.minimum(p.k, size)
     grades = {"graded": GRADES, "occupancy": ("gathered",)}.get(prior, (prior,))
     means = [np.array([item_mean(p.k, size, grade) for size in range(p.k + 1)])[capped] for grade in grades]
     if prior == "occupancy":
-        return (1 - SCATTERED) * means[0] + SCATTERED * expected_by_chance(p)
+        return (1 - SCATTERED) * means[0] + SCATTERED * expect_by_chance(p)
     if len(means) == 1:
         return means[0]
     return np.where(counted[owner], means[0], means[1])
 
 
-def expected_by_chance(published: Published) -> Float64s:
+def expect_by_chance(published: Published) -> Float64s:
     """Expected records behind each entry if a code's uncounted records were scattered by chance: a Poisson number, of
     which it is known that it is one of 1 … min(k - 1, N).
 
@@ -314,13 +314,9 @@ def _message(release: Release, code: str, shown: Collection[str]) -> str:
             f"the code `{code}` was suppressed: at least {k} patients have it, but the release does not show it, so it "
             "cannot be counted."
         )
-    near = nearest_codes(code, shown) or [
-        each for each, (name, gone) in names.items() if not gone and code.lower() in name.lower()
-    ]
-    listed = ", ".join(
-        f"`{each}`" + (f" ({names[each][0]})" if each in names and names[each][0] else "")
-        for each in near[:SHOWN]
-    )
+    near = nearest_codes(code, shown) or _list_alike(code, names)
+    called = [(each, names.get(each, ("", False))[0]) for each in near[:SHOWN]]
+    listed = ", ".join(f"`{each}` ({name})" if name else f"`{each}`" for each, name in called)
     rare = (
         "was suppressed"
         if release.parameters.get("attacker") == "algorithm"
@@ -330,6 +326,11 @@ def _message(release: Release, code: str, shown: Collection[str]) -> str:
         f"no code `{code}` in this release{f'; nearest: {listed}' if listed else ''}. A code that the release does not "
         f"list is absent, or {rare}."
     )
+
+
+def _list_alike(code: str, names: Mapping[str, tuple[str, bool]]) -> list[str]:
+    """The codes whose name has the text in it."""
+    return [each for each, (name, gone) in names.items() if not gone and code.lower() in name.lower()]
 
 
 def _list_codes(release: Release) -> dict[str, tuple[str, bool]]:
