@@ -37,16 +37,9 @@ def diversify(groups: Sequence[Group], records: Records, space: Space, diversity
     for group in groups:
         fine = len(group.members) >= k and _is_diverse(group.members, records, diversity)
         (good if fine else bad).append(group)
-    merger = _Merger(records, space) if bad else None
+    merger = _Merger(records, space)
     for rest in bad:
-        while merger and good:
-            fitting = [g for g in good if _is_diverse(np.append(g.members, rest.members), records, diversity)]
-            best = merger.closest(fitting, rest) if fitting else _most_diluting(good, rest, records)
-            good.remove(best)
-            rest = merger.merge(best, rest.members)
-            if fitting:
-                break
-        good.append(rest)
+        good.append(merger.absorb(rest, good, diversity))
     return good
 
 
@@ -70,9 +63,28 @@ class _Merger:
     """Adds records to finished groups, one by one."""
 
     def __init__(self, records: Records, space: Space) -> None:
-        self.space, self.axes, self.pairs = space, space.axes(), records.in_order(space)
+        self.records, self.space, self.axes, self.pairs = (
+            records,
+            space,
+            space.axes(),
+            records.in_order(space),
+        )
         longest = int(records.lengths().max())
         self.room = np.empty((longest, longest), np.int64), np.empty((longest + 1, longest + 1), np.int64)
+
+    def absorb(self, rest: Group, groups: list[Group], diversity: int) -> Group:
+        """The rest with records of the groups that it is merged with, which leave `groups`: the one that keeps most and
+        is diverse with it; else the ones that dilute it best, until it is."""
+        while groups:
+            fitting = [
+                g for g in groups if _is_diverse(np.append(g.members, rest.members), self.records, diversity)
+            ]
+            best = self.closest(fitting, rest) if fitting else _most_diluting(groups, rest, self.records)
+            groups.remove(best)
+            rest = self.merge(best, rest.members)
+            if fitting:
+                break
+        return rest
 
     def merge(self, group: Group, records: Int64s) -> Group:
         """The group with these records, aligned in the order given."""
@@ -87,11 +99,11 @@ class _Merger:
         """The group that keeps most when the rest joins it."""
         near = sorted(groups, key=lambda g: abs(len(g.codes) - len(rest.codes)))[:CANDIDATES]
 
-        def kept(group: Group) -> int:
+        def gain(group: Group) -> int:
             merged = self.merge(group, rest.members)
             return self._worth(merged) - self._worth(group)
 
-        return max(near, key=kept)
+        return max(near, key=gain)
 
     def _worth(self, group: Group) -> int:
         return group.saving(self.space) * len(group.members)

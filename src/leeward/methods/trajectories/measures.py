@@ -75,7 +75,7 @@ def measure(release: Release, cohort: Cohort, wanted: Sequence[dict[str, Any]]) 
 
     Raises BadInput for an unknown measure, another source, or a release without its custody folder.
     """
-    both = pair_records(release, select_released(release, cohort))
+    both = pair_records(release, select_cohort(release, cohort))
     measures: Measures = {
         "loss": partial(loss, both),
         "usable": partial(usable, both, int(release.guarantee["k"])),
@@ -87,7 +87,7 @@ def measure(release: Release, cohort: Cohort, wanted: Sequence[dict[str, Any]]) 
 
 def demographics(release: Release, cohort: Cohort) -> WholePatient:
     """Questions of demographics and codes, answered from the records (docs/methods/whole-patient.md#measures)."""
-    sets, labelled = select_released(release, cohort).code_sets(), labels_of(release)
+    sets, labelled = select_cohort(release, cohort).code_sets(), labels_of(release)
 
     def estimating(concerned: Concerned, queries: list[AnyArray]) -> tuple[AnyArray, AnyArray, AnyArray]:
         named = [[sets.codes[code] for code in query] for query in queries]
@@ -97,7 +97,7 @@ def demographics(release: Release, cohort: Cohort) -> WholePatient:
     return whole_patient(release, cohort, sets, 0, estimating, lambda concerned, queries: np.zeros(0))
 
 
-def select_released(release: Release, cohort: Cohort) -> Cohort:
+def select_cohort(release: Release, cohort: Cohort) -> Cohort:
     """The cohort of the patients who are released."""
     if not release.parameters.get("demographics"):
         return cohort
@@ -108,7 +108,7 @@ def select_released(release: Release, cohort: Cohort) -> Cohort:
 def originals(release: Release, cohort: Cohort) -> Trajectories:
     """The trajectories of the released patients as the source has them, in the years of the release."""
     first, last, _ = _leaf_of_year(_name_levels(_tree(release, "age_hierarchy.csv"), years=True))
-    return select_released(release, cohort).trajectories(first, last)
+    return select_cohort(release, cohort).trajectories(first, last)
 
 
 def pair_records(release: Release, cohort: Cohort) -> Both:
@@ -222,7 +222,7 @@ def avgre(both: Both, min_support: float = MIN_SUPPORT) -> dict[str, Any]:
 
     `avgre` is None when no set of pairs is that frequent.
     """
-    from leeward.methods.trajectories.kernels.answers import expected
+    from leeward.methods.trajectories.kernels.answers import estimate
 
     if not 0 < min_support <= 1:
         raise BadInput(f"`avgre`: `min_support` is a share above 0 and at most 1; got {min_support}.")
@@ -236,7 +236,7 @@ def avgre(both: Both, min_support: float = MIN_SUPPORT) -> dict[str, Any]:
         return {"avgre": None, "queries": 0, "min_support": min_support}
     flat = np.array([item for q, _ in queries for item in q], np.int64)
     estimated = np.empty(len(queries))
-    expected(
+    estimate(
         offsets_of([len(q) for q, _ in queries]),
         both.codes.first_leaf[flat // width].astype(np.int64),
         both.ages.first_leaf[flat % width].astype(np.int64),

@@ -68,7 +68,7 @@ def protect(
         named = str(parameters.hierarchy or cohort.vocabulary)
         return _release(parameters, own, named, _notices(prepared.lens), classes, engine, randomness)
 
-    def lost(classes: Sequence[AnyArray]) -> list[int]:
+    def count_lost(classes: Sequence[AnyArray]) -> list[int]:
         """The pairs lost in each of some classes: a published pair counts by its mean loss of code and age, by their
         weights; one that is not published counts 1."""
         found = []
@@ -80,7 +80,15 @@ def protect(
         return found
 
     return release_in_classes(
-        parameters, cohort, patients, records.lengths(), lost, run, randomness, SEARCHED, classes_last=True
+        parameters,
+        cohort,
+        patients,
+        records.lengths(),
+        count_lost,
+        run,
+        randomness,
+        SEARCHED,
+        classes_last=True,
     )
 
 
@@ -239,21 +247,21 @@ def _groups(
     parameters: Trajectories, records: Records, space: Space, engine: Engine, classes: Classes | None
 ) -> tuple[list[Group], int]:
     """The groups, none of which crosses a class of demographics, and the number of parts."""
-    settings, wanted = _settings(parameters), parameters.diversity if parameters.sensitive_column else None
+    settings = _settings(parameters)
     members = [np.arange(len(records))] if classes is None else classes.members
-    if records.group is not None and wanted is not None:
-        for inside in members:
-            diversity.require_reachable(records.group[inside], wanted)
+    if records.group is None or parameters.diversity is None:
+        part = parts.parts_of(members, records, space, settings.largest)
+        return parts.cluster_parts(records, part, space, settings, engine), int(part.max()) + 1
+    for inside in members:
+        diversity.require_reachable(records.group[inside], parameters.diversity)
     part = parts.parts_of(members, records, space, settings.largest)
-    groups = parts.cluster_parts(records, part, space, settings, engine)
-    if wanted is not None:
-        groups = [
-            group
-            for inside in _by_class(groups, classes)
-            for group in diversity.diversify(inside, records, space, wanted, parameters.k)
-        ]
-        if settings.cells:
-            groups = cells.publish([g.members for g in groups], records, space, settings.in_order)
+    groups = [
+        group
+        for inside in _by_class(parts.cluster_parts(records, part, space, settings, engine), classes)
+        for group in diversity.diversify(inside, records, space, parameters.diversity, parameters.k)
+    ]
+    if settings.cells:
+        groups = cells.publish([g.members for g in groups], records, space, settings.in_order)
     return groups, int(part.max()) + 1
 
 

@@ -133,15 +133,23 @@ class Trajectories(Parameters):
         from leeward.methods.trajectories.hierarchies import exact_weights
 
         exact_weights(self.weights)
-        if (self.diversity is None) != (not self.sensitive and self.sensitive_column is None):
-            raise BadInput("`diversity` goes with `sensitive` or `sensitive_column`; give both or neither.")
-        if self.diversity is not None and self.sensitive_column is not None and self.diversity > self.k:
-            raise BadParameter(
-                "diversity", f"must be at most k = {self.k} for a column; got {self.diversity}."
-            )
-        if self.sensitive_column is not None and self.sensitive_column not in self.payload:
-            raise BadInput("`sensitive_column` must be one of the `payload` columns.")
-        if self.order == "free" and self.clustering != "cells":
-            raise BadInput("`order: free` goes with `clustering: cells`.")
-        if any(name in RESERVED for name in self.payload):
-            raise BadInput(f"`payload`: a column cannot be called {', '.join(RESERVED)}.")
+        column, diversity = self.sensitive_column, self.diversity
+        if diversity is not None and column is not None and diversity > self.k:
+            raise BadParameter("diversity", f"must be at most k = {self.k} for a column; got {diversity}.")
+        wrong = {
+            "`diversity` goes with `sensitive` or `sensitive_column`; give both or neither.": (
+                (diversity is None) != (not self.sensitive and column is None)
+            ),
+            "`sensitive_column` must be one of the `payload` columns.": (
+                column is not None and column not in self.payload
+            ),
+            "`order: free` goes with `clustering: cells`.": (
+                self.order == "free" and self.clustering != "cells"
+            ),
+            f"`payload`: a column cannot be called {', '.join(RESERVED)}.": (
+                not set(RESERVED).isdisjoint(self.payload)
+            ),
+        }
+        for message, holds in wrong.items():
+            if holds:
+                raise BadInput(message)

@@ -101,23 +101,25 @@ def cluster_parts(
 
     def kernel(table: pa.Table) -> pa.Table:
         (offsets, codes), (_, ages) = (_flat(table, name) for name in ("codes", "ages"))
-        group = table.column("group").to_numpy() if grouped else None
-        own = Records(offsets, codes, ages, group)
-        names = table.column("record").to_numpy()
-        groups = cluster(own, space, settings, 1, several)
-        columns = [
-            [names[each.members] for each in groups],
-            [g.codes for g in groups],
-            [g.ages for g in groups],
-        ]
-        lists = [
-            pa.ListArray.from_arrays(pa.array(offsets_of([len(v) for v in values]).astype(np.int32)),
-                                     pa.array(np.concatenate(values)))
-            for values in columns
-        ]  # fmt: skip
-        return pa.table(lists, schema=SCHEMA)
+        own = Records(offsets, codes, ages, table.column("group").to_numpy() if grouped else None)
+        return _table_of(cluster(own, space, settings, 1, several), table.column("record").to_numpy())
 
-    table = engine.map_groups(frame, "part", kernel, SCHEMA, ["record"])
+    return _groups_of(engine.map_groups(frame, "part", kernel, SCHEMA, ["record"]))
+
+
+def _table_of(groups: Sequence[Group], names: Int64s) -> pa.Table:
+    """Groups as rows of SCHEMA; `names` numbers the records."""
+    columns = [names[g.members] for g in groups], [g.codes for g in groups], [g.ages for g in groups]
+    lists = [
+        pa.ListArray.from_arrays(
+            offsets_of([len(v) for v in values]).astype(np.int32), np.concatenate(values)
+        )
+        for values in columns
+    ]
+    return pa.table(lists, schema=SCHEMA)
+
+
+def _groups_of(table: pa.Table) -> list[Group]:
     (bounds, members), (starts, codes), (_, ages) = (_flat(table, name) for name in SCHEMA.names)
     return [
         Group(members[bounds[g] : bounds[g + 1]], codes[here], ages[here])

@@ -64,19 +64,8 @@ def attack(release: Release, cohort: Cohort, population: Cohort | None = None) -
     the published hierarchies. Of those the attacker takes one that says most (the longest), and all equal to it."""
     k = int(release.guarantee["k"])
     codes, ages = _above(release, "code_hierarchy.csv"), _above(release, "age_hierarchy.csv")
-    pairs = release.table("trajectories.parquet").sort("record", "position").collect()
-    # A demographic column may be called code or age, too.
-    own = [pl.col(name).cast(pl.String).alias(f"published {name}") for name in ("code", "age")]
-    rows = pairs.group_by("record", maintain_order=True).agg(own)
     names = [str(name) for name in release.parameters.get("demographics") or ()]
-    if names:
-        rows = rows.join(release.table("records.parquet").select("record", *names).collect(), on="record")
-    # Counted before they become objects: at least k records have each.
-    counted = rows.group_by(*names, "published code", "published age").len()
-    published: dict[Shown, int] = {
-        (tuple(labels), tuple(zip(code, age, strict=True))): count
-        for *labels, code, age, count in counted.iter_rows()
-    }
+    published = _published(release, names)
     by_first: dict[Pair, list[Shown]] = defaultdict(list)
     for each in published:
         by_first[each[1][0]].append(each)
@@ -97,10 +86,9 @@ def attack(release: Release, cohort: Cohort, population: Cohort | None = None) -
             each
             for first in explained
             for each in by_first.get(first, ())
-            if (fits is None or each[0] in fits[row])
-            and len(each[1]) <= len(known)
-            and explained.issuperset(each[1])
+            if len(each[1]) <= len(known) and explained.issuperset(each[1])
         ]
+        fitting = [each for each in fitting if fits is None or each[0] in fits[row]]
         if fitting:
             attacked += 1
             succeeded += published[max(fitting, key=lambda each: (len(each[1]), each))] < k
@@ -114,6 +102,22 @@ def attack(release: Release, cohort: Cohort, population: Cohort | None = None) -
             succeeded,
         )
     ]
+
+
+def _published(release: Release, names: Sequence[str]) -> dict[Shown, int]:
+    """The records of each published trajectory with its demographics."""
+    pairs = release.table("trajectories.parquet").sort("record", "position").collect()
+    # A demographic column may be called code or age, too.
+    own = [pl.col(name).cast(pl.String).alias(f"published {name}") for name in ("code", "age")]
+    rows = pairs.group_by("record", maintain_order=True).agg(own)
+    if names:
+        rows = rows.join(release.table("records.parquet").select("record", *names).collect(), on="record")
+    # Counted before they become objects: at least k records have each.
+    counted = rows.group_by(*names, "published code", "published age").len()
+    return {
+        (tuple(labels), tuple(zip(code, age, strict=True))): count
+        for *labels, code, age, count in counted.iter_rows()
+    }
 
 
 def _classes(release: Release, cohort: Cohort, patients: pl.Series) -> list[frozenset[Labels]]:

@@ -206,17 +206,15 @@ def _outcome(
     for code, target in into.items():
         members.setdefault(target, [target]).append(code)
     groups = [sorted(each) for each in members.values()] + [list(a.members) for a in done]
+    suppressed = [code for each in lost for code in each.members]
     label_of: list[str | None] = list(codes)
-    for each in lost:
-        for code in each.members:
-            label_of[code] = None
+    for code in suppressed:
+        label_of[code] = None
     for group in groups:
         label = SEPARATOR.join(sorted(codes[code] for code in group))
         for code in group:
             label_of[code] = label
-    return Merging(
-        tuple(label_of), sum(len(g) for g in groups if len(g) > 1), sum(len(a.members) for a in lost)
-    )
+    return Merging(tuple(label_of), sum(len(g) for g in groups if len(g) > 1), len(suppressed))
 
 
 @dataclass(frozen=True)
@@ -231,10 +229,8 @@ class Climbing:
     of_code: tuple[str | None, ...]
 
 
-def climb(
-    labels: Sequence[str], codes: Sequence[str], vocabulary: str | None, *, classed: bool = False
-) -> Climbing:
-    """The chapters above labels and codes; `classed`: these carry the number of their class, and so do their nodes.
+def climb(labels: Sequence[str], codes: Sequence[str], vocabulary: str | None) -> Climbing:
+    """The chapters above labels and codes; where these carry the number of their class, so do their nodes.
 
     Raises
     ------
@@ -246,11 +242,11 @@ def climb(
             "`enforce: generalize` climbs a hierarchy, so it needs a vocabulary: `icd9`, `icd10` or a hierarchy file."
         )
     known = load(vocabulary)
-    of_code = [_above(known, code, classed) for code in codes]
+    of_code = [_above(known, code) for code in codes]
     of_label = dict(zip(codes, of_code, strict=True))
     above = {label: _common_node([of_label[member] for member in label.split(SEPARATOR)]) for label in labels}
     nodes = {node for node in (*of_code, *above.values()) if node is not None}
-    meant = {bare(n) for n in nodes} & {bare(c) for c in codes} if classed else nodes & set(codes)
+    meant = set(map(bare, nodes)) & set(map(bare, codes))
     if meant:
         raise BadInput(
             f"`enforce: generalize`: {len(meant)} nodes above codes have the name of a code of the cohort, "
@@ -266,8 +262,8 @@ def climb(
     return Climbing(every, up, tuple(of_code))
 
 
-def _above(vocabulary: Vocabulary, code: str, classed: bool) -> str | None:
-    number, mark, own = code.partition(MARK) if classed else ("", "", code)
+def _above(vocabulary: Vocabulary, code: str) -> str | None:
+    number, mark, own = code.rpartition(MARK)
     node = vocabulary.level(own, CLIMB_TO)
     return None if node == own or not vocabulary.is_known(own) else number + mark + node
 

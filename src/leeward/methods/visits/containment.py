@@ -38,7 +38,7 @@ def enforce_containment(visits: VisitSets, labels: int, k: int, threads: int = 1
         starts, lengths = visits.offsets[distinct.first], np.diff(visits.offsets)[distinct.first]
         # A set held exactly by k patients is contained in their unions. One that stood here a round ago had k, and
         # has them still unless somebody lost one of its codes.
-        lost = postings.held() != held
+        lost = postings.count_held() != held
         doubtful = np.flatnonzero(
             (distinct.holders < k) & (moved[distinct.first] | _any_of(lost, visits.values, starts, lengths))
         )
@@ -49,7 +49,7 @@ def enforce_containment(visits: VisitSets, labels: int, k: int, threads: int = 1
         rounds += 1
         out = np.full(len(distinct.first), -1, np.int64)
         out[bad] = postings.choose(visits.values, starts[bad], lengths[bad], threads)
-        held = postings.held()
+        held = postings.count_held()
         # A code leaves all visits of a patient: otherwise the record would still show it of the visit that lost it.
         losing = np.flatnonzero(np.append(out, -1)[distinct.set_of] >= 0)
         keys = visits.keys(labels)
@@ -79,7 +79,7 @@ def put_back(source: VisitSets, visits: VisitSets, labels: int, k: int, threads:
         patient, code = lost // width, lost % width
         candidates = np.flatnonzero(allowed)
         order = candidates[
-            np.lexsort((code[candidates], -postings.held()[code[candidates]], patient[candidates]))
+            np.lexsort((code[candidates], -postings.count_held()[code[candidates]], patient[candidates]))
         ]
         first = np.ones(len(order), np.bool_)
         first[1:] = patient[order[1:]] != patient[order[:-1]]
@@ -123,7 +123,7 @@ class Postings:
             labels,
         )
 
-    def held(self) -> Int64s:
+    def count_held(self) -> Int64s:
         """Patients with each label."""
         return np.diff(self.holders.postings)
 
@@ -168,7 +168,9 @@ class Postings:
         (-1: none is); -1 where nothing is left."""
         bounds = offsets_of(lengths)
         place = ranges_of(np.zeros(len(lengths), np.int64), lengths)
-        order = self.held()[content[ranges_of(starts, lengths)]] * (int(lengths.max(initial=0)) + 1) + place
+        order = (
+            self.count_held()[content[ranges_of(starts, lengths)]] * (int(lengths.max(initial=0)) + 1) + place
+        )
         order[place == np.repeat(skipped, lengths)] = NOBODY
         found = np.full(len(starts), -1, np.int64)
         full = np.flatnonzero(lengths)

@@ -25,7 +25,7 @@ def enforce_visits(
     """
     state = _State(visits, labels, k, np.full(labels, -1, np.int32) if up is None else up)
     steps = sum(state.step(chosen, relative) for chosen in state.buckets())
-    return state.changed(visits), steps
+    return state.finish(visits), steps
 
 
 class _State:
@@ -97,7 +97,7 @@ class _State:
         )  # fmt: skip
         return int(steps)
 
-    def changed(self, visits: VisitSets) -> VisitSets:
+    def finish(self, visits: VisitSets) -> VisitSets:
         """The visits with the sets that theirs became."""
         became = self.sets.became[: self.count]
         while len(became):

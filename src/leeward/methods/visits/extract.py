@@ -176,24 +176,15 @@ def extract(
     if names and figures["members_alone_population"]:
         notices = (*notices, _joining(figures))
     words = CONTRACT.words(parameters, figures=figures)
+    placed = None if carried is None else carried[np.searchsorted(records, order)]
     number = pa.array(np.arange(len(order), dtype=np.int64))
-    columns = {"record": number, **(classes.labels(order) if classes else {})}
-    if carried is not None:
-        arrow = carried[np.searchsorted(records, order)].to_arrow()
-        columns |= {name: arrow[name] for name in names}
-    shared = classes.tables(order) if classes else []
-    shared += [_visits_table(visits), ReleaseTable.of("records.parquet", pa.table(columns))]
-    if "code_hierarchy.csv" in master.release.names():
-        hierarchy = master.release.table("code_hierarchy.csv").collect()
-        shared.append(ReleaseTable.of("code_hierarchy.csv", _hierarchy(hierarchy, visits).to_arrow()))
-    shared.append(_code_list(master))
     identifiers = master.people.sort("record")["patient"].gather(order).to_arrow()
     return Anonymized(
         method="visits",
         parameters=parameters,
         guarantee=Guarantee.of(CONTRACT, words, parameters),
         records=len(order),
-        tables=tuple(shared),
+        tables=tuple(_tables(master, order, visits, classes, placed)),
         readme=words.readme,
         custody_tables=(
             ReleaseTable.of(
@@ -206,6 +197,28 @@ def extract(
         notices=notices,
         seeded=randomness.seeded,
     )
+
+
+def _tables(
+    master: Master,
+    order: Int64s,
+    visits: VisitLists,
+    classes: DrawnClasses | None,
+    placed: pl.DataFrame | None,
+) -> list[ReleaseTable]:
+    """What the recipient gets; `placed`: the payload in the order of the cohort's records."""
+    columns = {
+        "record": pa.array(np.arange(len(order), dtype=np.int64)),
+        **(classes.labels(order) if classes else {}),
+    }
+    if placed is not None:
+        columns |= dict(zip(placed.columns, placed.to_arrow().columns, strict=True))
+    found = classes.tables(order) if classes else []
+    found += [_visits_table(visits), ReleaseTable.of("records.parquet", pa.table(columns))]
+    if "code_hierarchy.csv" in master.release.names():
+        hierarchy = master.release.table("code_hierarchy.csv").collect()
+        found.append(ReleaseTable.of("code_hierarchy.csv", _hierarchy(hierarchy, visits).to_arrow()))
+    return [*found, _code_list(master)]
 
 
 def _refuse_known_members(figures: Mapping[str, Any], in_classes: bool) -> None:

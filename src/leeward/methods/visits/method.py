@@ -54,19 +54,13 @@ def protect(
             "visits: the population is what is anonymized: give it as the source, and draw the cohort from the "
             "release with `leeward cohort`."
         )
-    merged_early = parameters.merge_visits and parameters.level not in ("codes", "containment")
-    lens = cohort.visits(merged=merged_early)
-    if parameters.k > len(lens):
-        raise GuaranteeUnreachable(
-            f"`k` is {parameters.k:,} and the cohort has {len(lens):,} patients: nobody can be hidden among so many. "
-            "Choose a smaller k or give more patients."
-        )
+    lens = _read(parameters, cohort)
     payload = cohort.payload(parameters.payload, lens.patients, ("record",))
     engine, randomness = make(engine), randomness or Randomness.of(None)
     groups = groups_of(parameters.policy, cohort, lens)  # type: ignore[arg-type]  # `checked` parsed it
     order = randomness.stream("visits", "known codes").permutation(len(lens))
 
-    def lost(parts: Sequence[AnyArray]) -> list[int]:
+    def count_lost(parts: Sequence[AnyArray]) -> list[int]:
         """The pairs of visit and code that no label shows any more, in each of some sets of patients as classes."""
         chosen = _take(lens, np.concatenate(parts))
         number = np.repeat(np.arange(len(parts), dtype=np.int32), [len(part) for part in parts])
@@ -93,12 +87,23 @@ def protect(
             return made
         cost = {
             "lost": float(np.mean(outcome.fate_of_pairs() == GONE)),
-            "lost_without_demographics": sum(lost([np.arange(len(lens))])) / max(1, len(lens.values)),
+            "lost_without_demographics": sum(count_lost([np.arange(len(lens))])) / max(1, len(lens.values)),
         }
         return replace(made, custody={**made.custody, **cost})
 
     occurrences = np.diff(lens.offsets[lens.patient_offsets])
-    return release_in_classes(parameters, cohort, lens.patients, occurrences, lost, run, randomness)
+    return release_in_classes(parameters, cohort, lens.patients, occurrences, count_lost, run, randomness)
+
+
+def _read(parameters: Visits, cohort: Cohort) -> Lens:
+    """The visits, or where records are whole patients from the beginning one visit each."""
+    lens = cohort.visits(merged=parameters.merge_visits and parameters.level not in ("codes", "containment"))
+    if parameters.k > len(lens):
+        raise GuaranteeUnreachable(
+            f"`k` is {parameters.k:,} and the cohort has {len(lens):,} patients: nobody can be hidden among so many. "
+            "Choose a smaller k or give more patients."
+        )
+    return lens
 
 
 def _in_classes(lens: Lens, class_of: AnyArray, groups: Int64s) -> tuple[Lens, Int64s]:
@@ -133,10 +138,9 @@ def enforce(
     order: Int64s,
 ) -> Outcome:
     """Merge and enforce. groups : int64[codes], which may merge. order : of the patients, for level `codes`."""
-    classed = bool(parameters.demographics)
     entries = engine.frame(lens.table())
     merging = _merge_codes(parameters, lens, groups, engine, entries)
-    labels, of_code, up = _labels(parameters, merging, lens, vocabulary, classed)
+    labels, of_code, up = _labels(parameters, merging, lens, vocabulary)
     mapped = _map_visits(engine, entries, lens, of_code, len(labels))
     enforced, steps = _enforce(parameters, mapped, len(labels), up, engine.threads, order)
     return Outcome(lens, merging, labels, of_code, up, mapped, enforced, steps)
@@ -164,13 +168,13 @@ def _merge_codes(parameters: Visits, lens: Lens, groups: Int64s, engine: Engine,
 
 
 def _labels(
-    parameters: Visits, merging: Merging, lens: Lens, vocabulary: str | None, classed: bool
+    parameters: Visits, merging: Merging, lens: Lens, vocabulary: str | None
 ) -> tuple[tuple[str, ...], Int32s, Int32s | None]:
     """All labels, the label of each code (-1: suppressed), and where labels climb."""
     labels, up = merging.labels, None
     label_of: tuple[str | None, ...] = merging.label_of
     if parameters.enforce == "generalize":
-        nodes = climb(labels, lens.codes, vocabulary, classed=classed)
+        nodes = climb(labels, lens.codes, vocabulary)
         labels, up = nodes.labels, nodes.up
         label_of = tuple(own or above for own, above in zip(label_of, nodes.of_code, strict=True))
     number = {label: place for place, label in enumerate(labels)}

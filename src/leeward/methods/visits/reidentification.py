@@ -95,39 +95,47 @@ def attack(release: Release, cohort: Cohort, population: Cohort | None = None) -
     m = {"codes": release.guarantee.get("m"), "code": 1}.get(level)
     visits, classes = lists_apart(release), _classes(release)
     holders = Holders(*visits.unite(release.records), len(visits.labels))
-    own: dict[tuple[int, str], int] = {}
-    for place, label in enumerate(visits.labels):
-        number = 0 if classes is None else class_of(label)
-        own |= {(number, member): place for member in bare(label).split(SEPARATOR)}
     lens = cohort.visits()
     record_of = _records(lens.patients, people)
     drawn = Randomness.of(0).stream("attack").permutation(lens.n_visits)[:VISITS]
     patient = lens.patient_of_visit()
     attacked = succeeded = 0
+    labels = _labels_of_codes(visits, classes is not None)
     for visit in drawn.tolist():
         mine = int(record_of[patient[visit]])
         number = 0 if classes is None or mine < 0 else int(classes[mine])
-        codes = lens.values[lens.offsets[visit] : lens.offsets[visit + 1]]
-        named = {own.get((number, lens.codes[code]), -1) for code in codes.tolist()}
-        shown = [label for label in sorted(named) if label >= 0 and _has(holders.of(label), mine)]
-        if not shown:
-            continue
-        size = min(m or len(shown), len(shown))
-        attacked += 1
-        succeeded += any(holders.count(each) < k for each in islice(combinations(shown, size), SETS))
+        codes = lens.values[lens.offsets[visit] : lens.offsets[visit + 1]].tolist()
+        named = {labels[number, lens.codes[code]] for code in codes if (number, lens.codes[code]) in labels}
+        shown = [label for label in sorted(named) if _has(holders.of(label), mine)]
+        if shown:
+            size = min(m or len(shown), len(shown))
+            attacked += 1
+            succeeded += any(holders.count(each) < k for each in islice(combinations(shown, size), SETS))
+    return [_tell(release, m, k, attacked, succeeded)]
+
+
+def _labels_of_codes(visits: VisitLists, classed: bool) -> dict[tuple[int, str], int]:
+    """The label that names each code, by its class (0 where there are none)."""
+    return {
+        (class_of(label) if classed else 0, member): place
+        for place, label in enumerate(visits.labels)
+        for member in bare(label).split(SEPARATOR)
+    }
+
+
+def _tell(release: Release, m: int | None, k: int, attacked: int, succeeded: int) -> Tried:
+    """What was tried, in words; m : the codes that are known, None for all of a visit."""
     known = "every code" if m is None else "one code" if m == 1 else f"up to {m} codes"
-    beside = "" if classes is None else ", and the person's exact demographics"
-    covered = level != "visit" or bool(release.parameters.get("merge_visits"))
-    return [
-        Tried(
-            f"knows {known} of one visit of a person{beside}, and reads the visits of each record together",
-            f"fewer than {k} records show what the person's record shows of the visit",
-            attacked,
-            succeeded,
-            covered,
-            "" if covered else REMEDY,
-        )
-    ]
+    beside = ", and the person's exact demographics" if release.parameters.get("demographics") else ""
+    covered = release.parameters["level"] != "visit" or bool(release.parameters.get("merge_visits"))
+    return Tried(
+        f"knows {known} of one visit of a person{beside}, and reads the visits of each record together",
+        f"fewer than {k} records show what the person's record shows of the visit",
+        attacked,
+        succeeded,
+        covered,
+        "" if covered else REMEDY,
+    )
 
 
 def _classes(release: Release) -> Int64s | None:

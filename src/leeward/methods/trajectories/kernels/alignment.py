@@ -16,7 +16,7 @@ from leeward.compiled import njit
 
 
 @njit(inner=True, error_model="numpy")
-def _published_above(node, leaf, tree):
+def _publish_node(node, leaf, tree):
     """What is published for a node and a leaf together: their common ancestor, or what stands in for it."""
     while not (node <= leaf <= tree.end[node]):
         node = tree.parent[node]
@@ -41,8 +41,8 @@ def match(xc, xa, m, record, pairs, axes, G, M):
     for h in range(1, m + 1):
         M[h, 0] = 0
         for j in range(1, n + 1):
-            c = _published_above(xc[h - 1], pairs.codes[start + j - 1], axes.codes)
-            a = _published_above(xa[h - 1], pairs.ages[start + j - 1], axes.ages)
+            c = _publish_node(xc[h - 1], pairs.codes[start + j - 1], axes.codes)
+            a = _publish_node(xa[h - 1], pairs.ages[start + j - 1], axes.ages)
             G[h - 1, j - 1] = _gain_of(c, a, axes)
             M[h, j] = max(M[h - 1, j - 1] + G[h - 1, j - 1], max(M[h, j - 1], M[h - 1, j]))
     return M[m, n]
@@ -63,8 +63,8 @@ def align(xc, xa, m, record, pairs, axes, G, M):
             kept -= 1
             h -= 1
             j -= 1
-            xc[kept] = _published_above(xc[h], pairs.codes[start + j], axes.codes)
-            xa[kept] = _published_above(xa[h], pairs.ages[start + j], axes.ages)
+            xc[kept] = _publish_node(xc[h], pairs.codes[start + j], axes.codes)
+            xa[kept] = _publish_node(xa[h], pairs.ages[start + j], axes.ages)
         elif M[h, j - 1] >= M[h - 1, j]:
             j -= 1
         else:

@@ -33,7 +33,7 @@ class Items(NamedTuple):
 
 
 @njit(inner=True, error_model="numpy")
-def _keep_shared(common, size, items, first, last):
+def _intersect(common, size, items, first, last):
     """Of common[:size], ascending, keep what items[first:last] has too; returns how many that is."""
     kept = 0
     at = first
@@ -93,7 +93,7 @@ def grow(seed, k, most, data, active, members, common, score, touched):
         if best < 0:
             return np.int64(0)
         members[place] = best
-        size = _keep_shared(common, size, data.items, data.offsets[best], data.offsets[best + 1])
+        size = _intersect(common, size, data.items, data.offsets[best], data.offsets[best + 1])
     return value
 
 
@@ -160,9 +160,9 @@ def host_of(record, groups, sizes, limit, data):
         common[:size] = data.items[data.offsets[first] : data.offsets[first + 1]]
         for m in range(1, sizes[g]):
             r = groups[g, m]
-            size = _keep_shared(common, size, data.items, data.offsets[r], data.offsets[r + 1])
+            size = _intersect(common, size, data.items, data.offsets[r], data.offsets[r + 1])
         now = _weigh(common, size, data.weight) * sizes[g]
-        size = _keep_shared(common, size, data.items, data.offsets[record], data.offsets[record + 1])
+        size = _intersect(common, size, data.items, data.offsets[record], data.offsets[record + 1])
         change = _weigh(common, size, data.weight) * (sizes[g] + 1) - now
         if host < 0 or change > best:
             best, host = change, g

@@ -200,13 +200,6 @@ def _worst(
 
 
 @njit(inner=True)
-def _show(shown: Bools, values: Int32s, kept: Bools) -> None:
-    """The codes of a patient that are kept are shown."""
-    for i in range(values.shape[0]):
-        shown[values[i]] = kept[i]
-
-
-@njit(inner=True)
 def _count_again(
     c: int, by: int, low: int, high: int, known: Knowledge, support: Int32s, shown: Bools
 ) -> None:
@@ -259,7 +252,7 @@ def enforce(
         for p in order:
             low, high = known.starts[p], known.starts[p + 1]
             mine = slice(starts[p], starts[p + 1])
-            _show(shown, union_values[mine], kept[mine])
+            shown[union_values[mine]] = kept[mine]
             c = _worst(low, high, known, support, single, shown, k, alpha, room)
             while c >= 0:
                 changed = True
@@ -275,7 +268,7 @@ def enforce(
         for p in order:
             low, high = known.starts[p], known.starts[p + 1]
             mine = slice(starts[p], starts[p + 1])
-            _show(shown, union_values[mine], kept[mine])
+            shown[union_values[mine]] = kept[mine]
             for i in range(starts[p], starts[p + 1]):
                 c = np.int64(union_values[i])
                 if not kept[i] and _may_return(c, low, high, known, support, shown, k):
