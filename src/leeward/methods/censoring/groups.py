@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from leeward.analysis.containment import Multisets
 from leeward.analysis.containment.index import item_offsets, levels_of, number_records
-from leeward.analysis.demographics.classes import group_vectors, in_order
+from leeward.analysis.demographics.classes import Classes, group_vectors, in_order
 from leeward.analysis.demographics.k_map import FIRST_ROW, Both, columns_of_both
 from leeward.analysis.demographics.search import Found, Setting, search_full
 from leeward.arrays import AnyArray, Int64s, offsets_of
@@ -86,37 +86,38 @@ def censor_by_groups(
     kept = _over(sample, lens, shown.take(person[places]))
     ends = dict(zip(lens.codes, caps.tolist(), strict=True))
     start = np.array([ends.get(code, 0) for code in sample.codes], np.int64)
-    outcome = Outcome(
-        kept,
-        start,
-        start,
-        {
-            "groups": len(sizes),
-            "smallest_group": int(sizes.min()),
-            "mean_group": float(sizes.mean()),
-            "capped_mentions": int(originals.cap(start).sizes().sum()),
-        },
-        notice_emptied(originals, kept),
-        places=places,
-        people=len(lens),
-    )
+    facts = {
+        "groups": len(sizes),
+        "smallest_group": int(sizes.min()),
+        "mean_group": float(sizes.mean()),
+        "capped_mentions": int(originals.cap(start).sizes().sum()),
+    }
+    told = notice_emptied(originals, kept)
+    outcome = Outcome(kept, start, start, facts, told, places=places, people=len(lens))
     if found is None:
         return outcome
     bare, _ = _publish(people, caps, k, whole)
-    total = max(1, int(originals.sizes().sum()))
+    before = max(1, int(originals.sizes().sum()))
+    after = [int(each.sizes().sum()) for each in (kept, bare.take(person[places]))]
+    lost = {"lost": 1 - after[0] / before, "lost_without_demographics": 1 - after[1] / before}
+    return _add_classes(outcome, parameters.small, found, classes, lost)
+
+
+def _add_classes(
+    outcome: Outcome, small: str, found: Found, classes: Classes, lost: dict[str, float]
+) -> Outcome:
+    """The outcome with the sample's `classes`, and what is told of those of the population, which were `found`."""
+    everyone = found.classes
     # the labels that everybody would be published with, by place in ascending order of identifiers
-    labels = pa.table({"place": whole[0], **record_labels(everyone, whole[0])})
+    place = np.arange(len(everyone.of_record))
+    labels = pa.table({"place": place, **record_labels(everyone, place)})
+    smallest = {"smallest_class_in_population": int(everyone.sizes.min())}
     return replace(
         outcome,
-        facts={
-            **outcome.facts,
-            "smallest_class_in_population": int(everyone.sizes.min()),
-            "lost": 1 - int(kept.sizes().sum()) / total,
-            "lost_without_demographics": 1 - int(bare.take(person[places]).sizes().sum()) / total,
-        },
+        facts={**outcome.facts, **smallest, **lost},
         found=replace(found, classes=classes),
-        class_caps=[start] * len(classes),
-        class_notices=tuple(f"Population: {each}" for each in notices_of(everyone, parameters.small)),
+        class_caps=[outcome.caps] * len(classes),
+        class_notices=tuple(f"Population: {each}" for each in notices_of(everyone, small)),
         tables=(ReleaseTable.of(PEOPLE, labels),),
     )
 

@@ -3,13 +3,14 @@ median cuts (LeFevre, DeWitt and Ramakrishnan 2006, strict partitioning; docs/me
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from leeward.analysis.plan import check_models, models_of
+from leeward.analysis.plan import Model, check_models, models_of
 from leeward.cohort.cohort import Cohort
 from leeward.cohort.lenses.table import (
     Column,
@@ -54,22 +55,13 @@ def protect(
         )
     randomness = randomness or Randomness.of(None)
     names = parameters.quasi_identifiers or tuple(column.name for column in table.columns)
-    models = models_of(parameters.plan)
-    check_models(models, table)
-    columns = [table.column(name, "`quasi_identifiers`") for name in names]
-    planned = {*names, *(name for model in models for name in model.columns())}
-    refuse_numberings(table, planned)
-    refuse_names(table, planned)
-    events = {model.event for model in models}
-    columns = [as_levels(table, each.name) if each.name in events else each for each in columns]
-    values = [_column_values(table, column) for column in columns]
-    labels = mondrian(np.column_stack(values), parameters.k)
+    columns = _columns_of(table, names, models_of(parameters.plan))
+    labels, frame = _generalize(table, columns, parameters.k)
     order = randomness.stream("k-anonymity", "records").permutation(len(table))
-    frame = table.frame.with_columns(
-        column.decode(_typical(column, each, labels)) for column, each in zip(columns, values, strict=True)
-    )[order]
+    frame = frame[order]
     by_row = pa.table({"row": np.arange(1, len(table) + 1), "group": labels})
     released = pa.table({"record": np.arange(len(table)), "group": labels[order]})
+    sizes = np.bincount(labels)
     public = parameters.public(quasi_identifiers=names)
     words = CONTRACT.words(public, columns=[column.name for column in table.columns])
     return Anonymized(
@@ -86,12 +78,23 @@ def protect(
         ),
         custody={
             "algorithm": "mondrian",
-            "groups": int(labels.max()) + 1,
-            "least": int(np.bincount(labels).min()),
-            "most": int(np.bincount(labels).max()),
+            "groups": len(sizes),
+            "least": int(sizes.min()),
+            "most": int(sizes.max()),
         },
         seeded=randomness.seeded,
     )
+
+
+def _columns_of(table: Table, names: Sequence[str], models: Sequence[Model]) -> list[Column]:
+    """The quasi-identifiers, events of the plan as levels; BadInput where another column identifies its rows."""
+    check_models(models, table)
+    columns = [table.column(name, "`quasi_identifiers`") for name in names]
+    planned = {*names, *(name for model in models for name in model.columns())}
+    refuse_numberings(table, planned)
+    refuse_names(table, planned)
+    events = {model.event for model in models}
+    return [as_levels(table, each.name) if each.name in events else each for each in columns]
 
 
 def _order_tables(columns: list[Column]) -> tuple[ReleaseTable, ...]:
@@ -103,12 +106,19 @@ def _order_tables(columns: list[Column]) -> tuple[ReleaseTable, ...]:
     return (ReleaseTable.of("ordered.parquet", pa.table({"column": names, "level": levels})),)
 
 
-def _column_values(table: Table, column: Column) -> Floats:
-    """The column's values; a missing one counts as one below the least, so that missing values stay together."""
-    values = encode(table.frame[column.name], column, table.name)
-    absent = np.isnan(values)
-    least = -1.0 if absent.all() else float(np.nanmin(values)) - 1.0
-    return np.where(absent, least, values)
+def _generalize(table: Table, columns: list[Column], k: int) -> tuple[np.ndarray, pl.DataFrame]:
+    """The group of each row, and the table with each group's typical values; a missing value counts as one below the
+    least, so that missing values stay together."""
+    values = []
+    for column in columns:
+        own = encode(table.frame[column.name], column, table.name)
+        absent = np.isnan(own)
+        values.append(np.where(absent, -1.0 if absent.all() else float(np.nanmin(own)) - 1.0, own))
+    labels = mondrian(np.column_stack(values), k)
+    typical = (
+        column.decode(_typical(column, each, labels)) for column, each in zip(columns, values, strict=True)
+    )
+    return labels, table.frame.with_columns(*typical)
 
 
 def _typical(column: Column, values: Floats, labels: np.ndarray) -> Floats:
