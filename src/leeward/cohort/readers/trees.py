@@ -24,23 +24,21 @@ def with_tree(
     """
     if cohort.vocabulary is not None or cohort.events is None:
         return cohort
-    if beside is not None:
-        message = f"the codes are generalized along {beside.name}, found beside the tables"
-        vocabulary = f"{beside}{BY_CODE if by_code else ''}"
-        return replace(cohort, vocabulary=vocabulary).with_notices(Notice("hierarchy", message, 1))
-    if kind is not None and user_tree(kind) is not None:
-        message = f"the codes are generalized along the vocabulary `{kind}` that was added"
-        return replace(cohort, vocabulary=kind).with_notices(Notice("hierarchy", message, 1))
     snomed = user_tree("snomed")
-    if snomed is not None and _mostly_of(cohort, snomed):
-        message = "the codes are generalized along SNOMED CT, which was added"
-        return replace(cohort, vocabulary="snomed").with_notices(Notice("hierarchy", message, 1))
-    what = f"leeward vocabulary add {kind or 'snomed'} FOLDER, or a CSV node,parent with --vocabulary"
-    message = (
-        "no hierarchy of these codes is at hand: policies and generalization know each code alone, below one root; "
-        f"give one ({what})"
-    )
-    return replace(cohort, vocabulary="flat").with_notices(Notice("no hierarchy", message, 1))
+    if beside is not None:
+        vocabulary, what = f"{beside}{BY_CODE if by_code else ''}", f"{beside.name}, found beside the tables"
+    elif kind is not None and user_tree(kind) is not None:
+        vocabulary, what = kind, f"the vocabulary `{kind}` that was added"
+    elif snomed is not None and _mostly_of(cohort, snomed):
+        vocabulary, what = "snomed", "SNOMED CT, which was added"
+    else:
+        message = (
+            "no hierarchy of these codes is at hand: policies and generalization know each code alone, below one "
+            f"root; give one (leeward vocabulary add {kind or 'snomed'} FOLDER, or a CSV node,parent with --vocabulary)"
+        )
+        return replace(cohort, vocabulary="flat").with_notices(Notice("no hierarchy", message, 1))
+    notice = Notice("hierarchy", f"the codes are generalized along {what}", 1)
+    return replace(cohort, vocabulary=vocabulary).with_notices(notice)
 
 
 def add_concept_names(cohort: Cohort) -> Cohort:

@@ -21,7 +21,7 @@ NO_CODE = -1
 OLDEST_YEARS = 150
 
 NO_VALUE_TEXTS = frozenset(
-    (
+    [
         "null",
         "none",
         "na",
@@ -37,7 +37,7 @@ NO_VALUE_TEXTS = frozenset(
         "?",
         ".",
         "#n/a",
-    )
+    ]
 )
 """What tables write where there is no value, in lower case."""
 
