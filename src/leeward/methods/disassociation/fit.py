@@ -142,7 +142,7 @@ def split(b: Block, clusters: int, aim: Aim) -> int:
         inside, rest = 0, 0
         for q in range(first, last):
             p = member[q]
-            if _has(b, p, best):
+            if (b.code[b.at[p] : b.at[p + 1]] == best).any():
                 holders[inside] = p
                 inside += 1
             else:
@@ -185,14 +185,6 @@ def _count_together(
             if begin <= i < end:
                 for q in held[:n]:
                     together[(i - begin) * n_own + q] += 1
-
-
-@njit
-def _has(b: Block, p: int, c: int) -> bool:
-    found = False
-    for j in range(b.at[p], b.at[p + 1]):
-        found = found or b.code[j] == c
-    return found
 
 
 @njit

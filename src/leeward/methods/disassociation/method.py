@@ -286,11 +286,13 @@ def _diversify(
     for own in members:
         part = sets.take(own)
         partition = partition_records(part, rules, workers)
-        diverse = diversify(part.offsets, part.values, partition, rules.sensitive, parameters.diversity or 1)
-        partitions.append(diverse.partition)
-        merged += diverse.merged
-        records.append(own[diverse.dropped_record])
-        codes.append(diverse.dropped_code)
+        healed, more, record, code = diversify(
+            part.offsets, part.values, partition, rules.sensitive, parameters.diversity or 1
+        )
+        partitions.append(healed)
+        merged += more
+        records.append(own[record])
+        codes.append(code)
     record, code = np.concatenate(records), np.concatenate(codes)
     keep = np.ones(len(sets.values), np.bool_)
     for r, c in zip(record, code, strict=True):

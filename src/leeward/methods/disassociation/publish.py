@@ -153,25 +153,24 @@ def chunk_table(p: Published, randomness: Randomness) -> ReleaseTable:
 
     def batches() -> Iterator[pa.RecordBatch]:
         code_names = pa.array(p.codes, pa.string())
-        kind_names = pa.array(KINDS, pa.string())
         for block, (lo, hi) in enumerate(itertools.pairwise(bounds)):
             slots = int((rows[lo:hi] - 1).sum())
             keys = randomness.stream("chunks", block).integers(0, 2**63, slots, dtype=np.int64)
             node, chunk, kind, subrecord, code_at, code = _emit(
                 lo, hi, p.old, p.data.records, p.data.chunks, p.layout, keys
             )
-            yield pa.record_batch(
-                [
-                    pa.array(node),
-                    pa.array(chunk),
-                    kind_names.take(pa.array(kind)),
-                    nullable(subrecord),
-                    pa.ListArray.from_arrays(pa.array(code_at), code_names.take(pa.array(code))),
-                ],
-                schema=CHUNKS,
-            )
+            yield chunk_rows(node, chunk, kind, nullable(subrecord), code_at, code_names.take(pa.array(code)))
 
     return ReleaseTable("chunks.parquet", CHUNKS, lambda: ahead(batches()))
+
+
+def chunk_rows(
+    node: Int64s, chunk: Int64s, kind: AnyArray, subrecord: pa.Array, at: Int32s, codes: pa.Array
+) -> pa.RecordBatch:
+    """Rows of `chunks.parquet`; `kind`, int8, is a place among KINDS, row i has `codes` from at[i] to at[i + 1]."""
+    kinds = pa.array(KINDS, pa.string()).take(pa.array(kind))
+    lists = pa.ListArray.from_arrays(pa.array(at), codes)
+    return pa.record_batch([pa.array(node), pa.array(chunk), kinds, subrecord, lists], schema=CHUNKS)
 
 
 def payload_table(p: Published, values: pl.DataFrame, randomness: Randomness) -> ReleaseTable:

@@ -20,7 +20,7 @@ from numba import uint64
 from leeward.arrays import Float64s, Int32s, Int64s, UInt64s, distinct_of, offsets_of
 from leeward.cohort.lenses.code_sets import CodeSets
 from leeward.compiled import njit
-from leeward.methods.disassociation.publish import CHUNKS, KINDS, ROWS_A_BATCH, node_rows
+from leeward.methods.disassociation.publish import CHUNKS, ROWS_A_BATCH, chunk_rows, node_rows
 from leeward.methods.disassociation.rules import Rules
 from leeward.randomness import Randomness
 from leeward.release.content import ReleaseTable
@@ -321,7 +321,7 @@ def tables_of(shown: Shown, codes: tuple[str, ...], randomness: Randomness) -> t
     node, code, count = (each[order] for each in (node, shown.code, shown.count))
     kind = (shown.node >= shown.leaves)[order]
     chunk = np.arange(len(node)) - np.searchsorted(node, node)
-    code_names, kind_names = pa.array(codes, pa.string()), pa.array(KINDS, pa.string())
+    code_names = pa.array(codes, pa.string())
     bounds = np.flatnonzero(np.diff(np.cumsum(count) // ROWS_A_BATCH, prepend=-1, append=-1))
 
     def batches() -> Iterator[pa.RecordBatch]:
@@ -329,19 +329,9 @@ def tables_of(shown: Shown, codes: tuple[str, ...], randomness: Randomness) -> t
             counts = count[lo:hi]
             rows = np.repeat(np.arange(lo, hi), counts)
             place = np.arange(len(rows)) - np.repeat(offsets_of(counts)[:-1], counts)
-            yield pa.record_batch(
-                [
-                    pa.array(node[rows]),
-                    pa.array(chunk[rows]),
-                    kind_names.take(pa.array(kind[rows].astype(np.int8))),
-                    pa.array(place),
-                    pa.ListArray.from_arrays(
-                        pa.array(np.arange(len(rows) + 1, dtype=np.int32)),
-                        code_names.take(pa.array(code[rows])),
-                    ),
-                ],
-                schema=CHUNKS,
-            )
+            at, kinds = np.arange(len(rows) + 1, dtype=np.int32), kind[rows].astype(np.int8)
+            shown_codes = code_names.take(pa.array(code[rows]))
+            yield chunk_rows(node[rows], chunk[rows], kinds, pa.array(place), at, shown_codes)
 
     return (ReleaseTable.of("nodes.parquet", nodes), ReleaseTable("chunks.parquet", CHUNKS, batches))
 

@@ -16,6 +16,7 @@ from leeward.compiled import njit
 from leeward.errors import GuaranteeUnreachable
 from leeward.methods.disassociation.horpart import Clustered
 from leeward.methods.disassociation.publish import Layout, Published
+from leeward.methods.disassociation.ranked import mix
 from leeward.methods.disassociation.verpart import Chunks
 from leeward.randomness import Randomness
 from leeward.release.content import ReleaseTable
@@ -96,10 +97,7 @@ def reconstruction(p: Published, number: int, k: int, prior: str, randomness: Ra
 def _draw(s: Slots) -> Any:
     """The next of a keyed counter's mixed numbers (SplitMix64), below 2^63."""
     s.state[0] += np.uint64(0x9E3779B97F4A7C15)
-    z = s.state[0]
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return np.int64((z ^ (z >> np.uint64(31))) >> np.uint64(1))
+    return np.int64(mix(s.state[0]) >> np.uint64(1))
 
 
 @njit(inner=True)

@@ -10,7 +10,6 @@ heals it; where none does, occurrences are suppressed.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -178,23 +177,16 @@ def _move(
     leaf_of[p] = there
 
 
-@dataclass(frozen=True)
-class Diverse:
-    """A partition in which sensitive codes are rare enough, and the occurrences dropped for it (may be empty)."""
-
-    partition: Partition
-    dropped_record: Int64s
-    dropped_code: Int32s
-    merged: int
-
-
-def diversify(offsets: Int64s, values: Int32s, partition: Partition, sensitive: Bools, ell: int) -> Diverse:
-    """Merge leaves until every sensitive code is in at most one record in `ell`, then suppress what remains."""
+def diversify(
+    offsets: Int64s, values: Int32s, partition: Partition, sensitive: Bools, ell: int
+) -> tuple[Partition, int, Int64s, Int32s]:
+    """Merge leaves until every sensitive code is in at most one record in `ell`, then suppress what remains. The
+    partition, the leaves merged, and the occurrences suppressed: record and code (a record may be left empty)."""
     near = gather_records(offsets, values, partition, Workers(1))
     leaf_of, merged = _merge(near, sensitive, ell)
     healed = regroup(partition, leaf_of)
     position, code = _find_excess(gather_records(offsets, values, healed, Workers(1)), sensitive, ell)
-    return Diverse(healed, healed.order[position].astype(np.int64), code, merged)
+    return healed, merged, healed.order[position].astype(np.int64), code
 
 
 @njit
