@@ -44,6 +44,7 @@ from tests.postgres_fixture import binary, running_postgres
 
 from leeward.portal import people, proposals
 from leeward.portal.app import make_app
+from leeward.portal.sessions import make_token
 from leeward.portal.settings import Settings
 from leeward.portal.store import reading, writing
 from leeward.queries import ledger as books
@@ -186,7 +187,7 @@ def set_up(
     proposals.decide(running.indexes, viewer("anna"), made, "confirmed", "load")
     viewers = [viewer(login) for login in asking]
     found.tokens = [
-        sessions.make_token(
+        make_token(
             running.database, viewers[each % len(viewers)], found.project, "ask", 2, f"session {each}"
         )[1]
         for each in range(sessions)

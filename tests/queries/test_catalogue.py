@@ -19,7 +19,7 @@ from leeward.queries.answer.catalogue import (
     Catalogue,
     Items,
     choose_entries,
-    count_bounded,
+    count_within_bound,
     items_of,
     release_catalogue,
 )
@@ -107,14 +107,14 @@ def test_a_patient_is_counted_in_no_more_than_the_bound(
     items = items_of(index, ("sex", "when"))
     candidates = [(t,) for t in range(items.terms)] + [(0, 1), (0, items.terms), (1, items.terms + 2)]
     stream = Randomness.of(5).stream("test")
-    counts = count_bounded(index, items, candidates, most, stream)
-    exact = count_bounded(index, items, candidates, len(candidates), stream)
+    counts = count_within_bound(index, items, candidates, most, stream)
+    exact = count_within_bound(index, items, candidates, len(candidates), stream)
     assert (counts <= exact).all()
     own = [r for r in rows if r["patient"] == who]
     if own:
         alone = indexed(own, tmp_path_factory.mktemp("j") / "index")
-        held = count_bounded(alone, items, candidates, len(candidates), stream)
-        assert count_bounded(alone, items, candidates, most, stream).sum() == min(most, held.sum())
+        held = count_within_bound(alone, items, candidates, len(candidates), stream)
+        assert count_within_bound(alone, items, candidates, most, stream).sum() == min(most, held.sum())
 
 
 @given(
@@ -146,10 +146,10 @@ def test_stretches_of_patients_change_nothing(tmp_path: Path, monkeypatch: pytes
     items = items_of(index, ())
     candidates = [(t,) for t in range(items.terms)] + [(0, 1), (1, 2)]
     stream = Randomness.of(5).stream("test")
-    whole = count_bounded(index, items, candidates, 100, stream)
+    whole = count_within_bound(index, items, candidates, 100, stream)
     monkeypatch.setattr(catalogue, "PATIENTS_AT_ONCE", 4)
     assert len(index.stretches(4)) == 6
-    assert count_bounded(index, items, candidates, 100, stream).tolist() == whole.tolist()
+    assert count_within_bound(index, items, candidates, 100, stream).tolist() == whole.tolist()
 
 
 def test_candidates_come_from_public_names_and_noisy_results_alone(tmp_path: Path) -> None:
@@ -174,7 +174,7 @@ def test_candidates_come_from_public_names_and_noisy_results_alone(tmp_path: Pat
 
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(mechanism, "draw", no_noise)
-            patch.setattr(catalogue, "count_bounded", counted)
+            patch.setattr(catalogue, "count_within_bound", counted)
             release_catalogue(index, asked)
         seen.append(candidates)
     assert seen[0] == seen[1]
@@ -184,9 +184,9 @@ def test_candidates_come_from_public_names_and_noisy_results_alone(tmp_path: Pat
 def test_noise_is_drawn_before_data_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     index = indexed([{"patient": 1, "visit_month": None, "sex": None, "terms": ["a"]}], tmp_path / "index")
     events: list[str] = []
-    draw, count = mechanism.draw, count_bounded
+    draw, count = mechanism.draw, count_within_bound
     monkeypatch.setattr(mechanism, "draw", lambda *a: (events.append("draw"), draw(*a))[1])
-    monkeypatch.setattr(catalogue, "count_bounded", lambda *a: (events.append("read"), count(*a))[1])
+    monkeypatch.setattr(catalogue, "count_within_bound", lambda *a: (events.append("read"), count(*a))[1])
     release_catalogue(index, Catalogue(epsilon=1000 * 10**6, max_size=2, threshold=1))
     assert events[:2] == ["draw", "read"] and events[::2] == ["draw"] * len(events[::2])
 

@@ -19,8 +19,8 @@ from leeward.queries import ledger as books
 from leeward.queries.answer.charged_query import (
     Answer,
     answer_plans,
-    find_stored_answers,
     price_of,
+    repeat_answers,
     standing_of,
 )
 from leeward.queries.answer.plan import IndexSession, Plan, check_noise, plan_query
@@ -187,7 +187,7 @@ class Asking:
         planned = [self.plan(session, request) for request in requests]
         exact, plans = [request for request, _ in planned], [plan for _, plan in planned]
         standing = standing_of(session, plans, viewer.person, project)
-        answers = find_stored_answers(session, plans, standing)
+        answers = repeat_answers(session, plans, standing)
         if answers is not None:
             with writing(self.database, durable=False) as connection:
                 few = self._count(connection, viewer, len(requests))

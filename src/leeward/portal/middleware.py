@@ -137,7 +137,7 @@ class Gate:
 
         try:
             self._admit(scope)
-            await self.app(scope, self._receive_bounded(scope, receive), answer)
+            await self.app(scope, self._limit_body(scope, receive), answer)
         except Refusal as refusal:
             await _say(answer, refusal.status_code, refusal.detail)
         except (
@@ -159,12 +159,12 @@ class Gate:
         scope["root_path"] = ""
         scope["state"]["address"] = client_address(scope, self.settings.trusted_proxies)
 
-    def _receive_bounded(self, scope: Scope, receive: Receive) -> Receive:
+    def _limit_body(self, scope: Scope, receive: Receive) -> Receive:
         until = time.monotonic() + BODY_SECONDS
         size = 0
         done = False
 
-        async def receive_bounded() -> Message:
+        async def receive_some() -> Message:
             nonlocal size, done
             if done:
                 return await receive()
@@ -178,7 +178,7 @@ class Gate:
             done = message["type"] != "http.request" or not message.get("more_body")
             return message
 
-        return receive_bounded
+        return receive_some
 
     async def _wait(self, scope: Scope, began: float) -> None:
         """Until the end of the slot, so that the time of a reply does not tell what was done for it."""

@@ -105,29 +105,25 @@ class Client:
 
     def _fault(self, claims: dict[str, Any], nonce: str) -> str | None:
         now, provider = time.time(), self.provider
-        audience = claims.get("aud")
+        audience, subject, given = (claims.get(name) for name in ("aud", "sub", "nonce"))
         audiences = audience if isinstance(audience, list) else [audience]
         ends, issued = claims.get("exp"), claims.get("iat")
-        if claims.get("iss") != provider.issuer:
-            return "the claim `iss` is of another provider"
-        if provider.client_id not in audiences:
-            return "the claim `aud` is of another client"
-        if len(audiences) > 1 and claims.get("azp") != provider.client_id:
-            return "the claim `azp` is of another client"
-        if not isinstance(ends, int | float) or ends < now - LEEWAY:
-            return "the claim `exp` is missing or over"
-        if not isinstance(issued, int | float) or not now - OLDEST <= issued <= now + LEEWAY:
-            return "the claim `iat` is missing, old or in the future"
-        if not isinstance(claims.get("nonce"), str) or not secrets.compare_digest(
-            claims["nonce"].encode(), nonce.encode()
-        ):
-            return "the claim `nonce` is of another sign-in"
-        if not isinstance(claims.get("sub"), str) or not claims["sub"] or len(claims["sub"]) > 255:
-            return "the claim `sub` is missing"
-        for name, value in provider.required.items():
-            if claims.get(name) != value:
-                return f"the claim `{name}` is missing or is another than this portal takes"
-        return None
+        right = {
+            "the claim `iss` is of another provider": claims.get("iss") == provider.issuer,
+            "the claim `aud` is of another client": provider.client_id in audiences,
+            "the claim `azp` is of another client": len(audiences) == 1
+            or claims.get("azp") == provider.client_id,
+            "the claim `exp` is missing or over": isinstance(ends, int | float) and ends >= now - LEEWAY,
+            "the claim `iat` is missing, old or in the future": isinstance(issued, int | float)
+            and now - OLDEST <= issued <= now + LEEWAY,
+            "the claim `nonce` is of another sign-in": isinstance(given, str)
+            and secrets.compare_digest(given.encode(), nonce.encode()),
+            "the claim `sub` is missing": isinstance(subject, str) and 0 < len(subject) <= 255,
+        } | {
+            f"the claim `{name}` is missing or is another than this portal takes": claims.get(name) == value
+            for name, value in provider.required.items()
+        }
+        return next((fault for fault, holds in right.items() if not holds), None)
 
     def _client(self) -> Any:
         from authlib.integrations.httpx_client import OAuth2Client

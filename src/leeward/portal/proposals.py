@@ -216,14 +216,10 @@ def proposals_of(database: Database, viewer: Viewer) -> list[Row]:
         bodies = [json.loads(row["body"]) for row in rows]
         people |= {person for body in bodies for person in body.get("recipients", ())}
         names = names_of(connection, people)
-        projects = {
-            row.id: row.name
-            for row in connection.execute(sa.select(tables.projects.c.id, tables.projects.c.name))
-        }
-        indexes = {
-            row.id: row.name
-            for row in connection.execute(sa.select(tables.indexes.c.id, tables.indexes.c.name))
-        }
+        projects, indexes = (
+            {row.id: row.name for row in connection.execute(sa.select(table.c.id, table.c.name))}
+            for table in (tables.projects, tables.indexes)
+        )
     return [
         {
             **row,

@@ -53,10 +53,9 @@ def inspect(folder: Path) -> Found:
     release = Release.open(folder, compare=False)
     listed = {entry["path"]: entry["sha256"] for entry in release.manifest["files"]}
     files: dict[str, str] = {}
-    for path in (*listed, *BESIDE):
-        if (release.share / path).exists() or path in listed:
-            copy, files[path] = copy_of(release.share, path)
-            copy.close()
+    for path in (*listed, *(name for name in BESIDE if (release.share / name).exists())):
+        copy, files[path] = copy_of(release.share, path)
+        copy.close()
     if changed := [path for path, digest in listed.items() if files[path] != digest]:
         raise Refused(f"{len(changed)} files differ from the manifest; the release is not published.")
     return Found(release, files["release.json"], files)

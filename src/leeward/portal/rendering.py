@@ -40,7 +40,7 @@ def visible(text: object) -> str:
     return MARKS.sub(lambda sign: f"‹U+{ord(sign[0]):04X}›", str(text))
 
 
-def finalized(value: object) -> object:
+def write_out_marks(value: object) -> object:
     """What a template prints: markup as it is, everything else with its marks written out (then escaped)."""
     return value if isinstance(value, Markup) or not isinstance(value, str) else visible(value)
 
@@ -52,7 +52,7 @@ def environment() -> Environment:
         loader=FileSystemLoader(HERE / "templates"),
         autoescape=True,
         undefined=StrictUndefined,
-        finalize=finalized,
+        finalize=write_out_marks,
         trim_blocks=True,
         lstrip_blocks=True,
     )

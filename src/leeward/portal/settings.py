@@ -163,23 +163,26 @@ def read_settings(folder: Path, **given: Any) -> Settings:
             found = tomllib.loads(path.read_text(encoding="utf-8"))
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             raise BadInput(f"{path}: not TOML ({error}).") from None
-    known = {each.name for each in fields(Settings)} - {"folder"}
-    for name in found:
-        if name not in known:
-            raise BadInput(f"{path}: there is no setting `{name}`.{did_you_mean(name, known)}")
+    _check_names(found, Settings, path)
     if isinstance(found.get("provider"), dict):
         found["provider"] = _provider(found["provider"], path)
     found |= {name: value for name, value in given.items() if value is not None}
-    for name in ("indexes", "releases"):
-        if found.get(name) is not None:
-            found[name] = folder / found[name]
-    for name in ("trusted_proxies", "hosts"):
-        if name in found:
-            found[name] = tuple(found[name])
+    found |= {name: folder / found[name] for name in ("indexes", "releases") if found.get(name) is not None}
+    found |= {name: tuple(found[name]) for name in ("trusted_proxies", "hosts") if name in found}
     try:
         return Settings(folder=folder, **found)
     except TypeError:
         raise BadInput(f"{path}: a setting has a value of another kind.") from None
+
+
+def _check_names(
+    found: Mapping[str, Any], kind: type[Settings | Provider], path: Path, place: str = ""
+) -> None:
+    """BadInput for a setting that there is none of."""
+    known = {each.name for each in fields(kind)} - {"folder"}
+    for name in found:
+        if name not in known:
+            raise BadInput(f"{path}: there is no setting `{place}{name}`.{did_you_mean(name, known)}")
 
 
 def check_private(path: Path) -> None:
@@ -192,10 +195,7 @@ def check_private(path: Path) -> None:
 
 
 def _provider(found: dict[str, Any], path: Path) -> Provider:
-    known = {each.name for each in fields(Provider)}
-    for name in found:
-        if name not in known:
-            raise BadInput(f"{path}: there is no setting `provider.{name}`.{did_you_mean(name, known)}")
+    _check_names(found, Provider, path, "provider.")
     if "algorithms" in found:
         found["algorithms"] = tuple(found["algorithms"])
     try:

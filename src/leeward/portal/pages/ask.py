@@ -63,16 +63,14 @@ def question_of(form: dict[str, str]) -> Question:
         for name, text in form.items()
         if name.startswith("where_") and text.strip()
     }
-    most, within = form.get("most", "").strip(), form.get("within", "").strip()
-    if most and not (most.isdecimal() and len(most) < 6):
-        raise BadInput("`most` is a whole number.")
-    found: dict[str, Any] = {"terms": form.get("terms", ""), "conditions": conditions}
-    found |= {name: form[name].strip() for name in ("by", "count", "epsilon") if form.get(name, "").strip()}
-    if most and form.get("by"):
-        found["most"] = int(most)
-    if within and "epsilon" not in found:
-        found["within"] = within
-    return request_of(found | {"large_noise": form.get("large_noise") == "yes"})
+    names = ("by", "count", "epsilon", "most", "within")
+    found: dict[str, Any] = {name: text for name in names if (text := form.get(name, "").strip())}
+    if "by" not in found:
+        found.pop("most", None)
+    if "epsilon" in found:
+        found.pop("within", None)
+    found |= {"terms": form.get("terms", ""), "conditions": conditions}
+    return request_of({**found, "large_noise": form.get("large_noise") == "yes"})
 
 
 def _ask_page(request: Request, project: str, form: dict[str, str]) -> Response:
@@ -80,33 +78,17 @@ def _ask_page(request: Request, project: str, form: dict[str, str]) -> Response:
     row = people.project_of(portal.database, viewer, project, "price")
     balances = portal.indexes.balances(project)
     values = {**EMPTY, **form}
-    chosen = values.get("index") or (balances[0][0]["id"] if balances else "")
-    if chosen not in {index["id"] for index, _ in balances}:
-        if balances:
-            raise Unknown
+    if not balances:
         return page(request, "ask.html", project=row, balances=[], step="none", fault="", values=values)
+    listed = {index["id"]: index for index, _ in balances}
+    chosen = values.get("index") or next(iter(listed))
+    if chosen not in listed:
+        raise Unknown
     session = portal.indexes.session(chosen)
     if values["add"]:
-        values["terms"] = " & ".join(part for part in (values["terms"].strip(), values["add"]) if part)
-    found: dict[str, Any] = {"priced": None, "answer": None, "chart": None, "rows": [], "fault": ""}
-    step = values.get("do", "price")
-    if values["terms"].strip():
-        try:
-            question = question_of(values)
-            if step == "rehearse":
-                priced, answer = portal.asking.rehearse(viewer, project, chosen, question)
-                title = f"Rehearsal with made-up patients: {priced.words}"
-                found |= {"priced": priced, "answer": answer, "rows": rows_of(answer)}
-                if priced.plan.by is not None:
-                    found["chart"] = chart_of(priced.plan.bins, answer.values, answer.half_width, title, True)
-            else:
-                found["priced"] = portal.asking.price(viewer, project, chosen, [question])[0]
-        except Unknown:
-            raise
-        except BadInput as error:
-            found["fault"] = message_of(error)
-    if found["fault"] or found["priced"] is None:
-        step = "price"
+        values["terms"] = " & ".join(filter(None, (values["terms"].strip(), values["add"])))
+    found = _try_question(request, project, chosen, values)
+    step = "price" if found["fault"] or found["priced"] is None else values.get("do", "price")
     template = "price.html" if "hx-request" in request.headers else "ask.html"
     status = 422 if found["fault"] and request.method == "POST" and template == "ask.html" else 200
     return page(
@@ -115,7 +97,7 @@ def _ask_page(request: Request, project: str, form: dict[str, str]) -> Response:
         status,
         project=row,
         balances=balances,
-        index=next(index for index, _ in balances if index["id"] == chosen),
+        index=listed[chosen],
         facts=public_facts(session),
         terms=search(session.index, values["find"]) if values["find"] else None,
         values=values,
@@ -123,6 +105,28 @@ def _ask_page(request: Request, project: str, form: dict[str, str]) -> Response:
         may_spend=viewer.may_in("spend", project),
         **found,
     )
+
+
+def _try_question(request: Request, project: str, index: str, values: dict[str, str]) -> dict[str, Any]:
+    """What the form's question costs, or what a rehearsal of it answers; or its fault, in words."""
+    asking, viewer = portal_of(request).asking, viewer_of(request)
+    found: dict[str, Any] = {"priced": None, "answer": None, "chart": None, "rows": [], "fault": ""}
+    if not values["terms"].strip():
+        return found
+    try:
+        question = question_of(values)
+        if values.get("do") != "rehearse":
+            return found | {"priced": asking.price(viewer, project, index, [question])[0]}
+        priced, answer = asking.rehearse(viewer, project, index, question)
+    except Unknown:
+        raise
+    except BadInput as error:
+        return found | {"fault": message_of(error)}
+    found |= {"priced": priced, "answer": answer, "rows": rows_of(answer)}
+    if priced.plan.by is not None:
+        title = f"Rehearsal with made-up patients: {priced.words}"
+        found["chart"] = chart_of(priced.plan.bins, answer.values, answer.half_width, title, True)
+    return found
 
 
 @router.get("/answers/{answer}", dependencies=need("see answers"))
@@ -269,10 +273,8 @@ def questions_of(lines: str, epsilon: str) -> list[Question]:
             raise BadInput(f"line {number}: write the terms in quotation marks, then --NAME VALUE pairs.")
         for name, value in zip(words[1::2], words[2::2], strict=True):
             name = name.removeprefix("--")
-            if name in {"by", "epsilon", "within", "count"}:
+            if name in {"by", "epsilon", "within", "count", "most"}:
                 fields[name] = value
-            elif name == "most":
-                fields[name] = int(value) if value.isdecimal() else value
             else:
                 fields["conditions"][name.replace("-", "_")] = value
         found.append(request_of(fields))

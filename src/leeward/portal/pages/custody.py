@@ -110,7 +110,7 @@ def propose_allotment(request: Request) -> Response:
 
 
 @router.get("/custody/releases", dependencies=need("see custody"))
-def show_published(request: Request) -> Response:
+def show_releases(request: Request) -> Response:
     """Releases that were published, and folders that may be proposed."""
     portal = portal_of(request)
     rows = releases.visible(portal.database, viewer_of(request))

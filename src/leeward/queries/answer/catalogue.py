@@ -169,7 +169,7 @@ def release_catalogue(index: Index, parameters: Catalogue) -> dict[str, Any]:
         noise = Noise("geometric", epsilon, parameters.contributions)
         threshold = parameters.threshold or least_count(noise, len(candidates), parameters.spurious)
         drawn = np.array(mechanism.draw(noise, len(candidates)), np.int64)
-        counts = drawn + count_bounded(
+        counts = drawn + count_within_bound(
             index, items, candidates, parameters.contributions, draws.stream("catalogue", size)
         )
         kept = {each: int(n) for each, n in zip(candidates, counts.tolist(), strict=True) if n >= threshold}
@@ -248,7 +248,7 @@ def _parts_kept(members: Members, kept: dict[Members, int], terms: int) -> bool:
     return all(part in kept for part in _parts(members, terms))
 
 
-def count_bounded(
+def count_within_bound(
     index: Index, items: Items, candidates: Sequence[Members], most: int, stream: np.random.Generator
 ) -> NDArray[np.int64]:
     """Patients of each candidate, int64[candidates], each patient counted in at most `most` of them, drawn evenly."""

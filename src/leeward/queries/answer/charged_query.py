@@ -154,7 +154,7 @@ def answer_plans(
         missing = list({plan.key: plan for plan in open_plans if stored[plan.key] is None}.values())
         payloads = {
             plan.key: text_of({"values": values})
-            for plan, values in zip(missing, _draw_paced(session.index, missing, pace), strict=True)
+            for plan, values in zip(missing, _draw_at_pace(session.index, missing, pace), strict=True)
         }
         stored |= books.store(session.ledger, data_set, payloads, separately=separately)
         remaining = books.left(session.ledger, data_set, user, project).user
@@ -197,9 +197,7 @@ def standing_of(
     return stored, left.user
 
 
-def find_stored_answers(
-    session: IndexSession, plans: Sequence[Plan], standing: Standing
-) -> list[Answer] | None:
+def repeat_answers(session: IndexSession, plans: Sequence[Plan], standing: Standing) -> list[Answer] | None:
     """The answers to questions all of which cost nothing more; None where one does."""
     stored, remaining = standing
     if any(plan.key not in stored for plan in plans):
@@ -231,7 +229,7 @@ def charge(
     return found
 
 
-def _draw_paced(index: Index, plans: Sequence[Plan], pace: float) -> list[list[int | float]]:
+def _draw_at_pace(index: Index, plans: Sequence[Plan], pace: float) -> list[list[int | float]]:
     """`noisy_values`, which return at a multiple of `pace` seconds after they were asked for."""
     began = time.perf_counter()
     found = noisy_values(index, plans)

@@ -52,13 +52,10 @@ def make_synthetic_index(index: Index, queries: Sequence[Query], folder: Path) -
     notes = 1 if meta.max_rows_per_patient == 1 else NOTES
     rows = PATIENTS * notes
     stream = Randomness.of(SEED).stream("twin")
-    pool = index.terms.terms if isinstance(index.terms, Terms) else ()
-    terms = [[pool[i] for i in row] for row in _places(stream, len(pool), rows)]
-    for name in sorted({name for query in queries for name in query.terms}):
-        member = _member(index.terms, name, pool)
-        for row in np.flatnonzero(stream.random(rows) < 0.5).tolist():
-            terms[row].append(member)
-    table: dict[str, Any] = {"patient": [row // notes for row in range(rows)], "terms": terms}
+    table: dict[str, Any] = {
+        "patient": [row // notes for row in range(rows)],
+        "terms": _terms(index.terms, queries, stream, rows),
+    }
     for qid in meta.qids:
         values = _values(index, qid, [p for q in queries for p in q.predicates if p.qid == qid.name])
         chosen = stream.integers(0, len(values), rows)
@@ -71,17 +68,19 @@ def make_synthetic_index(index: Index, queries: Sequence[Query], folder: Path) -
     return index_table(frame, folder, terms=index.terms, domains=domains, synthetic=True).index
 
 
-def _places(stream: np.random.Generator, size: int, rows: int) -> list[list[int]]:
-    """Places in a list of terms, the first ones more often; none where the vocabulary is no list."""
-    drawn = (stream.random((rows, OTHER_TERMS if size else 0)) ** 3 * size).astype(np.int64)
-    found: list[list[int]] = drawn.tolist()
+def _terms(
+    vocabulary: Vocabulary, queries: Sequence[Query], stream: np.random.Generator, rows: int
+) -> list[list[str]]:
+    """Each note's terms: those of the vocabulary's list, the first ones more often, and in half of the notes one that a
+    query's name stands for."""
+    pool = vocabulary.terms if isinstance(vocabulary, Terms) else ()
+    drawn = (stream.random((rows, OTHER_TERMS if pool else 0)) ** 3 * len(pool)).astype(np.int64)
+    found = [[pool[i] for i in row] for row in drawn.tolist()]
+    for name in sorted({name for query in queries for name in query.terms}):
+        member = min(vocabulary.expand(name, pool), default=name.removeprefix(EXACT))
+        for row in np.flatnonzero(stream.random(rows) < 0.5).tolist():
+            found[row].append(member)
     return found
-
-
-def _member(vocabulary: Vocabulary, name: str, pool: Sequence[str]) -> str:
-    """A term that a resolved name stands for."""
-    below = vocabulary.expand(name, pool)
-    return min(below) if below else name.removeprefix(EXACT)
 
 
 def _values(index: Index, qid: Qid, conditions: Sequence[Predicate]) -> tuple[str, ...]:

@@ -136,24 +136,19 @@ def plan_query(session: IndexSession, asked: Question) -> Plan:
         )
     by: str | None = None
     bins: tuple[str, ...] = ("",)
-    per_patient = True
+    per_patient, most = True, None
     if asked.by is not None:
         qid = meta.qid(asked.by.casefold())
         by, bins, per_patient = qid.name, _bins(index, query, qid.name), qid.per_patient
-    most = None
-    if by is not None and asked.unit == "patient" and not (per_patient and counted == "patient"):
-        most = asked.most
-    noise = Noise(
-        asked.mechanism,
-        asked.epsilon,
-        mechanism.sensitivity(
-            unit=asked.unit,
-            counted=counted,
-            contributions=_contributions(limit, most, len(bins)),
-            bins=len(bins),
-            one_bin=per_patient,
-            bounded=limit is not None,
-        ),
+        if asked.unit == "patient" and not (per_patient and counted == "patient"):
+            most = asked.most
+    change = mechanism.sensitivity(
+        unit=asked.unit,
+        counted=counted,
+        contributions=_contributions(limit, most, len(bins)),
+        bins=len(bins),
+        one_bin=per_patient,
+        bounded=limit is not None,
     )
     factor = limit if limit is not None and (asked.unit, session.terms.unit) == ("note", "patient") else 1
     question = text_of(
@@ -176,7 +171,7 @@ def plan_query(session: IndexSession, asked: Question) -> Plan:
         by=by,
         bins=bins,
         most=most,
-        noise=noise,
+        noise=Noise(asked.mechanism, asked.epsilon, change),
         price=asked.epsilon * factor,
         factor=factor,
         vocabulary_public=meta.vocabulary_public,

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 import narwhals as nw
 import numpy as np
@@ -54,6 +54,20 @@ class Built:
     left_out: Mapping[str, int]
 
 
+class Options(TypedDict, total=False):
+    """What every index may be given."""
+
+    max_rows_per_patient: int | None
+    """Bounds contributions: of a patient with more rows so many are kept, drawn at random."""
+    parent: str | None
+    """Identity of the data set that this one descends from."""
+    about_patients: int | None
+    """How many patients there are, to be public: a number that the custodian states."""
+    randomness: Randomness | None
+    synthetic: bool
+    """Whether the patients are made up."""
+
+
 def index_table(
     table: pl.DataFrame,
     out: str | Path,
@@ -61,11 +75,7 @@ def index_table(
     terms: Vocabulary | None = None,
     domains: Domains | None = None,
     leave_out: Sequence[str] = (),
-    max_rows_per_patient: int | None = None,
-    parent: str | None = None,
-    about_patients: int | None = None,
-    randomness: Randomness | None = None,
-    synthetic: bool = False,
+    **options: Unpack[Options],
 ) -> Built:
     """Index a table of notes (`patient`, `terms` as lists of text, `note`, quasi-identifiers).
 
@@ -77,12 +87,8 @@ def index_table(
         Quasi-identifier -> permissible values: (first, last) of months and whole numbers, all values of texts.
     leave_out
         Columns that are not to be asked for.
-    max_rows_per_patient
-        Bounds contributions: of a patient with more notes so many are kept, drawn at random.
-    parent
-        Identity of the data set that this one descends from.
-    about_patients
-        How many patients there are, to be public: a number that the custodian states.
+    options
+        See `Options`.
 
     Raises
     ------
@@ -96,18 +102,7 @@ def index_table(
     qids = qids_of_table(table.schema, domains or {})
     rows = rows_of_table(table, qids, vocabulary)
     stretch = _of_rows(rows)
-    return _finish(
-        out,
-        [stretch],
-        vocabulary,
-        qids,
-        "note",
-        max_rows_per_patient,
-        parent,
-        about_patients,
-        randomness,
-        synthetic,
-    )
+    return _finish(out, [stretch], vocabulary, qids, "note", **options)
 
 
 def index_cohort(
@@ -117,14 +112,11 @@ def index_cohort(
     terms: Vocabulary | None = None,
     domains: Domains | None = None,
     row: str | None = None,
-    max_rows_per_patient: int | None = None,
-    parent: str | None = None,
-    about_patients: int | None = None,
-    randomness: Randomness | None = None,
+    **options: Unpack[Options],
 ) -> Built:
     """Index a cohort: codes as terms, the patients' attributes as quasi-identifiers, the months of visits as `when`.
 
-    `row` is 'visit' (default where visits or dates are known) or 'patient'; the other parameters as in `index_table`.
+    `row` is 'visit' (default where visits or dates are known) or 'patient'; the others are those of `index_table`.
     """
     events = cohort.require_events()
     people = cohort.patients
@@ -137,18 +129,7 @@ def index_cohort(
         events = events.drop([c for c in held.columns if c != "patient" and c in events.columns])
         events = events.join(held, on="patient", how="left")
     stretch = _of_rows(rows_of_events(events, qids, vocabulary, kind))
-    return _finish(
-        out,
-        [stretch],
-        vocabulary,
-        qids,
-        kind,
-        max_rows_per_patient,
-        parent,
-        about_patients,
-        randomness,
-        False,
-    )
+    return _finish(out, [stretch], vocabulary, qids, kind, **options)
 
 
 def index_events(
@@ -161,11 +142,8 @@ def index_events(
     columns: Mapping[str, str] | None = None,
     domains: Domains | None = None,
     row: str | None = None,
-    max_rows_per_patient: int | None = None,
-    parent: str | None = None,
-    about_patients: int | None = None,
-    randomness: Randomness | None = None,
     patients_a_stretch: int = PATIENTS_A_STRETCH,
+    **options: Unpack[Options],
 ) -> Built:
     """Index recorded codes through an engine (`leeward.engine.Engine`); the same bytes as `index_cohort`.
 
@@ -203,9 +181,7 @@ def index_events(
     pieces = engine.map_groups(frame.with_columns(stretch=stretch), "stretch", kernel, PIECE, order=())
     numbers = pieces.column("stretch").to_numpy()
     stretches = [_of_pieces(pieces.filter(pa.array(numbers == s))) for s in range(len(cuts) + 1)]
-    return _finish(
-        out, stretches, terms, qids, kind, max_rows_per_patient, parent, about_patients, randomness, False
-    )
+    return _finish(out, stretches, terms, qids, kind, **options)
 
 
 # -- stretches ----
@@ -281,12 +257,14 @@ def _finish(
     terms: Vocabulary,
     qids: tuple[Qid, ...],
     row: str,
-    limit: int | None,
-    parent: str | None,
-    about: int | None,
-    randomness: Randomness | None,
-    synthetic: bool,
+    *,
+    max_rows_per_patient: int | None = None,
+    parent: str | None = None,
+    about_patients: int | None = None,
+    randomness: Randomness | None = None,
+    synthetic: bool = False,
 ) -> Built:
+    about, limit = about_patients, max_rows_per_patient
     if about is not None and about < 1:
         raise BadInput(f"the stated number of patients must be at least 1; got {about}.")
     if limit is not None and limit < 1:

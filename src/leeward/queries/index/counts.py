@@ -152,14 +152,14 @@ class Index:
             take, a value outside a declared domain of texts.
         """
         names = {self.terms.resolve(term) for term in query.terms}
-        kept = [name for name in names if not any(self._is_implied(name, other) for other in names)]
+        kept = [name for name in names if not any(self._covers_other(name, other) for other in names)]
         typed = (self._convert(predicate) for predicate in query.predicates)
         resolved = object.__new__(Query)  # names of terms are the vocabulary's own, not folded
         object.__setattr__(resolved, "terms", tuple(sorted(kept)))
         object.__setattr__(resolved, "predicates", tuple(sorted(p for p in typed if p is not None)))
         return resolved
 
-    def _is_implied(self, name: str, other: str) -> bool:
+    def _covers_other(self, name: str, other: str) -> bool:
         """Whether a row with `other` has `name` anyway; of two names for the same the first one stays."""
         covers = self.terms.covers
         return other != name and covers(name, other) and (other < name or not covers(other, name))

@@ -279,16 +279,16 @@ def _first_in_row(coded: Coded, row: Int64s, rows: int, qid: Qid) -> Coded:
 
 def code_terms(values: pl.Series, vocabulary: Vocabulary) -> tuple[Coded, int]:
     """Each value's term, and of how many values the vocabulary has none."""
-    coded = _renamed(_code(values), vocabulary.term_of)
+    coded = _rename(_code(values), vocabulary.term_of)
     return coded, int((coded.codes < 0).sum())
 
 
 def code_column(column: pl.Series, qid: Qid) -> Coded:
     """A column's values as the index writes them; what the type or the public domain does not admit is missing."""
-    return _renamed(_code(column), partial(_format_value, qid))
+    return _rename(_code(column), partial(_format_value, qid))
 
 
-def _renamed(coded: Coded, name_of: Callable[[str], str | None]) -> Coded:
+def _rename(coded: Coded, name_of: Callable[[str], str | None]) -> Coded:
     """Values under other names, in order; one without a name is missing."""
     names = [name_of(value) for value in coded.values]
     distinct = sorted({name for name in names if name is not None})

@@ -13,7 +13,7 @@ from leeward.queries.ledger import chain, tables
 from leeward.queries.ledger.chain import Entry
 from leeward.queries.ledger.families import family_of, family_terms, line_of
 from leeward.queries.ledger.opening import Ledger, reading
-from leeward.queries.ledger.replay import CHARGES, accounts_charged
+from leeward.queries.ledger.replay import CHARGES, accounts_of_charge
 from leeward.queries.privacy.accounting import Budget, compose, spent_epsilon, to_epsilon
 
 ROUNDING = 1e-9
@@ -91,7 +91,7 @@ def audit(ledger: Ledger, data_set: str, expected: str | None = None) -> Audit:
         _answers(answers, charges, events),
     ]
     if expected is not None:
-        checks.append(_check_remembered(entries, expected))
+        checks.append(_find_head(entries, expected))
     return Audit(
         tuple(checks), len(entries), terms.head, spent_epsilon(spent, budget), to_epsilon(budget.epsilon)
     )
@@ -110,7 +110,7 @@ def _chain(entries: list[Entry], count: int, head: str) -> Check:
     return Check("chain of hashes", fault is None, detail)
 
 
-def _check_remembered(entries: list[Entry], expected: str) -> Check:
+def _find_head(entries: list[Entry], expected: str) -> Check:
     place = next((entry.number for entry in entries if entry.hash == expected), None)
     detail = (
         f"it is entry {place}" if place is not None else "no entry has this hash: the log was written anew"
@@ -127,7 +127,7 @@ def _accounts(
         if event.get("event") == "restored":
             due.update({name: max(0, spent - due[name]) for name, (_, spent) in event["accounts"].items()})
         if event.get("event") in CHARGES:
-            accounts_of_it = accounts_charged(event, family, lines.get(event["data_set"], []))
+            accounts_of_it = accounts_of_charge(event, family, lines.get(event["data_set"], []))
             due.update(dict.fromkeys(accounts_of_it, event["cost"]))
     wrong = [row for row in accounts if row["spent"] != due[row["account"]]]
     detail = (
@@ -159,26 +159,25 @@ def _answers(
     answers: list[dict[str, Any]], charges: list[dict[str, Any]], events: list[dict[str, Any]]
 ) -> Check:
     """No answer without its charge, no charge without its question, and each answer is the one that was stored."""
-    paid = {(charge["data_set"], charge["key"]): charge["cost"] for charge in charges}
-    logged = {
-        (event["data_set"], event["key"]): event["digest"]
-        for event in events
-        if event.get("event") == "answered"
-    }
-    there = {(row["data_set"], row["key"]): row for row in answers}
-    unpaid = sum(1 for key, row in there.items() if paid.get(key) != row["cost"])
-    gone = sum(1 for key in paid if key not in there)
-    changed = sum(
-        1
-        for key, row in there.items()
-        if (None if row["payload"] is None else chain.digest(row["payload"])) != logged.get(key)
-    )
-    waiting = sum(1 for row in there.values() if row["payload"] is None)
+    paid = {_name(charge): charge["cost"] for charge in charges}
+    logged = {_name(event): event["digest"] for event in events if event.get("event") == "answered"}
+    costs = {_name(row): row["cost"] for row in answers}
+    digests = {_name(row): chain.digest(row["payload"]) for row in answers if row["payload"] is not None}
+    there = costs.keys()
+    unpaid = sum(paid.get(key) != cost for key, cost in costs.items())
+    gone = len(paid.keys() - there)
+    changed = sum(digests.get(key) != logged.get(key) for key in there)
+    waiting = len(there - digests.keys())
     detail = (
         f"{len(there)} questions: {unpaid} without their charge, {gone} charges without a question, {changed} answers "
         f"changed; {waiting} paid and not answered"
     )
     return Check("answers", unpaid + gone + changed == 0 and len(paid) == len(charges), detail)
+
+
+def _name(question: dict[str, Any]) -> tuple[str, str]:
+    """What tells a question of a family from others."""
+    return question["data_set"], question["key"]
 
 
 def _rows(connection: sa.Connection, asked: sa.Select[Any]) -> list[dict[str, Any]]:

@@ -13,11 +13,11 @@ from leeward.errors import BadInput
 from leeward.queries.ledger import chain, tables
 from leeward.queries.ledger.families import (
     changing,
+    error_of_move,
     family_of,
     family_terms,
     find_family,
     lock,
-    moved_error,
     remember_head,
 )
 from leeward.queries.ledger.opening import Ledger, reading, writing
@@ -276,7 +276,7 @@ def terms_of(ledger: Ledger, data_set: str) -> Terms:
     with reading(ledger) as connection:
         row = family_terms(connection, family_of(connection, ledger, data_set))
         if row.moved is not None:
-            raise moved_error(ledger)
+            raise error_of_move(ledger)
         asked = sa.select(tables.data_sets.c.threshold).where(tables.data_sets.c.data_set == data_set)
         threshold = connection.execute(asked).scalar()
     return Terms(

@@ -107,7 +107,7 @@ def _server_engine(url: sa.URL) -> sa.Engine:
         _encrypt_where_possible(engine, by_socket="unix_sock" in url.query)
 
     @sa.event.listens_for(engine, "checkin")
-    def used_now(connection: Any, record: Any) -> None:
+    def note_use(connection: Any, record: Any) -> None:
         record.info["used"] = time.monotonic()
 
     @sa.event.listens_for(engine, "checkout")
@@ -221,22 +221,26 @@ def _password_of(url: sa.URL) -> str | None:
     """PGPASSWORD, or the first line of the passfile (PGPASSFILE, `~/.pgpass`) that matches, as libpq does."""
     if (given := os.environ.get("PGPASSWORD")) is not None:
         return given
-    try:
-        path = Path(os.environ.get("PGPASSFILE") or Path.home() / ".pgpass")
-        if os.name == "posix" and stat.S_IMODE(path.stat().st_mode) & 0o077:
-            return None  # libpq does not read one that others can read
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, RuntimeError, UnicodeDecodeError):
-        return None
     wanted = (
         url.host or "localhost",
         str(url.port or 5432),
         url.database or url.username or "",
         url.username or "",
     )
-    for line in lines:
+    for line in _read_passfile():
         fields = [re.sub(r"\\(.)", r"\1", field) for field in re.split(r"(?<!\\):", line)]
         fits = all(field in ("*", value) for field, value in zip(fields, wanted, strict=False))
         if len(fields) == 5 and not line.startswith("#") and fits:
             return fields[4]
     return None
+
+
+def _read_passfile() -> list[str]:
+    """The passfile's lines; none where others can read it, as libpq does, or where it cannot be read."""
+    try:
+        path = Path(os.environ.get("PGPASSFILE") or Path.home() / ".pgpass")
+        if os.name == "posix" and stat.S_IMODE(path.stat().st_mode) & 0o077:
+            return []
+        return path.read_text(encoding="utf-8").splitlines()
+    except (OSError, RuntimeError, UnicodeDecodeError):
+        return []

@@ -28,7 +28,7 @@ from leeward.queries.ledger.replay import (
     Replay,
     check,
     compare,
-    entries_checked,
+    entries_so_far,
     forget,
     read_heads,
     remember,
@@ -146,7 +146,7 @@ def _snapshot(ledger: Ledger, data_set: str, *, compared: bool) -> Replay | None
         family = family_of(connection, ledger, data_set)
     heads: list[Head] = []
     for _ in range(SNAPSHOTS):
-        least = entries_checked(ledger, family)
+        least = entries_so_far(ledger, family)
         try:
             with reading(ledger, snapshot=True) as connection:
                 row = family_terms(connection, family)
@@ -185,7 +185,7 @@ def lock(connection: sa.Connection, ledger: Ledger, family: str) -> Any:
             if state_of(error) not in {*LOCKED, CANCELED} or time.monotonic() > until:
                 raise
     if row is None:
-        raise moved_error(ledger)
+        raise error_of_move(ledger)
     return row
 
 
@@ -198,7 +198,7 @@ def unknown_data(ledger: Ledger) -> LedgerUnreachable:
     )
 
 
-def moved_error(ledger: Ledger) -> LedgerUnreachable:
+def error_of_move(ledger: Ledger) -> LedgerUnreachable:
     """The refusal of a ledger whose family is elsewhere."""
     return LedgerUnreachable(
         f"{ledger.place}: the budget has moved to another ledger. No answer was given. Name it with --ledger URL."

@@ -79,7 +79,7 @@ def open_ledger(where: str | Path, beside: Path | None = None) -> Ledger:
 
     LedgerUnreachable where there is none or the database does not answer.
     """
-    ledger = _connected(where, may_create=False, beside=beside)
+    ledger = _open(where, may_create=False, beside=beside)
     with _translate_errors(ledger), _connect(ledger) as connection:
         found = _revision(connection)
         if found is None:
@@ -93,7 +93,7 @@ def open_ledger(where: str | Path, beside: Path | None = None) -> Ledger:
 
 def make_ledger(where: str | Path, beside: Path | None = None) -> Ledger:
     """As `open_ledger`, and a new, empty ledger where there is none yet."""
-    ledger = _connected(where, may_create=True, beside=beside)
+    ledger = _open(where, may_create=True, beside=beside)
     with _translate_errors(ledger), _connect(ledger) as connection:
         found = _revision(connection)
     _upgrade(ledger, found)
@@ -211,7 +211,7 @@ def _connect(ledger: Ledger) -> sa.Connection:
         try:
             return ledger.engine.connect()
         except FAILURES as error:
-            if not _is_refused(error):
+            if not _takes_no_connection(error):
                 raise
             now = time.monotonic()
             if state_of(error) == TOO_MANY:
@@ -228,7 +228,7 @@ def _connect(ledger: Ledger) -> sa.Connection:
         wait = min(2 * wait, 1.0)
 
 
-def _is_refused(error: BaseException) -> bool:
+def _takes_no_connection(error: BaseException) -> bool:
     """Whether a server that is there took no connection: it says so, or closes the connection before it is open.
 
     A full PostgreSQL may close before it reads the client's first message. The driver then fails as it writes, and its
@@ -249,7 +249,7 @@ def _is_refused(error: BaseException) -> bool:
     )
 
 
-def _connected(where: str | Path, *, may_create: bool, beside: Path | None) -> Ledger:
+def _open(where: str | Path, *, may_create: bool, beside: Path | None) -> Ledger:
     if isinstance(where, str) and "://" in where:
         return _by_url(where, may_create, beside)
     folder = Path(where)

@@ -91,7 +91,7 @@ class Replay:
             account = account_of(family, event.get("for"), event.get("project"))
             self.accounts[account] = [event["most"], self.paid[account]]
         elif kind in CHARGES:
-            accounts = accounts_charged(event, family, self.line(event["data_set"]))
+            accounts = accounts_of_charge(event, family, self.line(event["data_set"]))
             if self.separately and event.get("project") is not None:
                 self.payments.add((event["project"], event["data_set"], event["key"]))
             for account in accounts:
@@ -117,7 +117,7 @@ CHARGES: Final = ("charged", "charged again")
 """Kinds of entries that take a price: from all, and (again) from one more project for an answer that all paid."""
 
 
-def accounts_charged(event: Mapping[str, Any], family: str, line: Iterable[str]) -> list[str]:
+def accounts_of_charge(event: Mapping[str, Any], family: str, line: Iterable[str]) -> list[str]:
     """The accounts that an entry of a charge takes its price from; `line`: its data set and the ancestors."""
     accounts = [f"data:{each}" for each in line] if event["event"] == "charged" else []
     accounts.append(account_of(family, event["user"]))
@@ -171,7 +171,7 @@ def _take_up(
         )
 
 
-def entries_checked(ledger: Ledger, family: str) -> int:
+def entries_so_far(ledger: Ledger, family: str) -> int:
     """How many entries of a family's log this process has checked."""
     with _lock:
         known = _seen.get((ledger.key, family))

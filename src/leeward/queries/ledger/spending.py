@@ -159,14 +159,10 @@ def _reserve(
     with changing(ledger, data_set, durable=False) as change:
         before = _answers(change.connection, data_set, [charge.key for charge in charges])
         new = {charge.key: charge for charge in charges if charge.key not in before}
-        again: dict[str, Charge] = {}
+        due = dict(new)
         if change.terms.separately and project is not None:
-            again = {
-                charge.key: charge
-                for charge in charges
-                if charge.key in before and (project, data_set, charge.key) not in change.known.payments
-            }
-        due = {**new, **again}
+            payments = change.known.payments
+            due |= {each.key: each for each in charges if (project, data_set, each.key) not in payments}
         if due:
             _charge(change, data_set, user, project, due, new)
     return [
@@ -193,7 +189,7 @@ def _charge(
     line, own = _accounts(change.known, data_set, family, user, project, terms.default_allotment)
     fresh = sum(prices[key] for key in new)
     if terms.separately and project is None and new:
-        _require_unallotted(change.known.accounts, family, fresh)
+        _leave_allotments(change.known.accounts, family, fresh)
     if terms.separately and own:
         _take(connection, line, fresh)
         _take(connection, own, sum(prices.values()))
@@ -213,7 +209,7 @@ def _charge(
     )
 
 
-def _require_unallotted(accounts: Mapping[str, list[int]], family: str, price: int) -> None:
+def _leave_allotments(accounts: Mapping[str, list[int]], family: str, price: int) -> None:
     """NotAllotted for a question outside of projects that would take what projects have left."""
     try:
         require_room(accounts, family, more=price)
@@ -231,8 +227,7 @@ def _accounts(
     project and the user. NotAllotted for a name without an allotment where it needs one."""
     own = account_of(family, user)
     of_project = None if project is None else account_of(family, None, project)
-    named_ones = [name for name in (own, of_project) if name is not None]
-    there = {name for name in named_ones if name in known.accounts}
+    there = {name for name in (own, of_project) if name is not None and name in known.accounts}
     if of_project is not None and of_project not in there:
         raise NotAllotted(_without(f"the project {project}", f"--allot-project {project}=E"))
     if default == "none" and not there:
@@ -319,18 +314,16 @@ def _remaining(
     names = [] if user is None else [account_of(terms.family, user)]
     if project is not None:
         names.append(account_of(terms.family, None, project))
-    rows = connection.execute(HELD, {"among": [*of_line, *names]}).all()
-    free = {row.account: row.most - row.spent for row in rows}
-    spent = {row.account: row.spent for row in rows}
+    rows = {row.account: row for row in connection.execute(HELD, {"among": [*of_line, *names]})}
+    free = {name: row.most - row.spent for name, row in rows.items()}
     everybody = min(free[each] for each in of_line)
     allotted = [free[name] for name in names if name in free]
-    needs_one = terms.default_allotment == "none" or project is not None
-    own = min([everybody, *allotted]) if allotted or not needs_one else 0
-    if project is not None and names[-1] not in free:
-        own = 0
+    lacks_one = project is not None and names[-1] not in free
+    lacks_one |= not allotted and terms.default_allotment == "none"
+    own = 0 if lacks_one else min([everybody, *allotted])
     budget = Budget(epsilon=terms.epsilon, accounting=terms.accounting, delta=terms.delta)
     return Left(
-        spent_epsilon=spent_epsilon(spent[f"data:{terms.family}"], budget),
+        spent_epsilon=spent_epsilon(rows[f"data:{terms.family}"].spent, budget),
         anybody=affordable(everybody, budget.accounting),
         user=affordable(own, budget.accounting),
     )
