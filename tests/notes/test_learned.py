@@ -17,19 +17,17 @@ from tests.notes.small_lexicon import SMALL
 from tests.oracles import runs
 
 from leeward.errors import BadInput
-from leeward.notes import kernels
 from leeward.notes.annotators.dictionary import Dictionary
 from leeward.notes.annotators.learned import CARD, crf, load, model_folder, svm
 from leeward.notes.annotators.learned.features import attributes, look
 from leeward.notes.annotators.learned.kernels import best_sequence
-from leeward.notes.annotators.learned.labels import LABELS, Said, labels_of, spans_of
+from leeward.notes.annotators.learned.labels import LABELS, labels_of, spans_of
 from leeward.notes.annotators.learned.linear import LinearAnnotator
 from leeward.notes.annotators.learned.training import train
 from leeward.notes.annotators.learned.words import SLOTS, class_of, features_at, shape_of
 from leeward.notes.corpora.evaluation import evaluate
 from leeward.notes.spans import AnnotatedNote, Span
-from leeward.notes.tokens import tokens_of
-from leeward.notes.vocabulary import Cutting, Shared, plain_number
+from leeward.notes.vocabulary import PIECES, Shared, plain_number, tokens_of
 from leeward.synthetic.notes import NotePlan, synthetic_notes
 
 DICTIONARY = Dictionary(SMALL)
@@ -129,8 +127,7 @@ def test_labels_and_spans_by_hand() -> None:
         *["QID:date"] * 8,
         "EID:name",
     ]
-    numbers = np.array([LABELS.index(label) for label in labels])
-    again = spans_of(look(text, ()), numbers, Said.of(LABELS), "svm")
+    again = spans_of(tokens, labels, "svm")
     # An age above 89 and a date without its year are explicit identifiers again.
     assert [(s.start, s.end, s.kind, s.category) for s in again] == [
         (s.start, s.end, s.kind, s.category) for s in spans
@@ -159,8 +156,7 @@ def test_labels_and_spans_by_hand() -> None:
 )
 def test_what_cannot_be_what_it_is_called_is_left_out(text: str, label: str, kept: bool) -> None:
     tokens = tokens_of(text)
-    numbers = np.full(len(tokens.words), LABELS.index(label))
-    found = spans_of(look(text, ()), numbers, Said.of(LABELS), "svm")
+    found = spans_of(tokens, [label] * len(tokens.words), "svm")
     assert [text[s.start : s.end] for s in found] == [text] * kept
 
 
@@ -170,12 +166,10 @@ def test_labelled_tokens_become_the_spans_of_the_plain_version(data: st.DataObje
         ["Roe", "12", "2019", "95", "5550123", "May", "\n", ".", ",", "(", ")", "'", "@", "/", "é"]
     )
     text = " ".join(data.draw(st.lists(words, max_size=12)))
-    looked = look(text, ())
     tokens = tokens_of(text)
-    few = st.sampled_from([LABELS.index(data.draw(st.sampled_from(LABELS))) for _ in range(2)] + [0])
+    few = st.sampled_from([*(data.draw(st.sampled_from(LABELS)) for _ in range(2)), "O"])
     labels = [data.draw(few) for _ in tokens.words]
-    found = spans_of(looked, np.array(labels, dtype=np.int64), Said.of(LABELS), "svm")
-    assert found == runs.spans(tokens, labels, LABELS, "svm")
+    assert spans_of(tokens, labels, "svm") == runs.spans(tokens, labels, "svm")
 
 
 @given(st.integers(1, 6), st.integers(1, 4), st.randoms())
@@ -215,8 +209,7 @@ def test_the_field_decodes_as_crfsuite_does(trained: Path, both: list[LinearAnno
     tagger.open(str(trained / crf.FILE))
     for note in corpus(25, "held-out"):
         looked = look(note.text, DICTIONARY.annotate(note.text))
-        ours = [both[0].labels[number] for number in both[0].label_numbers(looked).tolist()]
-        assert ours == tagger.tag(pycrfsuite.ItemSequence(attributes(looked)))
+        assert both[0].labels_of(looked) == tagger.tag(pycrfsuite.ItemSequence(attributes(looked)))
     tagger.close()
 
 
@@ -251,9 +244,7 @@ def test_what_was_read_before_changes_nothing(trained: Path) -> None:
     notes = corpus(30, "held-out")
     fresh = [svm.load(trained, DICTIONARY).annotate(note.text) for note in notes[:5]]
     small = svm.load(trained, DICTIONARY)
-    few = Shared(
-        Cutting(kernels.cut, tokens_of, numbers_alike=True), kept=300
-    )  # forgets all after a few notes
+    few = Shared(PIECES, numbers_alike=True, kept=300)  # forgets all after a few notes
     vocabularies = set()
 
     def again(text: str) -> list[Span]:

@@ -7,9 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leeward.notes import kernels
-from leeward.notes.tokens import tokens_of
-from leeward.notes.vocabulary import Cutting, PerWord, Shared, plain_number, read
+from leeward.notes.vocabulary import PIECES, PerWord, Shared, plain_number, read, tokens_of
 
 TEXTS = st.text(st.sampled_from("aBé'1239 \n._-²٣≠😀\x1f\ud800"), max_size=60)
 
@@ -20,7 +18,7 @@ def _words(text: str) -> list[str]:
 
 @given(st.lists(TEXTS, max_size=5))
 def test_tokens_are_those_of_the_pattern_and_numbers_name_their_words(texts: list[str]) -> None:
-    small = Shared(Cutting(kernels.cut, tokens_of, numbers_alike=True), kept=5)
+    small = Shared(PIECES, numbers_alike=True, kept=5)
     for text in texts:
         plain = tokens_of(text)
         for seen in (read(text), small.read(text)):
@@ -40,7 +38,7 @@ def test_a_number_stands_for_all_of_its_length(number: str) -> None:
 
 
 def test_many_words_keep_their_numbers() -> None:
-    shared = Shared(Cutting(kernels.cut, tokens_of, numbers_alike=False))
+    shared = Shared(PIECES)
     lengths = PerWord(len, int)
     texts = [
         " ".join(f"{a}{b}{'x' * (n % 7)}" for b in "abcdefghij")

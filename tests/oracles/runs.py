@@ -6,21 +6,21 @@ from collections.abc import Sequence
 
 from leeward.notes.annotators.learned.labels import FEWEST_DIGITS, OUTSIDE, _has_year, _holds, _is_old
 from leeward.notes.spans import Span
-from leeward.notes.tokens import Tokens
+from leeward.notes.vocabulary import Tokens
 
 
-def spans(tokens: Tokens, labels: Sequence[int], names: Sequence[str], source: str) -> list[Span]:
+def spans(tokens: Tokens, labels: Sequence[str], source: str) -> list[Span]:
     """Neighbouring tokens of one label are one span, but not over a line's end."""
     found: list[Span] = []
     first = last = -2
     for position in [*range(len(tokens.words)), None]:
-        if position is not None and (names[labels[position]] == OUTSIDE or tokens.words[position] == "\n"):
+        if position is not None and (labels[position] == OUTSIDE or tokens.words[position] == "\n"):
             continue
         if position is not None and position == last + 1 and labels[position] == labels[first]:
             last = position
             continue
         if first >= 0:
-            found += _span(tokens, first, last, names[labels[first]], source)
+            found += _span(tokens, first, last, labels[first], source)
         first = last = -2 if position is None else position
     return found
 

@@ -98,7 +98,7 @@ class _Building:
 
 def write(path: Path, notes: Sequence[AnnotatedNote]) -> None:
     """Write notes as BIO rows over the tokens of `learned.tokens`; line breaks end sentences."""
-    from leeward.notes.tokens import tokens_of
+    from leeward.notes.vocabulary import tokens_of
 
     rows: list[str] = []
     for note in notes:

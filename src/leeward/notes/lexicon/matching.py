@@ -15,11 +15,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from leeward.errors import BadInput
-from leeward.notes import kernels
 from leeward.notes.lexicon.concepts import Lexicon
 from leeward.notes.lexicon.words import WORD, Key, fold, keys
-from leeward.notes.tokens import Tokens
-from leeward.notes.vocabulary import Cutting, PerWord, Seen, Shared
+from leeward.notes.vocabulary import PerWord, Seen, Shared
 
 NEAR = 4
 """Words that may be between an ambiguous term and the health term that makes it one."""
@@ -49,8 +47,8 @@ class Words:
     @classmethod
     def of(cls, text: str) -> Words:
         seen = _SHARED.read(text)
-        raw, folded = (known.of(seen.vocabulary)[seen.words].tolist() for known in (_RAW, _FOLDED))
-        return cls(text, raw, folded, seen.tokens.starts.tolist(), seen)
+        folded = _FOLDED.of(seen.vocabulary)[seen.words].tolist()
+        return cls(text, seen.tokens.words, folded, seen.tokens.starts.tolist(), seen)
 
     def capitals(self) -> list[int]:
         """The places of words that begin with a capital."""
@@ -80,18 +78,9 @@ class Words:
         return self._shouting[begin]
 
 
-_RAW = PerWord(str, object)
 _FOLDED = PerWord(fold, object)
 _CAPITAL = PerWord(lambda word: word[:1].isupper(), np.bool_)
-
-
-def words_of(text: str) -> Tokens:
-    """Where the words and marks of a text are, as WORD finds them."""
-    bounds = np.array([match.span() for match in WORD.finditer(text)], dtype=np.int64).reshape(-1, 2)
-    return Tokens(text, bounds[:, 0].copy(), bounds[:, 1].copy())
-
-
-_SHARED = Shared(Cutting(kernels.cut_words, words_of, numbers_alike=False))
+_SHARED = Shared(WORD)
 
 
 class Match(NamedTuple):

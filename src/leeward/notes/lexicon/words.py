@@ -15,10 +15,10 @@ from functools import lru_cache
 _JOINED = "\u0300-\u036f\u00ad"  # combining accents, soft hyphen: inside a word, though no letters
 
 WORD = re.compile(
-    rf"[^\W_]+(?:[{_JOINED}]+[^\W_]*)*(?:['’][^\W_]+)*"  # a word
+    rf"([^\W_]+(?:[{_JOINED}]+[^\W_]*)*(?:['’][^\W_]+)*"  # a word
     r"|\n[^\S\n]*\n"  # a blank line
     r"|(?<=\s)[-‐‑]+(?=\s)"  # a dash between blanks
-    r"|[^\w\s‐‑-]|_|[-‐‑]{2,}"  # any other mark
+    r"|[^\w\s‐‑-]|_|[-‐‑]{2,})"  # any other mark
 )
 
 _HYPHENED, _HYPHEN = re.compile(r"\w[-‐‑]\w"), re.compile(r"(?<=\w)[-‐‑](?=\w)")

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from leeward.notes import categories
 from leeward.notes.annotators.learned import kernels
+from leeward.notes.annotators.learned.labels import places_of
 from leeward.notes.annotators.learned.words import (
     CENTRE,
     CLASS_IDS,
@@ -24,8 +25,7 @@ from leeward.notes.annotators.learned.words import (
     features_at,
 )
 from leeward.notes.spans import Span
-from leeward.notes.tokens import Tokens
-from leeward.notes.vocabulary import PerWord, Seen, Vocabulary, read
+from leeward.notes.vocabulary import PerWord, Seen, Tokens, Vocabulary, read
 
 PAIRS: tuple[tuple[int, int], ...] = ((-1, 0), (0, 1), (-1, 1), (-2, -1))
 """Distances of the two tokens whose classes make a feature."""
@@ -45,35 +45,26 @@ AROUND = (-2, -1, 0, 1, 2, 3)
 
 @dataclass(frozen=True)
 class Looked:
-    """A note as the models see it; one entry a token. `words` are numbers in `vocabulary`, `flags` those of `flags_of`;
-    `key` and `head` are indices of tokens or −1.
-    """
+    """A note as the models see it; one entry a token. `words` are numbers in `vocabulary`; `key` and `head` are indices
+    of tokens or −1."""
 
     tokens: Tokens
     vocabulary: Vocabulary
     words: NDArray[np.int32]
     classes: NDArray[np.int16]
-    flags: NDArray[np.uint8]
     key: NDArray[np.int32]
     head: NDArray[np.int32]
     again: NDArray[np.bool_]
     hits: NDArray[np.uint8]
 
 
-def flags_of(word: str) -> int:
-    """What a token's word is, as kernels ask: a sum of flags."""
-    return (
-        kernels.CAPITAL * (word[:1].isupper() and len(word) > 1)
-        + kernels.UPPER * (word == word.upper())
-        + kernels.SOLID * word.isalnum()
-        + kernels.NO_BEGIN * (len(word) == 1 and word in ".,;:-/)'\"")
-        + kernels.NO_END * (len(word) == 1 and word in ",;:-/('\"")
-        + kernels.LINE * (word == "\n")
-    )
-
-
 _CLASSES = PerWord(lambda word: CLASS_IDS[class_of(word)], np.int16)
-_FLAGS = PerWord(flags_of, np.uint8)
+_FLAGS = PerWord(
+    lambda word: (
+        kernels.CAPITAL * (word[:1].isupper() and len(word) > 1) + kernels.UPPER * (word == word.upper())
+    ),
+    np.uint8,
+)
 _MARKS = tuple(CLASS_IDS[name] for name in ("colon", "line", "point", "title", "role"))
 
 
@@ -83,15 +74,14 @@ def look(text: str, dictionary_spans: Sequence[Span], seen: Seen | None = None) 
     classes, flags = _CLASSES.of(vocabulary)[words], _FLAGS.of(vocabulary)[words]
     key, head, again = kernels.context(words, classes, flags, *_MARKS)
     hits = _hits(tokens, dictionary_spans)
-    return Looked(tokens, vocabulary, words, classes, flags, key, head, again, hits)
+    return Looked(tokens, vocabulary, words, classes, key, head, again, hits)
 
 
 def _hits(tokens: Tokens, spans: Sequence[Span]) -> NDArray[np.uint8]:
     none = HIT_IDS[""]
-    numbers = [(span.start, span.end, HIT_IDS.get(f"{span.kind}:{span.category}", none)) for span in spans]
-    marks: NDArray[np.uint8] = kernels.mark_tokens(
-        tokens.starts, tokens.ends, np.array(numbers, dtype=np.int64).reshape(-1, 3), none
-    )
+    marks = np.full(len(tokens.words), none, np.uint8)
+    for span, place in zip(spans, places_of(tokens, spans), strict=True):
+        marks[place] = HIT_IDS.get(f"{span.kind}:{span.category}", none)
     return marks
 
 

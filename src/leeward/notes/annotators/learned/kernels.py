@@ -1,4 +1,4 @@
-"""Loops of the learned annotators: context of tokens, scores, best sequences and runs of labels. Arrays in and out."""
+"""Loops of the learned annotators: context of tokens, scores and best sequences. Arrays in and out."""
 
 from __future__ import annotations
 
@@ -13,23 +13,8 @@ HEAD_WORDS = 6
 """Most tokens of a line that can be a heading."""
 
 
-CAPITAL, UPPER, SOLID, NO_BEGIN, NO_END, LINE = 1, 2, 4, 8, 16, 32
-"""Flags of a word: it begins with a capital and goes on; has no small letters; is letters and figures alone; is a sign
-that no span begins with; that none ends with; is the end of a line."""
-
-
-@njit
-def mark_tokens(
-    starts: NDArray[np.int64], ends: NDArray[np.int64], spans: NDArray[np.int64], none: int
-) -> NDArray[np.uint8]:
-    """Of each token the number of the span that it is in, by spans of (start, end, number); of several the last."""
-    marks = np.full(len(starts), none, np.uint8)
-    for start, end, number in spans:
-        first = np.searchsorted(ends, start, side="right")
-        past = np.searchsorted(starts, end, side="left")
-        for token in range(first, past):
-            marks[token] = number
-    return marks
+CAPITAL, UPPER = 1, 2
+"""Flags of a word: it begins with a capital and goes on; has no small letters."""
 
 
 @njit
@@ -154,18 +139,6 @@ def scores(
 
 
 @njit
-def best_labels(scores: NDArray[np.float64]) -> NDArray[np.int64]:
-    """The best label of each token by itself; the first of equals."""
-    n, labels = scores.shape
-    best = np.zeros(n, np.int64)
-    for i in range(n):
-        for label in range(1, labels):
-            if scores[i, label] > scores[i, best[i]]:
-                best[i] = label
-    return best
-
-
-@njit
 def best_sequence(scores: NDArray[np.float64], transitions: NDArray[np.float64]) -> NDArray[np.int64]:
     """The best sequence of labels (Viterbi); `transitions[from, to]`."""
     n, labels = scores.shape
@@ -196,41 +169,3 @@ def best_sequence(scores: NDArray[np.float64], transitions: NDArray[np.float64])
                 come = other
         best[i - 1] = come
     return best
-
-
-@njit
-def runs(
-    labels: NDArray[np.int64],
-    outside: int,
-    flags: NDArray[np.uint8],
-    starts: NDArray[np.int64],
-    ends: NDArray[np.int64],
-) -> NDArray[np.int64]:
-    """Runs of neighbouring tokens of one label but `outside`, none over a line's end: first and last token, label,
-    where in the text it starts and ends, and whether a token in it is letters or figures.
-
-    Signs at either end belong to the sentence, unless they open or close the thing itself.
-    """
-    n = len(labels)
-    found = np.empty((n, 6), np.int64)
-    count = 0
-    at = 0
-    while at < n:
-        if labels[at] == outside or flags[at] & LINE:
-            at += 1
-            continue
-        first = at
-        while at < n and labels[at] == labels[first] and not flags[at] & LINE:
-            at += 1
-        last = at - 1
-        while first < last and flags[first] & NO_BEGIN:
-            first += 1
-        while last > first and flags[last] & NO_END:
-            last -= 1
-        solid = 0
-        for token in range(first, last + 1):
-            solid |= flags[token] & SOLID
-        found[count, 0], found[count, 1], found[count, 2] = first, last, labels[first]
-        found[count, 3], found[count, 4], found[count, 5] = starts[first], ends[last], solid
-        count += 1
-    return found[:count].copy()

@@ -11,18 +11,15 @@ not use it; so is an age above 89, by its number.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from itertools import groupby
+from operator import itemgetter
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from leeward.notes.annotators.learned import kernels
 from leeward.notes.annotators.learned.words import class_of
 from leeward.notes.spans import Kind, Span
-from leeward.notes.tokens import Tokens
-
-if TYPE_CHECKING:
-    from leeward.notes.annotators.learned.features import Looked
+from leeward.notes.vocabulary import Tokens
 
 OUTSIDE = "O"
 OLD = 89
@@ -70,56 +67,53 @@ def label_of(span: Span) -> str:
     return label if label in LABELS else OUTSIDE
 
 
+def places_of(tokens: Tokens, spans: Sequence[Span]) -> list[slice]:
+    """The tokens that each span has a character of."""
+    firsts = np.searchsorted(tokens.ends, [span.start for span in spans], side="right")
+    pasts = np.searchsorted(tokens.starts, [span.end for span in spans], side="left")
+    return list(map(slice, firsts.tolist(), pasts.tolist()))
+
+
 def labels_of(tokens: Tokens, spans: Sequence[Span]) -> list[str]:
     """One label a token. Where spans overlap, the earlier one has the token."""
-    labels = [OUTSIDE] * len(tokens.words)
-    for span in sorted(spans, reverse=True):
-        first = int(np.searchsorted(tokens.ends, span.start, side="right"))
-        last = int(np.searchsorted(tokens.starts, span.end, side="left"))
-        labels[first:last] = [label_of(span)] * (last - first)
-    return labels
+    labels = np.full(len(tokens.words), OUTSIDE, object)
+    ordered = sorted(spans, reverse=True)
+    for span, place in zip(ordered, places_of(tokens, ordered), strict=True):
+        labels[place] = label_of(span)
+    return list(labels)
 
 
-class Said(NamedTuple):
-    """A model's labels: the number of `O`; of each the kind, the category, and whether its words must look like it."""
+def spans_of(tokens: Tokens, labels: Sequence[str], source: str) -> list[Span]:
+    """Join neighbouring tokens of one label into spans, if they hold what they are called; a line break ends a span.
 
-    outside: int
-    parts: tuple[tuple[Any, str, bool], ...]
-
-    @classmethod
-    def of(cls, names: Sequence[str]) -> Said:
-        """What these labels say."""
-        parts = (name.partition(":") for name in names)
-        return cls(
-            names.index(OUTSIDE),
-            tuple((kind, category, category in _LOOKED_AT) for kind, _, category in parts),
-        )
-
-
-def spans_of(looked: Looked, labels: NDArray[np.int64], said: Said, source: str) -> list[Span]:
-    """Join neighbouring tokens of one label into spans, if they hold what they are called; a line break ends a span."""
-    tokens = looked.tokens
-    runs = kernels.runs(labels, said.outside, looked.flags, tokens.starts, tokens.ends)
+    Signs at either end belong to the sentence, unless they open or close the thing itself.
+    """
+    words = tokens.words
     spans = []
-    for first, last, label, start, end, solid in runs.tolist():
-        kind, category, looked_at = said.parts[label]
-        if looked_at:
-            bounds = zip(
-                tokens.starts[first : last + 1].tolist(), tokens.ends[first : last + 1].tolist(), strict=True
-            )
-            words = [tokens.text[a:b] for a, b in bounds]
-            if not _holds(category, words):
-                continue
-            if (category == "age" and _is_old(words)) or (category == "date" and not _has_year(words)):
-                kind = "EID"
-        elif not solid:
+    said = (OUTSIDE if word == "\n" else label for word, label in zip(words, labels, strict=True))
+    for label, run in groupby(enumerate(said), key=itemgetter(1)):
+        if label == OUTSIDE:
             continue
-        spans.append(Span(start, end, kind, category, source=source))
+        places = [place for place, _ in run]
+        first, last = places[0], places[-1]
+        while first < last and words[first] in _NO_BEGIN:
+            first += 1
+        while last > first and words[last] in _NO_END:
+            last -= 1
+        kind: Any
+        kind, _, category = label.partition(":")
+        own = words[first : last + 1]
+        if _holds(category, own):
+            if (category == "age" and _is_old(own)) or (category == "date" and not _has_year(own)):
+                kind = "EID"
+            spans.append(
+                Span(int(tokens.starts[first]), int(tokens.ends[last]), kind, category, source=source)
+            )
     return spans
 
 
-_LOOKED_AT = frozenset({"date", "email", "url", *FEWEST_DIGITS})
-"""Categories whose spans are more than letters or figures."""
+_NO_BEGIN, _NO_END = frozenset(".,;:-/)'\""), frozenset(",;:-/('\"")
+"""Signs that no span begins with, and that none ends with."""
 
 
 def _holds(category: str, words: list[str]) -> bool:
@@ -130,7 +124,9 @@ def _holds(category: str, words: list[str]) -> bool:
         return "@" in words
     if category == "url":
         return "." in words or "/" in words
-    return sum(len(word) for word in words if word.isdigit()) >= FEWEST_DIGITS[category]
+    if category in FEWEST_DIGITS:
+        return sum(len(word) for word in words if word.isdigit()) >= FEWEST_DIGITS[category]
+    return any(map(str.isalnum, words))
 
 
 def _could_be_a_date(words: list[str]) -> bool:

@@ -19,7 +19,7 @@ from leeward.notes.annotators.learned.features import (
     look,
     pair_feature,
 )
-from leeward.notes.annotators.learned.labels import Said, spans_of
+from leeward.notes.annotators.learned.labels import spans_of
 from leeward.notes.annotators.learned.words import CLASSES, SLOTS, all_features
 from leeward.notes.spans import Annotator, Span
 from leeward.notes.vocabulary import PerWord
@@ -75,7 +75,6 @@ class LinearAnnotator:
         self._transitions = transitions
         self._dictionary = dictionary
         self._intercept = np.zeros(len(self.labels)) if intercept is None else intercept
-        self._said = Said.of(self.labels)
         self._emissions = PerWord(self._of_word, np.float32, (len(SLOTS), len(self.labels)))
         self._pairs = self._pair_table()
         self._hits = self._table(
@@ -103,17 +102,14 @@ class LinearAnnotator:
         """The spans of a text that `features.look` has looked at: several models share one look."""
         if not len(looked.words):
             return []
-        return spans_of(looked, self.label_numbers(looked), self._said, self._name)
+        return spans_of(looked.tokens, self.labels_of(looked), self._name)
 
-    def label_numbers(self, looked: Looked) -> NDArray[np.int64]:
-        """The index in `labels` of each token's label."""
+    def labels_of(self, looked: Looked) -> list[str]:
+        """Each token's label."""
         scores = self.scores(looked)
-        best: NDArray[np.int64]
-        if self._transitions is None:
-            best = kernels.best_labels(scores)
-        else:
-            best = kernels.best_sequence(scores, self._transitions)
-        return best
+        alone = self._transitions is None
+        best = scores.argmax(axis=1) if alone else kernels.best_sequence(scores, self._transitions)
+        return [self.labels[number] for number in best.tolist()]
 
     def scores(self, looked: Looked) -> NDArray[np.float64]:
         """Each token's score for each label, without transitions."""
