@@ -39,3 +39,8 @@ def read_parts(package: str, file: str) -> dict[str, str]:
     text = resources.files(package).joinpath("data", file).read_text("utf-8")
     parts = PART.split(text)
     return {name: lines.strip() for name, lines in zip(parts[1::2], parts[2::2], strict=True)}
+
+
+def list_words(text: str, sign: str | None = None) -> tuple[str, ...]:
+    """The words of a text in order, or what a sign parts."""
+    return tuple(" ".join(each.split()) for each in text.split(sign))

@@ -12,27 +12,11 @@ Figure 3). Where a thing could be either, the safer reading wins:
 
 from __future__ import annotations
 
-EID = (
-    "name",
-    "address",
-    "facility",
-    "date",
-    "age",
-    "phone",
-    "fax",
-    "email",
-    "ssn",
-    "record_number",
-    "plan_number",
-    "account_number",
-    "licence_number",
-    "vehicle",
-    "device",
-    "url",
-    "ip",
-    "biometric",
-    "photo",
-    "other_id",
+from leeward.texts import list_words
+
+EID = list_words(
+    """name address facility date age phone fax email ssn record_number plan_number account_number licence_number
+    vehicle device url ip biometric photo other_id"""
 )
 """Explicit identifiers; `address` and `facility` are HIPAA's locations, `date` and `age` its dates."""
 

@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import ClassVar
 
 from leeward.notes.annotators.rules.names import EPONYM
+from leeward.notes.annotators.rules.words import words
 from leeward.notes.lexicon.concepts import Lexicon
 from leeward.notes.lexicon.matching import Match, TermMatcher, Words
 from leeward.notes.lexicon.names import Names
@@ -19,73 +20,14 @@ from leeward.notes.lexicon.places import Places
 from leeward.notes.lexicon.words import Key
 from leeward.notes.spans import Span
 
-TITLES = frozenset(
-    [
-        "mr",
-        "mrs",
-        "ms",
-        "miss",
-        "mx",
-        "dr",
-        "drs",
-        "doctor",
-        "prof",
-        "professor",
-        "rev",
-        "reverend",
-        "sr",
-        "sra",
-        "senor",
-        "senora",
-    ]
+TITLES = words("mr mrs ms miss mx dr drs doctor prof professor rev reverend sr sra senor senora")
+DEGREES = words(
+    """md do rn np pa phd dds dmd dpm lpn cnp crnp fnp aprn pharmd mbbs facc facs faap pt ot jr sr"""
 )
-DEGREES = frozenset(
-    [
-        "md",
-        "do",
-        "rn",
-        "np",
-        "pa",
-        "phd",
-        "dds",
-        "dmd",
-        "dpm",
-        "lpn",
-        "cnp",
-        "crnp",
-        "fnp",
-        "aprn",
-        "pharmd",
-        "mbbs",
-        "facc",
-        "facs",
-        "faap",
-        "pt",
-        "ot",
-        "jr",
-        "sr",
-    ]
+BEFORE_PLACES = words(
+    """in from to at near of outside around via toward towards visited visiting through downtown"""
 )
-BEFORE_PLACES = frozenset(
-    [
-        "in",
-        "from",
-        "to",
-        "at",
-        "near",
-        "of",
-        "outside",
-        "around",
-        "via",
-        "toward",
-        "towards",
-        "visited",
-        "visiting",
-        "through",
-        "downtown",
-    ]
-)
-NO_FIRST_NAMES = frozenset(["april", "august", "grant", "hope", "june", "mark", "may", "will"])
+NO_FIRST_NAMES = words("april august grant hope june mark may will")
 """First names that begin sentences or are parts of dates: beside a surname that is a word too they name nobody."""
 
 MAX_NAME = 5

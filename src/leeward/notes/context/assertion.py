@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 
 from leeward.notes.context import sections, triggers
 from leeward.notes.spans import Span, Status
+from leeward.texts import list_words
 
 REACH = 10
 """Scope, in words, of an uncertainty or a negation after the term (the end of the sentence stops it earlier)."""
@@ -30,28 +31,7 @@ REACH = 10
 _Action = tuple[str, str]
 
 _SENTENCE_END = re.compile(r"[.!?](?=[\s\"')]|,\S|$)|\n\s*\n|;|\n(?=\s*(?:[-*•\d]|[A-Z]))|\.\.\.")
-_NO_END = frozenset(
-    [
-        "dr",
-        "mr",
-        "mrs",
-        "ms",
-        "st",
-        "vs",
-        "no",
-        "pt",
-        "approx",
-        "e.g",
-        "i.e",
-        "etc",
-        "jr",
-        "sr",
-        "q.d",
-        "b.i.d",
-        "t.i.d",
-        "p.o",
-    ]
-)
+_NO_END = frozenset(list_words("dr mr mrs ms st vs no pt approx e.g i.e etc jr sr q.d b.i.d t.i.d p.o"))
 
 
 class Trigger(NamedTuple):

@@ -8,21 +8,12 @@ from dataclasses import dataclass
 
 from leeward.synthetic.notes.dice import Dice
 from leeward.synthetic.notes.people import Pool
+from leeward.texts import list_words
 
-RACES = (
-    "white",
-    "White",
-    "Caucasian",
-    "black",
-    "African American",
-    "African-American",
-    "Hispanic",
-    "Latino",
-    "Asian",
-    "Native American",
-    "white",
-    "Caucasian",
-    "Pacific Islander",
+RACES = list_words(
+    "white,White,Caucasian,black,African American,African-American,Hispanic,Latino,Asian,Native American,white,"
+    "Caucasian,Pacific Islander",
+    ",",
 )
 MONTH_WEIGHTS = (13, 11, 9, 8, 7, 4, 5, 6, 8, 9, 10, 10)
 """Visits are spread unevenly over the months, between 4 % and 13 % (Li & Qin, section 5)."""
@@ -30,20 +21,7 @@ _MONTHS = [month for month, weight in enumerate(MONTH_WEIGHTS, 1) for _ in range
 FIRST_YEAR, YEARS = 2004, 18
 OLD = 89
 """Ages above are explicit identifiers (HIPAA)."""
-NAMES = (
-    "January",
-    "February",
-    "March",
-    "April",
-    "May",
-    "June",
-    "July",
-    "August",
-    "September",
-    "October",
-    "November",
-    "December",
-)
+NAMES = list_words("January February March April May June July August September October November December")
 
 
 @dataclass(frozen=True)

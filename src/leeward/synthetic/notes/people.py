@@ -13,6 +13,7 @@ from functools import cache
 from typing import Any, Literal
 
 from leeward.errors import BadInput
+from leeward.texts import list_words
 
 Split = Literal["training", "held-out", "sealed"]
 
@@ -21,10 +22,6 @@ SHARED_LOCALES = ("en_US", "en_US", "en_GB", "es_MX", "en_IN")
 TRAINING_LOCALES = ("de_DE", "en_KE", "tr_TR")
 HELD_OUT_LOCALES = ("it_IT", "nl_NL", "sv_SE", "fi_FI", "pt_BR", "en_NZ")
 TRAINING_SHARE = 0.65
-
-
-def _list(text: str, sign: str = " ") -> list[str]:
-    return text.split(sign)
 
 
 _PLACES = (
@@ -42,16 +39,16 @@ _PLACES = (
     "Little Rock AR;Fargo ND;Sioux Falls SD;Billings MT;Cheyenne WY;Charleston WV;Wilmington DE;Washington DC"
 )
 
-_HILLS = _list(
+_HILLS = list_words(
     "Cedar Oak Maple Elm Willow Pine Birch Lake River Valley Hill Harbor Summit Meadow Prairie "
     "Canyon Bay Forest Brook Glen Ridge Stone Rose Sunset Lincoln Jefferson Franklin Monroe Madison "
     "Grant Mercer Fairview Highland Riverside Lakeside Northside Eastgate Westbrook Southport "
     "Greenwood Oakwood Elmhurst Kenwood Glenwood"
 )
-_SAINTS = _list(
+_SAINTS = list_words(
     "Luke Mary Joseph Vincent Jude Francis Anne Elizabeth Michael John Thomas Clare Agnes Raphael Anthony"
 )
-_FACILITY_FORMS = _list(
+_FACILITY_FORMS = list_words(
     "{hill} Hospital;{hill} Medical Center;{hill} Clinic;{hill} General Hospital;"
     "St. {saint} Hospital;St. {saint}'s Medical Center;{city} General Hospital;"
     "{city} Memorial Hospital;{city} Community Hospital;Mount {hill} Hospital;{last} Clinic;"
@@ -63,27 +60,10 @@ _FACILITY_FORMS = _list(
     "{city} Presbyterian;{last} Pharmacy",
     ";",
 )
-_STREET_WORDS = [
-    "Street",
-    "Avenue",
-    "Road",
-    "Drive",
-    "Lane",
-    "Boulevard",
-    "Court",
-    "Place",
-    "Way",
-    "Circle",
-    "Terrace",
-    "St",
-    "Ave",
-    "Rd",
-    "Dr",
-    "Ln",
-    "Blvd",
-    "Ct",
-]
-_TRADES = _list(
+_STREET_WORDS = list_words(
+    "Street Avenue Road Drive Lane Boulevard Court Place Way Circle Terrace St Ave Rd Dr Ln Blvd Ct"
+)
+_TRADES = list_words(
     "Logistics Foods Steel Motors Insurance Textiles Electric Plumbing Bakery Trucking Farms Textiles Paper"
 )
 

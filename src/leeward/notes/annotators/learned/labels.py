@@ -20,6 +20,7 @@ import numpy as np
 from leeward.notes.annotators.learned.words import class_of
 from leeward.notes.spans import Kind, Span
 from leeward.notes.vocabulary import Tokens
+from leeward.texts import list_words
 
 OUTSIDE = "O"
 OLD = 89
@@ -39,24 +40,10 @@ LABELS: tuple[str, ...] = (
     *(f"{kind}:{category}" for kind, categories in CATEGORIES.items() for category in categories),
 )
 
-SAME = {
-    "fax": "phone",
-    "ip": "url",
-    **dict.fromkeys(
-        (
-            "ssn",
-            "record_number",
-            "plan_number",
-            "account_number",
-            "licence_number",
-            "vehicle",
-            "device",
-            "biometric",
-            "photo",
-        ),
-        "other_id",
-    ),
-}
+SAME = {"fax": "phone", "ip": "url"} | dict.fromkeys(
+    list_words("ssn record_number plan_number account_number licence_number vehicle device biometric photo"),
+    "other_id",
+)
 """Finer categories of the corpora and of the rules, and the label that learns them."""
 
 

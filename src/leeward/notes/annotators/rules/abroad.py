@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 
 from leeward.notes.annotators.rules import hints
-from leeward.notes.annotators.rules.words import ABBREVIATIONS, REPORT_WORDS
+from leeward.notes.annotators.rules.words import ABBREVIATIONS, REPORT_WORDS, words
 from leeward.notes.spans import Span
 
 _CAP = r"[A-ZÀ-ÖØ-ÞĀ-Ž][\w'’.-]*"
@@ -156,28 +156,18 @@ def _begin(text: str, at: int, past: int) -> int:
     return max(start, past)
 
 
-def _is_proper(words: str) -> bool:
+def _is_proper(phrase: str) -> bool:
     """Whether one word in capitals is no report's, so that `2 Normal View` is no address."""
     return any(
         word[0].isupper()
         and len(word) > 2
         and word.lower() not in REPORT_WORDS
         and word.lower() not in _KINDS
-        for word in re.findall(r"[^\W\d_]+", words)
+        for word in re.findall(r"[^\W\d_]+", phrase)
     )
 
 
-_KINDS = frozenset(_ENDINGS.split()) | {
-    "ltd",
-    "limited",
-    "plc",
-    "gmbh",
-    "inc",
-    "corp",
-    "bank",
-    "industries",
-    "llc",
-}
+_KINDS = words(f"{_ENDINGS} ltd limited plc gmbh inc corp bank industries llc")
 
 
 def _behind(text: str, at: int) -> Iterator[Span]:

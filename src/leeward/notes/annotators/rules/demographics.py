@@ -9,6 +9,7 @@ from leeward.notes.annotators.rules import hints
 from leeward.notes.annotators.rules.words import RELATIVE, RELATIVES, SEXES, words
 from leeward.notes.field_labels import Label, line_end
 from leeward.notes.spans import Kind, Span
+from leeward.texts import list_words
 
 OLDEST = 89
 """Ages above are explicit identifiers (45 CFR 164.514(b)(2)(i)(C))."""
@@ -16,35 +17,15 @@ OLDEST = 89
 _ONES = {
     word: number
     for number, word in enumerate(
-        [
-            "zero",
-            "one",
-            "two",
-            "three",
-            "four",
-            "five",
-            "six",
-            "seven",
-            "eight",
-            "nine",
-            "ten",
-            "eleven",
-            "twelve",
-            "thirteen",
-            "fourteen",
-            "fifteen",
-            "sixteen",
-            "seventeen",
-            "eighteen",
-            "nineteen",
-        ]
+        list_words(
+            """zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen
+            seventeen eighteen nineteen"""
+        )
     )
 }
 _TENS = {
-    w: 10 * n
-    for n, w in enumerate(
-        ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"], start=2
-    )
+    word: 10 * number
+    for number, word in enumerate(list_words("twenty thirty forty fifty sixty seventy eighty ninety"), 2)
 }
 _SPELLED = (
     r"(?:(?:"

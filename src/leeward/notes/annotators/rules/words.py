@@ -5,7 +5,7 @@ The lists are in `notes/data/words.txt`.
 
 from __future__ import annotations
 
-from leeward.texts import read_parts
+from leeward.texts import list_words, read_parts
 
 _LISTS = read_parts("leeward.notes", "words.txt")
 
@@ -17,25 +17,16 @@ def words(text: str) -> frozenset[str]:
 
 def _read_list(name: str) -> frozenset[str]:
     """A list of names of several words, parted by commas."""
-    return frozenset(" ".join(each.split()) for each in _LISTS[name].split(","))
+    return frozenset(list_words(_LISTS[name], ","))
 
 
 MONTHS = {
     name: number
     for number, names in enumerate(
-        (
-            "january jan",
-            "february feb",
-            "march mar",
-            "april apr",
-            "may",
-            "june jun",
-            "july jul",
-            "august aug",
-            "september sept sep",
-            "october oct",
-            "november nov",
-            "december dec",
+        list_words(
+            """january jan,february feb,march mar,april apr,may,june jun,july jul,august aug,september sept sep,
+            october oct,november nov,december dec""",
+            ",",
         ),
         start=1,
     )
