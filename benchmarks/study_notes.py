@@ -28,10 +28,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 import notes_corpora
 import notes_read
 from common import commit, machine, once, table
-from leeward.notes.categories import SAFE_HARBOR_QID
 from leeward.notes.corpora.evaluation import PROTECTED, Counts, Evaluation, Kept, count, evaluate
 from leeward.notes.members import members
-from leeward.notes.spans import AnnotatedNote, Span
+from leeward.notes.spans import SAFE_HARBOR_QID, AnnotatedNote, Span
 from leeward.synthetic.notes import NotePlan, synthetic_notes
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "studies" / "notes.md"

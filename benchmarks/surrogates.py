@@ -26,12 +26,12 @@ from tests.attacks.notes import shift_by, unlikeliness, unlisted, words_of
 import leeward as lw
 from common import commit, machine, table
 from leeward.notes.annotators.rules.words import REPORT_WORDS
-from leeward.notes.identities import names
+from leeward.notes.identities import surrogates
 from leeward.notes.identities.keys import HEAD, Keys, read
 from leeward.notes.identities.surrogates import FARTHEST, days
-from leeward.notes.lexicon.names import Names
-from leeward.notes.lexicon.own import load_lexicon
-from leeward.notes.lexicon.words import fold, text_key
+from leeward.notes.lexicon.concepts import fold, text_key
+from leeward.notes.lexicon.lists import Names
+from leeward.notes.lexicon.tables import load_lexicon
 from leeward.synthetic.notes.people import HELD_OUT_LOCALES
 from leeward.synthetic.notes.writing import NotePlan, SyntheticNote, synthetic_notes
 
@@ -39,7 +39,7 @@ PLAN = NotePlan(patients=400, notes=1_200, split="held-out", seed=3)
 LOOKED_AT = 100
 """Words that a reader looks at, the likeliest first."""
 TOWNS = ("town", "ton", "land", "ville", "berg", "burgh")
-KINDS: tuple[names.Kind, ...] = ("female", "male", "last")
+KINDS: tuple[surrogates.Kind, ...] = ("female", "male", "last")
 
 
 def released(notes: list[SyntheticNote], place: Path, name: str) -> Path:
@@ -73,10 +73,10 @@ def missed(notes: list[SyntheticNote], out: Path) -> dict[str, set[str]]:
             word
             for span in note.annotated.spans
             if span.category == "name"
-            for word in names.WORD.findall(note.annotated.text[span.start : span.end])
+            for word in surrogates.WORD.findall(note.annotated.text[span.start : span.end])
             if len(word) > 1
         }
-        for match in names.WORD.finditer(text):
+        for match in surrogates.WORD.finditer(text):
             if match.group() in true and match.start() not in covered[number]:
                 found[fold(match.group())].add(note.patient)
     return found
@@ -85,14 +85,14 @@ def missed(notes: list[SyntheticNote], out: Path) -> dict[str, set[str]]:
 def passed_over() -> frozenset[str]:
     """What no reader takes for a name: words of reports, health terms, made-up towns."""
     terms = (text_key(term.text) for concept in load_lexicon().concepts for term in concept.terms)
-    made_up = (f"{name}{end}".lower() for name in names.pool("last").american for end in TOWNS)
+    made_up = (f"{name}{end}".lower() for name in surrogates.pool("last").american for end in TOWNS)
     return frozenset().union(*terms, map(fold, REPORT_WORDS), made_up)
 
 
 def listed() -> frozenset[str]:
     """Every name that the algorithm or its annotators have in a list."""
     common = Names.common()
-    return frozenset().union(common.first, common.last, *(names.pool(kind).all for kind in KINDS))
+    return frozenset().union(common.first, common.last, *(surrogates.pool(kind).all for kind in KINDS))
 
 
 def told(found: set[str], real: dict[str, set[str]]) -> str:
@@ -103,20 +103,20 @@ def told(found: set[str], real: dict[str, set[str]]) -> str:
 
 def names_left(notes: list[SyntheticNote], place: Path) -> list[tuple[str, str]]:
     """Who takes words that no list has for real names."""
-    american = {word.lower() for kind in KINDS for word in names.pool(kind).american}
+    american = {word.lower() for kind in KINDS for word in surrogates.pool(kind).american}
     plain = passed_over()
     out = released(notes, place, "first")
     real = missed(notes, out)
     rows = [("words in no American list", told(unlisted(out / "share", american | plain), real))]
-    names.ABROAD = " ".join(each for each in names.ABROAD.split() if each not in HELD_OUT_LOCALES)
-    names.pool.cache_clear()
+    surrogates.ABROAD = " ".join(each for each in surrogates.ABROAD.split() if each not in HELD_OUT_LOCALES)
+    surrogates.pool.cache_clear()
     out = released(notes, place, "unknown")
     real = missed(notes, out)
     found = unlisted(out / "share", listed() | plain)
     rows.append(
         ("surrogates without the lists that these people's names are of: words in no list", told(found, real))
     )
-    text = names.pool("last").text
+    text = surrogates.pool("last").text
     ranked = sorted(found, key=lambda word: -unlikeliness(word, text))
     for what, some in (("least", ranked[:LOOKED_AT]), ("most", ranked[-LOOKED_AT:])):
         rows.append(
@@ -179,10 +179,10 @@ def main() -> None:
     notes = list(synthetic_notes(PLAN))
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
-        before = names.ABROAD
+        before = surrogates.ABROAD
         rows = names_left(notes, place)
-        names.ABROAD = before
-        names.pool.cache_clear()
+        surrogates.ABROAD = before
+        surrogates.pool.cache_clear()
         rows += dates_read(notes, place / "first") + compared(notes, place)
     print(f"{machine()}; commit {commit()}\n")
     print(table(["the attacker", "finds"], rows))

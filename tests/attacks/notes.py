@@ -22,8 +22,8 @@ from pathlib import Path
 import polars as pl
 
 from leeward.notes.annotators.rules import dates
-from leeward.notes.identities import names
-from leeward.notes.lexicon.words import fold
+from leeward.notes.identities import surrogates
+from leeward.notes.lexicon.concepts import fold
 
 NAME = re.compile(r"(?:Mr\.|Mrs\.|Ms\.|Dr\.)\s+([A-Z][a-z]+)")
 
@@ -56,7 +56,7 @@ def words_of(share: Path) -> dict[str, set[str]]:
     owners: dict[str, set[str]] = defaultdict(set)
     small: set[str] = set()
     for patient, text in pl.read_parquet(share / "text.parquet").select("patient", "text").rows():
-        for word in names.WORD.findall(text):
+        for word in surrogates.WORD.findall(text):
             if word[0].isupper() and len(word) > 2:
                 owners[fold(word)].add(patient)
             elif word.islower():

@@ -14,10 +14,10 @@ import pytest
 from tests.attacks.notes import outside_the_list, residual, shift_by, unlikeliness, unlisted
 
 from leeward import annotate
-from leeward.notes.identities import names
+from leeward.notes.identities import surrogates
 from leeward.notes.identities.keys import Keys, read
 from leeward.notes.identities.surrogates import days
-from leeward.notes.lexicon.names import Names
+from leeward.notes.lexicon.lists import Names
 
 PEOPLE = ("Brown", "Whitaker", "Delgado", "Thornton")
 NUMBERS = ("555-201-3344", "MRN 4471923")
@@ -78,7 +78,9 @@ def texts_with_missed_names(place: Path, seed: int) -> Path:
 
 def public() -> set[str]:
     common = Names.common()
-    return {*common.first, *common.last}.union(*(names.pool(kind).all for kind in ("female", "male", "last")))
+    return {*common.first, *common.last}.union(
+        *(surrogates.pool(kind).all for kind in ("female", "male", "last"))
+    )
 
 
 def test_missed_names_that_no_list_has_are_among_many_surrogates_that_none_has(tmp_path: Path) -> None:
@@ -89,27 +91,27 @@ def test_missed_names_that_no_list_has_are_among_many_surrogates_that_none_has(t
 def test_surrogates_of_lists_alone_leave_missed_names_for_whoever_knows_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(names, "_put_together", lambda keys, text, *parts: "Smith")
+    monkeypatch.setattr(surrogates, "_put_together", lambda keys, text, *parts: "Smith")
     assert unlisted(texts_with_missed_names(tmp_path, 2), public()) == MISSED
 
 
 def test_letters_do_not_tell_a_name_that_no_list_has_from_one_that_is_put_together(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    listed = names.pool("last").text.split()
-    left_out = [name for name in listed[::20] if names.SHORTEST <= len(name) <= names.LONGEST]
+    listed = surrogates.pool("last").text.split()
+    left_out = [name for name in listed[::20] if surrogates.SHORTEST <= len(name) <= surrogates.LONGEST]
     text = "\n".join(("", *(name for place, name in enumerate(listed) if place % 20), ""))
 
     def told_apart() -> float:
         """The share of pairs in which the name that is put together is the likelier one; half: by chance."""
         keys = Keys.of(bytes(32))
-        made = [unlikeliness(names._put_together(keys, text, str(i)).lower(), text) for i in range(500)]
+        made = [unlikeliness(surrogates._put_together(keys, text, str(i)).lower(), text) for i in range(500)]
         real = [unlikeliness(name, text) for name in left_out]
         return sum(a < b for a in made for b in real) / (len(made) * len(real))
 
     assert 0.4 < told_apart() < 0.6
     monkeypatch.setattr(
-        names, "_next_piece", lambda text, last, place: "etaoinshrdlucmfwypvbgkjqxz\n"[place % 27]
+        surrogates, "_next_piece", lambda text, last, place: "etaoinshrdlucmfwypvbgkjqxz\n"[place % 27]
     )
     assert told_apart() < 0.1
 

@@ -173,7 +173,7 @@ def fhir(random: Random, folder: Path) -> None:
 
 def corpora(random: Random, folder: Path) -> None:
     """Annotated notes in each of their forms, damaged."""
-    from leeward.notes.corpora import brat, conll, jsonl
+    from leeward.notes.corpora import formats
     from leeward.notes.corpora import read as read_corpus
     from leeward.notes.spans import AnnotatedNote, Span
 
@@ -186,13 +186,13 @@ def corpora(random: Random, folder: Path) -> None:
     place = folder / "notes"
     if form == "jsonl":
         place = folder / "notes.jsonl"
-        jsonl.write(place, notes)
+        formats.write_jsonl(place, notes)
     elif form == "brat":
         notes = notes[:1]
-        brat.write(place, notes)
+        formats.write_brat(place, notes)
     elif form == "conll":
         place = folder / "notes.conll"
-        conll.write(place, notes)
+        formats.write_conll(place, notes)
     else:
         place.mkdir()
         (place / "1.xml").write_text(

@@ -140,7 +140,7 @@ def test_only_health_terms_are_judged() -> None:
 
 
 def test_every_trigger_is_found_in_a_text_of_its_own() -> None:
-    from leeward.notes.context.triggers import ACTIONS
+    from leeward.notes.context.assertion import ACTIONS
 
     for action, phrases in ACTIONS.items():
         for phrase in phrases:

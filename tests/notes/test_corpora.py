@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from leeward.errors import BadInput
-from leeward.notes.corpora import brat, conll, jsonl, mapping_of, read
+from leeward.notes.corpora import formats, mapping_of, read
 from leeward.notes.corpora.labels import Mapping
 from leeward.notes.spans import AnnotatedNote, Span
 
@@ -61,7 +61,7 @@ def test_i2b2_offsets_count_the_text_s_characters(tmp_path: Path) -> None:
 
 
 def test_jsonl_brings_everything_back(tmp_path: Path) -> None:
-    jsonl.write(
+    formats.write_jsonl(
         tmp_path / "notes.jsonl",
         [NOTE, AnnotatedNote("two", "é 😀 Öz", (Span(4, 6, "EID", "name", source="gold"),))],
     )
@@ -71,7 +71,7 @@ def test_jsonl_brings_everything_back(tmp_path: Path) -> None:
 
 
 def test_brat_brings_back_spans_and_denials(tmp_path: Path) -> None:
-    brat.write(tmp_path / "notes", [NOTE])
+    formats.write_brat(tmp_path / "notes", [NOTE])
     (note,) = read(tmp_path / "notes")
     assert note.text == NOTE.text
     assert [(s.start, s.end, s.kind, s.category, s.asserted) for s in note.spans] == [
@@ -98,7 +98,7 @@ def test_brat_reads_a_span_in_two_parts(tmp_path: Path) -> None:
 
 
 def test_conll_brings_back_words_and_labels(tmp_path: Path) -> None:
-    conll.write(tmp_path / "notes.conll", [NOTE, NOTE])
+    formats.write_conll(tmp_path / "notes.conll", [NOTE, NOTE])
     one, two = read(tmp_path / "notes.conll")
     assert one.text == two.text
     spans = [(one.text[s.start : s.end].replace(" ", ""), s.kind, s.category) for s in one.spans]

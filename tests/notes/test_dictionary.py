@@ -11,9 +11,9 @@ from tests.oracles import terms as oracle
 
 from leeward.notes.annotators.dictionary import Dictionary
 from leeward.notes.lexicon import Concept, Lexicon, Names, Places, Term
+from leeward.notes.lexicon.concepts import fold
 from leeward.notes.lexicon.loaders import load as load_lexicon
 from leeward.notes.lexicon.matching import Words
-from leeward.notes.lexicon.words import fold
 
 FIVE_NOTES = [
     "Visited on 4/5/2009. Male, 24 year old. Feeling sore throat, fever, headache, fatigue...",

@@ -13,12 +13,11 @@ from hypothesis import strategies as st
 from leeward.errors import BadInput
 from leeward.notes.annotators.rules import Rules
 from leeward.notes.annotators.rules.dates import read as read_date
-from leeward.notes.categories import EID
-from leeward.notes.identities import keys, names
+from leeward.notes.identities import keys, surrogates
 from leeward.notes.identities import replacing as identities
 from leeward.notes.identities.keys import Keys
 from leeward.notes.identities.surrogates import FARTHEST, days, surrogate
-from leeward.notes.spans import Span
+from leeward.notes.spans import EID, Span
 
 KEYS, OTHER = Keys.of(b"k" * 32), Keys.of(b"o" * 32)
 TEXT = (
@@ -70,7 +69,7 @@ def test_the_same_name_has_the_same_surrogate_in_all_notes_of_a_patient() -> Non
 
 
 def test_a_third_of_the_names_are_american_a_third_of_other_countries_and_a_third_in_no_list() -> None:
-    last = names.pool("last")
+    last = surrogates.pool("last")
     new = [surrogate(KEYS, patient, "name", "Brown") for patient in PATIENTS]
     american, abroad = (sum(name in listed for name in new) for listed in (last.american, last.abroad))
     assert all(70 < count < 130 for count in (american, abroad, len(new) - american - abroad))
@@ -82,11 +81,11 @@ def test_a_third_of_the_names_are_american_a_third_of_other_countries_and_a_thir
     "text", ["Gonzalez R. Foley", "Foley, Gonzalez R.", "FOLEY, GONZALEZ", "Zqvirrow Foley"]
 )
 def test_the_first_word_of_a_name_gets_a_first_name(text: str) -> None:
-    first_names = {*names.pool("female").all, *names.pool("male").all}
+    first_names = {*surrogates.pool("female").all, *surrogates.pool("male").all}
     at = 1 if "," in text else 0
     new = [surrogate(KEYS, p, "name", text).replace(",", "").lower().split() for p in PATIENTS]
     firsts = [words[at] for words in new]
-    listed = [word for word in firsts if word in first_names or word in names.pool("last").all]
+    listed = [word for word in firsts if word in first_names or word in surrogates.pool("last").all]
     assert len(listed) > 170 and sum(word in first_names for word in listed) > 0.95 * len(listed)
     lasts = [words[0 if at else -1] for words in new]
     assert sum(word in first_names for word in lasts) < 100
@@ -95,10 +94,14 @@ def test_the_first_word_of_a_name_gets_a_first_name(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "kind"), [("Mary Foley", "female"), ("James Foley", "male"), ("José Foley", "male")]
 )
-def test_a_first_name_of_a_known_sex_gets_one_of_that_sex(text: str, kind: names.Kind) -> None:
+def test_a_first_name_of_a_known_sex_gets_one_of_that_sex(text: str, kind: surrogates.Kind) -> None:
     firsts = [surrogate(KEYS, patient, "name", text).split()[0].lower() for patient in PATIENTS]
-    listed = [word for word in firsts if word in {*names.pool("female").all, *names.pool("male").all}]
-    assert len(listed) > 170 and sum(word in names.pool(kind).all for word in listed) > 0.95 * len(listed)
+    listed = [
+        word for word in firsts if word in {*surrogates.pool("female").all, *surrogates.pool("male").all}
+    ]
+    assert len(listed) > 170 and sum(word in surrogates.pool(kind).all for word in listed) > 0.95 * len(
+        listed
+    )
 
 
 def test_titles_particles_and_initials_keep_their_form() -> None:

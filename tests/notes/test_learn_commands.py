@@ -10,7 +10,7 @@ import pytest
 import sklearn.svm  # noqa: F401  # its import draws from Python's global generator: here, before a test is watched
 
 from leeward.cli.main import status_of
-from leeward.notes.corpora import jsonl
+from leeward.notes.corpora import formats
 from leeward.notes.members import members
 from leeward.notes.spans import AnnotatedNote, Span
 from leeward.synthetic.notes import NotePlan, synthetic_notes
@@ -31,7 +31,7 @@ def test_synthetic_notes_are_the_same_again(tmp_path: Path, capsys: pytest.Captu
 
 def test_train_and_evaluate(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     gold = [note.annotated for note in synthetic_notes(NotePlan(40, 40, "training", 2))]
-    jsonl.write(tmp_path / "gold.jsonl", gold)
+    formats.write_jsonl(tmp_path / "gold.jsonl", gold)
     out = tmp_path / "models"
     corpus = ["--corpus", str(tmp_path / "gold.jsonl")]
     assert status_of(["notes", "train", *corpus, "--seed", "1", "-o", str(out)]) == 0
@@ -54,7 +54,9 @@ def test_train_and_evaluate(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
 
 def test_nothing_of_a_note_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text = f"Mr. {SECRET} has asthma."
-    jsonl.write(tmp_path / "a.jsonl", [AnnotatedNote(SECRET, text, (Span(4, 11, "EID", "name"),))] * 3)
+    formats.write_jsonl(
+        tmp_path / "a.jsonl", [AnnotatedNote(SECRET, text, (Span(4, 11, "EID", "name"),))] * 3
+    )
     assert status_of(["notes", "evaluate", "--corpus", str(tmp_path / "a.jsonl")]) == 0
     (tmp_path / "b.jsonl").write_text(
         f'{{"text": "{text}", "spans": [{{"start": 4, "end": 99, "label": "NAME"}}]}}'

@@ -11,10 +11,9 @@ from faker.providers.lorem.en_US import Provider as English
 
 from leeward.errors import BadInput
 from leeward.notes.lexicon import Concept, Lexicon, Names, Places, Term
-from leeward.notes.lexicon.concepts import concept
+from leeward.notes.lexicon.concepts import concept, keys, plural, text_key
 from leeward.notes.lexicon.loaders import load as load_lexicon
-from leeward.notes.lexicon.own import OWN_FILES
-from leeward.notes.lexicon.words import keys, plural, text_key
+from leeward.notes.lexicon.tables import OWN_FILES
 
 OWN = load_lexicon()
 DATA = resources.files("leeward.notes.lexicon").joinpath("data")

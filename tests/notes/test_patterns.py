@@ -19,8 +19,8 @@ from leeward.notes.annotators.rules import (
     numbers,
     places,
 )
+from leeward.notes.lexicon.concepts import WORD, fold, text_key
 from leeward.notes.lexicon.matching import Words
-from leeward.notes.lexicon.words import WORD, fold, text_key
 from leeward.notes.vocabulary import read
 
 SHORT_DATE = (

@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from leeward.notes.annotators.rules import Rules, dates, demographics
-from leeward.notes.categories import EID
-from leeward.notes.spans import Span
+from leeward.notes.spans import EID, Span
 
 RULES = Rules()
 

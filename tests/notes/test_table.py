@@ -14,7 +14,7 @@ from leeward.notes.identities.keys import Keys
 from leeward.notes.identities.replacing import MODES, Mode, decrypt
 from leeward.notes.lexicon.loaders import load as load_lexicon
 from leeward.notes.pipeline import INPUT, KNOWN, Work
-from leeward.notes.table.row import with_disagreements
+from leeward.notes.table import with_disagreements
 
 FIGURE_2 = (
     "Visited on 4/5/2009. Male, 24 year old. Feeling sore throat, fever, headache, fatigue...",

@@ -11,7 +11,7 @@ import pytest
 from tests.notes.small_lexicon import SMALL
 
 from leeward.errors import BadInput
-from leeward.notes import categories
+from leeward.notes import spans
 from leeward.notes.corpora import read
 from leeward.notes.lexicon import Lexicon
 from leeward.notes.lexicon.concepts import concept
@@ -27,8 +27,7 @@ from leeward.synthetic.notes import (
     write_notes,
 )
 from leeward.synthetic.notes.banks import read_banks
-from leeward.synthetic.notes.dice import Dice
-from leeward.synthetic.notes.draft import Draft, mistype
+from leeward.synthetic.notes.draft import Dice, Draft, mistype
 from leeward.synthetic.notes.ordinary import EPONYMS, ORDINARY
 from leeward.synthetic.notes.people import pool
 from leeward.synthetic.notes.slots import SLOTS, health_slot, literal_slot
@@ -45,7 +44,7 @@ def notes(split: Split, number: int = 150, seed: int = 3) -> list[SyntheticNote]
 @pytest.mark.parametrize("split", SPLITS)
 def test_every_span_is_where_it_says(split: Split) -> None:
     names = {name.lower() for name in (*pool(split).male, *pool(split).female, *pool(split).last)}
-    known = {"EID": categories.EID, "QID": categories.QID, "HMI": categories.HMI}
+    known = {"EID": spans.EID, "QID": spans.QID, "HMI": spans.HMI}
     for note in notes(split):
         text, end = note.annotated.text, 0
         for span in note.annotated.spans:
@@ -82,8 +81,8 @@ def test_every_category_and_every_context_is_written() -> None:
     for split in SPLITS[:2]:  # the sealed kinds are few
         spans = [span for note in notes(split, 600) for span in note.annotated.spans]
         written = {f"{span.kind}:{span.category}" for span in spans}
-        wanted = {f"EID:{name}" for name in categories.EID} - {"EID:biometric", "EID:photo"}
-        wanted |= {f"QID:{name}" for name in categories.QID} | {f"HMI:{name}" for name in categories.HMI}
+        wanted = {f"EID:{name}" for name in spans.EID} - {"EID:biometric", "EID:photo"}
+        wanted |= {f"QID:{name}" for name in spans.QID} | {f"HMI:{name}" for name in spans.HMI}
         assert written == wanted
         assert {span.source for span in spans} == {
             "gold",

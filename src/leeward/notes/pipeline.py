@@ -11,6 +11,8 @@ from typing import Any
 import pyarrow as pa
 
 from leeward.errors import BadInput
+from leeward.notes import table as quasi
+from leeward.notes import table as table
 from leeward.notes.annotators.ensemble import resolve
 from leeward.notes.annotators.plausible import plausible
 from leeward.notes.annotators.rules import Rules
@@ -19,8 +21,6 @@ from leeward.notes.context import assertion as context
 from leeward.notes.identities import replacing as identities
 from leeward.notes.identities.keys import Keys
 from leeward.notes.spans import Annotator, Span
-from leeward.notes.table import quasi_identifiers as quasi
-from leeward.notes.table import row as table
 from leeward.notes.vocabulary import read
 
 MEMBERS = ("rules", "dictionary", "svm", "crf")

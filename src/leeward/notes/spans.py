@@ -1,10 +1,22 @@
-"""What annotators say about a text, in the one shape that every part of the room takes and gives."""
+"""What annotators say about a text, in the one shape that every part of the room takes and gives, and its categories.
+
+EID follows the 18 categories of HIPAA's Safe Harbor (45 CFR 164.514(b)(2)); QID are columns of the table (Li & Qin,
+Figure 3). Where a thing could be either, the safer reading wins:
+
+- the date of the visit, admission or discharge is a QID (`date`); every other date is an EID, a birth date first;
+- an age up to 89 is a QID, above 89 an EID;
+- street, post box and building are an EID (`address`); city, county, state and country a QID (`place`); a ZIP code a
+  QID;
+- a hospital, clinic, school or employer is an EID (`facility`): it locates the patient more closely than a city.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, Protocol
+
+from leeward.texts import list_words
 
 Kind = Literal["EID", "QID", "HMI"]
 """Explicit identifier, quasi-identifier, health information. What no span covers is OTHER (Li & Qin, §3.1)."""
@@ -62,3 +74,19 @@ class Annotator(Protocol):
     def annotate(self, text: str) -> Sequence[Span]:
         """The spans of a text, ascending by start; those of one annotator do not overlap."""
         ...
+
+
+EID = list_words(
+    """name address facility date age phone fax email ssn record_number plan_number account_number licence_number
+    vehicle device url ip biometric photo other_id"""
+)
+"""Explicit identifiers; `address` and `facility` are HIPAA's locations, `date` and `age` its dates."""
+
+QID = ("date", "age", "sex", "race", "zip", "place")
+"""Quasi-identifiers, each a column of the table (the date gives two)."""
+
+HMI = ("symptom", "disease", "test", "drug")
+"""Health information."""
+
+SAFE_HARBOR_QID = frozenset({"date", "zip", "place"})
+"""Quasi-identifiers that Safe Harbor would not leave in a released text either."""

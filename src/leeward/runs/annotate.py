@@ -293,7 +293,7 @@ def _write(
     """Write table, texts and review page; returns the figures."""
     import polars as pl
 
-    from leeward.notes.table.row import ROW, with_disagreements
+    from leeward.notes.table import ROW, with_disagreements
 
     order = randomness.stream("notes", "order").permutation(frame.height)
     rows = rows.with_columns(pl.Series("note", order, pl.Int64)).sort("note")

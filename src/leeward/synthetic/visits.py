@@ -23,8 +23,7 @@ from leeward.engine import available_threads, pool
 from leeward.errors import BadInput
 from leeward.paths import require_new
 from leeward.randomness import Randomness
-from leeward.synthetic.alias import ONE, AliasTables, tables_of
-from leeward.synthetic.codes import code_catalogue, code_weights, conditions_of
+from leeward.synthetic.codes import ONE, AliasTables, code_catalogue, code_weights, conditions_of, tables_of
 
 CHUNK_PATIENTS = 50_000
 CODES = 9_000
@@ -254,7 +253,7 @@ class _Model:
 
     def draw(self, people: People, first: int) -> Drawn:
         """Rows of the chunk of patients that begins at `first` (0-based)."""
-        from leeward.synthetic.visits_kernels import draw_visits
+        from leeward.synthetic.kernels import draw_visits
 
         chunk = slice(first, first + CHUNK_PATIENTS)
         drawn: Drawn = draw_visits(

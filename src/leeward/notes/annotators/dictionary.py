@@ -13,11 +13,9 @@ from typing import ClassVar
 
 from leeward.notes.annotators.rules.names import EPONYM
 from leeward.notes.annotators.rules.words import words
-from leeward.notes.lexicon.concepts import Lexicon
+from leeward.notes.lexicon.concepts import Key, Lexicon
+from leeward.notes.lexicon.lists import Names, Places
 from leeward.notes.lexicon.matching import Match, TermMatcher, Words
-from leeward.notes.lexicon.names import Names
-from leeward.notes.lexicon.places import Places
-from leeward.notes.lexicon.words import Key
 from leeward.notes.spans import Span
 
 TITLES = words("mr mrs ms miss mx dr drs doctor prof professor rev reverend sr sra senor senora")

@@ -11,19 +11,23 @@ has`) stops nothing.
 
 Unlike ConText, a plain `history of` leaves a term asserted: somebody with a history of diabetes has it, and who
 counts patients wants it counted. Past is what the text calls past: `remote`, `resolved`, `as a child`, `years ago`.
+
+The triggers are in `notes/data/triggers.txt`: there `{a|b|}` is a choice and `{NAME}` a choice that `[words]` defines,
+so that one line gives the forms of a kind of phrase ("at age six", "when she was in grade school").
 """
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
+from itertools import product
 from typing import Any, NamedTuple
 
-from leeward.notes.context import sections, triggers
+from leeward.notes.context import sections
 from leeward.notes.spans import Span, Status
-from leeward.texts import list_words
+from leeward.texts import list_words, read_parts
 
 REACH = 10
 """Scope, in words, of an uncertainty or a negation after the term (the end of the sentence stops it earlier)."""
@@ -338,7 +342,7 @@ def _automaton() -> Any:
     import ahocorasick
 
     actions: dict[str, list[_Action]] = {}
-    for action, phrases in triggers.ACTIONS.items():
+    for action, phrases in ACTIONS.items():
         for phrase in phrases:
             actions.setdefault(phrase, []).append(action)
     automaton = ahocorasick.Automaton()
@@ -357,3 +361,42 @@ def _sentence_ends(text: str, extra: Sequence[int]) -> list[int]:
             continue
         ends.add(match.end())
     return sorted(ends)
+
+
+_CHOICE = re.compile(r"\{([^}]*)\}")
+
+
+def phrases(text: str, words: Mapping[str, str]) -> tuple[str, ...]:
+    """The phrases of a list parted by commas, choices written out."""
+    written = (each for part in text.split(",") for each in _spellings(part, words))
+    return tuple(dict.fromkeys(" ".join(each.split()) for each in written))
+
+
+def _spellings(phrase: str, words: Mapping[str, str]) -> Iterator[str]:
+    pieces = _CHOICE.split(phrase)  # text, choice, text, choice, …, text
+    options = [[piece] if i % 2 == 0 else _options(piece, words) for i, piece in enumerate(pieces)]
+    return map("".join, product(*options))
+
+
+def _options(choice: str, words: Mapping[str, str]) -> list[str]:
+    return [
+        word + (" " if option.endswith(" ") else "")
+        for option in choice.split("|")
+        for word in words.get(option.strip(), option).split("|")
+    ]
+
+
+def _read_actions() -> dict[tuple[str, str], tuple[str, ...]]:
+    parts = read_parts("leeward.notes", "triggers.txt")
+    lines = (line.partition("=") for line in parts.pop("words").splitlines())
+    words = {name.strip(): "".join(options.split()).replace("_", " ") for name, _, options in lines}
+    found = {}
+    for name, text in parts.items():
+        says, _, side = name.partition("_")
+        found[says, side] = phrases(text, words)
+    return found
+
+
+ACTIONS: dict[tuple[str, str], tuple[str, ...]] = _read_actions()
+"""What phrases say, on which side of the term (`around`: anywhere in its clause), and the phrases. `stop` ends every
+scope before and after itself; `option` doubts drugs and procedures alone."""

@@ -1,6 +1,6 @@
 """Annotated notes in files: readers of i2b2 XML, brat, CoNLL and JSONL, and a writer of JSONL, brat and CoNLL."""
 
+from leeward.notes.corpora.formats import FORMATS, read
 from leeward.notes.corpora.labels import Mapping, mapping_of
-from leeward.notes.corpora.reading import FORMATS, read
 
 __all__ = ["FORMATS", "Mapping", "mapping_of", "read"]

@@ -26,8 +26,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leeward.notes.categories import SAFE_HARBOR_QID
-from leeward.notes.spans import PRIORITY, AnnotatedNote, Span
+from leeward.notes.spans import PRIORITY, SAFE_HARBOR_QID, AnnotatedNote, Span
 
 PROTECTED = "protected"
 TOKEN = re.compile(r"[^\W_]+")

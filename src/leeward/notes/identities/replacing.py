@@ -16,10 +16,9 @@ from functools import cache
 from typing import Any, Literal, get_args
 
 from leeward.errors import BadInput
-from leeward.notes.categories import SAFE_HARBOR_QID
 from leeward.notes.identities.keys import Keys
 from leeward.notes.identities.surrogates import surrogate
-from leeward.notes.spans import Span
+from leeward.notes.spans import SAFE_HARBOR_QID, Span
 
 Mode = Literal["removed", "surrogates", "encrypted"]
 MODES: tuple[str, ...] = get_args(Mode)

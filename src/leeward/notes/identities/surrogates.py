@@ -2,19 +2,178 @@
 
 What replaces what follows from a keyed hash of patient, category and word (HMAC-SHA-256), so that nothing but the key
 has to be kept and every engine gives the same text. Dates of a patient all move by the same number of days.
+
+Names are a third each of the United States, of other countries, or put together by letters. A name that is put together
+is in no list, as most names are that annotators miss: who looks for the words that no list has finds both.
 """
 
 from __future__ import annotations
 
+import importlib
 import re
+import unicodedata
+import zlib
+from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import cache
+from itertools import count
+from typing import Any, Literal
 
+from leeward.errors import BadInput
 from leeward.notes.annotators.rules import dates
 from leeward.notes.annotators.rules.demographics import OLDEST
 from leeward.notes.annotators.rules.places import TAILS
-from leeward.notes.annotators.rules.words import STATES
+from leeward.notes.annotators.rules.words import (
+    CREDENTIALS,
+    FEMALE,
+    MALE,
+    NAME_TAILS,
+    PARTICLES,
+    REPORT_WORDS,
+    STATES,
+    TITLES,
+)
 from leeward.notes.identities.keys import Keys
-from leeward.notes.identities.names import pool, rename
+from leeward.notes.lexicon.concepts import fold
+
+AMERICAN = "en_US"
+ABROAD = """
+az_AZ cs_CZ da_DK de_AT de_CH de_DE de_LU en en_GB en_IE en_IN en_KE en_NZ en_PK es_AR es_CL es_CO es_ES es_MX et_EE
+fi_FI fr_BE fr_CA fr_CH fr_DZ fr_FR hr_HR hu_HU id_ID is_IS it_IT lv_LV nl_BE nl_NL no_NO pl_PL pt_BR pt_PT ro_RO sk_SK
+sl_SI sv_SE sw tr_TR tw_GH uz_UZ yo_NG zu_ZA
+"""
+"""Faker's lists of names in Latin letters, without their accents."""
+
+Kind = Literal["female", "male", "last"]
+SEXES: tuple[Kind, ...] = ("female", "male")
+FAKER = {"female": "first_names_female", "male": "first_names_male", "last": "last_names"}
+
+WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
+LISTED = re.compile(r"(?<!\S)[A-Z][A-Za-z'-]+(?!\S)")
+ACCENTS = re.compile("[\u0300-\u036f]")
+KEPT = TITLES | CREDENTIALS | NAME_TAILS | PARTICLES
+SHORTEST, LONGEST = 4, 11
+"""Letters of a name that is put together."""
+
+
+@dataclass(frozen=True)
+class Pool:
+    """Names of one kind."""
+
+    american: tuple[str, ...]
+    abroad: tuple[str, ...]
+    text: str
+    """All of them in small letters, one a line, in an order that has nothing of the alphabet."""
+    all: frozenset[str]
+
+
+@cache
+def pool(kind: Kind) -> Pool:
+    """The names of a kind.
+
+    Raises
+    ------
+    BadInput
+        Faker is not installed.
+    """
+    american = _list_names([AMERICAN], kind)
+    abroad = _list_names(ABROAD.split(), kind) - american
+    everyone = frozenset(name.lower() for name in american | abroad)
+    letters = sorted(filter(str.isalpha, sorted(everyone)), key=lambda name: zlib.crc32(name.encode()))
+    return Pool(tuple(sorted(american)), tuple(sorted(abroad)), "\n".join(("", *letters, "")), everyone)
+
+
+def _list_names(locales: Iterable[str], kind: Kind) -> set[str]:
+    try:
+        people: list[Any] = [
+            importlib.import_module(f"faker.providers.person.{locale}").Provider for locale in locales
+        ]
+    except ModuleNotFoundError:
+        raise BadInput("Surrogates need Faker; install it with: pip install 'leeward[notes]'.") from None
+    names = {name for each in people for name in getattr(each, FAKER[kind], ())}
+    plain = ACCENTS.sub("", unicodedata.normalize("NFKD", " ".join(names)))
+    return {word for word in set(LISTED.findall(plain)) if word.lower() not in KEPT}
+
+
+def rename(keys: Keys, patient: str, text: str) -> str:
+    """A person's name with others in place of its words; titles and particles stay.
+
+    The first word becomes a first name, of the same sex where a list knows it. Any other word becomes a first name
+    where lists know it as one and not as a last name, and a last name otherwise.
+    """
+    words = [match for match in WORD.finditer(text) if match.group().lower() not in KEPT]
+    behind = (match.start() for match in words if match.start() > text.find(","))  # "Brown, James"
+    first = next(behind, words[0].start()) if len(words) > 1 else None
+    return WORD.sub(lambda match: _rename_word(keys, patient, match.group(), match.start() == first), text)
+
+
+def _rename_word(keys: Keys, patient: str, word: str, is_first: bool) -> str:
+    low = fold(word)
+    if word.lower() in KEPT:
+        return word
+    if len(word) == 1:
+        letter = "ABCDEFGHJKLMNOPRSTVW"[keys.number(patient, "initial", low) % 20]
+        return letter if word.isupper() else letter.lower()
+    kinds = _kinds(low, is_first)
+    new = next(
+        name
+        for attempt in count()
+        if (name := _draw(keys, kinds, patient, "name", low, str(attempt))).lower() != low
+    )
+    return new.upper() if word.isupper() else new.lower() if word.islower() else new
+
+
+def _kinds(low: str, is_first: bool) -> tuple[Kind, ...]:
+    """What a word, folded, becomes: one of these kinds of names."""
+    if low in FEMALE:
+        return ("female",)
+    if low in MALE:
+        return ("male",)
+    sexes = tuple(kind for kind in SEXES if low in pool(kind).all)
+    if is_first:
+        return sexes or SEXES
+    return sexes if sexes and low not in pool("last").all else ("last",)
+
+
+def _draw(keys: Keys, kinds: tuple[Kind, ...], *parts: str) -> str:
+    """A name of one of the kinds: American, of another country or put together."""
+    drawn, kind = divmod(keys.number(*parts), len(kinds))
+    drawn, third = divmod(drawn, 3)
+    names = pool(kinds[kind])
+    if third == 2:
+        return _put_together(keys, names.text, *parts)
+    choices = (names.american, names.abroad)[third]
+    return choices[drawn % len(choices)]
+
+
+def _put_together(keys: Keys, text: str, *parts: str) -> str:
+    """A name of pieces of the names in `text`, and no word of reports."""
+    for attempt in count():
+        drawn, made = keys.number(*parts, str(attempt)), "\n"
+        while len(made) <= LONGEST and not made[1:].endswith("\n"):
+            drawn, place = divmod(drawn, len(text))
+            drawn, eighth = divmod(drawn, 8)
+            made += _next_piece(text, made[-2:] if eighth else made[-1:], place)
+        name = made.strip()
+        if made[-1] == "\n" and SHORTEST <= len(name) <= LONGEST and name not in REPORT_WORDS:
+            return name.capitalize()
+    raise AssertionError  # count() has no end
+
+
+def _next_piece(text: str, last: str, place: int) -> str:
+    """Three letters, or fewer up to a name's end, that follow the letters `last` where these are next from `place` on.
+
+    As Shannon (1948, section 3) wrote words by a book. Only two letters must fit, and now and then one: where three
+    must, half of the names that are in no list could not be put together.
+    """
+    at = text.find(last, place, -1)
+    at = text.find(last, 0, -1) if at < 0 else at
+    if at < 0:
+        return _next_piece(text, last[1:], place)
+    begin = at + len(last)
+    end = text.find("\n", begin, begin + 3)
+    return text[begin : begin + 3] if end < 0 else text[begin : end + 1]
+
 
 FARTHEST = 365
 """Days by which a patient's dates move at most; never by none."""

@@ -1,8 +1,7 @@
 """Health vocabularies for notes: the project's own lexicon and those of others, and finding their terms in text."""
 
 from leeward.notes.lexicon.concepts import KINDS, Concept, Lexicon, Term
+from leeward.notes.lexicon.lists import Names, Places
 from leeward.notes.lexicon.loaders import load
-from leeward.notes.lexicon.names import Names
-from leeward.notes.lexicon.places import Places
 
 __all__ = ["KINDS", "Concept", "Lexicon", "Names", "Places", "Term", "load"]

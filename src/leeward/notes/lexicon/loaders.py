@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from leeward.errors import BadInput
-from leeward.notes.lexicon import obo, omop, snomed, umls
+from leeward.notes.lexicon import foreign
 from leeward.notes.lexicon.concepts import Lexicon
-from leeward.notes.lexicon.own import load_lexicon
-from leeward.notes.lexicon.tables import read_concepts
+from leeward.notes.lexicon.tables import load_lexicon, read_concepts
 from leeward.vocabulary._text import lines
 
 
@@ -26,10 +25,10 @@ def _table(path: Path) -> Lexicon:
 
 
 LAYOUTS: Final[dict[str, Layout]] = {
-    "umls": Layout(umls.load, lambda name: name.startswith("mrconso.rrf")),
-    "snomed": Layout(snomed.load, lambda name: name.startswith("sct2_description_")),
-    "omop": Layout(omop.load, lambda name: name in ("concept.csv", "concept.csv.gz")),
-    "obo": Layout(obo.load, lambda name: name.endswith((".obo", ".obo.gz"))),
+    "umls": Layout(foreign.load_umls, lambda name: name.startswith("mrconso.rrf")),
+    "snomed": Layout(foreign.load_snomed, lambda name: name.startswith("sct2_description_")),
+    "omop": Layout(foreign.load_omop, lambda name: name in ("concept.csv", "concept.csv.gz")),
+    "obo": Layout(foreign.load_obo, lambda name: name.endswith((".obo", ".obo.gz"))),
     "csv": Layout(_table, lambda name: False),
 }
 """In the order in which they are looked for; a table without a telling name is known by its header."""

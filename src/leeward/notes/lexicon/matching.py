@@ -15,8 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from leeward.errors import BadInput
-from leeward.notes.lexicon.concepts import Lexicon
-from leeward.notes.lexicon.words import WORD, Key, fold, keys
+from leeward.notes.lexicon.concepts import WORD, Key, Lexicon, fold, keys
 from leeward.notes.vocabulary import PerWord, Seen, Shared
 
 NEAR = 4

@@ -1,14 +1,16 @@
-"""Delimited text: the lexicon's own files, and those of others, with complaints that name file, row and column."""
+"""Delimited text: the project's own lexicon, and tables of others, with complaints that name file, row and column."""
 
 from __future__ import annotations
 
 import csv
 from collections.abc import Iterator, Sequence
+from functools import cache
+from importlib import resources
 from pathlib import Path
 from typing import Literal
 
 from leeward.errors import BadInput
-from leeward.notes.lexicon.concepts import KINDS, SEPARATOR, Concept, concept
+from leeward.notes.lexicon.concepts import KINDS, SEPARATOR, Concept, Lexicon, concept
 from leeward.vocabulary._text import lines
 
 
@@ -91,3 +93,25 @@ def read_concepts(path: Path, kind: str = "") -> list[Concept]:
     if not found:
         raise BadInput(f"{path.name}: the file has a header but no concepts.")
     return found
+
+
+OWN_FILES = {
+    "symptoms": "symptom",
+    "diseases": "disease",
+    "tests": "test",
+    "drugs": "drug",
+    "procedures": "procedure",
+}
+"""The files of the project's lexicon, and the kind of their terms."""
+
+
+@cache
+def load_lexicon() -> Lexicon:
+    """The project's lexicon, read once in a process."""
+    folder = resources.files("leeward.notes.lexicon").joinpath("data")
+    concepts = []
+    for file, kind in OWN_FILES.items():
+        with resources.as_file(folder.joinpath(f"{file}.tsv")) as path:
+            concepts += read_concepts(path, kind)
+    phrases = folder.joinpath("phrases.txt").read_text("utf-8").splitlines()
+    return Lexicon("leeward", tuple(concepts), tuple(p for p in phrases if p and not p.startswith("#")))

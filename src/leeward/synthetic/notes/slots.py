@@ -6,19 +6,18 @@ import datetime
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from leeward.synthetic.notes.case import (
+from leeward.synthetic.notes.draft import Dice, Draft
+from leeward.synthetic.notes.ordinary import EPONYMS, JOBS, ORDINARY, VERBS
+from leeward.synthetic.notes.people import (
     DATE_STYLES,
     OLD,
     SHORT_DATE_STYLES,
     Case,
     Person,
+    Pool,
     person,
     phone,
 )
-from leeward.synthetic.notes.dice import Dice
-from leeward.synthetic.notes.draft import Draft
-from leeward.synthetic.notes.ordinary import EPONYMS, JOBS, ORDINARY, VERBS
-from leeward.synthetic.notes.people import Pool
 from leeward.synthetic.notes.terms import Terms
 
 

@@ -10,8 +10,7 @@ from math import gcd
 from typing import Any
 
 from leeward.synthetic.notes import held_out, sealed, training
-from leeward.synthetic.notes.dice import Dice
-from leeward.synthetic.notes.draft import Draft
+from leeward.synthetic.notes.draft import Dice, Draft
 from leeward.synthetic.notes.people import Split
 from leeward.synthetic.notes.slots import SLOTS, Scene, Slot, health_slot, literal_slot
 

@@ -10,7 +10,7 @@ from itertools import accumulate
 
 from leeward.errors import BadInput
 from leeward.notes.lexicon import Lexicon
-from leeward.synthetic.notes.dice import Dice
+from leeward.synthetic.notes.draft import Dice
 
 CATEGORIES = ("symptom", "disease", "test", "drug")
 

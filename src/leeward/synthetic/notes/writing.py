@@ -14,17 +14,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from leeward.errors import BadInput
-from leeward.notes.corpora.jsonl import row_of
+from leeward.notes.corpora.formats import row_of
 from leeward.notes.lexicon import Lexicon
 from leeward.notes.lexicon.loaders import load as load_lexicon
 from leeward.notes.spans import AnnotatedNote
 from leeward.paths import require_new
 from leeward.randomness import Randomness
 from leeward.synthetic.notes import templates
-from leeward.synthetic.notes.case import Patient, case, patient
-from leeward.synthetic.notes.dice import Dice
-from leeward.synthetic.notes.draft import Draft
-from leeward.synthetic.notes.people import Split, pool
+from leeward.synthetic.notes.draft import Dice, Draft
+from leeward.synthetic.notes.people import Patient, Split, case, patient, pool
 from leeward.synthetic.notes.slots import Scene
 from leeward.synthetic.notes.terms import Terms
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from leeward.notes.annotators.learned.words import class_of
+from leeward.notes.annotators.learned.features import class_of
 from leeward.notes.spans import Kind, Span
 from leeward.notes.vocabulary import Tokens
 from leeward.texts import list_words

@@ -11,16 +11,18 @@ from numpy.typing import NDArray
 from leeward.notes.annotators.learned import kernels
 from leeward.notes.annotators.learned.features import (
     AROUND,
+    CLASSES,
     HITS,
     PAIRS,
+    SLOTS,
     Looked,
     again_feature,
+    all_features,
     hit_feature,
     look,
     pair_feature,
 )
 from leeward.notes.annotators.learned.labels import spans_of
-from leeward.notes.annotators.learned.words import CLASSES, SLOTS, all_features
 from leeward.notes.spans import Annotator, Span
 from leeward.notes.vocabulary import PerWord
 

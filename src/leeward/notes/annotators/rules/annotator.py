@@ -10,7 +10,6 @@ from leeward.notes import field_labels as labels
 from leeward.notes.annotators.ensemble import resolve
 from leeward.notes.annotators.rules import (
     abroad,
-    capitals,
     contacts,
     dates,
     demographics,
@@ -18,8 +17,8 @@ from leeward.notes.annotators.rules import (
     names,
     numbers,
     places,
+    words,
 )
-from leeward.notes.annotators.rules.fields import TABLE
 from leeward.notes.spans import Span
 from leeward.notes.vocabulary import Seen, read
 
@@ -57,13 +56,13 @@ class Rules:
 
 def _find(text: str, low: str, said: int) -> Iterator[Span]:
     """What the rules find; those that no word of the text speaks for (`said`, see `hints`) are not tried."""
-    fields = labels.find(text, low, TABLE)
-    words = capitals.find(text)
+    fields = labels.find(text, low, words.FIELD_TABLE)
+    capitals = words.find_capitals(text)
     yield from contacts.find(text, low, said)
     yield from numbers.find(text, low, fields, said)
     yield from _dates(text, low, fields, said)
-    yield from names.find(text, low, words, fields, said)
-    yield from places.find(text, low, words, fields, said)
+    yield from names.find(text, low, capitals, fields, said)
+    yield from places.find(text, low, capitals, fields, said)
     yield from abroad.find(text, said)
     yield from demographics.find(text, low, fields, said)
 

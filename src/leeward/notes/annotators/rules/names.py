@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from leeward.notes.annotators.rules import hints
-from leeward.notes.annotators.rules.capitals import Capital, before, gap
 from leeward.notes.annotators.rules.words import (
     CITIES,
     CREDENTIALS,
@@ -21,6 +20,9 @@ from leeward.notes.annotators.rules.words import (
     SURNAMES_TOO,
     TITLES,
     WORDS_TOO,
+    Capital,
+    before,
+    gap,
     words,
 )
 from leeward.notes.field_labels import Label, line_end

@@ -6,8 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from leeward.notes.annotators.rules import hints
-from leeward.notes.annotators.rules.fields import NUMBERS
-from leeward.notes.annotators.rules.words import words
+from leeward.notes.annotators.rules.words import NUMBERS, words
 from leeward.notes.field_labels import Label, line_end
 from leeward.notes.spans import Span
 

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from leeward.notes.annotators.rules import hints
-from leeward.notes.annotators.rules.capitals import Capital, before, gap
 from leeward.notes.annotators.rules.words import (
     ABBREVIATIONS,
     CITIES,
@@ -17,6 +16,9 @@ from leeward.notes.annotators.rules.words import (
     REPORT_WORDS,
     STATES,
     WORDS_TOO,
+    Capital,
+    before,
+    gap,
     words,
 )
 from leeward.notes.field_labels import Label, line_end

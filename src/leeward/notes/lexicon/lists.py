@@ -1,15 +1,16 @@
-"""Lists of people's names, for the dictionary: US first and last names, or a hospital's own list."""
+"""Lists for the dictionary: people's names, of the US or a hospital's own; US states, large cities, countries."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import csv
+from dataclasses import dataclass, field
 from functools import cache
 from importlib import resources
 from pathlib import Path
 
 from leeward.errors import BadInput
+from leeward.notes.lexicon.concepts import Key, fold, text_key
 from leeward.notes.lexicon.tables import read_columns
-from leeward.notes.lexicon.words import fold
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,7 @@ class Names:
 
         Raises BadInput where Faker is not installed.
         """
-        return _common()
+        return _common_names()
 
     @classmethod
     def read(cls, path: str | Path) -> Names:
@@ -54,7 +55,7 @@ def word_file(name: str) -> frozenset[str]:
 
 
 @cache
-def _common() -> Names:
+def _common_names() -> Names:
     try:
         from faker.providers.lorem.en_US import Provider as English
         from faker.providers.person.en_US import Provider as People
@@ -74,3 +75,36 @@ def _common() -> Names:
     )
     ordinary = frozenset(map(fold, English.word_list)) | word_file("ordinary_names.txt")
     return Names(first, last, ordinary)
+
+
+@dataclass(frozen=True)
+class Places:
+    """Folded names of places; `doubtful` are words or people's names as well (Turkey, Charlotte) and count only
+    after a preposition or before a state; `states` are the postal abbreviations, in capitals.
+    """
+
+    names: frozenset[Key] = frozenset()
+    doubtful: frozenset[Key] = frozenset()
+    states: frozenset[str] = field(default=frozenset())
+
+    @classmethod
+    def common(cls) -> Places:
+        """Countries, US states and territories, cities of the United States above about 100,000 people, large
+        cities of the world.
+        """
+        return _common_places()
+
+
+@cache
+def _common_places() -> Places:
+    text = resources.files("leeward.notes.lexicon").joinpath("data", "places.tsv").read_text("utf-8")
+    names: set[Key] = set()
+    doubtful: set[Key] = set()
+    states: set[str] = set()
+    for row in csv.DictReader(text.splitlines(), delimiter="\t"):
+        for place in row["names"].split("|"):
+            key = text_key(place.removeprefix("~"))
+            (doubtful if place.startswith("~") else names).add(key)
+        if row["postal"]:
+            states.add(row["postal"])
+    return Places(frozenset(names), frozenset(doubtful), frozenset(states))

@@ -1,1 +1,0 @@
-"""The table of notes: quasi-identifiers in columns, health terms as a set."""
