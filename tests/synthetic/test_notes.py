@@ -20,18 +20,13 @@ from leeward.synthetic.notes import (
     NotePlan,
     Split,
     SyntheticNote,
-    held_out,
-    sealed,
     synthetic_notes,
-    training,
     write_notes,
 )
-from leeward.synthetic.notes.banks import read_banks
 from leeward.synthetic.notes.draft import Dice, Draft, mistype
-from leeward.synthetic.notes.ordinary import EPONYMS, ORDINARY
 from leeward.synthetic.notes.people import pool
-from leeward.synthetic.notes.slots import SLOTS, health_slot, literal_slot
-from leeward.synthetic.notes.templates import SLOT
+from leeward.synthetic.notes.slots import SLOTS, WORDS, health_slot, literal_slot
+from leeward.synthetic.notes.templates import SLOT, kinds, read_banks
 from leeward.synthetic.notes.terms import Terms
 
 SPLITS: tuple[Split, ...] = get_args(Split)
@@ -101,10 +96,7 @@ def test_the_same_seed_gives_the_same_notes() -> None:
 
 
 def test_training_and_held_out_share_no_line_no_name_no_place() -> None:
-    lines = [
-        {line for bank in module.BANKS.values() for line in bank.strip().split("\n")}
-        for module in (training, held_out, sealed)
-    ]
+    lines = [{line for bank in read_banks(split).values() for line in bank} for split in SPLITS]
     assert not lines[0] & lines[1] and not (lines[0] | lines[1]) & lines[2]
     assert len(lines[0]) > 200 and len(lines[1]) > 130
     ours, theirs = pool("training"), pool("held-out")
@@ -114,21 +106,26 @@ def test_training_and_held_out_share_no_line_no_name_no_place() -> None:
         assert not first & second, field
         assert min(len(first), len(second)) > 20
     headings = [
-        {heading for steps in module.KINDS.values() for step in steps for heading in step[1]}
-        for module in (training, held_out)
+        {
+            heading
+            for sections in kinds(split).sections
+            for section in sections
+            for heading in section.headings
+        }
+        for split in ("training", "held-out")
     ]
     assert not headings[0] & headings[1]
-    own_kinds = set(held_out.KINDS) - set(training.KINDS)
-    assert not set(sealed.KINDS) & {*training.KINDS, *held_out.KINDS}
+    own_kinds = set(kinds("held-out").names) - set(kinds("training").names)
+    assert not set(kinds("sealed").names) & {*kinds("training").names, *kinds("held-out").names}
     assert own_kinds == {"consult letter", "emergency note", "radiology report", "telephone note"}
 
 
 def test_words_that_name_nobody_are_no_health_terms() -> None:
     lexicon = Lexicon("rate", (*SMALL.concepts, concept("T9", "test", ["rate"])))
-    assert "Rate" in ORDINARY
-    left = Terms.of(lexicon).without(ORDINARY)
-    assert "Rate" not in left and len(left) == len(ORDINARY) - 1
-    assert not {*ORDINARY, *EPONYMS} & {*pool("training").male, *pool("training").female}
+    assert "Rate" in WORDS["ordinary"]
+    left = Terms.of(lexicon).without(WORDS["ordinary"])
+    assert "Rate" not in left and len(left) == len(WORDS["ordinary"]) - 1
+    assert not {*WORDS["ordinary"], *WORDS["eponyms"]} & {*pool("training").male, *pool("training").female}
 
 
 def test_patients_keep_their_identity_over_notes() -> None:
@@ -201,12 +198,11 @@ def test_a_draft_marks_what_it_writes() -> None:
     ]
 
 
-@pytest.mark.parametrize("name", ["training", "held_out", "sealed", "ordinary"])
-def test_every_line_of_a_bank_is_a_template_whose_slots_are_known(name: str) -> None:
-    found = read_banks(name)
+@pytest.mark.parametrize("split", SPLITS)
+def test_every_line_of_a_bank_is_a_template_whose_slots_are_known(split: Split) -> None:
+    found = read_banks(split)
     assert found
-    for bank, text in found.items():
-        lines = text.strip("\n").split("\n")
+    for bank, lines in found.items():
         assert all(line.strip() for line in lines), bank
         slots = [slot for line in lines for slot in SLOT.findall(line)]
         assert all(slot in SLOTS or literal_slot(slot) or health_slot(slot) for slot in slots), bank

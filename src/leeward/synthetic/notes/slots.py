@@ -7,7 +7,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from leeward.synthetic.notes.draft import Dice, Draft
-from leeward.synthetic.notes.ordinary import EPONYMS, JOBS, ORDINARY, VERBS
 from leeward.synthetic.notes.people import (
     DATE_STYLES,
     OLD,
@@ -19,6 +18,11 @@ from leeward.synthetic.notes.people import (
     phone,
 )
 from leeward.synthetic.notes.terms import Terms
+from leeward.texts import list_words, read_parts
+
+WORDS = {name: list_words(text) for name, text in read_parts("leeward.synthetic.notes", "words.txt").items()}
+"""`ordinary` words begin a sentence or a heading and name nobody; `eponyms` are people of medicine's past in names of
+signs, scores and devices: not identities; `jobs`, `verbs`."""
 
 
 @dataclass(frozen=True)
@@ -317,20 +321,20 @@ def _case_number(scene: Scene, dice: Dice) -> str:
 
 
 def _eponym(draft: Draft, scene: Scene, dice: Dice) -> None:
-    draft.put(dice.pick(scene.terms.without(EPONYMS)))
+    draft.put(dice.pick(scene.terms.without(WORDS["eponyms"])))
 
 
 def _verb(draft: Draft, scene: Scene, dice: Dice) -> None:
-    draft.put(dice.pick(VERBS))
+    draft.put(dice.pick(WORDS["verbs"]))
 
 
 def _ordinary(draft: Draft, scene: Scene, dice: Dice) -> None:
-    draft.put(dice.pick(scene.terms.without(ORDINARY)))
+    draft.put(dice.pick(scene.terms.without(WORDS["ordinary"])))
 
 
 SLOTS: dict[str, Slot] = {
     "Word": _ordinary,
-    "Job": _plain(lambda scene, dice: dice.pick(JOBS)),
+    "Job": _plain(lambda scene, dice: dice.pick(WORDS["jobs"])),
     "verb": _verb,
     "Eponym": _eponym,
     "year": _plain(lambda scene, dice: str(scene.case.visit.year - dice.below(25))),

@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import accumulate
 from math import gcd
-from typing import Any
 
-from leeward.synthetic.notes import held_out, sealed, training
 from leeward.synthetic.notes.draft import Dice, Draft
 from leeward.synthetic.notes.people import Split
 from leeward.synthetic.notes.slots import SLOTS, Scene, Slot, health_slot, literal_slot
+from leeward.texts import list_words, read_parts
 
 SLOT = re.compile(r"\{([^}]+)\}")
 
@@ -45,7 +44,8 @@ Line = tuple[Text | Slot, ...]
 
 @dataclass(frozen=True)
 class Section:
-    """Lines to draw from; see `training.Step`."""
+    """Lines to draw from, with one of the headings where it has any; the chance that it is there; what is between
+    lines."""
 
     lines: tuple[Line, ...]
     headings: tuple[str, ...]
@@ -57,33 +57,47 @@ class Section:
 
 @dataclass(frozen=True)
 class Kinds:
-    """The kinds of notes of a split and their cumulated shares."""
+    """The kinds of notes of a split, their sections in order, and their cumulated shares."""
 
     names: tuple[str, ...]
     sections: tuple[tuple[Section, ...], ...]
     shares: tuple[float, ...]
 
 
+def read_banks(split: Split) -> dict[str, tuple[str, ...]]:
+    """The lines of each bank of a split, of `data/`: `[name]`, then its lines, up to the next name.
+
+    `{slot}` is filled by `slots.py`. Signs before a health slot say whose the term is: `-` denied, `?` doubted, `~` of
+    the family, `<` over long ago. Training has ordinary text besides: models that have seen nothing but templates full
+    of names and terms find both in any capitalized word. Nobody looks at the sealed ones, which are other kinds of
+    documents again: neither models nor rules are changed after their errors there.
+    """
+    files = {"training": ("ordinary", "training"), "held-out": ("held_out",), "sealed": ("sealed",)}[split]
+    parts = [read_parts("leeward.synthetic.notes", f"{file}.txt") for file in files]
+    return {name: tuple(text.split("\n")) for banks in parts for name, text in banks.items()}
+
+
 @cache
 def kinds(split: Split) -> Kinds:
-    """The templates of a split."""
-    source: Any = {"training": training, "held-out": held_out, "sealed": sealed}[split]
-    banks = {name: lines(text) for name, text in source.BANKS.items()}
-    names = tuple(source.KINDS)
-    total = sum(source.WEIGHTS.values())
-    return Kinds(
-        names,
-        tuple(
-            tuple(Section(banks[bank], headings, *rest) for bank, headings, *rest in source.KINDS[name])
-            for name in names
-        ),
-        tuple(share / total for share in accumulate(source.WEIGHTS[name] for name in names)),
-    )
-
-
-def lines(bank: str) -> tuple[Line, ...]:
-    """Cut a bank's lines; raises KeyError for a slot that does not exist."""
-    return tuple(_cut(line) for line in bank.strip("\n").split("\n"))
+    """The templates of a split, by `data/kinds.txt`: a kind with its weight, then its sections (bank, fewest and most
+    lines, chance, what is between lines, headings)."""
+    banks = {name: tuple(map(_cut, lines)) for name, lines in read_banks(split).items()}
+    found: dict[str, list[Section]] = {}
+    weights = []
+    text = read_parts("leeward.synthetic.notes", "kinds.txt")[split.replace("-", "_")]
+    for line in text.split("\n"):
+        if "|" not in line:
+            name, _, weight = line.partition(": ")
+            weights.append(int(weight))
+            found[name] = []
+            continue
+        bank, counts, chance, between, listed = (part.strip() for part in line.split("|"))
+        fewest, most = map(int, counts.split())
+        headings = list_words(listed, ",") if listed else ()
+        sign = {"line": "\n", "blank": " "}[between]
+        found[name].append(Section(banks[bank], headings, fewest, most, float(chance), sign))
+    shares = tuple(share / sum(weights) for share in accumulate(weights))
+    return Kinds(tuple(found), tuple(map(tuple, found.values())), shares)
 
 
 def _cut(line: str) -> Line:

@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 
 from leeward.notes import spans
 from leeward.notes.annotators.learned import kernels
-from leeward.notes.annotators.learned.labels import places_of
 from leeward.notes.spans import Span
 from leeward.notes.vocabulary import PerWord, Seen, Tokens, Vocabulary, read
 from leeward.texts import read_parts
@@ -212,6 +211,13 @@ def look(text: str, dictionary_spans: Sequence[Span], seen: Seen | None = None) 
     key, head, again = kernels.context(words, classes, flags, *_MARKS)
     hits = _hits(tokens, dictionary_spans)
     return Looked(tokens, vocabulary, words, classes, key, head, again, hits)
+
+
+def places_of(tokens: Tokens, spans: Sequence[Span]) -> list[slice]:
+    """The tokens that each span has a character of."""
+    firsts = np.searchsorted(tokens.ends, [span.start for span in spans], side="right")
+    pasts = np.searchsorted(tokens.starts, [span.end for span in spans], side="left")
+    return list(map(slice, firsts.tolist(), pasts.tolist()))
 
 
 def _hits(tokens: Tokens, spans: Sequence[Span]) -> NDArray[np.uint8]:

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from leeward.notes.annotators.learned.features import class_of
+from leeward.notes.annotators.learned.features import class_of, places_of
 from leeward.notes.spans import Kind, Span
 from leeward.notes.vocabulary import Tokens
 from leeward.texts import list_words
@@ -52,13 +52,6 @@ def label_of(span: Span) -> str:
     kind = "QID" if span.category in ("date", "age") else span.kind
     label = f"{kind}:{SAME.get(span.category, span.category)}"
     return label if label in LABELS else OUTSIDE
-
-
-def places_of(tokens: Tokens, spans: Sequence[Span]) -> list[slice]:
-    """The tokens that each span has a character of."""
-    firsts = np.searchsorted(tokens.ends, [span.start for span in spans], side="right")
-    pasts = np.searchsorted(tokens.starts, [span.end for span in spans], side="left")
-    return list(map(slice, firsts.tolist(), pasts.tolist()))
 
 
 def labels_of(tokens: Tokens, spans: Sequence[Span]) -> list[str]:

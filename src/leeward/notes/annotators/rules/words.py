@@ -1,6 +1,5 @@
 """Words that tell what is beside them (`notes/data/words.txt`), words with a capital, and fields by their labels."""
 
-
 from __future__ import annotations
 
 import re
