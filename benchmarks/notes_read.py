@@ -84,7 +84,7 @@ def _meet(one: Sequence[int], other: Sequence[int]) -> bool:
 
 def counted(data: Path) -> list[dict[str, int]]:
     """The counts of each note, by the annotators of the tree that Python imports."""
-    from leeward.notes.members import members
+    from leeward.notes.pipeline import members
 
     ensemble = members()["ensemble"]
     return [of_note(entry, ensemble(text)) for entry, text in notes(data)]
@@ -106,7 +106,7 @@ def doubted(data: Path) -> None:
     """Print how many doubted terms are asserted, with 95 % intervals (bootstrap over notes)."""
     import numpy as np
 
-    from leeward.notes.members import members
+    from leeward.notes.pipeline import members
 
     texts = dict(notes_corpora.aci(data))
     terms_of = members()["dictionary"]  # which finds the terms; ConText judges them

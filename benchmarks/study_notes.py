@@ -29,7 +29,7 @@ import notes_corpora
 import notes_read
 from common import commit, machine, once, table
 from leeward.notes.corpora.evaluation import PROTECTED, Counts, Evaluation, Kept, count, evaluate
-from leeward.notes.members import members
+from leeward.notes.pipeline import members
 from leeward.notes.spans import SAFE_HARBOR_QID, AnnotatedNote, Span
 from leeward.synthetic.notes import NotePlan, synthetic_notes
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from tests.fuzz.counting import counted, rows_accounted
 from tests.fuzz.making import CELLS, Rows, mutated, one_value
+from tests.notes import writers
 
 from leeward.cohort import read
 
@@ -189,10 +190,10 @@ def corpora(random: Random, folder: Path) -> None:
         formats.write_jsonl(place, notes)
     elif form == "brat":
         notes = notes[:1]
-        formats.write_brat(place, notes)
+        writers.write_brat(place, notes)
     elif form == "conll":
         place = folder / "notes.conll"
-        formats.write_conll(place, notes)
+        writers.write_conll(place, notes)
     else:
         place.mkdir()
         (place / "1.xml").write_text(

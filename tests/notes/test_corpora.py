@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.notes import writers
 
 from leeward.errors import BadInput
 from leeward.notes.corpora import formats, mapping_of, read
@@ -71,7 +72,7 @@ def test_jsonl_brings_everything_back(tmp_path: Path) -> None:
 
 
 def test_brat_brings_back_spans_and_denials(tmp_path: Path) -> None:
-    formats.write_brat(tmp_path / "notes", [NOTE])
+    writers.write_brat(tmp_path / "notes", [NOTE])
     (note,) = read(tmp_path / "notes")
     assert note.text == NOTE.text
     assert [(s.start, s.end, s.kind, s.category, s.asserted) for s in note.spans] == [
@@ -98,7 +99,7 @@ def test_brat_reads_a_span_in_two_parts(tmp_path: Path) -> None:
 
 
 def test_conll_brings_back_words_and_labels(tmp_path: Path) -> None:
-    formats.write_conll(tmp_path / "notes.conll", [NOTE, NOTE])
+    writers.write_conll(tmp_path / "notes.conll", [NOTE, NOTE])
     one, two = read(tmp_path / "notes.conll")
     assert one.text == two.text
     spans = [(one.text[s.start : s.end].replace(" ", ""), s.kind, s.category) for s in one.spans]

@@ -36,11 +36,11 @@ def dictionary() -> Dictionary:
     return Dictionary(load_lexicon())
 
 
-def small(*concepts: tuple[str, ...], phrases: tuple[str, ...] = (), typos: bool = False) -> Dictionary:
+def small(*concepts: tuple[str, ...], phrases: tuple[str, ...] = ()) -> Dictionary:
     made = tuple(
         Concept(f"C{i}", "symptom", tuple(map(Term.parse, terms))) for i, terms in enumerate(concepts)
     )
-    return Dictionary(Lexicon("small", made, phrases), names=Names(), places=Places(), typos=typos)
+    return Dictionary(Lexicon("small", made, phrases), names=Names(), places=Places())
 
 
 def said(dictionary: Dictionary, text: str, kind: str) -> list[str]:
@@ -193,17 +193,6 @@ def test_ambiguous_terms_need_company() -> None:
 def test_phrases_hide_the_terms_in_them() -> None:
     d = small(("nervous",), ("cold",), phrases=("nervous system", "cold air"))
     assert concepts(d, "nervous; nervous system; Cold-air; cold") == [("nervous", "C0"), ("cold", "C1")]
-
-
-def test_typos_only_when_asked_for_and_only_if_clear() -> None:
-    terms = (("diarrhea",), ("hypotension",), ("hypertension",))
-    text = "diarhea diarrhae daerrhea hypotensoin hypertenshun"
-    assert concepts(small(*terms), text) == []
-    assert concepts(small(*terms, typos=True), text) == [
-        ("diarhea", "C0"),
-        ("diarrhae", "C0"),
-        ("hypotensoin", "C1"),
-    ]
 
 
 def test_no_text_and_no_terms(dictionary: Dictionary) -> None:

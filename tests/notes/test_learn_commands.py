@@ -11,7 +11,7 @@ import sklearn.svm  # noqa: F401  # its import draws from Python's global genera
 
 from leeward.cli.main import status_of
 from leeward.notes.corpora import formats
-from leeward.notes.members import members
+from leeward.notes.pipeline import members
 from leeward.notes.spans import AnnotatedNote, Span
 from leeward.synthetic.notes import NotePlan, synthetic_notes
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from importlib import resources
-from pathlib import Path
 
 import pytest
 from faker.providers.lorem.en_US import Provider as English
@@ -192,14 +191,3 @@ def test_names_and_places() -> None:
     assert len(places.states) == 55
     assert ("san", "francisco") in places.names
     assert ("turkey",) in places.doubtful
-
-
-def test_names_of_a_hospital(tmp_path: Path) -> None:
-    file = tmp_path / "people.csv"
-    file.write_text("first,last\nXanthippe,Quixotely Vandenplas\n,Zzyzx\n")
-    names = Names.read(file)
-    assert "xanthippe" in names.first and "mary" in names.first
-    assert {"quixotely", "vandenplas", "zzyzx"} <= names.last
-    file.write_text("first\nXanthippe\n")
-    with pytest.raises(BadInput, match=r"people.csv, row 1: no column 'last'"):
-        Names.read(file)

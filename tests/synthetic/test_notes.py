@@ -11,10 +11,10 @@ import pytest
 from tests.notes.small_lexicon import SMALL
 
 from leeward.errors import BadInput
-from leeward.notes import spans
 from leeward.notes.corpora import read
 from leeward.notes.lexicon import Lexicon
 from leeward.notes.lexicon.concepts import concept
+from leeward.notes.spans import EID, HMI, QID
 from leeward.randomness import Randomness
 from leeward.synthetic.notes import (
     NotePlan,
@@ -39,7 +39,7 @@ def notes(split: Split, number: int = 150, seed: int = 3) -> list[SyntheticNote]
 @pytest.mark.parametrize("split", SPLITS)
 def test_every_span_is_where_it_says(split: Split) -> None:
     names = {name.lower() for name in (*pool(split).male, *pool(split).female, *pool(split).last)}
-    known = {"EID": spans.EID, "QID": spans.QID, "HMI": spans.HMI}
+    known = {"EID": EID, "QID": QID, "HMI": HMI}
     for note in notes(split):
         text, end = note.annotated.text, 0
         for span in note.annotated.spans:
@@ -76,8 +76,8 @@ def test_every_category_and_every_context_is_written() -> None:
     for split in SPLITS[:2]:  # the sealed kinds are few
         spans = [span for note in notes(split, 600) for span in note.annotated.spans]
         written = {f"{span.kind}:{span.category}" for span in spans}
-        wanted = {f"EID:{name}" for name in spans.EID} - {"EID:biometric", "EID:photo"}
-        wanted |= {f"QID:{name}" for name in spans.QID} | {f"HMI:{name}" for name in spans.HMI}
+        wanted = {f"EID:{name}" for name in EID} - {"EID:biometric", "EID:photo"}
+        wanted |= {f"QID:{name}" for name in QID} | {f"HMI:{name}" for name in HMI}
         assert written == wanted
         assert {span.source for span in spans} == {
             "gold",

@@ -109,7 +109,7 @@ def evaluate(
     from pathlib import Path
 
     from leeward.notes.corpora.evaluation import evaluate as measure
-    from leeward.notes.members import members
+    from leeward.notes.pipeline import members
 
     notes, provenance = _notes(corpus, format_, labels, count or 500, seed)
     results = [

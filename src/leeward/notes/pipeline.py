@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -192,3 +193,22 @@ def _dictionary(lexicon: str) -> Annotator:
     from leeward.notes.lexicon.loaders import load as load_lexicon
 
     return Dictionary(load_lexicon(lexicon))
+
+
+def members(models: Path | None = None) -> dict[str, Callable[[str], Sequence[Span]]]:
+    """`rules`, `dictionary`, `svm`, `crf` and `ensemble`, each from a text to its spans.
+
+    Every one is followed by ConText, so that what is asserted can be compared. `models` is a folder that
+    `leeward notes train` wrote; the shipped models by default.
+    """
+    from leeward.notes.annotators import learned
+
+    dictionary: Any = learned.load_dictionary()
+    one: dict[str, Annotator] = {
+        "rules": Rules(),
+        "dictionary": dictionary,
+        **{name: learned.load(name, models) for name in learned.NAMES},
+    }
+    readers = {name: Reader((member,), dictionary, dictionary.plain_words) for name, member in one.items()}
+    readers["ensemble"] = Reader(tuple(one.values()), dictionary, dictionary.plain_words)
+    return {name: reader.read for name, reader in readers.items()}

@@ -20,7 +20,7 @@ import polars as pl
 from leeward.arrays import Int64s
 from leeward.errors import BadInput
 from leeward.randomness import Randomness
-from leeward.synthetic.codes import MAX_CODES, code_catalogue, code_weights
+from leeward.synthetic.codes import MAX_CODES, check_target, code_catalogue, code_weights, write_table
 from leeward.vocabulary.icd import ICD9CM
 
 CODES = 6_700
@@ -97,7 +97,7 @@ def write_claims(
     frame = frame.select(
         "patient", "claim", "date", "age", "sex", *(f"diag_{i + 1}" for i in range(DIAGNOSES))
     )
-    _write(frame, target)
+    write_table(frame, target)
     return frame.height
 
 
@@ -106,10 +106,7 @@ def _check(target: Path, patients: int, codes: int) -> None:
         raise BadInput(f"`patients` must be at least 1; got {patients}.")
     if not 100 <= codes <= MAX_CODES:
         raise BadInput(f"`codes` must be between 100 and {MAX_CODES}; got {codes}.")
-    if not target.name.endswith((".parquet", ".csv", ".csv.gz")):
-        raise BadInput(f"{target.name}: the file must end in .parquet, .csv or .csv.gz.")
-    if not target.absolute().parent.is_dir():
-        raise BadInput(f"{target.name}: the folder to write into does not exist.")
+    check_target(target)
 
 
 def _model(codes: int) -> dict[str, Any]:
@@ -200,20 +197,3 @@ def _codes(
         here = syndrome == s
         found[here] = np.searchsorted(model["upto"][s], u[here], side="right")
     return np.minimum(found, len(model["catalogue"]) - 1)
-
-
-def _write(frame: pl.DataFrame, target: Path) -> None:
-    """Write aside, then rename."""
-    import gzip
-
-    aside = target.with_name(f".{target.name}.part")
-    try:
-        if target.suffix == ".parquet":
-            frame.write_parquet(aside)
-        elif target.suffix == ".gz":
-            aside.write_bytes(gzip.compress(frame.write_csv().encode(), compresslevel=4, mtime=0))
-        else:
-            frame.write_csv(aside)
-        aside.replace(target)
-    finally:
-        aside.unlink(missing_ok=True)

@@ -147,10 +147,30 @@ def _check(target: Path, patients: int, codes: int, mean: float, chunk: int) -> 
         )
     if chunk < 1:
         raise BadInput(f"`chunk` must be at least 1; got {chunk}.")
+    check_target(target)
+
+
+def check_target(target: Path) -> None:
+    """BadInput where no table can be written to a file."""
     if not target.name.endswith((".parquet", ".csv", ".csv.gz")):
         raise BadInput(f"{target.name}: the file must end in .parquet, .csv or .csv.gz.")
-    if not target.parent.is_dir():
+    if not target.absolute().parent.is_dir():
         raise BadInput(f"{target.name}: the folder to write into does not exist.")
+
+
+def write_table(frame: pl.DataFrame, target: Path) -> None:
+    """Write a table aside, then rename."""
+    aside = target.with_name(f".{target.name}.part")
+    try:
+        if target.suffix == ".parquet":
+            frame.write_parquet(aside)
+        elif target.suffix == ".gz":
+            aside.write_bytes(gzip.compress(frame.write_csv().encode(), compresslevel=4, mtime=0))
+        else:
+            frame.write_csv(aside)
+        aside.replace(target)
+    finally:
+        aside.unlink(missing_ok=True)
 
 
 def _in_order(

@@ -207,21 +207,12 @@ def draw_visits(
                     break
             if total + size > capacity:
                 capacity *= 2
-                person, visit, code = (
-                    _grown(person, capacity),
-                    _grown(visit, capacity),
-                    _grown(code, capacity),
-                )
+                person = np.concatenate((person, np.empty_like(person)))
+                visit = np.concatenate((visit, np.empty_like(visit)))
+                code = np.concatenate((code, np.empty_like(code)))
             for j in range(size):
                 person[total] = i
                 visit[total] = v + 1
                 code[total] = here[j]
                 total += 1
     return person[:total].copy(), visit[:total].copy(), code[:total].copy()
-
-
-@njit
-def _grown(array: Int32s, capacity: int) -> Int32s:
-    larger = np.empty(capacity, np.int32)
-    larger[: array.shape[0]] = array
-    return larger

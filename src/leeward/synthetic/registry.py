@@ -16,6 +16,7 @@ import polars as pl
 from leeward.arrays import Int64s
 from leeward.errors import BadInput
 from leeward.randomness import Randomness
+from leeward.synthetic.codes import check_target, write_table
 
 SITES = {"colon": 9_552, "lung": 17_421}
 """Site of the tumour and the number of cases in the paper."""
@@ -101,23 +102,10 @@ def write_registry(
         An unknown site, more than 13 or fewer than two variables, another ending.
     """
     target = Path(path)
-    if not target.name.endswith((".parquet", ".csv", ".csv.gz")):
-        raise BadInput(f"{target.name}: the file must end in .parquet, .csv or .csv.gz.")
+    check_target(target)
     count = SITES[site] if patients is None and site in SITES else patients or 0
     table = registry(count, site, variables, seed)
-    aside = target.with_name(f".{target.name}.partial")
-    try:
-        if target.suffix == ".parquet":
-            table.write_parquet(aside)
-        elif target.suffix == ".gz":
-            import gzip
-
-            aside.write_bytes(gzip.compress(table.write_csv().encode()))
-        else:
-            table.write_csv(aside)
-        aside.replace(target)
-    finally:
-        aside.unlink(missing_ok=True)
+    write_table(table, target)
     return table.height
 
 

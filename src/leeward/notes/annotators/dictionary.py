@@ -46,13 +46,10 @@ class Dictionary:
         *,
         names: Names | None = None,
         places: Places | None = None,
-        typos: bool = False,
     ) -> None:
-        """`names` and `places` are the common ones if not given; empty ones (`Names()`) leave them out. With
-        `typos`, words of six letters or more that no term has are read as the only one that is one edit away.
-        """
+        """`names` and `places` are the common ones if not given; empty ones (`Names()`) leave them out."""
         self.lexicon = lexicon
-        self._matcher = TermMatcher(lexicon, typos=typos)
+        self._matcher = TermMatcher(lexicon)
         self._names = Names.common() if names is None else names
         self._places = Places.common() if places is None else places
         self._listed = self._names.first | self._names.last

@@ -6,11 +6,9 @@ import csv
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import resources
-from pathlib import Path
 
 from leeward.errors import BadInput
 from leeward.notes.lexicon.concepts import Key, fold, text_key
-from leeward.notes.lexicon.tables import read_columns
 
 
 @dataclass(frozen=True)
@@ -32,19 +30,6 @@ class Names:
         Raises BadInput where Faker is not installed.
         """
         return _common_names()
-
-    @classmethod
-    def read(cls, path: str | Path) -> Names:
-        """The common names and those of a CSV file with the columns `first` and `last`, either may be empty:
-        the people of a hospital, say. Raises BadInput naming file and row.
-        """
-        table = read_columns(Path(path), ("first", "last"))
-        common = cls.common()
-        own = [
-            frozenset(fold(w) for cell in table[c] for w in cell.split() if len(w) > 1)
-            for c in ("first", "last")
-        ]
-        return cls(common.first | own[0], common.last | own[1], common.ordinary)
 
 
 def word_file(name: str) -> frozenset[str]:

@@ -105,7 +105,7 @@ class _Pattern(NamedTuple):
 class TermMatcher:
     """Built once from a lexicon; `matches` keeps no state and may be called from several threads."""
 
-    def __init__(self, lexicon: Lexicon, *, typos: bool = False) -> None:
+    def __init__(self, lexicon: Lexicon) -> None:
         try:
             import ahocorasick
         except ModuleNotFoundError:
@@ -133,7 +133,6 @@ class TermMatcher:
             for key, found in owners.items():
                 self._automaton.add_word("".join(map(symbol, key)), _Pattern(len(key), _rank(found)))
             self._automaton.make_automaton()
-        self._deletes = _deletes(self._symbols) if typos else {}
 
     @cached_property
     def vocabulary(self) -> frozenset[str]:
@@ -145,8 +144,6 @@ class TermMatcher:
         if self._automaton is None or not words.raw:
             return []
         written = self._written.of(words.seen.vocabulary)[words.seen.words].tolist()
-        if self._deletes:
-            self._mend(words.folded, written)
         plain: list[Match] = []
         doubtful: list[tuple[int, int, list[int]]] = []
         for at, pattern in self._automaton.iter("".join(written)):
@@ -162,16 +159,6 @@ class TermMatcher:
             backed = _find_backing(words, [m for m in chosen if m.concept != NO_CONCEPT], doubtful)
             chosen = leftmost_longest([*plain, *backed]) if backed else chosen
         return [match for match in chosen if match.concept != NO_CONCEPT]
-
-    def _mend(self, folded: Sequence[str], written: list[str]) -> None:
-        """Read unknown words of six letters or more as the one known word that is one edit away."""
-        for place, word in enumerate(folded):
-            if word not in self._symbols and len(word) >= 6 and word.isalpha():
-                near = {
-                    w for short in _stems(word) for w in self._deletes.get(short, ()) if _one_edit(word, w)
-                }
-                if len(near) == 1:
-                    written[place] = self._symbols[near.pop()]
 
 
 def _symbols(words: Sequence[str]) -> dict[str, str]:
@@ -261,28 +248,3 @@ def _has_neighbour(words: Words, first: int, last: int, starts: set[int], ends: 
         if place in ends:
             return True
     return False
-
-
-def _stems(word: str) -> list[str]:
-    return [word, *(word[:i] + word[i + 1 :] for i in range(len(word)))]
-
-
-def _deletes(words: Iterable[str]) -> dict[str, list[str]]:
-    """Known words of six letters or more under each form with at most one letter left out."""
-    found: dict[str, list[str]] = {}
-    for word in words:
-        if len(word) >= 6 and word.isalpha():
-            for short in set(_stems(word)):
-                found.setdefault(short, []).append(word)
-    return found
-
-
-def _one_edit(a: str, b: str) -> bool:
-    """Whether one insertion, deletion, change or swap of neighbours makes `a` into `b`."""
-    if len(a) > len(b):
-        a, b = b, a
-    at = next((i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), len(a))
-    if len(a) == len(b):
-        swapped = a[:at] + a[at : at + 2][::-1] + a[at + 2 :]
-        return a[at + 1 :] == b[at + 1 :] or swapped == b
-    return len(b) - len(a) == 1 and a[at:] == b[at + 1 :]

@@ -69,12 +69,6 @@ def plain_rows(
             )
 
 
-def read_columns(path: Path, columns: Sequence[str]) -> dict[str, list[str]]:
-    """Whole columns by name."""
-    found: list[list[str]] = [cells for _, cells in rows(path, columns)]
-    return {name: [cells[i] for cells in found] for i, name in enumerate(columns)}
-
-
 def read_concepts(path: Path, kind: str = "") -> list[Concept]:
     """Concepts of a table with the columns `id`, `name`, `synonyms` (parted by `|`) and, unless `kind` is given,
     `kind`. Terms may carry the flags of `Term.parse`. Raises BadInput.

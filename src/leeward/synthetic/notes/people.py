@@ -10,6 +10,7 @@ from __future__ import annotations
 import datetime
 import hashlib
 import importlib
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
@@ -249,14 +250,7 @@ def patient(pool: Pool, dice: Dice, code: str) -> Patient:
     year = dice.between(1915, 2003) if dice.chance(0.9) else dice.between(1908, 1920)
     born = datetime.date(year, dice.between(1, 12), dice.between(1, 28))
     form = dice.below(6)
-    record = (
-        dice.digits(7),
-        dice.digits(6),
-        f"{dice.digits(3)}-{dice.digits(2)}-{dice.digits(3)}",
-        f"{dice.letters(2)}{dice.digits(6)}",
-        f"{dice.letters(1)}-{dice.digits(6)}",
-        dice.digits(8),
-    )[form]
+    record = numbers(dice, "#######;######;###-##-###;@@######;@-######;########")[form]
     user = (
         f"{who.first}.{who.last}",
         f"{who.first[0]}{who.last}{dice.digits(2)}",
@@ -276,7 +270,7 @@ def patient(pool: Pool, dice: Dice, code: str) -> Patient:
         f"{dice.digits(dice.between(1, 4))} {dice.pick(pool.streets)}",
         phone(dice),
         mail,
-        f"{dice.digits(3)}-{dice.digits(2)}-{dice.digits(4)}",
+        numbers(dice, "###-##-####")[0],
         record,
         f"{dice.letters(dice.between(1, 3))}{dice.pick(('-', '', ' '))}{dice.digits(dice.between(6, 10))}",
         dice.pick(pool.employers),
@@ -299,21 +293,23 @@ def case(pool: Pool, dice: Dice, who: Patient) -> Case:
     )
 
 
+def numbers(dice: Dice, forms: str) -> list[str]:
+    """Forms parted by semicolons with digits in place of each run of `#` and capital letters in place of `@`."""
+    filled = re.sub(
+        "#+|@+", lambda run: (dice.digits if run[0][0] == "#" else dice.letters)(len(run[0])), forms
+    )
+    return filled.split(";")
+
+
+PHONES = list_words(
+    "{0}-{1}-{2};({0}) {1}-{2};{0}.{1}.{2};{1}-{2};1-{0}-{1}-{2};+1 {0} {1} {2};{0} {1} {2};({0}){1}-{2}", ";"
+)
+
+
 def phone(dice: Dice) -> str:
     """A telephone number in one of the usual forms."""
-    area, middle, last = dice.digits(3), dice.digits(3), dice.digits(4)
-    return dice.pick(
-        (
-            f"{area}-{middle}-{last}",
-            f"({area}) {middle}-{last}",
-            f"{area}.{middle}.{last}",
-            f"{middle}-{last}",
-            f"1-{area}-{middle}-{last}",
-            f"+1 {area} {middle} {last}",
-            f"{area} {middle} {last}",
-            f"({area}){middle}-{last}",
-        )
-    )
+    parts = dice.digits(3), dice.digits(3), dice.digits(4)
+    return dice.pick(PHONES).format(*parts)
 
 
 DateStyle = Callable[[datetime.date], str]

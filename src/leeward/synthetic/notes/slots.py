@@ -6,6 +6,7 @@ import datetime
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from leeward.notes.spans import Kind
 from leeward.synthetic.notes.draft import Dice, Draft
 from leeward.synthetic.notes.people import (
     DATE_STYLES,
@@ -14,6 +15,7 @@ from leeward.synthetic.notes.people import (
     Case,
     Person,
     Pool,
+    numbers,
     person,
     phone,
 )
@@ -83,355 +85,208 @@ def literal_slot(name: str) -> Slot | None:
     return slot
 
 
-def _name_forms(who: Person) -> tuple[str, ...]:
-    return (
-        f"{who.first} {who.last}",
-        f"{who.first} {who.last}",
-        f"{who.first} {who.middle}. {who.last}",
-        f"{who.last}, {who.first}",
-        f"{who.last}, {who.first} {who.middle}",
-        f"{who.last.upper()}, {who.first.upper()}",
-        f"{who.first.upper()} {who.last.upper()}",
-        f"{who.first} {who.middle} {who.last}",
-    )
+Piece = str | tuple[str, Kind, str]
+"""Words that are nobody's, or an identity with its kind and category."""
 
 
-def _full(who: Callable[[Case], Person], forms: int = 8) -> Slot:
-    def slot(draft: Draft, scene: Scene, dice: Dice) -> None:
-        draft.mark(_name_forms(who(scene.case))[dice.below(forms)], "EID", "name")
-
-    return slot
+def _eid(text: str, category: str = "name") -> Piece:
+    return text, "EID", category
 
 
-def _text(category: str, text: Callable[[Scene, Dice], str]) -> Slot:
-    def slot(draft: Draft, scene: Scene, dice: Dice) -> None:
-        draft.mark(text(scene, dice), "EID", category)
-
-    return slot
+def _qid(text: str, category: str) -> Piece:
+    return text, "QID", category
 
 
-def _quasi(category: str, text: Callable[[Scene, Dice], str]) -> Slot:
-    def slot(draft: Draft, scene: Scene, dice: Dice) -> None:
-        draft.mark(text(scene, dice), "QID", category)
-
-    return slot
-
-
-def _plain(text: Callable[[Scene, Dice], str]) -> Slot:
-    def slot(draft: Draft, scene: Scene, dice: Dice) -> None:
-        draft.put(text(scene, dice))
-
-    return slot
+FULL = list_words(
+    "{first} {last};{first} {last};{first} {middle}. {last};{last}, {first};{last}, {first} {middle};{LAST}, {FIRST};"
+    "{FIRST} {LAST};{first} {middle} {last}",
+    ";",
+)
+DOCTOR = list_words("{last};{first} {last};{initial}. {last};{last};{first} {middle}. {last};{last}", ";")
+SIGNED = list_words("{first} {last};{first} {middle}. {last};{initial}. {last}", ";")
 
 
-def _age(draft: Draft, scene: Scene, dice: Dice) -> None:
-    age = scene.case.age
-    text = dice.pick(
-        (f"{age}-year-old", f"{age} year old", f"{age} y/o", f"{age}yo", f"{age} yo", f"{age}-year old")
-    )
-    draft.mark(text, "EID" if age > OLD else "QID", "age")
+def _spell(who: Person, form: str) -> Piece:
+    names = {"first": who.first, "last": who.last, "middle": who.middle, "initial": who.first[0]}
+    return _eid(form.format(**names, FIRST=who.first.upper(), LAST=who.last.upper()))
 
 
-def _years(draft: Draft, scene: Scene, dice: Dice) -> None:
-    age = scene.case.age
-    draft.mark(str(age), "EID" if age > OLD else "QID", "age")
-
-
-def _sex(draft: Draft, scene: Scene, dice: Dice) -> None:
-    age, female = scene.case.age, scene.case.patient.person.female
-    adult = ("woman", "female", "lady") if female else ("man", "male", "gentleman")
-    child = ("girl", "female") if female else ("boy", "male")
-    draft.mark(dice.pick(child if age < 16 else adult), "QID", "sex")
-
-
-def _pronoun(female: str, male: str) -> Slot:
-    return _plain(lambda scene, dice: female if scene.case.patient.person.female else male)
-
-
-def _mister(draft: Draft, scene: Scene, dice: Dice) -> None:
+def _mister(scene: Scene, dice: Dice) -> list[Piece]:
     who = scene.case.patient.person
-    draft.put(
-        dice.pick(("Ms. ", "Mrs. ", "Ms ", "Miss ")) if who.female else dice.pick(("Mr. ", "Mr. ", "Mr "))
-    )
-    draft.mark(who.last, "EID", "name")
+    titles = ("Ms. ", "Mrs. ", "Ms ", "Miss ") if who.female else ("Mr. ", "Mr. ", "Mr ")
+    return [dice.pick(titles), _eid(who.last)]
 
 
-def _doctor(who: Callable[[Case], Person]) -> Slot:
-    def slot(draft: Draft, scene: Scene, dice: Dice) -> None:
-        doctor = who(scene.case)
-        form = dice.below(6)
-        name = (
-            doctor.last,
-            f"{doctor.first} {doctor.last}",
-            f"{doctor.first[0]}. {doctor.last}",
-            doctor.last,
-            f"{doctor.first} {doctor.middle}. {doctor.last}",
-            doctor.last,
-        )[form]
-        draft.put(dice.pick(("Dr. ", "Dr. ", "Dr ", "DR. ")))
-        draft.mark(name, "EID", "name")
-
-    return slot
+def _doctor(who: Person, dice: Dice) -> list[Piece]:
+    name = _spell(who, dice.pick(DOCTOR))
+    return [dice.pick(("Dr. ", "Dr. ", "Dr ", "DR. ")), name]
 
 
-def _degree(who: Callable[[Case], Person]) -> Slot:
-    def slot(draft: Draft, scene: Scene, dice: Dice) -> None:
-        doctor = who(scene.case)
-        name = dice.pick(
-            (
-                f"{doctor.first} {doctor.last}",
-                f"{doctor.first} {doctor.middle}. {doctor.last}",
-                f"{doctor.first[0]}. {doctor.last}",
-            )
-        )
-        draft.mark(name, "EID", "name")
-        draft.put(dice.pick((", MD", ", M.D.", " MD", ", NP", ", DO", ", PA-C")))
-
-    return slot
+def _sign(who: Person, dice: Dice) -> list[Piece]:
+    return [_spell(who, dice.pick(SIGNED)), dice.pick((", MD", ", M.D.", " MD", ", NP", ", DO", ", PA-C"))]
 
 
-def _nurse(draft: Draft, scene: Scene, dice: Dice) -> None:
-    who = scene.case.nurse
-    draft.mark(
-        dice.pick((f"{who.first} {who.last}", f"{who.first[0]}. {who.last}", f"{who.last}")), "EID", "name"
-    )
-    draft.put(dice.pick((", RN", " RN", ", LPN", ", R.N.")))
+def _nurse(scene: Scene, dice: Dice) -> list[Piece]:
+    forms = ("{first} {last}", "{initial}. {last}", "{last}")
+    return [_spell(scene.case.nurse, dice.pick(forms)), dice.pick((", RN", " RN", ", LPN", ", R.N."))]
 
 
-def _stranger(draft: Draft, scene: Scene, dice: Dice) -> None:
-    who = person(scene.pool, dice)
-    draft.mark(dice.pick((f"{who.first} {who.last}", who.last, f"{who.first} {who.last}")), "EID", "name")
+def _age(scene: Scene, text: str) -> Piece:
+    age = scene.case.age
+    return text.format(age), "EID" if age > OLD else "QID", "age"
 
 
-def _short_name(draft: Draft, scene: Scene, dice: Dice) -> None:
-    who = scene.case.patient.person
-    draft.mark(f"{who.first} {who.last[0]}.", "EID", "name")
+def _sex(scene: Scene, dice: Dice) -> Piece:
+    female = scene.case.patient.person.female
+    if scene.case.age < 16:
+        return _qid(dice.pick(("girl", "female") if female else ("boy", "male")), "sex")
+    return _qid(dice.pick(("woman", "female", "lady") if female else ("man", "male", "gentleman")), "sex")
 
 
-def _visit(draft: Draft, scene: Scene, dice: Dice) -> None:
-    draft.mark(DATE_STYLES[scene.case.date_style](scene.case.visit), "QID", "date")
+def _by_sex(scene: Scene, female: str, male: str) -> str:
+    return female if scene.case.patient.person.female else male
 
 
-def _signing(draft: Draft, scene: Scene, dice: Dice) -> None:
-    """The visit's day, but as the date of another act: signing, receiving a specimen."""
-    draft.mark(DATE_STYLES[scene.case.date_style](scene.case.visit), "EID", "date")
+def _day(scene: Scene, later: int = 0) -> str:
+    """The day of the visit, or so many days later, as the note writes dates."""
+    return DATE_STYLES[scene.case.date_style](scene.case.visit + datetime.timedelta(days=later))
 
 
-def _discharge(draft: Draft, scene: Scene, dice: Dice) -> None:
-    day = scene.case.visit + datetime.timedelta(days=1 + dice.below(20))
-    draft.mark(DATE_STYLES[scene.case.date_style](day), "QID", "date")
-
-
-def _other_date(draft: Draft, scene: Scene, dice: Dice) -> None:
-    day = scene.case.visit - datetime.timedelta(days=1 + dice.below(2000))
-    draft.mark(DATE_STYLES[scene.case.date_style](day), "EID", "date")
-
-
-def _next_date(draft: Draft, scene: Scene, dice: Dice) -> None:
-    day = scene.case.visit + datetime.timedelta(days=3 + dice.below(120))
-    draft.mark(DATE_STYLES[scene.case.date_style](day), "EID", "date")
-
-
-def _short_date(draft: Draft, scene: Scene, dice: Dice) -> None:
+def _short_date(scene: Scene, dice: Dice) -> Piece:
     day = scene.case.visit - datetime.timedelta(days=1 + dice.below(900))
-    draft.mark(dice.pick(SHORT_DATE_STYLES)(day), "EID", "date")
+    return _eid(dice.pick(SHORT_DATE_STYLES)(day), "date")
 
 
-def _born(draft: Draft, scene: Scene, dice: Dice) -> None:
-    draft.mark(DATE_STYLES[scene.case.date_style](scene.case.patient.born), "EID", "date")
-
-
-def _place(draft: Draft, scene: Scene, dice: Dice) -> None:
+def _place(scene: Scene, dice: Dice) -> list[Piece]:
     who = scene.case.patient
-    draft.mark(who.city, "QID", "place")
-    if dice.chance(0.4):
-        draft.put(", ")
-        draft.mark(who.state, "QID", "place")
+    city = _qid(who.city, "place")
+    return [city, ", ", _qid(who.state, "place")] if dice.chance(0.4) else [city]
 
 
-def _home(draft: Draft, scene: Scene, dice: Dice) -> None:
+def _home(scene: Scene, dice: Dice) -> list[Piece]:
     who = scene.case.patient
     apartment = dice.pick(
         (" ", f" Apt {dice.between(1, 40)}", f", Apt. {dice.between(1, 9)}{dice.letters(1)}", "")
     )
-    draft.mark((who.street + apartment).rstrip(), "EID", "address")
-    draft.put(dice.pick((", ", ", ", " ", "\n")))
-    draft.mark(who.city, "QID", "place")
-    draft.put(dice.pick((", ", " ")))
-    draft.mark(who.state, "QID", "place")
-    draft.put(" ")
-    draft.mark(who.zip, "QID", "zip")
+    return [
+        _eid((who.street + apartment).rstrip(), "address"),
+        dice.pick((", ", ", ", " ", "\n")),
+        _qid(who.city, "place"),
+        dice.pick((", ", " ")),
+        _qid(who.state, "place"),
+        " ",
+        _qid(who.zip, "zip"),
+    ]
 
 
-def _ip(scene: Scene, dice: Dice) -> str:
-    return ".".join(str(dice.between(1, 254)) for _ in range(4))
+def _url(scene: Scene, dice: Dice) -> Piece:
+    last = scene.case.patient.person.last.lower()
+    site = "".join(sign for sign in last if "a" <= sign <= "z") or "family"
+    sites = ("https://www.{}-family.example.com/blog", "http://{}.example.org", "www.{}.example.net/photos")
+    return _eid(dice.pick(sites).format(site), "url")
 
 
-def _url(scene: Scene, dice: Dice) -> str:
-    site = scene.case.patient.person.last.lower()
-    site = "".join(sign for sign in site if "a" <= sign <= "z") or "family"
-    return dice.pick(
-        (
-            f"https://www.{site}-family.example.com/blog",
-            f"http://{site}.example.org",
-            f"www.{site}.example.net/photos",
-        )
-    )
+def _accession(scene: Scene, dice: Dice) -> Piece:
+    year = f"{scene.case.visit.year % 100:02}"
+    return _eid(dice.pick(numbers(dice, f"S{year}-#####;@@{year}-####;##-@-#####")), "other_id")
 
 
-def _plate(scene: Scene, dice: Dice) -> str:
-    return dice.pick(
-        (f"{dice.letters(3)}-{dice.digits(4)}", f"{dice.digits(1)}{dice.letters(3)}{dice.digits(3)}")
-    )
+AGES = list_words("{}-year-old;{} year old;{} y/o;{}yo;{} yo;{}-year old", ";")
+DOSES = list_words(
+    "5 mg;10 mg;20 mg;25 mg;40 mg;81 mg;500 mg;1 g;100 mcg;1000 mg;1500 mg;2000 units;0.5 mL;12.5 mg;2 puffs",
+    ";",
+)
+OFTEN = list_words("daily;BID;TID;every 8 hours;qhs;twice a day;once daily;PRN", ";")
 
 
-def _device(scene: Scene, dice: Dice) -> str:
-    return dice.pick(
-        (
-            f"SN{dice.digits(8)}",
-            f"{dice.letters(2)}-{dice.digits(4)}-{dice.digits(4)}",
-            f"{dice.letters(3)}{dice.digits(6)}",
-        )
-    )
+def _slot(write: Callable[[Scene, Dice], Piece | list[Piece]]) -> Slot:
+    def slot(draft: Draft, scene: Scene, dice: Dice) -> None:
+        made = write(scene, dice)
+        for piece in made if isinstance(made, list) else [made]:
+            if isinstance(piece, str):
+                draft.put(piece)
+            else:
+                draft.mark(*piece)
+
+    return slot
 
 
-def _account(scene: Scene, dice: Dice) -> str:
-    return dice.pick((dice.digits(9), f"{dice.digits(4)}-{dice.digits(5)}", f"AC{dice.digits(7)}"))
-
-
-def _licence(scene: Scene, dice: Dice) -> str:
-    return dice.pick(
-        (
-            f"{dice.letters(1)}{dice.digits(7)}",
-            f"{dice.letters(2)}{dice.digits(6)}",
-            f"{dice.letters(1)}{dice.digits(3)}-{dice.digits(4)}",
-        )
-    )
-
-
-def _case_number(scene: Scene, dice: Dice) -> str:
-    year = scene.case.visit.year % 100
-    return dice.pick(
-        (
-            f"S{year:02}-{dice.digits(5)}",
-            f"{dice.letters(2)}{year:02}-{dice.digits(4)}",
-            f"{dice.digits(2)}-{dice.letters(1)}-{dice.digits(5)}",
-        )
-    )
-
-
-def _eponym(draft: Draft, scene: Scene, dice: Dice) -> None:
-    draft.put(dice.pick(scene.terms.without(WORDS["eponyms"])))
-
-
-def _verb(draft: Draft, scene: Scene, dice: Dice) -> None:
-    draft.put(dice.pick(WORDS["verbs"]))
-
-
-def _ordinary(draft: Draft, scene: Scene, dice: Dice) -> None:
-    draft.put(dice.pick(scene.terms.without(WORDS["ordinary"])))
-
-
-SLOTS: dict[str, Slot] = {
-    "Word": _ordinary,
-    "Job": _plain(lambda scene, dice: dice.pick(WORDS["jobs"])),
-    "verb": _verb,
-    "Eponym": _eponym,
-    "year": _plain(lambda scene, dice: str(scene.case.visit.year - dice.below(25))),
-    "patient": _full(lambda case: case.patient.person),
-    "patient_plain": _full(lambda case: case.patient.person, 3),
-    "relative": _full(lambda case: case.patient.relative, 2),
-    "provider": _full(lambda case: case.doctor, 3),
+_WRITERS: dict[str, Callable[[Scene, Dice], Piece | list[Piece]]] = {
+    "Word": lambda s, d: d.pick(s.terms.without(WORDS["ordinary"])),
+    "Job": lambda s, d: d.pick(WORDS["jobs"]),
+    "verb": lambda s, d: d.pick(WORDS["verbs"]),
+    "Eponym": lambda s, d: d.pick(s.terms.without(WORDS["eponyms"])),
+    "year": lambda s, d: str(s.case.visit.year - d.below(25)),
+    "patient": lambda s, d: _spell(s.case.patient.person, d.pick(FULL)),
+    "patient_plain": lambda s, d: _spell(s.case.patient.person, d.pick(FULL[:3])),
+    "relative": lambda s, d: _spell(s.case.patient.relative, d.pick(FULL[:2])),
+    "provider": lambda s, d: _spell(s.case.doctor, d.pick(FULL[:3])),
     "mister": _mister,
-    "last": _text("name", lambda scene, dice: scene.case.patient.person.last),
-    "first": _text("name", lambda scene, dice: scene.case.patient.person.first),
-    "short_name": _short_name,
-    "doctor": _doctor(lambda case: case.doctor),
-    "other_doctor": _doctor(lambda case: case.other_doctor),
-    "signed": _degree(lambda case: case.doctor),
-    "other_signed": _degree(lambda case: case.other_doctor),
+    "last": lambda s, d: _eid(s.case.patient.person.last),
+    "first": lambda s, d: _eid(s.case.patient.person.first),
+    "short_name": lambda s, d: _eid(f"{s.case.patient.person.first} {s.case.patient.person.last[0]}."),
+    "doctor": lambda s, d: _doctor(s.case.doctor, d),
+    "other_doctor": lambda s, d: _doctor(s.case.other_doctor, d),
+    "signed": lambda s, d: _sign(s.case.doctor, d),
+    "other_signed": lambda s, d: _sign(s.case.other_doctor, d),
     "nurse": _nurse,
-    "stranger": _stranger,
-    "facility": _text("facility", lambda scene, dice: scene.case.facility),
-    "other_facility": _text("facility", lambda scene, dice: scene.case.other_facility),
-    "employer": _text("facility", lambda scene, dice: scene.case.patient.employer),
-    "street": _text("address", lambda scene, dice: scene.case.patient.street),
+    "stranger": lambda s, d: _spell(
+        person(s.pool, d), d.pick(("{first} {last}", "{last}", "{first} {last}"))
+    ),
+    "facility": lambda s, d: _eid(s.case.facility, "facility"),
+    "other_facility": lambda s, d: _eid(s.case.other_facility, "facility"),
+    "employer": lambda s, d: _eid(s.case.patient.employer, "facility"),
+    "street": lambda s, d: _eid(s.case.patient.street, "address"),
     "home": _home,
     "place": _place,
-    "city": _quasi("place", lambda scene, dice: scene.case.patient.city),
-    "other_city": _quasi("place", lambda scene, dice: dice.pick(scene.pool.cities)[0]),
-    "zip": _quasi("zip", lambda scene, dice: scene.case.patient.zip),
-    "visit": _visit,
-    "signing": _signing,
-    "discharge": _discharge,
-    "date": _other_date,
-    "next": _next_date,
+    "city": lambda s, d: _qid(s.case.patient.city, "place"),
+    "other_city": lambda s, d: _qid(d.pick(s.pool.cities)[0], "place"),
+    "zip": lambda s, d: _qid(s.case.patient.zip, "zip"),
+    "visit": lambda s, d: _qid(_day(s), "date"),
+    # The visit's day, but as the date of another act: signing, receiving a specimen.
+    "signing": lambda s, d: _eid(_day(s), "date"),
+    "discharge": lambda s, d: _qid(_day(s, 1 + d.below(20)), "date"),
+    "date": lambda s, d: _eid(_day(s, -1 - d.below(2000)), "date"),
+    "next": lambda s, d: _eid(_day(s, 3 + d.below(120)), "date"),
     "short_date": _short_date,
-    "dob": _born,
-    "age": _age,
-    "years": _years,
+    "dob": lambda s, d: _eid(DATE_STYLES[s.case.date_style](s.case.patient.born), "date"),
+    "age": lambda s, d: _age(s, d.pick(AGES)),
+    "years": lambda s, d: _age(s, "{}"),
     "sex": _sex,
-    "sex_letter": _quasi("sex", lambda scene, dice: "F" if scene.case.patient.person.female else "M"),
-    "sex_word": _quasi("sex", lambda scene, dice: "Female" if scene.case.patient.person.female else "Male"),
-    "race": _quasi("race", lambda scene, dice: scene.case.patient.race),
-    "phone": _text("phone", lambda scene, dice: scene.case.patient.phone),
-    "other_phone": _text("phone", lambda scene, dice: phone(dice)),
-    "fax": _text("fax", lambda scene, dice: phone(dice)),
-    "pager": _text("phone", lambda scene, dice: dice.digits(dice.between(4, 5))),
-    "email": _text("email", lambda scene, dice: scene.case.patient.email),
-    "url": _text("url", _url),
-    "ip": _text("ip", _ip),
-    "ssn": _text("ssn", lambda scene, dice: scene.case.patient.ssn),
-    "mrn": _text("record_number", lambda scene, dice: scene.case.patient.record),
-    "accession": _text("other_id", _case_number),
-    "plan": _text("plan_number", lambda scene, dice: scene.case.patient.plan),
-    "account": _text("account_number", _account),
-    "licence": _text("licence_number", _licence),
-    "plate": _text("vehicle", _plate),
-    "device": _text("device", _device),
-    "he": _pronoun("she", "he"),
-    "He": _pronoun("She", "He"),
-    "his": _pronoun("her", "his"),
-    "His": _pronoun("Her", "His"),
-    "him": _pronoun("her", "him"),
-    "days": _plain(lambda scene, dice: str(dice.between(2, 9))),
-    "n": _plain(lambda scene, dice: str(dice.between(2, 60))),
-    "dose": _plain(
-        lambda scene, dice: dice.pick(
-            (
-                "5 mg",
-                "10 mg",
-                "20 mg",
-                "25 mg",
-                "40 mg",
-                "81 mg",
-                "500 mg",
-                "1 g",
-                "100 mcg",
-                "1000 mg",
-                "1500 mg",
-                "2000 units",
-                "0.5 mL",
-                "12.5 mg",
-                "2 puffs",
-            )
-        )
-    ),
-    "often": _plain(
-        lambda scene, dice: dice.pick(
-            ("daily", "BID", "TID", "every 8 hours", "qhs", "twice a day", "once daily", "PRN")
-        )
-    ),
-    "value": _plain(lambda scene, dice: f"{dice.between(1, 19)}.{dice.below(10)}"),
-    "pressure": _plain(lambda scene, dice: f"{dice.between(98, 178)}/{dice.between(55, 102)}"),
-    "pulse": _plain(lambda scene, dice: str(dice.between(52, 128))),
-    "temperature": _plain(lambda scene, dice: f"{dice.between(97, 103)}.{dice.below(10)}"),
-    "time": _plain(lambda scene, dice: f"{dice.between(0, 23):02}:{dice.between(0, 59):02}"),
-    "size": _plain(
-        lambda scene, dice: (
-            f"{dice.between(1, 9)}.{dice.below(10)} x {dice.between(1, 9)}.{dice.below(10)} cm"
-        )
-    ),
-    "side": _plain(lambda scene, dice: dice.pick(("left", "right"))),
+    "sex_letter": lambda s, d: _qid(_by_sex(s, "F", "M"), "sex"),
+    "sex_word": lambda s, d: _qid(_by_sex(s, "Female", "Male"), "sex"),
+    "race": lambda s, d: _qid(s.case.patient.race, "race"),
+    "phone": lambda s, d: _eid(s.case.patient.phone, "phone"),
+    "other_phone": lambda s, d: _eid(phone(d), "phone"),
+    "fax": lambda s, d: _eid(phone(d), "fax"),
+    "pager": lambda s, d: _eid(d.digits(d.between(4, 5)), "phone"),
+    "email": lambda s, d: _eid(s.case.patient.email, "email"),
+    "url": _url,
+    "ip": lambda s, d: _eid(".".join(str(d.between(1, 254)) for _ in range(4)), "ip"),
+    "ssn": lambda s, d: _eid(s.case.patient.ssn, "ssn"),
+    "mrn": lambda s, d: _eid(s.case.patient.record, "record_number"),
+    "accession": _accession,
+    "plan": lambda s, d: _eid(s.case.patient.plan, "plan_number"),
+    "account": lambda s, d: _eid(d.pick(numbers(d, "#########;####-#####;AC#######")), "account_number"),
+    "licence": lambda s, d: _eid(d.pick(numbers(d, "@#######;@@######;@###-####")), "licence_number"),
+    "plate": lambda s, d: _eid(d.pick(numbers(d, "@@@-####;#@@@###")), "vehicle"),
+    "device": lambda s, d: _eid(d.pick(numbers(d, "SN########;@@-####-####;@@@######")), "device"),
+    "he": lambda s, d: _by_sex(s, "she", "he"),
+    "He": lambda s, d: _by_sex(s, "She", "He"),
+    "his": lambda s, d: _by_sex(s, "her", "his"),
+    "His": lambda s, d: _by_sex(s, "Her", "His"),
+    "him": lambda s, d: _by_sex(s, "her", "him"),
+    "days": lambda s, d: str(d.between(2, 9)),
+    "n": lambda s, d: str(d.between(2, 60)),
+    "dose": lambda s, d: d.pick(DOSES),
+    "often": lambda s, d: d.pick(OFTEN),
+    "value": lambda s, d: f"{d.between(1, 19)}.{d.below(10)}",
+    "pressure": lambda s, d: f"{d.between(98, 178)}/{d.between(55, 102)}",
+    "pulse": lambda s, d: str(d.between(52, 128)),
+    "temperature": lambda s, d: f"{d.between(97, 103)}.{d.below(10)}",
+    "time": lambda s, d: f"{d.between(0, 23):02}:{d.between(0, 59):02}",
+    "size": lambda s, d: f"{d.between(1, 9)}.{d.below(10)} x {d.between(1, 9)}.{d.below(10)} cm",
+    "side": lambda s, d: d.pick(("left", "right")),
 }
-"""Every slot that is no health term."""
+SLOTS: dict[str, Slot] = {name: _slot(write) for name, write in _WRITERS.items()}
+"""Every slot that is no health term, from a scene and dice."""
