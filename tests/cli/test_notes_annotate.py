@@ -292,7 +292,7 @@ def test_a_fault_says_nothing_of_the_text(
     def broken(text: str, *rest: object) -> None:
         raise RuntimeError(f"cannot read {text}")
 
-    monkeypatch.setattr("leeward.notes.table.quasi_identifiers.of_note", broken)
+    monkeypatch.setattr("leeward.notes.table.of_note", broken)
     monkeypatch.delenv("LEEWARD_DEBUG", raising=False)
     result = leeward("notes", "annotate", notes, "-o", tmp_path / "OUT", *FAST)
     assert result.status == 1 and CANARY not in result.err + result.out

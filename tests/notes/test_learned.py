@@ -20,9 +20,8 @@ from leeward.errors import BadInput
 from leeward.notes.annotators.dictionary import Dictionary
 from leeward.notes.annotators.learned import CARD, crf, load, model_folder, svm
 from leeward.notes.annotators.learned.features import SLOTS, attributes, class_of, features_at, look, shape_of
-from leeward.notes.annotators.learned.kernels import best_sequence
 from leeward.notes.annotators.learned.labels import LABELS, labels_of, spans_of
-from leeward.notes.annotators.learned.linear import LinearAnnotator
+from leeward.notes.annotators.learned.linear import LinearAnnotator, best_sequence
 from leeward.notes.annotators.learned.training import train
 from leeward.notes.corpora.evaluation import evaluate
 from leeward.notes.spans import AnnotatedNote, Span

@@ -14,6 +14,7 @@ import pyarrow as pa
 from leeward.errors import BadInput
 from leeward.notes import table as quasi
 from leeward.notes import table as table
+from leeward.notes.annotators.dictionary import Dictionary
 from leeward.notes.annotators.ensemble import resolve
 from leeward.notes.annotators.plausible import plausible
 from leeward.notes.annotators.rules import Rules
@@ -21,6 +22,7 @@ from leeward.notes.annotators.rules.dates import lower
 from leeward.notes.context import assertion as context
 from leeward.notes.identities import replacing as identities
 from leeward.notes.identities.keys import Keys
+from leeward.notes.lexicon.loaders import load as load_lexicon
 from leeward.notes.spans import Annotator, Span
 from leeward.notes.vocabulary import read
 
@@ -171,27 +173,24 @@ def reader_of(members: tuple[str, ...], lexicon: str = "leeward") -> Reader:
     for name in members:
         if name not in MEMBERS:
             raise BadInput(f"there is no annotator `{name}`; there are {', '.join(MEMBERS)}.")
-    learned = [name for name in members if name in ("svm", "crf")]
-    built: dict[str, Annotator] = {}
-    if "rules" in members:
-        built["rules"] = Rules()
-    if "dictionary" in members:
-        built["dictionary"] = _dictionary(lexicon)
-    hits: Any = None
-    if learned:
-        from leeward.notes.annotators.learned import load
+    # The shipped models were trained with the project's own dictionary.
+    hits = None if {"svm", "crf"}.isdisjoint(members) else _dictionary("leeward")
+    built = tuple(_member(name, lexicon) for name in members)
+    return Reader(built, hits, hits.plain_words if hits else frozenset())
 
-        # The shipped models were trained with the project's own dictionary.
-        hits = _dictionary("leeward")
-        built |= {name: load(name, dictionary=hits) for name in learned}
-    return Reader(tuple(built[name] for name in members), hits, hits.plain_words if hits else frozenset())
+
+def _member(name: str, lexicon: str) -> Annotator:
+    if name == "rules":
+        return Rules()
+    if name == "dictionary":
+        return _dictionary(lexicon)
+    from leeward.notes.annotators.learned import load
+
+    return load(name, dictionary=_dictionary("leeward"))
 
 
 @cache
-def _dictionary(lexicon: str) -> Annotator:
-    from leeward.notes.annotators.dictionary import Dictionary
-    from leeward.notes.lexicon.loaders import load as load_lexicon
-
+def _dictionary(lexicon: str) -> Dictionary:
     return Dictionary(load_lexicon(lexicon))
 
 

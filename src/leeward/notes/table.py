@@ -7,8 +7,8 @@ text: what was entered as data was not extracted. Where two disagree the note is
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import cache
@@ -79,22 +79,21 @@ def of_note(
 
 def _read_metadata(known: Mapping[str, str | None]) -> dict[str, Value]:
     """What the metadata say, in the table's words; what cannot be read there is left out."""
-    read: dict[str, Value] = {}
+    given = defaultdict(str, {name: value for name, value in known.items() if value})
+    read: dict[str, Value | None] = {}
     for name, column in (("visit", "date"), ("birth", "birth_date")):
-        moment = dates.read(known.get(column) or "")
-        if moment is not None and (whole := moment.whole()) is not None:
-            read[name] = whole
-    if (age := re.match(r"\d{1,3}", (known.get("age") or "").strip())) is not None:
-        read["age"] = min(int(age.group()), OLDEST)
-    if (sex := demographics.sex_of(known.get("sex") or "")) is not None:
-        read["sex"] = sex
-    if race := (known.get("race") or "").strip():
-        read["race"] = demographics.race_of(race) or "Other"
-    if zip_code := re.match(r"\d{5}", (known.get("zip") or "").strip()):
-        read["zip"] = zip_code.group()
-    if place := " ".join((known.get("place") or "").split()):
-        read["place"] = place
-    return read
+        moment = dates.read(given[column])
+        read[name] = moment.whole() if moment else None
+    age = re.match(r"\d{1,3}", given["age"].strip())
+    read["age"] = min(int(age.group()), OLDEST) if age else None
+    race = given["race"].strip()
+    read |= {
+        "sex": demographics.sex_of(given["sex"]),
+        "race": (demographics.race_of(race) or "Other") if race else None,
+        "zip": _zip(given["zip"].strip()),
+        "place": " ".join(given["place"].split()) or None,
+    }
+    return {name: value for name, value in read.items() if value is not None}
 
 
 def _read_text(
@@ -130,17 +129,17 @@ def _value(span: Span, words: str, visit: Value | None) -> Value | None:
         if moment is None or (moment.year or year) is None:
             return None
         return date(moment.year or year or 0, moment.month, 1)
-    if span.category == "age":
-        age = demographics.age_of(words)
-        return None if age is None or age > 125 else min(age, OLDEST)
-    if span.category == "sex":
-        return demographics.sex_of(words)
-    if span.category == "race":
-        return demographics.race_of(words)
-    if span.category == "zip":
-        digits = re.match(r"\d{5}", words)
-        return digits.group() if digits else None
-    return _public_place(words)
+    return _READERS[span.category](words)
+
+
+def _age(words: str) -> int | None:
+    age = demographics.age_of(words)
+    return None if age is None or age > 125 else min(age, OLDEST)
+
+
+def _zip(words: str) -> str | None:
+    digits = re.match(r"\d{5}", words)
+    return digits.group() if digits else None
 
 
 def _public_place(words: str) -> str | None:
@@ -151,6 +150,16 @@ def _public_place(words: str) -> str | None:
     parts = [part.strip() for part in words.split(",")]
     known = all(text_key(part) in names or part in _postal() for part in parts if part)
     return " ".join(words.split()) if known and any(parts) else None
+
+
+_READERS: dict[str, Callable[[str], Value | None]] = {
+    "age": _age,
+    "sex": demographics.sex_of,
+    "race": demographics.race_of,
+    "zip": _zip,
+    "place": _public_place,
+}
+"""How the words of a span are read, by its category."""
 
 
 @cache

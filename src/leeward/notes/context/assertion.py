@@ -181,39 +181,48 @@ _ONSET = re.compile(r"\b(?:since|diagnos\w+|onset|began|started|has had)\b")
 
 def _assess(low: str, term: Span, near: Sequence[Trigger]) -> tuple[set[Status], set[Status]]:
     """What triggers of the term's sentence say of it; and what of this a plural verb after it says."""
+    said = _assess_before(low, term, [t for t in near if t.end <= term.start])
+    after = [t for t in near if t.start >= term.end]
+    said |= {t.says for t in after if t.side == "around" and _frames_after(low, term, t)}
+    speaking = list(_triggers_after(low, term, after))
+    plural = {trigger.says for trigger in speaking if _PLURAL.match(low, trigger.start)}
+    return said | {trigger.says for trigger in speaking}, plural
+
+
+def _assess_before(low: str, term: Span, before: Sequence[Trigger]) -> set[Status]:
     said: set[Status] = set()
-    before = [t for t in near if t.end <= term.start]
     blocked: set[str] = set()  # what a stop before the term ends
     for i in range(len(before) - 1, -1, -1):
         trigger = before[i]
-        between = low[trigger.end : term.start]
         if trigger.says == "stop":
             if not _is_governed(low, before[i - 1] if i else None, trigger):
-                blocked |= {"negated", "uncertain", "past"} - (
-                    {"uncertain"} if low[trigger.start : trigger.end] in _CAUSES else set()
-                )
-        elif trigger.side == "around":
-            if _frames_before(low, trigger, term, between):
-                said.add(trigger.says)
-        elif trigger.side == "after":
-            continue
-        elif trigger.says == "family":
-            if _of_relative(low, trigger, between):
-                said.add("family")
-        elif trigger.says == "option":
-            if term.category in _OFFERED and "uncertain" not in blocked and between.count(" ") <= REACH:
-                said.add("uncertain")
-        elif trigger.says not in blocked and not _cut(trigger, between):
-            said.add(trigger.says)
-    after = [t for t in near if t.start >= term.end]
-    said |= {t.says for t in after if t.side == "around" and _frames_after(low, term, t)}
-    plural: set[Status] = set()
+                causes = low[trigger.start : trigger.end] in _CAUSES
+                blocked |= {"negated", "past"} if causes else {"negated", "past", "uncertain"}
+        elif trigger.side != "after" and _reaches(low, trigger, term, blocked):
+            said.add("uncertain" if trigger.says == "option" else trigger.says)
+    return said
+
+
+def _reaches(low: str, trigger: Trigger, term: Span, blocked: set[str]) -> bool:
+    """Whether a trigger before a term speaks of it."""
+    between = low[trigger.end : term.start]
+    if trigger.side == "around":
+        return _frames_before(low, trigger, term, between)
+    if trigger.says == "family":
+        return _of_relative(low, trigger, between)
+    if trigger.says == "option":
+        return term.category in _OFFERED and "uncertain" not in blocked and between.count(" ") <= REACH
+    return trigger.says not in blocked and not _cut(trigger, between)
+
+
+def _triggers_after(low: str, term: Span, after: Sequence[Trigger]) -> Iterator[Trigger]:
+    """The triggers after a term that speak of it."""
     begin = term.end
     for i, trigger in enumerate(after):
         if trigger.says == "stop":
             follows = after[i + 1] if i + 1 < len(after) else None
-            near_by = not low[trigger.end : follows.start].strip(" ,") if follows else False
-            if follows and follows.side == "after" and near_by and len(low[begin : trigger.start]) < 12:
+            near_by = follows is not None and not low[trigger.end : follows.start].strip(" ,")
+            if near_by and follows and follows.side == "after" and len(low[begin : trigger.start]) < 12:
                 begin = trigger.end  # "which cannot be excluded", "though unlikely"
                 continue
             break
@@ -224,10 +233,7 @@ def _assess(low: str, term: Span, near: Sequence[Trigger]) -> tuple[set[Status],
             and not _POSSIBLE_DEED.match(low, trigger.start)
         )
         if trigger.side == "after" and not done and _joins(low, begin, trigger):
-            said.add(trigger.says)
-            if _PLURAL.match(low, trigger.start):
-                plural.add(trigger.says)
-    return said, plural
+            yield trigger
 
 
 def _is_governed(low: str, before: Trigger | None, stop: Trigger) -> bool:

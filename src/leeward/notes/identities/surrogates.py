@@ -13,7 +13,7 @@ import importlib
 import re
 import unicodedata
 import zlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache
 from itertools import count
@@ -186,24 +186,7 @@ def surrogate(keys: Keys, patient: str, category: str, text: str, year: int = 20
     """
     if category == "date":
         return dates.shift(text, days(keys, patient), year) or "[DATE]"
-    if category == "age":
-        return f"over {OLDEST}"
-    if category == "name":
-        return rename(keys, patient, text)
-    if category in ("place", "facility"):
-        return _place(keys, patient, category, text)
-    if category == "address" and re.search(r"[^\W\d_]{3}", text):
-        house = 1 + keys.number(patient, "house", text) % 998
-        return f"{house} {_pick(keys, streets(), patient, category, text)}"
-    if category == "email":
-        return f"person{keys.number(patient, category, text.lower()) % 10**8}@example.org"
-    if category == "url":
-        return f"https://example.org/{keys.number(patient, category, text.lower()) % 10**8}"
-    if category == "ip":
-        return f"192.0.2.{1 + keys.number(patient, category, text) % 254}"  # reserved for documents, RFC 5737
-    if category in ("biometric", "photo") and not any(c.isdigit() for c in text):
-        return f"[{category.upper()}]"
-    return _digits(keys, patient, category, text)
+    return MAKERS.get(category, _digits)(keys, patient, category, text)
 
 
 def days(keys: Keys, patient: str) -> int:
@@ -267,3 +250,36 @@ def _digits(keys: Keys, patient: str, category: str, text: str) -> str:
             out.append(sign)
     new = "".join(out)
     return new if new != text else new[:-1] + ("1" if new[-1] != "1" else "2")
+
+
+def _address(keys: Keys, patient: str, category: str, text: str) -> str:
+    if not re.search(r"[^\W\d_]{3}", text):
+        return _digits(keys, patient, category, text)
+    house = 1 + keys.number(patient, "house", text) % 998
+    return f"{house} {_pick(keys, streets(), patient, category, text)}"
+
+
+def _likeness(keys: Keys, patient: str, category: str, text: str) -> str:
+    has_digits = any(c.isdigit() for c in text)
+    return _digits(keys, patient, category, text) if has_digits else f"[{category.upper()}]"
+
+
+def _account(keys: Keys, patient: str, category: str, text: str) -> str:
+    """A number of eight digits, for an address of mail or the web."""
+    return str(keys.number(patient, category, text.lower()) % 10**8)
+
+
+MAKERS: dict[str, Callable[[Keys, str, str, str], str]] = {
+    "age": lambda keys, patient, category, text: f"over {OLDEST}",
+    "name": lambda keys, patient, category, text: rename(keys, patient, text),
+    "place": _place,
+    "facility": _place,
+    "address": _address,
+    "email": lambda *given: f"person{_account(*given)}@example.org",
+    "url": lambda *given: f"https://example.org/{_account(*given)}",
+    # Reserved for documents, RFC 5737.
+    "ip": lambda keys, *given: f"192.0.2.{1 + keys.number(*given) % 254}",
+    "biometric": _likeness,
+    "photo": _likeness,
+}
+"""What makes the surrogates of a category; of any other, digits and letters are drawn anew."""

@@ -18,8 +18,8 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
+from leeward.compiled import njit
 from leeward.notes import spans
-from leeward.notes.annotators.learned import kernels
 from leeward.notes.spans import Span
 from leeward.notes.vocabulary import PerWord, Seen, Tokens, Vocabulary, read
 from leeward.texts import read_parts
@@ -130,6 +130,7 @@ last word of the section's heading."""
 CENTRE = OFFSETS.index(0)
 
 
+@lru_cache(maxsize=65536)
 def features_at(word: str, slot: int) -> list[str]:
     """The features that `word` gives a token from its place `SLOTS[slot]`."""
     name = SLOTS[slot]
@@ -194,11 +195,77 @@ class Looked:
     hits: NDArray[np.uint8]
 
 
+KEY_REACH = 12
+"""Tokens after a colon that still belong to its key."""
+HEAD_WORDS = 6
+"""Most tokens of a line that can be a heading."""
+
+
+CAPITAL, UPPER = 1, 2
+"""Flags of a word: it begins with a capital and goes on; has no small letters."""
+
+
+@njit
+def context(
+    ids: NDArray[np.int32],
+    classes: NDArray[np.int16],
+    flags: NDArray[np.uint8],
+    colon: int,
+    line: int,
+    point: int,
+    title: int,
+    role: int,
+) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.bool_]]:
+    """For each token: the index of the word before the last colon on its line (−1: none), the index of the last word
+    of the section's heading, and whether its word follows a title or a role somewhere in the note."""
+    n = len(ids)
+    word_count = 0
+    for i in range(n):
+        word_count = max(word_count, ids[i] + 1)
+    key = np.full(n, -1, np.int32)
+    head = np.full(n, -1, np.int32)
+    named = np.zeros(word_count, np.bool_)
+    line_start = 0
+    current_key = -1
+    current_head = -1
+    colon_at = -KEY_REACH - 1
+    for i in range(n):
+        if classes[i] == line:
+            length = i - line_start
+            if 0 < length <= HEAD_WORDS and current_key < line_start:
+                shouted = True
+                for j in range(line_start, i):
+                    shouted = shouted and flags[j] & UPPER != 0
+                if shouted:
+                    current_head = i - 1
+            line_start = i + 1
+            current_key = -1
+            colon_at = -KEY_REACH - 1
+        elif classes[i] == colon and i > line_start:
+            current_key = i - 1
+            colon_at = i
+            if i - line_start <= HEAD_WORDS:
+                current_head = i - 1
+        elif current_key >= 0 and i - colon_at <= KEY_REACH:
+            key[i] = current_key
+        head[i] = current_head
+        if i > 0 and flags[i] & CAPITAL:
+            before = i - 1
+            if classes[before] == point and before > 0:
+                before -= 1
+            if classes[before] == title or (
+                current_key >= 0 and classes[current_key] == role and i - colon_at <= 3
+            ):
+                named[ids[i]] = True
+    again = np.zeros(n, np.bool_)
+    for i in range(n):
+        again[i] = named[ids[i]]
+    return key, head, again
+
+
 _CLASSES = PerWord(lambda word: CLASS_IDS[class_of(word)], np.int16)
 _FLAGS = PerWord(
-    lambda word: (
-        kernels.CAPITAL * (word[:1].isupper() and len(word) > 1) + kernels.UPPER * (word == word.upper())
-    ),
+    lambda word: CAPITAL * (word[:1].isupper() and len(word) > 1) + UPPER * (word == word.upper()),
     np.uint8,
 )
 _MARKS = tuple(CLASS_IDS[name] for name in ("colon", "line", "point", "title", "role"))
@@ -208,7 +275,7 @@ def look(text: str, dictionary_spans: Sequence[Span], seen: Seen | None = None) 
     """Split a text, unless it has been `seen`, and find what the features of its tokens need."""
     tokens, vocabulary, words = seen or read(text)
     classes, flags = _CLASSES.of(vocabulary)[words], _FLAGS.of(vocabulary)[words]
-    key, head, again = kernels.context(words, classes, flags, *_MARKS)
+    key, head, again = context(words, classes, flags, *_MARKS)
     hits = _hits(tokens, dictionary_spans)
     return Looked(tokens, vocabulary, words, classes, key, head, again, hits)
 
@@ -230,39 +297,29 @@ def _hits(tokens: Tokens, spans: Sequence[Span]) -> NDArray[np.uint8]:
 
 def attributes(looked: Looked) -> list[list[str]]:
     """Every token's features as strings, as the trainers take them. The models' tables hold the same."""
-    words = looked.tokens.words
-    n = len(words)
-    classes = [CLASSES[number] for number in looked.classes.tolist()]
-    hits = looked.hits.tolist()
-    again = looked.again.tolist()
-    key, head = looked.key.tolist(), looked.head.tolist()
+    # Tokens are counted from 2: what is beyond the text is around them, and index −1 is beyond, too.
+    words = ["", "", *looked.tokens.words, "", "", ""]
+    classes = [
+        "edge",
+        "edge",
+        *(CLASSES[number] for number in looked.classes.tolist()),
+        "edge",
+        "edge",
+        "edge",
+    ]
+    hits = [HITS[0], HITS[0], *(HITS[number] for number in looked.hits.tolist()), *HITS[:1] * 3]
+    again = [False, False, *looked.again.tolist(), False, False, False]
     rows: list[list[str]] = []
-    known: dict[tuple[str, int], list[str]] = {}
-
-    def at(word: str, slot: int) -> list[str]:
-        found = known.get((word, slot))
-        if found is None:
-            found = known[word, slot] = features_at(word, slot)
-        return found
-
-    for i in range(n):
-        row: list[str] = []
-        for slot in range(len(SLOTS) - 2):
-            j = i + slot - CENTRE
-            row += at(words[j] if 0 <= j < n else "", slot)
-        row += at(words[key[i]] if key[i] >= 0 else "", len(SLOTS) - 2)
-        row += at(words[head[i]] if head[i] >= 0 else "", len(SLOTS) - 1)
+    for i, (key, head) in enumerate(zip(looked.key.tolist(), looked.head.tolist(), strict=True), 2):
+        places = [*(i + offset for offset in OFFSETS), key + 2, head + 2]
+        row = [feature for slot, place in enumerate(places) for feature in features_at(words[place], slot)]
         for template, (one, two) in enumerate(PAIRS):
-            j, k = i + one, i + two
-            row.append(
-                pair_feature(
-                    template, classes[j] if 0 <= j < n else "edge", classes[k] if 0 <= k < n else "edge"
-                )
-            )
+            row.append(pair_feature(template, classes[i + one], classes[i + two]))
         for distance in AROUND:
-            j = i + distance
-            row.append(hit_feature(distance, HITS[hits[j]] if 0 <= j < n else HITS[0]))
-            row.append(again_feature(distance, 0 <= j < n and again[j]))
+            row += (
+                hit_feature(distance, hits[i + distance]),
+                again_feature(distance, again[i + distance]),
+            )
         rows.append(row)
     return rows
 

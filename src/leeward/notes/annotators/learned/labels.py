@@ -111,13 +111,15 @@ def _holds(category: str, words: list[str]) -> bool:
 
 def _could_be_a_date(words: list[str]) -> bool:
     """Two or more numbers or months, and no number that stands for neither day, month nor year: 122/86 is none."""
-    if _parts_of_a_date(words) < 2:
-        return False
     numbers = [word for word in words if word.isdecimal()]
-    years = [number for number in numbers if len(number) == 4 and number[:2] in ("19", "20")]
-    small = [number for number in numbers if len(number) <= 2 and int(number) <= 31]
-    short_year = len(numbers) > 2 and numbers[-1] not in small and len(numbers[-1]) == 2
-    return len(years) + len(small) + short_year == len(numbers)
+    fits = [_is_year(number) or (len(number) <= 2 and int(number) <= 31) for number in numbers]
+    if len(fits) > 2 and len(numbers[-1]) == 2:
+        fits[-1] = True  # a year in two digits
+    return _parts_of_a_date(words) > 1 and all(fits)
+
+
+def _is_year(word: str) -> bool:
+    return len(word) == 4 and word[:2] in ("19", "20") and word.isdigit()
 
 
 def _is_old(words: list[str]) -> bool:
@@ -126,9 +128,7 @@ def _is_old(words: list[str]) -> bool:
 
 def _has_year(words: list[str]) -> bool:
     """Whether a date names a year: in four digits, or as the last of three parts."""
-    if any(word.isdigit() and len(word) == 4 and word[:2] in ("19", "20") for word in words):
-        return True
-    return _parts_of_a_date(words) > 2
+    return any(map(_is_year, words)) or _parts_of_a_date(words) > 2
 
 
 def _parts_of_a_date(words: list[str]) -> int:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from leeward.notes.annotators.learned import kernels
+from leeward.compiled import njit
 from leeward.notes.annotators.learned.features import (
     AROUND,
     CLASSES,
@@ -25,6 +25,103 @@ from leeward.notes.annotators.learned.features import (
 from leeward.notes.annotators.learned.labels import spans_of
 from leeward.notes.spans import Annotator, Span
 from leeward.notes.vocabulary import PerWord
+
+
+@njit
+def sum_weights(
+    intercept: NDArray[np.float64],
+    ids: NDArray[np.int32],
+    key: NDArray[np.int32],
+    head: NDArray[np.int32],
+    emissions: NDArray[np.float32],
+    classes: NDArray[np.int16],
+    pairs: NDArray[np.float32],
+    first: NDArray[np.int64],
+    second: NDArray[np.int64],
+    around: NDArray[np.int64],
+    hits: NDArray[np.uint8],
+    hit_weights: NDArray[np.float32],
+    again: NDArray[np.bool_],
+    again_weights: NDArray[np.float32],
+) -> NDArray[np.float64]:
+    """Each token's score for each label: what the words around it say, neighbouring classes, hits and named words.
+
+    `emissions[word, slot, label]` with the slots of `words.SLOTS`; word 0 is beyond the text.
+    `pairs[template, class, class, label]` with the distances `first[template]` and `second[template]`;
+    `hit_weights[place, hit, label]`, `again_weights[place, flag, label]` for the distances `around[place]`.
+    Class 0 and hit 0 are beyond the text.
+    """
+    n, labels = len(ids), len(intercept)
+    scores = np.empty((n, labels))
+    for i in range(n):
+        row = scores[i]
+        # One after the other in one sum, which the compiler takes for several labels at once.
+        second_before = emissions[ids[i - 2] if i > 1 else 0, 0]
+        before = emissions[ids[i - 1] if i > 0 else 0, 1]
+        itself = emissions[ids[i], 2]
+        after = emissions[ids[i + 1] if i + 1 < n else 0, 3]
+        second_after = emissions[ids[i + 2] if i + 2 < n else 0, 4]
+        keyed = emissions[ids[key[i]] if key[i] >= 0 else 0, 5]
+        headed = emissions[ids[head[i]] if head[i] >= 0 else 0, 6]
+        for label in range(labels):
+            row[label] = (
+                intercept[label]
+                + second_before[label]
+                + before[label]
+                + itself[label]
+                + after[label]
+                + second_after[label]
+                + keyed[label]
+                + headed[label]
+            )
+        for template in range(len(first)):
+            j = i + first[template]
+            k = i + second[template]
+            both = pairs[template, classes[j] if 0 <= j < n else 0, classes[k] if 0 <= k < n else 0]
+            for label in range(labels):
+                row[label] += both[label]
+        for distance in range(len(around)):
+            j = i + around[distance]
+            inside = 0 <= j < n
+            hit = hit_weights[distance, hits[j] if inside else 0]
+            named = again_weights[distance, 1 if inside and again[j] else 0]
+            for label in range(labels):
+                row[label] += hit[label] + named[label]
+    return scores
+
+
+@njit
+def best_sequence(scores: NDArray[np.float64], transitions: NDArray[np.float64]) -> NDArray[np.int64]:
+    """The best sequence of labels (Viterbi); `transitions[from, to]`."""
+    n, labels = scores.shape
+    best = np.zeros(n, np.int64)
+    if n == 0:
+        return best
+    reached = np.empty((n, labels))
+    reached[0] = scores[0]
+    for i in range(1, n):
+        before, now = reached[i - 1], reached[i]
+        for label in range(labels):
+            now[label] = before[0] + transitions[0, label]
+        for other in range(1, labels):  # all labels at once: the compiler takes several in one step
+            so_far, gain = before[other], transitions[other]
+            for label in range(labels):
+                now[label] = max(now[label], so_far + gain[label])
+        for label in range(labels):
+            now[label] += scores[i, label]
+    for label in range(1, labels):
+        if reached[n - 1, label] > reached[n - 1, best[n - 1]]:
+            best[n - 1] = label
+    for i in range(n - 1, 0, -1):  # where the best came from: the first of equals
+        label = best[i]
+        before = reached[i - 1]
+        come = 0
+        for other in range(1, labels):
+            if before[other] + transitions[other, label] > before[come] + transitions[come, label]:
+                come = other
+        best[i - 1] = come
+    return best
+
 
 _FIRST, _SECOND = (np.array(distances, dtype=np.int64) for distances in zip(*PAIRS, strict=True))
 _AROUND = np.array(AROUND, dtype=np.int64)
@@ -110,12 +207,12 @@ class LinearAnnotator:
         """Each token's label."""
         scores = self.scores(looked)
         alone = self._transitions is None
-        best = scores.argmax(axis=1) if alone else kernels.best_sequence(scores, self._transitions)
+        best = scores.argmax(axis=1) if alone else best_sequence(scores, self._transitions)
         return [self.labels[number] for number in best.tolist()]
 
     def scores(self, looked: Looked) -> NDArray[np.float64]:
         """Each token's score for each label, without transitions."""
-        scores: NDArray[np.float64] = kernels.scores(
+        scores: NDArray[np.float64] = sum_weights(
             self._intercept,
             looked.words,
             looked.key,

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from leeward.notes.annotators.rules import hints
 from leeward.notes.annotators.rules.words import RELATIVE, RELATIVES, SEXES, words
 from leeward.notes.field_labels import Label, line_end
-from leeward.notes.spans import Kind, Span
+from leeward.notes.spans import Span
 from leeward.texts import list_words
 
 OLDEST = 89
@@ -202,45 +202,52 @@ def _in_fields(text: str, low: str, fields: Sequence[Label]) -> Iterator[Span]:
                 yield Span(field.value, field.value + word.end(), "QID", "race", source="rules")
 
 
+def _matches_of_ages(text: str, low: str, said: int) -> list[re.Match[str]]:
+    figure = said & hints.FIGURE
+    patterns = (
+        (figure and said & SAYS_AGE, AGE, low),
+        (said & SAYS_AGE and said & SPELLS, SPELLED, low),
+        (figure and said & SAYS_AGED, AGED, low),
+        (figure and said & SAYS_DECADE, DECADE, low),
+        (figure and said & SAYS_LETTER, COMPACT, text),
+        (figure and said & SAYS_LETTER, PAIR, text),
+    )
+    return [match for needed, pattern, where in patterns if needed for match in pattern.finditer(where)]
+
+
 def _ages(text: str, low: str, said: int) -> Iterator[Span]:
-    found: list[re.Match[str]] = []
-    if said & SAYS_AGE:
-        found += AGE.finditer(low) if said & hints.FIGURE else ()
-        found += SPELLED.finditer(low) if said & SPELLS else ()
-    if said & hints.FIGURE:
-        found += AGED.finditer(low) if said & SAYS_AGED else ()
-        found += DECADE.finditer(low) if said & SAYS_DECADE else ()
-        if said & SAYS_LETTER:
-            found += COMPACT.finditer(text)
-            found += PAIR.finditer(text)
-    for match in found:
-        start, end = match.span()
-        if match.re in (AGED, DECADE):
-            start, end = match.span("number")
-        if match.re in (COMPACT, PAIR):
-            start, end = match.span("number")
-        elif start and low[start - 1] in ".0123456789" and match.re is AGE:
+    for match in _matches_of_ages(text, low, said):
+        start, end = match.span("number" if match.re in (AGED, DECADE, COMPACT, PAIR) else 0)
+        if match.re is AGE and start and low[start - 1] in ".0123456789":
             continue
-        if (
-            low[end - 1] == "." and "." not in low[start : end - 1]
-        ):  # the sentence's point, not that of `y.o.`
-            end -= 1
+        if low[end - 1] == "." and "." not in low[start : end - 1]:
+            end -= 1  # the sentence's point, not that of `y.o.`
         years = age_of(low[start:end])
         if years is None or years > 130:
             continue
-        kind: Kind = "EID" if years > OLDEST else "QID"
-        own = _is_of_patient(low, match.start(), match.end())
-        if (match.re is AGED and re.match(r"(?:age of|turn)", match.group())) or re.search(
-            r"\bat (?:the )?(?:age )?(?:of )?$", low[max(0, start - 16) : start]
-        ):
-            own = False  # the age at an event, not now
-        yield Span(start, end, kind, "age", source="rules", asserted=own)
+        own = _is_of_patient(low, match.start(), match.end()) and not _is_at_event(low, match, start)
+        yield Span(start, end, "EID" if years > OLDEST else "QID", "age", source="rules", asserted=own)
         if match.re in (COMPACT, PAIR):
             yield Span(*match.span("sex"), "QID", "sex", source="rules", asserted=own)
-        elif match.re in (AGE, SPELLED) and (sex := _AFTER_AGE.match(low, end)):
-            word = sex.group("sex")
-            if len(word) > 1 or text[sex.start("sex")].isupper():
-                yield Span(*sex.span("sex"), "QID", "sex", source="rules", asserted=own)
+        elif match.re in (AGE, SPELLED) and (sex := _sex_after(text, low, end)):
+            yield Span(*sex, "QID", "sex", source="rules", asserted=own)
+
+
+def _sex_after(text: str, low: str, end: int) -> tuple[int, int] | None:
+    """Where a sex is named behind an age; a letter alone must be a capital."""
+    sex = _AFTER_AGE.match(low, end)
+    if sex is None or not (len(sex.group("sex")) > 1 or text[sex.start("sex")].isupper()):
+        return None
+    return sex.span("sex")
+
+
+_AT_AGE = re.compile(r"\bat (?:the )?(?:age )?(?:of )?$")
+
+
+def _is_at_event(low: str, match: re.Match[str], start: int) -> bool:
+    """Whether an age is that at an event, not now: `at age 40`, `the age of 40`, `turned 40`."""
+    named = match.re is AGED and re.match(r"(?:age of|turn)", match.group())
+    return bool(named or _AT_AGE.search(low[max(0, start - 16) : start]))
 
 
 def _sexes(low: str) -> Iterator[Span]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from leeward.notes.annotators.rules import hints
 from leeward.notes.annotators.rules.words import NUMBERS, words
@@ -165,39 +165,43 @@ def _after_words(text: str, low: str) -> Iterator[Span]:
         yield Span(*match.span(), "EID", WORDS[word.group()], source="rules")
 
 
+def _is_free(text: str, start: int, signs: str) -> bool:
+    """Whether no letter, figure or one of these signs is before a place."""
+    return start == 0 or not (text[start - 1].isalnum() or text[start - 1] in signs)
+
+
+def _is_long_number(text: str, match: re.Match[str]) -> bool:
+    start, number = match.start(), match.group()
+    marked = len(number) >= 7 or text[max(0, start - 1) : start] in "#("
+    measured = not _is_free(text, start, ".,$") or _UNIT.match(text, match.end())
+    return marked and not measured and bool(number.strip("0")) and not number.endswith("000")
+
+
+def _is_code(text: str, match: re.Match[str]) -> bool:
+    start, code = match.start(), match.group()
+    formed = code[0].isalpha() or len(code) >= 8 or code[2] == "-"
+    return formed and _is_free(text, start, "-./+") and not _UNIT.match(text, match.end())
+
+
+def _is_group(text: str, match: re.Match[str]) -> bool:
+    code = match.group()
+    digits = sum(c.isdigit() for c in code)
+    return digits >= 7 and _is_free(text, match.start(), "-./+") and not _DATED.fullmatch(code)
+
+
 def _by_form(text: str, said: int) -> Iterator[Span]:
     """Codes that look like no measurement."""
-    for match in _LONG.finditer(text) if said & hints.SIX_FIGURES else ():
-        start, end = match.span()
-        number = match.group()
-        plain = (
-            start == 0 or not (text[start - 1].isalnum() or text[start - 1] in ".,$")
-        ) and not _UNIT.match(text, end)
-        if (
-            plain
-            and (len(number) >= 7 or text[max(0, start - 1) : start] in "#(")
-            and number.strip("0")
-            and not number.endswith("000")
-        ):
-            yield Span(start, end, "EID", "other_id", source="rules")
-    for match in _PATTERN.finditer(text) if said & hints.THREE_FIGURES else ():
-        start = match.start()
-        if (
-            (start == 0 or not (text[start - 1].isalnum() or text[start - 1] in "-./+"))
-            and not _UNIT.match(text, match.end())
-            and (text[start].isalpha() or len(match.group()) >= 8 or match.group()[2] == "-")
-        ):
-            yield Span(*match.span(), "EID", "other_id", source="rules")
-    for match in _GROUPS.finditer(text) if text.count("-") > 1 else ():
-        start = match.start()
-        alone = start == 0 or not (text[start - 1].isalnum() or text[start - 1] in "-./+")
-        if alone and sum(c.isdigit() for c in match.group()) >= 7 and not _DATED.fullmatch(match.group()):
-            yield Span(start, match.end(), "EID", "other_id", source="rules")
-    for match in _VIN.finditer(text) if _LONG_CODE.search(text) else ():
-        yield Span(*match.span(), "EID", "vehicle", source="rules")
-    if "#" in text:
-        for match in _HASH.finditer(text):
-            yield Span(*match.span(1), "EID", "other_id", source="rules")
+    forms: tuple[tuple[object, re.Pattern[str], str, Callable[[str, re.Match[str]], bool]], ...] = (
+        (said & hints.SIX_FIGURES, _LONG, "other_id", _is_long_number),
+        (said & hints.THREE_FIGURES, _PATTERN, "other_id", _is_code),
+        (text.count("-") > 1, _GROUPS, "other_id", _is_group),
+        (_LONG_CODE.search(text), _VIN, "vehicle", lambda text, match: True),
+        ("#" in text, _HASH, "other_id", lambda text, match: True),
+    )
+    for needed, pattern, category, fits in forms:
+        for match in pattern.finditer(text) if needed else ():
+            if fits(text, match):
+                yield Span(*match.span(pattern.groups), "EID", category, source="rules")
 
 
 def _likenesses(text: str, low: str, said: int) -> Iterator[Span]:
