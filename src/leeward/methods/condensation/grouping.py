@@ -342,16 +342,17 @@ def two_points(points: Points, k: int) -> Longs:
     the labels, numbered from 0."""
     labels = np.full(len(points), -1, np.int64)
     left = np.arange(len(points))
-    corners = (points.min(axis=0), points.max(axis=0))
+    reach = [_distances(points, corner) for corner in (points.min(axis=0), points.max(axis=0))]
     for g in range(len(points) // k):
-        farthest = int(_distances(points[left], corners[g % 2]).argmax())
-        left = _take_nearest(points, left, farthest, k, g, labels)
+        left = _take_nearest(points, left, int(reach[g % 2][left].argmax()), k, g, labels)
     return _dissolve(points, _join_nearest(points, left, labels))
 
 
-def _distances(points: NDArray[Any], centre: NDArray[Any]) -> Floats:
-    """Squared distances, summed column by column."""
-    return np.square(points.T.astype(np.float64) - centre[:, None]).sum(axis=0)
+def _distances(points: NDArray[Any], centres: NDArray[Any]) -> Floats:
+    """Squared distances to one centre, float64[rows], or to several, float64[rows, centres], column by column."""
+    columns = points.T.astype(np.float64, order="C")
+    rows = columns if centres.ndim == 1 else columns[:, :, None]
+    return np.asarray(np.square(rows - centres.T[:, None]).sum(axis=0))
 
 
 def _take_nearest(points: Points, left: Longs, first: int, k: int, g: int, labels: Longs) -> Longs:
@@ -371,8 +372,7 @@ def _join_nearest(points: Points, left: Longs, labels: Longs) -> Longs:
     grouped = labels >= 0
     sizes = np.bincount(labels[grouped])
     centres = np.column_stack([np.bincount(labels[grouped], column[grouped]) / sizes for column in points.T])
-    for row in left:
-        labels[row] = _distances(centres, points[row]).argmin()
+    labels[left] = _distances(points[left], centres).argmin(axis=1)
     return labels
 
 
@@ -387,9 +387,8 @@ def _dissolve(points: Points, labels: Longs) -> Longs:
         if alive.sum() < 2:
             break
         alive[g] = False
-        others = np.flatnonzero(alive)
-        near = np.column_stack([_distances(rows[members[g]], centres[other]) for other in others])
-        targets = others[near.argmin(axis=1)]
+        near = np.where(alive, _distances(rows[members[g]], centres), np.inf)
+        targets = near.argmin(axis=1)
         larger = {t: np.append(members[t], members[g][targets == t]) for t in np.unique(targets).tolist()}
         grown = {t: float(np.square(rows[own] - rows[own].mean(axis=0)).sum()) for t, own in larger.items()}
         if sum(grown[t] - sums[t] for t in larger) >= sums[g]:
