@@ -14,7 +14,7 @@ from tests.mutations.planted import refuting, sound
 
 from leeward.verify import Share, verify
 from leeward.verify.class_labels import Tree, read_tree
-from leeward.verify.records_order import check_orders
+from leeward.verify.order import check_orders
 
 KEEP = 'parameter keep: {"age": 20, "sex": "exact"} -> '
 PLANTED = {

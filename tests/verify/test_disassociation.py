@@ -23,7 +23,7 @@ from tests.oracles.published import random_release, rows_of, running_example, ru
 
 from leeward.errors import BadInput
 from leeward.verify import Source, Verification, verify
-from leeward.verify.disassociation.files import StructureFault, read_chunks, read_nodes
+from leeward.verify.disassociation.layout import StructureFault, read_chunks, read_nodes
 
 
 def chunk(*rows: str) -> list[frozenset[str]]:

@@ -21,7 +21,7 @@ from leeward.methods import METHODS
 from leeward.randomness import Randomness
 from leeward.release import write
 from leeward.verify import contract_of, verify
-from leeward.verify.parameters import fits, shown
+from leeward.verify.contract_checks import fits, shown
 
 CASES = cases() | {name: case for name, case in classed_cases().items() if name.startswith("disassociation")}
 PLAN = (

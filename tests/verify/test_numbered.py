@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leeward.verify import numbered
-from leeward.verify.numbered import Numbered
+from leeward.verify import flat
+from leeward.verify.flat import Numbered
 
 VISITS = {
     "numbers": st.none() | st.integers(0, 3),
@@ -26,7 +26,7 @@ def events_of(rows: list[tuple[str, str, object]]) -> pl.DataFrame:
 @pytest.mark.parametrize("kind", VISITS)
 @pytest.mark.parametrize("largest", [1 << 62, 400])
 def test_equal_to_plain_counting(kind: str, largest: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(numbered, "LARGEST", largest)
+    monkeypatch.setattr(flat, "LARGEST", largest)
     row = st.tuples(st.sampled_from("pqr"), st.sampled_from("xyz"), VISITS[kind])
 
     @given(st.lists(row, min_size=1, max_size=12))

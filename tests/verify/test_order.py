@@ -8,8 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from leeward.verify.order import FEWEST, LIMIT, deviations, order_check, ranks_of
-from leeward.verify.records_order import first_rows
+from leeward.verify.order import FEWEST, LIMIT, deviations, first_rows, order_check, ranks_of
 
 
 @pytest.mark.parametrize("n", [FEWEST])

@@ -25,7 +25,7 @@ from leeward.errors import BadInput
 from leeward.methods.visits import Visits
 from leeward.runs.extract import extract
 from leeward.runs.protect import protect, verify
-from leeward.verify.visits.reading import read_visits
+from leeward.verify.visits.layout import read_visits
 
 CODES = [f"{category}.{digit}" for category in (250, 272, 401, 428, 780) for digit in range(3)]
 

@@ -18,11 +18,9 @@ from leeward.contracts import contract_of
 from leeward.errors import BadInput
 from leeward.verify.checks import Check, Source, Verification
 from leeward.verify.codes import codes_checks
-from leeward.verify.contract_checks import contract_checks
-from leeward.verify.custody import custody_checks
-from leeward.verify.manifest import NAME, Share, manifest_checks, manifest_types, open_share
-from leeward.verify.parameters import spec_checks
-from leeward.verify.records_order import check_orders, owner_orders
+from leeward.verify.contract_checks import contract_checks, spec_checks
+from leeward.verify.manifest import NAME, Share, custody_checks, manifest_checks, manifest_types, open_share
+from leeward.verify.order import check_orders, owner_orders
 from leeward.verify.storage import storage_checks
 from leeward.verify.unchecked import list_unchecked
 

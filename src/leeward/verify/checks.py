@@ -14,7 +14,7 @@ from typing import Any
 
 import polars as pl
 
-from leeward.verify.numbered import Numbered
+from leeward.verify.flat import Numbered
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,11 @@
-"""Lists packed one after the other, and groups of numbers: what checks do with flat arrays."""
+"""Flat arrays: lists packed one after the other, groups of numbers, and the source's events in numbers."""
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 Ints = NDArray[np.int32]
@@ -54,3 +57,147 @@ def run_sums(words: Words, offsets: Longs) -> Words:
     """The sum of each list, modulo 2^64."""
     total = np.concatenate([np.zeros(1, np.uint64), np.cumsum(words)])
     return total[offsets[1:]] - total[offsets[:-1]]
+
+
+LARGEST = 1 << 62
+"""Keys stay below."""
+
+
+def rank(values: pl.Series) -> tuple[pl.Series, Ints]:
+    """The distinct values, ascending (a null first), and each value's place among them. Neighbours that are equal are
+    looked up once."""
+    heads = values.ne_missing(values.shift(1)).to_numpy().copy()
+    heads[:1] = True
+    first = values.filter(pl.Series(heads))
+    places = first.rank("dense").cast(pl.Int32).fill_null(0).to_numpy()
+    if not first.null_count():
+        places = places - np.int32(1)
+    if len(places) < len(values):
+        places = np.repeat(places, np.diff(np.append(np.flatnonzero(heads), len(values))))
+    return first.unique().sort(), places
+
+
+class Numbered:
+    """Events as flat arrays.
+
+    Attributes
+    ----------
+    patients : pl.Series
+        The distinct identifiers, ascending.
+    patient : int32[events]
+        The place of each event's patient among `patients`.
+    codes : list of str
+        The codes that may occur, each once; "" for what is missing.
+    code : int32[events]
+        The place of each event's code among `codes`.
+    """
+
+    def __init__(self, events: pl.DataFrame) -> None:
+        self._events = events
+        self._visits: dict[str, tuple[Longs, int]] = {}
+        self._numbers: dict[str, tuple[Longs, int]] = {}
+        self.patients, self.patient = rank(events["patient"])
+        code = events["code"]
+        if not isinstance(code.dtype, pl.Enum):
+            code = code.cast(pl.String)
+            code = code.cast(pl.Enum(code.drop_nulls().unique().sort()))
+        kind = code.dtype
+        assert isinstance(kind, pl.Enum)
+        self.codes = [*kind.categories.to_list(), ""]
+        self.code = code.to_physical().cast(pl.Int32).fill_null(len(self.codes) - 1).to_numpy()
+
+    @property
+    def width(self) -> int:
+        """`patient * width + code` is a key of both."""
+        return len(self.codes)
+
+    @cached_property
+    def sets(self) -> tuple[Longs, Ints]:
+        """(offsets, codes): the distinct codes of each patient, ascending."""
+        return values_of_groups(self.patient, self.code, len(self.patients))
+
+    @property
+    def pairs(self) -> Longs:
+        """The distinct keys `patient * width + code`, ascending."""
+        offsets, codes = self.sets
+        return np.repeat(np.arange(len(self.patients)), np.diff(offsets)) * self.width + codes
+
+    @cached_property
+    def people(self) -> Longs:
+        """How many patients have each code."""
+        return np.bincount(self.sets[1], minlength=self.width)
+
+    @property
+    def held(self) -> list[str]:
+        """The codes that patients have."""
+        return [code for code, people in zip(self.codes, self.people.tolist(), strict=True) if people]
+
+    @cached_property
+    def first(self) -> Ints:
+        """Each patient's first row, from 0."""
+        rows = np.empty(len(self.patients), np.int32)
+        rows[self.patient[::-1]] = np.arange(len(self.patient), dtype=np.int32)[::-1]
+        return rows
+
+    def visit(self, column: str | None) -> Longs:
+        """A key of each event's visit, equal for the same patient and value of `column`; an event without a value is a
+        visit of its own. Without a column a patient is one visit. `key // spread(column)` is the patient."""
+        return self._visit(column)[0]
+
+    def spread(self, column: str | None) -> int:
+        """What a visit's key divided by gives its patient."""
+        return self._visit(column)[1]
+
+    def visits(self, column: str | None) -> tuple[Longs, int]:
+        """The number of each event's visit, from 0, and how many visits there are; visits as in `visit`."""
+        if column is None:
+            return self.patient.astype(np.int64), len(self.patients)
+        if column not in self._numbers:
+            keys = self.visit(column)
+            found = distinct(keys)
+            self._numbers[column] = np.searchsorted(found, keys), len(found)
+        return self._numbers[column]
+
+    def _visit(self, column: str | None) -> tuple[Longs, int]:
+        if column is None:
+            return self.patient.astype(np.int64), 1
+        if column not in self._visits:
+            self._visits[column] = self._visits_by(self._events[column])
+        return self._visits[column]
+
+    def _visits_by(self, values: pl.Series) -> tuple[Longs, int]:
+        """Keys with room for a code each: `key * width + code` fits 64 bits."""
+        n, most = len(values), LARGEST // (max(1, len(self.patients)) * self.width)
+        if values.dtype.is_integer() and len(known := values.drop_nulls()):
+            bounds = known.to_numpy()
+            least, largest = int(bounds.min()), int(bounds.max())
+            if largest - least + 1 + n < most:
+                place = (values.fill_null(least).cast(pl.Int64) - least).to_numpy()
+                return self._keys(place, largest - least + 1, values)
+        names, of_event = rank(values)
+        if len(names) + n < most:
+            return self._keys(of_event, len(names), values)
+        key, spread = self._keys(of_event, len(names), values)
+        found = distinct(key)
+        owner = found // spread
+        inside = np.arange(len(found)) - np.searchsorted(owner, owner)
+        room = int(inside.max(initial=0)) + 1
+        return (owner * room + inside)[np.searchsorted(found, key)], room
+
+    def _keys(self, place: Longs | Ints, names: int, values: pl.Series) -> tuple[Longs, int]:
+        """Keys by patient and the place of each event's value among `names`; the events without a value after them."""
+        spread = names + (len(values) if values.null_count() else 0)
+        if values.null_count():
+            place = np.where(values.is_null().to_numpy(), names + np.arange(len(values)), place)
+        return self.patient.astype(np.int64) * spread + place, spread
+
+    @cached_property
+    def mentions(self) -> tuple[Longs, Longs]:
+        """The keys of `pairs`, and how often each is mentioned; with a visit column a code counts once a visit."""
+        if "visit" not in self._events.columns:
+            keys = np.sort(self.patient.astype(np.int64) * self.width + self.code)
+        else:
+            visit, code = np.divmod(distinct(self.visit("visit") * self.width + self.code), self.width)
+            keys = np.sort(visit // self.spread("visit") * self.width + code)
+        starts = np.flatnonzero(heads_of(keys))
+        return keys[starts], np.diff(np.append(starts, len(keys)))

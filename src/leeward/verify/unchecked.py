@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from leeward.verify.checks import Source
-from leeward.verify.custody import DIGESTS, DRAWING, custody_of
-from leeward.verify.manifest import NAME, Share
+from leeward.verify.manifest import DIGESTS, DRAWING, NAME, Share, custody_of
 from leeward.verify.storage import foreign_writers
 
 LOST_ROWS = "whether codes and days are the patients' own, and what is missing was rare"

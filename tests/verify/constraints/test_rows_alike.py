@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from leeward.verify.constraints.check import rows_alike
-from leeward.verify.constraints.kernels import number_sets
 from leeward.verify.flat import Ints, Longs
+from leeward.verify.kernels import number_sets
 
 LABEL = np.array([*range(40), *range(40), -1, -1], np.int32)
 

@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leeward.verify.disassociation.zipping import Sums, sums_of
+from leeward.verify.disassociation.numbering import Sums, sums_of
 
 
 def plain_zipped(

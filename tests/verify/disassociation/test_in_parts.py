@@ -18,7 +18,7 @@ from leeward.randomness import Randomness
 from leeward.release import write
 from leeward.verify import Check, Source, Verification, verify
 from leeward.verify.disassociation import in_parts
-from leeward.verify.disassociation.files import Nodes
+from leeward.verify.disassociation.layout import Nodes
 from leeward.verify.order import order_check
 
 NODES, CHUNKS, CLUSTERS = (

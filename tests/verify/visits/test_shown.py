@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from leeward.verify.visits import shown
-from leeward.verify.visits.kernels import count_containers
-from leeward.verify.visits.reading import VisitLists
+from leeward.verify.kernels import count_containers
+from leeward.verify.visits import levels
+from leeward.verify.visits.layout import VisitLists
 
 
 def lists_of(rows: list[list[int]], records: list[int], labels: int) -> VisitLists:
@@ -21,7 +21,7 @@ def lists_of(rows: list[list[int]], records: list[int], labels: int) -> VisitLis
 def test_containers_are_those_that_hold_every_code(
     records_a_holder: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(shown, "RECORDS_A_HOLDER", records_a_holder)
+    monkeypatch.setattr(levels, "RECORDS_A_HOLDER", records_a_holder)
     for seed in range(6):
         random = np.random.default_rng(seed)
         common = random.random(12) ** 2
@@ -32,7 +32,7 @@ def test_containers_are_those_that_hold_every_code(
         ]
         population, sets = lists_of(held, numbers, 12), lists_of(asked, [0] * 61, 12)
         for enough in (1, 5, 1000):
-            found = count_containers(sets.offsets, sets.values, *shown.holders_of(population), enough)
+            found = count_containers(sets.offsets, sets.values, *levels.holders_of(population), enough)
             wanted = [0] + [min(enough, sum(set(each) <= set(row) for row in held)) for each in asked[1:]]
             assert found.tolist() == wanted
 
@@ -42,7 +42,7 @@ def test_a_part_counts_the_records_that_contain_it_whether_or_not_they_show_it_o
     """Two records show {0, 1} of a visit, two more contain it of visits apart."""
     population = lists_of([[0, 1], [0, 1], [0, 1, 2], [0, 1]], [0, 1, 2, 3], 3)
     sets = lists_of([[0, 1], [0, 1], [0], [1], [0], [1]], [0, 1, 2, 2, 3, 3], 3)
-    check = shown.check_contained("contained_sets", sets, population, k)
+    check = levels.check_contained("contained_sets", sets, population, k)
     assert check.passed == (k <= 4)
     assert check.figures["distinct"] == 3
     assert check.figures["smallest"] == min(k, 4)

@@ -14,28 +14,30 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from numpy.typing import NDArray
 
 from leeward.errors import BadInput
-from leeward.verify.apart import demographics_of_patients, of_class, select_released
 from leeward.verify.censoring.classed import (
     Placed,
+    by_groups,
+    by_groups_in_classes,
     events_apart,
     k_map_of_classes,
     owners_in_order,
     place_in_classes,
     split_by_class,
 )
-from leeward.verify.censoring.groups import by_groups, by_groups_in_classes
-from leeward.verify.censoring.holders import Postings, Shown
-from leeward.verify.censoring.owners import check_owners, owners_of
+from leeward.verify.censoring.holders import Postings, Shown, check_owners, owners_of
 from leeward.verify.checks import Check, Source, of_count
-from leeward.verify.classes import demographics_of, exact_values
-from leeward.verify.flat import distinct
+from leeward.verify.classes import (
+    demographics_of,
+    demographics_of_patients,
+    exact_values,
+    of_class,
+    select_released,
+)
+from leeward.verify.flat import Longs, Numbered, distinct
 from leeward.verify.manifest import Share
-from leeward.verify.numbered import Numbered
 
-Longs = NDArray[np.int64]
 Record = tuple[tuple[str, int], ...]
 """A released record: its codes with their mentions, ascending by code."""
 
@@ -269,7 +271,7 @@ def caps(shown: Shown, parameters: dict[str, Any]) -> list[Check]:
 def against_source(table: pa.Table, source: Source, proven: bool) -> list[Check]:
     """Nothing was invented: every record is part of an original, each original used once.
 
-    proven : custody names an original for each record, and it was found to be one (see `owners`).
+    proven : custody names an original for each record, and it was found to be one (see `check_owners`).
     """
     n, records = len(source.numbered.patients), table.num_rows
     checks = [

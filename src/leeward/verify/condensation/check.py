@@ -8,17 +8,22 @@ compared. Nothing of the method is used.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from leeward.contracts.condensation import columns_of
+from leeward.contracts.condensation import ALGORITHMS, COLUMN, columns_of, has_own_values
 from leeward.verify.checks import Check, Source, of_count
-from leeward.verify.condensation import relations
-from leeward.verify.condensation.own_values import nearer_than_chance, order_inside, values_of_groups
-from leeward.verify.condensation.times import times_apart
-from leeward.verify.manifest import Share
+from leeward.verify.condensation.own_values import (
+    nearer_than_chance,
+    order_inside,
+    times_apart,
+    values_of_groups,
+)
+from leeward.verify.manifest import README, Share
 
 TABLE = "table.parquet"
 COPIES_ALLOWED = 4.0
@@ -39,7 +44,7 @@ def check(share: Share, source: Source | None = None) -> list[Check]:
     if table is None:
         return checks
     original = None if source is None or source.patients is None else plain(source.patients, table)
-    checks += relations.check(share.manifest["parameters"].get("relations", ()), table)
+    checks += check_relations(share.manifest["parameters"].get("relations", ()), table)
     custody = share.folder.parent / "custody" / "data"
     groups = groups_of(custody, share.method)
     if groups is not None:
@@ -397,3 +402,103 @@ def shuffle(original: pl.DataFrame, groups: pl.DataFrame, number: int) -> pl.Dat
 def highest(numbers: pl.Series) -> int:
     """The greatest number; 0 where there is none."""
     return int(numbers.to_numpy().max(initial=0))
+
+
+BROKEN = re.compile(r"^- `([^`\n]+)`: broken in (\d+\.\d) % of the rows$", re.MULTILINE)
+
+
+def facts_of(share: Share) -> list[dict[str, Any]]:
+    """Every algorithm that `auto` can have chosen. Whether columns lack a declared domain is the source's matter, and
+    so is which relations it keeps: those that the README says are broken are taken from there.
+    """
+    parameters = share.manifest["parameters"]
+    try:
+        text = (share.folder / README).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        text = ""
+    broken = [(relation, float(percent)) for relation, percent in BROKEN.findall(text)]
+    chosen = parameters["algorithm"]
+    return [
+        {"algorithm": algorithm, "observed": observed, "broken": broken}
+        for algorithm in (ALGORITHMS if chosen == "auto" else [chosen])
+        for observed in ([False] if has_own_values(parameters, algorithm) else [True, False])
+    ]
+
+
+def check_relations(relations: Sequence[str], table: pl.DataFrame) -> list[Check]:
+    """One check of all stated relations: the rows that break one, and relations that cannot be read."""
+    if not relations:
+        return []
+    unread, wrong = 0, pl.lit(False)
+    for text in relations:
+        rule = _broken(str(text), table)
+        if rule is None:
+            unread += 1
+        else:
+            wrong = wrong | rule.fill_null(False)
+    count = int(table.select(wrong.sum()).item()) if unread < len(relations) else 0
+    return [
+        of_count(
+            "relations",
+            count + unread,
+            f"Every row keeps the {len(relations):,} stated relations.",
+            "rows break a stated relation, or relations cannot be read.",
+        )
+    ]
+
+
+def _broken(text: str, table: pl.DataFrame) -> pl.Expr | None:
+    """True where a row breaks the relation; None where it cannot be read or names no column."""
+    condition, _, rest = text.partition("=>") if "<=>" not in text else ("", "", text)
+    if not rest:
+        condition, rest = "", condition
+    inside = pl.lit(True)
+    if condition:
+        found = _parts(rf"\s*{COLUMN} = {COLUMN}\s*", condition)
+        if found is None or found[0] not in table.columns:
+            return None
+        inside = _parse(table, found[0]) == _number_or_text(table, found[0], found[1])
+    found = _parts(rf"\s*{COLUMN} = 0 <=> {COLUMN} = 0\s*", rest)
+    if found is not None:
+        return _if_columns(table, found, (pl.col(found[0]) == 0) != (pl.col(found[1]) == 0))
+    found = _parts(rf"\s*{COLUMN} -> {COLUMN}\s*", rest)
+    if found is not None:
+        if not set(found) <= set(table.columns):
+            return None
+        return pl.col(found[1]).drop_nulls().n_unique().over(found[0]) > 1
+    found = _parts(rf"\s*{COLUMN} (?:<=|>=|=) {COLUMN}\s*", rest)
+    if found is None or found[0] not in table.columns:
+        return None
+    left = pl.col(found[0])
+    right = pl.col(found[1]) if found[1] in table.columns else None
+    if right is None:
+        try:
+            right = pl.lit(float(found[1]))
+        except ValueError:
+            return None
+    sign = re.search(r" (<=|>=|=) ", rest)
+    assert sign is not None  # the form has one
+    broken = {"<=": left > right, ">=": left < right, "=": left != right}[sign.group(1)]
+    return inside & broken
+
+
+def _parts(form: str, text: str) -> list[str] | None:
+    found = re.fullmatch(form, text)
+    return None if found is None else [each for each in found.groups() if each is not None]
+
+
+def _if_columns(table: pl.DataFrame, names: Sequence[str], rule: pl.Expr) -> pl.Expr | None:
+    return rule if set(names) <= set(table.columns) else None
+
+
+def _parse(table: pl.DataFrame, name: str) -> pl.Expr:
+    return pl.col(name) if table.schema[name].is_numeric() else pl.col(name).cast(pl.String)
+
+
+def _number_or_text(table: pl.DataFrame, name: str, value: str) -> pl.Expr:
+    if not table.schema[name].is_numeric():
+        return pl.lit(value)
+    try:
+        return pl.lit(float(value))
+    except ValueError:
+        return pl.lit(None)

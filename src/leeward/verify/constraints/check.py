@@ -22,13 +22,19 @@ import scipy.sparse as sp
 
 from leeward.verify.checks import Check, Source, of_count
 from leeward.verify.classes import class_checks, demographics_of, place_records, read_classes, together
-from leeward.verify.constraints.classed import against_source_in_classes, class_codes, split
-from leeward.verify.constraints.kernels import number_sets, write_keys
-from leeward.verify.constraints.published import MOST_WRITTEN, Published, entries_of, no_other_codes
+from leeward.verify.constraints.classed import (
+    MOST_WRITTEN,
+    Published,
+    against_source_in_classes,
+    class_codes,
+    entries_of,
+    no_other_codes,
+    split,
+)
 from leeward.verify.flat import Ints, Longs, offsets_of, values_of_groups
+from leeward.verify.kernels import count_pairs, number_sets, write_keys
 from leeward.verify.manifest import Share
 from leeward.verify.order import order_check
-from leeward.verify.visits.kernels import count_pairs
 
 PAIRS_A_ENTRY = 16
 """Pairs of labels are counted in a table of all pairs where it has at most so many cells for each entry of records."""

@@ -1,23 +1,61 @@
-"""Generalized records in classes of demographics: each class as a release of its own, and beside the source whether the
-records can be those of the patients (docs/methods/whole-patient.md#verifier). The attacker knows the exact demographics
-of a patient beside codes.
+"""Published records of generalized codes, laid out for checks; in classes of demographics each class is a release of
+its own, and beside the source the records must be those that the patients can have
+(docs/methods/whole-patient.md#verifier). The attacker knows the exact demographics of a patient beside codes.
 """
 
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from leeward.verify.checks import Check, Source, of_count
 from leeward.verify.classes import Classes, class_source, find_released, largest_flow
-from leeward.verify.constraints.published import Published, no_other_codes
+from leeward.verify.flat import Longs
 from leeward.verify.manifest import Share
 from leeward.verify.order import order_check
 
-Longs = NDArray[np.int64]
+MOST_WRITTEN = 50
+"""Labels of more members are written with the first, the last and their number."""
+
+
+@dataclass(frozen=True)
+class Published:
+    """A release that could be laid out.
+
+    holds : records × labels, 1 where a record holds a label.
+    labels, members : the released labels with their codes; number : the label of each code, -1 suppressed.
+    """
+
+    holds: Any
+    labels: list[str]
+    members: list[list[str]]
+    number: dict[str, int]
+
+    def image(self, codes: Iterable[str]) -> list[int]:
+        """The labels of some codes; suppressed and unknown ones vanish."""
+        return sorted({self.number[code] for code in codes if self.number.get(code, -1) >= 0})
+
+
+def entries_of(lists: pl.Series) -> pl.Series:
+    """The entries of all lists in a row."""
+    return lists.explode(empty_as_null=False, keep_nulls=False)
+
+
+def no_other_codes(codes: pl.DataFrame, held: Sequence[str]) -> Check:
+    """The mapping names codes of the source only, which `held` lists; one that was made earlier may name others."""
+    named = pl.concat([entries_of(codes["members"]), codes.filter(pl.col("suppressed"))["code"]])
+    return of_count(
+        "no_other_codes",
+        int((~named.is_in(list(held))).sum()),
+        "Every code of the mapping is one of the source's.",
+        "codes of the mapping are none of the source's.",
+    )
+
 
 SAMPLED_PATIENTS = 300
 """Source patients whose candidates are counted."""

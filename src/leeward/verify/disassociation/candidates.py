@@ -1,14 +1,22 @@
-"""Guarantee 1, counted: candidate records of every code, every pair of codes and sampled larger sets."""
+"""Guarantee 1, counted: candidate records of every code, every pair of codes and sampled larger sets; in classes of
+demographics every class is a release of its own (docs/methods/whole-patient.md#verifier), whose attacker knows the
+exact demographics of a patient beside up to m codes."""
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Callable, Mapping
+
 import numpy as np
+import polars as pl
 
 from leeward.verify.checks import Check, of_count
-from leeward.verify.disassociation import candidate_kernels as counting
+from leeward.verify.classes import Classes, together
+from leeward.verify.disassociation import kernels as counting
 from leeward.verify.disassociation.kernels import UNLIMITED
-from leeward.verify.disassociation.layout import Layout
-from leeward.verify.flat import Ints
+from leeward.verify.disassociation.layout import Chunks, Layout, Nodes, first_node, lay_out
+from leeward.verify.disassociation.source import Holders
+from leeward.verify.flat import Ints, Longs, find, offsets_of, places_of
 from leeward.verify.manifest import Share
 
 TABLE_CELLS = 1 << 26
@@ -120,3 +128,149 @@ def draw(layout: Layout, chain: Ints, size: int, generator: np.random.Generator)
             pool.append(chunks.values[chunks.offsets[row] : chunks.offsets[row + 1]])
     together = np.unique(np.concatenate(pool)) if pool else np.empty(0, np.int32)
     return generator.permutation(together)[:size]
+
+
+SAMPLED_PATIENTS = 300
+"""Source patients whose place in some cluster of a fitting class is looked for, and whose candidates are counted."""
+
+SETS_A_PATIENT = 12
+"""Code sets of one patient that are looked up."""
+
+
+def node_classes(nodes: Nodes, classes: Classes) -> Check:
+    """Every node belongs to a released class, joint clusters to that of their clusters, and the clusters of a class
+    have its records."""
+    order = np.argsort(classes.numbers, kind="stable")
+    place = find(classes.numbers[order], nodes.of_class, -1)
+    known = place >= 0
+    up = nodes.parent >= 0
+    crossing = up & (nodes.of_class != nodes.of_class[np.maximum(nodes.parent, 0)])
+    leaf = nodes.leaf & known
+    held = np.bincount(place[leaf], weights=nodes.records[leaf], minlength=len(order)).astype(np.int64)
+    unequal = int((held != classes.records[order]).sum())
+    bad = ~known | crossing
+    return of_count(
+        "node_classes",
+        int(bad.sum()) + unequal,
+        f"{len(nodes.numbers):,} nodes lie in one class each, and no joint cluster crosses classes.",
+        "nodes are of no class, are joined across classes, or classes have other records than their clusters."
+        + first_node(nodes, bad),
+    )
+
+
+def split(nodes: Nodes, chunks: Chunks, classes: Classes) -> list[Layout]:
+    """The part of a release that belongs to each class, codes numbered anew in each."""
+    found = []
+    group_class = nodes.of_class[chunks.node]
+    for number in classes.numbers:
+        own = np.flatnonzero(nodes.of_class == number)
+        index = np.full(len(nodes.numbers), -1, np.int64)
+        index[own] = np.arange(len(own))
+        parent = np.where(nodes.parent[own] >= 0, index[np.maximum(nodes.parent[own], 0)], -1).astype(
+            np.int32
+        )
+        part = Nodes(nodes.numbers[own], parent, nodes.leaf[own], nodes.records[own], nodes.of_class[own])
+        found.append(lay_out(part, _groups(chunks, np.flatnonzero(group_class == number), index)))
+    return found
+
+
+def _groups(chunks: Chunks, groups: Longs, node: Longs) -> Chunks:
+    """Some chunks of a release, their nodes numbered by `node`."""
+    rows_of = chunks.rows()[groups]
+    rows = places_of(chunks.start[groups], rows_of)
+    lengths = np.diff(chunks.offsets)[rows]
+    values = chunks.values[places_of(chunks.offsets[rows], lengths)]
+    used, renumbered = np.unique(values, return_inverse=True)
+    codes = tuple(chunks.codes[c] for c in used)
+    return Chunks(
+        node[chunks.node[groups]].astype(np.int32), chunks.kind[groups], offsets_of(rows_of), chunks.number[rows],
+        offsets_of(lengths), renumbered.reshape(-1).astype(np.int32), codes,
+    )  # fmt: skip
+
+
+def check_patients(
+    layouts: list[Layout],
+    classes: Classes,
+    records: Mapping[int, list[str]],
+    values: list[tuple[str, ...]],
+    k: int,
+    m: int,
+) -> list[Check]:
+    """Sampled patients of the source: each record fits a cluster of a class that fits the exact demographics, and no
+    set of up to m of its codes, with these demographics, leaves fewer than k candidates.
+
+    Candidates are counted in the best cluster of every tree of nodes of a fitting class, which can only be stricter.
+    """
+    holders: dict[int, Holders] = {}
+    numbers: dict[int, dict[str, int]] = {}
+    generator = np.random.Generator(np.random.Philox(key=len(values)))
+    lost = few = sets = 0
+    smallest: int | None = None
+    for patient, codes in records.items():
+        fitting = np.flatnonzero(classes.fit(values[patient])).tolist()
+        for c in fitting:
+            if c not in holders:
+                holders[c] = Holders(layouts[c])
+                numbers[c] = {code: i for i, code in enumerate(layouts[c].chunks.codes)}
+        inside = [c for c in fitting if all(code in numbers[c] for code in codes)]
+        fits = any(holders[c].fit(np.array([numbers[c][code] for code in codes], np.int32)) for c in inside)
+        lost += not fits
+        for wanted in _draw_known_sets(sorted(codes), m, generator):
+            count = 0
+            for c in fitting:
+                if all(code in numbers[c] for code in wanted):
+                    count += _candidates(
+                        layouts[c], np.array([numbers[c][code] for code in wanted], np.int32), k
+                    )
+                if count >= k:
+                    break
+            sets += 1
+            few += count < k
+            smallest = count if smallest is None else min(smallest, count)
+    return [
+        of_count(
+            "source_records_fit",
+            lost,
+            f"Each of {len(records):,} sampled source records fits a cluster of a class that fits its demographics.",
+            f"of {len(records):,} sampled source records fit no cluster of a fitting class.",
+            {"sampled": len(records)},
+        ),
+        of_count(
+            "candidates_of_patients",
+            few,
+            f"Each of {sets:,} code sets of sampled patients, with their demographics, has at least {k} candidates.",
+            f"of {sets:,} code sets of sampled patients, with their demographics, have fewer than {k} candidates.",
+            {"sets": sets},
+        ),
+    ]
+
+
+def _draw_known_sets(codes: list[str], m: int, generator: np.random.Generator) -> list[tuple[str, ...]]:
+    """All sets of up to m codes, or some of them where they are many."""
+    sizes = range(1, min(m, len(codes), 3) + 1)
+    every = list(itertools.chain.from_iterable(itertools.combinations(codes, size) for size in sizes))
+    if len(every) <= SETS_A_PATIENT:
+        return every
+    return [every[i] for i in np.sort(generator.permutation(len(every))[:SETS_A_PATIENT])]
+
+
+def _candidates(layout: Layout, wanted: Ints, enough: int) -> int:
+    """Records that may hold all of `wanted`, the best cluster of each tree of nodes, until there are enough."""
+    width = max(len(layout.chunks.codes), 1)
+    stamp, hit = np.zeros(width, np.int64), np.zeros(width, np.int64)
+    leaves = np.flatnonzero(layout.nodes.leaf)
+    return int(counting.candidates_of_trees(wanted, enough, leaves, layout.flat, stamp, hit))
+
+
+def in_each(layouts: list[Layout], checks: Callable[[Layout], list[Check]]) -> list[Check]:
+    """The same checks of every class, as one each."""
+    return together([checks(layout) for layout in layouts])
+
+
+def sample_of(events: pl.DataFrame, patients: pl.Series) -> dict[int, list[str]]:
+    """Sampled patients (their places in `patients`) with their codes."""
+    generator = np.random.Generator(np.random.Philox(key=len(patients)))
+    chosen = np.sort(generator.permutation(len(patients))[:SAMPLED_PATIENTS])
+    place = pl.DataFrame({"patient": patients.gather(chosen), "place": chosen})
+    rows = place.join(events, on="patient").group_by("place").agg(pl.col("code").cast(pl.String).unique())
+    return dict(zip(rows["place"].to_list(), rows["code"].to_list(), strict=True))

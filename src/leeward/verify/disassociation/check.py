@@ -3,7 +3,7 @@
 What is checked is in docs/methods/disassociation.md: cluster sizes, chunk domains, k^m-anonymity of every
 record and shared chunk, the empty-item-chunk condition (Lemma 2), Property 1, and Guarantee 1 by counting
 candidates for every code, every pair of codes and sampled larger sets. With the source at hand,
-`verify.disassociation_source` adds that nothing is lost and nothing is invented.
+`source` adds that nothing is lost and nothing is invented.
 """
 
 from __future__ import annotations
@@ -25,39 +25,44 @@ from leeward.verify.classes import (
     read_classes,
 )
 from leeward.verify.disassociation import kernels
-from leeward.verify.disassociation.candidates import SAMPLED_SETS, candidates, check_sampled_sets
-from leeward.verify.disassociation.classed import (
+from leeward.verify.disassociation.candidates import (
+    SAMPLED_SETS,
+    candidates,
     check_patients,
+    check_sampled_sets,
     in_each,
     node_classes,
     sample_of,
     split,
 )
-from leeward.verify.disassociation.files import (
+from leeward.verify.disassociation.in_parts import check_parts, goes_in_parts
+from leeward.verify.disassociation.layout import (
     ITEM,
     RECORD,
     SHARED,
     Chunks,
+    Layout,
     Nodes,
     StructureFault,
-    read_chunks,
-    read_nodes,
-)
-from leeward.verify.disassociation.in_parts import check_parts, goes_in_parts
-from leeward.verify.disassociation.layout import (
-    Layout,
     count_bounds,
     first_chunk,
     first_node,
     lay_out,
     preorder,
+    read_chunks,
+    read_nodes,
 )
 from leeward.verify.disassociation.numbering import order_checks
-from leeward.verify.disassociation.payload import payload_checks, payload_source
-from leeward.verify.disassociation.sensitive import covers, sensitive_codes
-from leeward.verify.disassociation.sensitive_columns import sensitive_source, sensitive_values
-from leeward.verify.disassociation.singles import single_codes
 from leeward.verify.disassociation.source import against_source, number_repeats
+from leeward.verify.disassociation.stated import (
+    covers,
+    payload_checks,
+    payload_source,
+    sensitive_codes,
+    sensitive_source,
+    sensitive_values,
+    single_codes,
+)
 from leeward.verify.flat import Longs, heads_of, offsets_of
 from leeward.verify.manifest import Share
 

@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 
 from leeward.errors import BadInput
 from leeward.verify.checks import Check, Source, of_count
-from leeward.verify.disassociation.files import Nodes, StructureFault, read_nodes
+from leeward.verify.disassociation.layout import Nodes, StructureFault, read_nodes
 from leeward.verify.flat import Longs, find
 from leeward.verify.manifest import Share
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from leeward.verify.checks import Check, Source, of_count
 from leeward.verify.condensation.check import check as check_table
@@ -156,3 +159,11 @@ def equal_rows(share: Share, table: pl.DataFrame) -> Check:
         f"combinations of quasi-identifiers are in fewer than {k:,} rows.",
         {"classes": len(sizes), "least": int(sizes.to_numpy().min(initial=table.height))},
     )
+
+
+def facts_of(share: Share) -> list[dict[str, Any]]:
+    """The columns of the table; no wording fits a table that cannot be read."""
+    try:
+        return [{"columns": pq.read_schema(share.data("table.parquet")).names}]
+    except (OSError, pa.ArrowInvalid):
+        return []

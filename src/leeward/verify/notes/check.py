@@ -5,7 +5,7 @@ that more was spent than stated: counts are whole and at or above the public thr
 parts are listed (candidates come from noisy results), items are of public domains, the levels' ε add up to no more than
 the guarantee's, the stated noise has the stated ε. With the custodian's folder beside it: items are of the public
 vocabulary, and the ledger was charged at least the ε that the guarantee states. With the answers that the ledger keeps:
-the catalogue is one of them, number by number (`verify.notes.answers`).
+the catalogue is one of them, number by number (`check_answer`).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,6 @@ import polars as pl
 
 from leeward.verify.checks import Check, Source, of_count
 from leeward.verify.manifest import Share
-from leeward.verify.notes.answers import check_answer
 
 TABLE = "itemsets.parquet"
 ROUNDING = 1e-9
@@ -272,3 +271,59 @@ def charge(share: Share, custody: Path) -> Check:
     return Check(
         "charge", enough, f"The ledger was charged epsilon {charged:g}; the guarantee states {stated:g}."
     )
+
+
+Answer = tuple[Mapping[str, Any], Mapping[str, Any]]
+"""A question, and what was answered."""
+
+MICRO = 1_000_000
+
+
+def check_answer(share: Share, rows: Rows, answers: Sequence[tuple[str, str]]) -> Check:
+    """Whether one stored answer of the ledger has these itemsets, counts and levels and was asked as stated.
+
+    answers : texts of the questions and answers that the ledger keeps of the data set.
+    """
+    known = [each for each in map(parse_answer, answers) if each is not None]
+    same = [question for question, found in known if equals(found, rows, share.manifest["parameters"])]
+    if not same:
+        return Check(
+            "published_answer",
+            False,
+            f"None of {len(known):,} catalogues that the ledger keeps has these itemsets, counts and levels.",
+            {"stored": len(known)},
+        )
+    unlike = min(differing(question, share.manifest) for question in same)
+    good = "The itemsets, counts and levels are those of an answer that the ledger keeps, asked as stated."
+    bad = f"The ledger keeps this answer for another question: {unlike} of its parameters differ from the manifest's."
+    return Check("published_answer", unlike == 0, bad if unlike else good, {"stored": len(known)})
+
+
+def parse_answer(answer: tuple[str, str]) -> Answer | None:
+    """Question and answer of a catalogue; None for answers to other questions."""
+    question, found = (json.loads(text) for text in answer)
+    if not isinstance(question, dict) or question.get("release") != "itemsets" or not isinstance(found, dict):
+        return None
+    return question, found
+
+
+def equals(found: Mapping[str, Any], rows: Rows, parameters: Mapping[str, Any]) -> bool:
+    """Whether an answer has these rows, in their order, and the stated levels."""
+    listed = [(tuple(items), float(n)) for items, n in zip(found["itemsets"], found["counts"], strict=True)]
+    return listed == list(rows) and found["levels"] == parameters.get("levels")
+
+
+def differing(question: Mapping[str, Any], manifest: Mapping[str, Any]) -> int:
+    """How many parameters of the question are not what the manifest says."""
+    parameters, stated = manifest["parameters"], manifest["guarantee"].get("epsilon")
+    pairs = [(question[name], parameters.get(name)) for name in ("max_size", "contributions", "vocabulary")]
+    pairs.append((sets_of(question["domains"]), sets_of(parameters.get("domains") or {})))
+    pairs.append((question["rows"], parameters.get("max_rows_per_patient")))
+    asked = question["epsilon"] / MICRO
+    agrees = isinstance(stated, int | float) and math.isclose(asked, stated, rel_tol=1e-9)
+    return sum(one != other for one, other in pairs) + (not agrees)
+
+
+def sets_of(domains: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
+    """Domains in whatever order their values were declared."""
+    return {name: sorted(values) for name, values in domains.items()}

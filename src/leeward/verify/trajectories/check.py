@@ -13,12 +13,18 @@ import polars as pl
 
 from leeward.verify.checks import Check, Source, of_count
 from leeward.verify.classes import class_checks, demographics_of, place_records, read_classes
+from leeward.verify.flat import Longs
 from leeward.verify.manifest import Share
-from leeward.verify.trajectories.fitting import Classed
-from leeward.verify.trajectories.layout import AGE_LABEL, OLDEST, Longs, Released, Tree, layout
-from leeward.verify.trajectories.named import check_hierarchy
-from leeward.verify.trajectories.source import against_source
-from leeward.verify.trajectories.trees import tree_checks
+from leeward.verify.trajectories.layout import (
+    AGE_LABEL,
+    OLDEST,
+    Released,
+    Tree,
+    check_hierarchy,
+    layout,
+    tree_checks,
+)
+from leeward.verify.trajectories.source import Classed, against_source
 
 
 def check(share: Share, source: Source | None = None) -> list[Check]:

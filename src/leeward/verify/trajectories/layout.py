@@ -1,26 +1,30 @@
-"""Read released trajectories: records, pairs and two hierarchies, as arrays."""
+"""Released trajectories as arrays: records, pairs and two hierarchies; whether the hierarchies are as they must be."""
 
 from __future__ import annotations
 
 import csv
 import itertools
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
+import yaml
 
-from leeward.verify.checks import Check, of_count
+from leeward.verify.checks import Check, Source, of_count
 from leeward.verify.classes import demographics_of
+from leeward.verify.flat import Longs
 from leeward.verify.manifest import Share
-
-Longs = NDArray[np.int64]
+from leeward.vocabulary import VOCABULARIES, load
 
 AGE_LABEL = re.compile(r"(\d+)(?:-(\d+)|(\+))?")
 OLDEST = 1_000
+
+COMMON = "of at least k patients"
+"""What a release says whose code hierarchy lists the codes of a built-in vocabulary that k patients have."""
 
 
 @dataclass(frozen=True)
@@ -172,3 +176,123 @@ def number_records(values: Longs, offsets: Longs) -> Longs:
     seen: dict[bytes, int] = {}
     bounds = (offsets * values.itemsize).tolist()
     return np.array([seen.setdefault(raw[a:b], len(seen)) for a, b in itertools.pairwise(bounds)], np.int64)
+
+
+BUILT_IN = "hipaa"
+
+
+def tree_checks(released: Released, parameters: Mapping[str, Any]) -> list[Check]:
+    """Rows stand depth first; a built-in tree of ages has the range stated, and each age the span of those below."""
+    trees = (released.code_tree, released.age_tree)
+    checks = [
+        of_count(
+            "hierarchies_depth_first",
+            sum(not depth_first(tree) for tree in trees),
+            "The hierarchies' rows stand depth first.",
+            "hierarchies have rows in another order than depth first.",
+        )
+    ]
+    stated = str(parameters.get("ages"))
+    if stated != "custom":
+        root = released.age_tree.labels[int(np.argmax(released.age_tree.high - released.age_tree.low))]
+        other = (
+            root != stated
+            if stated != BUILT_IN
+            else not any("+" in each for each in released.age_tree.labels)
+        )
+        checks.append(
+            of_count(
+                "spans_of_ages",
+                unfit(released.age_tree) + other,
+                "Every age has the span of the ages below it, and the tree the range stated.",
+                "ages have another span than the ages below them, or the tree another range than stated.",
+            )
+        )
+    return checks
+
+
+def depth_first(tree: Tree) -> bool:
+    """Whether nodes stand by their first leaf, the wider first."""
+    order = np.lexsort((np.arange(len(tree.labels)), -tree.high, tree.low))
+    return bool(np.array_equal(order, np.arange(len(tree.labels))))
+
+
+def unfit(tree: Tree) -> int:
+    """Nodes whose span is not that of their leaves, which ascend without gaps."""
+    spans = {}
+    for label in tree.labels:
+        found = AGE_LABEL.fullmatch(label)
+        assert found is not None  # the layout check has read every label
+        spans[label] = (int(found[1]), OLDEST if found[3] else int(found[2] or found[1]))
+    leaves = [spans[label] for label in sorted(tree.leaf, key=lambda each: tree.leaf[each])]
+    wrong = sum(a[1] + 1 != b[0] for a, b in itertools.pairwise(leaves))
+    for label, low, high in zip(tree.labels, tree.low.tolist(), tree.high.tolist(), strict=True):
+        wrong += spans[label] != (leaves[low][0], leaves[high - 1][1])
+    return wrong
+
+
+OWN = "custom"
+"""The manifest's word for a hierarchy from a file, or of an added vocabulary."""
+
+
+def check_hierarchy(tree: Tree, share: Share, source: Source | None) -> list[Check]:
+    """The manifest names the hierarchy that the custodian asked for, and the released tree is that one.
+
+    Without spec and source the name of the root is all that tells; a file may have the root of a built-in vocabulary.
+    A hierarchy that lists the codes of k patients only is compared with the source (`hierarchy_lists_common_codes`).
+    """
+    parameters = share.manifest["parameters"]
+    stated, common = parameters.get("hierarchy"), parameters.get("listed_codes") == COMMON
+    asked = hierarchy_of_spec(share) or (None if source is None else source.vocabulary)
+    if asked is None:
+        of_root = {name for name in VOCABULARIES if load(name).name == tree.labels[0]}
+        right = stated in (of_root if common and of_root else of_root | {OWN})
+    else:
+        right = stated == (asked.lower() if asked.lower() in VOCABULARIES else OWN)
+    detail = (
+        "The manifest names the hierarchy of codes." if right else "The hierarchy of codes has another name."
+    )
+    checks = [Check("hierarchy_named", right, detail)]
+    if not right or common:
+        return checks
+    pairs = pairs_of(stated, asked, tree)
+    if pairs is not None:
+        whole, _ = tree_of(pairs)
+        same = whole is not None and whole.labels == tree.labels
+        same = (
+            same
+            and whole is not None
+            and all(
+                np.array_equal(mine, theirs)
+                for mine, theirs in ((whole.low, tree.low), (whole.high, tree.high))
+            )
+        )
+        said = "is" if same else "is not"
+        detail = f"The hierarchy of codes {said} the one named, over the codes that it lists."
+        checks.append(Check("hierarchy_as_named", same, detail))
+    return checks
+
+
+def hierarchy_of_spec(share: Share) -> str | None:
+    """The hierarchy or vocabulary that custody's spec names; None without it (`parameters_of_spec` refutes an
+    unreadable one)."""
+    file = share.folder.parent / "custody" / "spec.yaml"
+    if share.folder.name != "share" or not file.is_file():
+        return None
+    try:
+        spec: Any = yaml.safe_load(file.read_text(encoding="utf-8"))
+        found = spec["method"].get("hierarchy") or spec["source"].get("vocabulary")
+    except (OSError, UnicodeDecodeError, yaml.YAMLError, KeyError, TypeError, AttributeError):
+        return None
+    return None if found is None else str(found)
+
+
+def pairs_of(stated: str, asked: str | None, tree: Tree) -> list[tuple[str, str]] | None:
+    """(node, parent) of the named hierarchy over the released leaves; None where its file is not at hand."""
+    if stated in VOCABULARIES:
+        return load(stated).hierarchy(list(tree.leaf)).to_pairs()
+    if asked is None or not Path(asked).is_file():
+        return None
+    named = load(asked)
+    known = [code for code in tree.leaf if named.is_known(code)]
+    return named.hierarchy(known).to_pairs() if known else []

@@ -1,4 +1,7 @@
-"""Released trajectories against the data that they come from: every record must generalize a patient of its own."""
+"""Released trajectories against the data that they come from: every record must generalize a patient of its own.
+
+`custody/data/records.parquet` is a witness. What it says is checked, and it proves what otherwise a matching must find.
+"""
 
 from __future__ import annotations
 
@@ -8,25 +11,27 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from leeward.verify import kernels
 from leeward.verify.checks import Check, Source, of_count
-from leeward.verify.classes import class_source, find_released
+from leeward.verify.classes import Classes, class_source, find_released
+from leeward.verify.flat import Longs
 from leeward.verify.manifest import Share
-from leeward.verify.trajectories import kernels
-from leeward.verify.trajectories.fitting import Classed, Fitting, fitting_of
-from leeward.verify.trajectories.layout import AGE_LABEL, OLDEST, Released, Tree, number_records, tree_of
-from leeward.verify.trajectories.places import check_owners, places_of
+from leeward.verify.trajectories.layout import (
+    AGE_LABEL,
+    COMMON,
+    OLDEST,
+    Released,
+    Tree,
+    number_records,
+    tree_of,
+)
 from leeward.vocabulary import built_in, load
-
-Longs = NDArray[np.int64]
 
 MOST_RECORDS, MOST_EDGES = 50_000, 20_000_000
 """Up to so many records and pairs of group and possible owner they are matched one to one; beyond, groups are drawn
 and looked at singly."""
 
 SAMPLED_GROUPS = 2_000
-
-COMMON = "of at least k patients"
-"""What a release says whose code hierarchy lists the codes of a built-in vocabulary that k patients have."""
 
 OPEN_END, OPEN_END_OWN = 127, 150
 """The oldest age below an open-ended label (`90+`) of the built-in trees, and of a custodian's own."""
@@ -403,4 +408,111 @@ def _check_sample(finder: Finder, groups: list[tuple[int, int, int]]) -> Check:
         f"Each of {len(chosen):,} groups drawn has enough patients that it can stand for (too many to be matched).",
         "groups have fewer patients that they can stand for than records.",
         {"groups": len(chosen), "matched": False},
+    )
+
+
+@dataclass(frozen=True)
+class Classed:
+    """The classes of demographics of a release, and the place among them of each record's."""
+
+    classes: Classes
+    of_record: Longs
+
+
+@dataclass
+class Fitting:
+    """Which records may be whose by payload and demographics.
+
+    payload, of_class : of each record its payload number, and the place of its class; carried, vector : of each patient
+    (ascending) the payload number, and the number of the exact demographics
+    fits : bool[vectors, classes]
+    """
+
+    payload: Longs
+    carried: Longs
+    of_class: Longs
+    vector: Longs
+    fits: NDArray[np.bool_]
+
+    def of(self, record: int, patients: Longs) -> NDArray[np.bool_]:
+        """Which of some patients a record may be of."""
+        same = self.carried[patients] == self.payload[record]
+        return same & self.fits[self.vector[patients], self.of_class[record]]
+
+
+def fitting_of(
+    payload: Longs,
+    frame: pl.DataFrame,
+    carried: pl.DataFrame | None,
+    classed: Classed | None,
+    values: list[tuple[str, ...]],
+) -> Fitting:
+    """What payload and demographics say of records and patients, the patients in ascending order."""
+    ascending = frame.select("patient").unique().sort("patient")
+    n = ascending.height
+    own = np.zeros(n, np.int64)
+    if carried is not None:
+        joined = ascending.join(carried, on="patient", how="left", maintain_order="left")
+        own = joined["payload"].fill_null(-1).to_numpy().astype(np.int64)
+    if classed is None:
+        alone = np.zeros(max(n, len(payload)), np.int64)
+        return Fitting(payload, own, alone[: len(payload)], alone[:n], np.ones((1, 1), np.bool_))
+    numbers = {value: number for number, value in enumerate(dict.fromkeys(values))}
+    fits = np.stack([classed.classes.fit(value) for value in numbers])
+    vector = np.array([numbers[value] for value in values], np.int64)
+    return Fitting(payload, own, classed.of_record, vector, fits)
+
+
+def places_of(share: Share, n: int) -> Longs | None:
+    """For each record the place of its patient, ascending identifiers; None where custody does not say it."""
+    file = share.folder.parent / "custody" / "data" / "records.parquet"
+    if share.folder.name != "share" or not file.is_file():
+        return None
+    table = pl.read_parquet(file)
+    if not {"record", "place"} <= set(table.columns):
+        return None
+    table = table.sort("record")
+    ranks = np.arange(n)
+    fits = np.array_equal(table["record"].to_numpy(), ranks) and np.array_equal(
+        np.sort(table["place"].to_numpy()), ranks
+    )
+    return table["place"].to_numpy().astype(np.int64) if fits else np.full(n, -1, np.int64)
+
+
+def check_owners(
+    released: Released,
+    frame: pl.DataFrame,
+    place: Longs,
+    fitting: NDArray[np.bool_],
+    in_order: bool,
+) -> Check:
+    """Each record generalizes the pairs of its patient and has the patient's payload, and labels that fit.
+
+    frame : `patient`, `code`, `age` (leaves), patients ascending, a patient's rows in order.  fitting : whether
+    a record has the payload of the patient whom custody names, and a class that fits the patient.
+    """
+    runs = frame.select(pl.col("patient").rle()).unnest("patient")
+    offsets = np.concatenate([[0], np.cumsum(runs["len"].to_numpy())]).astype(np.int64)
+    codes, ages = (frame[name].to_numpy().astype(np.int64) for name in ("code", "age"))
+    r = released
+    matches = kernels.owners if in_order else kernels.owners_in_any_order
+    buffer, one = np.empty(1, np.int64), np.empty(1, np.int64)
+    low, high = r.code_tree.low[r.codes], r.code_tree.high[r.codes]
+    first, last = r.age_tree.low[r.ages], r.age_tree.high[r.ages]
+    wrong = 0
+    for record in range(len(r.offsets) - 1):
+        span = slice(int(r.offsets[record]), int(r.offsets[record + 1]))
+        one[0] = place[record]
+        fits = place[record] >= 0 and fitting[record]
+        wrong += not (
+            fits
+            and matches(low[span], high[span], first[span], last[span], one, offsets, codes, ages, buffer)
+        )
+    return of_count(
+        "own_patients",
+        wrong,
+        "Every record generalizes the patient whom custody names, with that patient's payload and labels that fit.",
+        "records do not generalize the patient whom custody names, have another payload, or labels that do not fit the "
+        "patient.",
+        {"records": len(place)},
     )

@@ -9,12 +9,12 @@ from __future__ import annotations
 from leeward.verify.checks import Check, Source
 from leeward.verify.classes import demographics_of
 from leeward.verify.manifest import Share
-from leeward.verify.visits.classed import Placed, place
-from leeward.verify.visits.cohorts import extract_checks
-from leeward.verify.visits.layout import layout
+from leeward.verify.visits.cohorts import extract_checks, facts_of
+from leeward.verify.visits.layout import Placed, layout, place
 from leeward.verify.visits.levels import level_checks, one_set_a_record
-from leeward.verify.visits.order_inside import order_of_visits
-from leeward.verify.visits.source import source_checks
+from leeward.verify.visits.source import order_of_visits, source_checks
+
+__all__ = ["check", "facts_of"]
 
 
 def check(share: Share, source: Source | None = None) -> list[Check]:

@@ -1,18 +1,116 @@
-"""Lay out a release of visits: columns, numbers of records and visits, sorted sets."""
+"""Lay out a release of visits as flat integer arrays: columns, numbers of records and visits, sorted sets, classes.
+
+In classes of demographics the codes of each class are told apart, so that whatever is counted is counted among the
+patients of one class (docs/methods/whole-patient.md#verifier). The attacker knows the exact demographics."""
 
 from __future__ import annotations
 
 import csv
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import polars as pl
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from leeward.verify.checks import Check, of_count
-from leeward.verify.classes import demographics_of
+from leeward.verify.checks import Check, Source, of_count
+from leeward.verify.classes import (
+    BETWEEN,
+    Classes,
+    class_checks,
+    code_of_class,
+    demographics_of,
+    of_class,
+    place_records,
+    read_classes,
+)
+from leeward.verify.flat import Ints, Longs, offsets_of, places_of
 from leeward.verify.manifest import Share
-from leeward.verify.visits.reading import VisitLists, read_visits
+from leeward.verify.storage import open_encoded
+
+
+@dataclass(frozen=True)
+class VisitLists:
+    """Visits in the order of the file; a record or visit is -1 where the file has a null, or no such column."""
+
+    record: Longs
+    visit: Longs
+    offsets: Longs
+    """Visit v holds `values[offsets[v] : offsets[v + 1]]`, indices into `labels`, in the order of the file."""
+    values: Ints
+    labels: tuple[str, ...]
+    """Sorted, so that comparing indices compares labels."""
+    nulls: int = 0
+    """Nulls of the file, in whatever column; the arrays hold an empty list or nothing in their place."""
+
+    def __len__(self) -> int:
+        return len(self.record)
+
+    def sizes(self) -> Longs:
+        """Number of labels of each visit."""
+        return self.offsets[1:] - self.offsets[:-1]
+
+    def take(self, rows: Longs) -> VisitLists:
+        """Some of the visits, in the order given."""
+        lengths = self.sizes()[rows]
+        values = self.values[places_of(self.offsets[rows], lengths)]
+        return VisitLists(
+            self.record[rows], self.visit[rows], offsets_of(lengths), values, self.labels, self.nulls
+        )
+
+    def relabelled(self, labels: tuple[str, ...]) -> VisitLists:
+        """The same visits with indices into other sorted labels, which contain these."""
+        if labels == self.labels or not self.labels:
+            return VisitLists(self.record, self.visit, self.offsets, self.values, labels, self.nulls)
+        places = np.searchsorted(np.array(labels, dtype=object), np.array(self.labels, dtype=object))
+        values = places.astype(np.int32)[self.values]
+        return VisitLists(self.record, self.visit, self.offsets, values, labels, self.nulls)
+
+
+def read_visits(file: Path) -> VisitLists:
+    """The visits of a file with `record`, `codes` and perhaps `visit`; OSError or ArrowInvalid where it is none."""
+    stored = open_encoded(file, ("codes",))
+    columns = [name for name in ("record", "visit", "codes") if name in stored.schema_arrow.names]
+    if not {"record", "codes"} <= set(columns):
+        raise pa.ArrowInvalid("no column `record` or `codes`")
+    # One at a time: lists of texts kept as dictionaries cannot be read across groups, each of which has its own.
+    parts = [stored.read_row_group(group, columns) for group in range(stored.num_row_groups)]
+    table = pa.concat_tables(parts) if parts else stored.read(columns)
+    nulls = sum(table.column(name).null_count for name in columns)
+    lists = table.column("codes")
+    flat = pc.list_flatten(lists)
+    nulls += flat.null_count
+    labels, values = _number_texts(flat)
+    lengths = pc.fill_null(pc.list_value_length(lists), 0).to_numpy().astype(np.int64)
+    offsets = offsets_of(lengths)
+    record = _whole_numbers(table.column("record"))
+    visit = _whole_numbers(table.column("visit")) if "visit" in columns else np.full(len(record), -1)
+    return VisitLists(record, visit, offsets, values, labels, nulls)
+
+
+def _number_texts(flat: Any) -> tuple[tuple[str, ...], Ints]:
+    """The sorted distinct texts of a chunked array, and each text's place among them; a null gets place 0."""
+    pieces = [
+        piece if pa.types.is_dictionary(piece.type) else piece.dictionary_encode() for piece in flat.chunks
+    ]
+    names = [np.array(piece.dictionary.to_pylist(), dtype=object) for piece in pieces]
+    labels = sorted({name for each in names for name in each if name is not None})
+    place = {name: number for number, name in enumerate(labels)}
+    values = [
+        np.array([place.get(name, 0) for name in each] or [0], np.int32)[
+            pc.fill_null(piece.indices, 0).to_numpy(zero_copy_only=False)
+        ]
+        for piece, each in zip(pieces, names, strict=True)
+    ]
+    return tuple(labels), np.concatenate(values) if values else np.zeros(0, np.int32)
+
+
+def _whole_numbers(column: Any) -> Longs:
+    return pc.fill_null(column.cast(pa.int64()), -1).to_numpy().astype(np.int64)
+
 
 TREE = "code_hierarchy.csv"
 ROOT = "*"
@@ -119,3 +217,55 @@ def _count_disordered(visits: VisitLists) -> int:
     falls[visits.offsets[:-1][sizes > 0]] = False  # a visit's first code follows none
     at = np.searchsorted(visits.offsets, np.flatnonzero(falls), side="right") - 1
     return len(np.unique(at)) + int(np.count_nonzero(sizes == 0))
+
+
+@dataclass(frozen=True)
+class Placed:
+    """The classes of a release, and the class of each record by its number: int64[records]."""
+
+    classes: Classes
+    of_record: Longs
+
+    def apart(self, visits: VisitLists) -> VisitLists:
+        """The visits, the labels of each class apart."""
+        width = max(1, len(visits.labels))
+        keys = np.repeat(self.of_record[visits.record], visits.sizes()) * width + visits.values
+        used, values = np.unique(keys, return_inverse=True)
+        labels = tuple(code_of_class(key // width, visits.labels[key % width]) for key in used.tolist())
+        return replace(visits, values=values.reshape(-1).astype(np.int32), labels=labels)
+
+    def source_apart(self, source: Source, patients: pl.DataFrame) -> Source:
+        """The events of the released patients (`record`, `patient`), the codes of each class apart."""
+        classes = pl.DataFrame({"record": np.arange(len(self.of_record)), "class": self.of_record})
+        owners = patients.select("patient", pl.col("record").cast(pl.Int64)).join(classes, on="record")
+        events = source.events.join(owners.drop("record"), on="patient", how="inner", maintain_order="left")
+        return replace(
+            source, events=events.with_columns(of_class("code").cast(pl.Categorical)).drop("class")
+        )
+
+
+def place(share: Share) -> tuple[list[Check], Placed | None]:
+    """The checks of the classes, and every record in its class; None where they are not as they must be."""
+    classes = read_classes(share)
+    records = pl.read_parquet(share.data("records.parquet")).sort("record")
+    placed, of_record = place_records(records, classes)
+    checks = [*class_checks(classes, share), placed]
+    return checks, Placed(classes, of_record) if all(each.passed for each in checks) else None
+
+
+def read_named(file: Path, placed: Placed | None) -> pl.DataFrame | None:
+    """A custodian's table of codes or labels, those of each class apart; None where it does not tell classes apart."""
+    table = pl.read_parquet(file)
+    if placed is None:
+        return table
+    if "class" not in table.columns:
+        return None
+    texts = [name for name, kind in table.schema.items() if kind == pl.String]
+    return table.with_columns(of_class(name) for name in texts).drop("class")
+
+
+def bare(codes: pl.DataFrame, placed: Placed | None) -> pl.DataFrame:
+    """The same table without classes, each row once."""
+    if placed is None:
+        return codes
+    return codes.with_columns(pl.col(pl.String).str.split(BETWEEN).list.last()).unique(maintain_order=True)

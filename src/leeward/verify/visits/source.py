@@ -9,16 +9,13 @@ import numpy as np
 import polars as pl
 
 from leeward.errors import BadInput
-from leeward.verify.apart import demographics_of_patients, select_released
 from leeward.verify.checks import Check, Source, of_count
-from leeward.verify.flat import Longs, distinct, find, values_of_groups
+from leeward.verify.classes import demographics_of_patients, select_released
+from leeward.verify.flat import Longs, Numbered, distinct, find, values_of_groups
 from leeward.verify.manifest import Share
-from leeward.verify.numbered import Numbered
-from leeward.verify.visits.classed import Placed, bare, read_named
-from leeward.verify.visits.known_codes import check_codes_shown
-from leeward.verify.visits.order_inside import rows_of_visits
-from leeward.verify.visits.reading import VisitLists
-from leeward.verify.visits.shown import check_contained, sets_of_source
+from leeward.verify.order import within_check
+from leeward.verify.visits.layout import Placed, VisitLists, bare, read_named
+from leeward.verify.visits.levels import check_codes_shown, check_contained, sets_of_source
 from leeward.vocabulary import VOCABULARIES, load
 
 MEMBERS = "|"
@@ -347,3 +344,32 @@ def payload_of_patients(share: Share, source: Source, folder: Path) -> list[Chec
             "records have another patient's payload.",
         )
     ]
+
+
+def order_of_visits(share: Share, visits: VisitLists) -> Check:
+    """Numbers of visits say nothing of their first code, their size, or their place in the source."""
+    several = np.flatnonzero(np.bincount(visits.record, minlength=1)[visits.record] > 1)
+    order = several[np.lexsort((visits.visit[several], visits.record[several]))]
+    sizes = visits.sizes()
+    first = np.where(
+        sizes > 0, visits.values[np.minimum(visits.offsets[:-1], max(len(visits.values) - 1, 0))], -1
+    )
+    known = {"first code": pl.Series(first[order]), "size": pl.Series(sizes[order])}
+    folder = share.folder.parent / "custody" / "data"
+    rows = rows_of_visits(folder, visits) if share.folder.name == "share" else None
+    if rows is not None:
+        known["source row"] = rows.gather(order)
+    return within_check("order_of_visits", pl.Series(visits.record[order]), known, "visits inside a record")
+
+
+def rows_of_visits(folder: Path, visits: VisitLists) -> pl.Series | None:
+    """The source row of each visit by custody's `visits.parquet`, null where it says none; None without such a file, or
+    where it says several."""
+    file = folder / "visits.parquet"
+    if not file.is_file() or not {"record", "visit", "row"} <= set(pl.read_parquet_schema(file)):
+        return None
+    said = pl.read_parquet(file).with_columns(pl.col("record", "visit").cast(pl.Int64))
+    placed = pl.DataFrame({"record": visits.record, "visit": visits.visit})
+    if not said.select("record", "visit").equals(placed):
+        said = placed.join(said, on=["record", "visit"], how="left", maintain_order="left")
+    return said["row"] if said.height == placed.height else None
