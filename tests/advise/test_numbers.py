@@ -14,7 +14,7 @@ from leeward.advise.thresholds import k_of, met, odds, profiles, threshold_of
 from leeward.errors import BadInput
 from leeward.queries.privacy.mechanism import Noise, draw
 from leeward.release import Guarantee
-from leeward.verify.contract_checks import risk_stated
+from leeward.verify.contract_checks import risk_of
 
 DRAWS = 200_000
 
@@ -61,7 +61,7 @@ def test_the_risk_follows_from_the_numbers_and_the_verifier_finds_the_same(
     guarantee: Guarantee, risk: object
 ) -> None:
     assert guarantee.risk == risk
-    assert risk_stated(guarantee.to_json(), guarantee.model) == risk
+    assert risk_of(guarantee.to_json(), guarantee.model) == risk
 
 
 def test_posterior() -> None:

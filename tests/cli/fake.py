@@ -13,8 +13,7 @@ from typing import Annotated, Any, ClassVar
 import polars as pl
 import pytest
 
-from leeward.contracts.contract import Contract, Table
-from leeward.contracts.words import Words
+from leeward.contracts.contract import Contract, Table, Words
 from leeward.errors import GuaranteeUnreachable
 from leeward.fields import Parameter
 from leeward.methods import METHODS, Method

@@ -9,8 +9,8 @@ from typing import Any
 
 from tests.mutations.copies import Change, in_manifest, in_text, manifest_of, put_manifest
 
+from leeward.contracts.contract import Words
 from leeward.contracts.readme import readme_of
-from leeward.contracts.words import Words
 from leeward.verify import contract_checks, contract_of
 from leeward.verify.manifest import open_share
 
@@ -33,7 +33,7 @@ def restate_words(out: Path) -> None:
     guarantee.update(stated, **({"facts": dict(words.facts)} if words.facts else {}))
     risk = guarantee.get("risk")
     if risk is not None and isinstance(guarantee.get("k"), int):
-        guarantee["risk"] = contract_checks.risk_stated(guarantee, risk["model"])
+        guarantee["risk"] = contract_checks.risk_of(guarantee, risk["model"])
     put_manifest(out, manifest)
     restate_readme(out, words)
     restate_numbers(out, before)

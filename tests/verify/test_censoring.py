@@ -169,10 +169,11 @@ def test_without_a_population_nothing_can_be_said(release: Path, source: Source)
 
 
 def test_visits_are_counted_once_by_the_verifier_too() -> None:
-    from leeward.verify.censoring.check import People
+    from leeward.verify.censoring.holders import Postings
+    from leeward.verify.flat import Numbered
 
     events = pl.DataFrame({"patient": [1, 1, 1, 2], "code": ["a"] * 4, "visit": ["x", "x", None, "y"]})
-    people = People.of(events)
+    people = Postings.of(Numbered(events))
     assert [len(people.owners((("a", count),))) for count in (1, 2, 3)] == [2, 1, 0]
 
 
@@ -180,12 +181,15 @@ def test_equal_records_and_originals_are_matched_by_number() -> None:
     """Three originals {a}, one {a, b}: three times {a} and once {a, b} fit, twice {a, b} does not."""
     from collections import Counter
 
-    from leeward.verify.censoring.check import People, _match
+    from leeward.verify.censoring.check import _match, records_of_people
+    from leeward.verify.censoring.holders import Postings
+    from leeward.verify.flat import Numbered
 
     codes = ["a", "a", "a", "a", "b"]
-    sample = People.of(pl.DataFrame({"patient": [1, 2, 3, 4, 4], "code": codes}))
+    events = Numbered(pl.DataFrame({"patient": [1, 2, 3, 4, 4], "code": codes}))
+    people, sample = Postings.of(events), records_of_people(events)
     one, both = (("a", 1),), (("a", 1), ("b", 1))
-    owners = {record: sample.owners(record) for record in (one, both, ())}
+    owners = {record: people.owners(record) for record in (one, both, ())}
     assert [len(owners[record]) for record in (one, both, ())] == [4, 1, 4]
     assert _match(Counter({one: 3, both: 1}), owners, sample) == 4
     assert _match(Counter({one: 2, both: 2}), owners, sample) == 3

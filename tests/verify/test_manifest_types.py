@@ -21,7 +21,7 @@ from leeward.methods import METHODS
 from leeward.randomness import Randomness
 from leeward.release import write
 from leeward.verify import contract_of, verify
-from leeward.verify.contract_checks import fits, shown
+from leeward.verify.contract_checks import fits, visible
 
 CASES = cases() | {name: case for name, case in classed_cases().items() if name.startswith("disassociation")}
 PLAN = (
@@ -101,7 +101,7 @@ def of_another_type(manifest: Any) -> Iterator[tuple[Place, Any]]:
             if len(place) == 2 and place[0] == "parameters":
                 stated = {**manifest["parameters"], str(place[1]): value}
                 allowed = fits(contract.parameters[str(place[1])], value)
-                allowed = allowed and shown(contract.parameters, contract.completed(stated)) == stated
+                allowed = allowed and visible(contract.parameters, contract.completed(stated)) == stated
             no_release = place in (("guarantee",), ("files",)) or (place[0] == "files" and len(place) == 2)
             same = type(value) is type(old) and isinstance(value, str | float | bool) and value == value
             if not (allowed or no_release or same):

@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from leeward.contracts import classes
-from leeward.contracts.contract import CODES, LISTS, Contract, Table, declared
-from leeward.contracts.recipients import BOUNDED_BELOW, of_codes
-from leeward.contracts.words import Words, stated_facts
+from leeward.contracts.contract import CODES, LISTS, Contract, Table, Words, declared, stated_facts
+from leeward.contracts.readme import BOUNDED_BELOW, of_codes
 
 ATTACKER = (
     "Somebody who knows the codes of a person of the population, each with its number of mentions,{exact} but not who "
@@ -129,7 +128,7 @@ CONTRACT = Contract(
             "records.parquet",
             {},
             payload=True,
-            made=classes.labelled({"record": ("int64",), "codes": LISTS}),
+            made=classes.label_columns({"record": ("int64",), "codes": LISTS}),
             order=("record",),
         ),
         CODES,

@@ -86,7 +86,7 @@ def class_columns(parameters: Mapping[str, Any]) -> Mapping[str, Any]:
     }
 
 
-def labelled(columns: Mapping[str, Any]) -> Callable[[Mapping[str, Any]], Mapping[str, Any]]:
+def label_columns(columns: Mapping[str, Any]) -> Callable[[Mapping[str, Any]], Mapping[str, Any]]:
     """The columns of a table of records: these, then each demographic's label."""
     return lambda parameters: {**columns, **dict.fromkeys(names_of(parameters), ("string",))}
 

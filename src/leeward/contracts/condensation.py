@@ -6,8 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from leeward.contracts.contract import LARGEST, Contract, Table, declared
-from leeward.contracts.words import Counting, Words, stated_facts
+from leeward.contracts.contract import LARGEST, Contract, Counting, Table, Words, declared, stated_facts
 
 ATTACKER = (
     "Somebody who knows everything about a patient but the outcome times below, and how the table was made. Each "
@@ -115,9 +114,12 @@ def words(
         several = parameters.get("coarsen_groups")
         left_open.append(COARSE_TIMES.format(groups=f" ({several} neighbouring ones)" if several else ""))
     left_open += [NO_K_ANONYMITY, ATTRIBUTES, MEMBERSHIP, POOLED]
-    left_open += [OWN_VALUES] if has_own_values(parameters, algorithm) else []
-    left_open += [RARE_KEPT] if parameters.get("rare") == "keep" else []
-    left_open += [OBSERVED] if observed else []
+    further = {
+        OWN_VALUES: has_own_values(parameters, algorithm),
+        RARE_KEPT: parameters.get("rare") == "keep",
+        OBSERVED: observed,
+    }
+    left_open += [sentence for sentence, there in further.items() if there]
     reading = README.format(times=_times(matched, exact), plan=_plan(models))
     kept = [f"- `{each}`" for each in parameters.get("relations") or ()]
     lost = [BROKEN.format(relation=relation, percent=percent) for relation, percent in broken]
@@ -205,28 +207,20 @@ MODEL = dict.fromkeys(("response", "time", "event"), lambda value: isinstance(va
 }
 
 
-def plan(value: list[Any]) -> bool:
-    """Whether each is a model of one kind with its columns."""
-    for entry in value:
-        if not isinstance(entry, dict) or len(entry) != 1:
-            return False
-        kind, model = next(iter(entry.items()))
-        if (
-            kind not in ("linear", "logistic", "cox")
-            or not isinstance(model, dict)
-            or "covariates" not in model
-        ):
-            return False
-        if list(model) != [key for key in MODEL if key in model] or not all(
-            MODEL[key](model[key]) for key in model
-        ):
-            return False
-    return True
+def is_model(entry: Any) -> bool:
+    """Whether this is a model of one kind with its columns."""
+    if not isinstance(entry, dict) or len(entry) != 1:
+        return False
+    ((kind, model),) = entry.items()
+    if kind not in ("linear", "logistic", "cox") or not isinstance(model, dict):
+        return False
+    keys = [key for key in MODEL if key in model]
+    return "covariates" in model and list(model) == keys and all(MODEL[key](model[key]) for key in keys)
 
 
 def together(parameters: Mapping[str, Any]) -> bool:
     """Whether the plan is one, and relations are of groups whose own values are released."""
-    if not plan(parameters.get("plan", [])):
+    if not all(map(is_model, parameters.get("plan", []))):
         return False
     own = parameters["algorithm"] == "balanced" and parameters.get("marginals") != "nearest"
     return "relations" not in parameters or (own and not _of_several_times(parameters))

@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from leeward.contracts import classes
-from leeward.contracts.contract import LISTS, Contract, Table, declared
-from leeward.contracts.recipients import of_codes
-from leeward.contracts.words import Words, stated_facts
+from leeward.contracts.contract import LISTS, Contract, Table, Words, declared, stated_facts
+from leeward.contracts.readme import of_codes
 
 ATTACKER_OF_ANY = (
     "Somebody who knows up to {m} codes of a patient and looks for the records that could be the "
@@ -138,7 +137,7 @@ high <- if (nrow(labels)) hits else nrow(everybody)
 
 CONTRACT = Contract(
     tables=(
-        Table("records.parquet", RECORDS, made=classes.labelled(RECORDS), order=("record",)),
+        Table("records.parquet", RECORDS, made=classes.label_columns(RECORDS), order=("record",)),
         Table("codes.parquet", CODES, made=code_columns),
         *classes.TABLES,
     ),

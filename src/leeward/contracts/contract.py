@@ -12,8 +12,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from leeward.contracts.words import Counting, Words
-
 LARGEST = 2**63 - 1
 """No number of a release is larger: kernels, Parquet and README can hold it."""
 
@@ -22,6 +20,37 @@ Schema = Mapping[str, Any]
 `when`, `form`, `word`, `found`, `ascending`."""
 
 LISTS = ("list<element: string>", "list<item: string>")
+
+
+@dataclass(frozen=True)
+class Words:
+    """What the manifest's guarantee and the README must say.
+
+    Attributes
+    ----------
+    readme : how a recipient reads and analyses the files.
+    facts : see `stated_facts`.
+    """
+
+    name: str
+    attacker: str
+    not_protected: tuple[str, ...]
+    readme: str
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Counting:
+    """Lines of pandas and of R for a README, and what they do."""
+
+    intro: str
+    pandas: str
+    r: str
+
+
+def stated_facts(knows: str, candidates: str, as_is: Iterable[str] = (), **more: Any) -> dict[str, Any]:
+    """A guarantee's facts: what the attacker knows, among whom candidates are counted, columns released as they are."""
+    return {"attacker_knows": knows, "candidates": candidates, "released_as_is": list(as_is), **more}
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from leeward.contracts import classes
-from leeward.contracts.contract import CODES, LISTS, Contract, Table, declared
-from leeward.contracts.recipients import of_codes
-from leeward.contracts.words import Words, stated_facts
+from leeward.contracts.contract import CODES, LISTS, Contract, Table, Words, declared, stated_facts
+from leeward.contracts.readme import of_codes
 
 NAME = "k^m-anonymity by disassociation (Guarantee 1)"
 
@@ -141,18 +140,11 @@ def words(parameters: Mapping[str, Any]) -> Words:
         *([PAYLOAD_UNKNOWN.format(names=classes.in_words(payload))] if payload else []),
         *([COLUMNS_UNKNOWN.format(names=classes.in_words(list(ells)))] if ells else []),
     ]
-    reading = classes.readme(parameters) + CLASSES if names else ""
-    reading += PAYLOAD if payload else ""
-    reading += (
-        SENSITIVE_COLUMNS.format(ells=", ".join(f"{name} L = {ell}" for name, ell in ells.items()))
-        if ells
-        else ""
-    )
     return Words(
         CLASSED_NAME if names else NAME,
         (CLASSED_ATTACKER if names else ATTACKER).format(names=classes.in_words(names), m=m),
         tuple(left_open),
-        (reading + "\n" if names else "") + README,
+        reading(parameters) + README,
         stated_facts(
             "up to m codes",
             "data sets",
@@ -161,6 +153,15 @@ def words(parameters: Mapping[str, Any]) -> Words:
             **({"diversity": ells} if ells else {}),
         ),
     )
+
+
+def reading(parameters: Mapping[str, Any]) -> str:
+    """How classes, payload and sensitive columns are read; nothing without classes."""
+    if not classes.names_of(parameters):
+        return ""
+    ells = ", ".join(f"{name} L = {ell}" for name, ell in classes.ells_of(parameters).items())
+    text = classes.readme(parameters) + CLASSES + (PAYLOAD if parameters.get("payload") else "")
+    return text + (SENSITIVE_COLUMNS.format(ells=ells) if ells else "") + "\n"
 
 
 NODES = {"node": ("int64",), "parent": ("int64",), "kind": ("string",), "records": ("int64",)}
@@ -175,7 +176,7 @@ RANKED = {"partitioning": "ranked", "recut": False, "nested": True, "safe": True
 """What `attacker: algorithm` makes of parameters."""
 
 
-def completed(parameters: Mapping[str, Any]) -> Mapping[str, Any]:
+def complete(parameters: Mapping[str, Any]) -> Mapping[str, Any]:
     """Parameters with the partitioning and size of clusters that they leave to the method."""
     given = {name: value for name, value in parameters.items() if value is not None}
     k, chosen = given.get("k", 5), given.get("partitioning")
@@ -251,7 +252,7 @@ CONTRACT = Contract(
         CODES,
     ),
     parameters=declared("disassociation"),
-    completed=completed,
+    completed=complete,
     words=words,
     numbers=("k", "m"),
     meanings=(

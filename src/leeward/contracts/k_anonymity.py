@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from leeward.contracts.condensation import COUNTING, plan
-from leeward.contracts.contract import Contract, Table, declared
-from leeward.contracts.words import Words, stated_facts
+from leeward.contracts.condensation import COUNTING, is_model
+from leeward.contracts.contract import Contract, Table, Words, declared, stated_facts
 
 ATTACKER = (
     "Somebody who knows all quasi-identifiers of a patient: at least k released rows agree on all of them."
@@ -45,7 +44,7 @@ def words(parameters: Mapping[str, Any], *, columns: Sequence[str]) -> Words:
 CONTRACT = Contract(
     tables=(Table("table.parquet", None),),
     parameters=declared("k-anonymity"),
-    rules=lambda p: bool(p["quasi_identifiers"]) and plan(p.get("plan", [])),
+    rules=lambda p: bool(p["quasi_identifiers"]) and all(map(is_model, p.get("plan", []))),
     words=words,
     records=("table.parquet",),
     owners={"released_rows.parquet": "group"},

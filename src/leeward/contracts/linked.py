@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from leeward.contracts import classes
-from leeward.contracts.contract import CODES, Contract, Table, declared
-from leeward.contracts.recipients import BOUNDED
-from leeward.contracts.words import Counting, Words, stated_facts
+from leeward.contracts.contract import CODES, Contract, Counting, Table, Words, declared, stated_facts
+from leeward.contracts.readme import BOUNDED
 
 ROWS = {
     "patients+events": "one code",
@@ -49,7 +48,7 @@ def views(value: Any) -> bool:
     return isinstance(value, list) and bool(value) and value == [each for each in ROWS if each in value]
 
 
-def dated(parameters: Mapping[str, Any]) -> bool:
+def has_days(parameters: Mapping[str, Any]) -> bool:
     """Whether a view has visits: days are released then, and only then."""
     return any("visits" in view for view in parameters["views"])
 
@@ -105,13 +104,13 @@ cat(low, "to", high, "patients\\n")
 CONTRACT = Contract(
     tables=(
         *classes.TABLES,
-        Table("patients.parquet", {}, made=classes.labelled({"record": ("int64",)}), order=("record",)),
+        Table("patients.parquet", {}, made=classes.label_columns({"record": ("int64",)}), order=("record",)),
         Table("visits.parquet", {}, made=visit_columns, order=("record", "visit")),
         Table("events.parquet", {"record": ("int64",), "visit": ("int64",), "code": ("string",)}),
         CODES,
     ),
     parameters=declared("linked"),
-    rules=lambda p: views(p["views"]) and dated(p) == ("days" in p),
+    rules=lambda p: views(p["views"]) and has_days(p) == ("days" in p),
     words=words,
     records=("patients.parquet", "visits.parquet", "events.parquet"),
     owners={"records.parquet": "place"},

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from leeward.contracts.contract import LARGEST, LISTS, Contract, Table
-from leeward.contracts.words import Counting, Words, stated_facts
+from leeward.contracts.contract import LARGEST, LISTS, Contract, Counting, Table, Words, stated_facts
 
 NOT_PROTECTED = (
     "facts of the population that the data show whoever takes part, such as which terms go together",

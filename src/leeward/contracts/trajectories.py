@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from leeward.contracts import classes
-from leeward.contracts.contract import CODES, Contract, Table, declared
-from leeward.contracts.recipients import BOUNDED_BELOW, of_codes
-from leeward.contracts.words import Words, stated_facts
+from leeward.contracts.contract import CODES, Contract, Table, Words, declared, stated_facts
+from leeward.contracts.readme import BOUNDED_BELOW, of_codes
 
 ATTACKER = (
     "Somebody who knows everything about a patient's codes and ages, all of them in order, and that the patient is in "
@@ -124,7 +123,7 @@ CONTRACT = Contract(
             "records.parquet",
             RECORDS,
             payload=True,
-            made=classes.labelled(RECORDS),
+            made=classes.label_columns(RECORDS),
             order=("record",),
         ),
         Table("code_hierarchy.csv", None),

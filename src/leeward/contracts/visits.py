@@ -6,9 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from leeward.contracts import classes
-from leeward.contracts.contract import CODES, LISTS, Contract, Table, declared
-from leeward.contracts.recipients import BOUNDED_BELOW, of_codes
-from leeward.contracts.words import Words, stated_facts
+from leeward.contracts.contract import CODES, LISTS, Contract, Table, Words, declared, stated_facts
+from leeward.contracts.readme import BOUNDED_BELOW, of_codes
 
 NAMES = {
     "visit": "k-anonymous visits",
@@ -131,7 +130,7 @@ def limits_of_cohort(parameters: Mapping[str, Any]) -> list[str]:
     return [*found, JOINED]
 
 
-def counted(parameters: Mapping[str, Any], figures: Mapping[str, Any]) -> tuple[str, ...]:
+def count_sentences(parameters: Mapping[str, Any], figures: Mapping[str, Any]) -> tuple[str, ...]:
     """These sentences with their figures.
 
     Figures: of the cohort's `visits`, those whose set of codes `few`er than k members have, or one `alone`; the
@@ -167,7 +166,7 @@ def words(parameters: Mapping[str, Any], *, figures: Mapping[str, Any] | None = 
     reading, among = readme_of(parameters, payload), "release"
     if figures is not None:
         name += f", in a population of {parameters.get('population', 0):,}"
-        left_open = counted(parameters, figures) + left_open
+        left_open = count_sentences(parameters, figures) + left_open
         reading += (DRAWN_CLASSES if classes.names_of(parameters) else "") + DRAWN
         among = "population"
     facts = stated_facts(KNOWN[level], among, payload, **classes.facts(parameters))
@@ -250,7 +249,7 @@ CONTRACT = Contract(
             "records.parquet",
             {},
             payload=True,
-            made=classes.labelled({"record": ("int64",)}),
+            made=classes.label_columns({"record": ("int64",)}),
             order=("record",),
         ),
         Table(hierarchies_of_codes, None),

@@ -9,8 +9,7 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
-from leeward.contracts.contract import Contract
-from leeward.contracts.words import Words
+from leeward.contracts.contract import Contract, Words
 
 
 @dataclass(frozen=True)
@@ -29,7 +28,7 @@ class Guarantee:
     delta: float | None = None
     unit: str = "patient"
     facts: Mapping[str, Any] = field(default_factory=dict, hash=False)
-    """What programs need to know of the guarantee (see `contracts.words.stated_facts`): plain JSON, no sentences."""
+    """What programs need to know of the guarantee (see `contracts.contract.stated_facts`): plain JSON, no sentences."""
     model: Literal["prosecutor", "journalist"] = "prosecutor"
     """Whom the attacker looks for: a person known to be in the data, or somebody of a population who may not be."""
 

@@ -22,7 +22,7 @@ from leeward.verify.contract_checks import contract_checks, spec_checks
 from leeward.verify.manifest import NAME, Share, custody_checks, manifest_checks, manifest_types, open_share
 from leeward.verify.order import check_orders, owner_orders
 from leeward.verify.storage import storage_checks
-from leeward.verify.unchecked import list_unchecked
+from leeward.verify.unchecked import list_gaps
 
 __all__ = ["CHECKERS", "Check", "Share", "Source", "Verification", "verify"]
 
@@ -64,9 +64,7 @@ def verify(path: str | Path, source: Source | None = None, manifest: str = NAME)
                 "Share only releases made without a seed."
             ),
         )
-    return Verification(
-        share.method, tuple(checks), warnings, source is not None, list_unchecked(share, source)
-    )
+    return Verification(share.method, tuple(checks), warnings, source is not None, list_gaps(share, source))
 
 
 def form_and_content(share: Share, source: Source | None, checks: list[Check]) -> list[Check]:
@@ -86,6 +84,9 @@ def form_and_content(share: Share, source: Source | None, checks: list[Check]) -
         checks += check_orders(share, contract.records) + owner_orders(share, contract.owners, source)
     formed = all(check.passed for check in checks)
     checks += guard("parameters_of_spec", lambda: spec_checks(share, contract), formed=formed)
+    if any(check.name == "columns_of_contract" and not check.passed for check in checks):
+        detail = "Files have not the columns of the contract, so that their content cannot be laid out."
+        return [*checks, Check("layout", False, detail)]
     return checks + content_checks(share, source, formed=all(check.passed for check in checks))
 
 

@@ -149,3 +149,85 @@ def of_count(
     else."""
     all_figures = {"violations": int(violations), **(figures or {})}
     return Check(name, violations == 0, good if violations == 0 else f"{violations:,} {bad}", all_figures)
+
+
+def check_numbers(records: pl.Series, stated: int, name: str = "records_numbered") -> Check:
+    """Records are numbered 0 … n-1, as many as the manifest states."""
+    whole = len(records) == stated and records.sort().equals(pl.Series(range(stated), dtype=pl.Int64))
+    good, bad = (
+        "Records are numbered from 0, each once.",
+        "Record numbers have gaps, repeats or a wrong count.",
+    )
+    return Check(name, whole, good if whole else bad)
+
+
+def unlike_counts(stated: pl.DataFrame, found: pl.DataFrame, missing: int = 0) -> int:
+    """How many things (first column) have another number (second column) in one table than in the other; one that a
+    table lacks has 0 there, or in `stated` the number `missing`."""
+    tables = [each.rename(dict(zip(each.columns, ("of", "n"), strict=True))) for each in (stated, found)]
+    both = tables[0].join(tables[1], on="of", how="full", coalesce=True)
+    return int((both["n"].fill_null(missing) != both["n_right"].fill_null(0)).sum())
+
+
+def payload_of(parameters: Mapping[str, Any]) -> list[str]:
+    """The payload columns that parameters name."""
+    return [str(name) for name in parameters.get("payload") or ()]
+
+
+def same_payload(released: pl.DataFrame, held: pl.DataFrame, names: Sequence[str], of: str) -> Check:
+    """The rows of payload are those of two tables alike, in whatever order."""
+    texts = [frame.select(pl.col(names).cast(pl.String)) for frame in (released, held)]
+    counted = [each.group_by(names).len() for each in texts]
+    both = counted[0].join(counted[1], on=names, how="full", nulls_equal=True)
+    more = both["len"].fill_null(0).cast(pl.Int64) - both["len_right"].fill_null(0).cast(pl.Int64)
+    good, bad = (
+        f"The payload's rows are those of the {of}.",
+        f"rows of payload differ from those of the {of}.",
+    )
+    return of_count("payload", int(more.abs().sum()), good, bad)
+
+
+def other_payload(released: pl.DataFrame, own: pl.DataFrame, key: str, names: Sequence[str]) -> pl.DataFrame:
+    """The rows of `released` whose payload is another than in the row of `own` with the same key."""
+    texts = [pl.col(name).cast(pl.String) for name in names]
+    both = released.with_columns(texts).join(own.select(key, *texts), on=key, how="left", suffix=" of own")
+    return both.filter(pl.any_horizontal(pl.col(name).ne_missing(pl.col(f"{name} of own")) for name in names))
+
+
+def merge_checks(checks: Sequence[Check], parts: int, what: str) -> Check:
+    """One check of all parts: passed where each has it and passes, and no order tells something over all of them.
+
+    Counts are added up, of `smallest` the smallest is kept; deviations z of n parts are one of sum(z) / sqrt(n).
+    """
+    figures = {what: len(checks)} | merge_figures([check.figures for check in checks])
+    deviations, limit = figures.get("deviations", {}), figures.get("limit", 0)
+    telling = [each for each, z in deviations.items() if abs(z) > limit]
+    broken = [check for check in checks if not check.passed]
+    if broken:
+        detail = f"{len(broken):,} of {parts:,} {what} fail. First: {broken[0].detail}"
+    elif telling:
+        detail = f"Over {parts:,} {what} an order says something: {', '.join(telling)}."
+    elif len(checks) < parts:
+        detail = f"{parts - len(checks):,} of {parts:,} {what} could not be checked so far."
+    else:
+        detail = f"In each of {parts:,} {what}: {checks[-1].detail}"
+    passed = not broken and not telling and len(checks) == parts
+    return Check(checks[0].name, passed, detail, figures)
+
+
+def merge_figures(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The figures of `merge_checks`."""
+    figures: dict[str, Any] = {}
+    for key in dict.fromkeys(key for part in parts for key in part):
+        given = [part[key] for part in parts if part.get(key) is not None]
+        if key == "deviations":
+            names = dict.fromkeys(name for each in given for name in each)
+            of_name = {name: [float(each[name]) for each in given if name in each] for name in names}
+            figures[key] = {name: round(sum(z) / len(z) ** 0.5, 2) for name, z in of_name.items()}
+        elif not given:
+            figures[key] = None
+        elif key == "limit":
+            figures[key] = given[0]
+        else:
+            figures[key] = min(given) if key.startswith("smallest") else sum(given)
+    return figures

@@ -121,8 +121,8 @@ def natural(label: str) -> list[tuple[int, int, str]]:
     return [(0, int(part), "") if re.fullmatch(r"\d+", part) else (1, 0, part) for part in parts]
 
 
-def read_tree(file: Path, custody: Path | None = None, kind: str | None = None) -> Tree | None:
-    """A `node,parent` file; None where it cannot be read as one. `custody`: the whole hierarchy, where it is there."""
+def read_pairs(file: Path) -> list[tuple[str, str]] | None:
+    """The rows of a `node,parent` file; None where it cannot be read as one."""
     try:
         with file.open(newline="", encoding="utf-8") as stream:
             rows = list(csv.reader(stream))
@@ -130,8 +130,16 @@ def read_tree(file: Path, custody: Path | None = None, kind: str | None = None) 
         return None
     if not rows or rows[0] != ["node", "parent"] or any(len(row) != 2 for row in rows):
         return None
-    parent = dict(rows[1:])
-    if len(parent) < len(rows) - 1 or "" in parent:  # the parent of the root is no node
+    return [(node, parent) for node, parent in rows[1:]]
+
+
+def read_tree(file: Path, custody: Path | None = None, kind: str | None = None) -> Tree | None:
+    """A `node,parent` file; None where it cannot be read as one. `custody`: the whole hierarchy, where it is there."""
+    pairs = read_pairs(file)
+    if pairs is None:
+        return None
+    parent = dict(pairs)
+    if len(parent) < len(pairs) or "" in parent:  # the parent of the root is no node
         return None
     whole = None
     if custody is not None and custody.is_file():

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from leeward.verify.checks import Check, Source, of_count
+from leeward.verify.checks import Check, Source, merge_checks, of_count
 from leeward.verify.class_labels import Tree, as_text, read_tree
 from leeward.verify.manifest import Share
 
@@ -118,9 +118,17 @@ def class_checks(classes: Classes, share: Share) -> list[Check]:
             "Every label of a class is a node of its column's hierarchy.",
             "labels of classes are no nodes of their hierarchy.",
         ),
+        *hierarchy_checks(classes, parameters.get("keep") or {}),
+    ]
+
+
+def hierarchy_checks(classes: Classes, keep: Mapping[str, int | str]) -> list[Check]:
+    """Classes and rows of hierarchies stand in the order of labels, which are no finer than `keep` states, and the
+    hierarchies list nothing else."""
+    return [
         of_count(
             "classes_numbered",
-            count_misnumbered(classes),
+            count_wrong_numbers(classes),
             "Classes are numbered 0, 1, … in the order of their labels, and so are their rows.",
             "classes have another number or place than the order of their labels gives them.",
         ),
@@ -132,7 +140,7 @@ def class_checks(classes: Classes, share: Share) -> list[Check]:
         ),
         of_count(
             "keep_as_stated",
-            finer(classes, parameters.get("keep") or {}),
+            finer(classes, keep),
             "No published label is finer than `keep` states.",
             "published labels are finer than `keep` states.",
         ),
@@ -146,7 +154,7 @@ def class_checks(classes: Classes, share: Share) -> list[Check]:
     ]
 
 
-def count_misnumbered(classes: Classes) -> int:
+def count_wrong_numbers(classes: Classes) -> int:
     """Classes whose number is not their place in the order of labels, as the rows of the hierarchies have these."""
     places = [
         {} if tree is None else {label: i for i, label in enumerate(tree.parent)} for tree in classes.trees
@@ -197,7 +205,7 @@ def exact_values(classes: Classes, source: Source, patients: pl.Series) -> list[
     return list(zip(*(as_text(rows[name]).to_list() for name in classes.names), strict=True))
 
 
-def find_released(
+def find_patients(
     share: Share, classes: Classes, source: Source, patients: pl.Series
 ) -> tuple[pl.Series, list[tuple[str, ...]] | None]:
     """Those of `patients` who are released, and their exact values (None where the source has not the columns): with
@@ -298,24 +306,7 @@ def largest_flow(
 
 def together(parts: list[list[Check]]) -> list[Check]:
     """The checks of all classes as one each: failed where one failed, counts added up, smallest kept."""
-    found = []
-    for checks in zip(*parts, strict=True):
-        figures: dict[str, int | None] = {}
-        for check in checks:
-            for name, value in check.figures.items():
-                before = figures.get(name)
-                if value is None or before is None:
-                    figures[name] = value if before is None else before
-                else:
-                    figures[name] = min(before, value) if name == "smallest" else before + value
-        broken = [check for check in checks if not check.passed]
-        detail = (
-            f"{len(broken):,} of {len(checks):,} classes fail. First: {broken[0].detail}"
-            if broken
-            else f"In each of {len(checks):,} classes: {checks[-1].detail}"
-        )
-        found.append(Check(checks[0].name, not broken, detail, figures))
-    return found
+    return [merge_checks(checks, len(parts), "classes") for checks in zip(*parts, strict=True)]
 
 
 BETWEEN = "\x1f"
@@ -333,10 +324,10 @@ def of_class(column: str) -> pl.Expr:
     return pl.concat_str(number, pl.lit(BETWEEN), pl.col(column).cast(pl.String)).alias(column)
 
 
-def select_released(share: Share, classes: Classes, source: Source) -> Source:
+def select_patients(share: Share, classes: Classes, source: Source) -> Source:
     """The source without the patients whom `small: drop` leaves out: those who fit no class."""
     patients = source.events["patient"].unique().sort()
-    kept, _ = find_released(share, classes, source, patients)
+    kept, _ = find_patients(share, classes, source, patients)
     if len(kept) == len(patients):
         return source
     return replace(source, events=source.events.filter(pl.col("patient").is_in(kept.implode())))

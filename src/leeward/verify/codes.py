@@ -6,7 +6,6 @@ at hand, from the source.
 
 from __future__ import annotations
 
-import csv
 import re
 from collections.abc import Iterable, Mapping
 
@@ -16,8 +15,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from leeward.verify.checks import Check, Source, of_count
+from leeward.verify.class_labels import read_pairs
 from leeward.verify.manifest import Share, open_share
-from leeward.verify.storage import UNREADABLE, open_encoded
+from leeward.verify.storage import UNREADABLE, open_with_dictionaries
 from leeward.vocabulary.names import OF_CATEGORY, icd_name
 
 NAME = "codes.parquet"
@@ -47,8 +47,8 @@ def codes_checks(share: Share, source: Source | None) -> list[Check]:
         return []
     try:
         listed = read_list(share)
-        shown = released_codes(share)
-        checks = [codes_listed(share, listed, shown), code_names(listed)]
+        shown = codes_of_files(share)
+        checks = [check_code_list(share, listed, shown), code_names(listed)]
         if source is not None and not share.manifest["parameters"].get("extract"):
             checks.append(frequent_codes(share, listed, shown, source))
             if source.names is not None:
@@ -65,7 +65,7 @@ def read_list(share: Share) -> pl.DataFrame:
     return pl.DataFrame(pl.from_arrow(pq.ParquetFile(share.data(NAME)).read()))
 
 
-def codes_listed(share: Share, listed: pl.DataFrame, shown: set[str]) -> Check:
+def check_code_list(share: Share, listed: pl.DataFrame, shown: set[str]) -> Check:
     """Sorted and distinct; every shown code is listed as such; suppressed codes are shown nowhere."""
     codes = listed["code"]
     wrong = int(codes.n_unique() != listed.height) + int(not codes.is_sorted())
@@ -104,7 +104,7 @@ def _unlike_master(share: Share, listed: pl.DataFrame) -> int:
     return int(not read_list(open_share(path)).equals(listed))
 
 
-def released_codes(share: Share) -> set[str]:
+def codes_of_files(share: Share) -> set[str]:
     """The codes and labels in the data files, the members of a visit's generalized label one by one."""
     found: set[str] = set()
     for entry in share.manifest["files"]:
@@ -115,7 +115,7 @@ def released_codes(share: Share) -> set[str]:
         column = next((name for name in ("codes", "code") if name in names), None)
         if column is None:
             continue
-        for batch in open_encoded(file, (column,)).iter_batches(BLOCK_ROWS, columns=[column]):
+        for batch in open_with_dictionaries(file, (column,)).iter_batches(BLOCK_ROWS, columns=[column]):
             values = batch.column(0).flatten() if pa.types.is_list(batch.column(0).type) else batch.column(0)
             found.update(pc.unique(values).drop_null().cast(pa.string()).to_pylist())
     if share.method == "visits":
@@ -127,11 +127,8 @@ def released_codes(share: Share) -> set[str]:
 
 def nodes_above(share: Share) -> Mapping[str, str]:
     """The parent of each node of the released hierarchy of codes."""
-    file = share.data("code_hierarchy.csv")
-    if not file.is_file():
-        return {}
-    with file.open(newline="", encoding="utf-8") as stream:
-        return {row[0]: row[1] for row in csv.reader(stream) if len(row) > 1 and row[1]}
+    pairs = read_pairs(share.data("code_hierarchy.csv"))
+    return {node: parent for node, parent in pairs or () if parent}
 
 
 def _below(code: str, shown: set[str], above: Mapping[str, str]) -> bool:

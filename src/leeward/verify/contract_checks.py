@@ -19,9 +19,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import yaml
 
-from leeward.contracts.contract import LARGEST, Contract, Schema, Table
+from leeward.contracts.contract import LARGEST, Contract, Schema, Table, Words
 from leeward.contracts.readme import readme_of
-from leeward.contracts.words import Words
 from leeward.verify.checks import Check, of_count
 from leeward.verify.manifest import FILE_KEYS, GUARANTEE_KEYS, REQUIRED_KEYS, Share
 from leeward.verify.storage import UNREADABLE
@@ -77,7 +76,7 @@ def numbers_agree(share: Share, contract: Contract) -> Check:
             wrong += guarantee.get(name) != parameters.get(name)
         else:
             wrong += name not in guarantee
-    risk = risk_stated(guarantee, contract.model)
+    risk = risk_of(guarantee, contract.model)
     wrong += json.dumps(guarantee.get("risk")) != json.dumps(risk)
     return of_count(
         "numbers_agree",
@@ -87,7 +86,7 @@ def numbers_agree(share: Share, contract: Contract) -> Check:
     )
 
 
-def risk_stated(guarantee: Mapping[str, Any], model: str) -> dict[str, Any] | None:
+def risk_of(guarantee: Mapping[str, Any], model: str) -> dict[str, Any] | None:
     """The `risk` that the numbers of a guarantee call for: 1/k, or with epsilon alone what a prior of one half may
     become."""
     k, epsilon = guarantee.get("k"), guarantee.get("epsilon")
@@ -260,7 +259,7 @@ def parameters_known(share: Share, contract: Contract) -> Check:
     stated, declared = share.manifest["parameters"], contract.parameters
     wrong = sum(name not in declared or not fits(declared[name], value) for name, value in stated.items())
     if not wrong:  # what follows reads several of them
-        wrong = len(differing(shown(declared, contract.completed(stated)), stated))
+        wrong = len(differing(visible(declared, contract.completed(stated)), stated))
     if not wrong:
         wrong = int(not contract.rules(stated))
     return of_count(
@@ -282,7 +281,7 @@ def spec_checks(share: Share, contract: Contract) -> list[Check]:
     except (OSError, UnicodeDecodeError, yaml.YAMLError, KeyError, TypeError, AttributeError):
         return [Check("parameters_of_spec", False, "custody/spec.yaml cannot be read as the spec of a run.")]
     asked = {name: value for name, value in method.items() if value is not None}
-    wrong = differing(shown(contract.parameters, contract.completed(asked)), share.manifest["parameters"])
+    wrong = differing(visible(contract.parameters, contract.completed(asked)), share.manifest["parameters"])
     wrong -= {name for name, each in contract.parameters.items() if each.get("found") and not asked.get(name)}
     versions = spec.get("versions")
     run = {
@@ -310,7 +309,7 @@ def differing(one: Mapping[str, Any], other: Mapping[str, Any]) -> set[str]:
     return {name for name, _ in pairs[0] ^ pairs[1]}
 
 
-def shown(declared: Mapping[str, Schema], given: Mapping[str, Any]) -> dict[str, Any]:
+def visible(declared: Mapping[str, Schema], given: Mapping[str, Any]) -> dict[str, Any]:
     """What a manifest shows of the parameters given; of those not given the defaults."""
     values = {name: given.get(name, each.get("default")) for name, each in declared.items()}
     return {

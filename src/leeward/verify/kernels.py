@@ -1,5 +1,5 @@
-"""Kernels of the verifiers of visits, trajectories and generalized codes: who shares a set, which original
-trajectories a published one can stand for, which sets are equal."""
+"""Kernels of the verifiers of visits, trajectories and generalized codes: which sets are equal, who shares a
+set, which original trajectories a published one can stand for."""
 
 # mypy: allow-untyped-defs
 # Numba infers the types of a kernel from its arguments; the wrappers are typed.
@@ -12,12 +12,13 @@ from leeward.compiled import njit
 
 
 @njit(error_model="numpy")
-def number_lists(offsets, values, table):
-    """(number of each list, how many differ): equal lists get equal numbers.
-
-    table : int32[power of two, more than twice the lists], all -1; used up. Lists are compared value by value.
-    """
+def number_lists(offsets, values):
+    """The number of each list, from 0: equal lists, which are compared value by value, get equal numbers."""
     n = offsets.shape[0] - 1
+    room = 16
+    while room < 2 * n:
+        room *= 2
+    table = np.full(room, -1, np.int32)
     mask = table.shape[0] - 1
     numbers = np.empty(n, np.int64)
     first = np.empty(n, np.int64)
@@ -47,7 +48,7 @@ def number_lists(offsets, values, table):
                 numbers[v] = number
                 break
             place = (place + 1) & mask
-    return numbers, distinct
+    return numbers
 
 
 @njit(error_model="numpy")
@@ -224,68 +225,6 @@ def holders(c_low, c_high, a_low, a_high, starts, holder, width, seen, stamp, ou
                 out[count] = original
                 count += 1
     return count
-
-
-@njit(error_model="numpy")
-def count_unmatched(needs, starts, owners, unit_starts):
-    """Records that no one-to-one assignment can serve: greedy in the order given, then augmenting paths.
-
-    Group g needs needs[g] patients among the originals owners[starts[g]:starts[g + 1]]; original o has the patients
-    (units) unit_starts[o] … unit_starts[o + 1] − 1.
-    """
-    n_groups, n_originals = len(needs), len(unit_starts) - 1
-    left = needs.copy()
-    holder = np.full(unit_starts[n_originals], -1, np.int64)
-    for g in range(n_groups):
-        for e in range(starts[g], starts[g + 1]):
-            if left[g] == 0:
-                break
-            for unit in range(unit_starts[owners[e]], unit_starts[owners[e] + 1]):
-                if left[g] > 0 and holder[unit] < 0:
-                    holder[unit] = g
-                    left[g] -= 1
-    seen = np.full(n_originals, -1, np.int64)
-    asked = np.full(n_groups, -1, np.int64)
-    by_group, by_unit = np.empty(n_groups, np.int64), np.empty(n_groups, np.int64)
-    queue = np.empty(n_groups, np.int64)
-    stamp = 0
-    missing = 0
-    for g in range(n_groups):
-        while left[g] > 0:
-            stamp += 1
-            queue[0], first, last = g, 0, 1
-            asked[g] = stamp
-            free, taker = -1, -1
-            while first < last and free < 0:
-                h = queue[first]
-                first += 1
-                for e in range(starts[h], starts[h + 1]):
-                    original = owners[e]
-                    if seen[original] == stamp:
-                        continue
-                    seen[original] = stamp
-                    for unit in range(unit_starts[original], unit_starts[original + 1]):
-                        other = holder[unit]
-                        if other < 0:
-                            free, taker = unit, h
-                            break
-                        if asked[other] != stamp:
-                            asked[other] = stamp
-                            by_group[other], by_unit[other] = h, unit
-                            queue[last] = other
-                            last += 1
-                    if free >= 0:
-                        break
-            if free < 0:
-                missing += left[g]
-                break
-            while True:
-                holder[free] = taker
-                if taker == g:
-                    break
-                free, taker = by_unit[taker], by_group[taker]
-            left[g] -= 1
-    return missing
 
 
 PARTS = 8

@@ -52,7 +52,7 @@ class _Digest(io.RawIOBase):
         return self.place
 
 
-def open_encoded(file: Path, columns: Collection[str]) -> pq.ParquetFile:
+def open_with_dictionaries(file: Path, columns: Collection[str]) -> pq.ParquetFile:
     """A Parquet file whose texts, or lists of texts, in some columns are read as dictionaries: a text is made once a
     column chunk, not once a row."""
     metadata = pq.read_metadata(file)

@@ -88,7 +88,7 @@ AS_DRAWN = (
 )
 
 
-def list_unchecked(share: Share, source: Source | None) -> tuple[str, ...]:
+def list_gaps(share: Share, source: Source | None) -> tuple[str, ...]:
     """One sentence for each thing that was not checked."""
     found = []
     if source is None:

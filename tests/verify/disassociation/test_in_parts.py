@@ -17,6 +17,7 @@ from leeward.methods.disassociation import Disassociation
 from leeward.randomness import Randomness
 from leeward.release import write
 from leeward.verify import Check, Source, Verification, verify
+from leeward.verify.checks import merge_checks
 from leeward.verify.disassociation import in_parts
 from leeward.verify.disassociation.layout import Nodes
 from leeward.verify.order import order_check
@@ -167,10 +168,12 @@ def test_an_order_that_no_part_alone_tells_is_told_by_all_of_them() -> None:
     def check(z: float) -> Check:
         return Check("order_of_nodes", True, "fine", {"deviations": {"trend": z}, "limit": 6.0})
 
-    assert in_parts._one([check(z) for z in (1.0, -1.0, 2.0)], 3).passed
-    told = in_parts._one([check(3.0)] * 9, 9)
+    assert merge_checks([check(z) for z in (1.0, -1.0, 2.0)], 3, "parts").passed
+    told = merge_checks([check(3.0)] * 9, 9, "parts")
     assert not told.passed and told.figures["deviations"] == {"trend": 9.0}
-    assert not in_parts._one([check(0.0)] * 2, 3).passed  # a part without this check is no part that passes
+    assert not merge_checks(
+        [check(0.0)] * 2, 3, "parts"
+    ).passed  # a part without this check is no part that passes
 
 
 def test_parts_are_whole_trees() -> None:

@@ -42,7 +42,7 @@ def test_a_part_counts_the_records_that_contain_it_whether_or_not_they_show_it_o
     """Two records show {0, 1} of a visit, two more contain it of visits apart."""
     population = lists_of([[0, 1], [0, 1], [0, 1, 2], [0, 1]], [0, 1, 2, 3], 3)
     sets = lists_of([[0, 1], [0, 1], [0], [1], [0], [1]], [0, 1, 2, 2, 3, 3], 3)
-    check = levels.check_contained("contained_sets", sets, population, k)
+    check = levels.check_containment("contained_sets", sets, population, k)
     assert check.passed == (k <= 4)
     assert check.figures["distinct"] == 3
     assert check.figures["smallest"] == min(k, 4)

@@ -27,13 +27,22 @@ from leeward.verify.censoring.classed import (
     split_by_class,
 )
 from leeward.verify.censoring.holders import Postings, Shown, check_owners, owners_of
-from leeward.verify.checks import Check, Source, of_count
+from leeward.verify.checks import (
+    Check,
+    Source,
+    check_numbers,
+    of_count,
+    payload_of,
+    same_payload,
+    unlike_counts,
+)
 from leeward.verify.classes import (
     demographics_of,
     demographics_of_patients,
     exact_values,
+    largest_flow,
     of_class,
-    select_released,
+    select_patients,
 )
 from leeward.verify.flat import Longs, Numbered, distinct
 from leeward.verify.manifest import Share
@@ -41,8 +50,6 @@ from leeward.verify.manifest import Share
 Record = tuple[tuple[str, int], ...]
 """A released record: its codes with their mentions, ascending by code."""
 
-FIRST_LOOK = 4_096
-"""Candidates looked at first; safe records rarely need more."""
 MOST_EDGES = 20_000_000
 """Up to this many (released record, possible owner) pairs records and owners are matched one to one."""
 
@@ -70,8 +77,8 @@ def check(share: Share, source: Source | None = None) -> list[Check]:
         checks += [k_map(shown, table.num_rows, postings, k), *against_source(table, source, proven)]
         checks += [*payload(table, share, source), *accounts(shown, share, source.numbered)]
     if parameters.get("scope") == "groups" and not demographics_of(share):
-        people, sample = People.of(source.population_events), People.of(source.events)
-        checks += by_groups(records_of(table), sample.records(), people.records(), k, parameters)
+        sample, people = records_of_people(source.numbered), records_of_people(source.population)
+        checks += by_groups(records_of(table), sample, people, k, parameters)
     return [*checks, *caps(shown, parameters), *own]
 
 
@@ -85,7 +92,7 @@ def in_classes(table: pa.Table, shown: Shown, share: Share, source: Source, prov
     if share.manifest["parameters"].get("scope") == "groups":
         checks += _groups_in_classes(table, placed, share, source)
     owners = owners_of(share, source) if proven else None
-    source = select_released(share, placed.classes, source)
+    source = select_patients(share, placed.classes, source)
     own = None if owners is None else owners_in_order(table, owners)
     checks += demographics_of_patients(placed.classes, placed.of_row, source, own)
     checks += [*against_source(table, source, proven), *payload(table, share, source)]
@@ -97,7 +104,6 @@ def in_classes(table: pa.Table, shown: Shown, share: Share, source: Source, prov
 
 def _groups_in_classes(table: pa.Table, placed: Placed, share: Share, source: Source) -> list[Check]:
     """Scope `groups` with demographics: the custodian's file says which labels everybody would be published with."""
-    assert source.population_events is not None  # asked for before
     file = share.folder.parent / "custody" / "data" / "people.parquet"
     if not file.is_file():
         raise BadInput(
@@ -106,9 +112,12 @@ def _groups_in_classes(table: pa.Table, placed: Placed, share: Share, source: So
         )
     names = list(placed.classes.names)
     said = pl.read_parquet(file).sort("place")
-    everyone, own = People.of(source.population_events), People.of(source.events)
-    values = exact_values(placed.classes, source, own.names)
-    if said["place"].to_list() != list(range(everyone.n)) or values is None or set(names) - set(said.columns):
+    values = exact_values(placed.classes, source, source.numbered.patients)
+    if (
+        said["place"].to_list() != list(range(len(placed.people)))
+        or values is None
+        or set(names) - set(said.columns)
+    ):
         detail = "custody/data/people.parquet has not everybody of the population, or the columns lack."
         return [Check("population_classes", False, detail)]
     labels = [None if None in row else row for row in said.select(names).rows()]
@@ -116,8 +125,8 @@ def _groups_in_classes(table: pa.Table, placed: Placed, share: Share, source: So
     number = {each: c for c, each in enumerate(placed.classes.labels)}
     return by_groups_in_classes(
         list(zip(shown, records_of(table), strict=True)),
-        list(zip(values, own.records(), strict=True)),
-        list(zip(placed.values, everyone.records(), strict=True)),
+        list(zip(values, records_of_people(source.numbered), strict=True)),
+        list(zip(placed.values, records_of_people(source.population), strict=True)),
         labels,
         lambda mine, exact: bool(placed.classes.fit(exact)[number[mine]]),
         share.guarantee("k"),
@@ -126,28 +135,11 @@ def _groups_in_classes(table: pa.Table, placed: Placed, share: Share, source: So
 
 
 def layout(share: Share) -> tuple[list[Check], pa.Table | None]:
-    """`records.parquet` has its columns, one row a record, numbered 0…n-1, codes sorted."""
-    try:
-        table = pq.ParquetFile(share.data("records.parquet")).read()
-    except (OSError, pa.ArrowInvalid):
-        return [Check("layout", False, "records.parquet is missing or cannot be read.")], None
-    payload = [str(name) for name in share.manifest["parameters"].get("payload", [])]
-    expected = ["record", "codes", *demographics_of(share), *payload]
-    if table.column_names != expected or not _lists_texts(table.schema.field("codes").type):
-        detail = "records.parquet has other columns than `record`, `codes` and the payload that the manifest names."
-        return [Check("layout", False, detail)], None
-    numbers = np.sort(table["record"].to_numpy())
-    unsorted = count_unsorted(table["codes"])
-    whole = np.array_equal(numbers, np.arange(int(share.manifest["records"])))
+    """`records.parquet` has one row a record, numbered 0…n-1, codes sorted."""
+    table = pq.ParquetFile(share.data("records.parquet")).read()
+    unsorted = count_disorder(table["codes"])
     checks = [
-        Check("layout", True, "records.parquet has the columns of the contract."),
-        Check(
-            "records_numbered",
-            whole,
-            "Records are numbered from 0, each once."
-            if whole
-            else "Record numbers have gaps, repeats or a wrong count.",
-        ),
+        check_numbers(pl.Series(table["record"].to_numpy()), share.manifest["records"]),
         of_count(
             "codes_sorted",
             unsorted,
@@ -158,7 +150,7 @@ def layout(share: Share) -> tuple[list[Check], pa.Table | None]:
     return checks, table if unsorted == 0 else None
 
 
-def count_unsorted(lists: pa.ChunkedArray) -> int:
+def count_disorder(lists: pa.ChunkedArray) -> int:
     """How many lists are null, hold a null, or do not ascend."""
     flat, owner = pc.list_flatten(lists).combine_chunks(), pc.list_parent_indices(lists).to_numpy()
     falls = pc.fill_null(pc.less(flat[1:], flat[:-1]), False).to_numpy(zero_copy_only=False)
@@ -167,75 +159,19 @@ def count_unsorted(lists: pa.ChunkedArray) -> int:
     return lists.null_count + len(np.unique(wrong))
 
 
-def _lists_texts(kind: pa.DataType) -> bool:
-    if not (pa.types.is_list(kind) or pa.types.is_large_list(kind)):
-        return False
-    return bool(pa.types.is_string(kind.value_type) or pa.types.is_large_string(kind.value_type))
-
-
 def records_of(table: pa.Table) -> list[Record]:
     """The released records."""
     return [tuple(sorted(Counter(codes).items())) for codes in table["codes"].to_pylist()]
 
 
-class People:
-    """Who holds each code how often: per code the people (numbered from 0 in ascending order of their names, the
-    identifiers) ascending, and their mentions."""
-
-    def __init__(self, names: pl.Series, holders: dict[str, tuple[Longs, Longs]]) -> None:
-        self.names, self.n = names, len(names)
-        self._holders = holders
-        self._at_least: dict[tuple[str, int], Longs] = {}
-
-    @staticmethod
-    def of(events: pl.DataFrame) -> People:
-        """Count the mentions of `events`; with a visit column a code counts once a visit."""
-        if "visit" in events.columns:
-            known = events.filter(pl.col("visit").is_not_null()).unique(["patient", "visit", "code"])
-            events = pl.concat([known, events.filter(pl.col("visit").is_null())])
-        people = events.select("patient").unique().sort("patient").with_row_index("person")
-        counted = events.group_by("code", "patient").len().join(people, on="patient").sort("code", "person")
-        person, mentions = (counted[name].cast(pl.Int64).to_numpy() for name in ("person", "len"))
-        runs = counted["code"].rle().struct.unnest()
-        ends = runs["len"].cum_sum().to_list()
-        starts = [0, *ends[:-1]]
-        holders = {
-            str(code): (person[start:end], mentions[start:end])
-            for code, start, end in zip(runs["value"].to_list(), starts, ends, strict=True)
-        }
-        return People(people["patient"], holders)
-
-    def owners(self, record: Record, enough: int | None = None) -> Longs:
-        """The people who hold the whole record; at least `enough` of them where that many are asked for."""
-        if not record:
-            return np.arange(self.n)
-        lists = sorted((self._with(code, count) for code, count in record), key=len)
-        looked = len(lists[0]) if enough is None else FIRST_LOOK
-        while True:
-            found = lists[0][:looked]
-            for others in lists[1:]:
-                place = np.searchsorted(others, found)
-                found = (
-                    found[others[np.minimum(place, len(others) - 1)] == found] if len(others) else found[:0]
-                )
-            if looked >= len(lists[0]) or len(found) >= (enough or 0):
-                return found
-            looked *= 16
-
-    def records(self) -> list[Record]:
-        """Everybody's record, in the order of their numbers."""
-        held: list[list[tuple[str, int]]] = [[] for _ in range(self.n)]
-        for code in sorted(self._holders):
-            people, mentions = self._holders[code]
-            for person, count in zip(people.tolist(), mentions.tolist(), strict=True):
-                held[person].append((code, count))
-        return [tuple(each) for each in held]
-
-    def _with(self, code: str, count: int) -> Longs:
-        if (code, count) not in self._at_least:
-            people, mentions = self._holders.get(code, (np.zeros(0, np.int64), np.zeros(0, np.int64)))
-            self._at_least[code, count] = people[mentions >= count]
-        return self._at_least[code, count]
+def records_of_people(events: Numbered) -> list[Record]:
+    """Everybody's record, in the order of their numbers."""
+    keys, has = events.mentions
+    person, code = np.divmod(keys, events.width)
+    held: list[list[tuple[str, int]]] = [[] for _ in range(len(events.patients))]
+    for one, place, count in zip(person.tolist(), code.tolist(), has.tolist(), strict=True):
+        held[one].append((events.codes[place], count))
+    return [tuple(sorted(each)) for each in held]
 
 
 def k_map(shown: Shown, records: int, postings: Postings, k: int) -> Check:
@@ -285,7 +221,7 @@ def against_source(table: pa.Table, source: Source, proven: bool) -> list[Check]
                 "one_original_each", True, "Records and originals match one to one, as custody names them."
             ),
         ]
-    sample, released = People.of(source.events), records_of(table)
+    sample, released = Postings.of(source.numbered), records_of(table)
     owners = {record: sample.owners(record) for record in set(released)}
     strangers = sum(len(owners[record]) == 0 for record in released)
     checks.append(
@@ -297,7 +233,7 @@ def against_source(table: pa.Table, source: Source, proven: bool) -> list[Check]
         )
     )
     if not strangers and sum(map(len, owners.values())) <= MOST_EDGES:
-        unmatched = len(released) - _match(Counter(released), owners, sample)
+        unmatched = len(released) - _match(Counter(released), owners, records_of_people(source.numbered))
         checks.append(
             of_count(
                 "one_original_each",
@@ -344,23 +280,18 @@ def accounts(shown: Shown, share: Share, numbered: Numbered, *, classed: bool = 
                 Check("mentions_read", False, "custody/data/caps.parquet does not tell classes apart."),
             ]
         said = said.with_columns(of_class("code"))
-    said = said.select("code", "mentions", "shown")
     for name, column, codes, number, counted, of in (
         ("mentions_read", "mentions", numbered.codes, held, has, "source"),
         ("mentions_shown", "shown", shown.codes, shown.code, shown.shows, "release"),
     ):
         sums = np.bincount(number, counted, minlength=len(codes)).astype(np.int64)
         found = pl.DataFrame({"code": codes, "n": sums}, schema={"code": pl.String, "n": pl.Int64})
-        both = said.select("code", said=column).join(
-            found.filter(pl.col("n") > 0), on="code", how="full", coalesce=True
-        )
-        wrong = both.filter(
-            pl.col("said").fill_null(-1 if column == "mentions" else 0) != pl.col("n").fill_null(0)
-        )
+        missing = -1 if column == "mentions" else 0
+        wrong = unlike_counts(said.select("code", column), found.filter(pl.col("n") > 0), missing)
         checks.append(
             of_count(
                 name,
-                wrong.height,
+                wrong,
                 f"Each code has as many mentions in the {of} as the method counted.",
                 f"codes have another number of mentions in the {of} than the method counted.",
             )
@@ -378,39 +309,18 @@ def alike(owner: Longs, code: Longs, shows: Longs) -> Counter[tuple[int, int, in
     return Counter({(a, b, n): count for a, b, n, count in each.group_by("a", "b", "n").len("count").rows()})
 
 
-def _match(released: Counter[Record], owners: dict[Record, Longs], sample: People) -> int:
+def _match(released: Counter[Record], owners: dict[Record, Longs], sample: list[Record]) -> int:
     """How many records can be given an original of their own: a flow from equal records to equal originals."""
-    from scipy.sparse import coo_matrix
-    from scipy.sparse.csgraph import maximum_flow
-
     numbers: dict[Record, int] = {}
-    kind = np.array([numbers.setdefault(record, len(numbers)) for record in sample.records()], np.int64)
-    first_original = 1 + len(released)
-    sink = first_original + len(numbers)
-    edges = [(0, 1 + place, count) for place, count in enumerate(released.values())]
-    edges += [(first_original + k, sink, int(count)) for k, count in enumerate(np.bincount(kind))]
-    for place, (record, count) in enumerate(released.items()):
-        edges += [(1 + place, first_original + k, count) for k in np.unique(kind[owners[record]]).tolist()]
-    rows, columns, capacities = np.array(edges, np.int32).T
-    graph = coo_matrix((capacities, (rows, columns)), shape=(sink + 1, sink + 1), dtype=np.int32).tocsr()
-    return int(maximum_flow(graph, 0, sink).flow_value)
+    kind = np.array([numbers.setdefault(record, len(numbers)) for record in sample], np.int64)
+    counts, fits = np.fromiter(released.values(), np.int64), [np.unique(kind[owners[r]]) for r in released]
+    return largest_flow(counts, fits, np.bincount(kind))
 
 
 def payload(table: pa.Table, share: Share, source: Source) -> list[Check]:
     """The payload's rows are those of the sample's patients, in whatever order."""
-    names = [str(name) for name in share.manifest["parameters"].get("payload", [])]
+    names = payload_of(share.manifest["parameters"])
     if not names or source.patients is None:
         return []
     patients = source.events.select("patient").unique().join(source.patients, on="patient", how="left")
-    released = pl.DataFrame(pl.from_arrow(table.select(names)))
-    shown, held = (
-        Counter(frame.select(pl.col(names).cast(pl.String)).rows()) for frame in (released, patients)
-    )
-    return [
-        of_count(
-            "payload",
-            sum((shown - held).values()) + sum((held - shown).values()),
-            "The payload's rows are those of the sample.",
-            "rows of payload differ from those of the sample.",
-        )
-    ]
+    return [same_payload(pl.DataFrame(pl.from_arrow(table.select(names))), patients, names, "sample")]

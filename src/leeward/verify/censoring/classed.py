@@ -79,7 +79,7 @@ def k_map_of_classes(shown: Shown, placed: Placed, events: pl.DataFrame, k: int)
     for number in range(len(placed.classes.labels)):
         rows = np.flatnonzero(placed.of_row == number)
         fitting = events.filter(pl.col("patient").is_in(placed.fitting(number).implode()))
-        counts = Postings.of(Numbered(fitting)).holders(shown.taken(rows), len(rows), k)
+        counts = Postings.of(Numbered(fitting)).holders(shown.select(rows), len(rows), k)
         few = int((counts < k).sum())
         parts.append(
             [

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import polars as pl
@@ -13,9 +14,8 @@ import pyarrow.compute as pc
 from scipy.sparse import csr_array
 
 from leeward.compiled import njit
-from leeward.verify.checks import Check, Source, of_count
-from leeward.verify.classes import demographics_of
-from leeward.verify.flat import Longs, Numbered, distinct, heads_of
+from leeward.verify.checks import Check, Source, of_count, other_payload, payload_of
+from leeward.verify.flat import Longs, Numbered, distinct, find, heads_of
 from leeward.verify.manifest import Share
 
 
@@ -42,7 +42,7 @@ class Shown:
         place, code = np.divmod(keys[starts], max(1, len(codes)))
         return Shown(codes, place, code, np.diff(np.append(starts, len(keys))))
 
-    def taken(self, rows: Longs) -> Shown:
+    def select(self, rows: Longs) -> Shown:
         """The mentions of the records at some places, ascending, which are numbered anew."""
         new = np.searchsorted(rows, self.place)
         kept = np.flatnonzero(new < len(rows))
@@ -76,6 +76,20 @@ class Postings:
         ).tocsc()
         starts, people = (each.astype(np.int64) for each in (by_code.indptr, by_code.indices))
         return Postings(shape[0], events.codes, starts, people, by_code.data)
+
+    def owners(self, record: Sequence[tuple[str, int]]) -> Longs:
+        """The people who hold a whole record, codes with their mentions."""
+        found = np.arange(self.n)
+        for code, count in record:
+            place = self.places.get(code, -1)
+            own = slice(self.starts[place], self.starts[place + 1]) if place >= 0 else slice(0)
+            found = found[find(self.people[own][self.has[own] >= count], found, -1) >= 0]
+        return found
+
+    @cached_property
+    def places(self) -> dict[str, int]:
+        """The place of each code."""
+        return {code: place for place, code in enumerate(self.codes)}
 
     def holders(self, shown: Shown, records: int, enough: int) -> Longs:
         """For each record how many people hold all of it; counted up to `enough`."""
@@ -135,13 +149,15 @@ def check_owners(share: Share, table: pa.Table, shown: Shown, source: Source) ->
     whole = owners.height == table.num_rows == owners["record"].n_unique() == owners["patient"].n_unique()
     if not whole or owners["patient"].null_count():
         return [Check("own_patients", False, "custody/data/records.parquet does not name each patient once.")]
-    names = [name for name in table.column_names if name not in ("record", "codes", *demographics_of(share))]
+    names = payload_of(share.manifest["parameters"])
     released = pl.DataFrame(pl.from_arrow(table.drop(["codes"])))
     place = released.select("record").join(owners, on="record", how="left", maintain_order="left")["place"]
     more = released["record"].gather(more_than_own(place.fill_null(-1).to_numpy(), shown, source))
     released = released.join(owners.select("record", "patient"), on="record")
     once = released.height == table.num_rows == released["record"].n_unique()
-    wrong = set(more) | set(other_payload(released, source, names))
+    wrong = set(more)
+    if names and source.patients is not None:
+        wrong |= set(other_payload(released, source.patients, "patient", names)["record"])
     return [
         of_count(
             "own_patients",
@@ -173,17 +189,3 @@ def more_than_own(owner: Longs, shown: Shown, source: Source) -> Longs:
     at = np.minimum(np.searchsorted(keys, asked), max(len(keys) - 1, 0))
     held = np.where((code >= 0) & (keys[at] == asked), has[at], 0) if len(keys) else np.zeros(len(asked))
     return distinct(shown.place[shown.shows > held])
-
-
-def other_payload(released: pl.DataFrame, source: Source, names: Sequence[str]) -> list[int]:
-    """Records whose payload is not their patient's."""
-    if not names or source.patients is None:
-        return []
-    texts = [pl.col(name).cast(pl.String) for name in names]
-    own = source.patients.select("patient", *texts)
-    both = released.select("record", "patient", *texts).join(
-        own, on="patient", how="left", suffix=" of patient"
-    )
-    differs = pl.any_horizontal(pl.col(name).ne_missing(pl.col(f"{name} of patient")) for name in names)
-    records: list[int] = both.filter(differs)["record"].to_list()
-    return records

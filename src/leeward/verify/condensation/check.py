@@ -205,24 +205,18 @@ def levels_of_groups(
 
 def strata_of(parameters: Any) -> list[str]:
     """The stratum columns that the parameters name: given ones and the plan's events."""
-    events = [
-        model.get("event")
-        for entry in parameters.get("plan", ())
-        for model in entry.values()
-        if model.get("event")
-    ]
-    return list(dict.fromkeys([*parameters.get("strata", ()), *events]))
+    return _columns_for(parameters, "strata", "event")
 
 
 def times_of(parameters: Any) -> list[str]:
     """The time columns that the parameters name."""
-    times = [
-        model.get("time")
-        for entry in parameters.get("plan", ())
-        for model in entry.values()
-        if model.get("time")
-    ]
-    return list(dict.fromkeys([*parameters.get("time", ()), *times]))
+    return _columns_for(parameters, "time", "time")
+
+
+def _columns_for(parameters: Any, name: str, part: str) -> list[str]:
+    """The columns of a parameter, and those that the plan's models have in a part."""
+    models = [model for entry in parameters.get("plan", ()) for model in entry.values()]
+    return list(dict.fromkeys([*parameters.get(name, ()), *filter(None, (m.get(part) for m in models))]))
 
 
 def against_source(

@@ -20,7 +20,7 @@ import numpy as np
 import polars as pl
 import scipy.sparse as sp
 
-from leeward.verify.checks import Check, Source, of_count
+from leeward.verify.checks import Check, Source, check_numbers, of_count
 from leeward.verify.classes import class_checks, demographics_of, place_records, read_classes, together
 from leeward.verify.constraints.classed import (
     MOST_WRITTEN,
@@ -39,31 +39,17 @@ from leeward.verify.order import order_check
 PAIRS_A_ENTRY = 16
 """Pairs of labels are counted in a table of all pairs where it has at most so many cells for each entry of records."""
 
-TABLES = {
-    "records.parquet": {"record": pl.Int64, "codes": pl.List(pl.String)},
-    "codes.parquet": {"code": pl.String, "members": pl.List(pl.String), "suppressed": pl.Boolean},
-}
-
 
 def check(share: Share, source: Source | None = None) -> list[Check]:
     """Every check of a release; the later ones are left out when the files cannot be laid out."""
     k, names = share.guarantee("k"), demographics_of(share)
-    further: dict[str, dict[str, Any]] = {
-        "records.parquet": dict.fromkeys(names, pl.String),
-        "codes.parquet": {"class": pl.Int64} if names else {},
-    }
-    tables: dict[str, pl.DataFrame] = {}
-    for name, schema in TABLES.items():
-        try:
-            tables[name] = share.table(name)
-        except (OSError, pl.exceptions.PolarsError):
-            return [Check("layout", False, f"{name} cannot be read as Parquet.")]
-        fault = layout_fault(tables[name], {**schema, **further[name]})
-        if fault:
-            return [Check("layout", False, f"{name}: {fault}")]
-    codes = tables["codes.parquet"]
-    records = with_numbers(tables["records.parquet"], codes["code"])
-    checks = [record_numbers(records, int(share.manifest["records"]))]
+    codes, records = share.table("codes.parquet"), share.table("records.parquet")
+    lists = (codes["members"], records["codes"])
+    nulls = sum(each.null_count() + entries_of(each).null_count() for each in lists)
+    if nulls:
+        return [Check("layout", False, f"Lists of codes hold {nulls:,} nulls.")]
+    records = with_numbers(records, codes["code"])
+    checks = [check_numbers(records["record"], share.manifest["records"], "record_numbers")]
     classes = read_classes(share) if names else None
     if classes is None:
         parts = [(rows_of(records), codes)]
@@ -82,7 +68,7 @@ def check(share: Share, source: Source | None = None) -> list[Check]:
     published = [lay_out(*part) for part in parts]
     custody = share.folder.parent / "custody" / "data"
     if share.manifest["guarantee"].get("m") is None:
-        checks.append(check_listed_sets(published, k, custody / "privacy.parquet"))
+        checks.append(check_private_sets(published, k, custody / "privacy.parquet"))
     else:
         checks += any_sets(published, k, share.guarantee("m"))
     if (custody / "policy.parquet").is_file() and "policy" in share.manifest["parameters"]:
@@ -95,16 +81,6 @@ def check(share: Share, source: Source | None = None) -> list[Check]:
         if share.manifest["parameters"].get("algorithm") != "mapping":
             checks.append(no_other_codes(codes, source.numbered.held))
     return checks
-
-
-def layout_fault(table: pl.DataFrame, schema: dict[str, Any]) -> str | None:
-    """What is wrong with a table's columns."""
-    if dict(table.schema) != schema:
-        return f"the columns are not {', '.join(schema)} of the types that the format says."
-    nulls = sum(table[name].null_count() for name in schema)
-    lists = [table[name] for name, kind in schema.items() if kind == pl.List(pl.String)]
-    nulls += sum(entries_of(each).null_count() for each in lists)
-    return f"{nulls:,} nulls." if nulls else None
 
 
 def with_numbers(records: pl.DataFrame, listed: pl.Series) -> pl.DataFrame:
@@ -153,18 +129,6 @@ def rows_of(records: pl.DataFrame) -> Rows:
     labels = entries.to_physical().cast(pl.Int32).to_numpy()
     lengths = records["codes"].list.len().to_numpy().astype(np.int64)
     return Rows(records["record"].to_numpy(), lengths, kind.categories.to_list(), labels)
-
-
-def record_numbers(records: pl.DataFrame, stated: int) -> Check:
-    """Records are numbered, as many as the manifest states."""
-    numbers = records["record"].sort()
-    misnumbered = int((numbers != pl.Series(np.arange(records.height))).sum()) + abs(stated - records.height)
-    return of_count(
-        "record_numbers",
-        misnumbered,
-        "Records are numbered 0 … n-1, as many as stated.",
-        "record numbers are wrong.",
-    )
 
 
 def structure(rows: Rows, codes: pl.DataFrame) -> list[Check]:
@@ -316,7 +280,7 @@ def pairs_of(rows: Any) -> Any:
     return sp.csr_array(counts)
 
 
-def check_listed_sets(parts: Sequence[Published], k: int, file: Path) -> Check:
+def check_private_sets(parts: Sequence[Published], k: int, file: Path) -> Check:
     """The image of every privacy constraint that the custodian listed, with all its parts."""
     name = "listed_sets"
     if not file.is_file():

@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 
 from leeward.verify.checks import Check, Source, of_count
-from leeward.verify.classes import Classes, class_source, find_released, largest_flow
+from leeward.verify.classes import Classes, class_source, find_patients, largest_flow
 from leeward.verify.flat import Longs
 from leeward.verify.manifest import Share
 from leeward.verify.order import order_check
@@ -110,7 +110,7 @@ def against_source_in_classes(
     exact demographics, with the patient's codes generalized as that class does; and sampled patients have k candidates.
     `numbers`: the numbers of each class's records."""
     events = source.events.select("patient", pl.col("code").cast(pl.String)).drop_nulls()
-    patients, values = find_released(share, classes, source, events["patient"].unique().sort())
+    patients, values = find_patients(share, classes, source, events["patient"].unique().sort())
     if values is None:
         return [class_source(classes, values, all_released=True)]
     events = events.filter(pl.col("patient").is_in(patients.implode()))

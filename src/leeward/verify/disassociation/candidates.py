@@ -74,7 +74,7 @@ def add_parts(parts: list[tuple[int, int, int]]) -> tuple[int, int, int]:
     return sum(occurring), sum(few), min(smallest)
 
 
-def check_sampled_sets(layout: Layout, k: int, m: int, share: Share, sets: int = SAMPLED_SETS) -> Check:
+def check_some_sets(layout: Layout, k: int, m: int, share: Share, sets: int = SAMPLED_SETS) -> Check:
     """Guarantee 1 for sets of 3 to m codes drawn from what one cluster shows; candidates are counted in
     that cluster and the joint clusters above it alone, which can only be stricter. The draw is keyed by the
     files' hashes, so that it repeats and yet no method can know it beforehand."""

@@ -21,7 +21,7 @@ from leeward.verify.classes import (
     class_checks,
     class_source,
     demographics_of,
-    find_released,
+    find_patients,
     read_classes,
 )
 from leeward.verify.disassociation import kernels
@@ -29,7 +29,7 @@ from leeward.verify.disassociation.candidates import (
     SAMPLED_SETS,
     candidates,
     check_patients,
-    check_sampled_sets,
+    check_some_sets,
     in_each,
     node_classes,
     sample_of,
@@ -102,7 +102,7 @@ def check_whole(share: Share, source: Source | None = None) -> list[Check]:
     checks.append(single_codes(layout) if counts else empty_item_chunks(layout, k, m))
     if classed:
         return checks + in_classes(layout, share, source)
-    checks += [*candidates(layout, k, m), check_sampled_sets(layout, k, m, share)]
+    checks += [*candidates(layout, k, m), check_some_sets(layout, k, m, share)]
     checks += [
         reconstructions(layout, file) for file in sorted(share.data("reconstructions").glob("*.parquet"))
     ]
@@ -122,7 +122,7 @@ def in_classes(layout: Layout, share: Share, source: Source | None) -> list[Chec
     layouts = split(layout.nodes, layout.chunks, classes)
     checks += in_each(
         layouts,
-        lambda part: [*candidates(part, k, m), check_sampled_sets(part, k, m, share, SAMPLED_SETS // 10)],
+        lambda part: [*candidates(part, k, m), check_some_sets(part, k, m, share, SAMPLED_SETS // 10)],
     )
     payload = payload_checks(share, layout) if share.manifest["parameters"].get("payload") else []
     checks += payload
@@ -144,7 +144,7 @@ def _with_source(
     each cluster has one value a record of each payload column."""
     parameters = share.manifest["parameters"]
     events = source.events.drop_nulls(["patient", "code"])
-    patients, values = find_released(share, classes, source, events["patient"].unique().sort())
+    patients, values = find_patients(share, classes, source, events["patient"].unique().sort())
     events = events.filter(pl.col("patient").is_in(patients.implode()))
     beside = Source(events, source.patients)
     checks = against_source(layout, beside, share, fit=False, payload=carried)

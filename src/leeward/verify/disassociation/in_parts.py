@@ -13,7 +13,6 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -22,7 +21,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from leeward.errors import BadInput
-from leeward.verify.checks import Check, Source, of_count
+from leeward.verify.checks import Check, Source, merge_checks, of_count
 from leeward.verify.disassociation.layout import Nodes, StructureFault, read_nodes
 from leeward.verify.flat import Longs, find
 from leeward.verify.manifest import Share
@@ -187,40 +186,4 @@ def _together(parts: list[list[Check]]) -> dict[str, Check]:
     for checks in parts:
         for check in checks:
             found.setdefault(check.name, []).append(check)
-    return {name: _one(checks, len(parts)) for name, checks in found.items()}
-
-
-def _one(checks: list[Check], parts: int) -> Check:
-    """One check of all parts: passed where each has it and passes, and no order tells something over all of them.
-
-    Counts are added up, of `smallest` the smallest is kept; deviations z of n parts are one of sum(z) / sqrt(n).
-    """
-    name = checks[0].name
-    figures: dict[str, Any] = {"parts": len(checks)}
-    deviations: dict[str, list[float]] = {}
-    for check in checks:
-        for key, value in check.figures.items():
-            if key == "deviations":
-                for statistic, z in value.items():
-                    deviations.setdefault(statistic, []).append(float(z))
-            elif key == "limit" or figures.get(key) is None:
-                figures[key] = value
-            elif value is not None:
-                figures[key] = (
-                    min(figures[key], value) if key.startswith("smallest") else figures[key] + value
-                )
-    telling: list[str] = []
-    if deviations:
-        over_all = {each: round(float(np.sum(z) / np.sqrt(len(z))), 2) for each, z in deviations.items()}
-        figures["deviations"] = over_all
-        telling = [each for each, z in over_all.items() if abs(z) > figures["limit"]]
-    broken = [check for check in checks if not check.passed]
-    if broken:
-        detail = f"{len(broken):,} of {parts:,} parts fail. First: {broken[0].detail}"
-    elif telling:
-        detail = f"Over {parts:,} parts an order says something: {', '.join(telling)}."
-    elif len(checks) < parts:
-        detail = f"{parts - len(checks):,} of {parts:,} parts could not be checked so far."
-    else:
-        detail = f"In each of {parts:,} parts: {checks[-1].detail}"
-    return Check(name, not broken and not telling and len(checks) == parts, detail, figures)
+    return {name: merge_checks(checks, len(parts), "parts") for name, checks in found.items()}

@@ -16,9 +16,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
-from leeward.verify.flat import Ints, Longs, distinct, find, heads_of, offsets_of, places_of
-from leeward.verify.storage import open_encoded
+from leeward.verify.flat import Ints, Longs, distinct, find, offsets_of, places_of
+from leeward.verify.storage import open_with_dictionaries
 
 RECORD, SHARED, ITEM, PAYLOAD = 0, 1, 2, 3
 CHUNK_KINDS = ("record", "shared", "item")
@@ -81,17 +82,9 @@ class Chunks:
 
 
 def read_nodes(file: Path, *, classed: bool = False) -> Nodes:
-    """The nodes in ascending number, with their class where there are classes; StructureFault for missing columns,
-    nulls, doubles, unknown kinds."""
-    columns = ("node", "parent", "kind", "records", *(("class",) if classed else ()))
-    table = _open(file, columns).read(list(columns))
-    for column in columns:
-        if column == "parent":
-            continue
-        if table.column(column).null_count:
-            raise StructureFault(
-                f"nodes.parquet: column `{column}` holds {table.column(column).null_count} nulls."
-            )
+    """The nodes in ascending number, with their class where there are classes; StructureFault for
+    doubles and unknown kinds."""
+    table = open_with_dictionaries(file, ("kind",)).read()
     numbers = table.column("node").to_numpy().astype(np.int64)
     order = np.argsort(numbers, kind="stable")
     numbers = numbers[order]
@@ -113,7 +106,7 @@ def read_nodes(file: Path, *, classed: bool = False) -> Nodes:
 
 
 def read_chunks(file: Path, nodes: Nodes) -> Chunks:
-    """The chunks of every node; StructureFault for missing columns, nulls, unknown kinds, and what cannot be read."""
+    """The chunks of every node; StructureFault for null codes, unknown kinds, and what cannot be read."""
     try:
         return _read_chunks(file, nodes)
     except MemoryError:  # Arrow's is an ArrowException too
@@ -125,7 +118,7 @@ def read_chunks(file: Path, nodes: Nodes) -> Chunks:
 
 
 def _read_chunks(file: Path, nodes: Nodes) -> Chunks:
-    source = _open(file, ("node", "chunk", "kind", "subrecord", "codes"))
+    source = open_with_dictionaries(file, ("codes", "kind"))
     total = source.metadata.num_rows
     node, chunk = np.empty(total, np.int32), np.empty(total, np.int64)
     kind, number = np.empty(total, np.int8), np.empty(total, np.int64)
@@ -135,7 +128,6 @@ def _read_chunks(file: Path, nodes: Nodes) -> Chunks:
     at = filled = 0
     for batch in source.iter_batches(BATCH_ROWS, columns=["node", "chunk", "kind", "subrecord", "codes"]):
         end = at + batch.num_rows
-        _no_nulls(batch)
         node[at:end] = find(nodes.numbers, batch.column("node").to_numpy(), -1)
         chunk[at:end] = batch.column("chunk").to_numpy()
         kind[at:end] = _kinds(batch.column("kind"))
@@ -178,26 +170,6 @@ def _group(
         return _group(node[rows], chunk[rows], kind[rows], number[rows], offsets_of(lengths), values, codes)
     start = np.append(first, len(node)).astype(np.int64)
     return Chunks(node[first], kind[first], start, number, offsets, values, codes)
-
-
-def _open(file: Path, columns: tuple[str, ...]) -> Any:
-    try:
-        source = open_encoded(file, ("codes", "kind"))
-    except (OSError, pa.ArrowInvalid):
-        raise StructureFault(f"{file.name} cannot be read as Parquet.") from None
-    lacking = [column for column in columns if column not in source.schema_arrow.names]
-    if lacking:
-        raise StructureFault(f"{file.name} lacks the columns {', '.join(lacking)}.")
-    surplus = [column for column in source.schema_arrow.names if column not in columns]
-    if surplus:
-        raise StructureFault(f"{file.name} has {len(surplus)} columns that the format does not know.")
-    return source
-
-
-def _no_nulls(batch: Any) -> None:
-    for column in ("node", "chunk", "kind", "codes"):
-        if batch.column(column).null_count:
-            raise StructureFault(f"chunks.parquet: column `{column}` holds nulls.")
 
 
 def _kinds(column: Any) -> NDArray[np.int8]:
@@ -347,22 +319,22 @@ def preorder(parent: Ints) -> tuple[Ints, Ints]:
 
 def chunk_codes(chunks: Chunks) -> tuple[Longs, Ints, Longs, Longs, Longs]:
     """The fields of `Layout` from `bounds` on. Where codes ascend in a row none is twice in it."""
-    groups, width = len(chunks.kind), max(len(chunks.codes), 1)
-    lengths = np.diff(chunks.offsets)
-    group = np.repeat(np.arange(groups), chunks.rows())
-    row = np.repeat(np.arange(len(lengths)), lengths)
-    keys = np.sort(group[row] * width + chunks.values)
-    heads = np.flatnonzero(heads_of(keys))
-    supports = np.diff(np.append(heads, len(keys)))
-    owner, codes = np.divmod(keys[heads], width)
+    shape = len(chunks.kind), max(len(chunks.codes), 1)
+    ones, begins = np.ones(len(chunks.values), np.int64), chunks.offsets[chunks.start]
+    # Columns first: rows are sorted then, by counting.
+    table = csr_array((ones, chunks.values, begins), shape=shape).tocsc().tocsr()
+    table.sum_duplicates()
     place = alphabetical(chunks.codes)[chunks.values]
-    falls = row[1:][(row[1:] == row[:-1]) & (place[1:] <= place[:-1])]
+    falls = np.append(False, place[1:] <= place[:-1])[: len(place)]
+    falls[chunks.offsets[:-1][np.diff(chunks.offsets) > 0]] = False  # the first code of a row follows none
+    rows = distinct(np.searchsorted(chunks.offsets, np.flatnonzero(falls), side="right") - 1)
+    filled = offsets_of((np.diff(chunks.offsets) > 0).astype(np.int64))[chunks.start]
     return (
-        np.searchsorted(owner, np.arange(groups + 1)),
-        codes.astype(np.int32),
-        supports,
-        np.bincount(group[lengths > 0], minlength=groups),
-        np.bincount(group[distinct(falls)], minlength=groups),
+        table.indptr.astype(np.int64),
+        table.indices.astype(np.int32),
+        table.data,
+        np.diff(filled),
+        np.bincount(np.searchsorted(chunks.start, rows, side="right") - 1, minlength=shape[0]),
     )
 
 

@@ -30,10 +30,10 @@ def order_checks(layout: Layout) -> list[Check]:
     """Numbers of nodes and subrecords say nothing of what they number."""
     nodes = layout.nodes
     known = {"records": pl.Series(nodes.records), "kind": pl.Series(nodes.leaf)}
-    return [order_check("order_of_node_numbers", known, "nodes"), subrecords_shuffled(layout)]
+    return [order_check("order_of_node_numbers", known, "nodes"), check_shuffles(layout)]
 
 
-def subrecords_shuffled(layout: Layout) -> Check:
+def check_shuffles(layout: Layout) -> Check:
     """Numbers of subrecords say nothing of their content, nor of which are filled in another chunk of their node.
 
     Both are sums over chunks of permutation statistics, with their exact mean and variance (see `verify.order`).

@@ -189,22 +189,10 @@ def against_members(
     events : `patient`, `code` (the released code's number), no nulls.  held_by : `pairs_of` them.
     sensitive : of each released code.
     """
-    clusters = pl.read_parquet(custody / "clusters.parquet").select("patient", "node")
     patients, starts, values = records_of(events, held_by, custody, layout)
-    if clusters["patient"].dtype == patients.dtype and not clusters["patient"].equals(patients):
-        clusters = patients.to_frame().join(clusters, on="patient", how="left", maintain_order="left")
-    if clusters.height != len(patients) or clusters["patient"].dtype != patients.dtype:
-        return [
-            Check(
-                "members",
-                False,
-                "custody/data/clusters.parquet does not name the source's patients once each.",
-            )
-        ]
-    node = find(layout.nodes.numbers, clusters["node"].fill_null(-1).to_numpy().astype(np.int64), -1)
-    strange = (node < 0) | ~layout.nodes.leaf[np.maximum(node, 0)]
-    if strange.any():
-        return [of_count("members", int(strange.sum()), "", "patients are in no cluster of the release.")]
+    node = clusters_of(layout, patients, custody)
+    if isinstance(node, Check):
+        return [node]
     size = np.bincount(node, minlength=len(layout.nodes.leaf))
     uneven = layout.nodes.leaf & (size != layout.nodes.records)
     chunks, group = layout.chunks, layout.group
@@ -246,6 +234,21 @@ def against_members(
         ),
         check_zipping(layout, parts, words),
     ]
+
+
+def clusters_of(layout: Layout, patients: pl.Series, custody: Path) -> Longs | Check:
+    """The cluster of each patient by custody, or what is wrong there."""
+    clusters = pl.read_parquet(custody / "clusters.parquet").select("patient", "node")
+    if clusters["patient"].dtype == patients.dtype and not clusters["patient"].equals(patients):
+        clusters = patients.to_frame().join(clusters, on="patient", how="left", maintain_order="left")
+    if clusters.height != len(patients) or clusters["patient"].dtype != patients.dtype:
+        detail = "custody/data/clusters.parquet does not name the source's patients once each."
+        return Check("members", False, detail)
+    node = find(layout.nodes.numbers, clusters["node"].fill_null(-1).to_numpy().astype(np.int64), -1)
+    strange = (node < 0) | ~layout.nodes.leaf[np.maximum(node, 0)]
+    if strange.any():
+        return of_count("members", int(strange.sum()), "", "patients are in no cluster of the release.")
+    return node
 
 
 def records_of(

@@ -17,7 +17,7 @@ import polars as pl
 from scipy.sparse import csr_array
 
 from leeward.contracts.classes import ells_of
-from leeward.verify.checks import Check, of_count
+from leeward.verify.checks import Check, of_count, payload_of
 from leeward.verify.classes import Classes
 from leeward.verify.disassociation.layout import ITEM, PAYLOAD, Chunks, Layout, first_chunk, lay_out
 from leeward.verify.flat import Longs, find, offsets_of, places_of
@@ -205,7 +205,7 @@ def payload_checks(share: Share, layout: Layout) -> list[Check]:
 def payload_counts(share: Share, layout: Layout, table: pl.DataFrame) -> Check:
     """Every cluster has one value a record of each payload column, and no other node has any; rows stand by cluster,
     then by column."""
-    names, nodes = _names(share), layout.nodes
+    names, nodes = payload_of(share.manifest["parameters"]), layout.nodes
     node = table["node"].fill_null(-1).to_list()
     place = find(nodes.numbers, np.array(node, np.int64), -1)
     number = {name: i for i, name in enumerate(names)}
@@ -226,7 +226,7 @@ def payload_counts(share: Share, layout: Layout, table: pl.DataFrame) -> Check:
 
 def payload_source(share: Share, patients: pl.Series, people: pl.DataFrame | None) -> Check:
     """The payload values are those of the patients: none lost, none invented, as often as there."""
-    names = _names(share)
+    names = payload_of(share.manifest["parameters"])
     if not has_columns(share, people):
         return Check("payload_source", False, "The source has not the payload columns of the release.")
     assert people is not None
@@ -246,7 +246,7 @@ def payload_source(share: Share, patients: pl.Series, people: pl.DataFrame | Non
 
 def has_columns(share: Share, people: pl.DataFrame | None) -> bool:
     """Whether the source has the payload columns, and the release has any."""
-    names = _names(share)
+    names = payload_of(share.manifest["parameters"])
     return bool(names) and people is not None and set(names) <= set(people.columns)
 
 
@@ -257,7 +257,7 @@ def with_payload(
 
     events : `patient`, `code` (the released code's number).
     """
-    names, chunks, nodes = _names(share), layout.chunks, layout.nodes
+    names, chunks, nodes = payload_of(share.manifest["parameters"]), layout.chunks, layout.nodes
     table = pl.read_parquet(share.data("payload.parquet")).select(
         "node", "column", value=_as_text(pl.col("column"), pl.col("value"))
     )
@@ -283,10 +283,6 @@ def with_payload(
     )
     codes = values.join(number, on="value").select("patient", pl.col("code").cast(events.schema["code"]))
     return lay_out(nodes, joined), pl.concat([events.select("patient", "code"), codes])
-
-
-def _names(share: Share) -> list[str]:
-    return [str(name) for name in share.manifest["parameters"].get("payload") or ()]
 
 
 def _as_text(column: pl.Expr, value: pl.Expr) -> pl.Expr:

@@ -54,7 +54,7 @@ def of_groups(
     moved = both.filter(pl.col("len").ne_missing(pl.col("len_right"))).height
     events = set(strata_of({"plan": share.manifest["parameters"].get("plan", ())}))
     as_text = [pl.col(name).cast(pl.String) for name in events if name in table.columns]
-    order = _declared_orders(custody)
+    order = _orders_of_levels(custody)
     before, after = before.with_columns(as_text), after.with_columns(as_text)
     return [
         of_count(
@@ -72,7 +72,7 @@ def of_groups(
     ]
 
 
-def _declared_orders(custody: Path) -> dict[str, list[str]]:
+def _orders_of_levels(custody: Path) -> dict[str, list[str]]:
     """The levels, in their order, of the columns that were declared to be ordered."""
     file = custody / "ordered.parquet"
     if not file.is_file():

@@ -17,7 +17,7 @@ from leeward.verify.classes import (
     class_source,
     demographics_of,
     exact_values,
-    find_released,
+    find_patients,
     place_records,
     read_classes,
 )
@@ -144,7 +144,7 @@ def with_source(
     checks = []
     if classes is not None:
         values = exact_values(classes, source, patients)
-        _, released = find_released(share, classes, source, patients)
+        _, released = find_patients(share, classes, source, patients)
         checks.append(class_source(classes, released, all_released=True))
         if place is not None and values is not None:
             checks.append(check_demographics(classes, of_record, [values[i] for i in place]))

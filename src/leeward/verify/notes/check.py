@@ -62,15 +62,7 @@ def check(share: Share, source: Source | None = None) -> list[Check]:
 
 def read(share: Share) -> tuple[Rows, Check | None]:
     """The itemsets and their counts, or why they cannot be read."""
-    try:
-        table = pl.read_parquet(share.data(TABLE))
-    except (OSError, pl.exceptions.PolarsError):
-        return [], Check("layout", False, f"{TABLE} is missing or cannot be read.")
-    schema = dict(table.schema)
-    if schema != {"items": pl.List(pl.String), "count": pl.Float64}:
-        return [], Check(
-            "layout", False, f"{TABLE} must have the columns items (texts) and count (float) alone."
-        )
+    table = pl.read_parquet(share.data(TABLE))
     nulls = table.null_count().row(0)
     inside = table["items"].list.eval(pl.element().is_null()).list.any().any()
     if any(nulls) or inside or table["count"].is_nan().any() or table["count"].is_infinite().any():

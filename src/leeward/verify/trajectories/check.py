@@ -16,12 +16,12 @@ from leeward.verify.classes import class_checks, demographics_of, place_records,
 from leeward.verify.flat import Longs
 from leeward.verify.manifest import Share
 from leeward.verify.trajectories.layout import (
-    AGE_LABEL,
     OLDEST,
     Released,
     Tree,
     check_hierarchy,
     layout,
+    span_of,
     tree_checks,
 )
 from leeward.verify.trajectories.source import Classed, against_source
@@ -87,12 +87,7 @@ def values_are_nodes(released: Released) -> Check:
 
 def _spans(tree: Tree) -> tuple[Longs, Longs]:
     """First and last year of each node's label."""
-    first, last = np.zeros(len(tree.labels), np.int64), np.zeros(len(tree.labels), np.int64)
-    for node, label in enumerate(tree.labels):
-        found = AGE_LABEL.fullmatch(label)
-        assert found is not None  # the layout check has read every label
-        first[node] = int(found[1])
-        last[node] = OLDEST if found[3] else int(found[2] or found[1])
+    first, last = np.array([span_of(label) for label in tree.labels], np.int64).T
     return first, last
 
 

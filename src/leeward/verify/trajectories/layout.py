@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import itertools
 import re
 from collections.abc import Mapping, Sequence
@@ -15,13 +14,21 @@ import polars as pl
 import yaml
 
 from leeward.verify.checks import Check, Source, of_count
-from leeward.verify.classes import demographics_of
+from leeward.verify.class_labels import read_pairs
 from leeward.verify.flat import Longs
 from leeward.verify.manifest import Share
 from leeward.vocabulary import VOCABULARIES, load
 
 AGE_LABEL = re.compile(r"(\d+)(?:-(\d+)|(\+))?")
 OLDEST = 1_000
+
+
+def span_of(label: str) -> tuple[int, int]:
+    """First and last year of a label, which `layout` has read."""
+    found = AGE_LABEL.fullmatch(label)
+    assert found is not None
+    return int(found[1]), OLDEST if found[3] else int(found[2] or found[1])
+
 
 COMMON = "of at least k patients"
 """What a release says whose code hierarchy lists the codes of a built-in vocabulary that k patients have."""
@@ -39,6 +46,12 @@ class Tree:
     low: Longs
     high: Longs
     leaf: dict[str, int]
+
+    def equals(self, other: Tree | None) -> bool:
+        """Whether another tree has the same nodes in the same places."""
+        if other is None or other.labels != self.labels:
+            return False
+        return np.array_equal(other.low, self.low) and np.array_equal(other.high, self.high)
 
 
 @dataclass(frozen=True)
@@ -59,22 +72,7 @@ class Released:
 
 def layout(share: Share) -> tuple[list[Check], Released | None]:
     """The four files can be read as trajectories: columns, numbers of records and positions, two trees."""
-    payload = [str(name) for name in share.manifest["parameters"].get("payload", [])]
-    try:
-        pairs = pl.read_parquet(share.data("trajectories.parquet"))
-        records = pl.read_parquet(share.data("records.parquet"))
-    except (OSError, pl.exceptions.PolarsError):
-        return [
-            Check("layout", False, "trajectories.parquet or records.parquet is missing or damaged.")
-        ], None
-    if pairs.columns != ["record", "position", "code", "age"] or records.columns != [
-        "record",
-        *demographics_of(share),
-        *payload,
-    ]:
-        return [Check("layout", False, "The columns are not those of released trajectories.")], None
-    if pairs.null_count().sum_horizontal()[0] or records["record"].null_count():
-        return [Check("layout", False, "Some records, positions, codes or ages are empty.")], None
+    pairs, records = share.table("trajectories.parquet"), share.table("records.parquet")
     trees = []
     for name in ("code_hierarchy.csv", "age_hierarchy.csv"):
         tree, fault = read_tree(share.data(name))
@@ -114,14 +112,8 @@ def layout(share: Share) -> tuple[list[Check], Released | None]:
 
 def read_tree(file: Path) -> tuple[Tree | None, str]:
     """The hierarchy of a CSV `node,parent`, or what is wrong with it."""
-    try:
-        with file.open(newline="", encoding="utf-8") as stream:
-            rows = list(csv.reader(stream))
-    except (OSError, UnicodeDecodeError, csv.Error):
-        return None, "missing or damaged."
-    if not rows or rows[0] != ["node", "parent"] or any(len(row) != 2 for row in rows):
-        return None, "the columns are not node,parent."
-    return tree_of([(row[0], row[1]) for row in rows[1:]])
+    pairs = read_pairs(file)
+    return (None, "it cannot be read as node,parent.") if pairs is None else tree_of(pairs)
 
 
 def tree_of(pairs: Sequence[tuple[str, str]]) -> tuple[Tree | None, str]:
@@ -219,11 +211,7 @@ def depth_first(tree: Tree) -> bool:
 
 def unfit(tree: Tree) -> int:
     """Nodes whose span is not that of their leaves, which ascend without gaps."""
-    spans = {}
-    for label in tree.labels:
-        found = AGE_LABEL.fullmatch(label)
-        assert found is not None  # the layout check has read every label
-        spans[label] = (int(found[1]), OLDEST if found[3] else int(found[2] or found[1]))
+    spans = {label: span_of(label) for label in tree.labels}
     leaves = [spans[label] for label in sorted(tree.leaf, key=lambda each: tree.leaf[each])]
     wrong = sum(a[1] + 1 != b[0] for a, b in itertools.pairwise(leaves))
     for label, low, high in zip(tree.labels, tree.low.tolist(), tree.high.tolist(), strict=True):
@@ -258,15 +246,7 @@ def check_hierarchy(tree: Tree, share: Share, source: Source | None) -> list[Che
     pairs = pairs_of(stated, asked, tree)
     if pairs is not None:
         whole, _ = tree_of(pairs)
-        same = whole is not None and whole.labels == tree.labels
-        same = (
-            same
-            and whole is not None
-            and all(
-                np.array_equal(mine, theirs)
-                for mine, theirs in ((whole.low, tree.low), (whole.high, tree.high))
-            )
-        )
+        same = tree.equals(whole)
         said = "is" if same else "is not"
         detail = f"The hierarchy of codes {said} the one named, over the codes that it lists."
         checks.append(Check("hierarchy_as_named", same, detail))

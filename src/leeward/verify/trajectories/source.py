@@ -12,17 +12,17 @@ import polars as pl
 from numpy.typing import NDArray
 
 from leeward.verify import kernels
-from leeward.verify.checks import Check, Source, of_count
-from leeward.verify.classes import Classes, class_source, find_released
+from leeward.verify.checks import Check, Source, of_count, payload_of, unlike_counts
+from leeward.verify.classes import Classes, class_source, find_patients, largest_flow
 from leeward.verify.flat import Longs
 from leeward.verify.manifest import Share
 from leeward.verify.trajectories.layout import (
-    AGE_LABEL,
     COMMON,
     OLDEST,
     Released,
     Tree,
     number_records,
+    span_of,
     tree_of,
 )
 from leeward.vocabulary import built_in, load
@@ -57,13 +57,13 @@ def against_source(
     demographics fit its class."""
     if "age" not in source.events.columns:
         return [Check("source_patients", False, "The source has no ages, so it cannot be the release's.")]
-    payload = [str(name) for name in share.manifest["parameters"].get("payload", [])]
+    payload = payload_of(share.manifest["parameters"])
     usable = usable_rows(source, released, share.manifest["parameters"].get("ages") == "custom")
     checks: list[Check] = []
     values: list[tuple[str, ...]] | None = []
     if classed is not None:
         everybody = usable["patient"].unique().sort()
-        people, values = find_released(share, classed.classes, source, everybody)
+        people, values = find_patients(share, classed.classes, source, everybody)
         if len(people) < len(everybody):
             usable = usable.filter(pl.col("patient").is_in(people.implode()))
         checks.append(class_source(classed.classes, values, all_released=True))
@@ -73,7 +73,7 @@ def against_source(
     if (pairs := vocabulary_pairs(released, share, usable, source.vocabulary)) is not None:
         whole, _ = tree_of(pairs)
         assert whole is not None  # a vocabulary's hierarchy is a tree
-        checks.append(check_listed(released, pairs, whole, usable, share.guarantee("k")))
+        checks.append(check_code_hierarchy(released, pairs, whole, usable, share.guarantee("k")))
         if not checks[-1].passed:
             return [*checks, *read]
         released = on_tree(released, whole)
@@ -86,27 +86,15 @@ def against_source(
         ]
     n = len(released.offsets) - 1
     patients = frame["patient"].n_unique()
-    checks += [
-        Check(
-            "source_patients",
-            patients == n,
-            f"{n:,} records, {patients:,} patients with a usable age in the source.",
-            {"records": n, "patients": patients},
-        )
-    ]
+    detail = f"{n:,} records, {patients:,} patients with a usable age in the source."
+    checks.append(Check("source_patients", patients == n, detail, {"records": n, "patients": patients}))
     carried, keys = payload_numbers(released, source, payload)
-    if carried is not None:
-        mine = np.sort(number_payload(released, keys, payload))
-        patient = frame.select("patient").unique().join(carried, on="patient", how="left")
-        same = np.array_equal(mine, np.sort(patient["payload"].fill_null(-1).to_numpy()))
-        detail = (
-            "The payload is that of the patients." if same else "The payload is not that of the patients."
-        )
-        checks.append(Check("source_payload", same, detail))
+    mine = number_payload(released, keys, payload)
+    checks += check_payload(mine, carried, frame)
     if not all(check.passed for check in checks):
         return [*checks, *read]
     in_order = share.manifest["parameters"].get("order", "kept") == "kept"
-    fitting = fitting_of(number_payload(released, keys, payload), frame, carried, classed, values)
+    fitting = fitting_of(mine, frame, carried, classed, values)
     place = places_of(share, n)
     if place is not None:
         fits = np.array([fitting.of(r, place[r : r + 1])[0] for r in range(n)], np.bool_)
@@ -118,6 +106,16 @@ def against_source(
     groups = groups_of(released, fitting.payload)
     checks.append(match_owners(released, groups, originals, fitting, n, in_order))
     return [*checks, *read]
+
+
+def check_payload(mine: Longs, carried: pl.DataFrame | None, frame: pl.DataFrame) -> list[Check]:
+    """The records have the payload of the patients, in whatever order; no check without payload."""
+    if carried is None:
+        return []
+    patient = frame.select("patient").unique().join(carried, on="patient", how="left")
+    same = np.array_equal(np.sort(mine), np.sort(patient["payload"].fill_null(-1).to_numpy()))
+    detail = f"The payload is {'' if same else 'not '}that of the patients."
+    return [Check("source_payload", same, detail)]
 
 
 def accounts(released: Released, share: Share, usable: pl.DataFrame) -> list[Check]:
@@ -134,8 +132,7 @@ def accounts(released: Released, share: Share, usable: pl.DataFrame) -> list[Che
     }
     checks = []
     for column, counted in found.items():
-        both = said.select("code", column).join(counted, on="code", how="full", coalesce=True).fill_null(0)
-        wrong = int((both[column] != both["found"]).sum())
+        wrong = unlike_counts(said.select("code", column), counted)
         name, of = ("pairs_read", "source") if column == "read" else ("pairs_shown", "release")
         checks.append(
             of_count(
@@ -169,7 +166,7 @@ def are_k(patients: NDArray[np.int64], k: int) -> bool:
     return len(np.unique(patients[: 64 * k])) >= k or len(np.unique(patients)) >= k
 
 
-def check_listed(
+def check_code_hierarchy(
     released: Released, pairs: list[tuple[str, str]], whole: Tree, usable: pl.DataFrame, k: int
 ) -> Check:
     """The published hierarchy is the part of the vocabulary's that k patients have a code below, row by row."""
@@ -185,17 +182,9 @@ def check_listed(
     }
     published = set(released.code_tree.labels)
     part, _ = tree_of([pair for pair in pairs if pair[0] in common])
-    shown = released.code_tree
-    same = part is not None and part.labels == shown.labels
-    same = (
-        same
-        and part is not None
-        and np.array_equal(part.low, shown.low)
-        and np.array_equal(part.high, shown.high)
-    )
     return of_count(
         "hierarchy_lists_common_codes",
-        len(published ^ common) or int(not same),
+        len(published ^ common) or int(not released.code_tree.equals(part)),
         f"The code hierarchy lists the {len(published):,} nodes that at least {k} patients have a code below.",
         f"nodes are listed that fewer than {k} patients have a code below, or are missing, or stand elsewhere.",
     )
@@ -210,12 +199,7 @@ def on_tree(released: Released, whole: Tree) -> Released:
 
 def usable_rows(source: Source, released: Released, own_ages: bool) -> pl.DataFrame:
     """`patient`, `text` (the code), `age` (leaf of the age tree), `rank` (the leaf's place in order of age)."""
-    bounds = []
-    for label, leaf in released.age_tree.leaf.items():
-        found = AGE_LABEL.fullmatch(label)
-        assert found is not None  # the layout check has read every label
-        bounds.append((int(found[1]), OLDEST if found[3] else int(found[2] or found[1]), leaf))
-    bounds.sort()
+    bounds = sorted((*span_of(label), leaf) for label, leaf in released.age_tree.leaf.items())
     leaf_of_year = np.full(OLDEST + 1, -1, np.int64)
     for first, last, leaf in bounds:
         leaf_of_year[first : last + 1] = leaf
@@ -370,12 +354,10 @@ def match_owners(
     edges = owners_of(finder, groups) if n <= MOST_RECORDS else None
     if edges is None:
         return _check_sample(finder, groups)
-    order, starts, owners = edges
-    needs = np.array([groups[g][2] for g in order], np.int64)
-    units = np.concatenate([[0], np.cumsum(originals.copies)]).astype(np.int64)
+    needs = np.array([size for _, _, size in groups], np.int64)
     return of_count(
         "owners",
-        int(kernels.count_unmatched(needs, starts, owners, units)),
+        int(needs.sum()) - largest_flow(needs, edges, originals.copies),
         "Every record can be given a patient of its own whom it generalizes, "
         + ("in order." if in_order else "pair by pair, one to one."),
         "records generalize no patient that is left for them.",
@@ -383,18 +365,16 @@ def match_owners(
     )
 
 
-def owners_of(finder: Finder, groups: list[tuple[int, int, int]]) -> tuple[list[int], Longs, Longs] | None:
-    """The groups, most particular first, and the originals of each (offsets and values); None for too many."""
-    order = sorted(range(len(groups)), key=lambda g: (finder.rarest(groups[g][0])[0], groups[g][0]))
+def owners_of(finder: Finder, groups: list[tuple[int, int, int]]) -> list[Longs] | None:
+    """The originals of each group; None for too many."""
     found: list[Longs] = []
     total = 0
-    for g in order:
-        found.append(finder.owners(groups[g][0]))
+    for record, _, _ in groups:
+        found.append(finder.owners(record))
         total += len(found[-1])
         if total > MOST_EDGES:
             return None
-    starts = np.concatenate([[0], np.cumsum([len(each) for each in found])]).astype(np.int64)
-    return order, starts, np.concatenate(found) if found else np.empty(0, np.int64)
+    return found
 
 
 def _check_sample(finder: Finder, groups: list[tuple[int, int, int]]) -> Check:

@@ -16,11 +16,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from leeward.contracts.visits import CONTRACT, counted, limits_of_cohort
+from leeward.contracts.visits import CONTRACT, count_sentences, limits_of_cohort
 from leeward.errors import BadInput
-from leeward.verify.checks import Check, of_count
+from leeward.verify.checks import Check, of_count, other_payload, payload_of
 from leeward.verify.classes import class_checks, demographics_of, place_records, read_classes
-from leeward.verify.contract_checks import numbers_agree, parameters_known
+from leeward.verify.contract_checks import columns_of_contract, numbers_agree, parameters_known
 from leeward.verify.flat import Longs
 from leeward.verify.manifest import DRAWING, Share, manifest_checks, manifest_types, open_share
 from leeward.verify.visits.layout import Placed, VisitLists, layout, place
@@ -39,9 +39,8 @@ def extract_checks(share: Share, visits: VisitLists, k: int, level: str) -> list
     custody = share.folder.parent / "custody"
     master = open_master(custody)
     formed = [manifest_types(master)]
-    formed += (
-        [parameters_known(master, CONTRACT), numbers_agree(master, CONTRACT)] if formed[0].passed else []
-    )
+    for each in (parameters_known, numbers_agree):
+        formed += [each(master, CONTRACT)] if all(check.passed for check in formed) else []
     if not all(each.passed for each in formed):
         return [Check("master", False, "The master's release.json is not of the contract of visits.")]
     same = master.manifest["guarantee"].get("k") == k and master.manifest["parameters"].get("level") == level
@@ -64,6 +63,9 @@ def extract_checks(share: Share, visits: VisitLists, k: int, level: str) -> list
             "checks of the master's files failed.",
         )
     )
+    columns = columns_of_contract(master, CONTRACT)
+    if not columns.passed:
+        return [*checks, columns]
     found, population = layout(master)
     if population is None:
         return [*checks, *(each for each in found if not each.passed)]
@@ -200,26 +202,18 @@ def parameters_of_master(share: Share, master: Share) -> Check:
 
 def payload_of_master(share: Share, master: Share, custody: Path) -> list[Check]:
     """Every record has the payload of its own record in the master, in the columns that the master has too."""
-    payload = [str(name) for name in share.manifest["parameters"].get("payload") or ()]
-    held = [str(name) for name in master.manifest["parameters"].get("payload") or ()]
-    names = [name for name in payload if name in held]
+    held = payload_of(master.manifest["parameters"])
+    names = [name for name in payload_of(share.manifest["parameters"]) if name in held]
     if not names:
         return []
     pairs = pl.read_parquet(custody / "data" / "records.parquet").select("record", "master_record")
-    theirs = pl.read_parquet(master.data("records.parquet")).select(
-        pl.col("record").alias("master_record"), *names
-    )
-    own = pl.read_parquet(share.data("records.parquet")).select("record", *names)
-    both = own.join(pairs, on="record", how="left").join(
-        theirs, on="master_record", how="left", suffix=" of master"
-    )
-    differs = pl.any_horizontal(
-        pl.col(name).cast(pl.String).ne_missing(pl.col(f"{name} of master").cast(pl.String)) for name in names
-    )
+    own = pl.read_parquet(share.data("records.parquet"), columns=["record", *names])
+    theirs = pl.read_parquet(master.data("records.parquet")).rename({"record": "master_record"})
+    both = own.join(pairs, on="record", how="left")
     return [
         of_count(
             "payload_of_master",
-            both.select(differs.sum()).item(),
+            other_payload(both, theirs, "master_record", names).height,
             "Every record has the payload of its own record in the master.",
             "records have another payload than the master's record.",
         )
@@ -237,7 +231,7 @@ def as_drawn(share: Share, custody: Path) -> list[Check]:
         (kept,) = pl.read_parquet(file).select("membership_is_secret", "payload_sha256").rows()
     except (OSError, ValueError, pl.exceptions.PolarsError):
         return [Check("reason_as_given", False, f"custody/data/{DRAWING} cannot be read.")]
-    names = [str(name) for name in parameters.get("payload") or ()]
+    names = payload_of(parameters)
     found = payload_digest(share, custody, names) if names else None
     return [
         of_count(
@@ -305,7 +299,9 @@ def check_figures(
     }
     parameters = share.manifest["parameters"]
     stated = share.manifest["guarantee"]["not_protected"]
-    unlike = sum(one != other for one, other in zip(counted(parameters, figures), stated, strict=False))
+    unlike = sum(
+        one != other for one, other in zip(count_sentences(parameters, figures), stated, strict=False)
+    )
     secret = few + few_in_class > 0 and not parameters.get("membership_is_secret")
     good = (
         "No reason is needed why membership is secret." if not few + few_in_class else "A reason is stated."

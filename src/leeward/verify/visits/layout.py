@@ -5,7 +5,6 @@ patients of one class (docs/methods/whole-patient.md#verifier). The attacker kno
 
 from __future__ import annotations
 
-import csv
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -14,22 +13,21 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
-from leeward.verify.checks import Check, Source, of_count
+from leeward.verify.checks import Check, Source, check_numbers, of_count
+from leeward.verify.class_labels import read_pairs
 from leeward.verify.classes import (
     BETWEEN,
     Classes,
     class_checks,
     code_of_class,
-    demographics_of,
     of_class,
     place_records,
     read_classes,
 )
 from leeward.verify.flat import Ints, Longs, offsets_of, places_of
 from leeward.verify.manifest import Share
-from leeward.verify.storage import open_encoded
+from leeward.verify.storage import open_with_dictionaries
 
 
 @dataclass(frozen=True)
@@ -61,7 +59,7 @@ class VisitLists:
             self.record[rows], self.visit[rows], offsets_of(lengths), values, self.labels, self.nulls
         )
 
-    def relabelled(self, labels: tuple[str, ...]) -> VisitLists:
+    def with_labels(self, labels: tuple[str, ...]) -> VisitLists:
         """The same visits with indices into other sorted labels, which contain these."""
         if labels == self.labels or not self.labels:
             return VisitLists(self.record, self.visit, self.offsets, self.values, labels, self.nulls)
@@ -72,7 +70,7 @@ class VisitLists:
 
 def read_visits(file: Path) -> VisitLists:
     """The visits of a file with `record`, `codes` and perhaps `visit`; OSError or ArrowInvalid where it is none."""
-    stored = open_encoded(file, ("codes",))
+    stored = open_with_dictionaries(file, ("codes",))
     columns = [name for name in ("record", "visit", "codes") if name in stored.schema_arrow.names]
     if not {"record", "codes"} <= set(columns):
         raise pa.ArrowInvalid("no column `record` or `codes`")
@@ -117,36 +115,10 @@ ROOT = "*"
 
 
 def layout(share: Share) -> tuple[list[Check], VisitLists | None]:
-    """Both tables have their columns and types, records and visits are numbered, sets are sorted."""
-    try:
-        schema = pq.read_schema(share.data("visits.parquet"))
-        numbers = pq.read_table(share.data("records.parquet"))
-        payload = [str(name) for name in share.manifest["parameters"].get("payload", [])]
-        columns = ["record", *demographics_of(share), *payload]
-        wrong = schema.names != ["record", "visit", "codes"] or numbers.column_names != columns
-        if wrong or not pa.types.is_list(schema.field("codes").type):
-            detail = "visits.parquet or records.parquet has other columns than the contract and the manifest's payload."
-            return [Check("layout", False, detail)], None
-        visits = read_visits(share.data("visits.parquet"))
-    except (OSError, pa.ArrowInvalid):
-        return [
-            Check("layout", False, "visits.parquet or records.parquet is missing or cannot be read.")
-        ], None
-    records = int(share.manifest["records"])
-    whole = numbers.num_rows == records and np.array_equal(
-        np.sort(numbers["record"].to_numpy()), np.arange(records)
-    )
-    checks = [
-        Check("layout", True, "visits.parquet and records.parquet have the columns of the contract."),
-        Check(
-            "records_numbered",
-            whole,
-            "Records are numbered from 0, each once."
-            if whole
-            else "Record numbers have gaps, repeats or a wrong count.",
-        ),
-        *_visit_checks(visits, records),
-    ]
+    """Records and visits are numbered, sets are sorted."""
+    visits = read_visits(share.data("visits.parquet"))
+    records, record = int(share.manifest["records"]), pl.read_parquet(share.data("records.parquet"))["record"]
+    checks = [check_numbers(record, records), *_visit_checks(visits, records)]
     tree = share.data(TREE)
     if tree.is_file():
         shown = {visits.labels[label] for label in np.unique(visits.values).tolist()}
@@ -156,16 +128,13 @@ def layout(share: Share) -> tuple[list[Check], VisitLists | None]:
 
 def code_hierarchy(file: Path, shown: set[str]) -> Check:
     """The nodes that visits show and those above them, once each: the root, then by their texts."""
-    try:
-        with file.open(newline="", encoding="utf-8") as stream:
-            rows = list(csv.reader(stream))
-        above = dict(rows[1:])
-    except (OSError, UnicodeDecodeError, csv.Error, ValueError):
+    pairs = read_pairs(file)
+    if pairs is None:
         return Check("code_hierarchy", False, f"{TREE} cannot be read as node,parent.")
-    nodes = [row[0] for row in rows[1:]]
+    above, nodes = dict(pairs), [node for node, _ in pairs]
     wanted = shown | {above[node] for node in shown & set(above)} | {ROOT}
     wrong = len(set(nodes) ^ wanted) + (nodes != [ROOT, *sorted(set(nodes) - {ROOT})])
-    wrong += above.get(ROOT) != "" or rows[:1] != [["node", "parent"]]
+    wrong += above.get(ROOT) != ""
     return of_count(
         "code_hierarchy",
         wrong,
@@ -182,20 +151,20 @@ def _visit_checks(visits: VisitLists, records: int) -> list[Check]:
         ),
         of_count(
             "visits_numbered",
-            _count_misnumbered(visits),
+            _count_wrong_numbers(visits),
             "Visits are numbered from 0 inside each record.",
             "records have visit numbers with gaps or repeats.",
         ),
         of_count(
             "sets_sorted",
-            _count_disordered(visits) + visits.nulls,
+            _count_disorder(visits) + visits.nulls,
             "Every visit holds distinct codes in ascending order.",
             "visits have no codes, null codes, repeats or another order.",
         ),
     ]
 
 
-def _count_misnumbered(visits: VisitLists) -> int:
+def _count_wrong_numbers(visits: VisitLists) -> int:
     """Records whose visits are not numbered 0, 1, …; the order of the rows does not matter."""
     record, visit = visits.record, visits.visit
     same = record[1:] == record[:-1]
@@ -209,7 +178,7 @@ def _count_misnumbered(visits: VisitLists) -> int:
     return len(np.unique(record[visit != wanted]))
 
 
-def _count_disordered(visits: VisitLists) -> int:
+def _count_disorder(visits: VisitLists) -> int:
     """Visits without codes, or with codes that do not ascend."""
     sizes = visits.sizes()
     falls = np.zeros(len(visits.values), np.bool_)

@@ -24,11 +24,8 @@ def number_sets(*parts: VisitLists) -> list[Longs]:
     bounds = offsets_of(np.array([len(part) for part in parts]))
     shifts = offsets_of(np.array([len(part.values) for part in parts]))
     offsets = [part.offsets[:-1] + shift for part, shift in zip(parts, shifts[:-1], strict=True)]
-    room = 1 << max(4, int(2 * bounds[-1]).bit_length())
-    numbers, _ = number_lists(
-        np.concatenate([*offsets, shifts[-1:]]),
-        np.concatenate([part.values for part in parts]),
-        np.full(room, -1, np.int32),
+    numbers = number_lists(
+        np.concatenate([*offsets, shifts[-1:]]), np.concatenate([part.values for part in parts])
     )
     return [numbers[low:high] for low, high in pairwise(bounds)]
 
@@ -42,7 +39,7 @@ def people_with(visits: VisitLists, things: Longs, n: int, *, of_visits: bool) -
 def joint(*parts: VisitLists) -> list[VisitLists]:
     """The same visits with one numbering of labels."""
     labels = tuple(sorted(set().union(*(part.labels for part in parts))))
-    return [part.relabelled(labels) for part in parts]
+    return [part.with_labels(labels) for part in parts]
 
 
 def visit_check(wanted: VisitLists, population: VisitLists, k: int) -> Check:
@@ -55,7 +52,7 @@ def visit_check(wanted: VisitLists, population: VisitLists, k: int) -> Check:
     n = int(max(mine.max(initial=-1), theirs.max(initial=-1))) + 1
     held = people_with(population, theirs, n, of_visits=True)
     shown = np.bincount(mine, minlength=n) > 0
-    return check_shared("visit_sets", held[shown], k, population, "visit sets", "have exactly")
+    return sharing_check("visit_sets", held[shown], k, population, "visit sets", "have exactly")
 
 
 def code_check(wanted: VisitLists, population: VisitLists, k: int) -> Check:
@@ -64,10 +61,10 @@ def code_check(wanted: VisitLists, population: VisitLists, k: int) -> Check:
     n = len(population.labels)
     held = people_with(population, population.values.astype(np.int64), n, of_visits=False)
     shown = np.bincount(wanted.values, minlength=n) > 0
-    return check_shared("codes", held[shown], k, population, "codes", "have")
+    return sharing_check("codes", held[shown], k, population, "codes", "have")
 
 
-def check_shared(name: str, holders: Longs, k: int, population: VisitLists, what: str, verb: str) -> Check:
+def sharing_check(name: str, holders: Longs, k: int, population: VisitLists, what: str, verb: str) -> Check:
     smallest = int(holders.min()) if len(holders) else None
     figures: dict[str, Any] = {"k": k, "distinct": len(holders), "smallest": smallest}
     records = len(distinct(population.record))
@@ -89,7 +86,7 @@ RECORDS_A_HOLDER = 256
 """A label that more than one record in so many has gets a row of bits."""
 
 
-def check_contained(name: str, sets: VisitLists, population: VisitLists, k: int) -> Check:
+def check_containment(name: str, sets: VisitLists, population: VisitLists, k: int) -> Check:
     """The codes of each source visit that its record shows are all in k records.
 
     sets : the images of source visits, under the numbers of the released records (docs/methods/visits.md#containment).
@@ -105,7 +102,7 @@ def check_contained(name: str, sets: VisitLists, population: VisitLists, k: int)
     few = np.flatnonzero(counts < k)
     chosen = parts.take(first[few])
     counts[few] = count_containers(chosen.offsets, chosen.values, *holders_of(population), k)
-    return check_shared(name, counts, k, population, "parts of source visits that records show", "contain")
+    return sharing_check(name, counts, k, population, "parts of source visits that records show", "contain")
 
 
 def parts_shown(sets: VisitLists, population: VisitLists) -> VisitLists:
@@ -168,7 +165,7 @@ def check_known_codes(name: str, wanted: VisitLists, population: VisitLists, k: 
     held = subsets_of(population, most).unique().group_by(columns).agg(pl.len().alias("records"))
     asked = subsets_of(wanted, most).select(columns).unique()
     counts = asked.join(held, on=columns, how="left", nulls_equal=True)["records"].fill_null(0).to_numpy()
-    return check_shared(
+    return sharing_check(
         name, counts.astype(np.int64), k, population, f"sets of at most {m} codes of visits", "show"
     )
 
@@ -187,7 +184,7 @@ def check_codes_shown(
     holders = holders_of(population)
     counts = count_containers(offsets, codes[codes >= 0].astype(np.int32), *holders, k)
     what = f"sets of at most {m} codes of source visits that records show"
-    return check_shared(name, counts, k, population, what, "contain")
+    return sharing_check(name, counts, k, population, what, "contain")
 
 
 def longest(*several: VisitLists) -> int:
@@ -246,7 +243,7 @@ def check_levels(
 def containment_checks(share: Share, population: VisitLists, k: int, placed: Placed | None) -> list[Check]:
     """What each record shows of each of its source visits, as the custodian keeps these, is part of k records."""
     sets, population = custody_sets(share, population, placed)
-    return [unions_of_sets(sets, population), check_contained("contained_sets", sets, population, k)]
+    return [unions_of_sets(sets, population), check_containment("contained_sets", sets, population, k)]
 
 
 def custody_sets(

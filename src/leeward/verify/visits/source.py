@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 
 from leeward.errors import BadInput
-from leeward.verify.checks import Check, Source, of_count
-from leeward.verify.classes import demographics_of_patients, select_released
+from leeward.verify.checks import (
+    Check,
+    Source,
+    of_count,
+    other_payload,
+    payload_of,
+    same_payload,
+    unlike_counts,
+)
+from leeward.verify.classes import demographics_of_patients, select_patients
 from leeward.verify.flat import Longs, Numbered, distinct, find, values_of_groups
 from leeward.verify.manifest import Share
 from leeward.verify.order import within_check
 from leeward.verify.visits.layout import Placed, VisitLists, bare, read_named
-from leeward.verify.visits.levels import check_codes_shown, check_contained, sets_of_source
+from leeward.verify.visits.levels import check_codes_shown, check_containment, sets_of_source
 from leeward.vocabulary import VOCABULARIES, load
 
 MEMBERS = "|"
@@ -32,7 +39,7 @@ def source_checks(
     owners = pl.read_parquet(folder / "patients.parquet").select("record", "patient") if witnessed else None
     checks = []
     if placed is not None:
-        source = select_released(share, placed.classes, source)
+        source = select_patients(share, placed.classes, source)
     people = len(source.numbered.patients)
     records = int(share.manifest["records"])
     checks.append(
@@ -61,7 +68,7 @@ def source_checks(
         checks += demographics_of_patients(placed.classes, placed.of_record, source, own)
     if owners is not None:
         checks += witness_checks(share, visits, source, placed, owners)
-    return checks + payload_checks(share, source) + payload_of_patients(share, source, folder)
+    return checks + payload_checks(share, source, folder)
 
 
 def witness_checks(
@@ -90,7 +97,7 @@ def check_against_source(
     if level != "containment":
         return []
     sets = sets_of_source(source, folder, codes)
-    return [check_contained("contained_source_visits", sets, visits, share.guarantee("k"))]
+    return [check_containment("contained_source_visits", sets, visits, share.guarantee("k"))]
 
 
 def code_checks(share: Share, codes: pl.DataFrame) -> list[Check]:
@@ -157,28 +164,20 @@ def accounts(
     return [
         of_count(
             "labels_read",
-            _differing(
-                said.select("label", pl.col("read").alias("n")), _labels_of_source(share, source, codes)
-            ),
+            unlike_counts(said.select("label", "read"), _labels_of_source(share, source, codes)),
             "Each label was read in as many visits as the source has.",
             "labels are in another number of source visits than were read.",
         ),
         of_count(
             "labels_shown",
-            _differing(
-                said.select("label", pl.col("shown").alias("n")),
+            unlike_counts(
+                said.select("label", "shown"),
                 pl.DataFrame({"label": pl.Series(visits.labels, dtype=pl.String), "n": shown}),
             ),
             "Each label is in as many released visits as were meant to show it.",
             "labels are in another number of released visits than were meant to show them.",
         ),
     ]
-
-
-def _differing(said: pl.DataFrame, found: pl.DataFrame) -> int:
-    """Labels whose numbers `n` differ; a label that is missing on one side has 0 there."""
-    both = said.join(found, on="label", how="full", coalesce=True).fill_null(0)
-    return int((both["n"] != both["n_right"]).sum())
 
 
 def _labels_of_source(share: Share, source: Source, codes: pl.DataFrame) -> pl.DataFrame:
@@ -287,63 +286,25 @@ def _of_visits(
     return visit, visit[at], foreign + again
 
 
-def payload_checks(share: Share, source: Source) -> list[Check]:
-    """The payload's rows are those of the source's patients, in whatever order."""
-    names = [str(name) for name in share.manifest["parameters"].get("payload", [])]
+def payload_checks(share: Share, source: Source, folder: Path) -> list[Check]:
+    """The payload's rows are those of the source's patients, in whatever order; with custody every record has the
+    payload of the patient whom custody names."""
+    names = payload_of(share.manifest["parameters"])
     if not names or source.patients is None:
         return []
     held = source.events.select("patient").unique().join(source.patients, on="patient", how="left")
-    released = pl.read_parquet(share.data("records.parquet"), columns=names)
-    shown, kept = (
-        Counter(
-            dict(
-                frame.select(
-                    pl.concat_str(pl.col(names).cast(pl.String).fill_null("\x00"), separator="\x1f").alias(
-                        "row"
-                    )
-                )
-                .group_by("row")
-                .len()
-                .rows()
-            )
-        )
-        for frame in (released, held)
-    )
-    return [
-        of_count(
-            "payload",
-            sum((shown - kept).values()) + sum((kept - shown).values()),
-            "The payload's rows are those of the source.",
-            "rows of payload differ from those of the source.",
-        )
-    ]
-
-
-def payload_of_patients(share: Share, source: Source, folder: Path) -> list[Check]:
-    """Every record has the payload of the patient whom custody names; none without custody or payload."""
-    names = [str(name) for name in share.manifest["parameters"].get("payload", [])]
-    if not names or source.patients is None or not (folder / "patients.parquet").is_file():
-        return []
-    texts = [pl.col(name).cast(pl.String) for name in names]
+    released = pl.read_parquet(share.data("records.parquet"), columns=["record", *names])
+    checks = [same_payload(released, held, names, "source")]
+    if not (folder / "patients.parquet").is_file():
+        return checks
     owners = pl.read_parquet(folder / "patients.parquet").select("record", "patient")
     if owners["patient"].dtype != source.patients["patient"].dtype:
-        return [
-            Check(
-                "payload_of_patients", False, "custody/data/patients.parquet names no patients of the source."
-            )
-        ]
-    own = owners.join(source.patients.select("patient", *texts), on="patient", how="left")
-    released = pl.read_parquet(share.data("records.parquet")).select("record", *texts)
-    both = released.join(own, on="record", how="left", suffix=" of patient")
-    differs = pl.any_horizontal(pl.col(name).ne_missing(pl.col(f"{name} of patient")) for name in names)
-    return [
-        of_count(
-            "payload_of_patients",
-            both.select(differs.sum()).item(),
-            "Every record has its own patient's payload.",
-            "records have another patient's payload.",
-        )
-    ]
+        detail = "custody/data/patients.parquet names no patients of the source."
+        return [*checks, Check("payload_of_patients", False, detail)]
+    own = owners.join(source.patients.select("patient", *names), on="patient", how="left")
+    good, bad = "Every record has its own patient's payload.", "records have another patient's payload."
+    wrong = other_payload(released, own, "record", names).height
+    return [*checks, of_count("payload_of_patients", wrong, good, bad)]
 
 
 def order_of_visits(share: Share, visits: VisitLists) -> Check:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from tests.forging import write_parquet
 from tests.laws.cases import cohort_of_events
 
 import leeward as lw
@@ -15,7 +16,7 @@ import leeward as lw
 
 def broken(folder: Path, records: pl.DataFrame) -> Path:
     file, manifest = folder / "share/data/records.parquet", folder / "share/release.json"
-    records.write_parquet(file)
+    write_parquet(records, file)
     content = json.loads(manifest.read_text())
     content["files"][0] |= {"sha256": hashlib.sha256(file.read_bytes()).hexdigest(), "rows": records.height}
     manifest.write_text(json.dumps(content))

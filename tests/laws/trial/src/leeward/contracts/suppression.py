@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from leeward.contracts.contract import LISTS, Contract, Table, declared
-from leeward.contracts.words import Words, stated_facts
+from leeward.contracts.contract import LISTS, Contract, Table, Words, declared, stated_facts
 
 
 def words(parameters: Mapping[str, Any]) -> Words:
