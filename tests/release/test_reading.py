@@ -168,11 +168,11 @@ def test_a_pipe_in_custody_is_not_waited_for(out: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize("number", ["9", None, 9.5, []])
+@pytest.mark.parametrize("number", ["9", None, 9.5, [], -1])
 def test_records_that_are_no_number_are_told(number: object, out: Path) -> None:
     manifest = json.loads((out / "share/release.json").read_text())
     (out / "share/release.json").write_text(json.dumps({**manifest, "records": number}))
-    with pytest.raises(BadInput, match="`records` is no whole number"):
+    with pytest.raises(BadInput, match="`records` is no number of records"):
         _ = Release.open(out).records
 
 
@@ -210,3 +210,14 @@ def test_a_list_of_digests_that_is_none_is_told(out: Path) -> None:
     (out / "custody/digests.json").write_text('{"files": 3}')
     with pytest.raises(BadInput, match=r"digests\.json: no list of files"):
         Release.open(out).custody_json("measures.json")
+
+
+def test_counts_are_not_told_of_fewer_records_than_there_are(tmp_path: Path) -> None:
+    cohort = lw.read(
+        EVENTS.with_columns(visit="patient"), columns={"patient": "patient", "code": "code", "visit": "visit"}
+    )
+    lw.protect(cohort, lw.Visits(k=3), tmp_path / "out")
+    manifest = json.loads((tmp_path / "out/share/release.json").read_text())
+    (tmp_path / "out/share/release.json").write_text(json.dumps({**manifest, "records": 4}))
+    with pytest.raises(BadInput, match=r"more records than release\.json states"):
+        lw.estimate(tmp_path / "out", ["250.00"])

@@ -16,6 +16,7 @@ import polars as pl
 
 from leeward.analysis.demographics.released import Concerned, ReleasedClasses
 from leeward.arrays import Float64s, Int64s
+from leeward.errors import BadInput
 from leeward.release import Release
 
 MOST_KEPT = 50_000_000
@@ -104,6 +105,9 @@ def labels_of(release: Release) -> Labelled:
         file = "visits.parquet" if release.method == "visits" else "records.parquet"
         shown = release.table(file).select("record", "codes").explode("codes", empty_as_null=True).unique()
     rows = shown.collect().drop_nulls()
+    record = rows["record"].to_numpy().astype(np.int64)
+    if record.max(initial=-1) >= release.records:
+        raise BadInput(f"{release.share}: more records than release.json states; the release is damaged.")
     text = rows["codes"].cast(pl.String)
     labels = text.unique().sort()
     place = dict(zip(labels, range(len(labels)), strict=True))
@@ -112,7 +116,7 @@ def labels_of(release: Release) -> Labelled:
         parent = dict(release.table("code_hierarchy.csv").select("node", "parent").collect().iter_rows())
     return Labelled(
         release.records,
-        rows["record"].to_numpy().astype(np.int64),
+        record,
         text.replace_strict(place, return_dtype=pl.Int64).to_numpy(),
         tuple(labels),
         {node: above or "" for node, above in parent.items()},

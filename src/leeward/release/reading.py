@@ -108,8 +108,8 @@ class Release:
     def records(self) -> int:
         """Number of released records."""
         records = self.manifest["records"]
-        if not isinstance(records, int):
-            raise BadInput(f"{self.share / NAME}: `records` is no whole number; the release is damaged.")
+        if not isinstance(records, int) or records < 0:
+            raise BadInput(f"{self.share / NAME}: `records` is no number of records; the release is damaged.")
         return records
 
     @property

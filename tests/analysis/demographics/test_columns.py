@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from leeward.analysis.demographics import Column, columns_of
-from leeward.analysis.demographics.columns import interval_of
+from leeward.analysis.demographics.columns import interval_of, texts_of
 from leeward.errors import BadInput
 
 
@@ -111,3 +111,9 @@ def test_a_patient_twice_is_refused() -> None:
     patients = pl.DataFrame({"patient": [1, 1, 2], "sex": ["F", "M", "M"]})
     with pytest.raises(BadInput, match="2 rows of the patients are of patients who occur more than once"):
         columns_of(patients, pl.Series([1, 2]), ("sex",), {}, {}, "made up")
+
+
+def test_numbers_too_large_for_whole_ones_stay_as_they_are_written() -> None:
+    assert texts_of(pl.Series([2.0, None, 3.0])).to_list() == ["2", "(missing)", "3"]
+    assert texts_of(pl.Series([2.0, 2.0**64])).to_list()[0] == "2.0"
+    assert texts_of(pl.Series([2.0, float("inf")])).to_list() == ["2.0", "inf"]

@@ -365,8 +365,9 @@ def texts_of(values: pl.Series) -> pl.Series:
     """A column as text: whole numbers without a point, missing values as `(missing)`."""
     if values.dtype.is_float():
         values = values.fill_nan(None)
-        whole = values.drop_nulls()
-        values = values.floor().cast(pl.Int64) if (whole == whole.floor()).all() else values
+        known = values.drop_nulls()
+        whole = bool(((known == known.floor()) & (known.abs() < 2.0**63)).all())
+        values = values.floor().cast(pl.Int64) if whole else values
     text = values.cast(pl.String).str.strip_chars()
     return text.set(text == "", None).fill_null(MISSING)
 
