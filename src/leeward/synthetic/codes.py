@@ -9,12 +9,13 @@ frequent pairs and triples. Each code's share of the draws is at the wanted freq
 from __future__ import annotations
 
 import gzip
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, Future
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import polars as pl
@@ -78,6 +79,7 @@ def alias_table(weight: Float64s, offset: int) -> tuple[UInt64s, Int32s]:
     return threshold, alias
 
 
+T = TypeVar("T")
 CHUNK_PATIENTS = 100_000
 MAX_CODES = 12_000
 MAX_LENGTH = 80
@@ -127,7 +129,9 @@ def write_codes(
     workers = threads or engine.available_threads()
     rows = done = 0
     with _sink(target, catalogue) as write, engine.pool(workers) as pool:
-        for first, lengths, values in _in_order(pool, model, patients, chunk, workers + 1):
+        starts = range(0, patients, chunk)
+        draw = partial(model.draw, patients=patients, chunk=chunk)
+        for first, (lengths, values) in draw_in_order(pool, draw, starts, workers + 1):
             write(np.repeat(np.arange(first + 1, first + 1 + len(lengths)), lengths), values)
             rows += len(values)
             done += len(lengths)
@@ -173,19 +177,18 @@ def write_table(frame: pl.DataFrame, target: Path) -> None:
         aside.unlink(missing_ok=True)
 
 
-def _in_order(
-    pool: Executor, model: _Model, patients: int, chunk: int, ahead: int
-) -> Iterator[tuple[int, Int32s, Int32s]]:
-    """(first patient, lengths, values) of every chunk in order, at most `ahead` of them made in advance."""
-    waiting: list[tuple[int, Future[tuple[Int32s, Int32s]]]] = []
-    starts = iter(range(0, patients, chunk))
+def draw_in_order(
+    pool: Executor, draw: Callable[[int], T], starts: Iterable[int], ahead: int
+) -> Iterator[tuple[int, T]]:
+    """(first patient, what is drawn) of every chunk in order, at most `ahead` of them made in advance."""
+    waiting: list[tuple[int, Future[T]]] = []
     for first in starts:
-        waiting.append((first, pool.submit(model.draw, first, min(chunk, patients - first))))
+        waiting.append((first, pool.submit(draw, first)))
         if len(waiting) > ahead:
             made, future = waiting.pop(0)
-            yield made, *future.result()
+            yield made, future.result()
     for made, future in waiting:
-        yield made, *future.result()
+        yield made, future.result()
 
 
 @dataclass(frozen=True)
@@ -213,10 +216,11 @@ class _Model:
             ),
         )
 
-    def draw(self, first: int, n: int) -> tuple[Int32s, Int32s]:
-        """(number of codes of each patient, their codes) for `n` patients from number `first` on."""
+    def draw(self, first: int, patients: int, chunk: int) -> tuple[Int32s, Int32s]:
+        """(number of codes of each patient, their codes) for the chunk that begins at number `first`."""
         from leeward.synthetic.kernels import draw_code_sets
 
+        n = min(chunk, patients - first)
         lengths, values = draw_code_sets(np.uint64(self.key), np.int64(first), n, *self.tables)
         return lengths, values
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
-from concurrent.futures import Future
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -23,7 +23,15 @@ from leeward.engine import available_threads, pool
 from leeward.errors import BadInput
 from leeward.paths import require_new
 from leeward.randomness import Randomness
-from leeward.synthetic.codes import ONE, AliasTables, code_catalogue, code_weights, conditions_of, tables_of
+from leeward.synthetic.codes import (
+    ONE,
+    AliasTables,
+    code_catalogue,
+    code_weights,
+    conditions_of,
+    draw_in_order,
+    tables_of,
+)
 
 CHUNK_PATIENTS = 50_000
 CODES = 9_000
@@ -130,22 +138,18 @@ def _write(
         pq.ParquetWriter(folder / "events.parquet", schema, compression="zstd") as writer,
         pool(threads) as workers,
     ):
-        waiting: list[tuple[int, Future[Drawn]]] = []
-        starts = list(range(0, patients, CHUNK_PATIENTS))
-        for place, first in enumerate(starts):
-            waiting.append((first, workers.submit(model.draw, people, first)))
-            while waiting and (len(waiting) > threads or place == len(starts) - 1):
-                made, future = waiting.pop(0)
-                person, visit, code = future.result()
-                columns = [
-                    pa.array(person.astype(np.int64) + made + 1),
-                    pa.array(visit),
-                    pa.DictionaryArray.from_arrays(pa.array(code), names),
-                ]
-                writer.write_table(pa.table(columns, schema=schema), row_group_size=max(1, len(person)))
-                rows += len(person)
-                if progress:
-                    progress(min(patients, made + CHUNK_PATIENTS))
+        starts = range(0, patients, CHUNK_PATIENTS)
+        draw = partial(model.draw, people)
+        for first, (person, visit, code) in draw_in_order(workers, draw, starts, threads):
+            columns = [
+                pa.array(person.astype(np.int64) + first + 1),
+                pa.array(visit),
+                pa.DictionaryArray.from_arrays(pa.array(code), names),
+            ]
+            writer.write_table(pa.table(columns, schema=schema), row_group_size=max(1, len(person)))
+            rows += len(person)
+            if progress:
+                progress(min(patients, first + CHUNK_PATIENTS))
     return rows
 
 

@@ -185,20 +185,18 @@ class Lexicon:
         Case, accents, hyphens and a plural `s` make no difference. A name comes before a synonym, a plain term
         before an ambiguous one.
         """
-        if not self._by_key:
-            ranked: dict[tuple[str, ...], tuple[int, Concept]] = {}
-            for concept in self.concepts:
-                for place, term in enumerate(concept.terms):
-                    for variant, key in enumerate(keys(term.text)):
-                        rank = 4 * (variant > 0) + 2 * term.ambiguous + (place > 0)
-                        if key not in ranked or rank < ranked[key][0]:
-                            ranked[key] = (rank, concept)
-            self._by_key.update({key: concept for key, (_, concept) in ranked.items()})
         return self._by_key.get(text_key(text))
 
     @cached_property
-    def _by_key(self) -> dict[tuple[str, ...], Concept]:
-        return {}
+    def _by_key(self) -> dict[Key, Concept]:
+        ranked: dict[Key, tuple[int, Concept]] = {}
+        for concept in self.concepts:
+            for place, term in enumerate(concept.terms):
+                for variant, key in enumerate(keys(term.text)):
+                    rank = 4 * (variant > 0) + 2 * term.ambiguous + (place > 0)
+                    if key not in ranked or rank < ranked[key][0]:
+                        ranked[key] = (rank, concept)
+        return {key: concept for key, (_, concept) in ranked.items()}
 
     @cached_property
     def digest(self) -> str:

@@ -22,6 +22,7 @@ class Names:
     ordinary: frozenset[str] = frozenset()
 
     @classmethod
+    @cache
     def common(cls) -> Names:
         """Common names of the United States: those of Faker's locale en_US (its last names are the 1,000 most
         frequent of the census), the project's additions for older people and for other origins, and those of other
@@ -29,7 +30,25 @@ class Names:
 
         Raises BadInput where Faker is not installed.
         """
-        return _common_names()
+        try:
+            from faker.providers.lorem.en_US import Provider as English
+            from faker.providers.person.en_US import Provider as People
+        except ModuleNotFoundError:
+            raise BadInput(
+                "The list of names needs Faker; install it with: pip install 'leeward[notes]'."
+            ) from None
+        first = (
+            frozenset(map(fold, People.first_names))
+            | word_file("first_names.txt")
+            | word_file("first_names_abroad.txt")
+        )
+        last = (
+            frozenset(map(fold, People.last_names))
+            | word_file("last_names.txt")
+            | word_file("last_names_abroad.txt")
+        )
+        ordinary = frozenset(map(fold, English.word_list)) | word_file("ordinary_names.txt")
+        return cls(first, last, ordinary)
 
 
 def word_file(name: str) -> frozenset[str]:
@@ -37,29 +56,6 @@ def word_file(name: str) -> frozenset[str]:
     text = resources.files("leeward.notes.lexicon").joinpath("data", name).read_text("utf-8")
     lines = (line for line in text.splitlines() if not line.startswith("#"))
     return frozenset(fold(word) for line in lines for word in line.split())
-
-
-@cache
-def _common_names() -> Names:
-    try:
-        from faker.providers.lorem.en_US import Provider as English
-        from faker.providers.person.en_US import Provider as People
-    except ModuleNotFoundError:
-        raise BadInput(
-            "The list of names needs Faker; install it with: pip install 'leeward[notes]'."
-        ) from None
-    first = (
-        frozenset(map(fold, People.first_names))
-        | word_file("first_names.txt")
-        | word_file("first_names_abroad.txt")
-    )
-    last = (
-        frozenset(map(fold, People.last_names))
-        | word_file("last_names.txt")
-        | word_file("last_names_abroad.txt")
-    )
-    ordinary = frozenset(map(fold, English.word_list)) | word_file("ordinary_names.txt")
-    return Names(first, last, ordinary)
 
 
 @dataclass(frozen=True)
@@ -73,23 +69,19 @@ class Places:
     states: frozenset[str] = field(default=frozenset())
 
     @classmethod
+    @cache
     def common(cls) -> Places:
         """Countries, US states and territories, cities of the United States above about 100,000 people, large
         cities of the world.
         """
-        return _common_places()
-
-
-@cache
-def _common_places() -> Places:
-    text = resources.files("leeward.notes.lexicon").joinpath("data", "places.tsv").read_text("utf-8")
-    names: set[Key] = set()
-    doubtful: set[Key] = set()
-    states: set[str] = set()
-    for row in csv.DictReader(text.splitlines(), delimiter="\t"):
-        for place in row["names"].split("|"):
-            key = text_key(place.removeprefix("~"))
-            (doubtful if place.startswith("~") else names).add(key)
-        if row["postal"]:
-            states.add(row["postal"])
-    return Places(frozenset(names), frozenset(doubtful), frozenset(states))
+        text = resources.files("leeward.notes.lexicon").joinpath("data", "places.tsv").read_text("utf-8")
+        names: set[Key] = set()
+        doubtful: set[Key] = set()
+        states: set[str] = set()
+        for row in csv.DictReader(text.splitlines(), delimiter="\t"):
+            for place in row["names"].split("|"):
+                key = text_key(place.removeprefix("~"))
+                (doubtful if place.startswith("~") else names).add(key)
+            if row["postal"]:
+                states.add(row["postal"])
+        return cls(frozenset(names), frozenset(doubtful), frozenset(states))

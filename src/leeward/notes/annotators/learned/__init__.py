@@ -40,7 +40,7 @@ def load(name: str, folder: Path | None = None, dictionary: Annotator | None = N
         Where `leeward notes train` wrote; the shipped models by default.
     dictionary
         Whose hits are features: the project's own by default, which the shipped models were trained with. Whoever
-        runs a dictionary anyway calls `annotate_with(text, its_spans)`, or `look` once and `annotate_looked` for both.
+        runs a dictionary anyway calls `look(text, its_spans)` once and `annotate_looked` for both.
 
     Raises BadInput for an unknown name or a file that is no model.
     """

@@ -191,11 +191,7 @@ class LinearAnnotator:
     def annotate(self, text: str) -> list[Span]:
         """The spans of a text; runs the dictionary for its features."""
         spans = self._dictionary.annotate(text) if self._dictionary is not None else ()
-        return self.annotate_with(text, spans)
-
-    def annotate_with(self, text: str, dictionary_spans: Sequence[Span]) -> list[Span]:
-        """The spans of a text that the dictionary has read already."""
-        return self.annotate_looked(text, look(text, dictionary_spans))
+        return self.annotate_looked(text, look(text, spans))
 
     def annotate_looked(self, text: str, looked: Looked) -> list[Span]:
         """The spans of a text that `features.look` has looked at: several models share one look."""

@@ -56,7 +56,9 @@ def find(text: str, low: str, said: int = hints.EVERY) -> Iterator[Span]:
                 yield Span(*match.span(), "EID", "url", source="rules")
     yield from _addresses(text, said)
     if said & hints.FIGURE:
-        yield from _phones(text, low, said)
+        yield from _phones(text, low)
+        if said & SAYS_PHONE:
+            yield from _phones_after_words(low)
 
 
 def _has_domain(low: str) -> bool:
@@ -107,7 +109,7 @@ def _is_address(text: str) -> bool:
     return True
 
 
-def _phones(text: str, low: str, said: int) -> Iterator[Span]:
+def _phones(text: str, low: str) -> Iterator[Span]:
     past = -1
     for near in _PHONE_NEAR.finditer(text):
         start = near.start()
@@ -120,17 +122,19 @@ def _phones(text: str, low: str, said: int) -> Iterator[Span]:
         if match and _plausible(match.group()):
             past = match.end()
             yield Span(start, past, "EID", _kind(low, start), source="rules")
-    for match in _SAID.finditer(low) if said & SAYS_PHONE else ():
-        digits = sum(c.isdigit() for c in match.group(1))
-        word = match.group(0)[:8]
-        if 3 <= digits <= 14 and (
-            digits >= 5 or word.startswith(("pag", "beep", "ext", "x", "tel", "phone"))
-        ):
-            if (word.startswith(("call", "number", "x")) and digits < 4) or _is_date(match.group(1)):
-                continue
-            yield Span(
-                *match.span(1), "EID", "fax" if word.startswith(("fax", "facs")) else "phone", source="rules"
-            )
+
+
+def _phones_after_words(low: str) -> Iterator[Span]:
+    for match in _SAID.finditer(low):
+        digits, word = sum(c.isdigit() for c in match.group(1)), match.group(0)[:8]
+        fewest = 4 if word.startswith("x") else 3 if word.startswith(_SHORT) else 5
+        if fewest <= digits <= 14 and not _is_date(match.group(1)):
+            category = "fax" if word.startswith(("fax", "facs")) else "phone"
+            yield Span(*match.span(1), "EID", category, source="rules")
+
+
+_SHORT = ("pag", "beep", "ext", "tel", "phone")
+"""Before numbers that may be short."""
 
 
 def _plausible(number: str) -> bool:

@@ -113,26 +113,27 @@ class Written:
 
 def find(text: str, low: str | None = None, said: int = hints.EVERY) -> list[Written]:
     """The dates of a text, ascending, without overlaps; `low` is the text in lower case."""
-    found: list[Written] = []
     if not said & hints.FIGURE:
-        return found
-    for near in _NEAR_NUMERIC.finditer(text):
-        match = NUMERIC.match(text, near.start())
-        if match and (numeric := _numeric(match)):
-            found.append(numeric)
-    low = lower(text) if low is None else low
-    for near in _NEAR_MONTH.finditer(low) if said & SAYS_MONTH else ():
-        match = WRITTEN.search(text, max(0, near.start() - 11), near.start() + 30)
-        if match and match.start("n") == near.start() and (written := _parse_match(match)):
-            found.append(written)
-    if "/" in text:
-        found += list(_short(text))
-    found.sort(key=lambda d: (d.start, -d.end))
+        return []
     kept: list[Written] = []
-    for each in found:
+    found = _find_overlapping(text, lower(text) if low is None else low, said)
+    for each in sorted(found, key=lambda d: (d.start, -d.end)):
         if not kept or each.start >= kept[-1].end:
             kept.append(each)
     return kept
+
+
+def _find_overlapping(text: str, low: str, said: int) -> Iterator[Written]:
+    for near in _NEAR_NUMERIC.finditer(text):
+        match = NUMERIC.match(text, near.start())
+        if match and (numeric := _numeric(match)):
+            yield numeric
+    for near in _NEAR_MONTH.finditer(low) if said & SAYS_MONTH else ():
+        match = WRITTEN.search(text, max(0, near.start() - 11), near.start() + 30)
+        if match and match.start("n") == near.start() and (written := _parse_match(match)):
+            yield written
+    if "/" in text:
+        yield from _short(text)
 
 
 def lower(text: str) -> str:

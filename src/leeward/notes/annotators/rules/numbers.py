@@ -145,24 +145,22 @@ def _after_words(text: str, low: str) -> Iterator[Span]:
         match = _CODE.match(text, joined.end())
         if match is None:
             continue
-        code, sure = match.group(), bool(joined.group("sure").strip(" ("))
-        digits = sum(c.isdigit() for c in code)
-        if (
-            word.group() in STRICT
-            and not sure
-            and not (digits >= 5 or (digits >= 3 and any(c.isupper() for c in code)))
-        ):
-            continue
-        if (
-            digits < 2
-            or (digits < 4 and not sure)
-            or _UNIT.match(text, match.end())
-            or ("/" in code and digits < 6)
-        ) and not (word.group() in ("bed", "room") and digits):
-            continue
-        if word.group() in ("bed", "room") and (digits > 5 or text[match.end() : match.end() + 1] in "%/"):
-            continue
-        yield Span(*match.span(), "EID", WORDS[word.group()], source="rules")
+        sure = bool(joined.group("sure").strip(" ("))
+        if _is_code_of(text, word.group(), match, sure):
+            yield Span(*match.span(), "EID", WORDS[word.group()], source="rules")
+
+
+def _is_code_of(text: str, word: str, match: re.Match[str], sure: bool) -> bool:
+    """Whether what follows a word is its code and no measurement."""
+    code = match.group()
+    digits = sum(c.isdigit() for c in code)
+    looks_like_one = digits >= 5 or (digits >= 3 and any(c.isupper() for c in code))
+    if word in STRICT and not sure and not looks_like_one:
+        return False
+    if word in ("bed", "room"):
+        return digits <= 5 and text[match.end() : match.end() + 1] not in "%/"
+    fewest = 6 if "/" in code else 2 if sure else 4
+    return digits >= fewest and not _UNIT.match(text, match.end())
 
 
 def _is_free(text: str, start: int, signs: str) -> bool:
