@@ -25,6 +25,8 @@ COLUMNS = {"code": pa.string(), "name": pa.string(), "vocabulary": pa.string(), 
 ICD = ("ICD-9-CM", "ICD-10-CM")
 MEMBERS = "|"
 BLOCK_ROWS = 1 << 20
+SOURCE_ROWS = 1 << 17
+"""Rows of the source at once: the first ones settle the codes that most rows have."""
 MENTION = re.compile(r"#\d+$")
 
 
@@ -190,7 +192,7 @@ def frequent_codes(share: Share, listed: pl.DataFrame, shown: set[str], source: 
             "codes are listed that the files do not show, or are shown and not listed.",
         )
     if share.method == "disassociation":  # its other checks read the source in blocks too: it may be large
-        frequent = codes_of_many(source.blocks(BLOCK_ROWS), k)
+        frequent = codes_of_many(source.blocks(SOURCE_ROWS), k)
     else:
         counted = zip(source.numbered.codes, source.numbered.people.tolist(), strict=True)
         frequent = {code for code, people in counted if people >= k}
