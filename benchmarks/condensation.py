@@ -28,8 +28,8 @@ from leeward.cohort import Cohort
 from leeward.cohort.readers import read
 from leeward.engine import make
 from leeward.methods.condensation import Condensation
+from leeward.methods.condensation.condense import condense, ready
 from leeward.methods.condensation.grouping import Grouping, balance, clusters, group
-from leeward.methods.condensation.method import condense, ready
 from leeward.methods.k_anonymity import KAnonymity
 from leeward.randomness import Randomness
 from leeward.synthetic.registry import registry, write_registry

@@ -40,6 +40,7 @@ from leeward.cohort.readers import read
 from leeward.methods.condensation import Condensation
 from leeward.methods.condensation import grouping as groupings
 from leeward.methods.condensation import method as condensing
+from leeward.methods.condensation.condense import GROUPINGS
 from leeward.methods.condensation.measures import attacks
 from leeward.methods.condensation.measures.attacks import privacy
 from leeward.methods.condensation.measures.columns import Both
@@ -144,7 +145,7 @@ def protected(each: Set, parameters: dict[str, Any], seed: int) -> Anonymized:
     with (
         mock.patch.object(groupings, "two_points", groups),
         mock.patch.object(condensing, "REPETITIONS", 1),
-        mock.patch.dict(condensing.GROUPINGS, grouping),
+        mock.patch.dict(GROUPINGS, grouping),
     ):
         made: Anonymized = method.protect(each.cohort, randomness=Randomness.of(seed))
     return made

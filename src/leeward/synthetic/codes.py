@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 import polars as pl
@@ -28,28 +28,16 @@ from leeward.arrays import Float64s, Int32s, Int64s, UInt64s, offsets_of
 from leeward.errors import BadInput
 from leeward.randomness import Randomness
 
+if TYPE_CHECKING:
+    from leeward.synthetic.kernels import AliasTables
+
 ONE = 1 << 32
-
-
-class AliasTables(NamedTuple):
-    """Tables of the codes and of the latent conditions; thresholds are uint64, fractions of `ONE`.
-
-    Members of condition g are cells condition_first[g] … condition_first[g + 1] of the member table; `code_of_member`
-    names their codes.
-    """
-
-    condition_threshold: UInt64s
-    condition_alias: Int32s
-    condition_first: Int64s
-    member_threshold: UInt64s
-    member_alias: Int32s
-    code_of_member: Int32s
-    code_threshold: UInt64s
-    code_alias: Int32s
 
 
 def tables_of(weight: Float64s, members: Sequence[Int64s]) -> AliasTables:
     """The tables of codes with these shares (float64[codes]) and of conditions with these codes."""
+    from leeward.synthetic.kernels import AliasTables
+
     first = offsets_of([len(m) for m in members])
     of_members = [alias_table(weight[m], int(start)) for m, start in zip(members, first, strict=False)]
     return AliasTables(

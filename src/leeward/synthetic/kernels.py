@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from leeward.arrays import Int32s, Int64s, UInt64s
 from leeward.compiled import njit
-from leeward.synthetic.codes import AliasTables
 
 Bits: TypeAlias = Any
 """A uint64; typed loosely, because plain Python and Numba disagree on what shifting one gives."""
@@ -19,6 +18,23 @@ MAX_TRIES = 400
 """Draws of one patient that meet a code already held, before the next free code is taken instead."""
 
 MAX_CONDITIONS = 3
+
+
+class AliasTables(NamedTuple):
+    """Tables of the codes and of the latent conditions; thresholds are uint64, fractions of 2**32.
+
+    Members of condition g are cells condition_first[g] … condition_first[g + 1] of the member table; `code_of_member`
+    names their codes.
+    """
+
+    condition_threshold: UInt64s
+    condition_alias: Int32s
+    condition_first: Int64s
+    member_threshold: UInt64s
+    member_alias: Int32s
+    code_of_member: Int32s
+    code_threshold: UInt64s
+    code_alias: Int32s
 
 
 @njit(inner=True, inline="always")

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -25,13 +26,15 @@ from leeward.paths import require_new
 from leeward.randomness import Randomness
 from leeward.synthetic.codes import (
     ONE,
-    AliasTables,
     code_catalogue,
     code_weights,
     conditions_of,
     draw_in_order,
     tables_of,
 )
+
+if TYPE_CHECKING:
+    from leeward.synthetic.kernels import AliasTables
 
 CHUNK_PATIENTS = 50_000
 CODES = 9_000

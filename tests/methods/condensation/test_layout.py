@@ -8,7 +8,7 @@ import pytest
 
 from leeward.cohort.readers.table import read_table
 from leeward.methods.condensation import Condensation
-from leeward.methods.condensation.method import ready
+from leeward.methods.condensation.condense import ready
 from leeward.methods.condensation.prepare import Layout, Prepared
 from leeward.randomness import Randomness
 

@@ -16,9 +16,9 @@ from leeward.analysis.regression import fit
 from leeward.cohort.readers.table import read_table
 from leeward.methods.condensation import Condensation
 from leeward.methods.condensation import grouping as kernels
+from leeward.methods.condensation.condense import exchange
 from leeward.methods.condensation.measures.attacks import _entropy, conditional_privacy
 from leeward.methods.condensation.measures.models import compare, mean_metrics
-from leeward.methods.condensation.method import exchange
 from leeward.methods.condensation.synthesis import synthesize
 from leeward.randomness import Randomness
 

@@ -98,7 +98,7 @@ def _scores(
     """Changed directions twice, changed significance and leaving the interval once, as shares: a score for each model
     whose fit to the original converged; None where the fit to the made table did not."""
     from leeward.engine import make
-    from leeward.methods.condensation.method import condense, ready
+    from leeward.methods.condensation.condense import condense, ready
 
     prepared, kernel = ready(method, table, randomness)
     made = condense(prepared, kernel, make("local", threads=1), randomness, len(table)).frame

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from leeward.contracts.condensation import CONTRACT
 from leeward.methods.condensation.cell import CellKernel
-from leeward.methods.condensation.method import Condensed
+from leeward.methods.condensation.condense import Condensed
 from leeward.methods.condensation.parameters import SMALL_K
 from leeward.methods.condensation.prepare import Prepared
 from leeward.methods.condensation.proposals import Proposal

@@ -253,7 +253,7 @@ def membership(
     cannot be condensed, or not as an earlier version did. docs/methods/condensation.md has the section membership.
     """
     from leeward.engine import make
-    from leeward.methods.condensation.method import condense, ready
+    from leeward.methods.condensation.condense import condense, ready
     from leeward.methods.condensation.parameters import Condensation
 
     if both.release.method != "condensation" or sample < 1:
