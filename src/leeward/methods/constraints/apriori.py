@@ -3,9 +3,9 @@ docs/methods/constraints.md#apriori).
 
 A released label is a node of the hierarchy; if one code is generalized to a node, so are all codes under
 it. Sets of 1, 2, … m labels are counted in turn; a set with a support above 0 and below k is raised to the
-cheapest ancestors that mend it. Violating sets are taken in lexicographic order of their labels, skipped
-when an earlier raise mended them, and looked for again until none is left: raising can turn a support of 0
-into one below k.
+cheapest ancestors with a support of at least k. Violating sets are taken in lexicographic order of their
+labels, skipped if an earlier raise has repaired them, and searched again until none is left: raising can
+turn a support of 0 into one below k.
 """
 
 from __future__ import annotations
@@ -41,9 +41,7 @@ class Recoding:
 
 
 def recode(sets: WeightedSets, hierarchy: Hierarchy, k: int, m: int) -> Recoding:
-    """Raise codes along `hierarchy` (its leaves are exactly the codes) until no set of ≤ m labels violates
-    k.
-    """
+    """Raise codes along `hierarchy` (its leaves are exactly the codes) until no set of ≤ m labels violates k."""
     cut = _Recoder(sets, hierarchy, k)
     raises, before = 0, -1
     while raises != before:
@@ -54,7 +52,7 @@ def recode(sets: WeightedSets, hierarchy: Hierarchy, k: int, m: int) -> Recoding
 
 
 class _Recoder:
-    """The current cut, with supports of its labels and costs of going up."""
+    """The current cut, the supports of its labels and the costs of raising them."""
 
     def __init__(self, sets: WeightedSets, hierarchy: Hierarchy, k: int) -> None:
         self.k = k
@@ -74,7 +72,7 @@ class _Recoder:
         self._cost_before = self._costs()
 
     def mend(self, size: int) -> int:
-        """Raise until no set of `size` labels violates; returns how often."""
+        """Raise labels until no set of `size` labels violates k; returns the number of raises."""
         raises = 0
         while len(violating := self.clusters.violating_sets(size)):
             ordered = self._in_label_order(violating)
@@ -87,7 +85,7 @@ class _Recoder:
         return Fraction(int(self._cost_before[-1]), total * self.hierarchy.n_leaves)
 
     def _in_label_order(self, violating: NDArray[np.int32]) -> NDArray[np.int32]:
-        """Each set's clusters by label, and the sets lexicographically."""
+        """Sort the clusters of each set by label, and the sets lexicographically."""
         ranks = self._rank[self.node[violating]]
         inside = np.argsort(ranks, axis=1)
         ranks = np.take_along_axis(ranks, inside, axis=1)
@@ -106,7 +104,7 @@ class _Recoder:
         raises = 0
         for codes in violating:
             image = self.clusters.image(codes)
-            untouched = image == tuple(sorted(codes.tolist()))  # then its support is what it was
+            untouched = image == tuple(sorted(codes.tolist()))  # then its support has not changed
             if not raises or untouched or self.clusters.image_support(image) < self.k:
                 self._raise(image)
                 raises += 1
@@ -134,7 +132,7 @@ class _Recoder:
         return next(cut for _, _, cut in ranked if self._support(cut) >= self.k)
 
     def _topmost(self, nodes: tuple[int, ...]) -> Cut:
-        """The distinct nodes that no other of them is above."""
+        """The distinct nodes without an ancestor among `nodes`."""
         kept: list[int] = []
         for node in sorted(set(nodes)):  # ancestors come first in depth-first numbering
             if not kept or not self.hierarchy.is_ancestor(kept[-1], node):
@@ -142,9 +140,7 @@ class _Recoder:
         return tuple(kept)
 
     def _cost_of(self, cut: Cut) -> int:
-        """What releasing the nodes of `cut` instead of today's labels below them adds (NCP × occurrences ×
-        leaves).
-        """
+        """Increase of NCP × occurrences × leaves when `cut` replaces the current labels below it."""
         added = 0
         for node in cut:
             low, high = int(self.hierarchy.first_leaf[node]), int(self.hierarchy.last_leaf[node]) + 1

@@ -1,6 +1,4 @@
-"""The clusters of the moment: merging, suppressing, supports, and the exact loss that decides between
-merges.
-"""
+"""The current clusters of codes: merging, suppressing, supports, and the exact loss that ranks merges."""
 
 from __future__ import annotations
 
@@ -20,8 +18,7 @@ GONE = -1
 
 
 class Clusters:
-    """A partition of the codes, refined into by merges and suppressions; a cluster is named by its smallest
-    code.
+    """A partition of the codes, changed by merges and suppressions; a cluster is named by its smallest code.
 
     `hierarchy` gives the semantic weights w(g) = leaves under the lowest common ancestor / all leaves;
     without one every weight is 1 (docs/methods/constraints.md#loss).
@@ -62,7 +59,7 @@ class Clusters:
         return int(self.pair[cluster, cluster])
 
     def image(self, codes: Sequence[int] | NDArray[np.int32]) -> tuple[int, ...]:
-        """The clusters that some codes became, ascending; suppressed codes vanish."""
+        """The current clusters of `codes`, ascending, without suppressed codes."""
         return tuple(sorted({int(c) for c in self.of_code[np.asarray(codes)] if c != GONE}))
 
     def image_support(self, image: Sequence[int]) -> int:
@@ -86,9 +83,7 @@ class Clusters:
         return any(self.largest_violation(d, 0, allowed) is not None for d in range(3, len(image) + 1))
 
     def smallest_violation(self, m: int) -> tuple[int, tuple[int, ...]] | None:
-        """(support, clusters) of the violating set of at most two clusters that comes first; None if none
-        is left.
-        """
+        """(support, clusters) of the violating cluster or pair (m > 1) of largest support; None if there is none."""
         supports = self.pair.diagonal()
         alone = np.where(supports < self.k, supports, 0)
         i, pair = int(alone.argmax()), int(self._best.argmax())
@@ -107,9 +102,7 @@ class Clusters:
         return (int(support), tuple(found[0].tolist())) if support > 0 else None
 
     def violating_sets(self, d: int) -> NDArray[np.int32]:
-        """int32[n, d]: the violating sets of exactly d clusters; for d ≥ 3 those whose parts do not
-        violate.
-        """
+        """int32[n, d]: the violating sets of exactly d clusters; for d ≥ 3 only those whose prefixes do not violate."""
         if d == 1:
             supports = self.pair.diagonal()
             return np.flatnonzero((supports > 0) & (supports < self.k)).astype(np.int32)[:, None]
@@ -122,7 +115,7 @@ class Clusters:
         return np.asarray(found, np.int32)
 
     def longest(self) -> int:
-        """Clusters in the longest record."""
+        """Number of clusters in the longest record."""
         return int(self._records.length.max(initial=0))
 
     def partners(self, cluster: int) -> NDArray[np.int32]:
@@ -134,7 +127,7 @@ class Clusters:
         return mates[mates != cluster]
 
     def merge(self, a: int, b: int) -> None:
-        """Make one cluster of two; it keeps the smaller name."""
+        """Merge two clusters under the smaller name."""
         g, h = min(a, b), max(a, b)
         kernels.merge(g, h, self._records)
         self.of_code[self.of_code == h] = g
@@ -145,25 +138,25 @@ class Clusters:
         kernels.refresh_rows(g, h, self.k, self.pair, self._best, self._partner)
 
     def suppress(self, cluster: int) -> None:
-        """Take a cluster out of the data."""
+        """Remove a cluster from all records."""
         kernels.suppress(cluster, self._records)
         self.of_code[self.of_code == cluster] = GONE
         self._forget(cluster)
         kernels.refresh_rows(-1, cluster, self.k, self.pair, self._best, self._partner)
 
     def loss(self, cluster: int) -> int:
-        """UL(g) times (2^M - 1) · |D| · leaves: an exact whole number (Python's own, whatever its length)."""
+        """UL(g) times (2^M - 1) · |D| · leaves, as an exact Python integer."""
         weight = 1
         if self._node is not None and self._hierarchy is not None:
             weight = int(self._hierarchy.leaf_count[self._node[cluster]])
         return ((1 << int(self.size[cluster])) - 1) * weight * self.support(cluster)
 
     def union_losses(self, cluster: int, others: NDArray[np.int32]) -> list[tuple[int, int]]:
-        """(exact loss of `cluster` ∪ other, other), only where it or its increase can be the least.
+        """(exact loss of `cluster` ∪ other, other) for those `others` whose loss or increase can be the least.
 
         An increase UL(g ∪ h) - UL(g) - UL(h) is between a quarter of the union's leading term and all of
-        it, so whatever is more than four times the least leading term cannot win; very long numbers are
-        then few.
+        it, so a union with more than four times the least leading term cannot win; few long integers are
+        computed.
         """
         supports = self.pair[cluster, cluster] + self.pair[others, others] - self.pair[cluster, others]
         sizes = self.size[cluster] + self.size[others]

@@ -32,8 +32,8 @@ class AllSets:
     m: int
 
     def next_image(self, clusters: Clusters) -> tuple[int, ...] | None:
-        """The image (clusters, ascending) of the constraint to treat next; None once all are satisfied. Only sets that
-        violate by themselves need looking at: they are constraints too, and come first."""
+        """The image (clusters, ascending) of the constraint to treat next; None once all are satisfied. Searches only
+        sets that violate themselves: they are constraints too, and come first."""
         found = clusters.smallest_violation(self.m)
         for d in range(3, min(self.m, clusters.longest()) + 1):
             support = 0 if found is None else found[0]
@@ -43,25 +43,25 @@ class AllSets:
         return None if found is None else found[1]
 
     def update(self, clusters: Clusters, touched: tuple[int, ...]) -> None:
-        """Two clusters were merged, or one was suppressed. Nothing is kept: supports of pairs live in the clusters."""
+        """Do nothing after a merge or suppression: `clusters` holds the supports of pairs."""
 
 
 @dataclass
 class Listed:
-    """A user's own constraints, each a set of code indices, ascending and distinct."""
+    """Constraints listed by the user, each a set of code indices, ascending and distinct."""
 
     sets: Sequence[tuple[int, ...]]
     _users: list[NDArray[np.int64]] = field(default_factory=list)
     _open: dict[int, tuple[int, int, tuple[int, ...]]] = field(default_factory=dict)
 
     def next_image(self, clusters: Clusters) -> tuple[int, ...] | None:
-        """The first by support, number of clusters, names."""
+        """The image of the first violated constraint: largest support, then fewest clusters, then smallest names."""
         if not self._users:
             self._start(clusters)
         return min(self._open.values())[2] if self._open else None
 
     def update(self, clusters: Clusters, touched: tuple[int, ...]) -> None:
-        """Look again at the constraints that hold a code of a touched cluster."""
+        """Re-evaluate the constraints with a code in a touched cluster."""
         users = np.unique(np.concatenate([self._users[cluster] for cluster in touched]))
         self._users[min(touched)] = users
         for number in users.tolist():
@@ -87,12 +87,12 @@ Privacy = AllSets | Listed
 
 
 def privacy_of(m: int | None, listed: Sequence[tuple[int, ...]] | None) -> Privacy:
-    """The constraints that were listed, or all sets of up to `m` codes."""
+    """The `listed` constraints, or all sets of up to `m` codes."""
     return AllSets(m or 1) if listed is None else Listed(listed)
 
 
 def read_constraints(path: str | Path, codes: Sequence[str]) -> list[tuple[int, ...]]:
-    """A user's privacy constraints: one code set a line, codes separated by commas or blanks.
+    """Read a user's privacy constraints: one code set per line, codes separated by commas or blanks.
 
     Raises BadInput for a file that cannot be read, an empty one, or a code that the data lack (with its row).
     """
@@ -135,9 +135,7 @@ def run(clusters: Clusters, privacy: Privacy, algorithm: str) -> int:
 
 
 def cheapest_merge(clusters: Clusters, privacy: Privacy, image: tuple[int, ...]) -> None:
-    """CBA: the merge, of any cluster of the image with another of its constraint, that adds the least
-    loss.
-    """
+    """CBA: merge a cluster of the image with another of its utility constraint, at the least added loss."""
     best: tuple[int, int, int] | None = None
     for cluster in image:
         others = clusters.partners(cluster)
@@ -154,7 +152,7 @@ def cheapest_merge(clusters: Clusters, privacy: Privacy, image: tuple[int, ...])
 
 
 def generalize_rarest(clusters: Clusters, privacy: Privacy, image: tuple[int, ...]) -> None:
-    """UGACLIP, COAT: merge the least supported cluster where the union loses least; stay until satisfied."""
+    """UGACLIP, COAT: merge the rarest cluster into the union of least loss, until the constraint is satisfied."""
     codes = list(image)
     while clusters.violates(image := clusters.image(codes)):
         least = _rarest(clusters, image)
@@ -168,7 +166,7 @@ def generalize_rarest(clusters: Clusters, privacy: Privacy, image: tuple[int, ..
 
 
 TREATMENTS: dict[str, Step] = {"cba": cheapest_merge, "ugaclip": generalize_rarest, "coat": generalize_rarest}
-"""What each algorithm does with an unsatisfied constraint."""
+"""How each algorithm treats an unsatisfied constraint."""
 
 
 def _rarest(clusters: Clusters, image: tuple[int, ...]) -> int:
@@ -186,7 +184,7 @@ def _suppress(clusters: Clusters, privacy: Privacy, cluster: int) -> None:
 
 
 def fit_mapping(mapping: Mapping, codes: Sequence[str]) -> tuple[Mapping, tuple[str, ...]]:
-    """The mapping with the codes that it does not know suppressed, and those codes."""
+    """The mapping extended to `codes` (unknown ones are suppressed), and the unknown codes."""
     new = mapping.unknown(codes)
     return mapping.over(codes), new
 

@@ -1,5 +1,5 @@
-"""Kernels of generalization under constraints: records as rewritable lists of clusters, supports kept up to date, and a
-search for sets of three and more clusters, depth first over the records that hold the sets' beginnings.
+"""Kernels of generalization under constraints: records as mutable lists of clusters, supports kept up to date, and a
+depth-first search for sets of three and more clusters over the records that hold the sets' prefixes.
 
 A cluster is named by its smallest code, so that comparing names breaks ties as
 docs/methods/constraints.md#algorithms asks. Records are distinct code sets with a weight (how many patients
@@ -18,11 +18,11 @@ from leeward.compiled import njit
 
 
 class Records(NamedTuple):
-    """R distinct records over C codes, as they are merged.
+    """R distinct records over C codes; merges change them in place.
 
-    values, start, length : the clusters of each record, in no order
+    values, start, length : the clusters of each record, unordered
     weight : int64[R]
-    posting_at, postings : int64[C + 1], int32, the records of each code, as given
+    posting_at, postings : int64[C + 1], int32, the records of each code before any merge
     tail, after : int32[C], the codes of a cluster as a chain that begins with the cluster's own name
     pair : int64[C, C], supports of pairs of clusters; the diagonal holds supports of clusters (0: gone)
     """
@@ -56,7 +56,7 @@ def pair_supports(values: Int32s, offsets: Int64s, weight: Int64s, n_codes: int)
 
 @njit
 def place_of(r: Records, record: int, cluster: int) -> int:
-    """Where a record holds the cluster, -1 if it does not."""
+    """Position of the cluster among the record's `values`, -1 if it is absent."""
     for i in range(r.start[record], r.start[record] + r.length[record]):
         if r.values[i] == cluster:
             return i
@@ -97,7 +97,7 @@ def merge(g: int, h: int, r: Records) -> None:
 
 @njit
 def suppress(h: int, r: Records) -> None:
-    """Take cluster h out of every record."""
+    """Remove cluster h from every record."""
     code = h
     while code >= 0:
         for record in r.postings[r.posting_at[code] : r.posting_at[code + 1]]:
@@ -112,9 +112,7 @@ def suppress(h: int, r: Records) -> None:
 
 @njit
 def refresh_row(i: int, k: int, pair: Int64s, best: Int64s, partner: Int32s) -> None:
-    """The violating pair (i, j), j > i, of largest support, and the smallest such j; support 0 if there is
-    none.
-    """
+    """Find the violating pair (i, j), j > i, of largest support (ties: smallest j); support 0 if there is none."""
     row = pair[i]
     top, where = 0, -1
     for j in range(i + 1, len(pair)):
@@ -126,7 +124,7 @@ def refresh_row(i: int, k: int, pair: Int64s, best: Int64s, partner: Int32s) -> 
 
 @njit
 def refresh_rows(g: int, h: int, k: int, pair: Int64s, best: Int64s, partner: Int32s) -> None:
-    """Bring the rows up to date after h went into g (g < h), or after h was suppressed (g = -1)."""
+    """Update the rows after h was merged into g (g < h) or suppressed (g = -1)."""
     for i in range(h):
         if partner[i] == h or (g >= 0 and partner[i] == g):
             refresh_row(i, k, pair, best, partner)
@@ -162,7 +160,7 @@ def support_of(image: Int32s, r: Records) -> int:
 
 @njit
 def next_violating_pair(pairs: Int32s, begin: int, k: int, of_code: Int32s, pair: Int64s) -> int:
-    """The first row of `pairs`, from `begin`, whose clusters of today have a support above 0 and below k."""
+    """The first row of `pairs`, from `begin`, whose current clusters have a support above 0 and below k."""
     for x in range(begin, len(pairs)):
         s = pair[of_code[pairs[x, 0]], of_code[pairs[x, 1]]]
         if 0 < s < k:
@@ -208,7 +206,7 @@ def support_of_intervals(
 
 @njit(inner=True)
 def _rows_of(cluster: int, r: Records, stamp: Int32s, out: Int32s) -> int:
-    """The records of a cluster, each once; returns how many."""
+    """Write the distinct records of a cluster to `out`; returns their number."""
     n = 0
     code = cluster
     while code >= 0:
@@ -223,7 +221,7 @@ def _rows_of(cluster: int, r: Records, stamp: Int32s, out: Int32s) -> int:
 
 @njit
 def _count(rows: Int32s, last: int, allowed: Bools, r: Records, counts: Int64s, touched: Int32s) -> int:
-    """Supports, in `rows`, of the allowed clusters after `last`; returns how many were met."""
+    """Count the supports, in `rows`, of the allowed clusters after `last`; returns the number of clusters found."""
     n = 0
     for record in rows:
         for v in r.values[r.start[record] : r.start[record] + r.length[record]]:
@@ -237,10 +235,10 @@ def _count(rows: Int32s, last: int, allowed: Bools, r: Records, counts: Int64s, 
 
 @njit
 def find_violating(d: int, k: int, floor: int, every: bool, allowed: Bools, r: Records) -> tuple[int, Int32s]:
-    """The violating sets of exactly d ≥ 2 clusters whose beginnings all have support ≥ k: `every` one, or the one with
-    the largest support above `floor` (ties: the smallest names). Its support (0: none), and int32[n, d].
+    """Find violating sets of exactly d ≥ 2 clusters whose prefixes all have support ≥ k: `every` one, or the one with
+    the largest support above `floor` (ties: the smallest names). Returns its support (0: none), and int32[n, d].
 
-    A set that is left out holds a smaller violating set of at least its support, which the caller prefers.
+    A set that is left out contains a smaller violating set of at least its support, which the caller prefers.
     """
     n_codes = len(r.pair)
     rows = np.empty((d - 1, len(r.start)), np.int32)

@@ -1,6 +1,5 @@
-"""Generalization inside classes of demographics, each with labels of its own
-(docs/methods/whole-patient.md#methods), and
-what generalization and suppression took, for the custodian."""
+"""Generalization inside classes of demographics, each with separate labels (docs/methods/whole-patient.md#methods), and
+the losses by generalization and suppression, for the custodian."""
 
 from __future__ import annotations
 
@@ -31,14 +30,14 @@ CLASSED_CODES = pa.schema([("class", pa.int64()), *CODES])
 
 @dataclass(frozen=True)
 class Task:
-    """What is generalized: code sets, and over their codes utility constraints and listed privacy constraints."""
+    """Code sets to generalize, with the utility constraints and the listed privacy constraints over their codes."""
 
     sets: CodeSets
     utility: UtilityConstraints
     listed: list[tuple[int, ...]] | None
 
     def take(self, records: AnyArray) -> Task:
-        """The same for some of the records, with the codes that they have."""
+        """The task restricted to some records and their codes."""
         part = self.sets.take(records)
         used, values = np.unique(part.values, return_inverse=True)
         sets = CodeSets(
@@ -56,12 +55,12 @@ class Task:
 
 
 Finding = Callable[[Task], tuple[Mapping, dict[str, Any], list[str]]]
-"""The labels of the codes of a task, what the search did, in numbers, and notices."""
+"""Maps a task to the mapping of its codes, figures of the search, and notices."""
 
 
 @dataclass(frozen=True)
 class Part:
-    """A class: its records in the data that are released, what was generalized, and its labels."""
+    """A class: its records in the released data, its task, and the mapping found."""
 
     records: Int64s
     task: Task
@@ -69,9 +68,9 @@ class Part:
 
 
 def generalize(task: Task, classes: Classes, finding: Finding) -> tuple[list[Part], dict[str, Any]]:
-    """Every class by itself; counts of what the searches did are added up, shares averaged over the code occurrences. A
-    class says of every code of the data that it is in a label or suppressed, so that nothing tells in which class a
-    suppressed code occurs."""
+    """Generalize each class separately; sums the counts of the searches, averages their shares over code occurrences.
+    The mapping of each class covers all codes of the data, so that it does not reveal in which class a suppressed
+    code occurs."""
     parts, facts = [], dict[str, Any]()
     for records in classes.members:
         part = task.take(records)
@@ -84,7 +83,7 @@ def generalize(task: Task, classes: Classes, finding: Finding) -> tuple[list[Par
 
 
 def count_losses(task: Task, finding: Finding) -> Lost:
-    """The code occurrences that are suppressed or generalized in each of some classes."""
+    """Function that counts the suppressed or generalized code occurrences in each of some classes."""
 
     def losses(parts: Sequence[AnyArray]) -> list[int]:
         found = []
@@ -130,7 +129,7 @@ def tables_of(parts: Sequence[Part], classes: Classes, order: Int64s) -> tuple[R
 
 
 def custody_table_of(parts: Sequence[Part]) -> ReleaseTable:
-    """For the custodian's measures: the class of each patient."""
+    """`class_of_patient.parquet`: the class of each patient, for the custodian's measures."""
     owner = np.repeat(np.arange(len(parts)), [len(part.records) for part in parts])
     patients = pa.concat_arrays([_plain(part.task.sets) for part in parts])
     return ReleaseTable.of("class_of_patient.parquet", pa.table({"patient": patients, "class": owner}))
@@ -142,8 +141,8 @@ def _plain(sets: CodeSets) -> pa.Array:
 
 
 def losses_in_classes(parts: Sequence[Part], cap: float | None) -> dict[str, Any]:
-    """What generalization and suppression took in all classes, for the custodian: a code is counted in every class that
-    has it."""
+    """Losses by generalization and suppression over all classes, for the custodian; a code is counted in every class
+    that has it."""
     found = [losses(p.mapping, p.task.sets, p.task.utility, cap) for p in parts]
     occurrences = np.array([each["occurrences"] for each in found])
     records = np.array([len(part.records) for part in parts])
@@ -169,7 +168,7 @@ def losses_in_classes(parts: Sequence[Part], cap: float | None) -> dict[str, Any
 
 
 def notices_in_classes(parts: Sequence[Part], cap: float | None) -> list[str]:
-    """What a custodian must not miss: each sentence once, with the number of classes."""
+    """Notices for the custodian: each distinct sentence once, with its number of classes."""
     said = Counter(
         sentence for p in parts for sentence in notices(p.mapping, p.task.sets, p.task.utility, cap)
     )
@@ -179,7 +178,7 @@ def notices_in_classes(parts: Sequence[Part], cap: float | None) -> list[str]:
 def losses(
     mapping: Mapping, sets: CodeSets, utility: UtilityConstraints, cap: float | None
 ) -> dict[str, Any]:
-    """What generalization and suppression took, for the custodian."""
+    """Losses by generalization and suppression, for the custodian."""
     supports = sets.supports()
     number = mapping.label_numbers(sets.codes)
     gone = number < 0
@@ -224,9 +223,7 @@ def utility_loss(mapping: Mapping, sets: CodeSets) -> float:
 def satisfaction(
     mapping: Mapping, sets: CodeSets, utility: UtilityConstraints, cap: float | None
 ) -> dict[str, Any]:
-    """Which utility constraints hold: labels inside one constraint, and at most `cap` of its codes
-    suppressed.
-    """
+    """Whether the utility constraints hold: no label crosses them, at most `cap` of a constraint's codes suppressed."""
     number = mapping.label_numbers(sets.codes)
     crossing = crossing_labels(number, utility.of_code, len(mapping.labels)) if utility.names else 0
     over: list[str] = []
@@ -245,7 +242,7 @@ def satisfaction(
 
 
 def crossing_labels(number: np.ndarray[Any, Any], of_code: np.ndarray[Any, Any], n_labels: int) -> int:
-    """Labels of several codes that are not all of one constraint."""
+    """Number of labels of several codes that are not all in one constraint."""
     crossing = 0
     for label in range(n_labels):
         constraints = of_code[number == label]
@@ -254,7 +251,7 @@ def crossing_labels(number: np.ndarray[Any, Any], of_code: np.ndarray[Any, Any],
 
 
 def notices(mapping: Mapping, sets: CodeSets, utility: UtilityConstraints, cap: float | None) -> list[str]:
-    """What a custodian must not miss."""
+    """Notices for the custodian: no label or one label left, or a utility constraint violated."""
     found = []
     if not mapping.labels:
         found.append(

@@ -1,4 +1,4 @@
-"""The published mapping: each code to its released label or to nothing, as `codes.parquet` says it."""
+"""Mapping of codes to released labels or to nothing, as published in `codes.parquet`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SUPPRESSED = -1
 ROWS_A_BATCH = 1 << 16
 
 MOST_WRITTEN = 50
-"""Labels of more members are written with the first, the last and their number."""
+"""Labels with more members show only the first, the last and the count."""
 
 CODES = pa.schema([("code", pa.string()), ("members", pa.list_(pa.string())), ("suppressed", pa.bool_())])
 Columns = Named[str, pa.Array]
@@ -47,9 +47,7 @@ class Mapping:
 
     @staticmethod
     def of(group_of_code: NDArray[np.int32], codes: Sequence[str]) -> Mapping:
-        """The mapping of a partition: codes of equal non-negative number go together, negative ones
-        vanish.
-        """
+        """Mapping from a partition: codes of equal non-negative number share a label, negative ones are suppressed."""
         groups: dict[int, list[str]] = {}
         for group, code in zip(group_of_code.tolist(), codes, strict=True):
             groups.setdefault(group if group >= 0 else SUPPRESSED, []).append(code)
@@ -65,7 +63,7 @@ class Mapping:
 
     @property
     def generalized(self) -> int:
-        """Codes that were merged with others."""
+        """Number of codes merged with others."""
         return sum(len(group) for group in self.members if len(group) > 1)
 
     def label_numbers(self, codes: Sequence[str]) -> NDArray[np.int32]:
@@ -74,20 +72,20 @@ class Mapping:
         return np.array([number.get(code, SUPPRESSED) for code in codes], np.int32)
 
     def unknown(self, codes: Sequence[str]) -> tuple[str, ...]:
-        """The codes that the mapping says nothing of."""
+        """The codes missing from the mapping."""
         known = {code for group in self.members for code in group}.union(self.suppressed)
         return tuple(code for code in codes if code not in known)
 
     def apply(self, sets: CodeSets) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-        """(offsets, labels ascending and distinct) of every record; emptied records stay."""
+        """(offsets, labels ascending and distinct) of every record; emptied records are kept."""
         return relabel(sets.offsets, sets.values, self.label_numbers(sets.codes), max(len(self.labels), 1))
 
     def over(self, codes: Sequence[str]) -> Mapping:
-        """The same mapping of more codes: those that it does not know are suppressed."""
+        """The mapping extended to `codes`: unknown ones are suppressed."""
         return replace(self, suppressed=tuple(sorted({*self.suppressed, *self.unknown(codes)})))
 
     def codes_rows(self) -> pa.Table:
-        """One row a released label, then one a suppressed code."""
+        """One row per released label, then one per suppressed code."""
         n = len(self.suppressed)
         return pa.table(
             {
@@ -120,7 +118,7 @@ def records_table(
 ) -> ReleaseTable:
     """`records.parquet` of generalized records in the shuffled `order`, as a stream: labels can be long.
 
-    `further`: columns beside the codes, in that order already.
+    `further`: additional columns, already in that order.
     """
     names, further = pa.array(labels, pa.string()), further or {}
     schema = pa.schema([*RECORDS, *((name, column.type) for name, column in further.items())])
@@ -140,7 +138,7 @@ def records_table(
 
 
 def label_of(members: Sequence[str]) -> str:
-    """How a released code reads: itself, `(a,b,c)`, or `(a,…,z: 5815 codes)` where it has many members (ascending):
+    """Text of a released label: the code itself, `(a,b,c)`, or `(a,…,z: 5815 codes)` for many members (ascending):
     it is written into every record that holds it (docs/methods/constraints.md#labels)."""
     if len(members) > MOST_WRITTEN:
         return f"({members[0]},…,{members[-1]}: {len(members)} codes)"
@@ -148,7 +146,7 @@ def label_of(members: Sequence[str]) -> str:
 
 
 def read_mapping(path: str | Path) -> Mapping:
-    """A mapping from the `codes.parquet` of an earlier release.
+    """Read the mapping from the `codes.parquet` of an earlier release.
 
     Raises BadInput for a file that cannot be read, lacks a column, or puts a code in two labels.
     """

@@ -1,4 +1,4 @@
-"""What generalization under constraints cost: ARE, MRE, codes lost, and the risk before
+"""Measures of generalization under constraints: ARE, MRE, codes lost, and the risk before release
 (docs/methods/constraints.md)."""
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ from leeward.cohort.lenses.code_sets import CodeSets
 from leeward.release import Release
 
 RANDOM_CHAINS = 1_000
-"""Records that W2 draws from."""
+"""Number of records from which W2 draws."""
 
 LARGEST_SHOWN = 30
 
 Released = Sequence[Generalized]
-"""A release, class by class; one part without demographics."""
+"""The parts of a release, one per class; a single one without demographics."""
 
 DEFAULTS = (
     {"are": {"workload": "frequent", "min_support": 0.0125}},
@@ -124,9 +124,8 @@ def mre(
 
 
 def codes(released: Released, sets: Sequence[CodeSets] | None) -> dict[str, Any] | None:
-    """What became of the codes: intact, generalized, suppressed; by codes and by their occurrences. With classes of
-    demographics (`sets`: the records of each, None where nobody knows them) a code is counted in every class that has
-    it."""
+    """Numbers of intact, generalized and suppressed codes and occurrences. With classes of demographics (`sets`: the
+    records of each, None if unknown) a code is counted in every class that has it."""
     if sets is None:
         return None
     fates, occurrences = np.zeros(3, np.int64), np.zeros(3, np.int64)
@@ -153,8 +152,8 @@ def codes(released: Released, sets: Sequence[CodeSets] | None) -> dict[str, Any]
 
 
 def sets_of_classes(release: Release, sets: CodeSets) -> list[CodeSets] | None:
-    """The records of each class, as the custodian knows them; all records without demographics, None without the
-    custodian's file."""
+    """The records of each class, from the custodian's file (None without it); all records if there are no
+    demographics."""
     if not release.parameters.get("demographics"):
         return [sets]
     known = release.custody_table("class_of_patient")
@@ -170,7 +169,7 @@ def sets_of_classes(release: Release, sets: CodeSets) -> list[CodeSets] | None:
 
 
 def demographics(release: Release, released: Released, cohort: Cohort, sets: CodeSets) -> WholePatient:
-    """Questions of demographics and codes, and what the joint attacker finds."""
+    """Errors of queries on demographics and codes, and the risk from attackers who know both."""
 
     def name_codes(queries: list[AnyArray]) -> list[list[str]]:
         return [[sets.codes[code] for code in query] for query in queries]

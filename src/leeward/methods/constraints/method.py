@@ -1,4 +1,4 @@
-"""The way from a cohort to a release."""
+"""Generalize a cohort's codes under constraints: find or reapply the mapping, write the tables."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def _find(
 def _reapply(
     parameters: Constraints, weighted: WeightedSets, listed: list[tuple[int, ...]] | None
 ) -> tuple[Mapping, dict[str, Any], list[str]]:
-    """The earlier mapping, once it is known to protect these records too."""
+    """The earlier mapping; GuaranteeUnreachable if it does not protect these records."""
     earlier = read_mapping(parameters.mapping or "")
     mapping, new = greedy.fit_mapping(earlier, weighted.codes)
     if greedy.violates(mapping, weighted, parameters.k, parameters.m, listed):
@@ -143,7 +143,7 @@ def _hierarchy(cohort: Cohort, codes: tuple[str, ...]) -> Hierarchy:
 
 
 def _custody_tables(task: Task) -> tuple[ReleaseTable, ...]:
-    """What the custodian keeps: the policy applied, and the privacy constraints where they were listed."""
+    """Tables for the custodian: the policy applied, and the listed privacy constraints, if any."""
     codes = task.sets.codes
     rows = task.utility.rows(codes)
     policy = pa.table({"constraint": [c for c, _ in rows], "code": [c for _, c in rows]}, schema=POLICY)

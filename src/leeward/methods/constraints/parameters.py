@@ -103,5 +103,5 @@ class Constraints(Parameters):
             object.__setattr__(self, "policy", parse(self.policy))
 
     def public(self, **found: Any) -> dict[str, Any]:
-        """As of all methods; with a `mapping` that is the algorithm."""
+        """The public parameters; with a `mapping`, the algorithm is "mapping"."""
         return super().public(**({} if self.mapping is None else {"algorithm": "mapping"}), **found)

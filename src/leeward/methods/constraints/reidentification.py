@@ -1,5 +1,5 @@
-"""Candidates of patients in generalized records: the records with the labels of some of their codes; and an attack by
-somebody who knows up to m codes of a patient (docs/methods/constraints.md)."""
+"""Candidate records of patients in a generalized release, and an attack with up to m known codes of a patient
+(docs/methods/constraints.md)."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from leeward.randomness import Randomness
 from leeward.release import Release
 
 PATIENTS, SETS = 200, 50
-"""Patients that are drawn, and sets of codes of each that are looked up."""
+"""Patients drawn, and code sets looked up for each."""
 
 LISTED = 2
-"""Codes that are looked up of a patient where listed sets are protected."""
+"""Codes looked up per patient where listed sets are protected."""
 
 
 def count_candidates(release: Release, cohort: Cohort, population: Cohort | None = None) -> Known:
-    """The records of the classes that fit with the labels of m codes of each patient drawn; codes that are suppressed
-    there say nothing."""
+    """Count the records of the fitting classes with the labels of m codes of each patient drawn; codes suppressed
+    there are ignored."""
     m = int(release.guarantee.get("m") or LISTED)
     sets = records_in_release(release, cohort, cohort.code_sets())
     number, fitting = fitting_classes(release, cohort, sets.patients)
@@ -41,8 +41,8 @@ def count_candidates(release: Release, cohort: Cohort, population: Cohort | None
 
 
 def attack(release: Release, cohort: Cohort, population: Cohort | None = None) -> list[Tried]:
-    """Look sets of m codes of patients up, each as the labels that `codes.parquet` gives its codes; suppressed codes
-    tell nothing. Where listed sets are protected, those are looked up, patient or not."""
+    """Look up sets of up to m codes of patients by their labels in `codes.parquet`; suppressed codes are ignored.
+    No attack is run where listed sets are protected."""
     m, k = release.guarantee.get("m"), int(release.guarantee["k"])
     if not m:
         return []

@@ -1,4 +1,4 @@
-"""The report on generalized records: what became of the codes, what counts cost, the risk before."""
+"""Report on generalized records: fate of the codes, errors of counts, risk before release."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from leeward.report.sections import (
 from leeward.report.summary import Cost, Costs, counts_off, errors_of_pairs_and_triples, mean_errors, share
 
 USELESS = 0.5
-"""Share of codes left below which little is left."""
+"""The report warns where a smaller share of the codes is left."""
 
 INTACT, GENERALIZED, SUPPRESSED = "intact", "generalized", "suppressed"
 COLORS = {INTACT: charts.BLUE, GENERALIZED: charts.ORANGE, SUPPRESSED: charts.GREY}
@@ -43,7 +43,7 @@ Figures = Mapping[str, Any]
 
 
 def sections(release: Release, measures: Figures, verification: Figures) -> list[Section]:
-    """The sections of the report that are this method's own."""
+    """The method's own sections of the report."""
     codes, errors = measures.get("codes"), measures.get("are")
     found = [
         glance(release, codes, errors),
@@ -58,7 +58,7 @@ def sections(release: Release, measures: Figures, verification: Figures) -> list
 
 
 def glance(release: Release, codes: Figures | None, errors: Figures | None) -> Section:
-    """What a privacy board and a researcher ask for first."""
+    """Key figures for a privacy board and a researcher."""
     k, m = release.guarantee["k"], release.guarantee.get("m")
     sets = f"every set of up to {m} released codes" if m else "every listed code set"
     tiles = [Tile(f"0 or ≥ {k}", f"records hold {sets}", tone="good")]
@@ -79,7 +79,7 @@ def glance(release: Release, codes: Figures | None, errors: Figures | None) -> S
 
 
 def fate(release: Release, codes: Figures | None, facts: Figures) -> Section | None:
-    """Codes and occurrences that stayed, were merged, or went."""
+    """Shares of codes and occurrences that are intact, generalized, suppressed."""
     if codes is None:
         return None
     rows: list[dict[str, Any]] = [
@@ -109,7 +109,7 @@ def fate(release: Release, codes: Figures | None, facts: Figures) -> Section | N
 
 
 def fate_notes(release: Release, facts: Figures) -> tuple[str, ...]:
-    """The algorithm, and what it says of the records, the labels and the cap."""
+    """Notes on the algorithm, emptied records, the NCP and the cap."""
     lines = [f"Algorithm: {NAMES[release.parameters['algorithm']]}."]
     if facts.get("records_emptied"):
         lines.append(
@@ -127,7 +127,7 @@ def fate_notes(release: Release, facts: Figures) -> tuple[str, ...]:
 
 
 def risk(release: Release, found: Figures | None) -> Section | None:
-    """How many patients could be singled out by m of their codes before."""
+    """Patients who could be singled out by m of their codes before release."""
     if not found or not found["by_m"]:
         return None
     k = release.guarantee["k"]
@@ -143,7 +143,7 @@ def risk(release: Release, found: Figures | None) -> Section | None:
 
 
 def counting(errors: Figures | None) -> Section | None:
-    """How far estimated counts are from the true ones."""
+    """Errors of estimated counts."""
     if not errors or not errors["workloads"]:
         return None
     precise = partial(percent, digits=2)
@@ -179,7 +179,7 @@ READINGS = {
 
 
 def policy(found: Figures | None, names: Mapping[str, str]) -> Section | None:
-    """How well the code groups of the utility policy are kept."""
+    """Errors of counts of the utility policy's code groups."""
     if not found or not found["constraints"]:
         return None
     chart = group_errors(
@@ -195,7 +195,7 @@ def policy(found: Figures | None, names: Mapping[str, str]) -> Section | None:
 
 
 def plain_words(release: Release) -> Section:
-    """The guarantee and its limits for people who do not read proofs."""
+    """The guarantee and its limits in plain words."""
     k, m = release.guarantee["k"], release.guarantee.get("m")
     knows = f"up to **{m} codes** of a patient" if m else "one of the **listed code sets** of a patient"
     return words_section(
@@ -234,7 +234,7 @@ def costs(release: Release, measures: Mapping[str, Any]) -> Costs:
 
 
 def little_left(fate: Mapping[str, int], occurrences: Mapping[str, int], beside: str = "") -> str:
-    """A sentence where most codes are gone; `beside` says of what the codes are counted."""
+    """Sentence if most codes are suppressed, else empty; `beside` follows the number of codes."""
     left = fate["total"] - fate["suppressed"]
     if left >= USELESS * fate["total"]:
         return ""

@@ -1,7 +1,6 @@
-"""Distinct code sets with the number of patients that hold each: all that these methods need of a cohort.
+"""Distinct code sets with the number of patients that hold each: the input of these methods.
 
-Real cohorts repeat their short code sets, so counting them first is both the relational step that an engine
-runs and some of the speed.
+Short code sets repeat in real cohorts, so counting them first saves time; an engine can run this step.
 """
 
 from __future__ import annotations
@@ -22,9 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class WeightedSets:
-    """Distinct records: as `CodeSets`, without patients, with `weight` int64[R] ≥ 1, shortest records
-    first.
-    """
+    """Distinct records: like `CodeSets` without patients, with `weight` int64[R] ≥ 1; shortest records first."""
 
     offsets: NDArray[np.int64]
     values: NDArray[np.int32]
@@ -33,7 +30,7 @@ class WeightedSets:
 
 
 def weigh(sets: CodeSets) -> WeightedSets:
-    """The distinct records of a cohort on this machine."""
+    """The distinct records of a cohort, counted on this machine."""
     return merge_records(sets.offsets, sets.values, np.ones(len(sets), np.int64), sets.codes)
 
 
@@ -43,7 +40,7 @@ def merge_records(
     weight: NDArray[np.int64],
     codes: tuple[str, ...],
 ) -> WeightedSets:
-    """Equal records become one with their weights added up; by length, then lexicographically."""
+    """Merge equal records and add their weights; sorted by length, then lexicographically."""
     lengths = np.diff(offsets)
     parts: list[tuple[NDArray[np.int32], NDArray[np.int64]]] = []
     for length in np.unique(lengths):
@@ -59,7 +56,7 @@ def merge_records(
 def _distinct_rows(
     table: NDArray[np.int32], weight: NDArray[np.int64]
 ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """Distinct rows in lexicographic order, weights added up."""
+    """Distinct rows in lexicographic order, with summed weights."""
     if table.shape[1] == 0:
         return table[:1], np.array([weight.sum()], np.int64)
     order = np.lexsort(table.T[::-1])
@@ -70,7 +67,7 @@ def _distinct_rows(
 
 
 RECORDS_A_PART = 50_000
-"""Patients whose sets one kernel call counts."""
+"""Patients per kernel call."""
 
 COUNTED = pa.schema([("codes", pa.list_(pa.int32())), ("weight", pa.int64())])
 
@@ -89,7 +86,7 @@ def count_records(sets: CodeSets, engine: Engine | None = None) -> WeightedSets:
 
 
 def count_sets(rows: pa.Table) -> pa.Table:
-    """Kernel: (part, record, code) rows, by record and code, to distinct code sets and their counts."""
+    """Kernel: count the distinct code sets of (part, record, code) rows sorted by record and code."""
     record = rows.column("record").to_numpy()
     values = rows.column("code").to_numpy().astype(np.int32)
     starts = np.flatnonzero(np.concatenate(([True], record[1:] != record[:-1])))
