@@ -12,7 +12,7 @@ dissolved and large ones split where it grows. Every accepted step raises it, so
 not depend on it: any grouping into clusters of at least k records may follow.
 
 Blocks of consecutive clusters are fitted by themselves, so threads change nothing. Inside a block only codes with k
-records or more are looked at (no cluster can count another), numbered locally so that the table of supports is small.
+records or more are used (no cluster can count another), numbered locally so that the table of supports is small.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ BLOCK_CELLS = 1 << 22
 """Cells (clusters × codes) of a block's table of supports: more would not fit a processor's cache."""
 
 TOGETHER = 1 << 20
-"""Pairs of codes that are counted at once where a cluster is split."""
+"""Pairs of codes counted at once when a cluster is split."""
 
 PURE = 0.4
-"""From this share of the occurrences on, before the search, the data are called pure: few codes a patient, or few
+"""The data are pure if their `purity` before the search is at least this: few codes per patient, or few
 codes in all (UCI .53 to .72; long records with thousands of codes .22 to .34)."""
 
 ROUNDS = 4
@@ -55,11 +55,11 @@ ROUNDS = 4
 
 
 LARGEST = 20
-"""A fitted cluster does not grow beyond so many times k records (or twice `max_cluster`)."""
+"""A fitted cluster does not grow beyond this many times k records (or twice `max_cluster`, if that is more)."""
 
 
 def aim_of(purity: float, k: int, cap: int) -> Aim:
-    """w = .4 (less below k = 5) where the start is pure already, .1 where it is not (long records).
+    """Aim with w = .4 (less below k = 5) if the start is pure, .1 if it is not (long records).
 
     Chosen on UCI and on made-up records of 12 of 3,000 codes, for k from 2 to 25.
     """
@@ -73,8 +73,8 @@ def block_records(k: int, n_codes: int) -> int:
 
 @njit
 def split(b: Block, clusters: int, aim: Aim) -> int:
-    """Split clusters of 2k records and more by the code that raises the objective most, again and again; returns the
-    new number of clusters. `b` has room for one a k records."""
+    """Repeatedly split clusters of at least 2k records by the code that raises the objective most; returns the new
+    number of clusters. `b` has room for one cluster per k records."""
     k, weight = aim.k, aim.weight
     n_codes = b.support.shape[1]
     member_at, member = members_of(b, clusters)
@@ -85,7 +85,7 @@ def split(b: Block, clusters: int, aim: Aim) -> int:
     together = np.zeros(room, np.int64)
     holders = np.empty(len(b.home), np.int32)
     others = np.empty(len(b.home), np.int32)
-    free = [0 for _ in range(0)]  # numbers of clusters that were dissolved
+    free = [0 for _ in range(0)]  # numbers of dissolved clusters
     todo = [(0, member_at[0], member_at[0]) for _ in range(0)]
     for x in range(clusters):
         if b.sums[x, 0] == 0:
@@ -173,8 +173,8 @@ def _count_together(
     held: Int32s,
     together: Int64s,
 ) -> None:
-    """The members that hold both of two codes with a `place`: `together[(i - begin) * n_own + q]` for places i from
-    `begin` to `end` and q. `held` is scratch."""
+    """Count the members that hold both of two codes: `together[(i - begin) * n_own + q]` for the codes at places i,
+    from `begin` to `end`, and q. `held` is scratch."""
     together[: (end - begin) * n_own] = 0
     for p in members:
         n = 0
@@ -189,7 +189,7 @@ def _count_together(
 
 @njit
 def block_of(near: Clustered, first: int, last: int, k: int, ignored: Bools) -> Block:
-    """Leaves `first…last-1` as a block, over the codes that k of its records or more hold."""
+    """Leaves `first…last-1` as a block, over the codes that at least k of its records hold."""
     offsets, values, bounds = near
     begin, end = bounds[first], bounds[last]
     n = end - begin
@@ -245,7 +245,7 @@ def fit_block(near: Clustered, first: int, last: int, aim: Aim, ignored: Bools, 
     begin = bounds[first]
     base = begin // aim.k
     if np.diff(bounds[first : last + 1]).max() > BLOCK_RECORDS:
-        for x in range(first, last):  # more records alike than a support can count: all stays as it is
+        for x in range(first, last):  # a leaf has more records than a support can count: keep all leaves
             cluster_of[bounds[x] : bounds[x + 1]] = base + x - first
         return
     b = block_of(near, first, last, aim.k, ignored)
@@ -268,7 +268,7 @@ def purity(bounds: Int64s, supports: Supports, rules: Rules) -> float:
 def fit_partition(
     offsets: Int64s, values: Int32s, rules: Rules, workers: Workers, weight: float | None = None
 ) -> Partition:
-    """HorPart, then records move, clusters are dissolved and split while the objective grows
+    """Run HorPart, then move records, dissolve and split clusters while the objective grows
     (docs/methods/disassociation.md#fitted-partitioning)."""
     k = rules.k
     partition = pool_in_place(split_records(offsets, values, rules, workers), k)
@@ -288,7 +288,7 @@ def fit_partition(
 
 
 def cut_blocks(leaf_offsets: Int64s, records: int) -> list[tuple[int, int]]:
-    """Runs of leaves, first and last + 1, of about equally many records and at most about `records`, or one leaf."""
+    """Runs of leaves (first, last + 1) of about equally many records, at most about `records`, or of one leaf."""
     n = int(leaf_offsets[-1])
     wanted = -(-n // records)
     edges = np.searchsorted(leaf_offsets, n * np.arange(1, wanted) // wanted)

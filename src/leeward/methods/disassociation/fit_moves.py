@@ -1,6 +1,6 @@
-"""Moves of fitted partitioning: records go to the cluster where the objective grows most.
+"""Moves of fitted partitioning: each record goes to the cluster where the objective grows most.
 
-See docs/methods/disassociation.md#fitted-partitioning and `fit`, which has the objective.
+See docs/methods/disassociation.md#fitted-partitioning and `fit`, which defines the objective.
 """
 
 from __future__ import annotations
@@ -14,23 +14,23 @@ from leeward.arrays import Bools, Float64s, Int32s, Int64s, UInt16s, UInt64s
 from leeward.compiled import njit
 
 TRIES = 8
-"""Clusters looked at for each code of a record."""
+"""Clusters tried for each code of a record."""
 
 FEWEST_MOVES = 0.005
 """Rounds end when a smaller share of the records moves."""
 
 NEARLY_WORTH = 0.9
-"""A cluster whose records add a smaller share of its worth elsewhere is not tried again: of 6,561 later tries on a
-block of made-up records 14 were of use."""
+"""A cluster whose records add less than this share of its worth elsewhere is not tried again: of 6,561 later tries on
+a block of made-up records 14 succeeded."""
 
 AT_HOME = 1.0
-"""A record that its cluster would miss by so much a code, or more, is not moved: it would gain next to nothing (on a
-block of made-up records 14 % of the looks and no move; of UCI half of the looks, 4 of 3,849 moves). With .8 items were
+"""A record is not moved if its cluster would lose at least this much per code: little can be gained (on a block of
+made-up records 14 % of the searches and no move; of UCI half of the searches, 4 of 3,849 moves). With .8, items were
 27.1 % of the occurrences of UCI, not 26.7."""
 
 
 class Aim(NamedTuple):
-    """What a search is after.
+    """Limits and weight of a search.
 
     k, cap : fewest and most records of a cluster; weight : w of the objective
     rounds : rounds of moves
@@ -61,12 +61,12 @@ class Block(NamedTuple):
 
 
 class Ceilings(NamedTuple):
-    """What a record can add to each cluster at most, so that most clusters need not be looked at.
+    """Upper bounds of what a record can add to each cluster, by which most clusters are skipped.
 
     sets : uint64[clusters, 2], a bit (`bit_of`) for every code with k records or more, and with k - 1; bits of
         codes that no longer have so many may remain
-    each : float64[clusters, 3], the most that one code of the first and of the second kind adds, and what one record
-        more costs
+    each : float64[clusters, 3], the most that one code of the first and of the second kind adds, and the cost of one
+        more record
     found, ceiling : scratch for one search
     """
 
@@ -77,7 +77,7 @@ class Ceilings(NamedTuple):
 
 
 SLACK = 1e-6
-"""Far above the rounding of a gain: a cluster is passed over only where its ceiling is lower by as much."""
+"""Margin far above the rounding error of a gain: a cluster is skipped only if its ceiling is lower by this much."""
 
 
 @njit(inner=True, inline="always")
@@ -87,14 +87,14 @@ def value_of(plain: int, square: int, size: int, weight: float) -> float:
 
 @njit(inner=True, inline="always")
 def steps(s: int, k: int) -> tuple[int, int]:
-    """What Σ s and Σ s² grow by when a support of s grows by one."""
+    """Increase of Σ s and Σ s² when a support of s grows by one."""
     counted, nearly = int(s >= k), int(s == k - 1)
     return counted + k * nearly, (2 * s + 1) * counted + k * k * nearly
 
 
 @njit(inner=True, inline="always")
 def bit_of(code: int) -> Any:
-    """A bit of a word: the 32 most frequent codes have one of their own, the others share the rest."""
+    """The bit of a code in a word: the 32 most frequent codes have one each, the others share the rest."""
     return np.uint64(1) << np.uint64(code if code < 32 else 32 + (code & 31))
 
 
@@ -117,7 +117,7 @@ def ceilings_of(b: Block, hosts_at: Int64s, hosts: Int32s, clusters: int, aim: A
 
 @njit(inner=True)
 def note_size(sums: Int64s, each: Float64s, x: int, aim: Aim) -> None:
-    """What a code adds to a cluster of N records at most (s is at most N), and what its objective loses by N + 1."""
+    """Update the most that a code adds to cluster x of N records (s ≤ N), and what its objective loses by N + 1."""
     size, rest = sums[x, 0], 1.0 - aim.weight
     if size == 0 or size >= aim.cap:
         each[x, 2] = np.inf
@@ -129,7 +129,7 @@ def note_size(sums: Int64s, each: Float64s, x: int, aim: Aim) -> None:
 
 @njit
 def count_in(b: Block, p: int, x: int, k: int, step: int) -> None:
-    """Count record p in cluster x (`step` 1), or no longer (-1)."""
+    """Add record p to the counts of cluster x (`step` 1), or remove it (-1)."""
     plain, square = 0, 0
     gone = int(step < 0)
     for j in range(b.at[p], b.at[p + 1]):
@@ -146,7 +146,7 @@ def count_in(b: Block, p: int, x: int, k: int, step: int) -> None:
 
 @njit
 def note(b: Block, p: int, x: int, aim: Aim, top: Ceilings) -> None:
-    """Raise the ceilings of cluster x, which record p has entered or left, to what can be added now."""
+    """Raise the ceilings of cluster x after record p entered or left it."""
     for j in range(b.at[p], b.at[p + 1]):
         c = b.code[j]
         if b.support[x, c] >= aim.k - 1:
@@ -156,7 +156,7 @@ def note(b: Block, p: int, x: int, aim: Aim, top: Ceilings) -> None:
 
 @njit(inner=True)
 def _leaving(b: Block, p: int, k: int, weight: float) -> float:
-    """What the objective gains (nearly always less than nothing) when record p leaves its cluster."""
+    """Gain of the objective (nearly always negative) when record p leaves its cluster."""
     here = b.home[p]
     size, plain, square = b.sums[here, 0], b.sums[here, 1], b.sums[here, 2]
     before = value_of(plain, square, size, weight)
@@ -169,7 +169,7 @@ def _leaving(b: Block, p: int, k: int, weight: float) -> float:
 
 @njit
 def hosts_of(b: Block, clusters: int, k: int) -> tuple[Int64s, Int32s]:
-    """For each code the clusters that would count it with one record more."""
+    """For each code, the clusters that would count it with one more record."""
     n_codes = b.support.shape[1]
     at = np.zeros(n_codes + 1, np.int64)
     for x in range(clusters):
@@ -198,9 +198,9 @@ def best_host(
     top: Ceilings,
     floor: float,
 ) -> tuple[int, float]:
-    """The cluster where record p adds most (the first of them), and how much; clusters where it adds less than `floor`
-    may be passed over."""
-    # Indices are unsigned, so that none is looked at for being below 0.
+    """The first cluster where record p adds most, and the gain; clusters where it adds less than `floor` may be
+    skipped."""
+    # Unsigned indices need no check for negative values.
     first, last = np.uint64(b.at[p]), np.uint64(b.at[p + 1])
     own, twice, more = np.uint64(0), np.uint64(0), 0
     for j in range(first, last):
@@ -265,8 +265,8 @@ def members_of(b: Block, clusters: int) -> tuple[Int64s, Int32s]:
 def dissolve(
     b: Block, clusters: int, turn: int, hosts_at: Int64s, hosts: Int32s, aim: Aim, top: Ceilings
 ) -> int:
-    """Dissolve every small cluster whose records add more elsewhere than it is worth, if it is not `kept`; returns the
-    moves."""
+    """Dissolve small clusters that are not `kept` and whose records add more elsewhere than the cluster is worth;
+    returns the number of moves."""
     member_at, member = members_of(b, clusters)
     touched = np.zeros(clusters, np.bool_)
     back = np.empty(4 * aim.k, np.int32)
@@ -277,7 +277,7 @@ def dissolve(
             continue
         worth = value_of(b.sums[x, 1], b.sums[x, 2], b.sums[x, 0], aim.weight)
         gained, placed = 0.0, 0
-        for p in member[first:last]:  # x itself stays as it is until all have a place: it hosts none of them
+        for p in member[first:last]:  # x is unchanged until all have a place: it hosts none of them
             there, gain = best_host(b, p, turn, hosts_at, hosts, aim, top, 0.0)
             if there < 0:
                 break
@@ -304,7 +304,7 @@ def dissolve(
 
 @njit
 def relocate(b: Block, turn: int, hosts_at: Int64s, hosts: Int32s, aim: Aim, top: Ceilings) -> int:
-    """Move records of clusters of more than k that are not at home while the objective grows; returns the moves."""
+    """Move records out of clusters of more than k where the objective grows (`AT_HOME`); returns their number."""
     moved = 0
     for p in range(len(b.home)):
         here = b.home[p]
@@ -326,7 +326,7 @@ def relocate(b: Block, turn: int, hosts_at: Int64s, hosts: Int32s, aim: Aim, top
 
 @njit
 def improve(b: Block, clusters: int, aim: Aim) -> int:
-    """Dissolve small clusters and move records while the objective grows; returns the moves."""
+    """Dissolve small clusters and move records while the objective grows; returns the number of moves."""
     moves = 0
     for turn in range(aim.rounds):
         hosts_at, hosts = hosts_of(b, clusters, aim.k)

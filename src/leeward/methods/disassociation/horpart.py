@@ -40,7 +40,7 @@ class Partition:
 
 
 def gather_records(offsets: Int64s, values: Int32s, partition: Partition, workers: Workers) -> Clustered:
-    """The code sets of a partition, in its order."""
+    """The code sets in the order of the partition."""
     order = partition.order
     near = Clustered(
         offsets_of(np.diff(offsets)[order]), np.empty(len(values), np.int32), partition.leaf_offsets
@@ -68,7 +68,7 @@ def split_records(offsets: Int64s, values: Int32s, rules: Rules, workers: Worker
     leaf_begins = np.zeros(n, np.bool_)
 
     def run(i: int) -> Callable[[], object]:
-        if codes[i] < 0:  # what no frequent code holds is a leaf already
+        if codes[i] < 0:  # the records without a frequent code are a leaf already
             return lambda: leaf_begins.__setitem__(begins[i], True)
         return lambda: split_all(
             parts.offsets, parts.values, near, begins[i], begins[i + 1], codes[i], rules, leaf_begins
@@ -79,7 +79,7 @@ def split_records(offsets: Int64s, values: Int32s, rules: Rules, workers: Worker
 
 
 def pool_small(partition: Partition, k: int) -> Partition:
-    """Leaves below k are pooled in creation order and cut into blocks of k, after the proper leaves."""
+    """Pool leaves below k in creation order and cut them into blocks of k, after the proper leaves."""
     sizes = np.diff(partition.leaf_offsets)
     small = sizes < k
     if not small.any():
@@ -100,7 +100,7 @@ def pool_small(partition: Partition, k: int) -> Partition:
 
 
 def pool_in_place(partition: Partition, k: int) -> Partition:
-    """As `pool_small`, but a block of pooled records is placed where its first record was, so that neighbours stay
+    """Like `pool_small`, but each block of pooled records takes the place of its first record, so that neighbours stay
     neighbours."""
     sizes = np.diff(partition.leaf_offsets)
     pooled = np.flatnonzero(np.repeat(sizes < k, sizes))
@@ -114,7 +114,7 @@ def pool_in_place(partition: Partition, k: int) -> Partition:
 
 
 def regroup(partition: Partition, leaf_of: Int32s) -> Partition:
-    """The partition after records moved to `leaf_of`; records keep their order inside a leaf, empty leaves go."""
+    """The partition with records moved to `leaf_of`; records keep their order inside a leaf, empty leaves go."""
     by_leaf = np.argsort(leaf_of, kind="stable")
     sizes = np.bincount(leaf_of)
     return Partition(partition.order[by_leaf], offsets_of(sizes[sizes > 0]))
@@ -144,8 +144,7 @@ def split_chain(
     """Split `order[lo:hi]` by its most frequent codes that are not `ignored` until the rest is a leaf; codes of the
     constraint u come first (-1: of any).
 
-    Permutes `order[lo:hi]`; returns where the parts begin, and the last ends, and the code each holds (-1: the rest, a
-    leaf).
+    Permutes `order[lo:hi]`; returns the bounds of the parts, and the code that each holds (-1: the rest, a leaf).
     `count` (zeros) and `start` are scratch, as long as the code domain; `count` is left zeroed.
     """
     n = hi - lo

@@ -1,4 +1,4 @@
-"""Kernels of Refine: may two clusters be joined, by which shared chunks, and what the joint cluster then holds.
+"""Kernels of Refine: whether two clusters may be joined, by which shared chunks, and the joint cluster's entries.
 
 A cluster's entries are at `…_at[c, 0]` to `…_at[c, 1]` of an array that only grows: item pairs (code, record
 position), published codes, virtual item chunk.
@@ -18,7 +18,7 @@ from leeward.methods.disassociation.verpart import Chunks, Groups, empty_groups,
 
 
 class Sides(NamedTuple):
-    """The clusters that may be joined.
+    """Entries of the clusters that may be joined.
 
     item_at, item_code, item_row : each cluster's (code, record position) pairs of item chunks, sorted
     published_at, published_code : its codes of record and shared chunks, ascending
@@ -49,7 +49,7 @@ class Leaves(NamedTuple):
 
 
 class Fresh(NamedTuple):
-    """int64[pairs, 2], where a joint cluster's entries begin, in room of their own, and where they end."""
+    """int64[pairs, 2]: begin and end of each joint cluster's entries, in room reserved for them."""
 
     item_at: Int64s
     published_at: Int64s
@@ -57,7 +57,7 @@ class Fresh(NamedTuple):
 
 
 class Stars(NamedTuple):
-    """What the pairs that are joined share: pair x the codes code[at[x]:at[x + 1]], ascending, in these chunks of its
+    """Shared codes of the joined pairs: pair x shares code[at[x]:at[x + 1]], ascending, in these chunks of its
     node."""
 
     at: Int64s
@@ -69,7 +69,7 @@ class Stars(NamedTuple):
 class Candidates(NamedTuple):
     """Scratch: codes in the item chunks below both clusters, with enough records to be shared.
 
-    support : records of both clusters; begin_a, begin_b : where each one's item pairs begin
+    support : records of both clusters; begin_a, begin_b : where its item pairs begin in each
     below : whether a chunk below publishes the code
     """
 
@@ -81,7 +81,7 @@ class Candidates(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """Scratch of `try_join`; of the last two each entry is set before it is used.
+    """Scratch of `try_join`; entries of the last two are set before use.
 
     leaf_count : int32[leaves]; number : int32[records], a record's place in a list
     """
@@ -94,8 +94,8 @@ class Scratch(NamedTuple):
 
 @njit(inner=True)
 def find_candidates(a: int, b: int, side: Sides, rules: Rules, found: Candidates) -> int:
-    """Fill `found`, by ascending codes; returns how many there are."""
-    # Indices are unsigned, so that none is looked at for being below 0.
+    """Fill `found` with the candidates, by ascending codes; returns their number."""
+    # Unsigned indices need no check for negative values.
     ia, ea = np.uint64(side.item_at[a, 0]), np.uint64(side.item_at[a, 1])
     ib, eb = np.uint64(side.item_at[b, 0]), np.uint64(side.item_at[b, 1])
     one = np.uint64(1)
@@ -134,8 +134,8 @@ def find_candidates(a: int, b: int, side: Sides, rules: Rules, found: Candidates
 
 @njit
 def try_join(a: int, b: int, n: int, side: Sides, leaves: Leaves, rules: Rules, scratch: Scratch) -> Int32s:
-    """Chunks of the shared chunks, a number for each of the `n` candidates found, that would join a and b; empty when
-    the join is refused."""
+    """The shared chunk's number of each of the `n` candidates found, if a and b are joined; empty if the join is
+    refused."""
     nothing = np.empty(0, np.int32)
     codes, support = scratch.found.code[:n], scratch.found.support[:n]
     ea, eb = side.item_at[a, 1], side.item_at[b, 1]
@@ -262,8 +262,8 @@ def merge_pairs(
 ) -> None:
     """Join clusters `left[x]` and `right[x]` for x in `lo…hi-1`.
 
-    The ends are written into `fresh`. Shared codes leave the leaves' item chunks: `item_left` falls, `lost` counts how
-    many leaves lost each code.
+    Writes the ends into `fresh`. Removes shared codes from the leaves' item chunks: lowers `item_left`, and counts
+    in `lost` how many leaves lost each code.
     """
     chunks, star_code = leaves.chunks, stars.code
     for x in range(lo, hi):

@@ -113,7 +113,7 @@ def protect(
 
 
 def count_losses(sets: CodeSets, rules: Rules, workers: Workers) -> Lost:
-    """Occurrences in item chunks when each of some sets of records is disassociated as a class."""
+    """Function that counts the occurrences in item chunks when each of some sets of records is a class."""
 
     def count(parts: Sequence[AnyArray]) -> list[int]:
         counts = [0] * len(parts)
@@ -143,7 +143,7 @@ def assemble(
     facts: dict[str, Any],
     randomness: Randomness,
 ) -> Anonymized:
-    """The result, with what is said of every release of the method."""
+    """The result, with the guarantee, README and notices of every release of the method."""
     public = parameters.public()
     words = CONTRACT.words(public)
     return Anonymized(
@@ -161,7 +161,7 @@ def assemble(
 
 
 def require_k(parameters: Disassociation, records: int, name: str) -> None:
-    """GuaranteeUnreachable with fewer than k records."""
+    """Raise GuaranteeUnreachable with fewer than k records."""
     if records < parameters.k:
         raise GuaranteeUnreachable(
             f"{name}: {records} patients with a code, fewer than k = {parameters.k}; "
@@ -179,7 +179,7 @@ def _release_codes(
     workers: Workers,
     randomness: Randomness,
 ) -> tuple[tuple[ReleaseTable, ...], dict[str, Any], tuple[ReleaseTable, ...]]:
-    """The data files of the released records, inside classes where there are any; facts and files for the custodian."""
+    """The data files of the released records, by class if there are any; facts and files for the custodian."""
     place = "local" if engine is None else engine.name
     parts = partitions_of(parameters, len(sets), place) if classes is None else 1
     if parts > 1:
@@ -219,7 +219,7 @@ def _further_tables(
     classes: Classes | None,
     randomness: Randomness,
 ) -> list[ReleaseTable]:
-    """Payload, values of sensitive columns and reconstructions, as asked for."""
+    """Tables of payload, values of sensitive columns and reconstructions, if requested."""
     found = []
     if parameters.payload:
         values = values_of(cohort.patients, patients, parameters.payload, cohort.name)
@@ -241,7 +241,7 @@ def _sensitive_columns(
 
 
 def _longest(m: int, longest: int) -> tuple[str, ...]:
-    """A notice where no record has as many codes as an attacker is thought to know."""
+    """A notice if no record has as many as m codes."""
     if m <= longest:
         return ()
     notice = (
@@ -254,7 +254,7 @@ def _longest(m: int, longest: int) -> tuple[str, ...]:
 def _release_counts(
     parameters: Disassociation, sets: CodeSets, rules: Rules, policy: Constraints, randomness: Randomness
 ) -> Anonymized:
-    """Counts of single codes, which hold against an attacker who knows the algorithm."""
+    """Release counts of single codes, which protects against attackers who know the algorithm."""
     coins = ranked.coins_of(sets, rules.k, randomness)
     shown = ranked.show(sets, ranked.split(sets, rules, coins), rules.k, coins)
     facts = {**ranked.facts_of(shown), "partitions": 1}
@@ -263,7 +263,7 @@ def _release_counts(
 
 
 def policy_over(parameters: Disassociation, sets: CodeSets, vocabulary: str | None) -> Constraints:
-    """The utility constraints over the lens's codes; instances of a repeated code share their code's."""
+    """The utility constraints over the codes of `sets`; instances of a repeated code have their code's constraint."""
     if not parameters.repeats:
         return constraints(parameters.policy, sets, vocabulary)
     base = base_codes(sets)
@@ -280,7 +280,7 @@ def _diversify(
     workers: Workers,
     name: str,
 ) -> tuple[CodeSets, list[Partition], dict[str, Any], pl.DataFrame]:
-    """Each class partitioned for ℓ-diversity; codes may be suppressed, which is counted: (patient, code)."""
+    """Partition each class for ℓ-diversity: code sets, partitions, facts, and the suppressed (patient, code) rows."""
     partitions, merged = [], 0
     records, codes = [], []
     for own in members:
@@ -313,13 +313,13 @@ def _diversify(
 
 
 def _clusters(sets: CodeSets, node: Int64s) -> ReleaseTable:
-    """For custody: the cluster of each patient, by its released number. The verifier compares chunks with it."""
+    """For custody: the released number of each patient's cluster. The verifier compares chunks with it."""
     frame = pl.DataFrame({"patient": sets.patients, "node": node})
     return ReleaseTable.of("clusters.parquet", frame.to_arrow())
 
 
 def partitions_of(parameters: Disassociation, records: int, engine: str) -> int:
-    """The number of partitions; BadInput where what was asked for needs one."""
+    """The number of partitions; BadInput for several with `diversity` or `reconstructions`."""
     wanted = parameters.partitions
     if wanted is None:
         wanted = -(-records // RECORDS_A_PARTITION) if engine == "spark" else 1
@@ -343,13 +343,13 @@ def protect_on_disk(
     randomness: Randomness,
     where: Path,
 ) -> Anonymized:
-    """As `protect` of the cohort in memory, with the same tables. What becomes of the partitions is below `where`.
+    """Like `protect` for a cohort in memory, with the same tables. Files of the partitions are below `where`.
 
     Raises GuaranteeUnreachable with fewer than k records, BadInput for a policy or sensitive code that the data lacks.
     """
     head = cohort.head
     require_k(parameters, cohort.patients, head.name)
-    # What policies and rules need of the patients' codes: which there are, and the most that a patient has.
+    # Policies and rules need only the distinct codes and the largest number of codes of a patient.
     longest = np.arange(cohort.longest, dtype=np.int32)
     sets = CodeSets(np.array([0, cohort.longest]), longest, cohort.codes, pl.Series([0]))
     policy = policy_over(parameters, sets, head.vocabulary)

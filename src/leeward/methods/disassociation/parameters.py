@@ -14,7 +14,7 @@ from leeward.methods.base import Parameters, PolicyLike
 from leeward.methods.demographics import Demographics, Hierarchies, Keep, Recoding, Small
 
 PARTITIONINGS = {"fitted": 10, "paper": 2, "ranked": 20}
-"""Ways to form clusters, each with its default `max_cluster` as a multiple of k; of `fitted` it is k times k below 10,
+"""Ways to form clusters, each with its default `max_cluster` as a multiple of k; for `fitted` it is k · k below 10,
 since small clusters of few records answer for larger sets. `ranked` belongs to `attacker: algorithm`."""
 
 FITTED_FROM_K = 3
@@ -22,7 +22,7 @@ FITTED_FROM_K = 3
 
 
 RANKED = {"recut": False, "nested": True, "safe": True}
-"""What `attacker: algorithm` makes of parameters."""
+"""Values of parameters under `attacker: algorithm`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -177,7 +177,7 @@ class Disassociation(Parameters):
             object.__setattr__(self, "policy", parse(self.policy))
 
     def _check_columns(self) -> None:
-        """BadInput for columns of the patients that do not go with each other."""
+        """Raise BadInput for columns of the patients that contradict each other."""
         for name in ("payload", "sensitive_columns"):
             if getattr(self, name) and not self.demographics:
                 raise BadInput(f"`{name}` needs `demographics`: without them only codes are released.")
@@ -193,7 +193,7 @@ class Disassociation(Parameters):
             raise BadInput("with `demographics` each class is a part of its own; leave `partitions` out.")
 
     def _single_codes(self) -> None:
-        """BadInput for what needs chunks of several codes or item chunks."""
+        """Raise BadInput for parameters that need chunks of several codes or item chunks."""
         fields = {each.name: each.default for each in dataclasses.fields(self)}
         for name in (
             "partitioning", "recut", "nested", "safe", "sensitive", "diversity",
@@ -208,13 +208,13 @@ class Disassociation(Parameters):
             raise BadInput("`attacker: algorithm` needs one partition; leave `partitions` out.")
 
     def public(self, **found: Any) -> dict[str, Any]:
-        """As of all methods, with what is decided where it was left open."""
+        """The public parameters, with the defaults resolved."""
         decided = {"partitioning": self.chosen_partitioning, "max_cluster": self.cluster_limit}
         return super().public(**decided, **(RANKED if self.attacker == "algorithm" else {}), **found)
 
     @property
     def chosen_partitioning(self) -> str:
-        """`partitioning`, with `auto` decided."""
+        """`partitioning` with `auto` resolved."""
         if self.attacker == "algorithm":
             return "ranked"
         if self.partitioning == "auto":
@@ -232,7 +232,7 @@ class Disassociation(Parameters):
         return self.k * (min(self.k, times) if small else times)
 
     def can_store(self, engine: str) -> bool:
-        """Whether no more is needed of a cohort than its patients' codes, a partition at a time (`stored`)."""
+        """Whether the run needs only the patients' codes, one partition at a time (`stored`)."""
         apart = (self.partitions is None and engine == "spark") or (self.partitions or 1) > 1
         whole = self.demographics or self.repeats or self.diversity or self.reconstructions
         frequent = str(self.policy).startswith("frequency")

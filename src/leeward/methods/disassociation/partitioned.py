@@ -4,7 +4,7 @@ Partitions are made of records with the same leading code (their most frequent o
 HorPart's first splits would. Each partition has at least k records and is disassociated on its own, so the guarantee
 holds whatever the partitioning; what it costs is that no cluster and no shared chunk crosses partitions.
 
-The records of each partition, and what becomes of them, are files in a private folder. So a data set may be larger than
+The records of each partition and their results are files in a private folder. So a data set may be larger than
 memory: the caller holds the nodes of the release (of five records or more each) and one block of rows at a time, a
 worker one partition (docs/scale.md#larger-than-memory).
 """
@@ -49,18 +49,18 @@ if TYPE_CHECKING:
 RECORDS_A_PARTITION = 250_000
 
 ROWS_A_RANGE = 1 << 19
-"""Rows of `chunks.parquet` and of `clusters.parquet` that are put in order at once."""
+"""Rows of `chunks.parquet` and of `clusters.parquet` that are sorted at once."""
 
 SAMPLED = 64
-"""Of so many patients one is looked at to cut the patients into ranges."""
+"""One in this many patients is sampled to cut the patients into ranges."""
 
 NO_CHUNKS = pa.RecordBatch.from_pylist([], schema=CHUNKS)
 
 PARTS = ("nodes", "chunks", "members")
-"""What a kernel makes of a partition: rows of both tables, and the node of each record."""
+"""Results of a kernel for a partition: rows of both tables, and the node of each record."""
 
 Work = tempfile.TemporaryDirectory[str]
-"""The private folder of a run; gone with the last table that reads from it."""
+"""The private folder of a run; removed with the last table that reads from it."""
 
 DONE = pa.schema(
     [
@@ -72,8 +72,8 @@ DONE = pa.schema(
         *((f"{part}_file", pa.binary()) for part in PARTS),
     ]
 )
-"""What a kernel tells of a partition: rows of its parts, its facts as JSON, and the parts themselves where it does not
-see the caller's files."""
+"""Output of a kernel for a partition: row counts of its parts, its facts as JSON, and the parts themselves if it does
+not see the caller's files."""
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ def protect_partitions(
 ) -> tuple[tuple[ReleaseTable, ...], dict[str, Any], ReleaseTable]:
     """The release tables, the custodian's facts and `clusters.parquet` with the cluster of each record.
 
-    The files of the partitions are in a private folder below `where` as long as the tables are.
+    The files of the partitions are in a private folder below `where` as long as the tables exist.
     """
     from leeward.engine import make
 
@@ -149,7 +149,7 @@ def code_ranks(supports: np.ndarray[Any, Any], rules: Rules) -> np.ndarray[Any, 
 def assign_codes(leading: pl.DataFrame, partitions: int, rules: Rules) -> pl.DataFrame:
     """`rank` → `partition`: runs of leading codes of about equal size, each with at least k records.
 
-    The clean-up: a run that would stay below k joins the one before.
+    A last run below k joins the one before.
     """
     records = leading["records"].to_numpy()
     target = records.sum() / partitions
@@ -204,7 +204,7 @@ def _leading(block: pl.DataFrame, rank: Int64s) -> tuple[Int64s, Int64s]:
 def partition_kernel(
     rules: Rules, codes: tuple[str, ...], randomness: Randomness, folder: Path | None
 ) -> Callable[[pa.Table], pa.Table]:
-    """The kernel: from a partition's rows in `folder` to its parts there; without one, from and to Arrow's columns."""
+    """Kernel that turns a partition's rows in `folder` into its parts there; without a folder, in Arrow columns."""
 
     def kernel(task: pa.Table) -> pa.Table:
         partition = task["partition"][0].as_py()
@@ -290,8 +290,8 @@ def _nodes(done: pa.Table, work: Work, number: Int64s) -> ReleaseTable:
 
 
 def _chunks(done: pa.Table, work: Work, number: Int64s) -> ReleaseTable:
-    """`chunks.parquet`: the rows of each partition are sorted and cut at the same numbers of nodes; then one cut of all
-    partitions after the other is put in order."""
+    """`chunks.parquet`: the rows of each partition are sorted and cut at the same numbers of nodes; then each cut is
+    sorted over all partitions, one after the other."""
     folder = Path(work.name)
     ranges = max(1, -(-int(pc.sum(done["chunks"]).as_py()) // ROWS_A_RANGE))
     cuts = np.linspace(0, len(number), ranges + 1).astype(np.int64)
@@ -308,7 +308,7 @@ def _chunks(done: pa.Table, work: Work, number: Int64s) -> ReleaseTable:
         _part_file(folder, "chunks", partition).unlink()
 
     def batches() -> Iterator[pa.RecordBatch]:
-        assert Path(work.name).is_dir()  # `work` removes its folder when nothing needs it any more
+        assert Path(work.name).is_dir()  # `work` removes its folder once nothing refers to it
         with ExitStack() as opened:
             parts = [pa.ipc.open_file(opened.enter_context(pa.OSFile(str(file)))) for file in files]
             for place in range(ranges):
@@ -320,7 +320,7 @@ def _chunks(done: pa.Table, work: Work, number: Int64s) -> ReleaseTable:
 
 
 def _clusters(done: pa.Table, work: Work, number: Int64s) -> ReleaseTable:
-    """`clusters.parquet` for custody, in ascending order of patients: put in order a range of patients at a time."""
+    """`clusters.parquet` for custody, sorted by patient, one range of patients at a time."""
     folder = Path(work.name)
     members = int(pc.sum(done["members"]).as_py())
     sample = []

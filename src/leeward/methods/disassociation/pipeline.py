@@ -1,6 +1,6 @@
 """Disassociation from flat code sets to flat clusters, chunks and joint clusters (docs/methods/disassociation.md).
 
-Partition the records, split every cluster's codes into chunks, refine. Nothing here knows of files or frames.
+Partition the records, split every cluster's codes into chunks, refine.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Disassociated:
 def partition_records(
     sets: CodeSets, rules: Rules, workers: Workers, weight: float | None = None
 ) -> Partition:
-    """HorPart, fitted where the rules ask for it, and recut; `weight` in place of the fitted one's own."""
+    """Partition by HorPart, then fit and recut if the rules ask for it; `weight` replaces the default w of fitting."""
     if rules.fit:
         first = fit_partition(sets.offsets, sets.values, rules, workers, weight)
     else:
@@ -67,7 +67,7 @@ def disassociate(
 ) -> Disassociated:
     """Clusters and chunks of a data set (or one partition of it): VerPart of every leaf and Refine over all of them.
 
-    `partition` where the records are partitioned already.
+    `partition`: given if the records are partitioned already.
     """
     partition = partition or partition_records(sets, rules, workers)
     near = gather_records(sets.offsets, sets.values, partition, workers)
@@ -81,7 +81,7 @@ def disassociate(
 
 
 PIECE = pa.schema([("class", pa.int64()), ("piece", pa.binary())])
-"""What a kernel returns of a class."""
+"""Output of a kernel for a class."""
 
 WEIGHT = 0.6
 """w of fitted partitioning in classes: they are small and their records unlike, so that the weight of a whole data set
@@ -96,11 +96,11 @@ def disassociate_classes(
     workers: Workers,
     partitions: Sequence[Partition] = (),
 ) -> tuple[Disassociated, Int64s]:
-    """Every class on its own: `class_of`, int32[records], from 0 on without gaps. No cluster and no joint cluster
-    crosses a class (docs/methods/whole-patient.md#methods). One data set, whose bytes do not depend on where it was
-    made, and the class of each node.
+    """Disassociate each class separately: `class_of`, int32[records], from 0 on without gaps. No cluster and no joint
+    cluster crosses a class (docs/methods/whole-patient.md#methods). Returns one data set, with the same bytes on
+    every engine, and the class of each node.
 
-    `partitions` of the classes where their records are partitioned already (here only, not on Spark).
+    `partitions`: of the classes, given if their records are partitioned already (not on Spark).
     """
     members = np.split(np.argsort(class_of, kind="stable"), np.cumsum(np.bincount(class_of))[:-1])
     weight = WEIGHT if len(members) > 1 else None
@@ -116,7 +116,7 @@ def disassociate_classes(
 
         return task
 
-    # A class as large as a thread's share is done by all threads; the others side by side, the largest first.
+    # A class larger than a thread's share uses all threads; the others run in parallel, the largest first.
     sizes = np.array([len(each) for each in members])
     order = np.argsort(-sizes, kind="stable")
     large = int((sizes * workers.threads > len(class_of)).sum())
@@ -127,8 +127,8 @@ def disassociate_classes(
 
 
 def join_classes(parts: Sequence[Disassociated], members: Sequence[AnyArray]) -> tuple[Disassociated, Int64s]:
-    """One data set of the classes' results, in their order: first all leaves, then all joint nodes. And the class of
-    each node."""
+    """Concatenate the classes' results into one data set: first all leaves, then all joint nodes. Returns it and the
+    class of each node."""
     leaves = np.array([part.leaves for part in parts])
     joints = np.array([len(part.parent) for part in parts]) - leaves
     first_leaf, first_joint = offsets_of(leaves), int(leaves.sum()) + offsets_of(joints)
@@ -169,7 +169,7 @@ def join_classes(parts: Sequence[Disassociated], members: Sequence[AnyArray]) ->
 def _on_engine(
     sets: CodeSets, class_of: Int32s, rules: Rules, engine: Engine, weight: float | None
 ) -> list[Disassociated]:
-    """The same through the engine's groups."""
+    """Disassociate each class as a group of the engine."""
     record = owners_of(sets.offsets)
     frame = pl.DataFrame(
         {"class": class_of.astype(np.int64)[record], "record": record, "code": sets.values.astype(np.int64)}

@@ -1,6 +1,6 @@
 """The release tables of a disassociated data set, as streams of Arrow batches.
 
-Nodes are numbered anew in shuffled order and the subrecords of every chunk are shuffled, so neither order says
+Nodes are numbered anew in shuffled order and the subrecords of every chunk are shuffled, so neither order reveals
 anything. Random numbers belong to blocks of nodes, not to threads.
 """
 
@@ -28,9 +28,9 @@ from leeward.release.content import ReleaseTable
 
 
 class Layout(NamedTuple):
-    """Where what is published.
+    """The node and chunk that publish each occurrence.
 
-    node, chunk : int32, of each (record, code) of `values`, as `Chunks` has them
+    node, chunk : int32, of each (record, code) of `values`, numbered as in `Chunks`
     below_at, below : the leaves below node j are `below[below_at[j]:below_at[j + 1]]`, ascending
     n_chunks : int32[nodes], record or shared chunks of each node
     records : int64[nodes], records below each node
@@ -95,13 +95,13 @@ class Published:
 
 
 def publish(d: Disassociated, codes: tuple[str, ...], randomness: Randomness) -> Published:
-    """Number the nodes in shuffled order and note where every occurrence is published."""
+    """Number the nodes in shuffled order and lay out the occurrences."""
     old = randomness.stream("nodes").permutation(len(d.parent)).astype(np.int64)
     return Published(d, layout_of(d), codes, np.argsort(old), old)
 
 
 def nullable(values: Int64s) -> pa.Array:
-    """The same with nulls where values are negative."""
+    """Arrow array with nulls in place of negative values."""
     plain = pa.array(values)
     return pc.if_else(pc.less(plain, 0), pa.scalar(None, pa.int64()), plain)
 
@@ -114,7 +114,7 @@ def node_of_records(p: Published) -> Int64s:
 
 
 def facts_of(p: Published) -> dict[str, Any]:
-    """What the method reports to the custodian; every figure is a plain sum, so partitions add up."""
+    """Facts for the custodian; every figure is a plain sum, so partitions add up."""
     d = p.data
     in_item = np.add.reduceat(p.layout.chunk < 0, d.records.offsets[:-1])
     return {
@@ -128,7 +128,7 @@ def facts_of(p: Published) -> dict[str, Any]:
 
 
 def node_table(p: Published, of_node: Int64s | None = None) -> pa.Table:
-    """`nodes.parquet`: one row a cluster or joint cluster; `of_node`, the class of each node, where there are any."""
+    """`nodes.parquet`: one row per cluster or joint cluster; `of_node`: the class of each node, if any."""
     table = node_rows(p.old, p.number, p.data.parent, p.layout.records, p.data.leaves)
     return table if of_node is None else table.append_column("class", pa.array(of_node[p.old]))
 
@@ -146,7 +146,7 @@ def node_rows(old: Int64s, number: Int64s, parent: Int64s, records: Int64s, leav
 
 
 def chunk_table(p: Published, randomness: Randomness) -> ReleaseTable:
-    """`chunks.parquet`: one row a subrecord (empty ones too), one a leaf's item chunk."""
+    """`chunks.parquet`: one row per subrecord (empty ones too), one per item chunk of a leaf."""
     rows = p.layout.records[p.old] * p.layout.n_chunks[p.old] + 1
     block_of = np.cumsum(rows) // ROWS_A_BATCH
     bounds = np.concatenate([[0], np.flatnonzero(np.diff(block_of)) + 1, [len(rows)]])
@@ -167,16 +167,16 @@ def chunk_table(p: Published, randomness: Randomness) -> ReleaseTable:
 def chunk_rows(
     node: Int64s, chunk: Int64s, kind: AnyArray, subrecord: pa.Array, at: Int32s, codes: pa.Array
 ) -> pa.RecordBatch:
-    """Rows of `chunks.parquet`; `kind`, int8, is a place among KINDS, row i has `codes` from at[i] to at[i + 1]."""
+    """Rows of `chunks.parquet`; `kind`, int8, indexes KINDS; row i has codes[at[i]:at[i + 1]]."""
     kinds = pa.array(KINDS, pa.string()).take(pa.array(kind))
     lists = pa.ListArray.from_arrays(pa.array(at), codes)
     return pa.record_batch([pa.array(node), pa.array(chunk), kinds, subrecord, lists], schema=CHUNKS)
 
 
 def payload_table(p: Published, values: pl.DataFrame, randomness: Randomness) -> ReleaseTable:
-    """`payload.parquet`: the values of each payload column, shuffled inside every cluster, one row a record and column.
+    """`payload.parquet`: one row per record and column; the values of each column are shuffled inside every cluster.
 
-    The column's values are as many as the cluster's records; two columns of a cluster are shuffled apart.
+    Each column has as many values as the cluster has records; columns are shuffled independently.
     """
     node = p.number[owners_of(p.data.records.bounds)]
     parts = []

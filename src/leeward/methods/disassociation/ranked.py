@@ -1,9 +1,9 @@
-"""Clusters whose files give the same candidates to an attacker who knows the algorithm
+"""Clusters that give attackers who know the algorithm as many candidates as those who do not
 (docs/methods/disassociation.md#attacker-algorithm).
 
-Records are split by codes in one random order of about falling support; a code is shown in a cluster, or in a joint
+Records are split by codes in one random order of roughly falling support; a code is shown in a cluster, or in a joint
 cluster, only by its count and only where that reaches a random threshold of k or a little more. No code is tested
-beside another, so nothing can be read from a refusal.
+together with another, so a refusal reveals nothing.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from leeward.randomness import Randomness
 from leeward.release.content import ReleaseTable
 
 PASSED_OVER = 1 / 8
-"""How often a code that could split a part is passed over."""
+"""Probability that a code that could split a part is skipped."""
 
 STEP = 1 / 2
 """A count of k + j reaches its threshold with probability 1 - STEP^(j + 1)."""
 
 LEVELS = (8, 64)
-"""Joint clusters are the first parts below so many times `max_cluster` records, and all records."""
+"""Joint clusters are the first parts below these multiples of `max_cluster` records, and all records."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Coins:
     """The secret draws of a run.
 
     order : int32[codes], the codes in the order in which they may split
-    key : of the coins that belong to a part, or to a (joint) cluster, and a code
+    key : of the random draws for a part, or a (joint) cluster, and a code
     """
 
     order: Int32s
@@ -68,13 +68,13 @@ class Tree:
 
 @dataclass(frozen=True)
 class Shown:
-    """What is released: nodes, and counts of codes.
+    """The released nodes and counts of codes.
 
     parent : int64[nodes], -1 for none, children before parents, the first `leaves` are clusters
     records : int64[nodes]
-    node, code, count : int64, ascending by node, then code: so many records below the node have the code and are not
-        counted further down
-    suppressed : occurrences that are counted nowhere
+    node, code, count : int64, ascending by node, then code: the number of records below the node that have the code
+        and are not counted further down
+    suppressed : number of occurrences counted nowhere
     """
 
     parent: Int64s
@@ -87,7 +87,7 @@ class Shown:
 
 
 def coins_of(sets: CodeSets, k: int, randomness: Randomness) -> Coins:
-    """Draw them: the order is that of the supports with Laplace noise of scale k."""
+    """Draw the coins; codes are ordered by their supports with Laplace noise of scale k."""
     supports = np.bincount(sets.values, minlength=len(sets.codes))
     noisy = supports + randomness.stream("ranked", "order").laplace(0.0, k, len(supports))
     return Coins(np.argsort(-noisy, kind="stable").astype(np.int32), randomness.number("ranked", "coins"))
@@ -126,7 +126,7 @@ def mix(x: uint64) -> uint64:
 
 @njit
 def uniform(key: uint64, what: uint64, identity: uint64, code: uint64) -> float:
-    """The coin of a part and a code, in (0, 1]."""
+    """Random number in (0, 1] of a part and a code."""
     x = mix(mix(mix(key ^ what) ^ identity) + code * uint64(0x9E3779B97F4A7C15))
     return float((x >> uint64(11)) + uint64(1)) / 9007199254740992.0
 
@@ -151,8 +151,8 @@ def _split(
     key: uint64,
     passed_over: float,
 ) -> tuple[Int32s, Int64s, UInt64s, Int64s, Int64s, UInt64s, Int64s, Int32s]:
-    """The splits, depth first. Leaves in the order of their making: where each begins, its identity, the numbers of
-    its parts of each level, the codes that it was split off by; and each level's parts' identities."""
+    """Split depth first. Returns the leaves in order of creation: where each begins, its identity, the numbers of its
+    parts of each level, the codes that split it off; and the identities of each level's parts."""
     n = len(offsets) - 1
     levels = len(level_sizes)
     order = np.arange(n).astype(np.int32)
@@ -311,8 +311,8 @@ def joints_of(tree: Tree) -> tuple[Int64s, list[tuple[Int64s, Int64s, UInt64s]]]
 
 
 def tables_of(shown: Shown, codes: tuple[str, ...], randomness: Randomness) -> tuple[ReleaseTable, ...]:
-    """`nodes.parquet` and `chunks.parquet`: nodes numbered anew in shuffled order, a chunk for each code, its
-    subrecords without the empty ones."""
+    """`nodes.parquet` and `chunks.parquet`: nodes renumbered in shuffled order, one chunk per code, without
+    empty subrecords."""
     old = randomness.stream("nodes").permutation(len(shown.parent)).astype(np.int64)
     number = np.argsort(old)
     nodes = node_rows(old, number, shown.parent, shown.records, shown.leaves)
@@ -337,7 +337,7 @@ def tables_of(shown: Shown, codes: tuple[str, ...], randomness: Randomness) -> t
 
 
 def facts_of(shown: Shown) -> dict[str, Any]:
-    """What the method reports to the custodian."""
+    """Facts for the custodian."""
     return {
         "clusters": shown.leaves,
         "joint_clusters": len(shown.parent) - shown.leaves,

@@ -1,6 +1,6 @@
 """Reconstructed data sets: records that could have given the release (docs/methods/disassociation.md#reconstruction).
 
-Only what is published is used: each cluster's subrecords are dealt to its slots at random, chunk by chunk, shared
+Uses published data only: each cluster's subrecords are dealt to its slots at random, chunk by chunk, shared
 chunks over all slots of their joint cluster, item-chunk codes in numbers drawn from the stated prior.
 """
 
@@ -26,19 +26,19 @@ GRADES = {"graded": ("cubic", "quintic")}
 """`graded`: n^-3 for a code that some record or shared chunk counts, n^-5 for one that only item chunks list."""
 
 MOST_SWAPS = 1_000
-"""Swaps for each subrecord that clashes, before the whole reconstruction is drawn anew."""
+"""Swaps per clashing subrecord before the whole reconstruction is drawn again."""
 
 MOST_DRAWS = 50
-"""Reconstructions drawn before the release is given up."""
+"""Reconstructions drawn before the release fails."""
 
 SHARED = -2
 ITEM = -3
 
 
 class Slots(NamedTuple):
-    """The records to be, each a chain of (code, part) pairs from head[slot] on by `link`, -1 at its end.
+    """The records under construction, each a chain of (code, part) pairs from head[slot] on by `link`, -1 at its end.
 
-    part : record chunk of the pair, or SHARED, or ITEM; used : int64[1], pairs so far; state : of the draws
+    part : record chunk of the pair, or SHARED, or ITEM; used : int64[1], pairs so far; state : of the random numbers
     """
 
     head: Int64s
@@ -63,7 +63,7 @@ def item_count_prior(prior: str, most: int) -> Float64s:
 
 
 def reconstruction(p: Published, number: int, k: int, prior: str, randomness: Randomness) -> ReleaseTable:
-    """`reconstructions/NN.parquet`: one record a slot, in shuffled order."""
+    """`reconstructions/NN.parquet`: one record per slot, in shuffled order."""
     grades = GRADES.get(prior, (prior,))
     cumulative = np.ones((len(grades), k, k))
     for grade, each in enumerate(grades):
@@ -95,7 +95,7 @@ def reconstruction(p: Published, number: int, k: int, prior: str, randomness: Ra
 
 @njit
 def _draw(s: Slots) -> Any:
-    """The next of a keyed counter's mixed numbers (SplitMix64), below 2^63."""
+    """The next random number of SplitMix64, below 2^63."""
     s.state[0] += np.uint64(0x9E3779B97F4A7C15)
     return np.int64(mix(s.state[0]) >> np.uint64(1))
 
@@ -136,8 +136,8 @@ def _fits(s: Slots, slot: int, own: Int32s) -> bool:
 
 @njit(inner=True)
 def _settle_clashes(s: Slots, slots: Int64s, first: Int64s, own: Int32s) -> bool:
-    """Swap slots until no subrecord, own[first[x]:first[x + 1]], meets a code of its own in its slot; False where that
-    was not reached.
+    """Swap slots until no subrecord, own[first[x]:first[x + 1]], has a code that its slot already holds; False if that
+    fails.
 
     A subrecord that clashes takes a slot that fits it, if possible one whose subrecord fits in turn; else that
     subrecord clashes next, a random walk over the assignments.
@@ -184,8 +184,8 @@ def _settle_clashes(s: Slots, slots: Int64s, first: Int64s, own: Int32s) -> bool
 def _deal_chunk(
     s: Slots, rows: Int64s, node: int, chunk: int, near: Clustered, layout: Layout, part: int
 ) -> bool:
-    """Deal the chunk's subrecords, of these rows, to the rows' slots, no code twice in a slot; False where that was not
-    reached."""
+    """Deal the chunk's subrecords of `rows` to the slots of `rows`, no code twice in a slot; False if that
+    fails."""
     slots = rows.copy()
     _shuffle(slots, s)
     first = np.zeros(len(rows) + 1, np.int64)
@@ -213,7 +213,7 @@ def _deal_chunk(
 def _deal_items(
     s: Slots, leaf: int, near: Clustered, chunks: Chunks, k: int, cumulative: Float64s, grade_of: Int64s
 ) -> None:
-    """Deal the codes of a leaf's item chunk to its slots, empty ones first; then no slot is empty."""
+    """Deal the codes of a leaf's item chunk to its slots, empty ones first; afterwards no slot is empty."""
     b, e = near.bounds[leaf], near.bounds[leaf + 1]
     slots = np.arange(b, e)
     most = max(1, min(k - 1, e - b))
@@ -251,7 +251,7 @@ def _reconstruct(
     grade_of: Int64s,
     seed: int,
 ) -> tuple[Int32s, Int32s]:
-    """Offsets and codes of records, ascending; both empty where a shared chunk could not be dealt."""
+    """Offsets and codes of records, ascending; both empty if a shared chunk could not be dealt."""
     bounds = near.bounds
     leaves = len(bounds) - 1
     n = bounds[leaves]

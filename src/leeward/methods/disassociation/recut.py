@@ -1,11 +1,11 @@
-"""Clusters regrouped after HorPart, beyond the paper. Any grouping into clusters of at least k records keeps the
+"""Regroup clusters after HorPart, beyond the paper. Any grouping into clusters of at least k records keeps the
 guarantee.
 
 Recutting: records whose codes would all be in an item chunk move to a cluster that keeps one of them
 (docs/methods/disassociation.md#recutting). ℓ-diversity (paper, Section 7, with the change in
 docs/methods/disassociation.md#diversity-of-sensitive-codes): sensitive codes never leave the item chunk; besides, no
-more than one record in ℓ of a cluster may hold a given one. A cluster beyond that is merged with the nearest one that
-heals it; where none does, occurrences are suppressed.
+more than one record in ℓ of a cluster may hold a given one. A cluster beyond that is merged with near ones that lower
+the share; occurrences still above it are suppressed.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from leeward.methods.disassociation.horpart import (
 from leeward.methods.disassociation.rules import Rules, Workers
 
 TRIES = 16
-"""Clusters that a record looks at for each of its codes."""
+"""Clusters tried for each code of a record."""
 
 REACH = 64
-"""How many leaves to each side, in HorPart's order of likeness, a leaf may be merged with."""
+"""Leaves to each side, in HorPart's order of similarity, with which a leaf may be merged."""
 
 
 class Supports(NamedTuple):
-    """Leaf l has the distinct codes code[at[l]:at[l + 1]], ascending, each in so many of its records."""
+    """Leaf l has the distinct codes code[at[l]:at[l + 1]], ascending, each in `support` of its records."""
 
     at: Int64s
     code: Int32s
@@ -67,7 +67,7 @@ def count_supports(near: Clustered, n_codes: int) -> Supports:
 def improve_partition(
     offsets: Int64s, values: Int32s, partition: Partition, rules: Rules, workers: Workers
 ) -> Partition:
-    """Recut clusters of stranded records, where the rules ask for it."""
+    """Recut clusters with stranded records if the rules ask for it."""
     if not rules.recut:
         return partition
     near = gather_records(offsets, values, partition, workers)
@@ -78,10 +78,10 @@ def improve_partition(
 
 @njit
 def recut(near: Clustered, supports: Supports, rules: Rules, leaf_of: Int32s) -> None:
-    """Send records that would be wholly in their leaf's item chunk to a leaf, anywhere, that keeps one of their codes.
+    """Move records that would be wholly in their leaf's item chunk to any leaf that keeps one of their codes.
 
-    A leaf of exactly k records is dissolved as a whole, if all its records find a place. `supports` counts only the
-    codes that each leaf had at first: enough, since a host is chosen by a code it keeps.
+    A leaf that this would leave below k is dissolved as a whole, if all its records find a place. `supports` counts
+    only the codes that each leaf had at first: enough, since a host is chosen by a code it keeps.
     """
     offsets, values, bounds = near
     at, codes, support = supports
@@ -143,7 +143,7 @@ def recut(near: Clustered, supports: Supports, rules: Rules, leaf_of: Int32s) ->
 
 @njit(inner=True)
 def _holds_any(near: Clustered, p: int, wanted: Bools) -> bool:
-    """Whether record p holds some code that is wanted."""
+    """Whether record p holds a `wanted` code."""
     found = False
     for c in near.values[near.offsets[p] : near.offsets[p + 1]]:
         found = found or wanted[c]
@@ -180,8 +180,8 @@ def _move(
 def diversify(
     offsets: Int64s, values: Int32s, partition: Partition, sensitive: Bools, ell: int
 ) -> tuple[Partition, int, Int64s, Int32s]:
-    """Merge leaves until every sensitive code is in at most one record in `ell`, then suppress what remains. The
-    partition, the leaves merged, and the occurrences suppressed: record and code (a record may be left empty)."""
+    """Merge leaves until every sensitive code is in at most one record in `ell`, then suppress the excess. Returns
+    the partition, the number of merges, and record and code of suppressed occurrences (a record may become empty)."""
     near = gather_records(offsets, values, partition, Workers(1))
     leaf_of, merged = _merge(near, sensitive, ell)
     healed = regroup(partition, leaf_of)

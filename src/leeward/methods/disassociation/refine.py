@@ -2,8 +2,7 @@
 
 Conventions: docs/methods/disassociation.md#refining. The scan of a pass is sequential by definition, its tests are
 not: every pair of neighbours is tested at once (in threads), then the scan takes the accepted pairs from the left. A
-pair that was refused is not tested again as long as neither side changed, and a cluster that stays as it is is not
-copied.
+pair that was refused is not tested again as long as neither side changed, and an unchanged cluster is not copied.
 """
 
 from __future__ import annotations
@@ -24,10 +23,10 @@ from leeward.methods.disassociation.rules import Rules
 from leeward.methods.disassociation.verpart import Chunks, entries_of
 
 IDLE_PASSES = 2
-"""Fitted: so many passes in a row, each by other ranks, may change nothing."""
+"""Fitted: passes in a row, each by other ranks, that may change nothing."""
 
 SCATTERED_JOINT = 200
-"""In those passes no joint cluster of more than so many times k records is made: it would blur which codes go
+"""Those passes make no joint cluster of more than this many times k records: it would blur which codes go
 together."""
 
 Blocks = Callable[[int, Callable[[int, int], object]], list[Any]]
@@ -36,7 +35,7 @@ Blocks = Callable[[int, Callable[[int, int], object]], list[Any]]
 
 @dataclass
 class Entries:
-    """One entry array of all clusters (with a second one beside it, for item pairs), which only grows.
+    """Growing array of the entries of all clusters (for item pairs with a second, parallel one).
 
     at : int64[clusters, 2], where each cluster's entries begin and end
     """
@@ -47,7 +46,7 @@ class Entries:
     used: int = 0
 
     def room_for(self, sizes: Int64s) -> Int64s:
-        """Make room for new clusters of at most these sizes: their bounds, empty as yet."""
+        """Reserve room for new clusters of at most these sizes; returns their empty bounds."""
         begins = self.used + offsets_of(sizes)
         self.used = int(begins[-1])
         if self.used > len(self.code):
@@ -68,7 +67,7 @@ class Clusters:
     published : codes of record or shared chunks below, ascending
     virtual : the distinct codes of `items`, in the order of the last ranking
     records : records below; node : the number of the cluster's node
-    refused : the node that it was last refused to join to its right (-1: none)
+    refused : the node to its right with which a join was last refused (-1: none)
     """
 
     items: Entries
@@ -79,7 +78,7 @@ class Clusters:
     refused: Int64s
 
     def sides(self) -> Sides:
-        """What the kernels of joins take. A new tuple after `room_for`, which may move the arrays."""
+        """Arguments of the join kernels; to be taken anew after `room_for`, which may move the arrays."""
         assert self.items.row is not None
         return Sides(
             self.items.at,
@@ -92,7 +91,7 @@ class Clusters:
 
 
 def leaf_clusters(near: Clustered, chunks: Chunks) -> Clusters:
-    """Every leaf as a cluster, before the first pass."""
+    """One cluster per leaf, for the first pass."""
     leaves = len(chunks.fit_alone)
     leaf, is_item = chunks.node, chunks.chunk < 0
     entry = entries_of(near, chunks)
@@ -124,11 +123,11 @@ def _enlarge(values: Int32s, room: int) -> Int32s:
 
 
 def refine(near: Clustered, chunks: Chunks, rules: Rules, blocks: Blocks) -> Int64s:
-    """Joint clusters and their shared chunks, pass after pass, until one changes nothing (or `max_passes` are done).
-    The parent of each node, int64, -1 for none; nodes 0…leaves-1 are the leaves. Codes of item chunks that come to be
-    in shared chunks are noted in `chunks`.
+    """Build joint clusters with shared chunks, pass after pass, until one changes nothing (or `max_passes` are done).
+    Returns the parent of each node, int64, -1 for none; nodes 0…leaves-1 are the leaves. Updates in `chunks` the item
+    codes that move to shared chunks.
 
-    Fitted: when a pass changes nothing, the others look at the clusters in other orders, until `IDLE_PASSES` and one
+    Fitted: after a pass that changes nothing, passes use other orders of the clusters, until `IDLE_PASSES` and one
     more in a row change nothing (docs/methods/disassociation.md#refining).
     """
     clusters = leaf_clusters(near, chunks)
@@ -162,8 +161,8 @@ def refine(near: Clustered, chunks: Chunks, rules: Rules, blocks: Blocks) -> Int
 
 
 def _order_clusters(clusters: Clusters, holders: Int64s, scattered: int, blocks: Blocks) -> Int64s:
-    """The order of a pass: by codes in the most item chunks first; in a `scattered` one by another permutation of the
-    codes each turn, where codes in fewer than two item chunks, which join nothing, are last."""
+    """The order of a pass: by codes in the most item chunks first; if `scattered`, by a new permutation of the codes
+    each time, with codes in fewer than two item chunks, which join nothing, last."""
     number = np.arange(len(holders), dtype=np.int32)
     rank = np.empty_like(number)
     if not scattered:
@@ -176,7 +175,7 @@ def _order_clusters(clusters: Clusters, holders: Int64s, scattered: int, blocks:
 
 
 def take_from_left(accepts: Bools) -> Bools:
-    """The scan of a pass: an accepted pair is taken and both sides are skipped, otherwise move on by one."""
+    """Scan of a pass: take an accepted pair and skip both sides, otherwise move on by one."""
     place = np.arange(len(accepts))
     refused = np.maximum.accumulate(np.where(accepts, -1, place))  # the last refused pair up to each
     taken: Bools = accepts & ((place - refused) % 2 == 1)
@@ -188,12 +187,12 @@ RANK_BITS = 21
 
 
 def sort_by_ranks(virtual: Entries, rank: Int32s, blocks: Blocks) -> Int64s:
-    """Positions of the clusters, stably sorted by the rank sequence of their virtual item chunks, which are brought
-    into rank order (docs/methods/disassociation.md#refining)."""
+    """Positions of the clusters, stably sorted by the rank sequence of their virtual item chunks, which it sorts
+    by rank (docs/methods/disassociation.md#refining)."""
     blocks(len(virtual.at), lambda lo, hi: order_codes(virtual.at, virtual.code, rank, lo, hi))
     order = np.arange(len(virtual.at))
     place, group, depth = order.copy(), np.zeros(len(order), np.int64), 0
-    while len(place):  # three ranks at a time, of the clusters that are alike so far
+    while len(place):  # three ranks at a time, of the clusters that are equal so far
         key = _pack_ranks(virtual, order[place], rank, depth)
         again = np.lexsort((key, group)) if depth else np.argsort(key, kind="stable")
         order[place], key = order[place[again]], key[again]
@@ -205,11 +204,11 @@ def sort_by_ranks(virtual: Entries, rank: Int32s, blocks: Blocks) -> Int64s:
 
 @njit
 def order_codes(at: Int64s, code: Int32s, rank: Int32s, lo: int, hi: int) -> None:
-    """Bring the virtual item chunks of clusters `lo…hi-1` into rank order. Ranks hardly move from pass to pass, so
-    insertion sort finds nearly everything in place."""
+    """Sort the virtual item chunks of clusters `lo…hi-1` by rank. Ranks hardly change from pass to pass, so insertion
+    sort moves little."""
     one = uint64(1)
     for c in range(lo, hi):
-        # Indices are unsigned, so that none is looked at for being below 0.
+        # Unsigned indices need no check for negative values.
         begin, end = uint64(at[c, 0]), uint64(at[c, 1])
         highest = np.int32(-1)
         for i in range(begin, end):
@@ -226,8 +225,8 @@ def order_codes(at: Int64s, code: Int32s, rank: Int32s, lo: int, hi: int) -> Non
 
 
 def _pack_ranks(virtual: Entries, clusters: Int64s, rank: Int32s, first: int) -> UInt64s:
-    """Three ranks of each cluster, from the `first` on, in a word; where the sequence has ended it has a 0, which sorts
-    first."""
+    """Pack three ranks of each cluster, from the `first` on, into a word; ranks beyond the sequence's end are 0, which
+    sorts first."""
     key = np.zeros(len(clusters), np.uint64)
     for at in virtual.at[clusters, 0] + first + np.arange(3)[:, None]:
         inside = at < virtual.at[clusters, 1]
@@ -240,7 +239,7 @@ def _pack_ranks(virtual: Entries, clusters: Int64s, rank: Int32s, first: int) ->
 def pack_least_ranks(
     virtual_at: Int64s, virtual_code: Int32s, rank: Int32s, lo: int, hi: int, key: UInt64s
 ) -> None:
-    """Pack the three smallest ranks of each cluster's virtual item chunk, which stays in the order that it has."""
+    """Pack the three smallest ranks of each cluster's virtual item chunk, without reordering it."""
     none = np.int32((1 << RANK_BITS) - 1)
     for c in range(lo, hi):
         first, second, third = none, none, none
@@ -260,7 +259,7 @@ def pack_least_ranks(
 def sort_by_sketch(virtual: Entries, rank: Int32s, blocks: Blocks) -> Int64s:
     """Positions of the clusters, stably sorted by the three smallest ranks of their virtual item chunks.
 
-    With ranks that are a permutation of the codes, clusters whose chunks are alike come to be neighbours (MinHash).
+    With ranks that are a permutation of the codes, clusters with similar chunks become neighbours (MinHash).
     """
     key = np.empty(len(virtual.at), np.uint64)
     blocks(len(key), lambda lo, hi: pack_least_ranks(virtual.at, virtual.code, rank, lo, hi, key))
@@ -274,7 +273,7 @@ def _scan(
     rules: Rules,
     blocks: Blocks,
 ) -> tuple[Int64s, Int64s, Int32s, Int32s]:
-    """The pairs of a pass (positions of their left sides) and the codes that they share: pair, code, chunk."""
+    """The pairs of a pass (positions of their left sides) and their shared codes: pair, code, chunk."""
     left, right = order[:-1], order[1:]
     todo = np.flatnonzero(clusters.refused[left] != clusters.node[right])
     accepted = np.zeros(len(todo), np.bool_)

@@ -1,4 +1,4 @@
-"""Candidates of patients in a disassociated release, for its attacker, and for one who knows the algorithm too."""
+"""Candidate records of patients in a disassociated release, for attackers without and with the algorithm."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ WITHOUT_ALGORITHM, WITH_ALGORITHM = ", but not the algorithm", " and the algorit
 
 
 def scope(release: Release) -> Scope | None:
-    """The guarantee covers attackers who do not use the algorithm, unless it was made for one who does."""
+    """Scope of the guarantee: attackers who do not use the algorithm; None if it covers those who do."""
     if _covers_algorithm(release):
         return None
     without = ", without demographics," if release.parameters.get("demographics") else ""
@@ -32,8 +32,8 @@ def scope(release: Release) -> Scope | None:
 
 
 def count_candidates(release: Release, cohort: Cohort, population: Cohort | None = None) -> Known:
-    """The records that may be each drawn patient's, of whom up to m codes are known (sets that the release shows
-    nowhere say nothing); and what the algorithm tells besides."""
+    """Count the candidate records of each drawn patient by up to m known codes (sets that the release shows nowhere
+    match every record), and those left for attackers who know the algorithm."""
     sets = records_in_release(release, cohort, name_codes(release, cohort))
     attacker = knowledge_of(release, read_once(release), cohort, sets)
     chosen, drawn = draw_known_codes(sets, attacker.published.m, "known codes")
@@ -51,7 +51,7 @@ def count_candidates(release: Release, cohort: Cohort, population: Cohort | None
 
 
 def further_of(attacker: Knowledge, words: str, names: list[str]) -> Further:
-    """What the algorithm tells: of all that one code may be known of, and of rare sets of up to m codes."""
+    """Candidates for attackers who know the algorithm: by every single code, and by rare sets of up to m codes."""
     k, m = attacker.published.k, attacker.published.m
     singles = single_codes(attacker)
     tried = risk_after(attacker, seed=WORKLOAD_SEED)

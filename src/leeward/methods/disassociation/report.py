@@ -1,4 +1,4 @@
-"""The report on a disassociated release: risk, what it cost, where codes sit, what is left open."""
+"""Report on a disassociated release: risk, errors of counts, placement of codes, limits."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Figures = Mapping[str, Any]
 
 
 def sections(release: Release, measures: Figures, verification: Figures) -> list[Section]:
-    """The sections of the report that are this method's own."""
+    """The method's own sections of the report."""
     places, errors, facts = (measures.get(name) or {} for name in ("placement", "are", "method"))
     found = [
         glance(verification, places, errors, measures["source"]["codes"]),
@@ -40,7 +40,7 @@ def sections(release: Release, measures: Figures, verification: Figures) -> list
 
 
 def glance(verification: Figures, places: Figures, errors: Figures, codes_before: int) -> Section:
-    """What a privacy board and a researcher ask for beside the summary."""
+    """Key figures for a privacy board and a researcher, besides the summary."""
     tiles: list[Tile] = []
     covers = places.get("covers")
     if covers and covers["of_chunks"]:
@@ -71,7 +71,7 @@ def glance(verification: Figures, places: Figures, errors: Figures, codes_before
 
 
 def loss(errors: Figures) -> Section | None:
-    """How far counts estimated from the release are from the true ones."""
+    """Errors of counts estimated from the release."""
     if not errors.get("workloads"):
         return None
     table = table_of(
@@ -100,7 +100,7 @@ def loss(errors: Figures) -> Section | None:
 
 
 def placement(release: Release, places: Figures, names: Mapping[str, str]) -> Section | None:
-    """Which codes are in which kind of chunk."""
+    """Shares of code occurrences by kind of chunk."""
     if not places:
         return None
     uncounted = SUPPRESSED if covers_algorithm(release) else ITEM
@@ -156,7 +156,7 @@ FREQUENT = {
     ITEM: "Frequent codes stay in record and shared chunks, where they are counted exactly together with "
     "the other codes of their chunk. Rare ones move to item chunks.",
 }
-"""By what becomes of codes that no chunk counts."""
+"""By the fate of codes that no chunk counts."""
 
 
 def _share(name: str, share: float) -> str:
@@ -164,7 +164,7 @@ def _share(name: str, share: float) -> str:
 
 
 def policy(found: Figures | None, names: Mapping[str, str]) -> Section | None:
-    """How well the code groups of the utility policy are kept."""
+    """Errors of counts of the utility policy's code groups."""
     if not found or not found["constraints"]:
         return None
     chart = group_errors(
@@ -200,7 +200,7 @@ def span(interval: Figures) -> str:
 
 
 def unusable(release: Release, places: Figures) -> Section | None:
-    """Patients of whom nothing can be analysed."""
+    """Patients whose codes are all in an item chunk."""
     if not places or covers_algorithm(release):
         return None
     exact = places.get("item_only_records")
@@ -226,7 +226,7 @@ def unusable(release: Release, places: Figures) -> Section | None:
 
 
 def plain_words(release: Release, taken_out: int) -> Section:
-    """The guarantee for people who do not read proofs."""
+    """The guarantee in plain words."""
     k, m = release.guarantee["k"], release.guarantee["m"]
     codes = "diagnosis code" if m == 1 else "diagnosis codes"
     return words_section(
@@ -237,7 +237,7 @@ def plain_words(release: Release, taken_out: int) -> Section:
 
 
 def suppression_line(release: Release, count: int) -> str:
-    """What was taken out, if anything."""
+    """Sentence on the suppressed codes, if any."""
     if count and covers_algorithm(release):
         return f"{count:,} mentions of codes that too few patients share were taken out."
     if count:
@@ -246,7 +246,7 @@ def suppression_line(release: Release, count: int) -> str:
 
 
 def covers_found(release: Release, covers: Mapping[str, int] | None) -> tuple[str, ...]:
-    """How often one code gives away another in this release, and what puts such codes apart."""
+    """Text on the cover problem: its frequency in this release, and the option that avoids it."""
     if covers is None or covers_algorithm(release):
         return ()
     apart = (
@@ -268,7 +268,7 @@ RISK_COLORS = {BEFORE: charts.VERMILION, AFTER: charts.BLUE, WITHOUT: charts.BLU
 
 
 def risk(release: Release, measures: Mapping[str, Any]) -> Section | None:
-    """How many patients could be singled out by what is known of them, before; and what is left, for each attacker."""
+    """Patients at risk in the original data, and in the release for each attacker."""
     found, whole = measures.get("risk"), measures.get("demographics")
     if not found or not found["by_m"]:
         return None
@@ -293,14 +293,14 @@ def risk(release: Release, measures: Mapping[str, Any]) -> Section | None:
 
 
 def share_of_patients(known: Figures) -> Figures:
-    """A row of the joint risk, as those of codes alone are."""
+    """Row of the joint risk in the format of the risk of codes alone."""
     everybody = max(1, known["patients"])
     shares = {f"{name}_share": known[name] / everybody for name in ("unique", "below_k")}
     return {**known, "m": known["codes"], "patients_exact": known["exact"], **shares}
 
 
 def beside_of(release: Release) -> str:
-    """What attackers know beside codes."""
+    """Words for what attackers know besides codes."""
     names = [str(name) for name in release.parameters.get("demographics") or ()]
     return f"the exact {in_words(names)}" if names else ""
 
@@ -311,7 +311,7 @@ def covers_algorithm(release: Release) -> bool:
 
 
 def chart(release: Release, rows: Sequence[Figures], beside: str, further: Further | None) -> Chart:
-    """Patients at risk by the codes known, one bar for the source and for each attacker of the release."""
+    """Patients at risk by number of known codes, one bar each for the source and the attackers of the release."""
     k, m = int(release.guarantee["k"]), int(release.guarantee["m"])
     least = further.patients / max(1, further.among) if further else None
     bars = risk_bars(rows, m, AFTER if covers_algorithm(release) else WITHOUT, least)
@@ -368,7 +368,7 @@ def risk_bars(
 def candidates(
     release: Release, after: Figures | None, beside: str, facts: Mapping[str, Any]
 ) -> tuple[str, ...]:
-    """What attackers with codes of real patients find in the release."""
+    """Text on the candidates found in the release for codes of real patients."""
     if not after or not after["sets"]:
         return ()
     k = release.guarantee["k"]
@@ -416,7 +416,7 @@ def costs(release: Release, measures: Mapping[str, Any]) -> Costs:
 
 
 def little_left(errors: Mapping[int | str, float]) -> str:
-    """A sentence where counts of pairs are mostly wrong."""
+    """Sentence if counts of pairs are mostly wrong, else empty."""
     if errors.get(2, 0.0) <= COUNTS_USELESS:
         return ""
     return (

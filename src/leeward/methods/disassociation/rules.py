@@ -1,4 +1,4 @@
-"""The rules of a run: the parameters over the code numbers of one data set, as every step and kernel takes them."""
+"""The rules of a run: the parameters over the code numbers of one data set, used by every step and kernel."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ FITTED_PASSES = 100
 
 
 class Rules(NamedTuple):
-    """What the steps and kernels take of the parameters (a tuple, so that compiled code takes it whole).
+    """Parameters of the steps and kernels (a tuple, so that compiled code accepts it).
 
     constraint_of : int32[codes], each code's utility constraint, -1 for none
     sensitive : bool[codes]
@@ -89,18 +89,18 @@ SMALLEST_BLOCK = 2048
 class Workers:
     """Runs kernels over blocks of an index range in threads (the kernels release the interpreter lock).
 
-    Threads change nothing: they share work out in blocks whose results do not depend on who computes them.
+    The number of threads changes no result: the result of a block does not depend on the thread that computes it.
     """
 
     def __init__(self, threads: int | None = None) -> None:
         self.threads = threads or available_threads()
 
     def blocks(self, n: int, run: Callable[[int, int], object]) -> list[Any]:
-        """`run(lo, hi)` over blocks of 0…n-1; results in block order."""
+        """Call `run(lo, hi)` over blocks of 0…n-1; returns the results in block order."""
         return over_blocks(run, n, threads=self.threads, smallest=SMALLEST_BLOCK) if n else []
 
     def tasks(self, runs: list[Callable[[], object]]) -> None:
-        """Independent tasks, the first ones first."""
+        """Run independent tasks, the first ones first."""
         with pool(min(self.threads, len(runs))) as threads:
             for done in [threads.submit(run) for run in runs]:
                 done.result()
@@ -110,7 +110,7 @@ MARK = "#"
 
 
 def rename_repeats(events: pl.DataFrame) -> CodeSets:
-    """Code sets in which every mention of a code in a patient is an instance of its own.
+    """Code sets in which every mention of a code in a patient is a separate code (`code#i`).
 
     Without a `visit` column each row is a mention; with one, each (visit, code) counts once.
     """

@@ -40,7 +40,7 @@ class Chunks(NamedTuple):
 
 
 class Groups(NamedTuple):
-    """Zeroed scratch of `place_codes`, one entry a constraint: support and number of its first code, codes left."""
+    """Zeroed scratch of `place_codes`, one entry per constraint: support and number of its first code, codes left."""
 
     support: Int32s
     first: Int32s
@@ -49,7 +49,7 @@ class Groups(NamedTuple):
 
 @njit(inner=True)
 def empty_groups(n_constraints: int) -> Groups:
-    """Scratch for so many constraints."""
+    """Zeroed scratch for `n_constraints` constraints."""
     return Groups(
         np.zeros(n_constraints + 1, np.int32),
         np.zeros(n_constraints + 1, np.int32),
@@ -59,7 +59,7 @@ def empty_groups(n_constraints: int) -> Groups:
 
 @njit(inner=True)
 def extends_km(masks: UInt64s, current: Int32s, t: int, support: int, k: int, m: int) -> bool:
-    """Whether every code set of `current` + {t} that holds t, has at most m codes and occurs, occurs k times.
+    """Whether every code set of `current` + {t} with t and at most m codes that occurs, occurs at least k times.
 
     Depth-first over the code sets that occur. A code that every record of the set holds changes no support, so it is
     never branched on: the depth is bounded by the number of records, whatever m.
@@ -143,7 +143,7 @@ def place_codes(
     groups: Groups,
     chunk: Int32s,
 ) -> int:
-    """VerPart over some codes, ascending, of so many rows; writes each one's chunk number and returns their number.
+    """VerPart over ascending `codes` in `rows` records; writes each code's chunk number, returns the number of chunks.
 
     Sensitive codes and codes below k go to the item chunk; a chunk that holds a `strict` code must be k-anonymous.
     """
@@ -187,7 +187,7 @@ def place_codes(
                 size += 1
                 any_strict = any_strict or strict[i]
         first = constraint_of[codes[current[0]]]
-        for x in range(size):  # what would be left of each constraint, were all of `current` taken
+        for x in range(size):  # codes of each constraint left if all of `current` are taken
             u = constraint_of[codes[current[x]]]
             if u >= 0:
                 groups.left[u] -= 1
@@ -223,7 +223,7 @@ def place_codes(
 def _turn_of(
     i: int, codes: Int32s, support: Int32s, constraint_of: Int32s, groups: Groups
 ) -> tuple[Any, ...]:
-    """When a code is tried: constraints by the support of their first code, inside one by support; ties by code."""
+    """Sort key of a code: constraints by the support of their first code, inside one by support; ties by code."""
     u = constraint_of[codes[i]]
     if u < 0:
         return -np.int64(support[i]), 1, np.int64(codes[i]), 0, 0
@@ -307,7 +307,7 @@ def place_leaves(
 
 @njit
 def entries_of(near: Clustered, chunks: Chunks) -> Int32s:
-    """The place of every occurrence among the codes of its leaf, as `Chunks` numbers them."""
+    """Index into `Chunks.code` of every occurrence."""
     entry = np.empty(len(near.values), np.int32)
     place = np.zeros(chunks.code.max() + 1, np.int32)
     for leaf in range(len(near.bounds) - 1):

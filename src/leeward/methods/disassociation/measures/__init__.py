@@ -1,4 +1,4 @@
-"""What disassociation cost: ARE, MRE, where codes are, risk (Loukides et al. 2014, sections 3.3 and 6.1)."""
+"""Measures of disassociation: ARE, MRE, placement of codes, risk (Loukides et al. 2014, sections 3.3 and 6.1)."""
 
 from __future__ import annotations
 
@@ -47,13 +47,13 @@ from leeward.release import Release
 
 MRE_PRIOR = "graded"
 """Most constraints of a fine policy are about rare codes, which the cubic prior counts too high; the figures under
-every prior are beside it."""
+every prior are reported too."""
 
 RANDOM_CHAINS = 250
 """Records that W2 draws from: about 1,000 queries in all, as in the paper."""
 
 Answers = dict[tuple[str, bytes], tuple[int, int, float, int]]
-"""Queries answered already, by prior and codes: the true count, low, expected, high."""
+"""Cache of answered queries, by prior and codes: the true count, low, expected, high."""
 
 DEFAULTS = (
     {"are": {"workload": "frequent", "min_support": 0.0125}},
@@ -67,12 +67,9 @@ DEFAULTS = (
 
 
 def measure(release: Release, cohort: Cohort, wanted: list[dict[str, dict[str, Any]]]) -> dict[str, Any]:
-    """The figures of disassociated records, for the custodian only: each is one of `figures`.
-
-    BadInput for an unknown measure or option.
-    """
+    """The figures of disassociated records, for the custodian only. BadInput for an unknown measure or option."""
     published, sets = read_once(release), name_codes(release, cohort)
-    if release.parameters.get("demographics"):  # imported where there are demographics, as it needs much
+    if release.parameters.get("demographics"):  # a slow import, needed for demographics only
         from leeward.analysis.demographics.joint import records_in_release
 
         sets = records_in_release(release, cohort, sets)
@@ -88,14 +85,14 @@ def measure(release: Release, cohort: Cohort, wanted: list[dict[str, dict[str, A
 
 
 def risk(attacker: Knowledge, largest_m: int = LARGEST_M) -> dict[str, Any]:
-    """How many patients some of their codes single out in the source, and candidates in the release."""
+    """Patients singled out by some of their codes in the source, and candidates in the release."""
     before = risk_before(attacker.sets, attacker.published.k, seed=SEED, largest_m=largest_m)
     after = risk_after(attacker, seed=WORKLOAD_SEED)
     return {**before, "after": after}
 
 
 def demographics(release: Release, published: Published, cohort: Cohort, sets: CodeSets) -> WholePatient:
-    """Errors of questions of demographics and codes beside the baseline, loss per column, risk before and after
+    """Errors of queries on demographics and codes and of the baseline, loss per column, risk before and after
     (docs/methods/whole-patient.md#measures)."""
     from leeward.analysis.demographics.joint import whole_patient
 
@@ -132,7 +129,7 @@ def are(
     answers: Answers | None = None,
 ) -> dict[str, Any]:
     """Average relative error of COUNT queries: mean of |estimate - true| / true over queries with a true
-    count > 0 (workloads: `leeward.analysis.workloads`). `answers` spares what an earlier workload has answered.
+    count > 0 (workloads: `leeward.analysis.workloads`). `answers` caches results across workloads.
     """
     check_prior(prior)
     known: Answers = {} if answers is None else answers
@@ -153,7 +150,7 @@ def are(
 def _errors(
     published: Published, sets: CodeSets, queries: list[AnyArray], prior: str, answers: Answers
 ) -> dict[str, Any]:
-    """ARE and what it rests on."""
+    """ARE of some queries; caches their estimates in `answers`."""
     keys = [(prior, query.tobytes()) for query in queries]
     fresh = [query for query, key in zip(queries, keys, strict=True) if key not in answers]
     if fresh:
@@ -179,8 +176,7 @@ def estimate_queries(published: Published, sets: CodeSets, queries: list[AnyArra
 
 
 def custody_facts(release: Release) -> Mapping[str, Any]:
-    """What the method reported to the custodian (`method` in `custody/measures.json`), where it is written
-    already."""
+    """The method's facts for the custodian (`method` in `custody/measures.json`), empty if not written yet."""
     facts: Mapping[str, Any] = (release.custody_json("measures.json") or {}).get("method", {})
     return facts
 

@@ -51,8 +51,8 @@ class Nodes(NamedTuple):
 
 
 class Parts(NamedTuple):
-    """The codes of a query in one node, chunk by chunk: which they are, as bits, and of one in an item chunk the
-    expected count. By code: where its bitmap starts, and what its entry is to count (`Entries.want`)."""
+    """The codes of a query in one node. By chunk: the bits of its codes, and the expected count of one in an item
+    chunk. By code: where its bitmap starts, and its entry's `want`."""
 
     chunk: Array
     mask: Array
@@ -62,7 +62,7 @@ class Parts(NamedTuple):
 
 
 class Open(NamedTuple):
-    """Ancestors of what is looked at, root first: the node, where its `Sums` begin, records of complete children."""
+    """Ancestors of the current node, root first: the node, where its `Sums` begin, records of complete children."""
 
     node: Array
     first: Array
@@ -70,7 +70,7 @@ class Open(NamedTuple):
 
 
 class Sums(NamedTuple):
-    """What is below an open node: one sum for each set of codes still wanted from shared chunks above (`left`)."""
+    """Sums below an open node: one for each set of codes still wanted from shared chunks above (`left`)."""
 
     left: Array
     low: Array
@@ -131,7 +131,7 @@ def _next_tree(root: Array, at: Array, stop: Array, rarest: Any) -> Any:
 
 @njit(inner=True)
 def _take_node(x: int, at: Array, stop: Array, entries: Entries, kind: Array, parts: Parts) -> Any:
-    """The number of parts that node x makes of the query, and which codes it has; moves `at` beyond its entries."""
+    """The number of the query's parts in node x, and the bits of its codes there; moves `at` beyond its entries."""
     n, held = 0, np.uint64(0)
     for j in range(len(at)):
         if at[j] == stop[j] or entries.node[at[j]] != x:
@@ -173,7 +173,7 @@ def _in_leaf(n: int, n_parts: int, parts: Parts, chunks: Chunks, item_most: int)
 
 @njit(inner=True)
 def _meet_shared(n_parts: int, parts: Parts, chunks: Chunks, sums: Sums, i: int) -> None:
-    """What sum i becomes in a joint cluster, whose shared chunks have some of the codes that it wants."""
+    """Sum i after a joint cluster whose shared chunks have some of the codes that it wants."""
     left, low, expected, high = sums
     for p in range(n_parts):
         taken = left[i] & parts.mask[p]
@@ -191,7 +191,7 @@ def _meet_shared(n_parts: int, parts: Parts, chunks: Chunks, sums: Sums, i: int)
 
 @njit(inner=True)
 def _add(sums: Sums, first: int, n: int, left: Any, low: int, expected: float, high: int) -> int:
-    """Add to the sum of the same codes left among `first…n-1`, or begin one; returns how many sums there are."""
+    """Add to the sum of the same codes left among `first…n-1`, or append one; returns the number of sums."""
     i = first
     while i < n and sums.left[i] != left:
         i += 1
@@ -206,14 +206,14 @@ def _add(sums: Sums, first: int, n: int, left: Any, low: int, expected: float, h
 
 @njit
 def _more_open(old: Open) -> Open:
-    """The same with room for twice as many nodes."""
+    """`old` with room for twice as many nodes."""
     none = np.zeros_like(old.node)
     return Open(np.append(old.node, none), np.append(old.first, none), np.append(old.records, none))
 
 
 @njit
 def _more_sums(old: Sums) -> Sums:
-    """The same with room for twice as many sums."""
+    """`old` with room for twice as many sums."""
     none = np.zeros_like(old.low)
     return Sums(
         np.append(old.left, np.zeros_like(old.left)),

@@ -24,7 +24,7 @@ from leeward.release import Release
 from leeward.release.reading import manifest_name
 
 PRIORS = ("occupancy", "cubic", "graded", "uniform", "one")
-"""What the release itself shows (default), P(n) ∝ n⁻³, n⁻³ or n⁻⁵ (see `GRADES`), P(n) equal, n = 1."""
+"""Occupancy in the release itself (default), P(n) ∝ n⁻³, n⁻³ or n⁻⁵ (see `GRADES`), P(n) equal, n = 1."""
 
 DEFAULT = "occupancy"
 
@@ -33,8 +33,8 @@ GRADES = ("cubic", "quintic")
 is rare, and two of its few patients seldom meet in a cluster; the release itself shows which codes these are."""
 
 SCATTERED = 1 / 3
-"""Share of `occupancy`, but for fitted releases, that takes a code's records as scattered over the clusters by chance;
-the rest takes them as gathered. This and the exponent were chosen on UCI and on made-up records of 12 of 3,000 codes
+"""Share of `occupancy`, except for fitted releases, that assumes a code's records scattered over clusters by chance;
+the rest assumes them gathered. This and the exponent were chosen on UCI and on made-up records of 12 of 3,000 codes
 (docs/studies/disassociation.md#partitionings)."""
 
 SURPLUS, RARE = 0.24, 0.2
@@ -65,7 +65,7 @@ def gathering_power(k: int) -> float:
 
 
 def item_means(published: Published, prior: str) -> Float64s:
-    """Expected records behind each entry, where it is in an item chunk; worked out once a prior."""
+    """Expected records behind each entry, where it is in an item chunk; computed once per prior."""
     if check_prior(prior) not in published.item_means:
         published.item_means[prior] = _item_means(published, prior)
     return published.item_means[prior]
@@ -91,11 +91,11 @@ def _item_means(published: Published, prior: str) -> Float64s:
 
 
 def expect_by_chance(published: Published) -> Float64s:
-    """Expected records behind each entry if a code's uncounted records were scattered by chance: a Poisson number, of
-    which it is known that it is one of 1 … min(k - 1, N).
+    """Expected records behind each entry if a code's uncounted records were scattered by chance: the mean of a
+    Poisson number given that it is in 1 … min(k - 1, N).
 
-    How many they are follows from the share of the clusters that list the code in their item chunk, of those that do
-    not count it (the estimate of occupancy). Entries of other chunks: 1.
+    Their number follows from the share of clusters that list the code in their item chunk among those that do not
+    count it (the estimate of occupancy). Entries of other chunks: 1.
     """
     p = published
     owner = np.repeat(np.arange(len(p.codes)), np.diff(p.at))
@@ -141,7 +141,7 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Estimates:
-    """The same for a workload, one element a query: int64, float64, int64."""
+    """Bounds and expectations of a workload, one element per query: int64, float64, int64."""
 
     low: Int64s
     expected: Float64s
@@ -156,7 +156,7 @@ def estimates(published: Published, queries: Iterable[Sequence[str]], prior: str
 
 
 def number_codes(published: Published, queries: Iterable[Sequence[str]]) -> tuple[list[Array], Bools]:
-    """The numbers of the codes of each query that the release can answer, and which these are."""
+    """Code numbers of each query that the release can answer, and a mask of these queries."""
     number = published.number
     listed = [sorted(set(query)) for query in queries]
     known = np.array([all(code in number for code in query) for query in listed], np.bool_)
@@ -165,7 +165,7 @@ def number_codes(published: Published, queries: Iterable[Sequence[str]]) -> tupl
 
 
 def spread(found: Estimates, known: Bools) -> Estimates:
-    """The estimates of the queries that are `known`, and 0, 0, 0 for the others between them."""
+    """Estimates of all queries: those `found` for the `known` ones, 0, 0, 0 for the others."""
     low, high = np.zeros(len(known), np.int64), np.zeros(len(known), np.int64)
     expected = np.zeros(len(known), np.float64)
     low[known], expected[known], high[known] = found.low, found.expected, found.high
@@ -265,8 +265,8 @@ def estimates_in(
     prior: str = DEFAULT,
 ) -> Estimates:
     """Estimates of queries (arrays of indices into `published.codes`) among some of the classes, whose `numbers` are
-    those of the release. A class's expectation counts by its share, its least number only where that is 1, its greatest
-    wherever a record can be meant."""
+    those of the release. A class adds its expectation times its share, its lower bound only if the share is 1, its
+    upper bound whenever a record may be concerned."""
     low, high = np.zeros(len(queries), np.int64), np.zeros(len(queries), np.int64)
     expected = np.zeros(len(queries))
     for share in np.unique(concerned.share[concerned.possible]):
@@ -329,7 +329,7 @@ def _message(release: Release, code: str, shown: Collection[str]) -> str:
 
 
 def _list_alike(code: str, names: Mapping[str, tuple[str, bool]]) -> list[str]:
-    """The codes whose name has the text in it."""
+    """The codes whose name contains the text."""
     return [each for each, (name, gone) in names.items() if not gone and code.lower() in name.lower()]
 
 
@@ -342,7 +342,7 @@ def _list_codes(release: Release) -> dict[str, tuple[str, bool]]:
 
 
 def nearest_codes(code: str, shown: Collection[str]) -> list[str]:
-    """Codes that begin as this one does: first what it extends, then what it begins, then the longest beginning."""
+    """Codes with a common prefix: first prefixes of `code`, then its extensions, then by the longest common prefix."""
 
     def rank(other: str) -> tuple[bool, bool, int, str]:
         return not code.startswith(other), not other.startswith(code), -_beginning(code, other), other
@@ -352,6 +352,6 @@ def nearest_codes(code: str, shown: Collection[str]) -> list[str]:
 
 
 def _beginning(one: str, other: str) -> int:
-    """How many characters two texts have in common at their beginning."""
+    """Length of the common prefix of two texts."""
     pairs = zip(one, other, strict=False)
     return next((i for i, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))

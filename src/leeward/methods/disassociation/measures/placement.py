@@ -1,4 +1,4 @@
-"""Which codes are in which kind of chunk, and which patients are wholly in an item chunk."""
+"""Code occurrences by kind of chunk, and patients whose codes are all in item chunks."""
 
 from __future__ import annotations
 
@@ -20,10 +20,9 @@ ITEM_ONLY = "item_only_records"
 
 
 def placement(published: Published, sets: CodeSets, facts: Mapping[str, Any]) -> dict[str, Any]:
-    """Code occurrences by kind of chunk, in all and for the most frequent codes, and patients in item
-    chunks whole.
+    """Code occurrences by kind of chunk, in all and for the most frequent codes, and patients wholly in item chunks.
 
-    What is in item chunks is the true support less what record and shared chunks show.
+    Occurrences in item chunks are the true support less those shown by record and shared chunks.
     `item_only_records` is the method's count where custody has it; `item_only_records_at_least` follows
     from the files alone. `covers`: pairs of a chunk's codes of which one reveals the other (see `covers`).
     """
@@ -68,8 +67,8 @@ def occurrences(published: Published) -> np.ndarray[Any, Any]:
 
 
 def item_only_at_least(published: Published) -> int:
-    """The least number of records whose codes are all in item chunks, seen from the files alone: every
-    non-empty subrecord may belong to another record, so what is left of a cluster without any has its codes in
+    """Lower bound of the records whose codes are all in item chunks, from the files alone: every
+    non-empty subrecord may belong to another record, so the rest of a cluster's records have all their codes in
     the item chunk."""
     filled = np.bincount(
         published.node,

@@ -1,4 +1,4 @@
-"""A disassociated release as its recipient reads it: an index from each code to the chunks that hold it."""
+"""Index of a disassociated release from each code to the chunks that hold it."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class Published:
 
     @cached_property
     def item_means(self) -> dict[str, Array]:
-        """Expected records behind each entry by prior, as far as `priors.item_means` was asked for them."""
+        """Cache of `estimates.item_means`, by prior."""
         return {}
 
     def entry_counts(self) -> Array:
@@ -142,7 +142,7 @@ def read(release: Release | str | Path) -> Published:
 
 
 def part(published: Published, classes: Array) -> Published:
-    """The part of a release that belongs to some classes of demographics: every count of a code is among them."""
+    """The release restricted to some classes of demographics: counts of codes are among their records."""
     assert published.of_class is not None
     keep = np.isin(published.of_class, classes)[published.entry_node]
     counts = np.concatenate([[0], np.cumsum(keep)])[published.at]
@@ -253,8 +253,8 @@ def bottom_up(parent: Array) -> Any:
 def wanting(
     post_at: Array, post_node: Array, post_group: Array, kind: Array, parent: Array, records: Array
 ) -> Any:
-    """int64[entries], records below each entry's node that no node further down counts the code of: with shared chunks
-    that repeat codes of chunks below (`nested`) fewer than the node has."""
+    """int64[entries], records below each entry's node for which no node further down counts the code: fewer than the
+    node has if shared chunks repeat codes of chunks below (`nested`)."""
     found = records[post_node]
     last = np.full(len(parent), -1, np.int64)
     for code in range(len(post_at) - 1):

@@ -63,7 +63,7 @@ class Knowledge:
 
     @cached_property
     def same_classes(self) -> tuple[Bools, Int64s]:
-        """The distinct rows of `fitting`, and which of them each number of exact demographics has."""
+        """The distinct rows of `fitting`, and the row of each number of exact demographics."""
         fitting, alike = np.unique(self.fitting, axis=0, return_inverse=True)
         return fitting, alike.reshape(-1)
 
@@ -110,7 +110,7 @@ def knowledge_of(release: Release, published: Published, cohort: Cohort, sets: C
 def knowledge_of_codes(
     published: Published, sets: CodeSets, known: Sequence[bool] | None = None
 ) -> Knowledge:
-    """The same of codes alone; `known`: whether attackers may know each code."""
+    """Knowledge of codes alone; `known`: whether attackers may know each code."""
     translate = np.array([published.number.get(code, -1) for code in sets.codes], np.int32)
     if known is not None:
         translate[~np.array(known, np.bool_)] = -1
@@ -120,9 +120,9 @@ def knowledge_of_codes(
 
 @dataclass(frozen=True)
 class SingleCodes:
-    """What is known where one code is known, beside exact demographics.
+    """Pieces of knowledge: one code, with exact demographics.
 
-    candidates : of each such piece, for an attacker who knows the algorithm. patient, piece : who has which.
+    candidates : of each piece, for an attacker who knows the algorithm. patient, piece : each patient with each piece.
     """
 
     candidates: Int64s
@@ -130,12 +130,12 @@ class SingleCodes:
     piece: Int64s
 
     def patients_below(self, k: int) -> int:
-        """The patients of whom a piece with fewer than k candidates is true."""
+        """Number of patients with a piece that has fewer than k candidates."""
         return len(np.unique(self.patient[self.candidates[self.piece] < k]))
 
 
 def single_codes(attacker: Knowledge) -> SingleCodes:
-    """All pieces: a code has its counts, and up to k - 1 records of a cluster whose item chunk lists it."""
+    """All pieces; candidates are a code's counts plus up to k - 1 records of each cluster whose item chunk lists it."""
     published, codes = attacker.published, attacker.codes
     most = published.entry_counts()
     items = np.flatnonzero(published.kind[published.entry_chunk] == ITEM)
@@ -168,7 +168,7 @@ def risk_after(attacker: Knowledge, *, seed: int) -> dict[str, int]:
     have fewer than k; for an attacker who knows the algorithm too
     (docs/methods/disassociation.md#the-attacker-who-knows-the-algorithm).
 
-    Sets are drawn from random records, and of them those whose rarest code is in fewest chunks are looked at. Sets that
+    Sets are drawn from random records, and of them those whose rarest code is in fewest chunks are counted. Sets that
     the release shows nowhere, because a code was suppressed, have none, and are not counted as below k.
     """
     published = attacker.published
