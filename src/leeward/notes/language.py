@@ -1,9 +1,8 @@
-"""Which language a note is in, as far as the annotators need to know: English, or one that they do not read.
+"""Language identification of notes: English, or a language that the annotators do not read.
 
-A note is counted by its function words (`data/function_words.tsv`), the small-word form of language identification
-(Grefenstette 1995): which language's small words it uses most. Notes without enough of them (lists, laboratory
-values) stay undecided and are taken as English. Writing that is mostly not Latin is another language by its letters
-alone.
+The language is that of the most function words (`data/function_words.tsv`), the small-word form of language
+identification (Grefenstette 1995). Notes with too few of them (lists, laboratory values) stay undetermined and are
+taken as English. Text mostly in another script than Latin is another language.
 """
 
 from __future__ import annotations
@@ -18,11 +17,11 @@ from typing import Final
 ENGLISH: Final = "English"
 OTHER: Final = "another script"
 LEAST: Final = 6
-"""Function words of another language, at least, before a note is said to be in it."""
+"""Minimum function words of another language for a note to count as in it."""
 TIMES: Final = 1.5
-"""So many times more of them than English ones."""
+"""Ratio of them to English ones that must be exceeded."""
 LETTERS: Final = 20
-"""Letters, at least, before their script counts."""
+"""Minimum letters for a decision by script."""
 
 WORD = re.compile(r"[^\W\d_]+")
 LATIN = re.compile(r"[A-Za-zÀ-ɏḀ-ỿ]")
@@ -30,7 +29,7 @@ LETTER = re.compile(r"[^\W\d_]")
 
 
 def language_of(text: str) -> str | None:
-    """The language of a note by name, `another script`, or None where too little shows it."""
+    """Return the name of a note's language, `another script`, or None if undetermined."""
     if not text.isascii():  # every letter of ASCII is Latin
         letters = len(LETTER.findall(text))
         if letters >= LETTERS and 2 * len(LATIN.findall(text)) < letters:
@@ -49,7 +48,7 @@ def language_of(text: str) -> str | None:
 
 
 def foreign_notes(texts: Iterable[str]) -> dict[str, list[int]]:
-    """Language -> the rows (from 1) of notes in it, of the languages that the annotators do not read."""
+    """Language -> rows (from 1) of its notes, for languages that the annotators do not read."""
     found: dict[str, list[int]] = {}
     for row, text in enumerate(texts, 1):
         language = language_of(text)
@@ -60,7 +59,7 @@ def foreign_notes(texts: Iterable[str]) -> dict[str, list[int]]:
 
 @cache
 def _languages() -> dict[str, tuple[str, ...]]:
-    """Function word -> the languages that have it."""
+    """Function word -> its languages."""
     text = resources.files("leeward.notes").joinpath("data", "function_words.tsv").read_text("utf-8")
     found: dict[str, tuple[str, ...]] = {}
     for line in text.splitlines():

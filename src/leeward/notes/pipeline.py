@@ -1,4 +1,4 @@
-"""The whole way of a note: members, ensemble, context, table row, text without identities; as a kernel of an engine."""
+"""Pipeline of a note as an engine's kernel: members, ensemble, context, table row, text without identities."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from leeward.notes.spans import Annotator, Span
 from leeward.notes.vocabulary import read
 
 MEMBERS = ("rules", "dictionary", "svm", "crf")
-"""Every member of the ensemble that Leeward brings."""
+"""All members of the ensemble."""
 
 KNOWN = ("date", "birth_date", "age", "sex", "race", "zip", "place")
 """Metadata of a note, as columns of text."""
@@ -54,7 +54,7 @@ lists, what is where in it; `kind/category` of every span that was found, for co
 
 @dataclass(frozen=True)
 class Work:
-    """What is done to each note; small and picklable, so that it can be sent to where the notes are.
+    """Processing of each note; small and picklable, so that it can be sent to workers.
 
     Attributes
     ----------
@@ -73,9 +73,9 @@ class Work:
     text: identities.Mode | None = None
     secret: bytes = field(default=b"", repr=False)
     keeps_spans: bool = False
-    """Whether rows have the spans (JSON, see `spans_of`), for a page of some of the notes."""
+    """Whether rows include the spans (JSON, see `spans_of`), for the review page."""
     run: str = ""
-    """What tells this run from every other: tokens of encrypted words follow from it."""
+    """Unique identifier of the run, from which tokens of encrypted words are derived."""
 
     def __call__(self, group: pa.Table) -> pa.Table:
         """The kernel: a block of notes (`INPUT`, other columns do not matter) to rows (`OUTPUT`)."""
@@ -119,7 +119,7 @@ class Reader:
     hits: Annotator | None = None
     """Whose hits the learned members take as features; None where there are none."""
     terms: frozenset[str] = frozenset()
-    """Words of the lexicon that are no names: what learned members take for a name of these words alone is none."""
+    """Lexicon words that are no names: names found by learned members that consist of these alone are dropped."""
 
     def read(self, text: str, low: str | None = None) -> list[Span]:
         """The spans of a note, ascending, without overlaps; health terms that are denied, doubted, past or somebody
@@ -128,7 +128,7 @@ class Reader:
         return context.judge(text, low, resolve(self.answers(text, low)))
 
     def answers(self, text: str, low: str) -> list[Sequence[Span]]:
-        """What each member says, in the members' order."""
+        """Spans of each member, in the members' order."""
         seen = read(text)
         looked, hit_spans = None, None
         answers: list[Sequence[Span]] = []
@@ -152,7 +152,7 @@ class Reader:
 
 
 def available_members() -> tuple[str, ...]:
-    """The members that are there: learned ones only where their models are."""
+    """Available members: learned ones only if their models exist."""
     from leeward.notes.annotators.learned import model_folder
 
     there = (

@@ -1,7 +1,7 @@
 """Notes from files: a folder of texts, CSV, TSV, Parquet, JSON lines, or FHIR's DocumentReference.
 
-Every way gives one frame: `row` (counted in the whole input from 1), `file`, `note`, `patient`, the metadata of
-`pipeline.KNOWN`, `text`, all but `row` as text; and `controls`, how many control characters `text` had, which has none.
+All readers return one frame: `row` (counted in the whole input from 1), `file`, `note`, `patient`, the metadata of
+`pipeline.KNOWN`, `text`, all but `row` as text; and `controls`, the number of control characters removed from `text`.
 Errors name file and row, never their content.
 """
 
@@ -20,21 +20,21 @@ from leeward.notes.pipeline import KNOWN
 from leeward.paths import exists
 
 LONGEST = 1_000_000
-"""Characters of a note; beyond, it is a file of many notes."""
+"""Most characters of a note; a longer one is a file of many notes."""
 
 BLANKS = "[\x0b\x1c-\x1f\x85]"
-"""Control characters that part words; a blank stands for each."""
+"""Control characters between words, each replaced by a blank."""
 
 CONTROLS = "[\0-\x08\x0e-\x1b\x7f-\x84\x86-\x9f]"
-"""Those that stand inside of words and are left out, so that a name is read whole. A note without NUL can be padded."""
+"""Control characters inside words, removed so that names are read whole. A note without NUL can be padded."""
 
 STRAY = 0.01
-"""Of a note's characters so many may be control characters, and one always; beyond, it is no plain text."""
+"""Largest share of control characters in a note (one is always allowed); above, it is no plain text."""
 
 TEXTS = (".txt", ".text", ".note")
 TABLES = (".csv", ".tsv", ".tab", ".parquet", ".pq", ".jsonl", ".ndjson")
 SHOWN = 5
-"""Row numbers that a message names."""
+"""Most row numbers listed in a message."""
 
 ALSO = {
     "sex": ("gender",),
@@ -47,7 +47,7 @@ ALSO = {
     "date": ("visit_date", "note_date", "charttime", "chartdate"),
     "race": ("ethnicity",),
 }
-"""Other names of columns that are taken where the first is missing."""
+"""Alternative column names, used if the first is missing."""
 
 COLUMNS = ("note", "patient", "text", *KNOWN)
 
@@ -55,7 +55,7 @@ COLUMNS = ("note", "patient", "text", *KNOWN)
 def read(
     path: str | Path, columns: Mapping[str, str] | None = None, metadata: str | Path | None = None
 ) -> pl.DataFrame:
-    """The notes of a path.
+    """Read the notes of a path.
 
     Parameters
     ----------
@@ -66,12 +66,12 @@ def read(
         `text`, `patient`, `note` or a name of `KNOWN` -> the table's column; otherwise the columns have these names
         or those in `ALSO`.
     metadata
-        A table with the column `patient` or `note` and any of `KNOWN`: what registration knows.
+        A table of registration data with the column `patient` or `note` and any of `KNOWN`.
 
     Raises
     ------
     BadInput
-        Whatever cannot be read; an empty note, one longer than `LONGEST`, one that holds binary data or two encodings
+        Unreadable input; an empty note, one longer than `LONGEST`, one with binary data or two encodings
         (more control characters than `STRAY`).
     """
     given = Path(path)
@@ -178,7 +178,7 @@ def _column(file: Path, name: str, there: Sequence[str], columns: Mapping[str, s
 
 
 def _read_delimited(file: Path) -> pl.DataFrame:
-    """A CSV or TSV file with every row as wide as its header."""
+    """Read a CSV or TSV file whose rows are all as wide as its header."""
     from leeward.cohort.readers.delimited import batches, header
 
     names = header(file)
@@ -221,7 +221,7 @@ def _json_rows(file: Path) -> Iterator[tuple[int, dict[str, object]]]:
 
 
 def _is_fhir(file: Path) -> bool:
-    """Whether the first line of a JSON file says that it is a FHIR resource."""
+    """Whether the first line of a JSON file is a FHIR resource."""
     name = file.name.lower().removesuffix(".gz")
     if not name.endswith((".jsonl", ".ndjson")):
         return False
@@ -232,7 +232,7 @@ def _is_fhir(file: Path) -> bool:
 
 
 def _of_fhir(path: Path) -> pl.DataFrame:
-    """Notes of DocumentReference, with sex, birth date and race of Patient where it is beside them."""
+    """Read notes of DocumentReference, with sex, birth date and race of Patient if available."""
     from leeward.cohort.readers import read as read_cohort
 
     cohort = read_cohort(path, format="fhir")
@@ -255,7 +255,7 @@ def _to_frame(rows: Iterable[Mapping[str, str | None]]) -> pl.DataFrame:
 
 
 def _check(frame: pl.DataFrame, name: str) -> pl.DataFrame:
-    """The frame with row numbers and without control characters, or what is wrong with its first bad rows."""
+    """Add row numbers and remove control characters; BadInput naming the first bad rows."""
     if not frame.height:
         raise BadInput(f"{name}: has no notes.")
     frame = frame.with_row_index("row", offset=1).with_columns(
@@ -295,7 +295,7 @@ def _where(bad: pl.DataFrame) -> str:
 
 
 def _join_registration(frame: pl.DataFrame, file: Path) -> pl.DataFrame:
-    """The notes with what a table of registration says of their patients (or of the notes themselves)."""
+    """Join registration data of the patients (or of the notes themselves) to the notes."""
     if not file.is_file():
         raise BadInput(f"--metadata {file.name}: no such file.")
     refuse_log(file)

@@ -1,8 +1,8 @@
 """The review page: notes with their spans coloured, for the custodian's spot check.
 
-It loads nothing and sends nothing. Its one script (allowed by its hash) filters, goes to the next note and saves the
-record of who checked what as `review-record.json`: name, time, the notes' numbers and remarks, and a digest of the
-texts, so that the record belongs to this page.
+It loads nothing and sends nothing. Its one script (allowed by its hash) filters, steps through notes and saves the
+reviewer's record as `review-record.json`: name, time, the notes' numbers and remarks, and a digest of the texts, which
+ties the record to this page.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from leeward.pages import template_of
 
 @dataclass(frozen=True)
 class Reviewed:
-    """A note as the page shows it: its number in the table, its row of the table, its text and spans."""
+    """A note of the page: its number in the table, its table row, text and spans."""
 
     number: int
     row: Mapping[str, Any]
@@ -29,11 +29,11 @@ class Reviewed:
 
 
 def page(notes: Sequence[Reviewed], total: int, names: Mapping[str, str], figures: Mapping[str, Any]) -> str:
-    """The page as HTML, one file that opens offline.
+    """Render the page as one HTML file that opens offline.
 
     Parameters
     ----------
-    total : how many notes there are, of which `notes` are a sample.
+    total : number of notes, of which `notes` are a sample.
     names : concept id -> preferred name, for the terms of the table.
     figures : counts of spans by kind and category, for the head of the page.
     """
@@ -62,7 +62,7 @@ def page(notes: Sequence[Reviewed], total: int, names: Mapping[str, str], figure
 
 
 def pieces(text: str, spans: Sequence[Span]) -> list[tuple[str, Span | None]]:
-    """The text cut at its spans, in order; between spans the span is None."""
+    """Split the text at its spans, in order; the span is None between spans."""
     cut: list[tuple[str, Span | None]] = []
     past = 0
     for span in spans:
@@ -76,7 +76,7 @@ def pieces(text: str, spans: Sequence[Span]) -> list[tuple[str, Span | None]]:
 
 
 def describe_values(row: Mapping[str, Any]) -> list[tuple[str, str, str, bool]]:
-    """Name, value, source and whether sources disagree, of each quasi-identifier that the table has."""
+    """Name, value, source and disagreement flag of each quasi-identifier in the table."""
     when = f"{row['visit_year']}-{row['visit_month']:02d}" if row["visit_month"] else ""
     values = [("visit", when)] + [(name, row[name]) for name in ("age", "sex", "race", "zip", "place")]
     return [

@@ -1,7 +1,7 @@
-"""What annotators say about a text, in the one shape that every part of the room takes and gives, and its categories.
+"""Annotated spans of a text, the data type shared by all of `notes`, and their categories.
 
 EID follows the 18 categories of HIPAA's Safe Harbor (45 CFR 164.514(b)(2)); QID are columns of the table (Li & Qin,
-Figure 3). Where a thing could be either, the safer reading wins:
+Figure 3). If both are possible, the safer reading wins:
 
 - the date of the visit, admission or discharge is a QID (`date`); every other date is an EID, a birth date first;
 - an age up to 89 is a QID, above 89 an EID;
@@ -19,13 +19,13 @@ from typing import Literal, NamedTuple, Protocol
 from leeward.texts import list_words
 
 Kind = Literal["EID", "QID", "HMI"]
-"""Explicit identifier, quasi-identifier, health information. What no span covers is OTHER (Li & Qin, §3.1)."""
+"""Explicit identifier, quasi-identifier, health information. Text outside all spans is OTHER (Li & Qin, §3.1)."""
 
 Status = Literal["negated", "uncertain", "family", "past", "heading"]
-"""Why a health term is not asserted; `heading`: it is the title of a section, which says nothing of the patient."""
+"""Why a health term is not asserted; `heading`: it is a section's title, no statement about the patient."""
 
 PRIORITY: dict[Kind, int] = {"EID": 0, "QID": 1, "HMI": 2}
-"""Who wins where annotators disagree: the one that protects most (Li & Qin, §3.2)."""
+"""Rank of kinds when annotators disagree: the most protective wins (Li & Qin, §3.2)."""
 
 
 class Span(NamedTuple):
@@ -39,9 +39,9 @@ class Span(NamedTuple):
     concept : str
         HMI: the concept's id in the lexicon, empty where an annotator only marked words.
     source : str
-        The annotator that said so: `rules`, `dictionary`, `svm`, `crf`, or `gold`.
+        The annotator: `rules`, `dictionary`, `svm`, `crf`, or `gold`.
     asserted : bool
-        False where the text denies it, doubts it, or is about somebody else or another time.
+        False if the text denies or doubts it, or refers to another person or time.
     """
 
     start: int
@@ -55,7 +55,7 @@ class Span(NamedTuple):
 
 @dataclass(frozen=True)
 class AnnotatedNote:
-    """A text with its spans, as corpora hold it. `group` names its kind or document type, where known."""
+    """A text with its spans, as in a corpus. `group`: its document type, if known."""
 
     name: str
     text: str
@@ -64,7 +64,7 @@ class AnnotatedNote:
 
 
 class Annotator(Protocol):
-    """One way to find spans. Annotators are built once and must be safe to call from several threads."""
+    """A span finder. Annotators are built once and must be thread-safe."""
 
     @property
     def name(self) -> str:
@@ -72,7 +72,7 @@ class Annotator(Protocol):
         ...
 
     def annotate(self, text: str) -> Sequence[Span]:
-        """The spans of a text, ascending by start; those of one annotator do not overlap."""
+        """Return the spans of a text, ascending by start, without overlaps."""
         ...
 
 
@@ -89,4 +89,4 @@ HMI = ("symptom", "disease", "test", "drug")
 """Health information."""
 
 SAFE_HARBOR_QID = frozenset({"date", "zip", "place"})
-"""Quasi-identifiers that Safe Harbor would not leave in a released text either."""
+"""Quasi-identifiers that Safe Harbor also removes from a released text."""

@@ -78,7 +78,7 @@ def of_note(
 
 
 def _read_metadata(known: Mapping[str, str | None]) -> dict[str, Value]:
-    """What the metadata say, in the table's words; what cannot be read there is left out."""
+    """Read the metadata as table values, leaving out unreadable ones."""
     given = defaultdict(str, {name: value for name, value in known.items() if value})
     read: dict[str, Value | None] = {}
     for name, column in (("visit", "date"), ("birth", "birth_date")):
@@ -103,7 +103,7 @@ def _read_text(
     fields: Sequence[labels.Label],
     registered: Mapping[str, Value],
 ) -> dict[str, Found]:
-    """What the text says. Of several statements those of labelled fields, then the most frequent, then the first."""
+    """Read values from the text, preferring labelled fields, then the most frequent, then the first."""
     said: dict[str, list[tuple[Value, bool]]] = {}
     for span in spans:
         if span.asserted and (span.kind == "QID" or span.category == "age"):
@@ -196,7 +196,7 @@ def _choose(name: str, statements: Sequence[tuple[Value, bool]]) -> Found:
 
 
 def _infer_sex(text: str, low: str, spans: Sequence[Span]) -> str | None:
-    """The sex that pronouns, a title before the first name, or a given name imply."""
+    """Infer the sex from pronouns, a title before the first name, or a given name."""
     implied = demographics.pronoun_sex(low)
     if implied is not None:
         return implied

@@ -1,5 +1,4 @@
-"""Texts cut into tokens, and the words that were seen, by number: what is known of a word is found once, whichever note
-or model asks."""
+"""Tokens of texts and a shared vocabulary of numbered words, so that each word's properties are computed only once."""
 
 from __future__ import annotations
 
@@ -16,7 +15,7 @@ PIECES = re.compile(r"([^\W\d_]+|\d+|[^\w\s]|_|\n)")
 """Tokens of the learned annotators and of the rules: runs of letters, runs of digits, single signs, line breaks."""
 
 KEPT_WORDS = 60_000
-"""Words that are remembered; beyond, remembering starts anew."""
+"""Most words of a shared vocabulary; a larger one is started anew."""
 
 
 class Tokens(NamedTuple):
@@ -44,9 +43,9 @@ class Seen(NamedTuple):
 
 
 class Vocabulary:
-    """Words in the order in which they came; word 0 is the empty one. Safe for threads.
+    """Words in order of arrival; word 0 is the empty one. Thread-safe.
 
-    With `numbers_alike`, numbers of three digits or more stand for all of their length (`plain_number`).
+    With `numbers_alike`, numbers of three digits or more are merged by length (`plain_number`).
     """
 
     def __init__(self, pattern: re.Pattern[str], *, numbers_alike: bool) -> None:
@@ -57,7 +56,7 @@ class Vocabulary:
         self.words = [""]
 
     def read(self, text: str) -> Seen:
-        """The tokens of a text with their words; words that are new are added."""
+        """Tokenize a text and number its words, adding new ones."""
         tokens = tokens_of(text, self._pattern)
         words = list(map(plain_number, tokens.words)) if self._numbers_alike else tokens.words
         with self._lock:
@@ -68,7 +67,7 @@ class Vocabulary:
 
 
 class PerWord:
-    """What is known of each word of a vocabulary, as rows of an array: found once a word. Safe for threads."""
+    """Per-word properties of a vocabulary as array rows, computed once per word. Thread-safe."""
 
     def __init__(self, of_word: Callable[[str], Any], dtype: Any, shape: tuple[int, ...] = ()) -> None:
         self._of_word = of_word
@@ -77,8 +76,7 @@ class PerWord:
         self._held: tuple[Vocabulary | None, NDArray[Any], int] = (None, self._none, 0)
 
     def of(self, vocabulary: Vocabulary) -> NDArray[Any]:
-        """The rows of all words, by number. An array that was handed out is never written to but in rows of words that
-        came later."""
+        """Return the rows of all words, by number. A returned array changes only in rows of later words."""
         known = len(vocabulary.words)
         held, rows, filled = self._held
         if held is vocabulary and filled >= known:
@@ -95,7 +93,7 @@ class PerWord:
 
 
 def _with_room(array: NDArray[Any], needed: int) -> NDArray[Any]:
-    """The array with room for so many rows; a longer copy of the filled ones where it is too short."""
+    """Return the array, or a longer copy of its filled rows if it lacks room for this many rows."""
     if needed <= len(array):
         return array
     grown = np.zeros((max(needed, 2 * len(array), 1024), *array.shape[1:]), dtype=array.dtype)
@@ -104,14 +102,14 @@ def _with_room(array: NDArray[Any], needed: int) -> NDArray[Any]:
 
 
 def plain_number(word: str) -> str:
-    """A number that stands for `word`, one for all of its length; years stand for themselves."""
+    """Representative of a number, one per length; years are kept."""
     if len(word) < 3 or not word.isdigit():
         return word
     return "2000" if len(word) == 4 and word[:2] in ("19", "20") else "3" * len(word)
 
 
 class Shared:
-    """A vocabulary that everybody in this process shares, begun anew where it has become too large."""
+    """Vocabulary shared within the process, started anew when too large."""
 
     def __init__(
         self, pattern: re.Pattern[str], *, numbers_alike: bool = False, kept: int = KEPT_WORDS
@@ -121,7 +119,7 @@ class Shared:
         self._current = self._new()
 
     def read(self, text: str) -> Seen:
-        """A text's tokens with their words."""
+        """Tokenize a text and number its words."""
         vocabulary = self._current
         if len(vocabulary.words) > self._kept:
             vocabulary = self._current = self._new()
@@ -129,4 +127,4 @@ class Shared:
 
 
 read = Shared(PIECES, numbers_alike=True).read
-"""A text's tokens as `PIECES` has them, with their words."""
+"""Tokenize a text by `PIECES` and number its words."""

@@ -1,4 +1,4 @@
-"""Synthetic cohorts: no patient behind them, but the shape of real data."""
+"""Synthetic cohorts with the shape of real data."""
 
 from leeward.synthetic.claims import write_claims
 from leeward.synthetic.codes import code_catalogue, write_codes

@@ -1,4 +1,4 @@
-"""Synthetic inpatient claims: long visits, ordered diagnoses, chronic codes that recur, a long tail of rare codes.
+"""Synthetic inpatient claims: ordered diagnoses, recurring chronic codes, a long tail of rare codes.
 
 The shape is that of public inpatient claim files: 1.8 claims a patient, up to ten ordered diagnoses a claim (most
 claims fill eight or more), about 14 distinct codes a patient, thousands of distinct codes of which most are rare. A
@@ -39,19 +39,19 @@ SYNDROMES_HELD = (0.3, 0.4, 0.2, 0.1)
 """Share of patients with one, two, three and four syndromes."""
 
 PREFERENCE = 6.0
-"""How much more often a syndrome draws a code of its own chapters than the code's frequency alone says."""
+"""Factor by which a syndrome prefers codes of its own chapters, relative to their frequency."""
 
 SYNDROME_SHARE = 0.75
-"""Share of a claim's codes that come from the patient's syndromes; the others come from anywhere."""
+"""Share of a claim's codes that come from the patient's syndromes; the others come from all codes."""
 
 CHRONIC_SHARE, RECURS = 0.35, 0.12
-"""Share of codes that are chronic, and the chance that such a code of an earlier claim comes back in a later one."""
+"""Share of chronic codes, and the chance that one of an earlier claim recurs in a later one."""
 
 BLOCK_PATIENTS = 10_000
-"""Patients that are drawn from one stream; part of the format, since the same seed gives the same file."""
+"""Patients per random stream; part of the format, since the same seed gives the same file."""
 
 TRIED = 3
-"""Codes drawn for each diagnosis that is wanted; those that the claim has already are passed over."""
+"""Codes drawn per wanted diagnosis; duplicates within the claim are skipped."""
 
 FIRST_DAY, DAYS = date(2008, 1, 1), 1_096
 YOUNGEST, OLDEST = 25, 99
@@ -65,7 +65,7 @@ def write_claims(
     *,
     progress: Callable[[int], None] | None = None,
 ) -> int:
-    """Write a table of claims in wide form and return how many claims there are.
+    """Write a table of claims in wide form and return the number of claims.
 
     Columns: `patient` (1 … n), `claim` (1 … number of claims), `date`, `age` (completed years), `sex` (`F`, `M`) and
     `diag_1` … `diag_10` (empty after the claim's last diagnosis).
@@ -110,9 +110,9 @@ def _check(target: Path, patients: int, codes: int) -> None:
 
 
 def _model(codes: int) -> dict[str, Any]:
-    """The distribution that patients are drawn from; the same for every seed.
+    """Build the distribution of patients, the same for every seed.
 
-    catalogue : the codes; upto : float64[syndromes + 1, codes], cumulative shares, the last row of all codes alike;
+    catalogue : the codes; upto : float64[syndromes + 1, codes], cumulative shares, the last row without a syndrome;
     prevalence : float64[syndromes]; chronic : bool[codes].
     """
     draws = Randomness.of(0).stream("synthetic claims", "model", codes)
@@ -138,7 +138,7 @@ def _model(codes: int) -> dict[str, Any]:
 
 
 def _block(first: int, n: int, model: dict[str, Any], draws: np.random.Generator) -> pl.DataFrame:
-    """The claims of patients `first` + 1 … `first` + n."""
+    """Draw the claims of patients `first` + 1 … `first` + n."""
     claims_of = 1 + np.searchsorted(np.cumsum(CLAIMS) / sum(CLAIMS), draws.random(n), side="right")
     held = 1 + np.searchsorted(np.cumsum(SYNDROMES_HELD), draws.random(n), side="right")
     own = np.searchsorted(model["prevalence"], draws.random((n, len(SYNDROMES_HELD))), side="right")
@@ -186,7 +186,7 @@ def _codes(
     own: Int64s,
     held: Int64s,
 ) -> Int64s:
-    """int64[claims, TRIED · DIAGNOSES]: codes of each claim in the order in which they may be taken."""
+    """Draw candidate codes of each claim, in order of preference: int64[claims, TRIED · DIAGNOSES]."""
     shape = (len(patient), TRIED * DIAGNOSES)
     which = (draws.random(shape) * held[patient][:, None]).astype(np.int64)
     syndrome = np.take_along_axis(own[patient], which, axis=1)

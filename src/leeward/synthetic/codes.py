@@ -1,9 +1,9 @@
 """Synthetic diagnosis codes: Zipf frequencies, comorbidity, the structure of ICD-9-CM; any size, streaming.
 
 The shape follows the UCI diabetes data (130 US hospitals): the frequency of the code of rank r falls like
-1 / (r + 2), faster in the tail (exp(-4 r / codes)), so that rare codes are many. Every patient has one to
+1 / (r + 2), faster in the tail (exp(-4 r / codes)), so that many codes are rare. Every patient has one to
 three latent conditions; a condition draws its codes from a few categories of any chapter, which makes
-frequent pairs and triples. Each code's share of the draws is at the wanted frequency whatever the conditions.
+frequent pairs and triples. Each code's share of the draws is the wanted frequency, whatever the conditions.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ ONE = 1 << 32
 
 
 def tables_of(weight: Float64s, members: Sequence[Int64s]) -> AliasTables:
-    """The tables of codes with these shares (float64[codes]) and of conditions with these codes."""
+    """Build the alias tables of codes with these shares (float64[codes]) and of conditions with these codes."""
     from leeward.synthetic.kernels import AliasTables
 
     first = offsets_of([len(m) for m in members])
@@ -51,7 +51,7 @@ def tables_of(weight: Float64s, members: Sequence[Int64s]) -> AliasTables:
 
 
 def alias_table(weight: Float64s, offset: int) -> tuple[UInt64s, Int32s]:
-    """Walker's alias table (Vose 1991): (thresholds of 2**32, alias cells counted from `offset`)."""
+    """Build Walker's alias table (Vose 1991): (thresholds of 2**32, alias cells counted from `offset`)."""
     n = len(weight)
     scaled = weight / weight.sum() * n
     threshold = np.full(n, ONE, np.uint64)
@@ -75,7 +75,7 @@ CONDITION_SHARE = 0.8
 """Share of a patient's codes that come from the patient's own conditions."""
 
 CONDITIONS = (0.55, 0.33, 0.12)
-"""How many patients have one, two and three latent conditions."""
+"""Distribution of the number of latent conditions per patient (one to three)."""
 
 
 def write_codes(
@@ -89,7 +89,7 @@ def write_codes(
     threads: int | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> int:
-    """Write `patient, code` rows of a synthetic cohort and return how many rows there are.
+    """Write `patient, code` rows of a synthetic cohort and return the number of rows.
 
     Parameters
     ----------
@@ -104,9 +104,9 @@ def write_codes(
     seed
         The same seed gives the same rows, whatever `chunk` and `threads`; None draws anew.
     chunk
-        Patients made and written at a time (a Parquet row group); bounds the memory.
+        Patients drawn and written at a time (a Parquet row group); bounds the memory.
     threads
-        How many chunks are made at once; None: as many as cores.
+        Number of chunks drawn at once; None: the number of cores.
     progress
         Called with the number of patients written so far.
     """
@@ -143,7 +143,7 @@ def _check(target: Path, patients: int, codes: int, mean: float, chunk: int) -> 
 
 
 def check_target(target: Path) -> None:
-    """BadInput where no table can be written to a file."""
+    """Raise BadInput when a table cannot be written to a file: another ending, or no such folder."""
     if not target.name.endswith((".parquet", ".csv", ".csv.gz")):
         raise BadInput(f"{target.name}: the file must end in .parquet, .csv or .csv.gz.")
     if not target.absolute().parent.is_dir():
@@ -151,7 +151,7 @@ def check_target(target: Path) -> None:
 
 
 def write_table(frame: pl.DataFrame, target: Path) -> None:
-    """Write a table aside, then rename."""
+    """Write a table to a temporary file, then rename it."""
     aside = target.with_name(f".{target.name}.part")
     try:
         if target.suffix == ".parquet":
@@ -168,7 +168,7 @@ def write_table(frame: pl.DataFrame, target: Path) -> None:
 def draw_in_order(
     pool: Executor, draw: Callable[[int], T], starts: Iterable[int], ahead: int
 ) -> Iterator[tuple[int, T]]:
-    """(first patient, what is drawn) of every chunk in order, at most `ahead` of them made in advance."""
+    """Yield (first patient, drawn chunk) in order, with at most `ahead` chunks drawn in advance."""
     waiting: list[tuple[int, Future[T]]] = []
     for first in starts:
         waiting.append((first, pool.submit(draw, first)))
@@ -181,7 +181,7 @@ def draw_in_order(
 
 @dataclass(frozen=True)
 class _Model:
-    """The distribution that patients are drawn from, as the arguments of the kernel."""
+    """Distribution of patients, as kernel arguments."""
 
     key: int
     tables: tuple[NDArray[np.generic] | np.generic | AliasTables, ...]
@@ -205,7 +205,7 @@ class _Model:
         )
 
     def draw(self, first: int, patients: int, chunk: int) -> tuple[Int32s, Int32s]:
-        """(number of codes of each patient, their codes) for the chunk that begins at number `first`."""
+        """Draw the chunk that starts at patient `first`: (number of codes of each patient, their codes)."""
         from leeward.synthetic.kernels import draw_code_sets
 
         n = min(chunk, patients - first)
@@ -214,7 +214,7 @@ class _Model:
 
 
 def code_weights(codes: int) -> Float64s:
-    """The share of each code of the catalogue among all draws, float64[codes], sum 1."""
+    """Return each catalogue code's share of all draws, float64[codes], sum 1."""
     rank = np.arange(1, codes + 1)
     by_rank = np.exp(-4.0 * rank / codes) / (rank + 2.0)
     weight = np.empty(codes)
@@ -223,7 +223,7 @@ def code_weights(codes: int) -> Float64s:
 
 
 def _popularity(codes: int) -> Int64s:
-    """The codes from the most to the least frequent: some categories are common, and in them a few codes."""
+    """Rank codes from most to least frequent: some categories are common, and in them a few codes."""
     draws = Randomness.of(0).stream("synthetic codes", "popularity", codes)
     categories = np.unique([code[:3] for code in code_catalogue(codes)], return_inverse=True)[1]
     score = draws.normal(size=categories.max() + 1)[categories] + 1.3 * draws.normal(size=codes)
@@ -231,7 +231,7 @@ def _popularity(codes: int) -> Int64s:
 
 
 def conditions_of(codes: int) -> list[Int64s]:
-    """The codes of each latent condition: whole categories, dealt so that conditions differ in prevalence."""
+    """Return the codes of each latent condition: whole categories, dealt so that conditions differ in prevalence."""
     draws = Randomness.of(0).stream("synthetic codes", "conditions", codes)
     categories = np.unique([code[:3] for code in code_catalogue(codes)], return_inverse=True)[1]
     count = max(1, min(codes // 4, round(codes / 15)))
@@ -243,7 +243,7 @@ def conditions_of(codes: int) -> list[Int64s]:
 
 
 def _lengths(mean: float, longest: int) -> Float64s:
-    """Probability of each length 1 … longest: 1 + negative binomial (shape 2) of mean `mean` - 1."""
+    """Probabilities of lengths 1 … longest: 1 + negative binomial (shape 2) of mean `mean` - 1."""
     p = 2.0 / (2.0 + (mean - 1.0))
     more = np.arange(longest)
     probability = (more + 1.0) * p**2 * (1.0 - p) ** more
@@ -251,15 +251,15 @@ def _lengths(mean: float, longest: int) -> Float64s:
 
 
 def _upto(probability: Float64s) -> UInt64s:
-    """The cumulative distribution as fractions of 2**32."""
+    """Cumulative distribution in fractions of 2**32."""
     upto = np.minimum(np.cumsum(probability), 1.0)
     upto[-1] = 1.0
     return (upto * ONE).astype(np.uint64)
 
 
 def code_catalogue(codes: int) -> list[str]:
-    """`codes` distinct codes with the structure of ICD-9-CM, ascending: categories over all chapters, most of
-    them with several codes of four or five digits, so that the levels of the hierarchy differ.
+    """Return `codes` distinct codes with the structure of ICD-9-CM, ascending: categories over all chapters, most
+    of them with several codes of four or five digits, so that the levels of the hierarchy differ.
     """
     draws = Randomness.of(0).stream("synthetic codes", "catalogue", codes)
     everywhere = _categories()
@@ -303,7 +303,7 @@ def _subdivisions(category: str, size: int, draws: np.random.Generator) -> list[
 
 @contextmanager
 def _sink(target: Path, catalogue: list[str]) -> Iterator[Callable[[Int64s, Int32s], None]]:
-    """A function that appends rows (patient numbers, code indices); `target` appears when all is written."""
+    """Yield a function that appends rows (patient numbers, code indices); `target` appears once all are written."""
     aside = target.with_name(f".{target.name}.part")
     opened = _parquet_sink if target.suffix == ".parquet" else _csv_sink
     try:

@@ -17,7 +17,7 @@ ILLNESSES: dict[str, tuple[str, ...]] = {
     "diabetes mellitus": ("fatigue",),
     "migraine": ("headache", "nausea"),
 }
-"""Illness -> complaints that often come with it; all are terms of the lexicon."""
+"""Illness -> its frequent complaints; all are terms of the lexicon."""
 YEAR = 2025
 ZIPS = ("12301", "12302", "12303", "12304", "12305", "12306")
 

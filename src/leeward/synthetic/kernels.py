@@ -1,4 +1,4 @@
-"""The kernels that draw code sets and visits: each patient from numbers of its own, so that chunks change nothing."""
+"""Kernels that draw code sets and visits; each patient has its own random stream, so results ignore chunking."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Bits: TypeAlias = Any
 
 
 MAX_TRIES = 400
-"""Draws of one patient that meet a code already held, before the next free code is taken instead."""
+"""Random draws per patient; beyond, a code not yet held is taken instead."""
 
 MAX_CONDITIONS = 3
 
@@ -47,7 +47,7 @@ def _mix(x: Bits) -> Bits:
 
 @njit(inline="always")
 def _draw(u: Bits, first: int, size: int, threshold: UInt64s, alias: Int32s) -> Any:
-    """One draw from the alias table at `first` … `first + size`, from the 64 random bits `u`."""
+    """Draw from the alias table at `first` … `first + size`, using the 64 random bits `u`."""
     cell = first + np.int64(((u >> np.uint64(32)) * np.uint64(size)) >> np.uint64(32))
     return cell if (u & np.uint64(0xFFFFFFFF)) < threshold[cell] else np.int64(alias[cell])
 
@@ -63,12 +63,12 @@ def draw_code_sets(
     tables: AliasTables,
     planted_patient: Int64s,
 ) -> tuple[Int32s, Int32s]:
-    """The code sets of `n` patients from number `first_patient` (0-based) on.
+    """Draw the code sets of `n` patients, starting at patient `first_patient` (0-based).
 
     key, condition_share : uint64; shares are fractions of 2**32.
     length_upto, conditions_upto : uint64, cumulative distributions (of 2**32) of the length and of the number
         of conditions, both from 1.
-    planted_patient : int64[codes] ascending, the patient that holds code c whatever is drawn (-1: none).
+    planted_patient : int64[codes] ascending, the patient that always holds code c (-1: none).
 
     Returns (lengths int32[n], values int32[total]); values of a patient in the order drawn.
     """
@@ -156,9 +156,9 @@ def draw_visits(
     fall: Any,
     tables: AliasTables,
 ) -> tuple[Int32s, Int32s, Int32s]:
-    """(row's patient counted from `first_patient`, visit from 1, code) of patients with the given numbers of visits.
+    """Draw rows (patient counted from `first_patient`, visit from 1, code), given each patient's number of visits.
 
-    traits : uint8[n, traits], who has which trait; a trait's codes are `trait_codes[trait_first[t]:trait_first[t + 1]]`
+    traits : uint8[n, traits], per patient; a trait's codes are `trait_codes[trait_first[t]:trait_first[t + 1]]`
         and recur in a third of the visits, at least in one.
     condition_share, fall : of 2**32; the chance that a code is of one of the patient's conditions, and that a visit has
         a further code.

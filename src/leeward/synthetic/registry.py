@@ -1,4 +1,4 @@
-"""A made-up cancer registry with the nine variables of Gal et al. 2014: colon (9,552 cases) or lung (17,421).
+"""Synthetic cancer registry with the nine variables of Gal et al. 2014: colon (9,552 cases) or lung (17,421).
 
 Frequencies are like those of a registry in Kentucky around 2004–2009; survival is Weibull with proportional hazards
 (`EFFECTS`, log hazard ratios), censored at the end of follow-up. `VitalStat` is 0 for deceased, as in the paper. All
@@ -92,7 +92,7 @@ def write_registry(
     variables: int = 9,
     seed: int | None = None,
 ) -> int:
-    """Write a registry table to a `.parquet`, `.csv` or `.csv.gz` file; returns the number of rows.
+    """Write a registry table to a `.parquet`, `.csv` or `.csv.gz` file and return the number of rows.
 
     The same seed gives the same rows, whatever the file's kind.
 
@@ -115,7 +115,7 @@ def registry(patients: int, site: str = "lung", variables: int = 9, seed: int | 
 
 
 def registry_blocks(patients: int, site: str, variables: int, seed: int | None) -> list[pl.DataFrame]:
-    """The rows in blocks, each from a stream of its own."""
+    """Draw the rows in blocks, each from its own random stream."""
     if site not in SITES:
         raise BadInput(f"`site` must be one of {', '.join(SITES)}; got {site}.")
     if not 2 <= variables <= MOST_VARIABLES:

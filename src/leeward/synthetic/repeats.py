@@ -41,15 +41,15 @@ ALL_FOUR = 0.075
 ONE_MORE = 0.25
 """Chance of each further mention of the last code in those with all four."""
 SPLIT = (1.25, 0.75, 1.35, 0.6)
-"""How mentions are split over a patient's codes (Dirichlet)."""
+"""Dirichlet parameter of the split of mentions over a patient's codes."""
 SHAPE = 1.5
-"""Of the negative binomial number of further mentions; their mean is proportional to the number of codes."""
+"""Parameter of the negative binomial number of further mentions; its mean is proportional to the number of codes."""
 FURTHER = 2.925
 LONG_IN_CARE = 0.0018
 LONG_MENTIONS = (46, 51)
 
 MORE_DISTINCT = 4.0
-"""Mean number of further codes of a patient, where there are more than the four."""
+"""Mean number of further codes of a patient, if `codes` is above four."""
 MORE_MENTIONS = 0.6
 """Chance of one more mention of a further code (geometric)."""
 
@@ -64,7 +64,7 @@ def write_repeats(
     sample_patients: int | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> int:
-    """Write `patient, code` rows (one a mention) of a population, and where asked of a sample of it.
+    """Write `patient, code` rows (one per mention) of a population, and optionally of a sample of it.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ def write_repeats(
     progress
         Called with the number of patients written so far.
 
-    Returns the rows of the population.
+    Returns the number of rows of the population.
     """
     chosen = _check_arguments(patients, codes, sample_patients)
     randomness = Randomness.of(seed)
@@ -102,7 +102,7 @@ def write_repeats(
 
 
 def draw_sample(counts: Int16s, size: int, randomness: Randomness) -> Int64s:
-    """The places, ascending, of `size` patients drawn so that the sample's means and share of unique ones are met."""
+    """Draw `size` patients (indices, ascending) that meet the sample's means and share of unique patients."""
     unique = _unique(counts)
     share = min(UNIQUE, 0.9 * float(unique.sum()) / size) if unique.any() else 0.0
     chances = _chances(counts.astype(np.float64), unique, share)
@@ -129,13 +129,13 @@ def _check_arguments(patients: int, codes: int, sample_patients: int | None) -> 
 
 
 def _chunks(randomness: Randomness, patients: int) -> Iterator[tuple[int, Int64s]]:
-    """Mentions of the four codes, chunk after chunk: int64[people, 4]."""
+    """Draw mentions of the four codes, chunk by chunk: int64[people, 4]."""
     for number, first in enumerate(range(0, patients, CHUNK_PATIENTS)):
         yield number, _counts(randomness.stream("repeats", number), min(CHUNK_PATIENTS, patients - first))
 
 
 def _counts(draws: np.random.Generator, n: int) -> Int64s:
-    """Mentions of the four codes for `n` patients, at least one each."""
+    """Draw mentions of the four codes for `n` patients, at least one each."""
     width = len(CODES)
     first = draws.choice(width, n, p=np.array(FIRST))
     has = draws.random((n, width)) < JOINS
@@ -158,14 +158,14 @@ def _counts(draws: np.random.Generator, n: int) -> Int64s:
 
 
 def _further(codes: int) -> list[str]:
-    """The codes beside the four."""
+    """Names of the codes other than the four."""
     return [code for code in code_catalogue(codes + len(CODES)) if code not in CODES][: codes - len(CODES)]
 
 
 def _mentions(
     randomness: Randomness, number: int, counts: Int64s, codes: int, names: list[str]
 ) -> tuple[Int64s, Int32s]:
-    """One row a mention of a chunk: (patient in the chunk, code number), ascending by patient."""
+    """Rows of a chunk, one per mention: (patient in the chunk, code number), ascending by patient."""
     place = np.array([names.index(code) for code in CODES], np.int32)
     patient = np.repeat(np.repeat(np.arange(len(counts)), len(CODES)), counts.ravel())
     code = np.repeat(np.tile(place, len(counts)), counts.ravel())
@@ -185,7 +185,7 @@ def _mentions(
 
 
 def _unique(counts: Int16s) -> Bools:
-    """Whether nobody else has at least a patient's mentions of the four codes."""
+    """Whether no other patient has at least this patient's mentions of each of the four codes."""
     # Four counts of 16 bits pack into one number, which sorts far faster than rows do.
     packed = np.ascontiguousarray(counts).view(np.int64).ravel()
     keys, number, times = np.unique(packed, return_inverse=True, return_counts=True)
@@ -222,7 +222,7 @@ def _chances(counts: Float64s, unique: Bools, share: float) -> Float64s:
 
 
 def _at_most_one(expected: Float64s) -> Float64s:
-    """Expected numbers of draws, none above 1, the surplus spread over the others; their sum stays."""
+    """Cap expected numbers of draws at 1, spreading the surplus over the others; the sum is kept."""
     total = expected.sum()
     for _ in range(50):
         certain = expected >= 1
@@ -236,7 +236,7 @@ def _at_most_one(expected: Float64s) -> Float64s:
 def _write_sample(
     path: Path, picked: Int64s, randomness: Randomness, kept: list[Int64s], codes: int, names: list[str]
 ) -> None:
-    """The rows of the picked patients, made again chunk by chunk."""
+    """Write the rows of the picked patients, regenerated chunk by chunk."""
     with _sink(path, names) as write:
         for number, counts in enumerate(kept):
             first = number * CHUNK_PATIENTS

@@ -27,22 +27,22 @@ PILOT_PATIENTS = 20_000
 YOUNGEST, OLDEST = 1, 102
 MOST_AGES = 24
 FRAILTY_SHAPE = 2.0
-"""Of the gamma number that makes some patients have many codes in many years."""
+"""Parameter of the gamma factor that gives some patients many codes in many years."""
 
 OWN_SHARE, BACKGROUND = 1_000.0, 0.03
 """Weight of a code of a patient's own condition, and of any other."""
 
 DECAY = 0.4
-"""By how much the weight falls from one of a condition's codes to the next: the first ones nearly always come."""
+"""Decrease of the weight from one of a condition's codes to the next: the first ones nearly always occur."""
 
 MAIN_YEAR = 0.9
-"""Share of codes that first come in a patient's main year, together."""
+"""Share of codes that first occur in the patient's main year."""
 
 SECOND = 0.08
 """Share of patients whose second condition is drawn anew."""
 
 ACUTE = 0.15
-"""How readily an acute code recurs, beside a chronic one's 1."""
+"""Recurrence of an acute code, relative to a chronic one's 1."""
 
 # Conditions: (share of patients, mean age, spread, codes); codes ending in ! are chronic.
 CONDITIONS: tuple[tuple[float, float, float, str], ...] = (
@@ -59,7 +59,7 @@ CONDITIONS: tuple[tuple[float, float, float, str], ...] = (
 
 @dataclass(frozen=True)
 class Shape:
-    """What a set looks like: patients of the thesis, mean pairs, distinct codes and distinct ages a patient."""
+    """Shape of a set: patients in the thesis, and mean pairs, distinct codes and distinct ages per patient."""
 
     patients: int
     pairs: float
@@ -106,14 +106,14 @@ def write_trajectories(
     seed: int | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> int:
-    """Write `patient, code, age` rows and return how many there are.
+    """Write `patient, code, age` rows and return their number.
 
     Parameters
     ----------
     path
         A `.parquet` or `.csv` file; written aside, then renamed.
     patients
-        Number of patients (named 1 … n); None: as many as the thesis's set has.
+        Number of patients (named 1 … n); None: as in the thesis.
     shape
         `d50-pop`, `d4-pop` or `d4-smp` (Table 3).
     seed
@@ -168,7 +168,7 @@ def _model_of(shape: Shape) -> _Model:
 
 
 def _solve(model: _Model, random: np.random.Generator) -> _Model:
-    """The parameters that give the shape's means, on one pilot drawn again and again from the same numbers."""
+    """Solve for the parameters that give the shape's means, on a pilot redrawn from the same random numbers."""
     from dataclasses import replace
 
     seed = int(random.integers(0, 2**62))
@@ -180,7 +180,7 @@ def _solve(model: _Model, random: np.random.Generator) -> _Model:
         return drawn.height / PILOT_PATIENTS, codes, ages
 
     shape = model.shape
-    for _ in range(12):  # each means moves its own parameter, and hardly the others
+    for _ in range(12):  # each mean depends on its own parameter, and hardly on the others
         pairs, codes, ages = means(model)
         model = replace(
             model,
@@ -192,7 +192,7 @@ def _solve(model: _Model, random: np.random.Generator) -> _Model:
 
 
 def _draw(model: _Model, random: np.random.Generator, n: int) -> pl.DataFrame:
-    """`patient` (0 … n − 1), `code`, `age`: distinct rows, sorted."""
+    """Draw distinct sorted rows: `patient` (0 … n − 1), `code`, `age`."""
     shares = np.array([share for share, *_ in model.shape.conditions])
     condition = random.choice(len(shares), n, p=shares / shares.sum())
     second = random.choice(len(shares), n, p=shares / shares.sum())
@@ -225,7 +225,7 @@ def _draw(model: _Model, random: np.random.Generator, n: int) -> pl.DataFrame:
 
 
 def _years(model: _Model, random: np.random.Generator, condition: Int64s, n_ages: Int64s) -> Int64s:
-    """Distinct rising ages, int64[n, MOST_AGES]; only the first n_ages of a row count."""
+    """Draw distinct ascending ages, int64[n, MOST_AGES]; only the first n_ages of a row are used."""
     middle = np.array([age for _, age, *_ in model.shape.conditions])
     spread = np.array([s for *_, s, _ in model.shape.conditions])
     start = np.rint(random.normal(middle[condition], spread[condition])).astype(np.int64)
@@ -244,7 +244,7 @@ def _codes(
     second: Int64s,
     n_codes: Int64s,
 ) -> tuple[Int64s, Int64s]:
-    """(patient, code) of each distinct code of each patient: weighted draws without replacement (Gumbel tops)."""
+    """Draw (patient, code) of each patient's distinct codes, weighted without replacement (Gumbel top-k)."""
     keys = np.logaddexp(model.weights[condition], model.weights[second])
     keys += random.gumbel(size=keys.shape)
     ranked = np.argsort(-keys, axis=1)

@@ -1,7 +1,7 @@
 """A synthetic population of visits in the shape of Heatherly et al. (2013): nested cohorts, SNPs with planted effects.
 
-Numbers of visits follow a gamma-Poisson law, as in claims; codes of a visit come from the patient's own lasting
-conditions or from anywhere, with Zipf frequencies (`codes`). Two nested cohorts prefer patients with many visits, as
+Numbers of visits are gamma-Poisson, as in claims; codes of a visit come from the patient's lasting conditions or from
+all codes, with Zipf frequencies (`codes`). Two nested cohorts prefer patients with many visits, as
 biobanks do. Six SNPs are in Hardy–Weinberg proportions; each raises the odds of one or more traits per copy.
 """
 
@@ -90,7 +90,7 @@ def write_visits(
     threads: int | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> int:
-    """Write `events.parquet` and `patients.parquet` into a new folder; returns how many events there are.
+    """Write `events.parquet` and `patients.parquet` into a new folder and return the number of events.
 
     events : `patient`, `visit` (from 1 for each patient), `code`. patients : `patient`, `sex` (0, 1), `age` (years),
     `biobank` and `study` (0, 1: the nested cohorts), and the copies (0, 1, 2) of each SNP's counted allele.
@@ -161,7 +161,7 @@ Drawn = tuple[Int32s, Int32s, Int32s]
 
 @dataclass(frozen=True)
 class People:
-    """What is drawn for all patients at once."""
+    """Patient attributes, drawn for all patients at once."""
 
     visits: Int32s
     sex: NDArray[np.int8]
@@ -219,7 +219,7 @@ def _draw_members(
 
 
 def _traits(copies: NDArray[np.int8], draws: np.random.Generator) -> NDArray[np.uint8]:
-    """Who has which trait: logistic in the copies of its SNPs."""
+    """Traits of each patient, by a logistic model in the copies of its SNPs."""
     place = {name: number for number, name in enumerate(SNPS)}
     found = np.empty((len(copies), len(TRAITS)), np.uint8)
     for number, trait in enumerate(TRAITS):
@@ -232,7 +232,7 @@ def _traits(copies: NDArray[np.int8], draws: np.random.Generator) -> NDArray[np.
 
 @dataclass(frozen=True)
 class _Model:
-    """The distribution of codes, as the arguments of the kernel."""
+    """Distribution of codes, as kernel arguments."""
 
     key: int
     names: tuple[str, ...]
@@ -259,7 +259,7 @@ class _Model:
         )
 
     def draw(self, people: People, first: int) -> Drawn:
-        """Rows of the chunk of patients that begins at `first` (0-based)."""
+        """Draw the rows of the chunk of patients that starts at `first` (0-based)."""
         from leeward.synthetic.kernels import draw_visits
 
         chunk = slice(first, first + CHUNK_PATIENTS)

@@ -157,7 +157,7 @@ class Dictionary:
         )
 
     def _is_unlisted_surname(self, words: Words, before: int, at: int) -> bool:
-        """Whether a capitalised word that nobody listed follows a first name which is nothing but a name."""
+        """Whether an unlisted capitalised word follows a first name that is only a name."""
         first, word = words.folded[before], words.folded[at]
         return (
             first in self._names.first

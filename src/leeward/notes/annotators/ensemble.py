@@ -1,6 +1,6 @@
-"""The ensemble: each character gets the kind that protects most of all that annotators said of it.
+"""The ensemble: each character gets the most protective kind of all annotators.
 
-Li & Qin, §4: EID before QID before HMI before OTHER. Of spans of one kind the longest gives the category, then the
+Li & Qin, §4: EID before QID before HMI before OTHER. Among spans of one kind the longest gives the category, then the
 member named first.
 """
 
@@ -13,10 +13,10 @@ from leeward.notes.spans import PRIORITY, Span
 
 
 def resolve(answers: Sequence[Sequence[Span]]) -> list[Span]:
-    """One answer out of several to a text.
+    """Merge the spans of several annotators of a text.
 
-    A span that another covers in part keeps the rest of its characters; what is left of a health term is no term any
-    more and loses its concept. Time and memory grow with the number of spans.
+    A partly covered span keeps its other characters; the rest of a health term loses its concept.
+    Time and memory grow with the number of spans.
     """
     spans = [span for answer in answers for span in answer if span.start < span.end]
     order = sorted(range(len(spans)), key=spans.__getitem__)
@@ -39,12 +39,12 @@ def resolve(answers: Sequence[Sequence[Span]]) -> list[Span]:
 
 
 def _settle(ranked: list[tuple[tuple[int, bool, int, int], Span]], start: int, end: int) -> list[Span]:
-    """What spans that overlap keep of the characters from `start` to `end`: the strongest takes all of its own."""
+    """Divide the characters from `start` to `end` among overlapping spans, strongest first."""
     ranked.sort()
     strongest = ranked[0][1]
     if strongest.start == start and strongest.end == end:
         return [strongest]
-    starts: list[int] = []  # of what is taken, ascending, with its ends; what touches is joined
+    starts: list[int] = []  # intervals taken so far, ascending, with `ends`; touching ones are joined
     ends: list[int] = []
     kept: list[tuple[int, int, Span]] = []
     for _, span in ranked:
@@ -63,12 +63,12 @@ def _settle(ranked: list[tuple[tuple[int, bool, int, int], Span]], start: int, e
 
 
 def _strength(span: Span, place: int) -> tuple[int, bool, int, int]:
-    """What comes first wins; of health terms those with a concept, as no other reaches the table."""
+    """Sort key, lowest wins: kind, a health term's concept (only these reach the table), length, member."""
     return PRIORITY[span.kind], span.kind == "HMI" and not span.concept, span.start - span.end, place
 
 
 def _is_remnant(span: Span, start: int, end: int) -> bool:
-    """What is left of an annotator's guess at a health term that the dictionary knows in part: words beside it."""
+    """Whether a piece is the rest of a guessed health term that the dictionary partly covers."""
     return span.kind == "HMI" and not span.concept and (start, end) != (span.start, span.end)
 
 
@@ -79,7 +79,7 @@ def _piece(span: Span, start: int, end: int) -> Span:
 
 
 def _join(pieces: Sequence[Span]) -> list[Span]:
-    """Neighbouring pieces of identities of one category as one; health terms stay apart."""
+    """Join adjacent pieces of one category; health terms stay separate."""
     joined: list[Span] = []
     for piece in pieces:
         last = joined[-1] if joined else None

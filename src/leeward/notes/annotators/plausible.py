@@ -1,7 +1,7 @@
-"""What learned annotators say against plain evidence: report words as names, scores as dates, doses as identities.
+"""Filter implausible spans of learned annotators: report words as names, scores as dates, doses as identities.
 
-Rules and dictionary speak for themselves; of the learned members a span is left out where its own words show that it
-is none of the kind. Whoever a rule or a list takes for a person is still found.
+Only spans of the learned members are dropped, when their own words contradict their category. Persons found by rules or
+lists are kept.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _OF_AGE = re.compile(r"\b(?:age|aged|old|years?|yrs?|y/?o|birthday|turn(?:s|ed)|
 
 
 def plausible(text: str, low: str, spans: Iterable[Span], terms: Collection[str]) -> list[Span]:
-    """The spans of a learned annotator that their own words do not contradict; `terms`: words of the lexicon."""
+    """Keep the spans of a learned annotator whose words do not contradict them; `terms`: words of the lexicon."""
     return [kept for span in spans if (kept := _filter(text, low, span, terms)) is not None]
 
 
@@ -52,13 +52,13 @@ def _filter(text: str, low: str, span: Span, terms: Collection[str]) -> Span | N
 
 
 def _beside_digits(low: str, span: Span) -> bool:
-    """Whether more figures are beside a span, of which it may be a part."""
+    """Whether digits adjoin a span, which may then be part of a longer number."""
     around = low[max(0, span.start - 2) : span.start] + low[span.end : span.end + 2]
     return any(c.isdigit() for c in around)
 
 
 def _proper(text: str, low: str, span: Span, terms: Collection[str]) -> Span | None:
-    """A span of a name or place as far as it has a word that is no report's; None where there is none."""
+    """Return a name or place with a word that is no report word, trimmed if need be; else None."""
     words = [word.group() for word in _WORD.finditer(low, span.start, span.end)]
     numbered = any(c.isdigit() for c in text[span.start : span.end])
     named = (
@@ -79,17 +79,17 @@ def _proper(text: str, low: str, span: Span, terms: Collection[str]) -> Span | N
 
 
 _AT = re.compile(r"(?:\bat|\bfrom|@)\s$")
-"""`seen at Mass General`: words of reports, and yet a hospital."""
+"""`seen at Mass General`: report words that name a hospital."""
 _MEDICAL = re.compile(
     r".{3}(?:ology|ologist|ectomy|itis|oscopy|otomy|ostomy|plasty|graphy|emia|uria|osis|opathy|algia|penia|cillin|mycin"
     r"|azole|statin|sartan|prazole|olol|cycline|ophen|oxacin|amide|azide|idone|xone)$"
 )
-"""Endings of the words of medicine that no list has whole."""
+"""Endings of medical words missing from the lists."""
 _NEXT_SENTENCE = re.compile(r"[.,]\s+([A-Z][a-z]+)$")
 
 
 def _of_eponym(text: str, low: str, span: Span) -> bool:
-    """`Babinski sign`, `Foley catheter`; not where a title or a role is before it."""
+    """`Babinski sign`, `Foley catheter`; not after a title."""
     return bool(EPONYM.match(text, span.end)) and low[max(0, span.start - 3) : span.start] not in (
         "r. ",
         "s. ",
@@ -100,7 +100,7 @@ def _of_eponym(text: str, low: str, span: Span) -> bool:
 
 
 def _is_score(low: str, span: Span) -> bool:
-    """`5/5`, `7/10`, `28/30` are strengths, pain and tests, unless words of a date are before them."""
+    """Whether a date is a score: `5/5`, `7/10`, `28/30` (strength, pain, tests), unless date words precede it."""
     written = low[span.start : span.end].strip()
     if not any(c.isdigit() for c in written):
         return not _MONTH.search(written)

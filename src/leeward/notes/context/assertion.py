@@ -1,4 +1,4 @@
-"""ConText: is what a note says of a health term so, now, and of the patient?
+"""ConText: whether a health term is affirmed, current and about the patient.
 
 The rules of Harkema, Dowling, Thornblade, Chapman (J Biomed Inform 42, 2009), which extend NegEx (Chapman et al.
 2001): a trigger before or after a term speaks for the terms up to the sentence's end, a terminating word, or the
@@ -48,7 +48,7 @@ class Trigger(NamedTuple):
 
 
 def judge(text: str, low: str, spans: Sequence[Span]) -> list[Span]:
-    """The spans with health terms that are denied, doubted, past or somebody else's marked as not asserted."""
+    """Mark health terms that are denied, doubted, past or somebody else's as not asserted."""
     terms = [i for i, span in enumerate(spans) if span.kind == "HMI" and span.asserted]
     if not terms:
         return list(spans)
@@ -61,7 +61,7 @@ def judge(text: str, low: str, spans: Sequence[Span]) -> list[Span]:
 
 
 def statuses_of(text: str, low: str, terms: Sequence[Span]) -> list[frozenset[Status]]:
-    """What the context says of each term (ascending): a set of `Status`, empty where it is plainly asserted."""
+    """Return each term's (ascending) set of `Status`, empty if plainly asserted."""
     parts = sections.find(text, low, terms)
     starts = [part.start for part in parts]
     ends = _sentence_ends(text, starts)
@@ -180,7 +180,7 @@ _ONSET = re.compile(r"\b(?:since|diagnos\w+|onset|began|started|has had)\b")
 
 
 def _assess(low: str, term: Span, near: Sequence[Trigger]) -> tuple[set[Status], set[Status]]:
-    """What triggers of the term's sentence say of it; and what of this a plural verb after it says."""
+    """Statuses of a term from triggers in its sentence, and those of a plural verb after it."""
     said = _assess_before(low, term, [t for t in near if t.end <= term.start])
     after = [t for t in near if t.start >= term.end]
     said |= {t.says for t in after if t.side == "around" and _frames_after(low, term, t)}
@@ -204,7 +204,7 @@ def _assess_before(low: str, term: Span, before: Sequence[Trigger]) -> set[Statu
 
 
 def _reaches(low: str, trigger: Trigger, term: Span, blocked: set[str]) -> bool:
-    """Whether a trigger before a term speaks of it."""
+    """Whether a trigger before a term applies to it."""
     between = low[trigger.end : term.start]
     if trigger.side == "around":
         return _frames_before(low, trigger, term, between)
@@ -216,7 +216,7 @@ def _reaches(low: str, trigger: Trigger, term: Span, blocked: set[str]) -> bool:
 
 
 def _triggers_after(low: str, term: Span, after: Sequence[Trigger]) -> Iterator[Trigger]:
-    """The triggers after a term that speak of it."""
+    """The triggers after a term that apply to it."""
     begin = term.end
     for i, trigger in enumerate(after):
         if trigger.says == "stop":

@@ -64,7 +64,7 @@ def _end(text: str, label: labels.Label, end: int) -> int:
 
 
 def says(sections: Sequence[Section], i: int, term: Span) -> set[Status]:
-    """What section `i` (the last that begins before a term; -1: none) and the heading after it say of the term."""
+    """Statuses of a term implied by section `i` (the last that begins before it; -1: none) and the next heading."""
     next_ = sections[i + 1] if i + 1 < len(sections) else None
     in_heading = next_ is not None and next_.known and next_.heading <= term.start < next_.start
     # A known heading asserts nothing, unless a disease or complaint is the heading itself ("Pain: 7/10").

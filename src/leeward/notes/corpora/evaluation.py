@@ -1,4 +1,4 @@
-"""How well an annotator finds what is in annotated notes.
+"""Recall and precision of an annotator on annotated notes.
 
 Definitions. A gold span is *found* where a span of the same kind that the annotator set covers at least one of its
 characters; recall is the share of gold spans that are found. A span that the annotator set is *right* where it covers
@@ -34,7 +34,7 @@ TOKEN = re.compile(r"[^\W_]+")
 
 @dataclass
 class Counts:
-    """`gold` things of which `found` were found; `predicted` things of which `right` were right."""
+    """Counts: `found` of `gold` items, and `right` of `predicted` items."""
 
     gold: int = 0
     found: int = 0
@@ -43,12 +43,12 @@ class Counts:
 
     @property
     def recall(self) -> float:
-        """NaN where there was nothing to find."""
+        """Recall; NaN without gold items."""
         return self.found / self.gold if self.gold else float("nan")
 
     @property
     def precision(self) -> float:
-        """NaN where nothing was predicted."""
+        """Precision; NaN without predictions."""
         return self.right / self.predicted if self.predicted else float("nan")
 
     @property

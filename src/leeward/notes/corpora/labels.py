@@ -1,4 +1,4 @@
-"""What the readers of corpora share: text out of files, labels and what each is here, and spans that lie in their text.
+"""Shared by the corpus readers: reading text files, mapping labels, and checking spans against their text.
 
 Built in are our own labels (`EID:name`), those of the i2b2/UTHealth 2014 de-identification corpus (Stubbs & Uzuner
 2015) and common names of the same things. A corpus's own are mapped by a CSV file `label,kind,category`; kind `OTHER`

@@ -1,1 +1,1 @@
-"""What becomes of identities in a text: removed, replaced by surrogates, or encrypted."""
+"""Remove, replace or encrypt the identities in a text."""

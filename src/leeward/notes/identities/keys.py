@@ -1,4 +1,4 @@
-"""Keys: one secret in a file outside the release, and from it one key for each use."""
+"""Keys: one secret in a file outside the release, and one derived key per use."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from leeward.errors import BadInput
 HEAD = "leeward-notes-key-1 "
 BYTES = 32
 LONGEST = 1024
-"""Bytes that are read of a key file; a key has 65."""
+"""Bytes read from a key file; a key has 65."""
 
 
 @dataclass(frozen=True, repr=False)
 class Keys:
-    """Keys of one secret; none reveals another (HKDF's expand step, RFC 5869, with SHA-256)."""
+    """Keys derived from one secret; none reveals another (HKDF's expand step, RFC 5869, with SHA-256)."""
 
     patients: bytes
     surrogates: bytes
@@ -30,7 +30,7 @@ class Keys:
 
     @classmethod
     def of(cls, secret: bytes) -> Keys:
-        """The keys of a secret of 32 bytes."""
+        """Derive the keys of a secret of 32 bytes."""
         return cls(*(_expand(secret, use) for use in ("patients", "surrogates", "encryption", "nonces")))
 
     def patient(self, identifier: str) -> str:
@@ -38,7 +38,7 @@ class Keys:
         return hmac.digest(self.patients, identifier.encode(), "sha256")[:12].hex()
 
     def number(self, *parts: str) -> int:
-        """128 bits that follow from the parts, for surrogates."""
+        """Keyed hash of the parts (128 bits), for surrogates."""
         return int.from_bytes(hmac.digest(self.surrogates, "\x1f".join(parts).encode(), "sha256")[:16], "big")
 
     def __repr__(self) -> str:
@@ -46,12 +46,12 @@ class Keys:
 
 
 def fresh() -> bytes:
-    """A secret that nobody knows, of the operating system."""
+    """Draw a new secret from the operating system."""
     return secrets.token_bytes(BYTES)
 
 
 def read_or_make(path: str | Path, release: str | Path | None = None) -> bytes:
-    """The secret in a key file; a file that is not there is made, readable by its owner only.
+    """Read the secret in a key file; a missing file is created, readable by its owner only.
 
     Raises
     ------
@@ -71,13 +71,13 @@ def read_or_make(path: str | Path, release: str | Path | None = None) -> bytes:
             secret = fresh()
             stream.write(HEAD + base64.b64encode(secret).decode() + "\n")
             stream.flush()
-            os.fsync(stream.fileno())  # texts that a lost key has encrypted are lost
+            os.fsync(stream.fileno())  # without the key, encrypted texts are lost
         folder = os.open(file.parent, os.O_RDONLY)
         try:
             os.fsync(folder)
         finally:
             os.close(folder)
-    except FileExistsError:  # another process made it in the meantime
+    except FileExistsError:  # another process created it in the meantime
         return read(file)
     except OSError:
         raise BadInput(
@@ -87,7 +87,7 @@ def read_or_make(path: str | Path, release: str | Path | None = None) -> bytes:
 
 
 def read(path: str | Path) -> bytes:
-    """The secret in a key file that is there.
+    """Read the secret in an existing key file.
 
     Raises
     ------
@@ -97,7 +97,7 @@ def read(path: str | Path) -> bytes:
     file = Path(path)
     if file.exists() and not (
         file.is_file() or file.is_dir()
-    ):  # a pipe would be waited for, a device read for ever
+    ):  # opening a pipe would block, reading a device would never end
         raise BadInput(f"key file {file.name}: is a pipe or a device, no file; name another with --key.")
     try:
         with file.open("rb") as stream:

@@ -1,7 +1,7 @@
-"""What becomes of identities in a text: removed, replaced by surrogates, or encrypted.
+"""Remove, replace by surrogates, or encrypt the identities in a text.
 
-All explicit identifiers go, and of the quasi-identifiers those that HIPAA's Safe Harbor would not leave in a text
-either (dates, ZIP codes, places). Ages up to 89, sex and race stay.
+This covers all explicit identifiers and the quasi-identifiers that HIPAA's Safe Harbor would remove from a text
+(dates, ZIP codes, places). Ages up to 89, sex and race stay.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ MODES: tuple[str, ...] = get_args(Mode)
 
 NONCE = 12
 PADDED = 32
-"""Texts are encrypted with NULs behind them, which no note holds, up to a multiple of so many bytes."""
+"""Texts are padded with NUL, which no note holds, to a multiple of this many bytes before encryption."""
 _TOKEN = re.compile(r"\[([A-Z_]+):([A-Za-z0-9_-]{38,}={0,2})\]")
 
 
@@ -40,20 +40,20 @@ class Replacement:
 
 
 def goes(span: Span) -> bool:
-    """Whether a span's characters may not stay in a released text."""
+    """Whether a span must be removed from a released text."""
     return span.kind == "EID" or (span.kind == "QID" and span.category in SAFE_HARBOR_QID)
 
 
 def replace(
     text: str, spans: Sequence[Span], mode: Mode, keys: Keys, patient: str, note: str, year: int = 2001
 ) -> tuple[str, list[Replacement]]:
-    """The text without its identities, and what is where.
+    """Return the text without its identities, and the replacements.
 
     Parameters
     ----------
     spans : ascending, without overlaps.
-    patient : the patient's identifier; surrogates and shifts are the patient's own.
-    note : the run and the note, in one text: no two notes, nor two runs, have a token in common.
+    patient : the patient's identifier; surrogates and date shifts are specific to the patient.
+    note : the run and the note in one text, so that no two notes or runs share a token.
     year : the year of the visit, for dates without one.
     """
     pieces: list[str] = []
@@ -61,7 +61,7 @@ def replace(
     past = length = 0
     for span in spans:
         if not goes(span) or not any(map(str.isalnum, text[span.start : span.end])):
-            continue  # what another span left of this one may be nothing but a blank
+            continue  # the rest of a span partly covered by another may be blank
         kept = text[past : span.start]
         new = _replacement(text[span.start : span.end], span, mode, keys, patient, note, year)
         start = length + len(kept)
@@ -88,8 +88,8 @@ def encrypt(keys: Keys, category: str, text: str, place: str) -> str:
     """`[CATEGORY:token]`, AES-256-GCM with the category as associated data.
 
     The nonce is a keyed hash of category, place and text, so that every engine writes the same token: two different
-    texts never share a nonce but by chance (96 bits), and equal texts at different places have different tokens. Of
-    the text's length a token tells the multiple of `PADDED` bytes above it.
+    texts share a nonce only by chance (96 bits), and equal texts at different places have different tokens. A token
+    reveals the text's length only up to the next multiple of `PADDED` bytes.
     """
     name, plain = category.upper(), text.encode()
     message = "\x1f".join((name, place, text)).encode()
@@ -100,7 +100,7 @@ def encrypt(keys: Keys, category: str, text: str, place: str) -> str:
 
 
 def decrypt(text: str, keys: Keys) -> str:
-    """A text with its encrypted identities in place again, those of earlier versions, which did not pad, as well.
+    """Restore a text's encrypted identities, including those of earlier versions, which did not pad.
 
     Raises
     ------

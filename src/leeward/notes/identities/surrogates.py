@@ -1,10 +1,10 @@
-"""Surrogates: made-up identities of the same form, the same for the same words of the same patient.
+"""Surrogates: fictitious identities of the same form, consistent within a patient.
 
-What replaces what follows from a keyed hash of patient, category and word (HMAC-SHA-256), so that nothing but the key
-has to be kept and every engine gives the same text. Dates of a patient all move by the same number of days.
+A surrogate follows from a keyed hash of patient, category and word (HMAC-SHA-256), so that only the key has to be kept
+and every engine gives the same text. All dates of a patient move by the same number of days.
 
-Names are a third each of the United States, of other countries, or put together by letters. A name that is put together
-is in no list, as most names are that annotators miss: who looks for the words that no list has finds both.
+A third of the names are American, a third from other countries, a third built from letters. A built name is in no list,
+like most names that annotators miss: an attacker who looks for unlisted words finds both.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ LISTED = re.compile(r"(?<!\S)[A-Z][A-Za-z'-]+(?!\S)")
 ACCENTS = re.compile("[\u0300-\u036f]")
 KEPT = TITLES | CREDENTIALS | NAME_TAILS | PARTICLES
 SHORTEST, LONGEST = 4, 11
-"""Letters of a name that is put together."""
+"""Length limits of a built name."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class Pool:
     american: tuple[str, ...]
     abroad: tuple[str, ...]
     text: str
-    """All of them in small letters, one a line, in an order that has nothing of the alphabet."""
+    """All names in lower case, one per line, in hash order."""
     all: frozenset[str]
 
 
@@ -96,7 +96,7 @@ def _list_names(locales: Iterable[str], kind: Kind) -> set[str]:
 
 
 def rename(keys: Keys, patient: str, text: str) -> str:
-    """A person's name with others in place of its words; titles and particles stay.
+    """Replace the words of a person's name; titles and particles stay.
 
     The first word becomes a first name, of the same sex where a list knows it. Any other word becomes a first name
     where lists know it as one and not as a last name, and a last name otherwise.
@@ -124,7 +124,7 @@ def _rename_word(keys: Keys, patient: str, word: str, is_first: bool) -> str:
 
 
 def _kinds(low: str, is_first: bool) -> tuple[Kind, ...]:
-    """What a word, folded, becomes: one of these kinds of names."""
+    """Candidate kinds of the name that replaces a folded word."""
     if low in FEMALE:
         return ("female",)
     if low in MALE:
@@ -136,7 +136,7 @@ def _kinds(low: str, is_first: bool) -> tuple[Kind, ...]:
 
 
 def _draw(keys: Keys, kinds: tuple[Kind, ...], *parts: str) -> str:
-    """A name of one of the kinds: American, of another country or put together."""
+    """Draw a name of one of the kinds: American, foreign, or built from letters."""
     drawn, kind = divmod(keys.number(*parts), len(kinds))
     drawn, third = divmod(drawn, 3)
     names = pool(kinds[kind])
@@ -147,7 +147,7 @@ def _draw(keys: Keys, kinds: tuple[Kind, ...], *parts: str) -> str:
 
 
 def _put_together(keys: Keys, text: str, *parts: str) -> str:
-    """A name of pieces of the names in `text`, and no word of reports."""
+    """Build a name from pieces of the names in `text`; never a word of reports."""
     for attempt in count():
         drawn, made = keys.number(*parts, str(attempt)), "\n"
         while len(made) <= LONGEST and not made[1:].endswith("\n"):
@@ -161,10 +161,10 @@ def _put_together(keys: Keys, text: str, *parts: str) -> str:
 
 
 def _next_piece(text: str, last: str, place: int) -> str:
-    """Three letters, or fewer up to a name's end, that follow the letters `last` where these are next from `place` on.
+    """Up to three letters (fewer at a name's end) after the next occurrence of the letters `last` from `place` on.
 
-    As Shannon (1948, section 3) wrote words by a book. Only two letters must fit, and now and then one: where three
-    must, half of the names that are in no list could not be put together.
+    As Shannon (1948, section 3) generated words from a book. Only two letters must match, occasionally one: with three,
+    half of the names that are in no list could not be built.
     """
     at = text.find(last, place, -1)
     at = text.find(last, 0, -1) if at < 0 else at
@@ -176,11 +176,11 @@ def _next_piece(text: str, last: str, place: int) -> str:
 
 
 FARTHEST = 365
-"""Days by which a patient's dates move at most; never by none."""
+"""Largest shift of a patient's dates, in days; the shift is never 0."""
 
 
 def surrogate(keys: Keys, patient: str, category: str, text: str, year: int = 2001) -> str:
-    """The replacement of an identity of `category` that reads `text`; never the text itself.
+    """Return the replacement of an identity `text` of `category`; never the text itself.
 
     `year` is that of the visit, for dates without one.
     """
@@ -190,7 +190,7 @@ def surrogate(keys: Keys, patient: str, category: str, text: str, year: int = 20
 
 
 def days(keys: Keys, patient: str) -> int:
-    """By how many days the dates of a patient move: 1 to 365, forward or back."""
+    """Shift of a patient's dates in days: 1 to 365, forward or back."""
     drawn = keys.number(patient, "shift") % (2 * FARTHEST)
     return drawn - FARTHEST if drawn < FARTHEST else drawn - FARTHEST + 1
 
@@ -220,7 +220,7 @@ def _pick(keys: Keys, choices: tuple[str, ...], *parts: str) -> str:
 
 
 def _other(keys: Keys, choices: tuple[str, ...], word: str, *parts: str) -> str:
-    """A choice that is not the word itself."""
+    """Choose something other than the word itself."""
     new = _pick(keys, choices, *parts)
     return new if new.lower() != word.lower() else choices[(choices.index(new) + 1) % len(choices)]
 
@@ -236,7 +236,7 @@ def _place(keys: Keys, patient: str, category: str, text: str) -> str:
 
 
 def _digits(keys: Keys, patient: str, category: str, text: str) -> str:
-    """The same form with other digits and letters, so that a record number still looks like one."""
+    """Redraw digits and letters, keeping the form, so that a record number still looks like one."""
     bits = keys.number(patient, category, text.lower())
     out = []
     for sign in text:
@@ -265,7 +265,7 @@ def _likeness(keys: Keys, patient: str, category: str, text: str) -> str:
 
 
 def _account(keys: Keys, patient: str, category: str, text: str) -> str:
-    """A number of eight digits, for an address of mail or the web."""
+    """Eight-digit number for an e-mail or web address."""
     return str(keys.number(patient, category, text.lower()) % 10**8)
 
 
@@ -282,4 +282,4 @@ MAKERS: dict[str, Callable[[Keys, str, str, str], str]] = {
     "biometric": _likeness,
     "photo": _likeness,
 }
-"""What makes the surrogates of a category; of any other, digits and letters are drawn anew."""
+"""Category -> function that makes its surrogates; for other categories, digits and letters are redrawn."""

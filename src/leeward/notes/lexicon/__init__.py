@@ -1,4 +1,4 @@
-"""Health vocabularies for notes: the project's own lexicon and those of others, and finding their terms in text."""
+"""Health vocabularies for notes: the project's lexicon, foreign ones, and term matching in text."""
 
 from leeward.notes.lexicon.concepts import KINDS, Concept, Lexicon, Term
 from leeward.notes.lexicon.lists import Names, Places

@@ -1,9 +1,9 @@
-"""Words, terms and concepts: what a health vocabulary is to the annotators and to the table.
+"""Words, terms and concepts of a health vocabulary.
 
-A word is a run of letters and digits, with the apostrophes inside it. Blanks and single hyphens only part words;
-every other mark is a word of its own, so that no term reaches over a comma or a full stop. A blank line and a
-dash between blanks count as marks too. Words are compared folded: case, accents and a possessive `'s` make no
-difference. Since folding is done word by word, a place in the words is a place in the original text.
+A word is a run of letters and digits, with the apostrophes inside it. Blanks and single hyphens only separate words;
+every other mark is a word itself, so that no term spans a comma or a full stop. A blank line and a dash between
+blanks count as marks too. Words are compared folded: case, accents and a possessive `'s` make no difference. Folding
+is done word by word, so that word indices keep their offsets in the original text.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Key = tuple[str, ...]
 
 
 def fold(word: str) -> str:
-    """What a word is compared by."""
+    """Folded form of a word, used for comparison."""
     if word.isascii():
         folded = word.lower()
         return folded[:-2] if folded.endswith("'s") else folded
@@ -52,7 +52,7 @@ def text_key(text: str) -> Key:
 
 
 def plural(word: str) -> str | None:
-    """The regular plural of a folded word; None where it would be another word."""
+    """Return the regular plural of a folded word, or None if it would be another word."""
     if len(word) < 3 or not word.isalpha() or not word.isascii():
         return None
     if word.endswith(("sis", "xis")):
@@ -66,8 +66,8 @@ def plural(word: str) -> str | None:
 
 @lru_cache(maxsize=4096)
 def keys(text: str) -> tuple[Key, ...]:
-    """The ways a term may be written: as written, hyphens closed up, possessive `s` without its apostrophe,
-    last word in the plural. The first is the term as written.
+    """Return spelling variants of a term: as written (first), hyphens closed up, possessive `s` without its
+    apostrophe, last word in the plural.
     """
     forms = [text]
     if not text.isascii() or "-" in text or "'" in text:
@@ -83,7 +83,7 @@ def keys(text: str) -> tuple[Key, ...]:
 
 
 KINDS = ("symptom", "disease", "test", "drug", "procedure", "finding")
-"""What a concept can be; `finding` is what foreign vocabularies hold besides (a state, a fact of the history)."""
+"""Kinds of concepts; `finding`: other concepts of foreign vocabularies (a state, a fact of the history)."""
 
 SEPARATOR = "|"
 EXACT, AMBIGUOUS, COMMON = "=", "~", "!"
@@ -91,7 +91,7 @@ EXACT, AMBIGUOUS, COMMON = "=", "~", "!"
 
 
 class Term(NamedTuple):
-    """One way to write a concept.
+    """A spelling of a concept.
 
     Attributes
     ----------
@@ -101,7 +101,7 @@ class Term(NamedTuple):
         Means other things too (`~cold`): counts only beside another health term, or where the same text names
         the concept by one of its plain terms.
     common : bool
-        A word of everyday English, or a name, that was looked at and is meant wherever it occurs (`!pain`).
+        A word of everyday English, or a name, that was reviewed and always counts (`!pain`).
     """
 
     text: str
@@ -111,7 +111,7 @@ class Term(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> Term:
-        """A term with its flags before it, in any order: `~=MS`."""
+        """Parse a term with leading flags in any order: `~=MS`."""
         bare = text.strip()
         flags = ""
         while bare[:1] in (EXACT, AMBIGUOUS, COMMON) and bare:
@@ -125,7 +125,7 @@ class Term(NamedTuple):
 
 @dataclass(frozen=True)
 class Concept:
-    """A thing of medicine under a stable id; `terms` begins with the preferred name."""
+    """A medical concept with a stable id; `terms` begins with the preferred name."""
 
     id: str
     kind: str
@@ -138,13 +138,13 @@ class Concept:
 
     @property
     def synonyms(self) -> tuple[str, ...]:
-        """Every other way to write it, without flags."""
+        """All other terms, without flags."""
         return tuple(term.text for term in self.terms[1:])
 
 
 @dataclass(frozen=True)
 class Lexicon:
-    """Concepts, ascending by id. Raises BadInput where two share an id or one has no name.
+    """Concepts, ascending by id. Raises BadInput when two share an id or one has no name.
 
     Attributes
     ----------
@@ -180,7 +180,7 @@ class Lexicon:
         return self.by_id[concept]
 
     def find(self, text: str) -> Concept | None:
-        """The concept that a term stands for, as a person types it in a query; None if it stands for none.
+        """Return the concept of a term typed in a query, or None.
 
         Case, accents, hyphens and a plural `s` make no difference. A name comes before a synonym, a plain term
         before an ambiguous one.
@@ -200,7 +200,7 @@ class Lexicon:
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 over ids, kinds, terms and phrases: what a release says of the vocabulary it used."""
+        """SHA-256 over ids, kinds, terms and phrases; identifies the vocabulary in a release."""
         sha = hashlib.sha256()
         for c in self.concepts:
             sha.update("\t".join((c.id, c.kind, *map(str, c.terms))).encode() + b"\n")
@@ -209,7 +209,7 @@ class Lexicon:
 
 
 def concept(id_: str, kind: str, texts: Iterable[str]) -> Concept:
-    """A concept from the texts of its terms with their flags; repeats are dropped, the first is the name."""
+    """Build a concept from flagged terms; duplicates are dropped, the first is the name."""
     terms: dict[str, Term] = {}
     for text in texts:
         term = Term.parse(text)

@@ -1,4 +1,4 @@
-"""Lexicons from the vocabularies of others: OMOP, UMLS (RRF), SNOMED CT (RF2) and ontologies in OBO format 1.2 or 1.4.
+"""Lexicons from foreign vocabularies: OMOP, UMLS (RRF), SNOMED CT (RF2) and ontologies in OBO format 1.2 or 1.4.
 
 UMLS comes under the licence of the US National Library of Medicine, SNOMED CT under that of SNOMED International;
 Leeward ships neither.
@@ -20,7 +20,7 @@ from leeward.vocabulary.rf2 import FULLY_SPECIFIED, IS_A, SYNONYM, active_rows, 
 
 @dataclass
 class Entry:
-    """A concept as a vocabulary gives it: one name, any number of synonyms; `rank` 0 comes before 1."""
+    """A vocabulary's concept: one name, any number of synonyms; `rank` 0 comes before 1."""
 
     kind: str
     name: str
@@ -29,12 +29,12 @@ class Entry:
 
 
 def lexicon(name: str, entries: dict[str, Entry]) -> Lexicon:
-    """A lexicon of a foreign vocabulary's entries by id, its terms made safe for free text.
+    """Build a lexicon from a foreign vocabulary's entries by id, with terms made safe for free text.
 
     Synonyms of fewer than three letters or digits are left out. An abbreviation in capitals counts in capitals
     only. A single word that is everyday English or a person's name counts only beside another health term,
-    unless the project's own lexicon knows it as a plain term. Where concepts share a term it stays with the one
-    that has it as its name, then with the lower rank, then with the smaller id. Raises BadInput if nothing is left.
+    unless the project's own lexicon knows it as a plain term. A term shared by several concepts goes to the one
+    that has it as its name, then to the lower rank, then to the smaller id. Raises BadInput if nothing is left.
     """
     if not entries:
         raise BadInput(f"{name}: no concept of a kind that notes speak of, or none that is active.")
@@ -89,10 +89,10 @@ ENGLISH = "4180186"
 
 
 def load_omop(path: Path) -> Lexicon:
-    """Read the file, or the folder in which both files lie; ids are concept ids.
+    """Read the file, or the folder with both files; ids are concept ids.
 
-    Concepts that are no longer valid and those of other domains are left out; of two with the same term the
-    standard one has it. Raises BadInput naming file, row and column.
+    Concepts that are no longer valid or of other domains are left out; a shared term goes to the standard concept.
+    Raises BadInput naming file, row and column.
     """
     file = next(iter(_files_named(path, "concept.csv")), None) if path.is_dir() else path
     if file is None:
@@ -113,7 +113,7 @@ def load_omop(path: Path) -> Lexicon:
 
 
 def _files_named(folder: Path, name: str) -> list[Path]:
-    """The files of a folder with a name, whatever its case."""
+    """Files of a folder with a name, ignoring case."""
     return sorted(f for f in folder.iterdir() if f.name.lower() in (name, name + ".gz"))
 
 
@@ -133,7 +133,7 @@ KINDS_OF_TYPES = {
     **dict.fromkeys(("T109", "T121", "T125", "T127", "T129", "T195", "T200"), "drug"),
     **dict.fromkeys(("T058", "T061", "T074"), "procedure"),
 }
-"""Semantic types that occur in notes. A concept of several types has the kind that is first in `ORDER`."""
+"""Semantic types that occur in notes. A concept of several types gets the first of its kinds in `ORDER`."""
 
 ORDER = ("symptom", "disease", "drug", "test", "procedure", "finding")
 
@@ -285,7 +285,7 @@ def load_obo(path: Path) -> Lexicon:
 
 
 def _close_stanza(path: Path, row: int, stanza: dict[str, list[str]], entries: dict[str, Entry]) -> None:
-    """Take what a stanza said into the entries."""
+    """Add a stanza's concept to the entries."""
     if stanza.get("kind") != ["[Term]"] or stanza.get("is_obsolete") == ["true"]:
         return
     for tag in ("id", "name"):

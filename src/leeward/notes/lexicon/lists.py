@@ -13,8 +13,8 @@ from leeward.notes.lexicon.concepts import Key, fold, text_key
 
 @dataclass(frozen=True)
 class Names:
-    """Folded names. `ordinary` are words of everyday English, of medicine or of the map as well (White, Will,
-    Crohn, Virginia): alone they name nobody.
+    """Folded names. `ordinary`: those that are also words of everyday English, medicine or geography (White, Will,
+    Crohn, Virginia); alone they are no name.
     """
 
     first: frozenset[str] = frozenset()
@@ -52,7 +52,7 @@ class Names:
 
 
 def word_file(name: str) -> frozenset[str]:
-    """The folded words of a list in the package's data; lines beginning with # are remarks."""
+    """Folded words of a list in the package's data; lines beginning with # are comments."""
     text = resources.files("leeward.notes.lexicon").joinpath("data", name).read_text("utf-8")
     lines = (line for line in text.splitlines() if not line.startswith("#"))
     return frozenset(fold(word) for line in lines for word in line.split())
@@ -60,8 +60,8 @@ def word_file(name: str) -> frozenset[str]:
 
 @dataclass(frozen=True)
 class Places:
-    """Folded names of places; `doubtful` are words or people's names as well (Turkey, Charlotte) and count only
-    after a preposition or before a state; `states` are the postal abbreviations, in capitals.
+    """Folded names of places; `doubtful`: those that are also words or people's names (Turkey, Charlotte), which count
+    only after a preposition or before a state; `states`: the postal abbreviations, in capitals.
     """
 
     names: frozenset[Key] = frozenset()

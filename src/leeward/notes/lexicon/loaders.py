@@ -1,4 +1,4 @@
-"""A lexicon by name, or from the file or folder of a public vocabulary."""
+"""Load a lexicon by name, or from the file or folder of a public vocabulary."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from leeward.vocabulary._text import lines
 
 
 class Layout(NamedTuple):
-    """A way in which a vocabulary is stored: how it is read, and whether a file of that name (lower case) shows it."""
+    """A storage format: its reader, and whether a file name (lower case) indicates it."""
 
     load: Callable[[Path], Lexicon]
     shown_by: Callable[[str], bool]
@@ -31,14 +31,14 @@ LAYOUTS: Final[dict[str, Layout]] = {
     "obo": Layout(foreign.load_obo, lambda name: name.endswith((".obo", ".obo.gz"))),
     "csv": Layout(_table, lambda name: False),
 }
-"""In the order in which they are looked for; a table without a telling name is known by its header."""
+"""Formats in the order tried; a table without a known name is recognized by its header."""
 
 
 def load(source: str | Path = "leeward", layout: str | None = None) -> Lexicon:
-    """`leeward` (the project's own), or a lexicon read from `source`: a CSV or TSV table, OMOP `CONCEPT.csv`, an OBO
+    """Load `leeward` (the project's own) or a lexicon from `source`: a CSV or TSV table, OMOP `CONCEPT.csv`, an OBO
     file, or a folder of OMOP, UMLS (RRF) or SNOMED CT (RF2) files.
 
-    `layout` is a name out of `LAYOUTS`; by default it follows from file names and the header. Raises BadInput.
+    `layout` is a key of `LAYOUTS`; by default it follows from file names and the header. Raises BadInput.
     """
     if str(source) == "leeward":
         return load_lexicon()
@@ -52,7 +52,7 @@ def load(source: str | Path = "leeward", layout: str | None = None) -> Lexicon:
 
 
 def _layout_of(path: Path) -> str:
-    """The layout by the name of the file, or of the files in the folder; a table is OMOP if it has concept_id."""
+    """Detect the layout from the names of the file or the folder's files; a table is OMOP if it has concept_id."""
     names = [f.name.lower() for f in path.rglob("*")] if path.is_dir() else [path.name.lower()]
     for name, layout in LAYOUTS.items():
         if any(map(layout.shown_by, names)):

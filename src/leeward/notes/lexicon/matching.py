@@ -19,23 +19,23 @@ from leeward.notes.lexicon.concepts import WORD, Key, Lexicon, fold, keys
 from leeward.notes.vocabulary import PerWord, Seen, Shared
 
 NEAR = 4
-"""Words that may be between an ambiguous term and the health term that makes it one."""
+"""Most words between an ambiguous term and the health term that confirms it."""
 
 BASE = 24
 """Digits that number a word; see `_symbols`."""
 
 UNKNOWN = "\0"
-"""Stands for words that no term has."""
+"""Symbol of words in no term."""
 
 NO_CONCEPT = -1
-"""Stands for a phrase that is no term."""
+"""Owner of a phrase that is no term."""
 
 _SENTENCE_ENDS = frozenset(".;!?\n")
 
 
 @dataclass(frozen=True)
 class Words:
-    """A text cut into words and marks, in order; all lists have one entry a word."""
+    """A text's words and marks, in order; all lists have one entry per word."""
 
     text: str
     raw: list[str]
@@ -50,12 +50,12 @@ class Words:
         return cls(text, seen.tokens.words, folded, seen.tokens.starts.tolist(), seen)
 
     def capitals(self) -> list[int]:
-        """The places of words that begin with a capital."""
+        """Indices of words that begin with a capital."""
         places: list[int] = np.flatnonzero(_CAPITAL.of(self.seen.vocabulary)[self.seen.words]).tolist()
         return places
 
     def end(self, place: int) -> int:
-        """Where the word at `place` ends in the text."""
+        """End of the word at `place` in the text."""
         return self.starts[place] + len(self.raw[place])
 
     def gap(self, place: int) -> str:
@@ -67,7 +67,7 @@ class Words:
         return {}
 
     def shouts(self, place: int) -> bool:
-        """Whether the line around a word is written in capitals throughout, so that they tell nothing."""
+        """Whether the word's whole line is in capitals, which then carry no information."""
         begin = self.text.rfind("\n", 0, self.starts[place]) + 1
         if begin not in self._shouting:
             end = self.text.find("\n", begin)
@@ -103,7 +103,7 @@ class _Pattern(NamedTuple):
 
 
 class TermMatcher:
-    """Built once from a lexicon; `matches` keeps no state and may be called from several threads."""
+    """A matcher built once from a lexicon; `matches` is stateless and thread-safe."""
 
     def __init__(self, lexicon: Lexicon) -> None:
         try:
@@ -136,11 +136,11 @@ class TermMatcher:
 
     @cached_property
     def vocabulary(self) -> frozenset[str]:
-        """Every folded word that occurs in a term."""
+        """All folded words of the terms."""
         return frozenset(self._symbols)
 
     def matches(self, words: Words) -> list[Match]:
-        """The terms in a text, ascending, without overlaps: leftmost first, and of those the longest."""
+        """Return the terms in a text, ascending, without overlaps (leftmost longest)."""
         if self._automaton is None or not words.raw:
             return []
         written = self._written.of(words.seen.vocabulary)[words.seen.words].tolist()
@@ -162,10 +162,10 @@ class TermMatcher:
 
 
 def _symbols(words: Sequence[str]) -> dict[str, str]:
-    """A string for each word, all of one length, such that none begins inside another one.
+    """Encode each word as a string of one length, such that none begins inside another.
 
-    The automaton looks through the branches of a node one after the other: with one symbol a word the root would
-    have thousands of them, with digits to the base of `BASE` no node has more than that.
+    The automaton searches the branches of a node linearly: with one symbol per word the root would have thousands,
+    with digits to the base `BASE` no node has more than that.
     """
     width = 1
     while BASE**width < len(words):
@@ -177,7 +177,7 @@ def _symbols(words: Sequence[str]) -> dict[str, str]:
 
 
 def leftmost_longest(matches: Iterable[Match]) -> list[Match]:
-    """Of overlapping matches the one that begins first, of those the longest."""
+    """Resolve overlapping matches: the leftmost, then the longest."""
     chosen: list[Match] = []
     past = 0
     for match in sorted(matches, key=lambda m: (m.first, -m.last, m.concept)):
@@ -188,13 +188,13 @@ def leftmost_longest(matches: Iterable[Match]) -> list[Match]:
 
 
 def _spellings(text: str) -> list[str]:
-    """The exact spellings of a term: words parted by one blank, also with the plural `s` of abbreviations."""
+    """Exact spellings of a term: words separated by one blank, also with the plural `s` of abbreviations."""
     written = " ".join(WORD.findall(text))
     return [written, written + "s"]
 
 
 def _rank(owners: list[_Owner]) -> tuple[_Owner, ...]:
-    """Exact spellings first, then plain terms, then ambiguous ones; one owner a concept."""
+    """Sort owners: exact spellings, plain terms, ambiguous terms; one owner per concept."""
     if len(owners) == 1:
         return tuple(owners)
     ordered = sorted(owners, key=lambda o: (o.ambiguous, not o.spellings, o.rank, o.concept))
@@ -205,7 +205,7 @@ def _rank(owners: list[_Owner]) -> tuple[_Owner, ...]:
 
 
 def _accept(words: Words, first: int, last: int, pattern: _Pattern) -> tuple[int | None, list[int]]:
-    """The concept that these words name for certain, or else those that they may name."""
+    """Return the concept these words certainly name, or else the candidates."""
     others: list[int] = []
     for owner in pattern.owners:
         if owner.spellings and (
@@ -222,7 +222,7 @@ def _accept(words: Words, first: int, last: int, pattern: _Pattern) -> tuple[int
 def _find_backing(
     words: Words, chosen: list[Match], doubtful: list[tuple[int, int, list[int]]]
 ) -> list[Match]:
-    """The ambiguous matches whose concept the text names plainly, or that have one meaning and a health term near."""
+    """Confirm ambiguous matches: the text names the concept plainly, or a single meaning has a health term nearby."""
     named = {match.concept for match in chosen}
     starts = {match.first for match in chosen}
     ends = {match.last for match in chosen}

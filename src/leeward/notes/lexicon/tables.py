@@ -1,4 +1,4 @@
-"""Delimited text: the project's own lexicon, and tables of others, with complaints that name file, row and column."""
+"""Delimited text: the project's lexicon and tables of others; errors name file, row and column."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from leeward.vocabulary._text import lines
 
 
 def rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[int, list[str]]]:
-    """Row number and cells of the asked columns, in their order, of a file with a header.
+    """Yield row number and cells of the requested columns, in their order, of a file with a header.
 
-    Tabs part the cells if the header has one, and then a quote is just a character, else commas. Names of columns
-    are compared in lower case. Cells are stripped of outer blanks.
+    Tab-separated if the header has a tab (quotes are then plain characters), else comma-separated. Column names are
+    compared in lower case. Cells are stripped of outer blanks.
     """
     source = lines(path)
     header_line = next(source, "")
@@ -53,8 +53,8 @@ def rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[int, list[str]]]:
 def plain_rows(
     path: Path, delimiter: str, cells: int, columns: dict[str, int]
 ) -> Iterator[tuple[int, list[str]]]:
-    """Row number and the cells at the places given by `columns`, of a file without header or quotes whose rows
-    have `cells` cells or more. Raises BadInput naming file and row.
+    """Yield row number and the cells at the indices `columns`, of a file without header or quotes whose rows have
+    at least `cells` cells. Raises BadInput naming file and row.
     """
     places = list(columns.values())
     for row, line in enumerate(lines(path), start=1):
@@ -70,8 +70,8 @@ def plain_rows(
 
 
 def read_concepts(path: Path, kind: str = "") -> list[Concept]:
-    """Concepts of a table with the columns `id`, `name`, `synonyms` (parted by `|`) and, unless `kind` is given,
-    `kind`. Terms may carry the flags of `Term.parse`. Raises BadInput.
+    """Read concepts of a table with the columns `id`, `name`, `synonyms` (separated by `|`) and, unless `kind` is
+    given, `kind`. Terms may carry the flags of `Term.parse`. Raises BadInput.
     """
     columns = ("id", "name", "synonyms") if kind else ("id", "name", "synonyms", "kind")
     found = []
@@ -96,12 +96,12 @@ OWN_FILES = {
     "drugs": "drug",
     "procedures": "procedure",
 }
-"""The files of the project's lexicon, and the kind of their terms."""
+"""Files of the project's lexicon, with the kind of their terms."""
 
 
 @cache
 def load_lexicon() -> Lexicon:
-    """The project's lexicon, read once in a process."""
+    """The project's lexicon, read once per process."""
     folder = resources.files("leeward.notes.lexicon").joinpath("data")
     concepts = []
     for file, kind in OWN_FILES.items():

@@ -1,4 +1,4 @@
-"""Made-up clinical notes with their spans known: for training, for evaluation, and for trying Leeward out."""
+"""Synthetic clinical notes with gold spans, for training, evaluation and trials of Leeward."""
 
 from leeward.synthetic.notes.people import Split
 from leeward.synthetic.notes.writing import NotePlan, SyntheticNote, synthetic_notes, write_notes

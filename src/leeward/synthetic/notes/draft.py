@@ -1,4 +1,4 @@
-"""A note while it is written: random choices, pieces of text and the spans on them, and the slips of a hasty typist."""
+"""A note under construction: random choices, text with its spans, and typing errors."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 class Dice:
-    """Draws from one generator (`leeward.randomness`); the same generator gives the same choices."""
+    """Random choices from one generator (`leeward.randomness`); deterministic given the generator."""
 
     def __init__(self, generator: np.random.Generator) -> None:
         self._generator = generator
@@ -39,7 +39,7 @@ class Dice:
         return low + int(self.number() * (high - low + 1))
 
     def pick(self, choices: Sequence[T]) -> T:
-        """One of `choices`, all alike."""
+        """One of `choices`, uniformly."""
         return choices[int(self.number() * len(choices))]
 
     def digits(self, n: int) -> str:
@@ -56,7 +56,7 @@ LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
 class Draft:
-    """Text put down in order; `slips` is the chance that a piece of ordinary words, or a health term, is mistyped."""
+    """Text built piece by piece; `slips` is the chance that a plain piece or a health term is mistyped."""
 
     def __init__(self, dice: Dice, slips: float, terse: bool) -> None:
         self.dice = dice
@@ -67,14 +67,14 @@ class Draft:
         self._spans: list[Span] = []
 
     def put(self, text: str) -> None:
-        """Write text that is nobody's identity and no health term."""
+        """Append text without identity or health term."""
         if self.slips and len(text) > 12 and self.dice.chance(self.slips):
             text = mistype(text, self.dice)
         self._pieces.append(text)
         self._length += len(text)
 
     def mark(self, text: str, kind: Kind, category: str, concept: str = "", context: str = "") -> None:
-        """Write a span. `context` says why a health term is not the patient's own now, empty where it is."""
+        """Append a span. `context`: why a health term is not the patient's own now; empty if it is."""
         source = f"gold:{context}" if context else "gold"
         end = self._length + len(text)
         self._spans.append(Span(self._length, end, kind, category, concept, source, not context))
@@ -82,7 +82,7 @@ class Draft:
         self._length = end
 
     def term(self, text: str, category: str, concept: str, context: str) -> None:
-        """Write a health term, at times mistyped; with a capital at a beginning, and now and then elsewhere."""
+        """Append a health term, sometimes mistyped; capitalized at a beginning and occasionally elsewhere."""
         if text[0].islower() and self.dice.chance(0.8 if self._begins() else 0.12):
             text = text[0].upper() + text[1:]
         if self.slips and len(text) > 5 and self.dice.chance(self.slips):
@@ -90,17 +90,17 @@ class Draft:
         self.mark(text, "HMI", category, concept, context)
 
     def _begins(self) -> bool:
-        """Whether what is written next begins a line, a sentence or a field."""
+        """Whether the next piece begins a line, a sentence or a field."""
         last = self._pieces[-1].rstrip(" ")[-1:] if self._pieces else "\n"
         return last in "\n.:?-"
 
     def note(self, name: str, group: str) -> AnnotatedNote:
-        """What was written."""
+        """Return the finished note."""
         return AnnotatedNote(name, "".join(self._pieces), tuple(self._spans), group)
 
 
 def mistype(text: str, dice: Dice) -> str:
-    """Two letters of one word swapped, one left out, doubled or replaced; never its first letter, never a blank."""
+    """Swap two letters of one word, or drop, double or replace one; never its first letter, never a blank."""
     places = [
         i for i in range(1, len(text)) if text[i].isalpha() and text[i].islower() and text[i - 1].isalpha()
     ]

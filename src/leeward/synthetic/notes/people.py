@@ -1,8 +1,8 @@
-"""Made-up identities, and one patient's encounter: who, when, where, and how each is written.
+"""Synthetic identities and encounters of patients.
 
-Identities are in two pools without a common name, street, place or facility: for training and held out. Names come from
-Faker's lists for several languages. Each name belongs to one pool, by its hash or by its language: languages that only
-the held-out pool has make sure that what is measured is not the knowledge of a list.
+Identities are split into two pools, training and held out, that share no name, street, place or facility. Names come
+from Faker's lists for several languages. Each name belongs to one pool, by its hash or by its language: languages found
+only in the held-out pool ensure that evaluation does not measure the memory of a list.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ _TRADES = list_words(
 
 @dataclass(frozen=True)
 class Pool:
-    """What identities of one split are drawn from."""
+    """Source of the identities of one split."""
 
     male: tuple[str, ...]
     female: tuple[str, ...]
@@ -87,14 +87,14 @@ class Pool:
 
 
 def split_of(text: str) -> Split:
-    """The pool that a text belongs to, by its hash: the same on every machine."""
+    """Assign a text to a split by its hash, the same on every machine."""
     number = hashlib.blake2b(text.encode(), digest_size=4).digest()
     return "training" if int.from_bytes(number, "big") < TRAINING_SHARE * 2**32 else "held-out"
 
 
 @cache
 def pool(split: Split) -> Pool:
-    """The pool of a split; sealed notes are of the people held out. Raises BadInput where Faker is not installed."""
+    """Return the pool of a split; sealed notes use the held-out one. Raises BadInput when Faker is not installed."""
     if split == "sealed":
         return pool("held-out")
     male = _names(split, LISTS[0])
@@ -140,7 +140,7 @@ LISTS = ("first_names_male", "first_names_female", "last_names")
 
 @cache
 def _training_names() -> frozenset[str]:
-    """Every name of the training pool, whatever list it stands on: a first name may be another's last name."""
+    """All first and last names of the training pool: a first name may also be a last name."""
     shared = {name for locale in SHARED_LOCALES for each in LISTS for name in _load_names(locale, each)}
     own = {name for locale in TRAINING_LOCALES for each in LISTS for name in _load_names(locale, each)}
     return frozenset(own | {name for name in shared if split_of(name) == "training"})
@@ -166,7 +166,7 @@ def _load_names(locale: str, which: str) -> tuple[str, ...]:
             raise
         raise BadInput("synthetic notes need Faker: install leeward[notes].") from None
     names = dict.fromkeys(getattr(provider, which))
-    # A hash puts them into an order that has nothing of the alphabet, so that a list cut short is no corner of it.
+    # Hash order, not alphabetical, so that a truncated list is not one corner of the alphabet.
     kept = [name for name in names if len(name) > 1 and name[0].isupper()]
     return tuple(sorted(kept, key=lambda name: hashlib.blake2b(name.encode(), digest_size=8).digest()))
 
@@ -187,7 +187,7 @@ NAMES = list_words("January February March April May June July August September 
 
 @dataclass(frozen=True)
 class Person:
-    """A name with the sex that its pronouns have."""
+    """A name with the sex of its pronouns."""
 
     first: str
     last: str
@@ -197,7 +197,7 @@ class Person:
 
 @dataclass(frozen=True)
 class Patient:
-    """What stays the same over a patient's notes."""
+    """Attributes shared by all notes of a patient."""
 
     code: str
     person: Person
@@ -237,14 +237,14 @@ class Case:
 
 
 def person(pool: Pool, dice: Dice, *, last: str | None = None) -> Person:
-    """Draw a name; `last` where it is known."""
+    """Draw a name, with the last name `last` if given."""
     female = dice.chance(0.52)
     first = dice.pick(pool.female if female else pool.male)
     return Person(first, last or dice.pick(pool.last), dice.letters(1), female)
 
 
 def patient(pool: Pool, dice: Dice, code: str) -> Patient:
-    """Draw a patient; `code` names it in the files, never in a text."""
+    """Draw a patient; `code` identifies it in the files, never in a text."""
     who = person(pool, dice)
     city, state = dice.pick(pool.cities)
     year = dice.between(1915, 2003) if dice.chance(0.9) else dice.between(1908, 1920)
@@ -294,7 +294,7 @@ def case(pool: Pool, dice: Dice, who: Patient) -> Case:
 
 
 def numbers(dice: Dice, forms: str) -> list[str]:
-    """Forms parted by semicolons with digits in place of each run of `#` and capital letters in place of `@`."""
+    """Fill forms separated by semicolons: digits for each run of `#`, capital letters for each run of `@`."""
     filled = re.sub(
         "#+|@+", lambda run: (dice.digits if run[0][0] == "#" else dice.letters)(len(run[0])), forms
     )

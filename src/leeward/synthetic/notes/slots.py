@@ -1,4 +1,4 @@
-"""What a template's slots write: identities, quasi-identifiers, health terms and numbers that are neither."""
+"""Template slots: writers of identities, quasi-identifiers, health terms and other numbers."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from leeward.synthetic.notes.terms import Terms
 from leeward.texts import list_words, read_parts
 
 WORDS = {name: list_words(text) for name, text in read_parts("leeward.synthetic.notes", "words.txt").items()}
-"""`ordinary` words begin a sentence or a heading and name nobody; `eponyms` are people of medicine's past in names of
-signs, scores and devices: not identities; `jobs`, `verbs`."""
+"""`ordinary`: words that begin a sentence or heading, no names; `eponyms`: people in the names of medical signs, scores
+and devices, no identities; `jobs`, `verbs`."""
 
 
 @dataclass(frozen=True)
 class Scene:
-    """What slots write from."""
+    """Input of the slots."""
 
     case: Case
     pool: Pool
@@ -38,11 +38,11 @@ class Scene:
 
 Slot = Callable[[Draft, Scene, Dice], None]
 CONTEXTS = {"-": "negated", "?": "uncertain", "~": "family", "<": "historical"}
-"""Signs before a health slot."""
+"""Prefix of a health slot -> context of its term."""
 
 
 def health_slot(name: str) -> Slot | None:
-    """The slot of `symptom`, `-symptoms`, `?disease`, `~diseases/or` …; None if the name is no health slot.
+    """Return the slot of `symptom`, `-symptoms`, `?disease`, `~diseases/or` …, or None if the name is no health slot.
 
     A plural writes two to four terms, joined by commas and the word after the slash (`and`).
     """
@@ -70,7 +70,7 @@ def health_slot(name: str) -> Slot | None:
 
 
 def literal_slot(name: str) -> Slot | None:
-    """The slot of `=pulse`: a health term that belongs to the template, where the lexicon has it."""
+    """Return the slot of `=pulse`: a health term fixed by the template, if the lexicon has it."""
     if not name.startswith("="):
         return None
     text = name[1:]
@@ -86,7 +86,7 @@ def literal_slot(name: str) -> Slot | None:
 
 
 Piece = str | tuple[str, Kind, str]
-"""Words that are nobody's, or an identity with its kind and category."""
+"""Plain text, or an identity with its kind and category."""
 
 
 def _eid(text: str, category: str = "name") -> Piece:
@@ -148,7 +148,7 @@ def _by_sex(scene: Scene, female: str, male: str) -> str:
 
 
 def _day(scene: Scene, later: int = 0) -> str:
-    """The day of the visit, or so many days later, as the note writes dates."""
+    """Format the visit's day, or a later one, in the note's date style."""
     return DATE_STYLES[scene.case.date_style](scene.case.visit + datetime.timedelta(days=later))
 
 
@@ -243,7 +243,7 @@ _WRITERS: dict[str, Callable[[Scene, Dice], Piece | list[Piece]]] = {
     "other_city": lambda s, d: _qid(d.pick(s.pool.cities)[0], "place"),
     "zip": lambda s, d: _qid(s.case.patient.zip, "zip"),
     "visit": lambda s, d: _qid(_day(s), "date"),
-    # The visit's day, but as the date of another act: signing, receiving a specimen.
+    # The visit's day, used as the date of another act: signing, receiving a specimen.
     "signing": lambda s, d: _eid(_day(s), "date"),
     "discharge": lambda s, d: _qid(_day(s, 1 + d.below(20)), "date"),
     "date": lambda s, d: _eid(_day(s, -1 - d.below(2000)), "date"),
@@ -289,4 +289,4 @@ _WRITERS: dict[str, Callable[[Scene, Dice], Piece | list[Piece]]] = {
     "side": lambda s, d: d.pick(("left", "right")),
 }
 SLOTS: dict[str, Slot] = {name: _slot(write) for name, write in _WRITERS.items()}
-"""Every slot that is no health term, from a scene and dice."""
+"""All slots other than health terms."""

@@ -1,4 +1,4 @@
-"""Templates made ready: lines cut once into text and slots, kinds of notes with the banks they draw from."""
+"""Templates: lines parsed into text and slots, and kinds of notes with their banks of lines."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ TERSE = (
     ("evaluation", "eval"),
     ("Consistent with", "C/w"),
 )
-"""What a hurried hand writes."""
+"""Abbreviations of the hurried style."""
 
 
 @dataclass(frozen=True)
 class Text:
-    """Words of a template, and the same in a hurried hand."""
+    """Words of a template, normal and in hurried style."""
 
     full: str
     terse: str
@@ -44,8 +44,7 @@ Line = tuple[Text | Slot, ...]
 
 @dataclass(frozen=True)
 class Section:
-    """Lines to draw from, with one of the headings where it has any; the chance that it is there; what is between
-    lines."""
+    """Lines and headings to draw from, the chance that the section occurs, and the separator of lines."""
 
     lines: tuple[Line, ...]
     headings: tuple[str, ...]
@@ -57,7 +56,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Kinds:
-    """The kinds of notes of a split, their sections in order, and their cumulated shares."""
+    """Kinds of notes of a split: their sections in order, and cumulated shares."""
 
     names: tuple[str, ...]
     sections: tuple[tuple[Section, ...], ...]
@@ -65,12 +64,12 @@ class Kinds:
 
 
 def read_banks(split: Split) -> dict[str, tuple[str, ...]]:
-    """The lines of each bank of a split, of `data/`: `[name]`, then its lines, up to the next name.
+    """Read the lines of each bank of a split from `data/`: `[name]`, then its lines, up to the next name.
 
-    `{slot}` is filled by `slots.py`. Signs before a health slot say whose the term is: `-` denied, `?` doubted, `~` of
-    the family, `<` over long ago. Training has ordinary text besides: models that have seen nothing but templates full
-    of names and terms find both in any capitalized word. Nobody looks at the sealed ones, which are other kinds of
-    documents again: neither models nor rules are changed after their errors there.
+    `{slot}` is filled by `slots.py`. A health slot's prefix gives its context: `-` negated, `?` uncertain, `~` family,
+    `<` historical. Training also has ordinary text: models trained only on templates full of names and terms find both
+    in any capitalized word. The sealed split, other kinds of documents again, is never looked at: neither models nor
+    rules are changed after their errors there.
     """
     files = {"training": ("ordinary", "training"), "held-out": ("held_out",), "sealed": ("sealed",)}[split]
     parts = [read_parts("leeward.synthetic.notes", f"{file}.txt") for file in files]
@@ -79,8 +78,8 @@ def read_banks(split: Split) -> dict[str, tuple[str, ...]]:
 
 @cache
 def kinds(split: Split) -> Kinds:
-    """The templates of a split, by `data/kinds.txt`: a kind with its weight, then its sections (bank, fewest and most
-    lines, chance, what is between lines, headings)."""
+    """Read the templates of a split from `data/kinds.txt`: a kind with its weight, then its sections (bank, fewest and
+    most lines, chance, separator, headings)."""
     banks = {name: tuple(map(_cut, lines)) for name, lines in read_banks(split).items()}
     found: dict[str, list[Section]] = {}
     weights = []
@@ -118,7 +117,7 @@ HEADING_FORMS = ("{}: ", "{}:\n", "{}\n", "{}\n\n", "{}:  ", "{} - ")
 
 
 def write(draft: Draft, sections: tuple[Section, ...], scene: Scene, dice: Dice) -> None:
-    """Write a note of a kind: its sections in order, each with a heading where it has one."""
+    """Write a note of a kind: its sections in order, with headings where defined."""
     form = dice.pick(HEADING_FORMS)
     gap = dice.pick(("\n\n", "\n\n", "\n"))
     capitals = dice.chance(0.15)
@@ -139,7 +138,7 @@ def write(draft: Draft, sections: tuple[Section, ...], scene: Scene, dice: Dice)
 
 
 def _write_lines(draft: Draft, section: Section, count: int, scene: Scene, dice: Dice) -> None:
-    # A stride through the lines, prime to their number, draws without repeating and without a shuffle.
+    # A stride coprime to the number of lines draws without repetition or shuffle.
     size = len(section.lines)
     start, stride = dice.below(size), _stride(size, dice)
     for i in range(count):

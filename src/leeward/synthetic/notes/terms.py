@@ -1,4 +1,4 @@
-"""Health terms of a lexicon, drawn as a hospital's notes have them: a few everywhere, many now and then."""
+"""Draw health terms of a lexicon with the skewed frequencies of hospital notes: a few common, many rare."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ COMMON = {
     "metoprolol;furosemide;insulin;prednisone;levothyroxine;warfarin;hydrochlorothiazide;gabapentin;azithromycin",
 }
 COMMON_WEIGHT = 0.55
-"""Share of mentions that go to the common terms, by Zipf's law; the others go to all alike."""
+"""Share of mentions drawn from the common terms, by Zipf's law; the others are uniform over all terms."""
 FIRST_TERM = 0.6
 """Share of mentions by a concept's preferred name; the others use a synonym or abbreviation."""
 
 
 @dataclass(frozen=True)
 class Terms:
-    """For each category the concepts `(id, ways to write it)`, the common ones first, and their cumulated weights."""
+    """Concepts `(id, spellings)` per category, common ones first, with cumulated weights."""
 
     concepts: dict[str, tuple[tuple[str, tuple[str, ...]], ...]]
     cumulated: dict[str, tuple[float, ...]]
@@ -41,9 +41,7 @@ class Terms:
 
     @classmethod
     def of(cls, lexicon: Lexicon) -> Terms:
-        """The concepts of a lexicon that have a term which means nothing else. Raises BadInput where a category
-        has none.
-        """
+        """Collect the lexicon's concepts with an unambiguous term. Raises BadInput when a category has none."""
         listed: dict[str, list[tuple[str, tuple[str, ...]]]] = {category: [] for category in CATEGORIES}
         for concept in lexicon.concepts:
             plain = tuple(term.text for term in concept.terms if not term.ambiguous)
@@ -63,7 +61,7 @@ class Terms:
         return cls(ordered, cumulated, lexicon)
 
     def named(self, text: str) -> tuple[str, str] | None:
-        """Id and category of the concept that a term stands for."""
+        """Return the id and category of a term's concept, or None."""
         if text not in self._named:
             found = self.lexicon.find(text)
             self._named[text] = (
@@ -72,7 +70,7 @@ class Terms:
         return self._named[text]
 
     def without(self, words: tuple[str, ...]) -> tuple[str, ...]:
-        """Those of some ordinary words that are no health terms in the lexicon."""
+        """Drop the words that are health terms in the lexicon."""
         if words not in self._plain:
             self._plain[words] = tuple(word for word in words if self.lexicon.find(word) is None)
         return self._plain[words]
@@ -86,7 +84,7 @@ class Terms:
         return {}
 
     def draw(self, category: str, dice: Dice) -> tuple[str, str]:
-        """A concept's id and one way to write it."""
+        """Draw a concept: its id and one spelling."""
         concept, ways = self.concepts[category][bisect(self.cumulated[category], dice.number())]
         if len(ways) == 1 or dice.chance(FIRST_TERM):
             return concept, ways[0]

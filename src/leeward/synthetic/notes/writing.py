@@ -1,4 +1,4 @@
-"""Synthetic notes, one after the other or into a file."""
+"""Generate synthetic notes, one by one or into a file."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ SCHEMA = pa.schema(
     [("note", pa.string()), ("patient", pa.string()), ("date", pa.date32()), ("text", pa.string())]
 )
 CARELESS, TERSE = 0.25, 0.3
-"""Shares of notes with slips of the typist, and in a hurried hand."""
+"""Shares of notes with typing errors, and in hurried style."""
 SLIPS = 0.04
-"""In a careless note: share of pieces of text and of health terms with a slip."""
+"""Share of text pieces and health terms with a typing error, in a careless note."""
 
 
 @dataclass(frozen=True)
 class NotePlan:
-    """How many notes of whom.
+    """Numbers of notes and patients, split and seed.
 
     Attributes
     ----------
@@ -69,7 +69,7 @@ class NotePlan:
 
 @dataclass(frozen=True)
 class SyntheticNote:
-    """A note with its row of the notes frame; the annotation's name is the note's."""
+    """A note with its row of the notes frame; the annotation has the note's name."""
 
     patient: str
     date: datetime.date
@@ -77,7 +77,7 @@ class SyntheticNote:
 
 
 def synthetic_notes(plan: NotePlan, lexicon: Lexicon | None = None) -> Iterator[SyntheticNote]:
-    """The notes of a plan, in order. Each depends on the seed, its patient and its number alone."""
+    """Generate the notes of a plan, in order. Each depends only on the seed, its patient and its number."""
     terms = Terms.of(lexicon or load_lexicon("leeward"))
     randomness = Randomness.of(plan.seed)
     people = pool(plan.split)
@@ -114,8 +114,8 @@ def write_notes(
 ) -> int:
     """Write the notes of a plan as Parquet (`note`, `patient`, `date`, `text`); returns their number.
 
-    `spans` names a JSONL file for the gold spans (see `corpora.jsonl`). Both files are written aside, then renamed;
-    nothing is left behind when something fails. Raises BadInput where a file exists already.
+    `spans` names a JSONL file for the gold spans (see `corpora.jsonl`). Both are written to temporary files,
+    then renamed; a failure leaves nothing behind. Raises BadInput when a file already exists.
     """
     paths = [Path(out), *([Path(spans)] if spans is not None else [])]
     for path in paths:

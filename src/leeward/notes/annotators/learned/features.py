@@ -1,11 +1,11 @@
-"""What the learned annotators see: of a word its class and its own features, of a note's tokens arrays for the models
-and strings for their training.
+"""Features of the learned annotators: classes and features of words, token arrays for the models, strings for their
+training.
 
 A class is what a rule would call the word (a title, a month, a number of five digits, a capitalized word …): pairs of
 neighbouring classes are features too, which lets a linear model see "Dr. X", "12/3/2009" and "Name: X". All features
 are categorical and each belongs to a word and its place, to a pair of neighbouring classes, to the dictionary's hit, or
 to the note (the word follows a title elsewhere in it). A linear model's score of a label is then a sum of rows of small
-tables, and a word's rows are the same wherever it is: they are added up once.
+tables; the sum of a word's rows does not depend on the text and is computed once.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def _lists() -> dict[str, str]:
 
 
 def class_of(word: str) -> str:
-    """The class of a token; the empty word is what is beyond the text."""
+    """Class of a token; the empty word stands for positions outside the text."""
     if word in SIGNS:
         return SIGNS[word]
     if word.isdigit():
@@ -117,7 +117,7 @@ def shape_of(word: str) -> str:
 
 
 def normal(word: str) -> str:
-    """Small letters; numbers all alike but for their length; a name for the line break."""
+    """Normalize a token: lower case, numbers by length only, a name for the line break."""
     if word == "\n":
         return "<line>"
     return f"0x{len(word)}" if word.isdigit() and len(word) > 2 else word.lower()
@@ -125,8 +125,8 @@ def normal(word: str) -> str:
 
 OFFSETS = (-2, -1, 0, 1, 2)
 SLOTS: tuple[str, ...] = (*(f"{offset:+d}" for offset in OFFSETS), "key", "head")
-"""Where a word can be, seen from the token that is labelled: at a distance, before the last colon on the line, or the
-last word of the section's heading."""
+"""Positions of a word relative to the labelled token: at a distance, before the last colon on the line, or the last
+word of the section's heading."""
 CENTRE = OFFSETS.index(0)
 
 
@@ -174,7 +174,7 @@ HITS: tuple[str, ...] = (
     *(f"QID:{category}" for category in spans.QID),
     *(f"HMI:{category}" for category in spans.HMI),
 )
-"""What the dictionary can say of a token."""
+"""Dictionary hits of a token."""
 HIT_IDS = {name: number for number, name in enumerate(HITS)}
 AROUND = (-2, -1, 0, 1, 2, 3)
 """Distances of the dictionary's hits and of named words that make features."""
@@ -182,7 +182,7 @@ AROUND = (-2, -1, 0, 1, 2, 3)
 
 @dataclass(frozen=True)
 class Looked:
-    """A note as the models see it; one entry a token. `words` are numbers in `vocabulary`; `key` and `head` are indices
+    """Model input of a note, one entry per token. `words` are numbers in `vocabulary`; `key` and `head` are indices
     of tokens or −1."""
 
     tokens: Tokens

@@ -1,4 +1,4 @@
-"""What the learned annotators can say of a token, and how labelled tokens become spans and spans labels.
+"""Labels of the learned annotators, and conversion between spans and token labels.
 
 Tokens carry a kind and a category, without a mark for a span's first token: two identities side by side without a
 sign between them are rare, and a joined span removes both. One label, `other_id`, stands for all numbers that name a
@@ -33,7 +33,7 @@ CATEGORIES: dict[Kind, tuple[str, ...]] = {
 }
 
 FEWEST_DIGITS = {"phone": 4, "other_id": 2, "zip": 5, "age": 1}
-"""Digits without which a span cannot be what it is called."""
+"""Minimum digits of a span, by category."""
 
 LABELS: tuple[str, ...] = (
     OUTSIDE,
@@ -97,7 +97,7 @@ _NO_BEGIN, _NO_END = frozenset(".,;:-/)'\""), frozenset(",;:-/('\"")
 
 
 def _holds(category: str, words: list[str]) -> bool:
-    """Whether words look at all like what they are called: a number has digits, an address for mail its sign."""
+    """Whether words fit their category: a number has digits, an e-mail address its `@`."""
     if category == "date":
         return _could_be_a_date(words)
     if category == "email":

@@ -44,7 +44,7 @@ def sum_weights(
     again: NDArray[np.bool_],
     again_weights: NDArray[np.float32],
 ) -> NDArray[np.float64]:
-    """Each token's score for each label: what the words around it say, neighbouring classes, hits and named words.
+    """Score each token for each label from its context words, neighbouring classes, hits and named words.
 
     `emissions[word, slot, label]` with the slots of `words.SLOTS`; word 0 is beyond the text.
     `pairs[template, class, class, label]` with the distances `first[template]` and `second[template]`;
@@ -55,7 +55,7 @@ def sum_weights(
     scores = np.empty((n, labels))
     for i in range(n):
         row = scores[i]
-        # One after the other in one sum, which the compiler takes for several labels at once.
+        # Sequential terms in one sum, which the compiler vectorizes over labels.
         second_before = emissions[ids[i - 2] if i > 1 else 0, 0]
         before = emissions[ids[i - 1] if i > 0 else 0, 1]
         itself = emissions[ids[i], 2]
@@ -103,7 +103,7 @@ def best_sequence(scores: NDArray[np.float64], transitions: NDArray[np.float64])
         before, now = reached[i - 1], reached[i]
         for label in range(labels):
             now[label] = before[0] + transitions[0, label]
-        for other in range(1, labels):  # all labels at once: the compiler takes several in one step
+        for other in range(1, labels):  # all labels at once, which the compiler vectorizes
             so_far, gain = before[other], transitions[other]
             for label in range(labels):
                 now[label] = max(now[label], so_far + gain[label])
@@ -129,7 +129,7 @@ _AROUND = np.array(AROUND, dtype=np.int64)
 
 @dataclass(frozen=True)
 class Weights:
-    """A model's weights: `table[row, label]`, the row of a feature, and row 0 for those that it does not know."""
+    """A model's weights `table[row, label]`, and the row of each feature (0: unknown)."""
 
     table: NDArray[np.float64]
     row_of: Callable[[str], int]
@@ -227,7 +227,7 @@ class LinearAnnotator:
         return scores
 
     def _of_word(self, word: str) -> NDArray[np.float64]:
-        """What a word says of each label, from each of its places."""
+        """Weights of a word for each label, by its slot."""
         features, begins = all_features(word)
         said: NDArray[np.float64] = np.add.reduceat(self._weights.of(features), begins, axis=0)
         return said

@@ -1,4 +1,4 @@
-"""Rules: what a text says about identities by its form and by the words around it."""
+"""Rules that find identities by their form and context."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Addresses as other countries write them, what is behind a street, and companies by their legal form.
+"""Foreign addresses, what follows a street, and companies by their legal form.
 
 The forms are those of the countries' postal services: name before number (`Hauptstraße 12`, `Via Roma 3`, `Calle Mayor
 8`), number before name (`12 rue de Lille`, `14 Abbey Close`), boxes and military addresses; behind them unit, town and
@@ -56,7 +56,7 @@ _FORMS = (
     rf"{_NUMBER}[ ](?:[NSEW]{{1,2}}\.?[ ])?(?:{_CAP}[ ]){{1,4}}?(?:{_CAPITAL_ENDINGS})\b",
 )
 _ADDRESS = re.compile(rf"(?=[A-ZÀ-ÖØ-ÞĀ-Ž\dou])(?:{'|'.join(f'(?:{form})' for form in _FORMS)})")
-"""What no form begins with is passed over before any is tried; `ou`: of `os`, `ul`."""
+"""Quick check of how a form can begin, before any is tried; `ou`: of `os`, `ul`."""
 _NEAR = re.compile(
     r"[\w.'’-],?[ ](?:n[°º.]?\s?)?\d{1,5}(?![\d/%]|[.,]\d)|\b\d{1,5}[A-Za-z]?,?[ ]"
     r"(?:[A-ZÀ-ÖØ-ÞĀ-Ž]|rue|av|bou|pla|che|all|imp|qua|rou|cou|via)"
@@ -142,7 +142,7 @@ def find(text: str, said: int = hints.EVERY) -> Iterator[Span]:
 
 
 def _begin(text: str, at: int, past: int) -> int:
-    """Up to four words before a place on its line, where a street's name may begin."""
+    """Start of a street's name: up to four words before a place on its line."""
     start = at
     for _ in range(4):
         blank = text.rfind(" ", past, max(past, start - 1))
@@ -157,7 +157,7 @@ def _begin(text: str, at: int, past: int) -> int:
 
 
 def _is_proper(phrase: str) -> bool:
-    """Whether one word in capitals is no report's, so that `2 Normal View` is no address."""
+    """Whether a capitalized word is no report word, so that `2 Normal View` is no address."""
     return any(
         word[0].isupper()
         and len(word) > 2
@@ -171,7 +171,7 @@ _KINDS = words(f"{_ENDINGS} ltd limited plc gmbh inc corp bank industries llc")
 
 
 def _behind(text: str, at: int) -> Iterator[Span]:
-    """What follows a street: unit, town, state, postal code, country, parted by commas or line ends."""
+    """Find what follows a street: unit, town, state, postal code, country, separated by commas or line ends."""
     for _ in range(6):
         part = _PART.match(text, at)
         if part is None:

@@ -1,4 +1,4 @@
-"""The rules as one annotator."""
+"""Annotator that applies all rules."""
 
 from __future__ import annotations
 
@@ -41,21 +41,21 @@ _SENTENCE = re.compile(r"[.;!?]\s+(?=[A-Z\d])")
 
 @dataclass(frozen=True)
 class Rules:
-    """Patterns of HIPAA's categories and of the table's quasi-identifiers, and their surroundings."""
+    """Annotator by patterns and context, for HIPAA's categories and the table's quasi-identifiers."""
 
     name: str = "rules"
 
     def annotate(self, text: str) -> list[Span]:
-        """The spans of a text, ascending, without overlaps; EID before QID, then the longer."""
+        """Return the spans of a text, ascending, without overlaps; EID before QID, then the longer."""
         return self.annotate_seen(text, dates.lower(text), read(text))
 
     def annotate_seen(self, text: str, low: str, seen: Seen) -> list[Span]:
-        """The spans of a text that is in lower case and cut into words already."""
+        """Return the spans of a text, given its lower case and tokens."""
         return resolve([list(_find(text, low, hints.of(seen)))])
 
 
 def _find(text: str, low: str, said: int) -> Iterator[Span]:
-    """What the rules find; those that no word of the text speaks for (`said`, see `hints`) are not tried."""
+    """Yield the spans of all rules, skipping those ruled out by the text's hints (`said`, see `hints`)."""
     fields = labels.find(text, low, words.FIELD_TABLE)
     capitals = words.find_capitals(text)
     yield from contacts.find(text, low, said)

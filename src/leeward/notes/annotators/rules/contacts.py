@@ -66,7 +66,7 @@ def _has_domain(low: str) -> bool:
 
 
 def _around(pattern: re.Pattern[str], text: str, low: str, signs: Iterable[str]) -> Iterator[re.Match[str]]:
-    """The matches of a pattern in the lines' parts around some signs, ascending, each once."""
+    """Yield the distinct matches of a pattern in the parts of lines around some signs, ascending."""
     places = sorted(m for sign in signs for m in _places(low, sign))
     past = 0
     for place in places:

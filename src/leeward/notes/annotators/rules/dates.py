@@ -1,7 +1,7 @@
-"""Dates in every usual form: found, read and written again.
+"""Find, read and rewrite dates in all usual forms.
 
-Numbers are read the American way, month first, unless the first number is above 12. A lone year is no element that
-Safe Harbor removes and is left alone.
+Numbers are read in American order, month first, unless the first is above 12. A lone year is kept, since Safe Harbor
+does not remove it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _NAMES = "|".join(sorted(MONTHS, key=len, reverse=True))
 _MONTH = rf"(?P<n>(?:{_NAMES}))(?![^\W\d_])\.?"
 _TIME = r"(?:T\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?"
 
-# Cheap first looks: both begin with a class of characters, which the engine skips to.
+# Cheap first checks: both begin with a character class, which the engine skips to.
 _NEAR_NUMERIC = re.compile(r"\d\d{0,3}\s?[-/.]\s?\d")
 _NEAR_MONTH = re.compile("(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)")
 
@@ -91,7 +91,7 @@ def names_days(said: int) -> bool:
 
 @dataclass(frozen=True)
 class Written:
-    """A date as it is written. `year`, `day` are None where the text has none.
+    """A date in a text. `year`, `day` are None if missing.
 
     `fields` gives for each element its part (`y`, `m`, `d` as numbers, `n` a month's name) and its characters,
     counted from `start`.
@@ -105,7 +105,7 @@ class Written:
     fields: tuple[tuple[str, int, int], ...] = ()
 
     def whole(self) -> date | None:
-        """The calendar's date, where the text has all of it."""
+        """Return the calendar date if complete, else None."""
         if self.year is None or self.day is None:
             return None
         return date(self.year, self.month, self.day)
@@ -143,7 +143,7 @@ def lower(text: str) -> str:
 
 
 def read(text: str) -> Written | None:
-    """The first date of a text that is little else, such as a span's or a column's."""
+    """Read the first date of a short text, such as a span or a cell."""
     found = find(text)
     if found:
         return found[0]
@@ -152,9 +152,9 @@ def read(text: str) -> Written | None:
 
 
 def shift(text: str, days: int, year: int = 2001) -> str | None:
-    """A text's date moved by `days`, written as it was; None where the text holds no date.
+    """Shift a text's date by `days`, keeping its format; None if the text has no date.
 
-    `year` stands in where the text has none. A date without a day is moved from its middle.
+    `year` is used if the text has none. A date without a day is moved from its middle.
     """
     written = read(text)
     if written is None:
@@ -241,7 +241,7 @@ def _of_short(found: re.Match[str]) -> Written | None:
 
 
 def _check_calendar(found: re.Match[str], parts: list[tuple[str, str]]) -> Written | None:
-    """The date of a match, None where the calendar has no such day."""
+    """Return a match's date, or None if the calendar has no such day."""
     values: dict[str, int] = {}
     fields = []
     for part, group in parts:

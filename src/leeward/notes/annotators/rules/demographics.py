@@ -1,4 +1,4 @@
-"""Age, sex and race: phrases of running text and fields of the header, and what they say."""
+"""Age, sex and race: phrases of running text, fields of the header, and their values."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ _NO_RACE = re.compile(
     r"(?:white|black)[\s-](?:blood|cell|count|matter|stool|tarry|coat|head|eye|spot|patch|plaque|sputum|box)"
 )
 
-# What a word must be so that a pattern can be in its text.
+# Words that a text must have for a pattern to match.
 _OLD_WORD = re.compile(rf"(?:{_UNITS})?(?:old|o)|age|yo")
 SAYS_AGE = hints.hint(lambda _, small: _OLD_WORD.fullmatch(small))
 SPELLS = hints.word_hint([*_ONES, *_TENS])
@@ -117,7 +117,7 @@ SAYS_COLOUR = hints.word_hint(_RACE_WORDS.split("|"))
 
 
 def find(text: str, low: str, fields: Sequence[Label], said: int = hints.EVERY) -> Iterator[Span]:
-    """Spans of ages, sex and race; `asserted` is False where they are somebody else's or of another time."""
+    """Spans of ages, sex and race; `asserted` is False if they refer to another person or time."""
     yield from _in_fields(text, low, fields)
     yield from _ages(text, low, said)
     if said & SAYS_SEX:
@@ -155,7 +155,7 @@ _LETTERS = {
 
 
 def race_of(phrase: str) -> str | None:
-    """The table's word for a race; None for what is no race that the rules know."""
+    """Return the table's value for a race, or None if unknown."""
     low = " ".join(re.sub(r"[^a-z -]", " ", phrase.lower()).split())
     if low.startswith(("non-", "non ", "not ")):
         return None
@@ -167,7 +167,7 @@ def race_of(phrase: str) -> str | None:
 
 
 def pronoun_sex(low: str) -> str | None:
-    """The sex that a note's pronouns imply, where nearly all of them agree."""
+    """Return the sex implied by a note's pronouns if nearly all agree, else None."""
     counts = {"female": 0, "male": 0}
     for match in _PRONOUN.finditer(low):
         counts["female" if match.group().startswith(("she", "her")) else "male"] += 1

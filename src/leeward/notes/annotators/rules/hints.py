@@ -1,8 +1,8 @@
-"""Which rules a text can be about at all, by its words: a rule whose words are not there is passed over.
+"""Prefilter of rules by the words of a text: a rule whose words are absent is skipped.
 
-Whether a word speaks for a rule is found once a word of the vocabulary; a text's hints are then one look at its words.
-A hint is necessary, never sufficient: every match of the rule's pattern has a word that gives the hint (a word here is
-a run of letters, or of digits, or a sign). Tests hold each against its pattern.
+Hints are computed once per vocabulary word; a text's hints are the union over its words. A hint is necessary, never
+sufficient: every match of the rule's pattern has a word that gives the hint (a word here is a run of letters, or of
+digits, or a sign). Tests check each hint against its pattern.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 from leeward.notes.vocabulary import PerWord, Seen
 
 EVERY = -1
-"""All hints: nothing is passed over."""
+"""All hints: no rule is skipped."""
 MOST = 62
 """Hints are the bits of one number."""
 
@@ -23,7 +23,7 @@ _SAID: dict[str, int] = {}
 _SPEAKS: list[tuple[int, Callable[[str, str], object]]] = []
 _given = 0
 _FOLDED = str.maketrans({"ſ": "s", "ı": "i", "İ": "i"})
-"""Letters that `re.IGNORECASE` takes for others and `str.lower` does not."""
+"""Letters that `re.IGNORECASE` equates with others and `str.lower` does not."""
 
 
 def _new() -> int:
@@ -50,7 +50,7 @@ def hint(speaks: Callable[[str, str], object], *words: str) -> int:
 
 
 def parts(words: Collection[str]) -> int:
-    """A hint of words that have one of these in them."""
+    """A hint of words that contain one of these parts."""
     has = re.compile("|".join(sorted(words))).search
     return hint(lambda _, small: has(small))
 

@@ -1,4 +1,4 @@
-"""Names of people by their surroundings: titles, signatures, fields, relatives, ages, given names."""
+"""Names of people by context: titles, signatures, fields, relatives, ages, given names."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from leeward.notes.field_labels import Label, line_end
 from leeward.notes.spans import Span
 
 LONGEST = 4
-"""Words of one name."""
+"""Most words of a name."""
 
 CALLED = words("named called dear hi hello")
 CREDITED = CREDENTIALS | {c.replace(".", "") for c in CREDENTIALS}
@@ -52,7 +52,7 @@ _ACTS = re.compile(
     r"|notes|noted|agrees|agreed|understands|continues|called|also|arrived|tolerated|says|said|did|does|would|takes"
     r"|took|needs|can|cannot|currently|works|worked|and (?:her|his|i))\b"
 )
-# What only a person does: whatever begins a sentence before it is a name.
+# Verbs of persons only: a sentence's beginning before one is a name.
 _PERSON_ACTS = re.compile(
     r"\s+(?:c/o|denies|denied|reports|reported|states|stated|complains|complained|recalls|asks|asked"
     r"|requests|requested|"
@@ -124,7 +124,7 @@ def find(
 
 
 def _join(text: str, bounds: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Overlapping names, and those with one blank or point between them, as one."""
+    """Merge overlapping names, and those separated by one blank or point."""
     joined: list[tuple[int, int]] = []
     for start, end in bounds:
         between = text[joined[-1][1] : start] if joined else ""
@@ -195,7 +195,7 @@ def _from(
 
 
 def _may_be_part(capital: Capital, name: Sequence[Capital], after_title: bool) -> bool:
-    """Whether a word may go on a name: a word of notes only after a title, or after a given name as a last name."""
+    """Whether a word may continue a name: a note word only after a title, or as a last name after a given name."""
     if capital.low not in NO_NAME:  # "seen by Dr. X. Today …": a sentence begins
         return not (name and name[-1].initial and capital.low in REPORT_WORDS)
     if not name:
@@ -204,7 +204,7 @@ def _may_be_part(capital: Capital, name: Sequence[Capital], after_title: bool) -
 
 
 def _speaks(text: str, low: str, capitals: Sequence[Capital], i: int, name: tuple[Capital, ...]) -> bool:
-    """Whether words around say that this is a name: the first kind of evidence that decides."""
+    """Whether the context shows a name, by the first kind of evidence that decides."""
     words = before(low, name[0].start)
     around = _Around(text, low[name[-1].end : name[-1].end + 40], words, name)
     if EPONYM.match(around.tail) or _is_town(text, capitals, i, name):
@@ -228,7 +228,7 @@ def _speaks(text: str, low: str, capitals: Sequence[Capital], i: int, name: tupl
 
 
 class _Around(NamedTuple):
-    """A name and what is around it: the words before, and the text behind (lower case)."""
+    """A name with its context: the words before, and the text after (lower case)."""
 
     text: str
     tail: str
@@ -249,7 +249,7 @@ class _Around(NamedTuple):
 
     @property
     def known(self) -> bool:
-        """A given name that is no other word, or goes on."""
+        """Whether it starts with a given name that is no other word, or that continues."""
         return self.given and (self.several or self.name[0].low not in WORDS_TOO)
 
     @property
@@ -280,7 +280,7 @@ def _of_a_person(around: _Around) -> bool:
 
 
 def _of_several_words(around: _Around) -> bool | None:
-    """What two words and more say by themselves: a given name and another, initials, `patient X Y`; None: nothing."""
+    """Evidence from two or more words: a given name and another, initials, `patient X Y`; None: undecided."""
     name, previous = around.name, around.previous
     first, last = name[0], name[-1]
     if around.known:
@@ -361,7 +361,7 @@ def _is_credential(capital: Capital) -> bool:
 def _find_repeats(
     text: str, low: str, capitals: Sequence[Capital], names: Sequence[tuple[Capital, ...]]
 ) -> Iterator[Capital]:
-    """The same words elsewhere in the note: whoever was named once is named without a title later."""
+    """Find repeats of a name elsewhere in the note, where it may lack a title."""
     parts = {
         c.low
         for name in names
@@ -418,7 +418,7 @@ def _of_field(
 
 
 def _stands_alone(text: str, value: int, name_end: int, end: int) -> bool:
-    """Whether a field holds nothing but the name."""
+    """Whether a field holds only the name."""
     return not text[name_end:end].strip(" .,;")
 
 
@@ -434,7 +434,7 @@ def _closing(text: str, low: str, capitals: Sequence[Capital]) -> Iterator[tuple
 
 
 def _without_capitals(text: str, low: str, fields: Sequence[Label], said: int) -> Iterator[tuple[int, int]]:
-    """Names typed in small letters: after a title, or in the field of a name."""
+    """Find lower-case names: after a title, or in a name field."""
     if said & SAYS_LOWER_TITLE:
         for match in _LOWER_TITLE.finditer(text):
             word, more = match.group(1), match.group(2)

@@ -1,4 +1,4 @@
-"""Numbers and codes of registers: records, accounts, plans, licences, vehicles, devices, and any other."""
+"""Identifying numbers and codes: records, accounts, plans, licences, vehicles, devices, and others."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from leeward.notes.annotators.rules.words import NUMBERS, words
 from leeward.notes.field_labels import Label, line_end
 from leeward.notes.spans import Span
 
-# Patterns for whole texts begin with a set of characters, to which the engine skips; `\d{1,3}` is none.
+# Patterns for whole texts begin with a character set, to which the engine skips; `\d{1,3}` is none.
 SSN = re.compile(r"[\dXx*](?:(?<=\d)\d\d(?:-\d\d-| \d\d )\d{4}|(?<!\d)[Xx*]{2}-[Xx*]{2}-\d{4})(?![\d-])")
 
 _WORDS = {
@@ -33,7 +33,7 @@ _WORDS = {
     "address": "bed, room",
 }
 WORDS = {" ".join(word.split()): meaning for meaning, listed in _WORDS.items() for word in listed.split(",")}
-"""Words of running text (lower case), and what a number after them is."""
+"""Word of running text (lower case) -> category of a number after it."""
 
 STRICT = words(
     """account member policy insurance medicare medicaid vehicle device pacemaker implant pump model case encounter
@@ -151,7 +151,7 @@ def _after_words(text: str, low: str) -> Iterator[Span]:
 
 
 def _is_code_of(text: str, word: str, match: re.Match[str], sure: bool) -> bool:
-    """Whether what follows a word is its code and no measurement."""
+    """Whether the text after a word is its code, not a measurement."""
     code = match.group()
     digits = sum(c.isdigit() for c in code)
     looks_like_one = digits >= 5 or (digits >= 3 and any(c.isupper() for c in code))
@@ -188,7 +188,7 @@ def _is_group(text: str, match: re.Match[str]) -> bool:
 
 
 def _by_form(text: str, said: int) -> Iterator[Span]:
-    """Codes that look like no measurement."""
+    """Find codes that do not look like measurements."""
     forms: tuple[tuple[object, re.Pattern[str], str, Callable[[str, re.Match[str]], bool]], ...] = (
         (said & hints.SIX_FIGURES, _LONG, "other_id", _is_long_number),
         (said & hints.THREE_FIGURES, _PATTERN, "other_id", _is_code),

@@ -1,4 +1,4 @@
-"""Words that tell what is beside them (`notes/data/words.txt`), words with a capital, and fields by their labels."""
+"""Cue words (`notes/data/words.txt`), capitalized words, and field labels."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def words(text: str) -> frozenset[str]:
 
 
 def _read_list(name: str) -> frozenset[str]:
-    """A list of names of several words, parted by commas."""
+    """Read a comma-separated list of names of several words."""
     return frozenset(list_words(_LISTS[name], ","))
 
 
@@ -45,7 +45,7 @@ RELATIVES = {
     **dict.fromkeys(_LISTS["male_relatives"].split(), "male"),
     **dict.fromkeys(_LISTS["other_relatives"].split(), ""),
 }
-"""Each relative with the sex that the word implies."""
+"""Relative -> implied sex."""
 
 RELATIVE = "|".join(sorted(RELATIVES, key=lambda word: (-len(word), word)))
 """Every relative as alternatives of a pattern, the longest first."""
@@ -68,19 +68,19 @@ GIVEN = FEMALE | MALE
 """Given names that are common in the United States (public knowledge of its censuses)."""
 
 WORDS_TOO = words(_LISTS["words_too"])
-"""Given names that are words as well: alone, at the beginning of a sentence, they are no evidence."""
+"""Given names that are also words: alone, at the beginning of a sentence, they are no evidence."""
 NO_NAME = words(_LISTS["no_name"])
-"""Words of notes that begin with a capital in headings and sentences and are no part of a name."""
+"""Words capitalized in headings and sentences that are no part of a name."""
 SURNAMES_TOO = words(_LISTS["surnames_too"])
-"""Of these, last names of people: they go on a name that has begun."""
+"""Those of these words that are last names: they may continue a name."""
 PLAIN = words(_LISTS["plain"])
 """Words that are no name even after a title."""
 
 REPORT_WORDS = words(read_parts("leeward.notes", "report_words.txt")["words"]) | NO_NAME | PLAIN
-"""Words of medical reports that are no name by themselves, however they are written (`Benign`, `Gait`, `However`).
+"""Words of medical reports that alone are no name, in any case (`Benign`, `Gait`, `However`).
 
-Those of the file are in small letters in three or more public reports (MTS-Dialog, ACI-Bench, MTSamples) and on no
-list of names or places of the United States.
+Those in the file occur in lower case in three or more public reports (MTS-Dialog, ACI-Bench, MTSamples) and in no list
+of names or places of the United States.
 """
 
 
@@ -125,7 +125,7 @@ def gap(text: str, left: Capital, right: Capital) -> str:
 
 
 def before(low: str, start: int, length: int = 28) -> list[str]:
-    """The last words in front of a place in the text, on its line, punctuation kept apart from them."""
+    """Return the last words before a place in the text, on its line, with punctuation as separate words."""
     piece = low[max(0, start - length) : start]
     return _SPLIT.findall(piece[piece.rfind("\n") + 1 :])
 
