@@ -1,7 +1,7 @@
-"""Clustering by shared cells (docs/methods/trajectories.md#cells): groups that can publish pairs that say something.
+"""Clustering by shared cells (docs/methods/trajectories.md#cells): groups that can publish usable pairs.
 
-A cell is a 3-digit category and an 8-year block of ages. The pairs that a group can publish as usable ones are exactly
-the cells that all its members share, so records are grouped by what they share, the heaviest group first.
+A cell is a 3-digit category and an 8-year block of ages. The usable pairs that a group can publish are exactly the
+cells that all its members share, so records are grouped by shared cells, the heaviest group first.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ from leeward.methods.trajectories.hierarchies import (
 from leeward.methods.trajectories.records import Group, Records
 
 LARGEST = 4_000
-"""Records that are clustered at once: the work grows with the square of it."""
+"""Most records clustered at once: the work grows with the square of their number."""
 
 WEIGHTS = (4, 1)
-"""What a usable cell and a chapter cell count."""
+"""Weights of a usable cell and of a chapter cell."""
 
 USABLE, CHAPTER, WIDER, ROOT = range(4)
-"""Tiers of nodes, from those that say most."""
+"""Tiers of nodes, the most informative first."""
 
 WORTH = (100_000_000, 1_000_000, 10_000, 1)
-"""What a pair counts by its tier: usable pairs before all others, then chapters, then any code."""
+"""Weight of a pair by tier: usable pairs before all others, then chapters, then any code."""
 
 
 def cluster(records: Records, space: Space, k: int, most: int) -> list[Int64s]:
-    """Records by group, each of k … 2k − 1; `most` of one sensitive value in a group, as far as the rest allows."""
+    """Group the records, k … 2k − 1 to a group, with at most `most` of one sensitive value where the rest allows it."""
     from leeward.methods.trajectories.kernels import cells as kernels
 
     data = _items(records, space, k)
@@ -59,7 +59,7 @@ def cluster(records: Records, space: Space, k: int, most: int) -> list[Int64s]:
 
 
 def publish(groups: list[Int64s], records: Records, space: Space, in_order: bool) -> list[Group]:
-    """What the members of each group have in common, pair by pair; `in_order`: as far as it comes in one order."""
+    """Publish the pairs that all members of each group share; `in_order`: only those in the same order in all."""
     from leeward.methods.trajectories.kernels import cells as kernels
     from leeward.methods.trajectories.kernels.alignment import publish_in_order
 
@@ -81,7 +81,7 @@ def publish(groups: list[Int64s], records: Records, space: Space, in_order: bool
 
 
 def tiers_of(space: Space) -> Axes:
-    """Both attributes by tiers: what a node counts inside its tier is how fine it is."""
+    """Both axes with the tier of each node; the gain of a node is how fine it is."""
     code, age = space.code.hierarchy, space.age.hierarchy
     wide = np.where(np.arange(len(code)) == 0, ROOT, WIDER)
     chapter = np.where(chapter_codes(code), CHAPTER, wide)
@@ -99,8 +99,8 @@ def tiers_of(space: Space) -> Axes:
 
 
 def _steps(space: Space) -> tuple[Int32s, Int32s, Int32s]:
-    """From fine to coarse: the node of every leaf at each level of codes and of ages (-1: none may be published), and
-    the pairs of levels in the order in which they are published."""
+    """Levels of codes and of ages, each the node that every node is published as (-1: none), and pairs of levels in
+    the order of publishing, fine to coarse."""
     axes = tiers_of(space)
     codes = _ladder(space.code, space.code.hierarchy.level, axes.codes.tier)
     ages = _ladder(space.age, space.years, axes.ages.tier)
@@ -110,7 +110,7 @@ def _steps(space: Space) -> tuple[Int32s, Int32s, Int32s]:
 
 
 def _ladder(axis: Axis, level: Int32s | Int64s, tier: Int32s) -> list[tuple[int, Int32s]]:
-    """(tier, node of every node) for ever more nodes: those of the first tier level by level, then of the next."""
+    """(tier, published node of every node) at each level, fine to coarse: tier by tier, and level by level inside."""
     found: list[tuple[int, Int32s]] = []
     seen: set[bytes] = set()
     for number in range(int(tier.max()) + 1):
@@ -124,13 +124,13 @@ def _ladder(axis: Axis, level: Int32s | Int64s, tier: Int32s) -> list[tuple[int,
 
 
 def _nodes_at(axis: Axis, allowed: Bools) -> Int32s:
-    """The highest node at or above each one that is allowed (leaves are) and may be published as itself; -1: none."""
+    """The highest allowed node (leaves always are) at or above each node that may be published as itself; -1: none."""
     nodes = np.arange(len(axis.hierarchy))
     return highest(axis.hierarchy, (allowed | axis.hierarchy.is_leaf(nodes)) & (axis.published == nodes))
 
 
 def _items(records: Records, space: Space, k: int) -> object:
-    """Every record's cells at both levels, each numbered by its occurrence in the record, if k records have it."""
+    """The cells of each record at both levels, numbered by occurrence in the record, of at least k records."""
     from leeward.methods.trajectories.kernels import cells as kernels
 
     owner, axes = records.owners(), tiers_of(space)
@@ -163,7 +163,7 @@ def _items(records: Records, space: Space, k: int) -> object:
 
 
 def _occurrence(owner: Int64s, cell: Int64s) -> Int64s:
-    """0, 1, … for the equal cells of an owner."""
+    """Number the equal cells of each owner 0, 1, …"""
     order = np.lexsort((cell, owner))
     same = np.zeros(len(order), np.bool_)
     same[1:] = (np.diff(owner[order]) == 0) & (np.diff(cell[order]) == 0)

@@ -1,9 +1,9 @@
-"""MDAV by the conventions of docs/methods/trajectories.md#clustering, on as many threads as there are, with the
-one answer of one thread.
+"""MDAV by the conventions of docs/methods/trajectories.md#clustering, on all threads, with the same
+result as on one.
 
-Clusters follow one another, yet most of what the next ones need does not depend on this one: a cluster grown too
-early from a later seed is right if nobody has taken its members since, because taking others away never changes
-who is nearest. So threads grow clusters ahead, and those that collide are grown again.
+Clusters follow one another, but the next ones hardly depend on this one: a cluster grown early from a later seed is
+right if none of its members has been taken since, because removing other records never changes the nearest ones. So
+threads grow clusters ahead, and those that collide are grown again.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ RECIPROCAL_BITS = 62
 """Scores of Definition 8 must fit in this many bits."""
 
 BLOCK_YEARS, WIDE_SPAN = 16, 12
-"""Blocks of trajectories that a bound dismisses together: by middle age, and by whether they span many ages."""
+"""Blocks of trajectories dismissed by one bound: years of middle age to a block, and the ages of a wide span."""
 
 REFRESH = 0.9
-"""The list of entries that still have records is made anew when fewer than this share of it do."""
+"""The list of active entries is rebuilt when fewer than this share of them still have records."""
 
 NO_LIMIT = 1 << 30
 
 
 class Columns(NamedTuple):
-    """An axis seen from the values in use: columns are the used leaves in depth-first order. Kernels take it whole.
+    """An axis restricted to the values in use, for kernels: columns are the used leaves in depth-first order.
 
     nodes : int32[columns], the node of each column.
     low, high : int32 a node, the columns below it (high excluded).
@@ -174,7 +174,7 @@ def _columns(axis: Axis, leaves: Int32s, at: Int64s, number: Any) -> tuple[Colum
 def _distinct(
     offsets: Int64s, code_rank: Int32s, age_rank: Int32s, groups: Int32s | None
 ) -> tuple[Int64s, Int64s, Int32s, Int32s, Int32s]:
-    """(entry of each record; first record, shape, rank and block of each entry)."""
+    """Entry of each record; first record, shape, rank and block of each entry."""
     by_tuple, starts = _in_order(offsets, code_rank.astype(np.int64), age_rank.astype(np.int64))
     shape_of = np.empty(len(by_tuple), np.int64)
     shape_of[by_tuple] = np.cumsum(starts) - 1
@@ -196,9 +196,9 @@ def _distinct(
 
 
 def _in_order(offsets: Int64s, code_rank: Int64s, age_rank: Int64s) -> tuple[Int64s, Bools]:
-    """Records by their tuples of (code, age), a prefix first, equal ones by number; and where each kind begins.
+    """Sort records by their tuples of (code, age), prefixes first, ties by number; mark where each tuple begins.
 
-    One position of the tuples after the other, among the records that are still equal.
+    Sorts by one position after the other, among the records that are still equal.
     """
     lengths = np.diff(offsets)
     width = int(age_rank.max()) + 1
@@ -217,7 +217,7 @@ def _in_order(offsets: Int64s, code_rank: Int64s, age_rank: Int64s) -> tuple[Int
         order[places] = records[sorted_by]
         key, more = key[sorted_by], more[sorted_by]
         starts[places[1:]] |= key[1:] != key[:-1]
-        # Alone in its run, or ended like all of its run: nothing more to tell apart.
+        # Alone in its run, or all tuples of the run have ended: nothing left to sort.
         open_run = np.ones(len(order) + 1, np.bool_)
         open_run[: len(order)] = starts
         alone = open_run[places] & open_run[places + 1]
@@ -228,7 +228,7 @@ def _in_order(offsets: Int64s, code_rank: Int64s, age_rank: Int64s) -> tuple[Int
 
 @dataclass(frozen=True)
 class Cluster:
-    """Entries of a problem in joining order (an entry once a record), and what is published for them all."""
+    """Entries of a problem in joining order (repeated for each record), and the nodes published for them."""
 
     members: Int32s
     codes: Int32s
@@ -236,14 +236,14 @@ class Cluster:
 
 
 class _State:
-    """Records that are left of each entry (`copies`), and the entries that have some, in blocks."""
+    """Unclustered records of each entry (`copies`), and blocks of the entries that have some."""
 
     def __init__(self, problem: Problem) -> None:
         self.problem, self.copies, self.left = problem, problem.copies.copy(), len(problem.records)
         self.refresh()
 
     def refresh(self) -> None:
-        """Forget the entries without records."""
+        """Drop the entries without records."""
         from leeward.methods.trajectories.kernels.clustering import Blocks
 
         p, active = self.problem, np.flatnonzero(self.copies).astype(np.int32)
@@ -253,7 +253,7 @@ class _State:
         self.blocks = Blocks(active, starts, low, np.maximum.reduceat(p.last_age[active], starts[:-1]))
 
     def grow(self, seed: int, target: int, normalised: bool, most: int) -> Cluster:
-        """A cluster around a seed, of the records that are left."""
+        """Grow a cluster around a seed from the unclustered records."""
         from leeward.methods.trajectories.kernels import clustering as kernels
 
         p = self.problem
@@ -264,7 +264,7 @@ class _State:
         return Cluster(*found)
 
     def holds(self, cluster: Cluster) -> bool:
-        """Whether all members of a cluster are left."""
+        """Whether all members of a cluster are still unclustered."""
         return all(self.copies[entry] >= times for entry, times in Counter(cluster.members.tolist()).items())
 
 
@@ -299,7 +299,7 @@ def mdav(
 
 
 class _Seeds:
-    """Who comes next: the trajectory farthest from the most frequent one, its order kept while that one stays."""
+    """Seeds: the trajectory farthest from the most frequent one; the order is kept while that one stays the same."""
 
     def __init__(self, state: _State) -> None:
         self.state = state
@@ -316,7 +316,7 @@ class _Seeds:
         self.position = 0
 
     def take(self, cluster: Cluster) -> None:
-        """The records of a cluster are gone."""
+        """Remove the records of a cluster."""
         for entry in cluster.members.tolist():
             self.state.copies[entry] -= 1
             shape = self.shape[entry]
@@ -340,7 +340,7 @@ class _Seeds:
         return self.order[self.position]
 
     def following(self, many: int, ready: dict[int, Cluster]) -> list[int]:
-        """The next seeds, if nothing were taken away: those without a cluster that could still hold."""
+        """The next seeds if no further records were taken, except those with a cluster in `ready`."""
         found: list[int] = []
         spoken_for: set[int] = set()
         for place in range(self.position, len(self.order)):
@@ -367,7 +367,7 @@ class _Seeds:
 
 
 def savings(p: Problem, entry: int, others: Int32s, pool: Executor, threads: int) -> Int64s:
-    """M(entry, y) of every y in `others`, int64."""
+    """M(entry, y) for each y in `others`, int64."""
     from leeward.methods.trajectories.kernels import clustering as kernels
 
     own = slice(int(p.pairs.offsets[entry]), int(p.pairs.offsets[entry + 1]))
@@ -385,10 +385,9 @@ def savings(p: Problem, entry: int, others: Int32s, pool: Executor, threads: int
 
 
 def realign(p: Problem, clusters: Sequence[Cluster], k: int) -> list[Cluster]:
-    """The same clusters, those of k … 2k − 1 each published from the member from which it keeps most; the loss only
-    falls.
+    """Align each cluster of k … 2k − 1 again from its best starting member where that lowers the loss.
 
-    For parts: about half a per cent, at a hundredth of the clustering's time.
+    For parts: gains about half a per cent, at a hundredth of the clustering's time.
     """
     from leeward.methods.trajectories.kernels.alignment import publish_in_order
 
@@ -406,7 +405,7 @@ def realign(p: Problem, clusters: Sequence[Cluster], k: int) -> list[Cluster]:
 
 
 def groups_of(problem: Problem, clusters: Sequence[Cluster]) -> list[Group]:
-    """The clusters as groups of records: copies of an entry go in ascending order to those who took it first."""
+    """Clusters as groups of records; the records of an entry go, ascending, to its clusters in their order."""
     following = problem.record_offsets[:-1].tolist()
     found = []
     for cluster in clusters:

@@ -1,7 +1,7 @@
 """ℓ-diversity of a payload column: in no group does one value make up more than 1/ℓ of the records.
 
-Clusters are grown with at most k/ℓ records of a value. What is left at the end may be one-sided; such groups are
-dissolved into others that stay diverse, and, if none does, merged whole.
+Clusters are grown with at most k/ℓ records of a value. The last groups may not be diverse; each is merged
+with a group that makes it so or, if there is none, with several.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from leeward.methods.trajectories.hierarchies import Space
 from leeward.methods.trajectories.records import Group, Records
 
 CANDIDATES = 50
-"""Groups tried for a merge, those nearest in length first."""
+"""Groups tried for a merge, the nearest in length."""
 
 
 def require_reachable(values: Int32s, diversity: int) -> None:
@@ -31,7 +31,7 @@ def require_reachable(values: Int32s, diversity: int) -> None:
 
 
 def diversify(groups: Sequence[Group], records: Records, space: Space, diversity: int, k: int) -> list[Group]:
-    """The groups, those below k or not diverse merged with the group that keeps most."""
+    """Merge groups below k or not diverse with the group that keeps most."""
     good: list[Group] = []
     bad: list[Group] = []
     for group in groups:
@@ -54,7 +54,7 @@ def _counts(members: Int64s, records: Records) -> Counter[int]:
 
 
 def _most_diluting(groups: Sequence[Group], rest: Group, records: Records) -> Group:
-    """Where no single group is enough: the one that dilutes the most frequent value best."""
+    """The group with the smallest share of the most frequent value of `rest`."""
     common = _counts(rest.members, records).most_common(1)[0][0]
     return min(groups, key=lambda g: _counts(g.members, records)[common] / len(g.members))
 
@@ -73,8 +73,8 @@ class _Merger:
         self.room = np.empty((longest, longest), np.int64), np.empty((longest + 1, longest + 1), np.int64)
 
     def absorb(self, rest: Group, groups: list[Group], diversity: int) -> Group:
-        """The rest with records of the groups that it is merged with, which leave `groups`: the one that keeps most and
-        is diverse with it; else the ones that dilute it best, until it is."""
+        """Merge `rest` with groups, which are removed from `groups`: with the diverse result that keeps most, else with
+        the most diluting ones until the result is diverse."""
         while groups:
             fitting = [
                 g for g in groups if _is_diverse(np.append(g.members, rest.members), self.records, diversity)

@@ -1,9 +1,9 @@
-"""The hierarchies of codes and ages, and what it saves to publish two values under their common ancestor, as exact
+"""The hierarchies of codes and ages, and the saving of publishing two values as their common ancestor, in exact
 integers (Tamersoy 2011, IV.2.6).
 
 With Δ of docs/methods/trajectories.md#loss a matched pair saves s = 1 − w_icd·Δ(code)/|ICD| − w_age·Δ(age)/|Age| of
-what suppressing it costs. Multiplied by |ICD|·|Age|·(denominator of the weights), and divided by what all values
-share, s is an integer: sums are exact and ties break alike on every machine.
+what suppressing it costs. Multiplied by |ICD|·|Age|·(denominator of the weights), and divided by the common
+divisor of all values, s is an integer: sums are exact and ties break alike on every machine.
 """
 
 from __future__ import annotations
@@ -47,10 +47,10 @@ def age_tree(named: str) -> AgeTree:
 
 
 def code_tree(named: str | None, listed: Sequence[str], occurring: Sequence[str]) -> tuple[Hierarchy, bool]:
-    """The code hierarchy, and whether its leaves are a list of codes found in the data.
+    """The code hierarchy, and whether its leaves are the codes found in the data.
 
-    A file's hierarchy is taken whole; a built-in vocabulary's is the one over `listed`, or over the codes that
-    occur. `listed` restricts both. Raises BadInput for codes that the hierarchy lacks (their number only).
+    A hierarchy from a file is used whole; that of a built-in vocabulary covers `listed`, or the codes that occur.
+    `listed` restricts both. Raises BadInput for codes that the hierarchy lacks (their number only).
     """
     if named is None:
         raise BadInput(
@@ -71,9 +71,9 @@ def code_tree(named: str | None, listed: Sequence[str], occurring: Sequence[str]
 
 
 def _add_leaves(tree: Hierarchy, occurring: Sequence[str]) -> Hierarchy:
-    """The tree, where every inner node of a kind that records use has a leaf of its own.
+    """Add a leaf below every inner node of the levels that occur as codes in records.
 
-    Which levels need it is all that depends on the data: a record may hold 250 where 250.00 exists too.
+    Only the choice of levels depends on the data: a record may hold 250 where 250.00 exists too.
     """
     nodes = tree.nodes_of(occurring)
     inner = nodes[~tree.is_leaf(nodes)]
@@ -86,17 +86,17 @@ def _add_leaves(tree: Hierarchy, occurring: Sequence[str]) -> Hierarchy:
 
 
 def public_name(named: str) -> str:
-    """A hierarchy of codes as a manifest names it: a file or an added vocabulary is `custom`."""
+    """Name of a code hierarchy in the manifest; `custom` for a file or an added vocabulary."""
     return named.lower() if named.lower() in VOCABULARIES else "custom"
 
 
 @dataclass(frozen=True)
 class Axis:
-    """One attribute (codes, or ages): a hierarchy and what publishing each of its nodes saves.
+    """One attribute (codes, or ages): its hierarchy and the saving of each node.
 
     hierarchy : the published hierarchy, its nodes numbered depth-first.
-    published : int32, the node that stands in for a common ancestor: itself; a higher one, if it would tell
-        too much; -1, if a policy forbids to generalize that far.
+    published : int32, the node published for a common ancestor: itself; a higher one, if it is too
+        sensitive; -1, if a policy forbids generalizing that far.
     gain : int64, scaled saving of a match at each node; where `published` is -1, so far below zero that no
         match through it is ever chosen.
     rank : int32, the order of the leaves in ties and inside a trajectory (codes as text, ages as numbers).
@@ -110,8 +110,7 @@ class Axis:
 
 @dataclass(frozen=True)
 class Space:
-    """Both attributes; `unit`, the scaled saving of an exact match (of suppressing nothing); and `years`, int64, how
-    many each node of the ages spans."""
+    """Both attributes; `unit`, the scaled saving of an exact match; `years`, int64, the width of each age node."""
 
     code: Axis
     age: Axis
@@ -144,7 +143,7 @@ class Tree(NamedTuple):
 
 
 class Axes(NamedTuple):
-    """A pair of published nodes is worth the gains of both and, in tiers, what the higher tier of the two is worth."""
+    """Both trees. The worth of a pair is the gains of its nodes and, with tiers, the weight of the higher tier."""
 
     codes: Tree
     ages: Tree
@@ -208,7 +207,7 @@ def _text_ranks(tree: Hierarchy) -> Int32s:
 
 
 def _age_ranks(ages: AgeTree) -> Int32s:
-    """Leaves by the lowest age that they hold."""
+    """Rank of the leaves by their lowest age."""
     rank = np.full(len(ages.hierarchy), -1, np.int32)
     leaves, first = np.unique(ages.leaf, return_index=True)
     rank[leaves] = first + ages.first
@@ -220,8 +219,8 @@ def publishable_codes(
 ) -> Int32s:
     """The node published in place of each node, int32 (-1: none may be).
 
-    A node is too telling if more than `share` of the codes below it are sensitive; the lowest ancestor that is
-    not stands in for it. `constraint_of` gives each leaf's utility constraint (by leaf number; -1: none): a
+    A node is too sensitive if more than `share` of the codes below it are; its lowest ancestor that is not is
+    published instead. `constraint_of` gives each leaf's utility constraint (by leaf number; -1: none): a
     node may then be published only if all codes below it lie in one constraint, or it is a leaf.
     """
     nodes = np.arange(len(tree), dtype=np.int32)
@@ -249,7 +248,7 @@ def narrow_ages(ages: AgeTree, widest: int) -> Int32s:
 
 
 def _years(ages: AgeTree) -> Int64s:
-    """How many years each node spans, int64."""
+    """Years that each node spans, int64."""
     tree = ages.hierarchy
     total = np.concatenate([[0], np.cumsum(np.bincount(ages.leaf, minlength=len(tree)))])
     return np.asarray(total[tree.end + 1] - total[np.arange(len(tree))], np.int64)

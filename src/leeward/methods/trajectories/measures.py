@@ -1,4 +1,4 @@
-"""What released trajectories keep (Tamersoy 2011, IV.4): ILM and ALM, levels of values, answers to queries.
+"""Utility of released trajectories (Tamersoy 2011, IV.4): ILM and ALM, levels of values, answers to queries.
 
 Measures: `loss` (Definition 8, Figs. 9–11; levels of the published values, Figs. 13 and 14), `usable` (the share of
 pairs fine enough to be used), `avgre` (Fig. 12), `demographics` (questions of demographics and codes).
@@ -47,7 +47,7 @@ MOST_QUERIES = 20_000
 
 @dataclass(frozen=True)
 class Both:
-    """A release beside its source.
+    """A release and its source.
 
     lens : the originals.  place : of each released record, its record in the lens.
     kind : int64[records], the distinct published trajectory of each released record; trajectory t has the pairs
@@ -98,7 +98,7 @@ def demographics(release: Release, cohort: Cohort) -> WholePatient:
 
 
 def select_cohort(release: Release, cohort: Cohort) -> Cohort:
-    """The cohort of the patients who are released."""
+    """The cohort of the released patients."""
     if not release.parameters.get("demographics"):
         return cohort
     first, last, _ = _leaf_of_year(_name_levels(_tree(release, "age_hierarchy.csv"), years=True))
@@ -106,13 +106,13 @@ def select_cohort(release: Release, cohort: Cohort) -> Cohort:
 
 
 def originals(release: Release, cohort: Cohort) -> Trajectories:
-    """The trajectories of the released patients as the source has them, in the years of the release."""
+    """Source trajectories of the released patients, in the years of the release."""
     first, last, _ = _leaf_of_year(_name_levels(_tree(release, "age_hierarchy.csv"), years=True))
     return select_cohort(release, cohort).trajectories(first, last)
 
 
 def pair_records(release: Release, cohort: Cohort) -> Both:
-    """Bring released records and originals together."""
+    """Pair the released records with their originals."""
     ages = _name_levels(_tree(release, "age_hierarchy.csv"), years=True)
     first, last, leaf = _leaf_of_year(ages)
     lens = cohort.trajectories(first, last)
@@ -172,7 +172,7 @@ def loss(both: Both) -> dict[str, Any]:
 
 
 def usable(both: Both, k: int) -> dict[str, Any]:
-    """What published pairs say, as shares of the original pairs (docs/methods/trajectories.md#measures).
+    """Tiers of published pairs, as shares of the original pairs (docs/methods/trajectories.md#measures).
 
     usable : code at 3-digit level or finer, age within 8 years.  chapter : chapter or finer, within 16 years.
     root : code at the root.  lost : not published.  none : share of patients without a usable pair.
@@ -200,8 +200,8 @@ def usable(both: Both, k: int) -> dict[str, Any]:
 
 
 def _count_shareable(both: Both, fine: Sequence[Bools], k: int) -> int:
-    """Source pairs that at least k patients could share as a usable one: the j-th of a patient's pairs in a cell counts
-    if k patients have j pairs there."""
+    """Count source pairs that at least k patients could share as usable ones: the j-th pair of a patient in a cell
+    counts if k patients have at least j pairs there."""
     lens = both.lens
     code = highest(both.codes, fine[0])[both.codes.nodes_of(lens.labels)[lens.codes]]
     leaf = both.age_leaf[1:][lens.ages - int(both.age_leaf[0])]
@@ -282,9 +282,9 @@ def _tree(release: Release, name: str) -> Hierarchy:
 
 
 def _whole(tree: Hierarchy, lens: Trajectories, named: str | None) -> Hierarchy:
-    """The tree that the losses are shares of: a released tree leaves out codes that fewer than k patients have.
+    """The full tree, to which losses are relative: a released tree omits codes of fewer than k patients.
 
-    It is of a vocabulary that comes with Leeward, or of the one that the cohort was read with (`named`).
+    Taken from a vocabulary of Leeward, or from the one with which the cohort was read (`named`).
     """
     if set(lens.labels) <= set(tree.leaf_labels()):
         return tree
@@ -294,7 +294,7 @@ def _whole(tree: Hierarchy, lens: Trajectories, named: str | None) -> Hierarchy:
 
 
 def _name_levels(tree: Hierarchy, years: bool) -> Hierarchy:
-    """The tree with levels that a reader knows: years of an age block; of codes the kind of ICD node, or height."""
+    """The tree with readable level names: years of an age block; for codes the kind of ICD node, or the height."""
     import dataclasses
 
     if years:

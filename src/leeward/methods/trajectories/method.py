@@ -1,4 +1,4 @@
-"""The way from a cohort to a release."""
+"""Protect a cohort's trajectories: from the cohort to the release."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from leeward.vocabulary.hierarchy import Hierarchy
 
 SEARCHED = 4_000
-"""Records that the search for levels looks at: the work of clustering grows with the square of them."""
+"""Records sampled by the search for levels: the work of clustering grows with the square of their number."""
 
 EXAMPLES = 6
 """Groups shown to the custodian, as in the thesis's Table 4."""
@@ -69,8 +69,7 @@ def protect(
         return _release(parameters, own, named, _notices(prepared.lens), classes, engine, randomness)
 
     def count_lost(classes: Sequence[AnyArray]) -> list[int]:
-        """The pairs lost in each of some classes: a published pair counts by its mean loss of code and age, by their
-        weights; one that is not published counts 1."""
+        """Pairs lost in each class: a published pair counts its weighted mean loss of code and age, others 1."""
         found = []
         for members in classes:
             part = records.take(members.astype(np.int64))
@@ -93,7 +92,7 @@ def protect(
 
 
 def _select(cohort: Cohort, patients: pl.Series) -> Cohort:
-    """The cohort of some of its patients."""
+    """The cohort restricted to `patients`."""
     inside = pl.col("patient").is_in(patients.implode())
     people = None if cohort.patients is None else cohort.patients.filter(inside)
     return replace(cohort, events=cohort.require_events().filter(inside), patients=people)
@@ -108,7 +107,7 @@ def _release(
     engine: Engine,
     randomness: Randomness,
 ) -> Anonymized:
-    """The release of prepared records, of which record i is record order[i]; `named`: the hierarchy of codes."""
+    """Build the release; its record i is the prepared record order[i]; `named`: the hierarchy of codes."""
     lens, tree, records, space = prepared.lens, prepared.tree, prepared.records, prepared.space
     groups, partitions = _groups(parameters, records, space, engine, classes)
     listed = _common_nodes(tree, records, parameters.k) if prepared.found_in_data else None
@@ -149,7 +148,7 @@ def _release(
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
-    """A cohort ready to be clustered; `found_in_data`: its hierarchy of codes is made of the codes that occur."""
+    """A cohort ready to be clustered; `found_in_data`: the code hierarchy is built from the codes that occur."""
 
     lens: Lens
     tree: Hierarchy
@@ -246,7 +245,7 @@ def _settings(parameters: Trajectories) -> parts.Settings:
 def _groups(
     parameters: Trajectories, records: Records, space: Space, engine: Engine, classes: Classes | None
 ) -> tuple[list[Group], int]:
-    """The groups, none of which crosses a class of demographics, and the number of parts."""
+    """Groups, each inside one class of demographics, and the number of parts."""
     settings = _settings(parameters)
     members = [np.arange(len(records))] if classes is None else classes.members
     if records.group is None or parameters.diversity is None:
@@ -276,7 +275,7 @@ def _by_class(groups: list[Group], classes: Classes | None) -> list[list[Group]]
 
 
 def _number_payload(payload: pl.DataFrame | None, column: str) -> Int32s:
-    """The values of a payload column as numbers; a missing value is a value of its own."""
+    """Number the values of a payload column; a missing value counts as a value."""
     assert payload is not None  # for the types: the column is one of the payload's
     ranks = payload[column].rank("dense").fill_null(0).cast(pl.Int32)
     return ranks.to_numpy().astype(np.int32)
@@ -318,13 +317,12 @@ def _records(order: Int64s, payload: pl.DataFrame | None, classes: Classes | Non
 
 
 def _places(order: Int64s) -> pa.Table:
-    """Whose record is whose, for the custodian's measures: patients by their place in ascending identifiers."""
+    """Patient of each record, for the custodian's measures: the place of the patient in ascending identifiers."""
     return pa.table({"record": pa.array(np.arange(len(order), dtype=np.int64)), "place": pa.array(order)})
 
 
 def _accounts(groups: Sequence[Group], tree: Hierarchy, lens: Lens) -> pa.Table:
-    """For each code: its pairs as they were read, and the pairs that are to be released with it or the node so
-    called."""
+    """Number of pairs of each code in the source, and of pairs released with that code or node."""
     read = dict(zip(lens.labels, np.bincount(lens.codes, minlength=len(lens.labels)).tolist(), strict=True))
     counted = np.zeros(len(tree), np.int64)
     for group in groups:
@@ -343,15 +341,15 @@ def _accounts(groups: Sequence[Group], tree: Hierarchy, lens: Lens) -> pa.Table:
 def _common_nodes(tree: Hierarchy, records: Records, k: int) -> Bools:
     """The nodes that at least k records have a code below.
 
-    Published values are among them, since k records share each. What a hierarchy that is made of the data's own codes
-    would tell beyond them is not covered by k-anonymity: that somebody has a rare code.
+    They include all published values, since k records share each. A hierarchy built from the codes in the data must
+    not show others: that somebody has a rare code is not covered by k-anonymity.
     """
     owner = np.repeat(np.arange(len(records), dtype=np.int64), records.lengths())
     held = distinct_of(owner * len(tree) + records.codes)
     node = (held % len(tree)).astype(np.int32)
     common = np.bincount(node, minlength=len(tree)) >= k
     owner, node = held[~common[node]] // len(tree), node[~common[node]]
-    for deep in range(int(tree.depth.max()), 0, -1):  # rare ones count for the node above
+    for deep in range(int(tree.depth.max()), 0, -1):  # rare nodes count for the node above
         node = np.where(tree.depth[node] == deep, tree.parent[node], node)
         held = distinct_of(owner * len(tree) + node)
         common |= np.bincount(held % len(tree), minlength=len(tree)) >= k
@@ -369,7 +367,7 @@ def _hierarchy(tree: Hierarchy, listed: Bools | None = None) -> pa.Table:
 
 
 def _facts(groups: Sequence[Group], records: Records, space: Space) -> dict[str, Any]:
-    """What the custodian should know of the run: losses, sizes of groups, lengths, and examples."""
+    """Facts of the run for the custodian: losses, sizes of groups, lengths, and examples."""
     sizes = np.array([len(group.members) for group in groups])
     published = np.array([len(group.codes) for group in groups])
     lost = losses_of(groups, records.lengths(), space)
@@ -388,7 +386,7 @@ def _facts(groups: Sequence[Group], records: Records, space: Space) -> dict[str,
 
 
 def _examples(groups: Sequence[Group], space: Space) -> list[dict[str, Any]]:
-    """Groups from little to much lost on a pair, those with at least three pairs if there are any."""
+    """Example groups by loss per pair, ascending; those with at least three pairs if there are any."""
     code, age = space.code.hierarchy, space.age.hierarchy
     long = [group for group in groups if len(group.codes) >= 3] or list(groups)
     code_loss, age_loss = code.losses, age.losses

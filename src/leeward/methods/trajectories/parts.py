@@ -1,10 +1,10 @@
-"""From trajectories to groups: one partition on all threads, or many parts on whatever engine there is.
+"""Cluster trajectories into groups: one partition on all threads, or many parts on the engine.
 
 Beyond N², similar trajectories are clustered apart. Records are halved until parts are small enough, each time by
-balanced 2-means in the space where the inner product of two records is what their pairs would save on average if they
-were published together: a code (an age) has a coordinate for each node above it, as long as the root of what the node
-saves more than its parent. So a record's coordinate along an axis is a sum of one number for each of its pairs, and no
-coordinates are ever laid out. Lengths count too, for a long trajectory cannot keep its pairs beside a short one.
+balanced 2-means in the space where the inner product of two records is the average saving of their pairs if published
+together: a code (an age) has a coordinate for each node above it, as long as the square root of what
+the node saves more than its parent. So a record's coordinate along an axis is a sum of one number for each
+of its pairs, and no coordinates are stored. Lengths count too: grouped with a short trajectory, a long one loses pairs.
 
 Axes are found on a sample (every n-th record); sums are made one after the other, in a fixed order, and coordinates
 are rounded before they are compared: the parts are the same whatever the threads or the engine.
@@ -29,16 +29,16 @@ if TYPE_CHECKING:
     from leeward.engine import Engine
 
 LARGEST = 65_000
-"""Records that are clustered at once: N² work a part, so that a million records take minutes."""
+"""Most records clustered at once: N² work a part, so that a million records take minutes."""
 
 SAMPLE = 20_000
 """Records on which an axis is found."""
 
 POWER_STEPS, MEANS_STEPS = 6, 10
-"""Steps towards the axis of most spread, where 2-means begins, and steps of 2-means."""
+"""Power iterations for the axis of most spread, where 2-means begins, and iterations of 2-means."""
 
 LENGTH_WEIGHT = 0.02
-"""What a product of log2(length) counts, in savings of an exact match: 0.005–0.05 give the same loss within 0.1 %."""
+"""Weight of a product of log2(length), in savings of an exact match: 0.005–0.05 give the same loss within 0.1 %."""
 
 ROUNDED = 2.0**20
 
@@ -50,8 +50,7 @@ SCHEMA = pa.schema(
 
 @dataclass(frozen=True)
 class Settings:
-    """What clustering needs to know, plain enough to travel to another process. `most` : records of one sensitive value
-    in a group."""
+    """Settings of clustering, serializable for other processes. `most` : records of one sensitive value in a group."""
 
     k: int
     normalised: bool = True
@@ -61,14 +60,14 @@ class Settings:
 
     @property
     def largest(self) -> int:
-        """Records that are clustered at once."""
+        """Most records clustered at once."""
         return max(cells.LARGEST if self.cells else LARGEST, 4 * self.k)
 
 
 def cluster(
     records: Records, space: Space, settings: Settings, threads: int, realign: bool = False
 ) -> list[Group]:
-    """All records as one partition; `realign`: each group is then published from its best starting member."""
+    """Cluster all records as one partition; `realign`: then align each group again from its best starting member."""
     if settings.cells:
         groups = cells.cluster(records, space, settings.k, settings.most)
         return cells.publish(groups, records, space, settings.in_order)
@@ -80,10 +79,10 @@ def cluster(
 def cluster_parts(
     records: Records, part: Int32s, space: Space, settings: Settings, engine: Engine
 ) -> list[Group]:
-    """Each part by itself, on the engine; groups in the order of their parts.
+    """Cluster each part separately, on the engine; groups in the order of their parts.
 
-    With more than one part, each cluster is then published from its best starting member, which gives back some of
-    what the cuts cost; one part alone stays the exact answer of MDAV, and is clustered on all threads of this machine.
+    With more than one part, each cluster is then aligned again from its best starting member, which recovers some of
+    the loss from cutting; a single part keeps the exact result of MDAV, and runs on all threads of this machine.
     """
     several = int(part.max()) > 0
     if not several and engine.name == "local":
@@ -140,7 +139,7 @@ def _flat(table: pa.Table, name: str) -> tuple[Int64s, Any]:
 
 
 def parts_of(classes: Sequence[Int64s], records: Records, space: Space, largest: int) -> Int32s:
-    """The part of each record, int32: its class, or a part of it where that has more than `largest` records."""
+    """The part of each record, int32: its class, cut into parts where that has more than `largest` records."""
     part = np.empty(len(records), np.int32)
     waiting, made = [np.asarray(members) for members in reversed(classes)], 0
     while waiting:
@@ -157,14 +156,14 @@ def parts_of(classes: Sequence[Int64s], records: Records, space: Space, largest:
 
 
 def _along(records: Records, code_scores: Float64s, age_scores: Float64s, per_size: float) -> Float64s:
-    """The coordinate of each record: the mean score of its pairs, and what its length adds."""
+    """The coordinate of each record: the mean score of its pairs plus a term for its length."""
     scores = code_scores[records.codes] + age_scores[records.ages]
     lengths = records.lengths()
     return np.add.reduceat(scores, records.offsets[:-1]) / lengths + per_size * np.log2(lengths)
 
 
 def _sum(records: Records, space: Space, weights: Float64s) -> tuple[Float64s, Float64s, float]:
-    """The sum of the records, each `weights` times, as scores for `_along`."""
+    """The sum of the records, weighted by `weights`, as scores for `_along`."""
     lengths = records.lengths()
     each = np.repeat(weights / lengths, lengths)
     return (
@@ -177,7 +176,7 @@ def _sum(records: Records, space: Space, weights: Float64s) -> tuple[Float64s, F
 def _halving_axis(sample: Records, space: Space) -> tuple[Float64s, Float64s, float]:
     """From the middle of one half to the middle of the other, once 2-means has settled."""
     n = len(sample)
-    # Any start that is not along one side only will do; it must be the same on every run.
+    # Any start with both signs will do; it must be the same on every run.
     at = np.random.Generator(np.random.Philox(n)).standard_normal(n)
     for _ in range(POWER_STEPS):
         at = at - np.cumsum(at)[-1] / n
@@ -199,12 +198,12 @@ def _upper_half(at: Float64s) -> Bools:
 
 
 def _round(at: Float64s) -> Float64s:
-    """Whole parts of the largest, so that the last bits of a sum cannot reorder equal records."""
+    """Round relative to the largest value, so that the last bits of a sum cannot reorder equal records."""
     return np.rint(at * (ROUNDED / max(float(np.abs(at).max()), 1e-300)))
 
 
 def _scores(axis: Axis, leaves: Int32s, each: Float64s, unit: int) -> Float64s:
-    """What every leaf saves with all `leaves` (each counted `each` times), in savings of an exact match."""
+    """Saving of every leaf with all `leaves`, weighted by `each`, in savings of an exact match."""
     tree = axis.hierarchy
     nodes = np.arange(len(tree))
     total = np.concatenate([[0.0], np.cumsum(np.bincount(leaves, each, len(tree)))])

@@ -1,4 +1,4 @@
-"""What goes into a clustering and what comes out: trajectories as flat arrays, groups published alike, their losses."""
+"""Input and output of clustering: trajectories as flat arrays, groups with one published trajectory, and losses."""
 
 from __future__ import annotations
 
@@ -52,21 +52,21 @@ class Records:
         codes, ages = int(code.max(initial=0)) + 1, int(age.max(initial=0)) + 1
         if (len(owner) + 1) * ages * codes >= 1 << 62:
             order = np.lexsort((code, age, owner))
-        else:  # one number a pair sorts several times faster; equal pairs of a record are alike
+        else:  # one number a pair sorts several times faster; equal pairs of a record are interchangeable
             order = np.argsort((owner * ages + age) * codes + code)
         return Pairs(self.offsets, self.codes[order], self.ages[order])
 
 
 @dataclass(frozen=True, eq=False)
 class Group:
-    """Records published alike, in joining order, and the published pairs as nodes."""
+    """Records with the same published trajectory, in joining order, and its pairs as nodes."""
 
     members: Int64s
     codes: Int32s
     ages: Int32s
 
     def saving(self, space: Space) -> int:
-        """What the published pairs save, each 0 to `space.unit`."""
+        """Total saving of the published pairs, each 0 to `space.unit`."""
         return int(space.code.gain[self.codes].sum() + space.age.gain[self.ages].sum())
 
 
@@ -87,8 +87,8 @@ class Losses:
 def losses_of(groups: Sequence[Group], lengths: Int64s, space: Space) -> Losses:
     """The losses over all records of the groups; `lengths` of the originals.
 
-    Every original value is a leaf, so the way of each pair need not be kept: what a record lost on an attribute is
-    1 − (1/|T|)·Σ (1 − Δ/|A|) over its published pairs, whichever of its pairs became which
+    Every original value is a leaf, so pairs need not be traced to their originals: the loss of a record on an attribute
+    is 1 − (1/|T|)·Σ (1 − Δ/|A|) over its published pairs, whichever of its pairs became which
     (docs/methods/trajectories.md#loss).
     """
     records = np.concatenate([group.members for group in groups])

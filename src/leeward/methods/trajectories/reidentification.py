@@ -1,5 +1,5 @@
-"""Candidates of patients in released trajectories: the records that look alike; and an attack by somebody who knows all
-codes and ages of a patient (docs/methods/trajectories.md)."""
+"""Candidates of patients in released trajectories (equal records), and an attack by somebody who knows all codes and
+ages of a patient (docs/methods/trajectories.md)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from leeward.randomness import Randomness
 from leeward.release import Release
 
 PATIENTS = 500
-"""Patients that are drawn."""
+"""Patients drawn for the attack."""
 
 Pair = tuple[str, str]
 Labels = tuple[str, ...]
@@ -29,7 +29,7 @@ Shown = tuple[Labels, tuple[Pair, ...]]
 
 
 def count_candidates(release: Release, cohort: Cohort, population: Cohort | None = None) -> Known:
-    """The records with each record's whole trajectory and released demographics."""
+    """Number of records with the same trajectory and released demographics, for each record."""
     names = [str(name) for name in release.parameters.get("demographics") or ()]
     pairs = release.table("trajectories.parquet").collect().sort("record", "position")
     text = pl.concat_str(pl.col("code").cast(pl.String), pl.col("age").cast(pl.String), separator="@")
@@ -60,8 +60,8 @@ def _originals(release: Release, cohort: Cohort, names: Sequence[str]) -> pl.Dat
 
 
 def attack(release: Release, cohort: Cohort, population: Cohort | None = None) -> list[Tried]:
-    """Look for the records that can be a patient's: every published pair is one of the patient's pairs or above it, by
-    the published hierarchies. Of those the attacker takes one that says most (the longest), and all equal to it."""
+    """Find records that can be a patient's: each published pair is a pair of the patient or, in the published
+    hierarchies, an ancestor of one. The attacker takes the longest of them and all records equal to it."""
     k = int(release.guarantee["k"])
     codes, ages = _above(release, "code_hierarchy.csv"), _above(release, "age_hierarchy.csv")
     names = [str(name) for name in release.parameters.get("demographics") or ()]
@@ -105,7 +105,7 @@ def attack(release: Release, cohort: Cohort, population: Cohort | None = None) -
 
 
 def _published(release: Release, names: Sequence[str]) -> dict[Shown, int]:
-    """The records of each published trajectory with its demographics."""
+    """Number of records with each published trajectory and its demographics."""
     pairs = release.table("trajectories.parquet").sort("record", "position").collect()
     # A demographic column may be called code or age, too.
     own = [pl.col(name).cast(pl.String).alias(f"published {name}") for name in ("code", "age")]
@@ -121,7 +121,7 @@ def _published(release: Release, names: Sequence[str]) -> dict[Shown, int]:
 
 
 def _classes(release: Release, cohort: Cohort, patients: pl.Series) -> list[frozenset[Labels]]:
-    """The labels of the classes that each patient may be in."""
+    """Labels of the classes to which each patient may belong."""
     columns, classes = exact_columns(release, cohort, patients), ReleasedClasses.read(release)
     vectors, number = group_vectors(columns.vectors({}))
     found = [

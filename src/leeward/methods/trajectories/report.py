@@ -1,4 +1,4 @@
-"""The report on released trajectories: who looks alike, what codes and ages lost, and what counts still say."""
+"""The report on released trajectories: groups, loss of codes and ages, and errors of counts."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from leeward.report.sections import Chart, Notes, Section, Table, Tile, Tiles, n
 from leeward.report.summary import Cost, Costs, cost_of_share, counts_off, share
 
 ENOUGH, USELESS = 0.5, 0.1
-"""Shares of usable pairs from which nobody is warned, and below which little is left."""
+"""Shares of usable pairs: no warning from the first up; little is left below the second."""
 
 SAYS_NOTHING = ("classification", "root")
-"""Levels of a code hierarchy at which a code is any code at all."""
+"""Levels of a code hierarchy that carry no information about the code."""
 
 Figures = Mapping[str, Any]
 
@@ -25,7 +25,7 @@ TITLES = {"code": "Codes", "age": "Ages"}
 
 
 def sections(release: Release, measures: Figures, verification: Figures) -> list[Section]:
-    """The sections of the report that are this method's own."""
+    """The report sections specific to this method."""
     usable, lost = measures.get("usable"), measures.get("loss")
     run = measures.get("method") or {}
     found = [
@@ -42,14 +42,14 @@ def sections(release: Release, measures: Figures, verification: Figures) -> list
 
 
 def widths(lost: Figures | None) -> tuple[str, str, str]:
-    """What the levels `usable` and `chapter` and the categories of a hierarchy are called."""
+    """Names of the levels `usable` and `chapter` and of the categories of a hierarchy."""
     if lost and CHAPTER in {row["level"] for row in lost["levels"]["code"]}:
         return "of 3 characters or finer", "chapter or finer", "3-character categories"
     return "finer than the hierarchy's widest groups", "one of the widest groups or finer", "groups"
 
 
 def glance(release: Release, lost: Figures | None) -> Section:
-    """The figures that a privacy board and a researcher ask for beside the summary."""
+    """Key figures for a privacy board and a researcher, in addition to the summary."""
     tiles = [Tile(f"≥ {release.guarantee['k']}", "records share every released trajectory", tone="good")]
     if lost:
         tiles += [
@@ -64,7 +64,7 @@ def glance(release: Release, lost: Figures | None) -> Section:
 
 
 def pairs(found: Figures | None, lost: Figures | None) -> Section | None:
-    """What the published pairs say: usable, chapter, root and lost pairs."""
+    """Published pairs by tier: usable, chapter, root and lost pairs."""
     if not found:
         return None
     fine, wide, categories = widths(lost)
@@ -182,7 +182,7 @@ def groups(run: Figures, names: Mapping[str, str]) -> Section | None:
 
 
 def partitions(run: Figures) -> Section | None:
-    """What clustering in parts cost."""
+    """The cost of clustering in parts."""
     if run.get("partitions", 1) < 2:
         return None
     halvings = max(1, (run["partitions"] - 1).bit_length())
@@ -198,7 +198,7 @@ def partitions(run: Figures) -> Section | None:
 
 
 def plain_words(release: Release) -> Section:
-    """What the method did, for a board."""
+    """Explanation of the method for a board."""
     return Section(
         "In plain words",
         (
@@ -222,7 +222,7 @@ def plain_words(release: Release) -> Section:
 
 
 def costs(release: Release, measures: Mapping[str, Any]) -> Costs:
-    """Usable pairs; pairs that are lost or whose code is any code; errors of counts."""
+    """Usable pairs; pairs that are lost or whose code carries no information; errors of counts."""
     figures: list[Cost] = []
     usable, loss, counts = (measures.get(name) for name in ("usable", "loss", "avgre"))
     if usable:

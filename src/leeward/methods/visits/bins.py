@@ -1,6 +1,6 @@
-"""Which codes may merge, bin merging (Heatherly et al. 2013), and where a label climbs before it is deleted.
+"""Groups of codes that may merge, bin merging (Heatherly et al. 2013), and the nodes to which labels climb.
 
-Rare codes become generalized ones inside their group, of a utility policy or of a phecode map. Conventions:
+Rare codes are generalized inside their group of a utility policy or of a phecode map. Conventions:
 docs/methods/visits.md#bin-merging.
 """
 
@@ -28,7 +28,7 @@ CLIMB_TO = 3
 """The level of a hierarchy to which a label climbs, the chapter."""
 
 PolicyLike = Policy | str | Mapping[str, Any] | None
-"""What `policy` may be: any utility policy, `phecode` (the map that was added), `phecode:FILE`, or none."""
+"""Accepted values of `policy`: any utility policy, `phecode` (the installed map), `phecode:FILE`, or None."""
 
 
 def check_policy(policy: PolicyLike) -> Policy | str | None:
@@ -42,7 +42,7 @@ def check_policy(policy: PolicyLike) -> Policy | str | None:
 
 
 def groups_of(policy: Policy | str | None, cohort: Cohort, visits: Visits) -> Int64s:
-    """A group number of each code; codes in no group of the policy are groups by themselves."""
+    """The group number of each code; a code outside the policy's groups forms its own group."""
     if isinstance(policy, str):
         labels = phecodes_of(policy, cohort, visits.codes)
         return np.unique(np.array(labels), return_inverse=True)[1].astype(np.int64)
@@ -73,7 +73,7 @@ def phecodes_of(policy: str, cohort: Cohort, codes: Sequence[str]) -> list[str]:
 
 
 def vocabulary_of(cohort: Cohort) -> dict[str, str]:
-    """The vocabulary of each code where the events say it."""
+    """The vocabulary of each code, where the events contain it."""
     events = cohort.require_events()
     if "vocabulary" not in events.columns:
         return {}
@@ -90,10 +90,10 @@ Patients = frozenset[int]
 
 @dataclass(frozen=True)
 class Merging:
-    """What becomes of each code.
+    """The result of merging for each code.
 
     label_of : code number -> label, or None where the code is suppressed.
-    merged, suppressed : how many codes are inside a generalized one, and how many are gone.
+    merged, suppressed : numbers of codes merged into generalized ones, and of suppressed codes.
     """
 
     label_of: tuple[str | None, ...]
@@ -102,7 +102,7 @@ class Merging:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The labels that are left, ascending."""
+        """The remaining labels, ascending."""
         return tuple(sorted({label for label in self.label_of if label is not None}))
 
 
@@ -128,7 +128,7 @@ def merge(
     *,
     rescue: bool = False,
 ) -> Merging:
-    """Merge codes below `k` along their groups, then suppress what stays below.
+    """Merge codes below `k` along their groups, then suppress those still below.
 
     Parameters
     ----------
@@ -154,7 +154,7 @@ def merge(
 def _one_pass(
     active: list[_Active], group_of: Sequence[int], width: int, k: int, done: list[_Active]
 ) -> list[_Active]:
-    """One snapshot: all members of the same bin and group become one; who reaches k moves to `done`."""
+    """Merge the codes of each bin and group; those of at least k patients move to `done`."""
     bins: dict[tuple[int, int], list[_Active]] = {}
     for each in active:
         bins.setdefault(((len(each.patients) - 1) // width, group_of[each.members[0]]), []).append(each)
@@ -174,9 +174,9 @@ def _rescue(
     rare: dict[int, set[int]],
     k: int,
 ) -> dict[int, int]:
-    """Give the left-overs of a group to its least frequent code, as merging left the frequencies.
+    """Merge the left-overs of a group into its least frequent code, by the frequencies after merging.
 
-    A generalized code takes them in place; the rest is returned: member -> single code that takes it.
+    Generalized codes in `done` are extended in place; returns member -> single code for the others.
     """
     takers: dict[int, tuple[int, int, int]] = {}
     offers = [(held, code, -1) for code, held in enumerate(frequencies) if code not in rare and held >= k]
@@ -230,7 +230,7 @@ class Climbing:
 
 
 def climb(labels: Sequence[str], codes: Sequence[str], vocabulary: str | None) -> Climbing:
-    """The chapters above labels and codes; where these carry the number of their class, so do their nodes.
+    """The chapters above labels and codes; with class numbers where the labels and codes have them.
 
     Raises
     ------

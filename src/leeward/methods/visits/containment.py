@@ -1,9 +1,9 @@
-"""Enforcement of `containment`: what a record shows of each of its visits is part of at least k records.
+"""Enforcement of `containment`: the shown part of each visit of a record is contained in at least k records.
 
-A record is the union of a patient's visits, so a code that leaves one visit leaves all visits of that patient: else the
-record would still show it of the visit that lost it (docs/methods/visits.md#containment). Deletions shrink the unions,
-so every set is recounted every round. A round deletes one code from every violating set: the one that leaves the part
-which most unions contain, as counted when the round began. At the end codes return where that harms nobody.
+A record is the union of a patient's visits, so a code deleted from one visit is deleted from all visits of the patient:
+else the record would still show it of that visit (docs/methods/visits.md#containment). Deletions shrink the unions,
+so every set is recounted every round. A round deletes one code from every violating set: the one whose removal leaves
+the part that most unions contain when the round begins. At the end codes return where all sets stay in k unions.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from leeward.methods.visits.kernels import containment as kernels
 from leeward.methods.visits.sets import Distinct, VisitSets, cut_to, is_in, sets_of, unions
 
 PATIENTS_A_HOLDER = 1024
-"""A label that more than one patient in so many holds has its holders as bits too."""
+"""Labels held by more than one patient in so many have their holders as bits too."""
 
 SETS_AT_ONCE = 1 << 14
 NOBODY = 1 << 62
 
 
 def enforce_containment(visits: VisitSets, labels: int, k: int, threads: int = 1) -> tuple[VisitSets, int]:
-    """Delete codes until what each union shows of each visit is in k unions; returns visits and number of rounds."""
+    """Delete codes until the shown part of each visit is in k unions; returns visits and number of rounds."""
     source = visits
     rounds = 0
     held = np.full(labels, -1, np.int64)
@@ -36,8 +36,8 @@ def enforce_containment(visits: VisitSets, labels: int, k: int, threads: int = 1
         distinct = Distinct.of(visits, labels)
         postings = Postings.of(unions(visits, labels), labels)
         starts, lengths = visits.offsets[distinct.first], np.diff(visits.offsets)[distinct.first]
-        # A set held exactly by k patients is contained in their unions. One that stood here a round ago had k, and
-        # has them still unless somebody lost one of its codes.
+        # A set held exactly by k patients is contained in their unions. One that the last round left had k, and
+        # still has them unless a patient lost one of its codes.
         lost = postings.count_held() != held
         doubtful = np.flatnonzero(
             (distinct.holders < k) & (moved[distinct.first] | _any_of(lost, visits.values, starts, lengths))
@@ -50,7 +50,7 @@ def enforce_containment(visits: VisitSets, labels: int, k: int, threads: int = 1
         out = np.full(len(distinct.first), -1, np.int64)
         out[bad] = postings.choose(visits.values, starts[bad], lengths[bad], threads)
         held = postings.count_held()
-        # A code leaves all visits of a patient: otherwise the record would still show it of the visit that lost it.
+        # Delete the code from all visits of the patient: otherwise the record would still show it of this visit.
         losing = np.flatnonzero(np.append(out, -1)[distinct.set_of] >= 0)
         keys = visits.keys(labels)
         gone = distinct_of(keys[visits.offsets[losing] + out[distinct.set_of[losing]]])
@@ -60,11 +60,11 @@ def enforce_containment(visits: VisitSets, labels: int, k: int, threads: int = 1
 
 
 def put_back(source: VisitSets, visits: VisitSets, labels: int, k: int, threads: int = 1) -> VisitSets:
-    """Show codes of `source` again where what each visit then shows is part of k records, until no code can return.
+    """Restore codes of `source` while the shown part of each visit stays in k records, until no code can return.
 
-    Codes that return only raise what others can count on, so each round may take one code of every patient: the one
-    that most patients show, the smallest among equals. A code that could not return still cannot when none of the codes
-    that its visits would show has returned to anybody since: nobody more has them.
+    Restored codes only add holders, so each round may restore one code of every patient: the one that most patients
+    show, the smallest among equals. A code that could not return still cannot if none of the codes that its visits
+    would show has been restored since, to any patient: their holders are the same.
     """
     everyone = unions(visits, labels)
     width = max(labels, 1)
@@ -101,7 +101,7 @@ def _any_of(marked: Bools, values: Int32s, starts: Int64s, lengths: Int64s) -> B
 
 @dataclass(frozen=True)
 class Postings:
-    """Who holds each label, what each patient holds, and a row of bits for each label that many hold."""
+    """The holders of each label, the labels of each patient, and a row of bits for each frequent label."""
 
     holders: kernels.Holders
     everyone: VisitSets
@@ -109,7 +109,7 @@ class Postings:
 
     @staticmethod
     def of(everyone: VisitSets, labels: int) -> Postings:
-        """Of one set a patient."""
+        """Build from one set a patient."""
         starts, holders = itemsets.postings(everyone.offsets, everyone.values, labels)
         chosen = np.flatnonzero(np.diff(starts) * PATIENTS_A_HOLDER > len(everyone))
         row_of = np.full(labels, -1, np.int32)
@@ -128,11 +128,11 @@ class Postings:
         return np.diff(self.holders.postings)
 
     def count(self, content: Int32s, starts: Int64s, lengths: Int64s, limit: int, threads: int) -> Int64s:
-        """How many unions contain each set: `limit` where there are so many or more, less where there are not."""
+        """Number of unions that contain each set, `limit` at most; if fewer than `limit`, any smaller number."""
         return self._count(content, starts, lengths, np.full(len(starts), -1), limit, limit, threads)
 
     def choose(self, content: Int32s, starts: Int64s, lengths: Int64s, threads: int) -> Int64s:
-        """The place of the code that each set loses."""
+        """The place of the code to delete from each set."""
         likely = self._rarest_places(content, starts, lengths, np.full(len(starts), -1))
         most = self._count(content, starts, lengths, likely, 0, 1 << 60, threads)
         rarest = content[starts + likely].astype(np.int64)
@@ -141,9 +141,8 @@ class Postings:
     def may_return(
         self, lost: Int64s, source: VisitSets, others: int, threads: int, asked: Bools, returned: Bools
     ) -> Bools:
-        """Whether each lost code (`VisitSets.keys`) could be shown again of its patient, with `others` besides who
-        share each visit's part. Not counted again are codes neither `asked` for nor with a `returned` one
-        (bool[labels]) in a part."""
+        """Whether each lost code (`VisitSets.keys`) could return: `others` further patients share each visit's part.
+        Codes neither in `asked` nor with a `returned` code (bool[labels]) in a part are not counted again."""
         entry, offsets, codes = self._parts_with(lost, source)
         allowed = asked.copy()
         allowed[entry[_any_of(returned, codes, offsets[:-1], np.diff(offsets))]] = True
@@ -152,7 +151,7 @@ class Postings:
         return allowed
 
     def _parts_with(self, lost: Int64s, source: VisitSets) -> tuple[Int64s, Int64s, Int32s]:
-        """(place in `lost`, offsets, codes): what each visit with a lost code shows once its patient shows it too."""
+        """(place in `lost`, offsets, codes) of the part of each visit with a lost code once the code is shown again."""
         keys = source.keys(self.labels)
         by_key = np.argsort(keys, kind="stable")
         low, high = (np.searchsorted(keys[by_key], lost, side=side) for side in ("left", "right"))
@@ -164,8 +163,8 @@ class Postings:
         return entry, offsets_of(kept)[offsets_of(sizes)], source.values[at[kept]]
 
     def _rarest_places(self, content: Int32s, starts: Int64s, lengths: Int64s, skipped: Int64s) -> Int64s:
-        """The place of the code of each set that fewest patients hold (ties: the first), but for the place `skipped`
-        (-1: none is); -1 where nothing is left."""
+        """The place of the rarest code of each set (ties: the first), ignoring the place `skipped` (-1: none); -1 for a
+        set with no other code."""
         bounds = offsets_of(lengths)
         place = ranges_of(np.zeros(len(lengths), np.int64), lengths)
         order = (
@@ -197,8 +196,8 @@ class Postings:
 
 
 def _each(kernel: Any, rarest: Int64s, threads: int, *further: Any) -> Int64s:
-    """A kernel on all sets, some at a time: each set is by itself, so the threads change nothing. Sets with the
-    same rarest code are together, so that its holders are looked at for all of them."""
+    """Run a kernel on all sets in batches; sets are independent, so threads do not change the result. Sets with the
+    same rarest code are consecutive, so that its holders are read once for all of them."""
     found = np.empty(len(rarest), np.int64)
     order = np.argsort(rarest, kind="stable")
 

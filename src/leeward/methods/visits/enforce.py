@@ -1,7 +1,7 @@
 """Enforcement: every visit set is held exactly by at least k patients (docs/methods/visits.md#visit).
 
 Sets are changed from the largest to the smallest. A changed set is always smaller (or climbed), and no other set loses
-holders, so each size is one pass over the sets that too few hold, and only those are ever touched.
+holders, so each size is one pass over the sets with fewer than k holders.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ class _State:
         return int(steps)
 
     def finish(self, visits: VisitSets) -> VisitSets:
-        """The visits with the sets that theirs became."""
+        """The visits with their final sets."""
         became = self.sets.became[: self.count]
         while len(became):
             further = np.where(became >= 0, became[np.maximum(became, 0)], became)

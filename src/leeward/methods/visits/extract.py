@@ -1,6 +1,6 @@
 """Cohorts drawn from a master: the master's records, renumbered and shuffled, never anonymized anew.
 
-Every cohort shows the codes of a patient as the master does, so two cohorts tell no more codes of a patient than one
+Every cohort shows the same codes of a patient as the master, so two cohorts reveal no more codes than one
 (docs/methods/visits.md#cohorts).
 """
 
@@ -91,11 +91,11 @@ class DrawnClasses:
         return self.classes.names
 
     def labels(self, order: Int64s) -> dict[str, pa.Array]:
-        """The labels of some master records, one text column a demographic."""
+        """Labels of the master records `order`, one text column a demographic."""
         return labels_of_records(self.names, self.classes.labels, self.of_record[order])
 
     def tables(self, order: Int64s) -> list[ReleaseTable]:
-        """`classes.parquet` and hierarchies of the classes that some master records are of, and of nothing else."""
+        """`classes.parquet` and hierarchies, restricted to the classes of the master records `order`."""
         sizes = self._sizes(order)
         used = np.flatnonzero(sizes)
         columns = {
@@ -136,7 +136,7 @@ def extract(
     randomness: Randomness,
     membership_is_secret: str | None = None,
 ) -> Anonymized:
-    """The release of some master records.
+    """Build the release of some master records.
 
     Parameters
     ----------
@@ -206,7 +206,7 @@ def _tables(
     classes: DrawnClasses | None,
     placed: pl.DataFrame | None,
 ) -> list[ReleaseTable]:
-    """What the recipient gets; `placed`: the payload in the order of the cohort's records."""
+    """The recipient's tables; `placed`: the payload in the order of the cohort's records."""
     columns = {
         "record": pa.array(np.arange(len(order), dtype=np.int64)),
         **(classes.labels(order) if classes else {}),
@@ -222,7 +222,7 @@ def _tables(
 
 
 def _refuse_known_members(figures: Mapping[str, Any], in_classes: bool) -> None:
-    """Raise BadInput where visits or demographics point at fewer than k members."""
+    """Raise BadInput if visits or demographics match fewer than k members."""
     k, few_in_class = figures["k"], figures.get("few_in_class", 0)
     if not figures["few"] and not few_in_class:
         return
@@ -276,14 +276,14 @@ def _visits_table(visits: VisitLists) -> ReleaseTable:
 
 
 def _code_list(master: Master) -> ReleaseTable:
-    """The master's list of codes: what is suppressed in the population is suppressed in every cohort."""
+    """The master's list of codes: codes suppressed in the population are suppressed in every cohort."""
     if PATH not in master.release.names():
         raise BadInput(f"the master has no {PATH}: an older Leeward made it; make it again.")
     return ReleaseTable.of(PATH, pq.read_table(master.release.path(PATH)))
 
 
 def _hierarchy(hierarchy: pl.DataFrame, visits: VisitLists) -> pl.DataFrame:
-    """The nodes that the cohort shows, and those above them."""
+    """The nodes shown in the cohort, and their ancestors."""
     shown = {visits.labels[label] for label in np.unique(visits.values)}
     above = set(hierarchy.filter(pl.col("node").is_in(shown))["parent"])
     return hierarchy.filter(pl.col("node").is_in(shown | above | {"*"}))
@@ -304,8 +304,7 @@ def _payload(release: Release, records: Int64s, further: pl.DataFrame | None) ->
 
 
 def _as_drawn(membership_is_secret: str | None, payload: pl.DataFrame | None) -> ReleaseTable:
-    """What custody keeps of a drawing: the reason as it was given, and the digest of the payload in the order of the
-    master's records."""
+    """Custody's table of an extraction: the reason for secrecy, and the digest of the payload in master order."""
     digest = None if payload is None else payload_digest(payload)
     columns = {"membership_is_secret": [membership_is_secret], "payload_sha256": [digest]}
     return ReleaseTable.of("drawing.parquet", pa.table(columns, schema=DRAWING))
@@ -331,8 +330,8 @@ def figures_of(
     order: Int64s,
     classes: DrawnClasses | None = None,
 ) -> dict[str, Any]:
-    """How many share the visit sets of a cohort drawn from a master, in the master and inside the cohort (labels of one
-    numbering), in each class by itself where there are demographics.
+    """Numbers of holders of a cohort's visit sets, in its master and inside the cohort (with one numbering of labels),
+    separately in each class where there are demographics.
 
     population_smallest : fewest holders in the master of a set of the cohort. visits : of the cohort. few, alone :
     visits whose set fewer than k members of the cohort hold, and only one. smallest : fewest holders inside the cohort.
@@ -347,7 +346,7 @@ def figures_of(
     if classes is not None:
         in_classes = classes.figures(order, k)
         master, visits = _together(classes, master, visits, order)
-    # The master comes first, and the cohort shows none but its sets, so both number these sets alike.
+    # The master comes first, and the cohort has only its sets, so the numbers of the sets agree.
     everywhere = Distinct.of(master.sets(population), len(master.labels))
     both = VisitSets(
         np.array([0, len(master) + len(visits)]),
@@ -386,7 +385,7 @@ def figures_of(
 def _together(
     classes: DrawnClasses, master: VisitLists, visits: VisitLists, order: Int64s
 ) -> tuple[VisitLists, VisitLists]:
-    """Both, the codes of each class apart, by one numbering: a cohort shows nothing that its master does not."""
+    """Master and cohort with separate labels for each class, in the master's numbering, which covers the cohort's."""
     whole, drawn = master.apart(classes.of_record), visits.apart(classes.of_record[order])
     place = {label: i for i, label in enumerate(whole.labels)}
     values = np.array([place[label] for label in drawn.labels], np.int32)[drawn.values]
@@ -394,7 +393,7 @@ def _together(
 
 
 def _records_alike(set_of: Int32s, record: Int64s) -> Int64s:
-    """A number of each record by all its visits' sets (equal numbers, equal records); -1 for records without visits."""
+    """Number the records by their visits' sets (equal records, equal numbers); -1 for records without visits."""
     order = np.lexsort((set_of, record))
     records = int(record.max(initial=-1)) + 1
     offsets = offsets_of(np.bincount(record, minlength=records))

@@ -1,6 +1,6 @@
 """Enforcement of level `codes`: any m codes of one visit are shown by at least k patients together, or not at all.
 
-A code leaves all visits of a patient, so that it cannot be shown again by another visit (docs/methods/visits.md#codes).
+A code is deleted from all visits of a patient, so that no other visit shows it (docs/methods/visits.md#codes).
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ MOST_SETS = 400_000_000
 """More sets of at most m codes than this are refused: they would need more memory than machines have."""
 
 ALPHA = 0.1
-"""How much it counts that a deletion makes pairs of other patients rare: 0 keeps more pairs at larger m, a larger one
+"""Weight of the pairs of other patients that a deletion makes rare: 0 keeps more pairs at larger m, a larger weight
 keeps more distinct codes."""
 
 
 def enforce_known_codes(
     visits: VisitSets, labels: int, k: int, m: int, *, merged: bool, order: Int64s
 ) -> tuple[VisitSets, int]:
-    """Visits of which any m codes shown together are shown by k patients; and the number of sweeps.
+    """Delete codes until k patients show any m codes shown together; returns the visits and the number of sweeps.
 
     merged : count patients who have the codes over all their visits, else those with one visit that has them.
-    order : the patients, in the order in which their codes are looked at.
+    order : the patients, in the order of processing.
 
     Raises
     ------
@@ -63,7 +63,7 @@ def enforce_known_codes(
 
 
 def _count_subsets(lengths: Int64s, m: int) -> int:
-    """Non-empty sets of at most m codes, over lists of so many codes."""
+    """Number of non-empty sets of at most m codes in lists of these lengths."""
     total, ways = 0, np.ones(len(lengths), np.int64)
     for size in range(1, m + 1):
         ways = ways * np.maximum(lengths - size + 1, 0) // size

@@ -1,7 +1,7 @@
-"""What anonymized visits keep, and what they hide (Heatherly et al. 2013, Tables 1 to 4).
+"""Utility and risk of anonymized visits (Heatherly et al. 2013, Tables 1 to 4).
 
 Measures: `retention` (diagnosis count DC, code count CC, with and without generalization, against the cohort and
-against the population), `risk` (visits whose set points at few patients, before and after), `phewas` (associations lost
+against the population), `risk` (visits whose set few patients have, before and after), `phewas` (associations lost
 and false).
 """
 
@@ -35,7 +35,7 @@ from leeward.release import Release
 
 DEFAULTS = ("retention", "risk", "demographics")
 PVALUES_KEPT = 20_000
-"""At most so many tests are listed one by one for the plots."""
+"""Most tests listed individually for the plots."""
 
 
 def measure(release: Release, cohort: Cohort, wanted: Sequence[dict[str, Any]]) -> dict[str, Any]:
@@ -158,11 +158,11 @@ def phewas(
     test: Literal["allelic", "logistic"] = "allelic",
     vocabularies: str | Sequence[str] = (),
 ) -> dict[str, Any]:
-    """Associations in the original and in the release, what was lost and what is false.
+    """Associations in the original and in the release, with lost and false ones.
 
-    phecodes : how many were tested in each. regressions : in each, how many came to which of
-    `analysis.phewas.associations.OUTCOMES`. comparison : significant associations by predictor and rule. totals : over
-    all predictors, by rule. tests : both p of each phecode; `effect` is a log odds ratio.
+    phecodes : number tested in each. regressions : number in each by outcome
+    (`analysis.phewas.associations.OUTCOMES`). comparison : significant associations by predictor and rule. totals :
+    over all predictors, by rule. tests : both p of each phecode; `effect` is a log odds ratio.
 
     Parameters
     ----------
@@ -250,7 +250,7 @@ def _count_tests(results: pl.DataFrame, test: str) -> int:
 
 
 def _regressions(results: pl.DataFrame) -> dict[str, int]:
-    """What became of the regressions (`associations.OUTCOMES`), over all predictors."""
+    """Number of regressions by outcome (`associations.OUTCOMES`), over all predictors."""
     counts = dict(results.group_by("regression").len().rows())
     return {name: int(counts.get(name, 0)) for name in associations.OUTCOMES}
 
@@ -284,9 +284,9 @@ def _pair_p_values(
 
 
 def whole_patient(release: Release, cohort: Cohort) -> WholePatient:
-    """Errors of questions of demographics and codes beside the baseline, loss per column, risk before.
+    """Errors of queries of demographics and codes next to the baseline, loss per column, risk before.
 
-    A patient of the release counts with a code whose label is a merged one by 1 / its members.
+    A released patient with a merged label counts 1 / its number of members for each of its codes.
     """
     sets = records_in_release(release, cohort, cohort.code_sets())
     holders = holders_of(read_visit_lists(release.path("visits.parquet")), sets.codes)
@@ -296,7 +296,7 @@ def whole_patient(release: Release, cohort: Cohort) -> WholePatient:
 
 
 def holders_of(visits: VisitLists, codes: Sequence[str]) -> list[tuple[Int64s, Float64s]]:
-    """For each code the records with a label that names it, ascending, and its share of that label."""
+    """For each code the records with a label that contains it, ascending, and its share of that label."""
     owner = np.repeat(visits.record, visits.sizes())
     number = {code: i for i, code in enumerate(codes)}
     by_label = np.split(owner[np.argsort(visits.values, kind="stable")],
@@ -311,7 +311,7 @@ def holders_of(visits: VisitLists, codes: Sequence[str]) -> list[tuple[Int64s, F
 
 
 def join(parts: Sequence[tuple[Int64s, float]]) -> tuple[Int64s, Float64s]:
-    """Records of several labels, each once, with the greatest share."""
+    """Merge the records of several labels, each once, with its greatest share."""
     if not parts:
         return np.zeros(0, np.int64), np.zeros(0)
     records = np.concatenate([each for each, _ in parts])

@@ -1,4 +1,4 @@
-"""The way from a cohort to a release."""
+"""Protect a population's visits: from the cohort to the release."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def protect(
     order = randomness.stream("visits", "known codes").permutation(len(lens))
 
     def count_lost(parts: Sequence[AnyArray]) -> list[int]:
-        """The pairs of visit and code that no label shows any more, in each of some sets of patients as classes."""
+        """Number of pairs of visit and code left without a label in each of `parts`, sets of patients, as classes."""
         chosen = _take(lens, np.concatenate(parts))
         number = np.repeat(np.arange(len(parts), dtype=np.int32), [len(part) for part in parts])
         part, apart = _in_classes(chosen, number, groups)
@@ -79,7 +79,7 @@ def protect(
             enforce(parameters, cohort.vocabulary, engine, own, apart, numbers), classes=classes
         )
         if parameters.level == "visit" and violations(outcome.enforced, len(outcome.labels), parameters.k):
-            # Belt and braces before anything is written; the verifier checks the files by itself.
+            # Checked here before anything is written; the verifier checks the files independently.
             raise VerificationFailed("a visit's set is held by fewer than k patients; nothing was written.")
         carried = None if payload is None else payload[kept]
         made = release_of(parameters, outcome, carried, cohort.vocabulary, randomness)
@@ -107,8 +107,8 @@ def _read(parameters: Visits, cohort: Cohort) -> Lens:
 
 
 def _in_classes(lens: Lens, class_of: AnyArray, groups: Int64s) -> tuple[Lens, Int64s]:
-    """The lens with the codes of each class apart, and the groups of these codes: a code of one class is another code
-    than that of the next, so that whatever is counted, merged and enforced is so inside every class by itself
+    """The lens with separate codes for each class, and the groups of these codes: a code has another number in each
+    class, so that counting, merging and enforcement happen inside each class
     (docs/methods/whole-patient.md#methods).
 
     class_of : int[patients], from 0. groups : int64[codes of the lens], which may merge; they do so inside a class.
@@ -121,7 +121,7 @@ def _in_classes(lens: Lens, class_of: AnyArray, groups: Int64s) -> tuple[Lens, I
 
 
 def _take(lens: Lens, patients: AnyArray) -> Lens:
-    """The lens of some of the patients, in their order; one may come twice. All codes of the lens stay numbered."""
+    """The lens of some patients, in their order, repeats allowed. The numbers of codes stay the same."""
     starts = offsets_of(np.diff(lens.patient_offsets)[patients])
     chosen = positions_of(lens.patient_offsets, patients)
     bounds = offsets_of(np.diff(lens.offsets)[chosen])
@@ -147,7 +147,7 @@ def enforce(
 
 
 def _merge_codes(parameters: Visits, lens: Lens, groups: Int64s, engine: Engine, entries: Frame) -> Merging:
-    """Rare codes merged; who holds what is counted on the engine."""
+    """Merge rare codes; their patients are counted on the engine."""
     counted = engine.collect(
         entries.select("patient", "code")
         .unique(["patient", "code"], keep="any")
@@ -170,7 +170,7 @@ def _merge_codes(parameters: Visits, lens: Lens, groups: Int64s, engine: Engine,
 def _labels(
     parameters: Visits, merging: Merging, lens: Lens, vocabulary: str | None
 ) -> tuple[tuple[str, ...], Int32s, Int32s | None]:
-    """All labels, the label of each code (-1: suppressed), and where labels climb."""
+    """All labels, the label of each code (-1: suppressed), and the node to which each label climbs."""
     labels, up = merging.labels, None
     label_of: tuple[str | None, ...] = merging.label_of
     if parameters.enforce == "generalize":

@@ -14,9 +14,9 @@ from leeward.report.sections import Chart
 
 SMALLEST_P = 1e-300
 NAMED = 6
-"""Phenotypes of the smallest p that a plot names."""
+"""Number of phenotypes of the smallest p named in a plot."""
 NAME_WIDTH, NAME_HEIGHT = 340, 18
-"""Room of a name, in pixels."""
+"""Space for a name, in pixels."""
 WIDEST_CHANGE, BIN = 3.0, 0.25
 DOT = 3.0
 CATEGORIES = (
@@ -150,7 +150,7 @@ def _manhattan(rows: list[dict[str, Any]]) -> str:
 
 
 def _name_strongest(drawing: Drawing, dots: Sequence[tuple[str, float, float]], up: Scale) -> None:
-    """Name the highest dots (name, x, y), each on the side where there is room, none over another."""
+    """Label the highest dots (name, x, y), each on the side with space, without overlap."""
     middle = (min(x for _, x, _ in dots) + max(x for _, x, _ in dots)) / 2
     named: list[tuple[float, float]] = []
     for name, x, y in sorted(dots, key=lambda dot: dot[2]):

@@ -1,4 +1,4 @@
-"""Candidates of patients in released visits: the records that show a whole visit, or some labels of a record; and an
+"""Candidates of patients in released visits (records with the same visit, or the same labels of a record), and an
 attack by somebody who knows codes of one visit of a person (docs/methods/visits.md)."""
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from leeward.randomness import Randomness
 from leeward.release import Release
 
 VISITS, SETS = 1_000, 50
-"""Source visits that are drawn, and sets of codes of each that are looked up."""
+"""Numbers of source visits drawn, and of sets of codes looked up for each."""
 
 REMEDY = "`--level containment`, or `--merge-visits` at level visit, leaves none"
 
 
 def count_candidates(release: Release, cohort: Cohort, population: Cohort | None = None) -> Known | None:
-    """Records (of the same class of demographics, where there are) with what the attacker of the level knows, as the
-    release shows it. None for an extract: its candidates are those of the population."""
+    """Number of records (of the same class of demographics, if any) that match the knowledge of the level's attacker.
+    None for an extract: its candidates are those of the population."""
     if release.parameters.get("extract"):
         return None
     lists = lists_apart(release)
@@ -45,7 +45,7 @@ def count_candidates(release: Release, cohort: Cohort, population: Cohort | None
 
 
 def with_same_visit(lists: VisitLists) -> Float64s:
-    """The records with a visit of exactly the same labels, for each visit."""
+    """Number of records with a visit of exactly the same labels, for each visit."""
     holders: dict[bytes, set[int]] = {}
     keys = [
         np.sort(lists.values[low:high]).tobytes()
@@ -57,7 +57,7 @@ def with_same_visit(lists: VisitLists) -> Float64s:
 
 
 def with_codes_of_visit(lists: VisitLists, records: int) -> Float64s:
-    """The records with all labels of a visit, for each visit drawn."""
+    """Number of records with all labels of a visit, for each visit drawn."""
     offsets, values = lists.unite(records)
     visits = CodeSets(lists.offsets, lists.values, lists.labels, pl.Series(lists.record))
     _, drawn = draw_known_codes(visits, len(lists.labels), "visits")
@@ -66,7 +66,7 @@ def with_codes_of_visit(lists: VisitLists, records: int) -> Float64s:
 
 
 def with_labels(release: Release, lists: VisitLists, m: int) -> Float64s:
-    """The records that show all of up to m labels of a record, for each record drawn; for one that shows none, all."""
+    """Number of records with all of up to m labels of a record, for each record drawn; all for one without labels."""
     offsets, values = lists.unite(release.records)
     sets = CodeSets(offsets, values, lists.labels, pl.Series(np.arange(release.records)))
     chosen, queries = draw_known_codes(sets, m, "shown codes")
@@ -76,7 +76,7 @@ def with_labels(release: Release, lists: VisitLists, m: int) -> Float64s:
 
 
 def _alike(release: Release) -> AnyArray:
-    """int64[records]: the records of each record's class of demographics; all of them without classes."""
+    """int64[records]: size of each record's class of demographics; all records without classes."""
     if not release.parameters.get("demographics"):
         return np.full(release.records, release.records)
     classes = ReleasedClasses.read(release)
@@ -84,10 +84,9 @@ def _alike(release: Release) -> AnyArray:
 
 
 def attack(release: Release, cohort: Cohort, population: Cohort | None = None) -> list[Tried]:
-    """Look for people by one visit each: codes become the released labels that name them, and those that the person's
-    record shows are looked up in all records. The person's record, from custody, only decides what the attacker can
-    see of the visit; of an extract the members alone are attacked among themselves, which its figures on members
-    cover, so nothing is tried there."""
+    """Search for people by one visit each: codes are mapped to the released labels that contain them, and the labels
+    shown in the person's record are looked up in all records. The person's record, from custody, only determines what
+    the attacker can see of the visit. Extracts are not attacked: their figures on members cover it."""
     people = release.custody_table("patients")
     if people is None or release.parameters.get("extract"):
         return []
@@ -115,7 +114,7 @@ def attack(release: Release, cohort: Cohort, population: Cohort | None = None) -
 
 
 def _labels_of_codes(visits: VisitLists, classed: bool) -> dict[tuple[int, str], int]:
-    """The label that names each code, by its class (0 where there are none)."""
+    """The label that contains each code, by class (0 without classes)."""
     return {
         (class_of(label) if classed else 0, member): place
         for place, label in enumerate(visits.labels)
@@ -124,7 +123,7 @@ def _labels_of_codes(visits: VisitLists, classed: bool) -> dict[tuple[int, str],
 
 
 def _tell(release: Release, m: int | None, k: int, attacked: int, succeeded: int) -> Tried:
-    """What was tried, in words; m : the codes that are known, None for all of a visit."""
+    """Description and counts of an attack; m : number of known codes, None for all of a visit."""
     known = "every code" if m is None else "one code" if m == 1 else f"up to {m} codes"
     beside = ", and the person's exact demographics" if release.parameters.get("demographics") else ""
     covered = release.parameters["level"] != "visit" or bool(release.parameters.get("merge_visits"))
@@ -139,7 +138,7 @@ def _tell(release: Release, m: int | None, k: int, attacked: int, succeeded: int
 
 
 def _classes(release: Release) -> Int64s | None:
-    """The class of each record, which whoever knows a person's demographics can tell; None without demographics."""
+    """The class of each record, known to whoever knows a person's demographics; None without demographics."""
     if not release.parameters.get("demographics"):
         return None
     return ReleasedClasses.read(release).of_records(release)

@@ -1,4 +1,4 @@
-"""What a run of visits made, and the release of it: shuffled for the recipient, with the way back for the custodian."""
+"""Outcome of a run of visits and its release: shuffled for the recipient, with the mapping for the custodian."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ VISITS = pa.schema([("record", pa.int64()), ("visit", pa.int64()), ("codes", pa.
 BATCH_VISITS = 1 << 18
 
 GONE, EXACT, MERGED, ABOVE = 0, 1, 2, 3
-"""What became of a (visit, code) pair: nothing shows it, the code itself, a merged code, a node above it."""
+"""Fates of a (visit, code) pair: not shown, or shown as the code itself, a merged code or a node above it."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a run made, in the lens's order.
+    """Outcome of a run, in the lens's order.
 
     labels : every label that visits may hold. of_code : the label of each code, -1 where it is suppressed.
     up : the node each label climbs to. mapped, enforced : visits after merging, and after enforcement.
@@ -53,11 +53,11 @@ class Outcome:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The labels as they are released."""
+        """The labels in their released form."""
         return self.labels if self.classes is None else tuple(map(bare, self.labels))
 
     def fate_of_pairs(self) -> Int8s:
-        """What became of each pair of visit and code of the lens: GONE, EXACT, MERGED or ABOVE."""
+        """Fate of each pair of visit and code of the lens: GONE, EXACT, MERGED or ABOVE."""
         lens, width = self.lens, len(self.labels) + 1
         kinds = [
             ABOVE if label is None else EXACT if label == code else MERGED
@@ -83,7 +83,7 @@ def release_of(
     vocabulary: str | None,
     randomness: Randomness,
 ) -> Anonymized:
-    """The release: records and the visits of each in an order that says nothing."""
+    """Build the release: records, and the visits of each, in random order."""
     classes = outcome.classes
     parameters = method.public(vocabulary=None if vocabulary is None else Path(vocabulary).name)
     words = CONTRACT.words(parameters)
@@ -106,7 +106,7 @@ def release_of(
 
 
 def _facts(method: Visits, outcome: Outcome) -> dict[str, Any]:
-    """What the custodian should know of the run."""
+    """Facts of the run for the custodian."""
     return {
         "level": method.level,
         "patients": len(outcome.lens),
@@ -122,13 +122,13 @@ def _facts(method: Visits, outcome: Outcome) -> dict[str, Any]:
 
 
 def _pairs(outcome: Outcome) -> dict[str, int]:
-    """What became of the (visit, code) pairs: kept as they were, inside a merged code, as a node above, or gone."""
+    """Number of (visit, code) pairs kept exactly, in a merged code, as a node above, or not shown."""
     _, exact, merged, above = np.bincount(outcome.fate_of_pairs(), minlength=4).tolist()
     return {"original": len(outcome.lens.values), "exact": exact, "merged": merged, "above": above}
 
 
 def _notices(outcome: Outcome) -> tuple[str, ...]:
-    """What a custodian may not expect."""
+    """Notices of results that a custodian may not expect."""
     found = []
     if outcome.merging.suppressed:
         where = (
@@ -148,7 +148,7 @@ def _notices(outcome: Outcome) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Released:
-    """The order in which things are released.
+    """The order of released records and visits.
 
     patient_of_record : the patient's number of each record. visit_order : the released visits (none of them empty) by
     record, in random order inside it. record, number : the columns of those visits.
@@ -216,7 +216,7 @@ def shuffle(outcome: Outcome, merge_visits: bool, randomness: Randomness) -> Rel
 
 
 def custody_tables(method: Visits, outcome: Outcome, released: Released) -> tuple[ReleaseTable, ...]:
-    """What the custodian keeps.
+    """The tables for custody.
 
     `patients.parquet`: record, patient (identifier), codes (distinct original codes). `visits.parquet`: record, visit,
     row (the first source row of that visit). `codes.parquet`: code, label (null: suppressed), above (where it climbs).
@@ -262,7 +262,7 @@ def custody_tables(method: Visits, outcome: Outcome, released: Released) -> tupl
 
 
 def _accounts(outcome: Outcome, released: Released) -> pa.Table:
-    """How many visits hold each label as they were read, and as they are to be released."""
+    """Number of visits with each label, in the source and in the release."""
     count = len(outcome.labels)
     return _by_class(
         outcome,
@@ -294,7 +294,7 @@ def _top(outcome: Outcome, label: int) -> str:
 
 
 def _visit_sets(outcome: Outcome, released: Released) -> ReleaseTable:
-    """The image of every source visit that has one, under its record's number: what records may show of it."""
+    """The image (codes that records may show) of every source visit that has one, with its record's number."""
     visits = outcome.mapped
     record_of_patient = np.empty(len(outcome.lens), np.int64)
     record_of_patient[released.patient_of_record] = np.arange(len(outcome.lens))

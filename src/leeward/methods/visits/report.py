@@ -1,4 +1,4 @@
-"""The report on a release of visits: who shares a visit, what was kept, and whether associations survive."""
+"""The report on a release of visits: shared visits, retention of codes, and survival of associations."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ RULES = {"p05": "p < 0.05", "bonferroni": "Bonferroni", "fdr": "false discovery 
 
 
 def sections(release: Release, measures: Figures, verification: Figures) -> list[Section]:
-    """The sections of the report that are this method's own."""
+    """The report sections specific to this method."""
     kept, run = measures.get("retention"), measures.get("method") or {}
     found = [
         glance(release, kept, run),
@@ -35,7 +35,7 @@ def sections(release: Release, measures: Figures, verification: Figures) -> list
 
 
 def glance(release: Release, kept: Figures | None, run: Figures) -> Section:
-    """The figures that a privacy board and a researcher ask for first."""
+    """Key figures for a privacy board and a researcher."""
     shared = {
         "visit": "patients share the exact set of every released visit",
         "containment": "patients have all codes of every released visit in their record",
@@ -67,7 +67,7 @@ def glance(release: Release, kept: Figures | None, run: Figures) -> Section:
 
 
 def membership(release: Release, shared: Figures | None, patients: int) -> Section | None:
-    """For a cohort drawn from a master: who shares a visit there, and here."""
+    """For a cohort drawn from a master: numbers that share a visit in the master and in the cohort."""
     if not shared:
         return None
     rows: tuple[tuple[str, str, str], ...] = (
@@ -126,7 +126,7 @@ def membership(release: Release, shared: Figures | None, patients: int) -> Secti
 
 
 def risk(found: Figures | None) -> Section | None:
-    """How many visits point at few patients, before and after."""
+    """Number of visits whose set few patients have, before and after."""
     if not found:
         return None
     before, after, k = found["before"], found["after"], found["k"]
@@ -178,7 +178,7 @@ def retention(kept: Figures | None, pairs: Figures | None) -> Section | None:
 
 
 def share_table(title: str, of: Figures) -> Table:
-    """A count with its shares: of the population's where it is an extract, and of these patients'."""
+    """A count with its shares of these patients' count and, for an extract, of the population's."""
     rows = (
         ("original", "original"),
         ("released, generalized codes included", "released"),
@@ -241,7 +241,7 @@ def associations(found: Figures | None) -> list[Section]:
 
 
 def without_regression(found: Figures) -> str:
-    """Why tests have no p, where the test is a regression."""
+    """Reasons why regression tests have no p."""
     if found["test"] != "logistic":
         return ""
     parts = []
@@ -264,7 +264,7 @@ def without_regression(found: Figures) -> str:
 
 
 def plain_words(release: Release) -> Section:
-    """What one may say about this release to a patient or a board."""
+    """Explanation of the release for a patient or a board."""
     merged = "per patient" if release.parameters.get("merge_visits") else "per visit"
     k, population = release.guarantee["k"], release.parameters.get("population")
     if release.parameters["level"] == "code":
@@ -294,7 +294,7 @@ def plain_words(release: Release) -> Section:
 
 
 def costs(release: Release, measures: Mapping[str, Any]) -> Costs:
-    """Pairs of patient and code that are kept, codes that are still shown, visits that are empty."""
+    """Pairs of patient and code kept, codes still shown, and empty visits."""
     figures: list[Cost] = []
     retention, facts = measures.get("retention"), measures.get("method", {})
     if retention:

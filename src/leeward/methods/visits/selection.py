@@ -1,4 +1,4 @@
-"""Who is drawn from a master: by a file, by an expression; and the payload that joins at extraction."""
+"""Selection of patients from a master by a file or an expression, and of the payload joined at extraction."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Longs = NDArray[np.int64]
 
 
 def select_patients(master: Master, selection: str | Path | pl.Series, column: str) -> pl.Series:
-    """The identifiers in a series, in a file's column, or of those for whom an expression holds.
+    """The identifiers in a series, in a file's column, or of patients for whom an expression holds.
 
     Raises
     ------

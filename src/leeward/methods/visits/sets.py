@@ -27,12 +27,12 @@ class VisitSets:
         return owners_of(self.patient_offsets)
 
     def keys(self, labels: int) -> Int64s:
-        """A number of each value's patient and label: patient · labels + label."""
+        """Key of each value's patient and label: patient · labels + label."""
         patient = owners_of(self.offsets[self.patient_offsets])
         return patient * np.int64(max(labels, 1)) + self.values
 
     def keep(self, kept: Bools) -> VisitSets:
-        """The same visits with some of their values."""
+        """The visits with only the values marked in `kept`."""
         return VisitSets(self.patient_offsets, offsets_of(kept)[self.offsets], self.values[kept])
 
     def count_empty(self) -> int:
@@ -42,7 +42,7 @@ class VisitSets:
 
 @dataclass(frozen=True)
 class Distinct:
-    """The distinct non-empty sets of some visits, numbered as they come.
+    """The distinct non-empty sets of some visits, numbered in order of appearance.
 
     set_of : int32, the set of each visit; -1 where it is empty. first : the first visit of each set.
     holders : int32, its distinct patients. hashes : of each set the wrapped sum of `hashed`, a number of each label.
@@ -56,7 +56,7 @@ class Distinct:
 
     @staticmethod
     def of(visits: VisitSets, labels: int) -> Distinct:
-        """Equal hashes are compared code by code, and the labels hashed anew where two sets differ."""
+        """Find the distinct sets by hash; sets of equal hash are compared, and all rehashed if two differ."""
         full = np.flatnonzero(np.diff(visits.offsets))
         sizes = np.diff(visits.offsets)[full]
         set_of = np.full(len(visits), -1, np.int32)
@@ -80,7 +80,7 @@ class Distinct:
 
 
 def violations(visits: VisitSets, labels: int, k: int) -> int:
-    """How many distinct visit sets fewer than k patients hold."""
+    """Number of distinct visit sets held by fewer than k patients."""
     return int(np.count_nonzero(Distinct.of(visits, labels).holders < k))
 
 
@@ -104,5 +104,5 @@ def is_in(wanted: Int64s, ascending: Int64s) -> Bools:
 
 
 def cut_to(source: VisitSets, everyone: VisitSets, labels: int) -> VisitSets:
-    """What each patient's union shows of each visit."""
+    """The codes of each visit that are in its patient's union."""
     return source.keep(is_in(source.keys(labels), everyone.keys(labels)))

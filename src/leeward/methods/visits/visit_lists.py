@@ -1,4 +1,4 @@
-"""`visits.parquet` as flat integer arrays: what a measure or an extract counts in."""
+"""`visits.parquet` as flat integer arrays, for measures and extracts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from leeward.release import Release
 
 BATCH_ROWS = 1 << 19
 MARK = "\x1f"
-"""Between the number of a class of demographics and a code."""
+"""Separates the number of a class of demographics from a code."""
 
 SEPARATOR = "|"
 """Joins the members of a generalized code: `401.0|401.1`."""
@@ -28,8 +28,8 @@ SEPARATOR = "|"
 def codes_apart(
     class_of: AnyArray, values: Int32s, codes: Sequence[str]
 ) -> tuple[Int32s, tuple[str, ...], Int64s]:
-    """The codes of each class as codes of their own, so that what is counted is counted inside a class: the values over
-    them, the codes, and of each `class * len(codes) + code`.
+    """Separate codes for each class, so that counts are inside a class: the values as indices into them, the codes, and
+    `class * len(codes) + code` for each.
 
     class_of : int[values], from 0.
     """
@@ -46,7 +46,7 @@ def bare(label: str) -> str:
 
 
 def class_of(label: str) -> int:
-    """The number of the class that a code or label belongs to."""
+    """The number of the class of a code or label."""
     return int(label.partition(MARK)[0])
 
 
@@ -83,13 +83,13 @@ class VisitLists:
         return VisitLists(self.record[rows], self.visit[rows], offsets, values, self.labels)
 
     def by_record(self) -> VisitLists:
-        """The same visits, those of a record together (records ascending); unchanged where they are in that order."""
+        """The visits grouped by record (records ascending); unchanged if already in that order."""
         if bool((self.record[1:] >= self.record[:-1]).all()):
             return self
         return self.take(np.argsort(self.record, kind="stable"))
 
     def sets(self, records: int) -> VisitSets:
-        """The visits as the enforcement counts them; those of a record are together, in ascending order."""
+        """The visits as sets for the enforcement; they must be grouped by record, ascending."""
         return VisitSets(np.searchsorted(self.record, np.arange(records + 1)), self.offsets, self.values)
 
     def unite(self, records: int) -> tuple[Int64s, Int32s]:
@@ -98,7 +98,7 @@ class VisitLists:
         return united.offsets, united.values
 
     def apart(self, class_of: AnyArray) -> VisitLists:
-        """The same visits, the labels of each class apart; class_of : int[records]."""
+        """The visits with separate labels for each class; class_of : int[records]."""
         of_value = class_of[self.record][owners_of(self.offsets)]
         values, labels, _ = codes_apart(of_value, self.values, self.labels)
         return replace(self, values=values, labels=labels)
@@ -141,12 +141,12 @@ def read_visit_lists(file: str | Path) -> VisitLists:
 
 
 def lists_of(release: Release) -> VisitLists:
-    """The released visits, those of a record together."""
+    """The released visits, grouped by record."""
     return read_visit_lists(release.path("visits.parquet")).by_record()
 
 
 def lists_apart(release: Release) -> VisitLists:
-    """The released visits; with demographics the labels of each class apart, so that counts are inside a class."""
+    """The released visits; with demographics, labels are separate for each class, so that counts are inside a class."""
     visits = lists_of(release)
     if not release.parameters.get("demographics"):
         return visits

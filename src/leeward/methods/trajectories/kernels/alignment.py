@@ -17,7 +17,7 @@ from leeward.compiled import njit
 
 @njit(inner=True, error_model="numpy")
 def _publish_node(node, leaf, tree):
-    """What is published for a node and a leaf together: their common ancestor, or what stands in for it."""
+    """The node published for a node and a leaf: their common ancestor, or its replacement (`Axis.published`)."""
     while not (node <= leaf <= tree.end[node]):
         node = tree.parent[node]
     return tree.published[node]
@@ -25,7 +25,7 @@ def _publish_node(node, leaf, tree):
 
 @njit(inner=True, error_model="numpy")
 def _gain_of(c, a, axes):
-    """What a pair of published nodes saves; -1 where one of them may not be published."""
+    """Saving of a pair of published nodes; -1 where one of them may not be published."""
     if c < 0 or a < 0:
         return np.int64(-1)
     tier = max(axes.codes.tier[c], axes.ages.tier[a])
@@ -34,7 +34,7 @@ def _gain_of(c, a, axes):
 
 @njit(inner=True, error_model="numpy")
 def match(xc, xa, m, record, pairs, axes, G, M):
-    """The most that the pairs (xc, xa)[:m] save with a record's in order: M[m, n]; G has the gains one by one."""
+    """The largest saving of the pairs (xc, xa)[:m] with a record, in order: M[m, n]; G holds the single gains."""
     start = pairs.offsets[record]
     n = pairs.offsets[record + 1] - start
     M[0, : n + 1] = 0
@@ -88,10 +88,10 @@ def _place_of_next(xc, xa, m, weight, left, pairs, axes, score, G, M):
 
 @njit(error_model="numpy")
 def publish_in_order(members, pairs, axes, score, out_codes, out_ages):
-    """What all members have in the same order, aligned one after the other from the member that keeps most.
+    """Align all members one after the other, starting from the member that keeps most.
 
-    score : 1/n of Definition 8 by length, then the next record is always the one that keeps most; empty, then members
-    follow one another as they are given. Returns (pairs written, what they save).
+    score : 1/n of Definition 8 by length: the next record is always the one that keeps most; if empty, members are
+    aligned in the order given. Returns (pairs written, their saving).
     """
     longest = 1
     for r in members:

@@ -1,6 +1,6 @@
 """Kernels of clustering by shared cells, and of publishing a group level by level.
 
-All numbers are integers and every tie has a rule, so that a result depends on its input alone.
+All numbers are integers and every tie has a rule, so that results are deterministic.
 """
 
 # mypy: allow-untyped-defs
@@ -34,7 +34,7 @@ class Items(NamedTuple):
 
 @njit(inner=True, error_model="numpy")
 def _intersect(common, size, items, first, last):
-    """Of common[:size], ascending, keep what items[first:last] has too; returns how many that is."""
+    """Intersect common[:size], ascending, with items[first:last] in place; returns the new size."""
     kept = 0
     at = first
     for i in range(size):
@@ -48,7 +48,7 @@ def _intersect(common, size, items, first, last):
 
 @njit(error_model="numpy")
 def grow(seed, k, most, data, active, members, common, score, touched):
-    """A group of k around `seed`, always adding the active record that shares most with what is still in common.
+    """Grow a group of k around `seed`, always adding the active record that shares most with the common items.
 
     Writes to `members`; returns the weight of what all share, 0 if the group cannot be filled. `score` is zero before
     and after. Ties: fewer pairs, then the smaller number. `most`: how many of one sensitive value a group may have.
@@ -99,7 +99,7 @@ def grow(seed, k, most, data, active, members, common, score, touched):
 
 @njit(error_model="numpy")
 def best_first(k, most, data):
-    """Groups of k, the heaviest first: int32[groups, k], and bool[n], who is in none of them."""
+    """Groups of k, the heaviest first: int32[groups, k]; and bool[n], the records in no group."""
     n = len(data.offsets) - 1
     active = np.ones(n, np.bool_)
     members = np.empty((n, k), np.int32)
@@ -179,7 +179,7 @@ def _place_of(wanted, keys):
 
 @njit(error_model="numpy")
 def publish(members, offsets, codes, ages, code_at, age_at, steps, out_codes, out_ages):
-    """What all members have, from fine to coarse; returns the number of pairs written.
+    """Publish the pairs that all members share, from fine to coarse; returns the number of pairs written.
 
     code_at, age_at : int32[levels, nodes], the node at each level (-1: none may be published).
     steps : int32[n, 2], (code level, age level) in the order in which they are tried.

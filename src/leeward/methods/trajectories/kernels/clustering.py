@@ -1,9 +1,9 @@
-"""Kernels of MDAV: what a trajectory saves with many others, and growing a cluster; integers only.
+"""Kernels of MDAV: savings of a trajectory with many others, and growing a cluster; integers only.
 
 Two bounds make the search for the nearest trajectory short:
 - M(X, Y) ≤ Σ_y max_x s(x, y), read from one table a cluster;
-- a representative only moves up its hierarchies, so what Y could save with it never grows: bounds and exact values
-  of one joining step stay bounds in the next ones.
+- a representative only moves up its hierarchies, so its saving with Y never grows: bounds and exact values of one
+  joining step stay bounds in the next ones.
 """
 
 # mypy: allow-untyped-defs
@@ -22,7 +22,7 @@ LANES = 16
 """Trajectories aligned side by side, innermost: one AVX-512 register of int32."""
 
 IMPOSSIBLE = -(2**62)
-"""The worth of what cannot join."""
+"""The worth of an entry that cannot join."""
 
 
 class Lanes(NamedTuple):
@@ -183,12 +183,12 @@ def upper_bound(grid, pair, start, n, m, unit):
 
 
 class Bounds(NamedTuple):
-    """What each active entry could save with the cluster, and what that is worth.
+    """Upper bounds of the saving of each active entry with the cluster, and its worth.
 
     bound : of an entry, -1 where it may not join. fresh : the size of the cluster for which the bound is exact.
     block_of : the block of an entry. known : blocks whose bounds were computed. ceiling : no entry of a block saves
-    more. times, plus : a saving M of a block's entries is worth M · times + plus. full : sensitive values of which the
-    cluster has its fill, full[0] of them from full[1] on.
+    more. times, plus : a saving M of a block's entries is worth M · times + plus. full : sensitive values that may
+    not join any more, full[0] of them from full[1] on.
     """
 
     bound: Any
@@ -203,8 +203,7 @@ class Bounds(NamedTuple):
 
 @njit(inner=True, error_model="numpy")
 def _compute_bounds(g, grid, blocks, copies, entries, bounds):
-    """Bounds of all entries of block g against the table `grid`, where they are not known; -1 for those that may not
-    join."""
+    """Compute the unknown bounds of the entries of block g from the table `grid`; -1 for those that may not join."""
     if bounds.known[g]:
         return
     bounds.known[g] = True
@@ -225,7 +224,7 @@ def _compute_bounds(g, grid, blocks, copies, entries, bounds):
 
 @njit(inner=True, error_model="numpy")
 def _ceilings(ceiling, grid, n_codes, n_ages, m, blocks, length):
-    """What any trajectory of a block could save at most: as many pairs as fit, each as good as its ages allow."""
+    """Upper bound of the saving of any trajectory of a block: as many pairs as fit, each the best for its ages."""
     active, starts = blocks.active, blocks.starts
     by_age = np.zeros(n_ages, grid.dtype)
     for c in range(n_codes):
@@ -241,7 +240,7 @@ def _ceilings(ceiling, grid, n_codes, n_ages, m, blocks, length):
 
 @njit(inner=True, error_model="numpy")
 def _close_value(kind, members, most, blocks, entries, bounds):
-    """Let nobody join with the sensitive value `kind` once `most` members have it."""
+    """Bar entries with the sensitive value `kind` once `most` members have it."""
     held = 0
     for entry in members:
         held += entries.group[entry] == kind
@@ -256,7 +255,7 @@ def _close_value(kind, members, most, blocks, entries, bounds):
 
 @njit(inner=True, error_model="numpy")
 def _first_places(places, worth, grid, blocks, copies, entries, bounds):
-    """The top entry of each of the LANES most promising blocks, a good answer to start from; returns how many."""
+    """The top entry of each of the LANES most promising blocks, to start the search; returns how many."""
     bound, ceiling, starts = bounds.bound, bounds.ceiling, blocks.starts
     for g in range(len(worth)):
         possible = ceiling[g] >= 0
@@ -281,7 +280,7 @@ def _first_places(places, worth, grid, blocks, copies, entries, bounds):
 
 @njit(inner=True, error_model="numpy")
 def _rivals(wanted, best, size, m, unit, grid, blocks, copies, entries, bounds):
-    """The places of all who could still be worth `best`, by what is known so far; returns how many."""
+    """The places of all entries that could still be worth `best` by the bounds so far; returns how many."""
     bound, fresh, block_of, _, ceiling, times, plus, _ = bounds
     active, starts, _, _ = blocks
     count = 0
@@ -311,7 +310,7 @@ def _rivals(wanted, best, size, m, unit, grid, blocks, copies, entries, bounds):
 
 @njit(inner=True, error_model="numpy")
 def _nearest(A, B, grid, m, size, wanted, lanes, blocks, copies, entries, unit, bounds):
-    """The place of the entry that is cheapest to join (ties: the smaller rank), -1 where nobody may."""
+    """The place of the entry that is cheapest to join (ties: the smaller rank), -1 if none may join."""
     bound, fresh, block_of, _, _, times, plus, _ = bounds
     active, rank = blocks.active, entries.rank
     places, chosen = np.empty(LANES, np.int32), np.empty(LANES, np.int32)

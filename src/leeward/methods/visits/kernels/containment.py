@@ -15,7 +15,7 @@ WORDS = 256
 
 
 class Holders(NamedTuple):
-    """Who has each code, and what each patient has.
+    """The patients of each code, and the codes of each patient.
 
     postings, holders : the patients with code c, ascending, are holders[postings[c]:postings[c + 1]].
     offsets, values : the codes of patient p, ascending, are values[offsets[p]:offsets[p + 1]].
@@ -45,7 +45,7 @@ def _holds(values: Int32s, low: int, high: int, code: int) -> bool:
 
 @njit
 def _common(content: Int32s, start: int, length: int, skipped: int, row_of: Int32s, bits: UInt64s) -> int:
-    """Patients who hold all codes of a set but the one at `skipped`, all of them codes with a row of bits."""
+    """Number of patients with all codes of a set but the one at `skipped`; all these codes have rows of bits."""
     total = 0
     both = np.empty(WORDS, np.uint64)
     for first in range(0, bits.shape[1], WORDS):
@@ -76,8 +76,8 @@ def _holding_all(
     needed: int,
     limit: int,
 ) -> int:
-    """Of the patients those[begin:end], who all hold the codes `one` and `two`, how many hold a set's other codes too;
-    counted and given up as in `_containing`."""
+    """Number of the patients those[begin:end], all with the codes `one` and `two`, who have a set's other codes too;
+    counting stops as in `_containing`."""
     _, _, offsets, values, row_of, bits = held
     found = 0
     for place in range(begin, end):
@@ -112,9 +112,9 @@ def _containing(
     needed: int,
     limit: int,
 ) -> int:
-    """Patients who hold all codes of a set but the one at `skipped` (-1: all), counted up to `limit`.
+    """Number of patients with all codes of a set but the one at `skipped` (-1: all), counted up to `limit`.
 
-    Where there are fewer than `needed` any number below it may be returned.
+    If there are fewer than `needed`, any number below it may be returned.
     """
     postings, holders, offsets, _, row_of, bits = held
     rarest = -1
@@ -140,8 +140,8 @@ def _containing(
 
 @njit
 def _beside(code: int, sets: int, held: Holders, counts: Int64s, first: Int64s) -> Int32s:
-    """Who of the holders of a code has each other code: counts[c] patients from first[c] on. Empty where so few sets
-    have this code as their rarest that going through its holders for each of them is cheaper."""
+    """Holders of a code by other code: counts[c] patients from first[c] on. Empty where so few sets have this code as
+    their rarest that going through its holders for each of them is cheaper."""
     postings, holders, offsets, values, _, _ = held
     entries = 0
     for place in range(postings[code], postings[code + 1]):
@@ -209,10 +209,10 @@ def count_containing(
     limit: int,
     found: Int64s,
 ) -> None:
-    """How many patients hold each set but for the code at the place `skipped`: exact from `needed` to `limit`, of more
-    `limit`.
+    """Number of patients with all codes of each set but the one at `skipped`: exact from `needed` on,
+    capped at `limit`.
 
-    order : of the sets, those with the same rarest code (-1: none is left) after one another.
+    order : of the sets; those with the same rarest code (-1: none is left) are consecutive.
     """
     counts, first = (
         np.empty(held.postings.shape[0] - 1, np.int64),
@@ -252,8 +252,8 @@ def choose(
 
     Among equal counts the smallest part is the one without the largest code: parts of one set differ first where the
     earlier deleted code stood, and there the one that keeps the smaller code wins. The part without the rarest code
-    (its place is `likely`, and `most` patients hold the part) mostly wins, and the others are given up as soon as they
-    cannot. order : as for `count_containing`.
+    (its place is `likely`, and `most` patients hold the part) mostly wins; counting of the others stops as soon as they
+    cannot win. order : as for `count_containing`.
     """
     unlimited = np.int64(1) << 60
     counts, first = (

@@ -1,7 +1,7 @@
-"""Kernels of the enforcement step: visit sets that too few patients hold become smaller ones, or climb.
+"""Kernels of the enforcement step: visit sets held by too few patients lose a code, or climb.
 
 A set's hash is the wrapped sum of its codes' hashes, so that a set without one code is found by a subtraction; every
-look-up compares the codes themselves, so hashes decide nothing but speed.
+look-up compares the codes themselves, so hashes affect speed only.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from leeward.arrays import Int32s, Int64s, UInt64s
 from leeward.compiled import njit
 
 FREE, DEAD, EMPTY = -1, -1, -2
-"""A place of a look-up table without a set; holders of a set whose visits have all become another set; what a set
-became whose visits have no code left."""
+"""Free place of a look-up table; `people` of a set whose visits have all become another set; `became` of a set whose
+visits have no code left."""
 
 
 class Sets(NamedTuple):
@@ -35,7 +35,7 @@ class Sets(NamedTuple):
 
 
 class Lists(NamedTuple):
-    """The holders of the sets that too few hold, as linked lists: `patient[e]` has the set in `times[e]` visits.
+    """The holders of sets with too few holders, as linked lists: `patient[e]` has the set in `times[e]` visits.
 
     head : the first entry of each set, -1 for none. after : the entry that follows.
     """
@@ -78,7 +78,7 @@ def fill_table(table: Int32s, hashes: UInt64s, first: int, last: int) -> None:
 
 @njit(inline="always")
 def _entry(codes: Int32s, starts: Int64s, p: int, c: int) -> Any:
-    """Where patient p's count of code c is."""
+    """Index of patient p's count of code c."""
     low, high = starts[p], starts[p + 1]
     while low < high:
         middle = (low + high) >> 1
@@ -91,7 +91,7 @@ def _entry(codes: Int32s, starts: Int64s, p: int, c: int) -> Any:
 
 @njit
 def _replace_code(content: Int32s, start: int, length: int, place: int, node: int, out: Int32s) -> int:
-    """Write the set without its code at `place`, with `node` instead (none if -1), ascending; return its length."""
+    """Write the set with the code at `place` replaced by `node` (removed if -1), ascending; return its length."""
     size = 0
     pending = node >= 0
     for i in range(length):
@@ -155,7 +155,7 @@ def _count_union(lists: Lists, s: int, t: int) -> int:
 
 @njit(inner=True)
 def _merge_lists(lists: Lists, s: int, t: int) -> None:
-    """Put the holders of s into the list of t."""
+    """Move the holders of s to the list of t."""
     head, after, patient, times = lists
     e = head[s]
     while e >= 0:
@@ -173,7 +173,7 @@ def _merge_lists(lists: Lists, s: int, t: int) -> None:
 
 @njit(inner=True)
 def _count_losing(s: int, c: int, lists: Lists, held: Codes) -> int:
-    """Holders of the set s who have its code c in no other visits."""
+    """Number of holders of the set s with its code c in no other visits."""
     loss = 0
     e = lists.head[s]
     while e >= 0:
@@ -211,11 +211,11 @@ def _choose(
     held: Codes,
     best_set: Int32s,
 ) -> tuple[int, int, int, Any]:
-    """(place of the code that goes, codes then, number of the set then or -1, its hash) for the set s.
+    """(place of the code to remove, codes after, number of the set after or -1, its hash) for the set s.
 
     The code is the one with the fewest violating sets after; then one that leaves no new node behind before one that
-    climbs; then the one that the fewest patients lose altogether (`relative`: as a share of its patients); then the
-    lowest frequency; then the smallest code. The set then is written to `best_set`.
+    climbs; then the one that the fewest patients lose entirely (`relative`: as a share of its patients); then the
+    lowest frequency; then the smallest code. The set after is written to `best_set`.
     """
     content, length, start = known_sets.content, known_sets.lengths[s], known_sets.starts[s]
     trial = np.empty(length + 1, np.int32)

@@ -10,11 +10,11 @@ from leeward.arrays import Bools, Int32s, Int64s
 from leeward.compiled import njit
 
 NEARLY = 7
-"""A pair with at most so many patients above k is about to break for others."""
+"""A pair with at most so many patients above k is close to being rare."""
 
 
 class Knowledge(NamedTuple):
-    """The sets that an attacker may know, and who could show them.
+    """The sets that an attacker may know, and the patients who could show them.
 
     starts, sets, checked : the sets that the codes of patient p could show are sets[starts[p]:starts[p + 1]];
     checked: those of one visit of p. codes : int32[sets, m], ascending, -1 after the last.
@@ -145,7 +145,7 @@ def _size(codes: Int32s, s: int) -> int:
 
 @njit(inner=True)
 def _is_short(e: int, known: Knowledge, support: Int32s, shown: Bools, k: int) -> bool:
-    """Whether a patient shows a set of one visit that too few show."""
+    """Whether a patient shows a set of one visit with too few patients."""
     return known.checked[e] and support[known.sets[e]] < k and _whole(known.codes, known.sets[e], shown, -1)
 
 
@@ -161,7 +161,7 @@ def _worst(
     alpha: float,
     room: Any,
 ) -> int:
-    """The code to delete of a patient, -1 where nothing is short.
+    """The code to delete from a patient, -1 if all sets have enough patients.
 
     Of the sets with too few patients those of fewest codes count: the code with the most of them for its cost, then
     the one that fewest patients show, then the smallest. room : (int32[labels], float64[labels]), zeros; so again.
@@ -203,7 +203,7 @@ def _worst(
 def _count_again(
     c: int, by: int, low: int, high: int, known: Knowledge, support: Int32s, shown: Bools
 ) -> None:
-    """Change the support of all sets with the code c that a patient shows with it."""
+    """Update the support of all sets with the code c that a patient shows with it."""
     for e in range(low, high):
         if _has(known.codes, known.sets[e], c) and _whole(known.codes, known.sets[e], shown, c):
             support[known.sets[e]] += by
@@ -211,7 +211,7 @@ def _count_again(
 
 @njit(inner=True)
 def _may_return(c: int, low: int, high: int, known: Knowledge, support: Int32s, shown: Bools, k: int) -> bool:
-    """Whether every set of one visit that a patient would show again with the code c then has k patients."""
+    """Whether every set of one visit that a patient shows again with the code c would have k patients."""
     for e in range(low, high):
         s = known.sets[e]
         if (
