@@ -1,7 +1,7 @@
-"""Labels of a note (`DOB: …`, `FAMILY HISTORY:`), by which fields and sections are known.
+"""Labels of a note (`DOB: …`, `FAMILY HISTORY:`), which mark fields and sections.
 
-A label is looked up in a table of words, from the colon backwards, so that a line may hold several of them and prose
-before a label does no harm.
+A label is looked up in a table, from the colon backwards, so that a line may hold several labels and prose before
+them.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from typing import NamedTuple
 from leeward.texts import read_parts
 
 LONGEST = 44
-"""Characters before a colon among which a label is looked for."""
+"""Characters before a colon that are searched for a label."""
 
 _STOPS = "\n\t|;:"
 
 
 def labels_of(file: str) -> dict[str, str]:
-    """Labels and their meanings from a file of `notes/data/`: a part a meaning, its labels parted by commas."""
+    """Read labels and their meanings from a file of `notes/data/`: one part per meaning, comma-separated labels."""
     return {
         " ".join(label.split()): meaning
         for meaning, labels in read_parts("leeward.notes", file).items()
@@ -33,7 +33,7 @@ class Labels:
 
     meanings: Mapping[str, str]
     lasts: frozenset[str] = field(init=False, repr=False)
-    """The last words of all labels: most colons of a text follow none of them."""
+    """The last words of all labels, a quick check, since most colons follow none of them."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "lasts", frozenset(label.rpartition(" ")[2] for label in self.meanings))
@@ -78,7 +78,7 @@ def find(text: str, low: str, table: Labels, *, alone: bool = False, capitals: s
 
 
 def line_end(text: str, start: int, end: int) -> int:
-    """Where the field that begins at `start` ends: at the line's end, a tab, a bar, or a gap of three blanks."""
+    """End of the field that begins at `start`: the line's end, a tab, a bar, or a gap of three blanks."""
     stop = end
     for sign in ("\n", "\t", "|", "   "):
         at = text.find(sign, start, stop)
@@ -114,7 +114,7 @@ def _before(text: str, low: str, colon: int, table: Labels) -> tuple[int, str] |
 
 
 def _capitals_before(text: str, colon: int) -> int | None:
-    """Where words in capitals begin that end at `colon`, after a line's, sentence's or item's end."""
+    """Start of capitalized words that end at `colon`, after a line's, sentence's or item's end."""
     start = max(0, colon - LONGEST)
     for sign in "\n.,;:":
         start = max(start, text.rfind(sign, start, colon) + 1)
@@ -125,7 +125,7 @@ def _capitals_before(text: str, colon: int) -> int | None:
 
 
 def _skip(text: str, at: int) -> int:
-    """Past blanks, and past a line's end where the value is below its label."""
+    """Skip blanks, and a line's end if the value is below its label."""
     while at < len(text) and text[at] in " \t*":
         at += 1
     return at

@@ -1,7 +1,7 @@
 """The table: one row a note, quasi-identifiers in columns, health terms as a set (Li & Qin, Figure 3).
 
-Of quasi-identifiers, registration data (metadata) come before the text, a labelled field of the note before running
-text: what was entered as data was not extracted. Where two disagree the note is flagged, whichever was taken.
+For quasi-identifiers, registration data (metadata) take precedence over the text, and labelled fields over running
+text, since entered data need no extraction. If two sources disagree, the note is flagged.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from leeward.notes.spans import Span
 Value = int | str | date
 
 READ = ("age", "sex", "age_sex", "race", "zip", "place")
-"""Fields that hold a quasi-identifier, beside those of dates."""
+"""Fields that hold a quasi-identifier, other than dates."""
 
 OLDEST = demographics.OLDEST + 1
 """Ages above 89 are 90 in the table."""
@@ -48,7 +48,7 @@ class Found:
 def of_note(
     text: str, low: str, spans: Sequence[Span], known: Mapping[str, str | None]
 ) -> tuple[dict[str, Found], list[str]]:
-    """The quasi-identifiers of a note by name (`visit`, `age`, `sex`, `race`, `zip`, `place`), and the names of those
+    """Return a note's quasi-identifiers by name (`visit`, `age`, `sex`, `race`, `zip`, `place`), and the names of those
     on which its sources disagree.
 
     Parameters
@@ -143,7 +143,7 @@ def _zip(words: str) -> str | None:
 
 
 def _public_place(words: str) -> str | None:
-    """The place as the text has it, where a public list knows it: a string of the data alone is not let through."""
+    """Return the text's place only if it is in a public list, so that no other string of the data gets through."""
     from leeward.notes.lexicon.concepts import text_key
 
     names = _places()
@@ -159,7 +159,7 @@ _READERS: dict[str, Callable[[str], Value | None]] = {
     "zip": _zip,
     "place": _public_place,
 }
-"""How the words of a span are read, by its category."""
+"""Category -> function that reads the words of a span."""
 
 
 @cache
@@ -189,7 +189,7 @@ def _choose(name: str, statements: Sequence[tuple[Value, bool]]) -> Found:
         "age",
         "zip",
         "place",
-    ):  # the first is the patient's, later ones may speak of the past
+    ):  # the first is the patient's, later ones may refer to the past
         return Found(values[0], "section" if labelled else "text")
     best, _ = Counter(values).most_common(1)[0]  # of equals the first
     return Found(best, "section" if labelled else "text")
@@ -297,12 +297,12 @@ def row_of(
 
 
 def terms_of(spans: Sequence[Span]) -> list[str]:
-    """The concepts that a note asserts of its patient. Only concepts of a lexicon: never a string of the text."""
+    """Return the lexicon concepts that a note asserts of its patient; never a string of the text."""
     return sorted({s.concept for s in spans if s.kind == "HMI" and s.concept and s.asserted})
 
 
 def with_disagreements(table: pl.DataFrame) -> pl.DataFrame:
-    """The table with what a patient's notes say differently added to `disagrees`.
+    """Add columns on which a patient's notes disagree to `disagrees`.
 
     Sex and race must be the same in all of a patient's notes; visit year less age must not differ by more than a
     year. ZIP code and place may change.

@@ -29,10 +29,10 @@ NO_FIRST_NAMES = words("april august grant hope june mark may will")
 """First names that begin sentences or are parts of dates: beside a surname that is a word too they name nobody."""
 
 MAX_NAME = 5
-"""Words that a name may have, initials counted."""
+"""Most words of a name, including initials."""
 
 MAX_INITIALS = 4
-"""Initials before a surname that are part of it."""
+"""Most initials before a surname."""
 
 
 class Dictionary:
@@ -63,12 +63,12 @@ class Dictionary:
 
     @cached_property
     def plain_words(self) -> frozenset[str]:
-        """The words of the lexicon's terms that are nobody's name."""
+        """Words of the lexicon's terms that are no name."""
         return self._matcher.vocabulary - self._names.first - self._names.last
 
     def annotate(self, text: str) -> Sequence[Span]:
-        """The spans of a text, ascending, without overlaps. A titled name beats everything; of the others the
-        longest wins, among equals the one that protects most.
+        """The spans of a text, ascending, without overlaps. A titled name wins over everything; of the others the
+        longest wins, among equals the most protective.
         """
         words = Words.of(text)
         terms = self._matcher.matches(words)
@@ -108,7 +108,7 @@ class Dictionary:
         return found
 
     def _end_of_name(self, words: Words, first: int) -> int:
-        """The last word of the name that begins at a listed word."""
+        """Return the last word of the name that begins at a listed word."""
         last = first
         at = first
         while at + 1 < len(words.raw) and at + 1 - first < MAX_NAME:

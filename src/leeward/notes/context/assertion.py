@@ -9,8 +9,8 @@ Some phrases frame a clause wherever they are in it: `as a child`, `at age six`,
 to a word of the present (`now`, `has`) or a `but`. A stop that a doubt governs (`may be due to`, `suspect that she
 has`) stops nothing.
 
-Unlike ConText, a plain `history of` leaves a term asserted: somebody with a history of diabetes has it, and who
-counts patients wants it counted. Past is what the text calls past: `remote`, `resolved`, `as a child`, `years ago`.
+Unlike ConText, a plain `history of` leaves a term asserted: a patient with a history of diabetes has it and should be
+counted. Only terms that the text calls past are past: `remote`, `resolved`, `as a child`, `years ago`.
 
 The triggers are in `notes/data/triggers.txt`: there `{a|b|}` is a choice and `{NAME}` a choice that `[words]` defines,
 so that one line gives the forms of a kind of phrase ("at age six", "when she was in grade school").
@@ -152,7 +152,7 @@ def _outside(found: Sequence[Trigger], terms: Sequence[Span]) -> list[Trigger]:
 
 
 def _whole(low: str, start: int, end: int) -> bool:
-    """Whether a phrase begins and ends with words, not inside of them."""
+    """Whether a phrase begins and ends at word boundaries."""
     if start and (low[start - 1].isalnum() or low[start - 1] in "-'"):
         return False
     after = low[end : end + 2]
@@ -164,7 +164,7 @@ _NOT_DONE = frozenset({"declined", "refused", "not done", "was not done", "not p
 
 _CONDITIONS = frozenset({"if", "unless", "whether", "in case of", "in the event of"})
 _OFFERED = frozenset({"drug", "procedure"})
-"""What is talked about before it is taken or done; a disease that was discussed is there."""
+"""Categories that may be discussed before they happen; a discussed disease is present."""
 
 
 _CLAUSE = re.compile(r"\s*(?:that|whether|if|which|,)?\s*")
@@ -314,7 +314,7 @@ _RESUMES = re.compile(
 
 
 def _cut(trigger: Trigger, between: str) -> bool:
-    """Whether the scope of a trigger ends between it and the term."""
+    """Whether a trigger's scope ends between it and the term."""
     if trigger.says == "negated":
         return _RESUMES.search(between) is not None
     if trigger.says == "past":

@@ -1,7 +1,7 @@
 """Sections of a note, by their headings: family history, allergies, plans.
 
-MTSamples, discharge letters and visit notes name the same sections in many ways; what is no known heading does not
-end a section of the patient's own.
+MTSamples, discharge letters and visit notes name the same sections in many ways; an unknown heading does not end a
+section of the patient's own.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _LASTING = frozenset({"drug", "test", "procedure"})
 
 @dataclass(frozen=True)
 class Section:
-    """Characters `start` to `end` (exclusive) of a note tell of `topic`; its heading is from `heading` to `start`."""
+    """Characters `start` to `end` (exclusive) of a note are about `topic`; its heading is from `heading` to `start`."""
 
     heading: int
     start: int

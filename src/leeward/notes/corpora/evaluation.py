@@ -58,7 +58,7 @@ class Counts:
         return 2 * self.precision * self.recall / both if both else 0.0 * both
 
     def as_json(self) -> dict[str, int | float | None]:
-        """Counts and figures; None for what is not defined."""
+        """Counts and figures; undefined ones are None."""
         figures = {"precision": self.precision, "recall": self.recall, "f": self.f}
         rounded = {name: None if value != value else round(value, 4) for name, value in figures.items()}
         return {
@@ -72,7 +72,7 @@ class Counts:
 
 @dataclass
 class Kept:
-    """Health terms that are not the patient's own now, and how many an annotator asserts all the same."""
+    """Number of health terms that are not the patient's own now, and of those that an annotator asserts anyway."""
 
     gold: int = 0
     kept: int = 0
@@ -135,7 +135,7 @@ def evaluate(name: str, notes: Sequence[AnnotatedNote], annotate: Annotate) -> E
 
 
 def count(evaluation: Evaluation, note: AnnotatedNote, predicted: Sequence[Span]) -> None:
-    """Add one note, whose spans the annotator says are `predicted`."""
+    """Count one note with the annotator's spans `predicted`."""
     evaluation.notes += 1
     _count_spans(evaluation, note, predicted)
     _count_protected(evaluation, note, predicted)

@@ -1,4 +1,4 @@
-"""Annotated notes in files: i2b2 XML, brat, CoNLL and JSON lines, and one door to all of their readers.
+"""Annotated notes in files: i2b2 XML, brat, CoNLL and JSON lines, with one entry point to all readers.
 
 - i2b2/UTHealth 2014: one XML file a note, `TEXT` and `TAGS` with offsets.
 - brat (standoff): `note.txt` beside `note.ann`.
@@ -33,7 +33,7 @@ def read_i2b2(path: Path, mapping: Mapping) -> list[AnnotatedNote]:
 
 def _i2b2_note(path: Path, mapping: Mapping) -> AnnotatedNote:
     content = text_of(path)
-    # The challenge's files declare no document type; entities could make a small file unfold without end.
+    # The challenge's files declare no document type; entities could expand a small file without limit.
     if "<!DOCTYPE" in content or "<!ENTITY" in content:
         raise BadInput(f"{path}: declares a document type, which files of this format do not; remove it.")
     try:
@@ -78,7 +78,7 @@ NUMBER = re.compile(r"\d+")
 DENIALS = frozenset(
     ("negation", "negated", "uncertain", "uncertainty", "family", "hypothetical", "historical", "notasserted")
 )
-"""Attributes by which a term is not the patient's own now."""
+"""Attributes that mark a term as not the patient's own now."""
 
 
 def read_brat(path: Path, mapping: Mapping) -> list[AnnotatedNote]:
@@ -90,7 +90,7 @@ def _brat_note(path: Path, mapping: Mapping) -> AnnotatedNote:
     text_path = path.with_suffix(".txt")
     if not text_path.is_file():
         raise BadInput(f"{path}: its text {text_path.name} is not beside it.")
-    # brat counts characters of the file as it is, so ends of lines must stay.
+    # brat counts characters of the raw file, so line ends must be kept.
     text = text_of(text_path)
     rows = text_of(path).split("\n")
     if text_path.read_bytes().startswith(codecs.BOM_UTF8):
@@ -104,8 +104,8 @@ def _brat_note(path: Path, mapping: Mapping) -> AnnotatedNote:
 
 
 def _without_mark(rows: list[str], text: str) -> list[str]:
-    """The rows with offsets of `text`, where the offsets count a byte order mark in front of it, and as they are where
-    they do not: the spans' own words decide."""
+    """Return the rows with offsets of `text`, corrected if they count a leading byte order mark; the spans' own words
+    decide."""
 
     def shift(row: str, by: int) -> str:
         parts = row.split("\t")
@@ -123,7 +123,7 @@ def _without_mark(rows: list[str], text: str) -> list[str]:
 
 
 def _fits(text: str, row: str) -> bool:
-    """Whether a row's own words are at its offsets, where it has one fragment."""
+    """Whether a row's own words are at its offsets, if it has one fragment."""
     parts = row.rstrip("\r").split("\t")
     numbers = NUMBER.findall(parts[1].partition(" ")[2]) if row.startswith("T") and len(parts) > 2 else ()
     return len(numbers) == 2 and parts[2].split() == text[int(numbers[0]) : int(numbers[1])].split()
@@ -333,7 +333,7 @@ def read(path: str | Path, format: str | None = None, mapping: Mapping | None = 
     format
         One of `FORMATS`; left out, the files' endings tell.
     mapping
-        What the labels mean; see `labels.mapping_of`.
+        Meaning of the labels; see `labels.mapping_of`.
 
     Raises BadInput naming file, row and column, never a text.
     """

@@ -63,7 +63,7 @@ class Pool:
     american: tuple[str, ...]
     abroad: tuple[str, ...]
     text: str
-    """All names in lower case, one per line, in hash order."""
+    """All names made of letters only, in lower case, one per line, in hash order."""
     all: frozenset[str]
 
 

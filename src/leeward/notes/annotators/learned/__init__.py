@@ -17,10 +17,10 @@ from leeward.version import __version__
 NAMES = ("svm", "crf")
 
 FORMAT = 2
-"""Of a folder of models; those whose card states none are of format 1, which has no digests."""
+"""Format of a folder of models; a card without one is of format 1, which has no digests."""
 
 CARD = "model.json"
-"""What models were made of and with, and under `sha256` the digests of their files."""
+"""Provenance of the models, and under `sha256` the digests of their files."""
 
 __all__ = ["CARD", "NAMES", "LinearAnnotator", "Looked", "load", "look", "model_folder", "require_whole"]
 
@@ -57,7 +57,7 @@ def load(name: str, folder: Path | None = None, dictionary: Annotator | None = N
 
 
 def require_whole(file: Path) -> None:
-    """BadInput where a model's file is not the one that its card names: CRFsuite ends the process on a damaged one."""
+    """Raise BadInput when a model's file does not match its card: CRFsuite ends the process on a damaged one."""
     if not file.is_file():
         raise BadInput(f"{file}: no such file; train a model with `leeward notes train`.")
     card = file.with_name(CARD)

@@ -1,7 +1,7 @@
 """The conditional random field: trained and stored by CRFsuite (python-crfsuite), applied from tables.
 
-CRFsuite's model file is what is shipped. Its own tagger takes every feature as a string; `LinearAnnotator` computes the
-same scores from tables, some ten times faster, and a test holds it against the tagger.
+We ship CRFsuite's model file. CRFsuite's tagger takes every feature as a string; `LinearAnnotator` computes the same
+scores from tables, about ten times faster, and a test compares the two.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def train(
 
 
 def load(folder: Path, dictionary: Annotator | None = None) -> LinearAnnotator:
-    """The annotator of a trained model; BadInput where the file is missing or no CRFsuite model."""
+    """Load a trained model as an annotator; BadInput when the file is missing or no CRFsuite model."""
     import pycrfsuite
 
     path = folder / FILE

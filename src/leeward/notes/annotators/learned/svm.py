@@ -37,7 +37,7 @@ class SvmSettings:
 
 
 def column(feature: str, columns: int = COLUMNS) -> int:
-    """The column that a feature is hashed to; `columns` is a power of two."""
+    """Hash a feature to its column; `columns` is a power of two."""
     return crc32(feature.encode("utf-8", "surrogatepass")) & (columns - 1)
 
 
@@ -83,7 +83,7 @@ def train(
     )
     machine.fit(matrix, targets)
     weights = machine.coef_.T + 0.0
-    if len(names) == 2:  # LinearSVC has one row for two classes
+    if len(names) == 2:  # LinearSVC has a single row for two classes
         weights = np.hstack([-weights, weights])
         intercept = np.array([-machine.intercept_[0], machine.intercept_[0]])
     else:
@@ -113,7 +113,7 @@ def _write(
 
 
 def load(folder: Path, dictionary: Annotator | None = None) -> LinearAnnotator:
-    """The annotator of a trained model; BadInput where the file is missing or not ours."""
+    """Load a trained model as an annotator; BadInput when the file is missing or not ours."""
     path = folder / FILE
     try:
         with np.load(path, allow_pickle=False) as stored:

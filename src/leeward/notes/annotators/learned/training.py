@@ -22,11 +22,11 @@ from leeward.randomness import Randomness
 from leeward.version import __version__
 
 FORGOTTEN = 0.2
-"""Share of the dictionary's names and places that training leaves out, so that models learn what unlisted ones look
-like, instead of repeating the dictionary. Health terms stay: models that guess at them in unknown text call many
-ordinary words a symptom, and what no vocabulary has does not reach the table anyway."""
+"""Share of the dictionary's names and places hidden in training, so that models learn what unlisted ones look like
+instead of repeating the dictionary. Health terms stay: models that guess them in unknown text call many ordinary words
+a symptom, and terms outside the vocabulary do not reach the table anyway."""
 SYNTHETIC_NOTES = 1_000
-"""Notes that the shipped models are trained with."""
+"""Number of notes used to train the shipped models."""
 
 
 def train(

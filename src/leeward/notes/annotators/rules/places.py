@@ -207,7 +207,7 @@ def _runs(text: str, capitals: Sequence[Capital]) -> Iterator[tuple[int, int]]:
 
 
 def _facilities(text: str, low: str, capitals: Sequence[Capital]) -> Iterator[Span]:
-    """Hospitals, clinics, schools: each run of capitals by the first rule that finds one in it."""
+    """Find hospitals, clinics, schools: the first matching rule decides for each run of capitalised words."""
     for first, last in _runs(text, capitals):
         words = [capital.low for capital in capitals[first:last]]
         tail = _SMALL_TAIL.match(low, capitals[last - 1].end)
@@ -222,7 +222,7 @@ def _facilities(text: str, low: str, capitals: Sequence[Capital]) -> Iterator[Sp
 
 
 class _Run(NamedTuple):
-    """Capitals `first` to `last` (exclusive), their words in lower case, and a tail such as `clinic` behind them."""
+    """Capitalised words `first` to `last` (exclusive), in lower case, and a following tail such as `clinic`."""
 
     text: str
     low: str
@@ -234,7 +234,7 @@ class _Run(NamedTuple):
 
 
 Place = tuple[int, int] | None
-"""First and last (exclusive) capital of a facility."""
+"""Indices of a facility's first and last (exclusive) capitalised word."""
 
 
 def _ends_in_tail(run: _Run) -> Place:
@@ -366,7 +366,7 @@ def _find_regions(text: str, low: str, capitals: Sequence[Capital]) -> Iterator[
 
 
 def _match_place(text: str, capitals: Sequence[Capital], i: int) -> tuple[int, bool]:
-    """How many words from `i` name a known place, and whether they name nothing else."""
+    """Number of words from `i` that name a known place, and whether the name is unambiguous."""
     run = 1  # words side by side
     while run < 4 and i + run < len(capitals) and gap(text, capitals[i + run - 1], capitals[i + run]) == " ":
         run += 1
@@ -394,7 +394,7 @@ AMBIGUOUS = words(
     wilmington mesa reno flint erie helena cleveland marshall bangor orlando phoenix paris london durham
     berlin duluth davenport alexandria peru plano macon concord temple tyler warren hartford springfield"""
 )
-"""Places whose name is also a person's, a thing's or a product's: they need a word such as `in` before them."""
+"""Places named like a person, thing or product, which need a word such as `in` before them."""
 
 
 def _follows_place_word(low: str, start: int) -> bool:
