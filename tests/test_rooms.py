@@ -155,7 +155,7 @@ def test_a_violation_is_caught(module: str, source: str) -> None:
             "from leeward.cohort import Cohort\nimport leeward.engine.local",
         ),
         (
-            "leeward.cli.protect",
+            "leeward.cli.methods",
             "from leeward.methods import disassociation\nfrom leeward.report import page",
         ),
         ("leeward.cohort.synth", "from leeward.randomness import generator\nimport leewardish"),

@@ -15,7 +15,7 @@ from tests.notes.test_table import FIGURE_2, FIGURE_3, ZIPS, concepts_of
 from tests.spark_fixture import spark_engine  # noqa: F401  # a fixture
 
 from leeward import annotate
-from leeward.cli.notes_annotate import COLUMNS
+from leeward.cli.notes import COLUMNS
 from leeward.engine import Engine
 from leeward.notes import reading
 from leeward.notes.identities.keys import HEAD

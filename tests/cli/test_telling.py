@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 from tests.cli.conftest import Run
 
-from leeward.cli.tables import table_lines
-from leeward.cli.telling import format_notice, told, with_flags
+from leeward.cli.telling import format_notice, table_lines, told, with_flags
 from leeward.methods.censoring.report import little_left as little_left_of_censoring
 from leeward.methods.constraints.report import little_left
 from leeward.methods.disassociation.report import little_left as little_left_of_disassociation

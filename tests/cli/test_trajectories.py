@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from leeward.cli.main import COMMANDS, LazyGroup
-from leeward.cli.trajectories import synth
+from leeward.cli.synth import trajectories as synth
 from leeward.errors import LeewardError
 
 

@@ -160,7 +160,7 @@ PANIC = """
 import sys
 class Panic(BaseException):
     pass
-import leeward.cli.profile as profile
+import leeward.cli.data as data
 def broken(*args, **kwargs):
     raise {error}
 import leeward.runs.protect as protect

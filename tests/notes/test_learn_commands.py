@@ -82,7 +82,7 @@ def test_the_ensemble_finds_more_than_each_member() -> None:
 
 
 def test_made_up_figures_are_shown_beside_those_of_real_text() -> None:
-    from leeward.cli.notes_learn import _on_real_text, _real_text
+    from leeward.cli.notes import _on_real_text, _real_text
 
     real = _real_text()
     assert real["notes"] == 50 and real["names right"] > 0 and "dirty" not in real["commit"]

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 from tests.queries.made import five_notes, table
 
-from leeward.cli.index import lines_of
+from leeward.cli.counts import lines_of
 from leeward.errors import BadInput
 from leeward.queries import state
 from leeward.queries.answer.api import audit, query

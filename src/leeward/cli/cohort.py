@@ -7,49 +7,25 @@ from typing import Any
 
 import click
 
-from leeward.cli.options import commas, json_option, out_option, print_json, with_source
+from leeward.cli.options import commas, flag, json_option, out_option, print_json, with_source
 from leeward.cli.telling import print_styled, told
 
 
 @click.command()
 @click.argument("master", metavar="MASTER")
-@click.option(
-    "--select",
-    "selection",
-    required=True,
-    metavar="PATIENTS.csv|EXPRESSION",
-    help="A file with a column of identifiers, or an SQL expression over patient, payload, codes and visits.",
-)
-@click.option(
-    "--payload", metavar="FILE", help="A table of the patients, such as genotypes, to go along unprotected."
-)
-@click.option(
-    "--source", "path", metavar="COHORT", help="The master's original, to measure what the cohort lost."
-)
-@click.option(
-    "--membership-is-secret",
-    metavar="REASON",
-    help="Why nobody can know who is in the cohort; needed where fewer than k members share a visit's set.",
-)
-@click.option("--seed", type=int, metavar="N", help="For tests and studies only.")
-@click.option(
-    "--format", "formats", metavar="parquet,csv", callback=commas, help="Parquet is always written."
-)
+@flag("--select selection", "PATIENTS.csv|EXPRESSION",
+      "A file with a column of identifiers, or an SQL expression over patient, payload, codes and visits.",
+      required=True)  # fmt: skip
+@flag("--payload", "FILE", "A table of the patients, such as genotypes, to go along unprotected.")
+@flag("--source path", "COHORT", "The master's original, to measure what the cohort lost.")
+@flag("--membership-is-secret", "REASON",
+      "Why nobody can know who is in the cohort; needed where fewer than k members share a visit's set.")  # fmt: skip
+@flag("--seed", "N", "For tests and studies only.", type=int)
+@flag("--format formats", "parquet,csv", "Parquet is always written.", callback=commas)
 @out_option
 @partial(with_source, also=("patient",))
 @json_option
-def cohort(
-    master: str,
-    selection: str,
-    payload: str | None,
-    patient: str | None,
-    source: Any,
-    membership_is_secret: str | None,
-    seed: int | None,
-    formats: tuple[str, ...],
-    out: str,
-    as_json: bool,
-) -> None:
+def cohort(source: Any, patient: str | None, as_json: bool, **flags: Any) -> None:
     """Draw a cohort from MASTER, a release by `leeward visits` of the whole population.
 
     The cohort shows its patients exactly as the master does, so cohorts that overlap agree. Its k is about the
@@ -74,17 +50,7 @@ def cohort(
             say("Reading the source")
             original = read_source(source)
         say("Drawing the cohort")
-        result = extract(
-            master,
-            selection,
-            out,
-            payload=payload,
-            column=patient or "patient",
-            original=original,
-            membership_is_secret=membership_is_secret,
-            seed=seed,
-            formats=formats,
-        )
+        result = extract(column=patient or "patient", original=original, **flags)
     shared = result.measures["method"]["shared_by"]
     if as_json:
         shown = {

@@ -27,51 +27,35 @@ from leeward.methods import METHODS
 from leeward.texts import for_terminal
 from leeward.version import __version__
 
-HERE = Path(__file__).parent
-
-
-def _of_methods() -> dict[str, tuple[str, str]]:
-    """The commands of METHODS: a file of that name here, or one made from the method's row and parameters."""
-    return {
-        method.command: (
-            f"leeward.cli.{method.command}:{method.command}"
-            if (HERE / f"{method.command}.py").is_file()
-            else f"leeward.cli.methods:{name}",
-            method.line,
-        )
-        for name, method in METHODS.items()
-    }
-
-
 SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
     "Data": {
-        "demo": ("leeward.cli.demo:demo", "Release and verify a made-up cohort, with its report."),
+        "demo": ("leeward.cli.data:demo", "Release and verify a made-up cohort, with its report."),
         "synth": ("leeward.cli.synth:synth", "Write made-up data of one kind."),
         "profile": (
-            "leeward.cli.profile:profile",
+            "leeward.cli.data:profile",
             "Content, oddities and re-identification risk of a cohort.",
         ),
-        "split": ("leeward.cli.split:split", "Cut a table that is larger than memory into parts by patient."),
+        "split": ("leeward.cli.data:split", "Cut a table that is larger than memory into parts by patient."),
         "vocabulary": (
-            "leeward.cli.vocabulary:vocabulary",
+            "leeward.cli.data:vocabulary",
             "Add, list and remove hierarchies and phecode maps.",
         ),
     },
     "Choice of a method": {
         "recommend": (
-            "leeward.cli.recommend:recommend",
+            "leeward.cli.choice:recommend",
             "Advise on method, k, m and epsilon for a plan of analyses.",
         ),
         "explore": (
-            "leeward.cli.explore:explore",
+            "leeward.cli.choice:explore",
             "Risk and utility of a spec with varied parameters and methods.",
         ),
-        "compare": ("leeward.cli.compare:compare", "Risk and utility of finished releases, side by side."),
+        "compare": ("leeward.cli.choice:compare", "Risk and utility of finished releases, side by side."),
         "spec": ("leeward.cli.spec:spec", "Write the spec that the flags of a method's command mean."),
     },
     "Releases": {
-        "protect": ("leeward.cli.protect:protect", "Release a cohort as a spec says."),
-        **_of_methods(),
+        "protect": ("leeward.cli.methods:protect", "Release a cohort as a spec says."),
+        **{each.command: (f"leeward.cli.methods:{name}", each.line) for name, each in METHODS.items()},
         "cohort": ("leeward.cli.cohort:cohort", "Draw a cohort from a master release of visits."),
         "notes": (
             "leeward.cli.notes:notes",
@@ -79,24 +63,24 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         ),
     },
     "What a release is worth": {
-        "show": ("leeward.cli.show:show", "What a release folder is, and who may have it."),
-        "verify": ("leeward.cli.verify:verify", "Check a release's guarantee from its files alone."),
-        "measure": ("leeward.cli.measure:measure", "Measure what a release lost, against its source."),
-        "estimate": ("leeward.cli.estimate:estimate", "Count patients with some codes in a release."),
+        "show": ("leeward.cli.releases:show", "What a release folder is, and who may have it."),
+        "verify": ("leeward.cli.releases:verify", "Check a release's guarantee from its files alone."),
+        "measure": ("leeward.cli.releases:measure", "Measure what a release lost, against its source."),
+        "estimate": ("leeward.cli.releases:estimate", "Count patients with some codes in a release."),
         "dossier": (
-            "leeward.cli.dossier:dossier",
+            "leeward.cli.releases:dossier",
             "Technical evidence on a release for the expert who decides.",
         ),
     },
     "Counts with noise": {
-        "index": ("leeward.cli.index:index", "Index notes or codes for differentially private counts."),
+        "index": ("leeward.cli.counts:index", "Index notes or codes for differentially private counts."),
         "query": ("leeward.cli.query:query", "Count patients in an index, with noise, paid from a budget."),
         "itemsets": (
-            "leeward.cli.itemsets:itemsets",
+            "leeward.cli.counts:itemsets",
             "Catalogue of frequent health terms, with noise, paid once.",
         ),
-        "budget": ("leeward.cli.budget:budget", "Budget of an index: what was spent, and by whom."),
-        "audit": ("leeward.cli.audit:audit", "Check an index's ledger: its log, accounts and answers."),
+        "budget": ("leeward.cli.counts:budget", "Budget of an index: what was spent, and by whom."),
+        "audit": ("leeward.cli.counts:audit", "Check an index's ledger: its log, accounts and answers."),
         "serve": (
             "leeward.cli.serve:serve",
             "Serve the portal, in which researchers ask and custodians decide.",

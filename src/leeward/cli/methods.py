@@ -1,19 +1,126 @@
-"""The command of a method that has no file of its own here: everything follows from its row and its parameters.
+"""`leeward protect`, and the commands of methods: flags follow from the parameters, text and examples are in HELP.
 
 `getattr(leeward.cli.methods, "k-anonymity")` is the command of the method of that name.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from leeward.cli.flags import parameter_options
-from leeward.cli.options import run_options, with_source, with_table
-from leeward.cli.running import run_and_tell
+from leeward.cli.flags import FLAGS, name_flags, parameter_options
+from leeward.cli.options import (
+    OF_PATIENTS,
+    flag,
+    json_option,
+    memory_option,
+    out_option,
+    run_options,
+    schema_option,
+    threads_option,
+    with_patients,
+    with_source,
+    with_table,
+)
+from leeward.cli.telling import tell
+from leeward.errors import BadInput, GuaranteeUnreachable
 from leeward.fields import declarations
 from leeward.methods import METHODS
+
+if TYPE_CHECKING:
+    pass
+
+
+HELP = {
+    "censoring": """Release repeated diagnosis codes in SAMPLE, censored to a k-map of the population P.
+
+    Mentions of codes are removed until every record of SAMPLE is contained in the records of at least K people of P.
+
+    \b
+    Examples:
+      leeward censor sample.csv --population everybody.csv --k 5 --cap 3 -o release
+      leeward censor sample.csv --population everybody.csv --patient pid --code icd --visit enc \\
+          --k 5 --caps 250=4,401=2 --cap 1 --payload dna -o release
+      leeward censor sample.csv --population everybody.csv --k 10 --cap 3 --scope record -o release
+    """,
+    "condensation": """Release the TABLE of patients as synthetic rows that keep the recipient's regression models.
+
+    Groups of at least K similar patients are replaced by as many synthetic ones with the group's means and covariances.
+
+    \b
+    Examples:
+      leeward condense registry.csv --k 100 --plan plan.yaml -o release
+      leeward condense registry.csv --k 50 --strata VitalStat --time SurvInterval --drop id -o release
+      leeward condense registry.csv --k 100 --plan plan.yaml --algorithm auto --coarsen-time -o release
+    """,
+    "constraints": """Release the diagnosis codes in EVENTS, generalized and suppressed.
+
+    Codes of one utility constraint may be merged, `(a,b)`; codes that cannot be protected this way are suppressed.
+    Every set of up to M released codes is then in no record or in at least K.
+
+    \b
+    Examples:
+      leeward constrain events.csv --patient pid --code icd --k 5 --m 2 --policy hierarchy:2 -o release
+      leeward constrain events.csv --algorithm apriori --k 5 --m 2 --vocabulary icd9 -o release
+      leeward constrain events.csv --k 5 --privacy known.txt --policy file:studies.csv -o release
+      leeward constrain --mapping release/share/data/codes.parquet later.csv -o later
+    """,
+    "disassociation": """Release the diagnosis codes in EVENTS by disassociation.
+
+    An attacker who knows any M codes of a patient cannot narrow that patient down to fewer than K candidate
+    records. No code is suppressed or generalized; what is hidden is which rare codes go together.
+
+    \b
+    Examples:
+      leeward disassociate events.csv --patient pid --code icd --k 5 --m 2 -o release
+      leeward disassociate diabetic_data.csv.gz --patient patient_nbr --code diag_1,diag_2,diag_3 \\
+          --missing '?' --k 5 --m 2 --policy hierarchy:1 -o release
+      leeward disassociate baskets.txt --lines --k 3 --m 2 --format parquet,csv -o release
+    """,
+    "trajectories": """Release the codes in EVENTS in order, with the age at each.
+
+    An attacker who knows all of a patient's codes and ages finds at least K records that look alike. Codes and ages
+    are generalized along hierarchies; what cannot be grouped is suppressed.
+
+    \b
+    Examples:
+      leeward trajectories events.csv --patient pid --code icd --age age --vocabulary icd9 --k 5 -o release
+      leeward trajectories events.parquet --age age --vocabulary codes.csv --age-hierarchy hipaa --k 5 -o release
+      leeward trajectories events.csv --age age --vocabulary icd9 --k 5 --weights 0.8,0.2 \\
+          --odd-ages "leave out" -o release
+    """,
+    "visits": """Release the visits in EVENTS: at least K patients have exactly the set of codes of each visit.
+
+    Give the whole population; draw the cohorts that you share from the release, with `leeward cohort`.
+
+    \b
+    Examples:
+      leeward visits events.csv --patient pid --code icd --visit enc --k 5 -o master
+      leeward visits diabetic_data.csv.gz --patient patient_nbr --code diag_1,diag_2,diag_3 \\
+          --visit encounter_id --missing '?' --k 5 -o master
+      leeward cohort master --select patients.csv -o cohort
+    """,
+}
+"""A method's text before its last paragraph. One that is not here has its line, its class and one example."""
+
+FILES = {
+    "EVENTS": "EVENTS is a CSV, TSV, Parquet, .xlsx, SAS, Stata or SPSS file, a .zip of one, a folder, a glob or a "
+              "database.",
+    "SAMPLE": "SAMPLE and P are CSV, TSV or Parquet files, folders or globs, with the same columns.",
+    "TABLE": "TABLE is a CSV, TSV, Parquet, .xlsx, SAS, Stata or SPSS file, or a .zip of one, one row per patient.",
+}  # fmt: skip
+UNREACHABLE = {"SAMPLE": "K is above the number of people in P", "TABLE": "fewer than K patients"}
+
+POPULATION = (
+    "P is everybody from whom SAMPLE could have been drawn, such as all patients of the hospital: a file with the "
+    "columns of SAMPLE. Each released record then fits at least K people of P."
+)
+REQUIRED = {"disassociation": ("k", "m")}
+OPTIONAL = {"constraints": ("k",)}
+"""Parameters that the command line asks for, or does not, unlike the class."""
 
 
 def __getattr__(name: str) -> click.Command:
@@ -25,27 +132,158 @@ def __getattr__(name: str) -> click.Command:
 def command_of(name: str) -> click.Command:
     """The command of a method: input flags for its kind of source, one flag per parameter, and the run flags."""
     method = METHODS[name]
-    kind, read = ("TABLE", with_table) if method.source == "table" else ("EVENTS", with_source)
+    kind = "SAMPLE" if name == "censoring" else "TABLE" if method.source == "table" else "EVENTS"
     cls = method.parameters_class()
+
+    def run(source: Any, population: str | None = None, **flags: Any) -> None:
+        if name == "constraints":
+            flags |= _promises_of_mapping(flags)
+        everyone = None if population is None else replace(source, path=population)
+        run_and_tell(name, source, population=everyone, **flags)
+
+    end = UNREACHABLE.get(kind, "the guarantee cannot be met on this data")
+    run.__doc__ = f"""{HELP.get(name) or _text(name)}
+    {FILES[kind]} Exit status: 0 done; 2 bad input; 3 {end}; 4 verification failed. In the last three cases nothing is
+    written.
+    """
+    command = (with_table if kind == "TABLE" else with_source)(run_options(run))
+    command = parameter_options(cls, required=REQUIRED.get(name, ()), optional=OPTIONAL.get(name, ()))(
+        command
+    )
+    if kind == "SAMPLE":
+        words = "The population that the sample comes from; read like SAMPLE. Needed."
+        command = flag("--population", "P", words, callback=_require_population)(command)
+    return click.command(method.command)(click.argument("path", metavar=kind)(command))
+
+
+def _text(name: str) -> str:
+    method, cls = METHODS[name], METHODS[name].parameters_class()
     given = " ".join(
         f"{each.flag} {5 if each.hint is int else each.name.upper()}"
         for each in declarations(cls)
         if each.required
     )
-
-    def run(source: Any, **flags: Any) -> None:
-        run_and_tell(name, source, **flags)
-
-    run.__doc__ = f"""{method.line}
+    return f"""{method.line}
 
     {cls.__doc__}
 
     \b
     Example:
       leeward {method.command} FILE.csv {given} -o release
-
-    {kind} is a CSV, TSV or Parquet file. Exit status: 0 done; 2 bad input; 3 the guarantee cannot be met on this
-    data; 4 verification failed. In the last three cases nothing is written.
     """
-    decorated = parameter_options(cls)(read(run_options(run)))
-    return click.command(method.command)(click.argument("path", metavar=kind)(decorated))
+
+
+def _require_population(ctx: click.Context, param: click.Parameter, value: str | None) -> str:
+    """The population; without one the error says what it is."""
+    if value is None:
+        raise click.MissingParameter(POPULATION, ctx, param)
+    return value
+
+
+def _promises_of_mapping(flags: dict[str, Any]) -> dict[str, Any]:
+    """k and m of the release that a mapping comes from, where the user gave none."""
+    from leeward.release import Release
+
+    if flags["mapping"] is None or (flags["k"] is not None and (flags["m"] or flags["privacy"])):
+        return {}
+    mapping = Path(flags["mapping"])
+    try:
+        guarantee = Release.open(mapping.absolute().parent.parent).guarantee
+    except BadInput:
+        raise BadInput(
+            f"{mapping.name}: no release around this mapping; give --k and --m (or --privacy)."
+        ) from None
+    found = {} if flags["k"] is not None else {"k": guarantee["k"]}
+    if flags["m"] is None and flags["privacy"] is None:
+        if "m" not in guarantee:
+            raise BadInput("the mapping protects listed code sets; give them again with --privacy FILE.")
+        found["m"] = guarantee["m"]
+    return found
+
+
+def run_and_tell(
+    method: str,
+    source: Any,
+    *,
+    out: str,
+    engine: str,
+    threads: int | None,
+    seed: int | None,
+    formats: tuple[str, ...],
+    measure: tuple[str, ...],
+    allow_memory: bool,
+    as_json: bool,
+    population: Any = None,
+    **parameters: Any,
+) -> None:
+    """Run a method's flags as a spec; every flag that is no run option is a parameter of the method.
+
+    A flag that is left out is not in the spec, so the default is that of the parameter class. Messages name flags.
+    The command's context may have a function that takes the spec instead (`leeward spec init`).
+    """
+    from leeward.release.spec import Spec, resolve_paths
+    from leeward.runs.protect import method_of, parameters_class, run
+
+    given = {key: value for key, value in parameters.items() if value not in (None, ())}
+    wanted = tuple(name for key in OF_PATIENTS for name in given.get(key, ()))
+    if wanted:
+        source = with_patients(source, wanted, METHODS[method].columns)
+        if population is not None:
+            known = list(given.get("demographics", ()))
+            columns = {name: column for name, column in source.columns.items() if name != "patients"}
+            population = replace(population, columns={**columns, **({"patients": known} if known else {})})
+    try:
+        spec = Spec(
+            source=source,
+            method={"name": method, **given},
+            population=population,
+            engine=engine,
+            seed=seed,
+            formats=tuple(dict.fromkeys(("parquet", *formats))),  # type: ignore[arg-type]  # checked when made
+            measure=measure,
+        )
+        method_of(spec.method)
+        write = click.get_current_context().obj
+        if write is not None:
+            write(spec)
+            return
+        done = run(resolve_paths(spec, Path.cwd()), out, threads=threads, allow_memory=allow_memory)
+    except (BadInput, GuaranteeUnreachable) as error:
+        kind = BadInput if isinstance(error, BadInput) else GuaranteeUnreachable
+        raise kind(name_flags(str(error), parameters_class(method), FLAGS)) from None
+    tell(done, as_json)
+
+
+def _schema() -> dict[str, Any]:
+    from leeward.runs.reference import spec_schema
+
+    return spec_schema()
+
+
+@click.command()
+@click.argument("spec_file", metavar="SPEC.yaml")
+@out_option
+@threads_option
+@memory_option
+@json_option
+@schema_option("spec", _schema)
+def protect(spec_file: str, out: str, threads: int | None, allow_memory: bool, as_json: bool) -> None:
+    """Release a cohort as SPEC.yaml says, into the folder OUT.
+
+    OUT/share is for the recipient, OUT/custody stays with you. The release is verified before it appears.
+
+    \b
+    A spec:
+      source:  {format: events, path: events.parquet, columns: {patient: pid, code: icd}}
+      method:  {name: disassociation, k: 5, m: 2, utility: {policy: hierarchy, level: 1}}
+      measure: [{are: {workload: frequent, min_support: 0.0125}}, {mre: {}}]
+      engine:  local
+      formats: [parquet, csv]
+
+    \b
+    Example:
+      leeward protect spec.yaml -o release
+    """
+    from leeward.runs.protect import run
+
+    tell(run(spec_file, out, threads=threads, allow_memory=allow_memory), as_json)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import click
 
@@ -17,36 +18,6 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 OF_PATIENTS = ("demographics", "payload", "sensitive_columns")
 """Parameters that name columns of the patients."""
-
-INPUT = (
-    "patient",
-    "code",
-    "age",
-    "birth",
-    "visit",
-    "date",
-    "vocabulary",
-    "vocabulary_column",
-    "accept_unknown",
-    "code_separator",
-    "missing",
-    "date_format",
-    "lines",
-    "source_format",
-    "query",
-    "table",
-    "events",
-    "concepts",
-    "attributes",
-)
-"""Names of the input flags, as they reach a command."""
-
-OTHERS = (
-    "vocabulary", "accept_unknown", "code_separator", "date_format", "source_format", "query", "table", "events",
-    "concepts",
-)  # fmt: skip
-"""Those among them that do not name a column."""
-
 
 DATE_FORMAT = "How dates are written, such as %m/%d/%Y [default: 2010-04-03, 20100403 or 03.04.2010]."
 
@@ -59,7 +30,9 @@ def commas(context: click.Context, parameter: click.Parameter, value: str | None
     return parts if value else ()
 
 
-def _stack(*options: Callable[[F], F]) -> Callable[[F], F]:
+def stack(*options: Callable[[F], F]) -> Callable[[F], F]:
+    """Several options as one decorator."""
+
     def decorate(function: F) -> F:
         for option in reversed(options):
             function = option(function)
@@ -68,81 +41,80 @@ def _stack(*options: Callable[[F], F]) -> Callable[[F], F]:
     return decorate
 
 
-table_option: Callable[[F], F] = click.option(
-    "--table",
-    metavar="NAME",
-    help="The sheet of a workbook, the file in a .zip or the table of a database, where there are several.",
+def flag(names: str, metavar: str | None, text: str = "", /, **more: Any) -> Callable[[F], F]:
+    """An option of click; `names` are its flags and, where it differs, its name. A default is shown."""
+    more.setdefault("show_default", more.get("default") is not None)
+    option: Callable[[F], F] = click.option(*names.split(), metavar=metavar, help=text or None, **more)
+    return option
+
+
+def switch(names: str, text: str, /, **more: Any) -> Callable[[F], F]:
+    """An option without a value."""
+    return flag(names, None, text, is_flag=True, **more)
+
+
+table_option: Callable[[F], F] = flag(
+    "--table", "NAME",
+    "The sheet of a workbook, the file in a .zip or the table of a database, where there are several."
+)  # fmt: skip
+
+INPUT: dict[str, Callable[[Any], Any]] = {
+    "patient": flag("--patient", "COL", "Column of the patient's identifier [default: patient]."),
+    "code": flag("--code", "COL[,COL…]", "Column of the code; several columns for wide form [default: code].",
+                 callback=commas),
+    "age": flag("--age", "COL", "Column of the age at the event, in years."),
+    "birth": flag("--birth", "COL", "Column of the date of birth: with --date it gives the age."),
+    "visit": flag("--visit", "COL", "Column of the visit."),
+    "date": flag("--date", "COL", "Column of the date."),
+    "vocabulary": flag("--vocabulary", "icd9|icd10|icd|none|FILE.csv",
+                       "What the codes are: icd is both, code by code; a file is a hierarchy with the columns "
+                       "node,parent [default: ICD codes are recognised]."),
+    "vocabulary_column": flag("--vocabulary-column", "COL", "Column with the vocabulary of each row's code."),
+    "accept_unknown": switch("--accept-unknown",
+                             "Keep codes that are not of the vocabulary as written, even above 5 % of the entries."),
+    "code_separator": flag("--code-separator", "TEXT",
+                           "What stands between the codes where a cell holds several, such as ','."),
+    "missing": flag("--missing", "TEXT", "A text that means 'no code', such as '?'. Repeatable.", multiple=True),
+    "date_format": flag("--date-format", "FORMAT", DATE_FORMAT),
+    "lines": switch("--lines", "One record per line, codes separated by blanks or commas."),
+    "source_format": flag("--source-format", "omop|fhir|synthea|i2b2|…",
+                          "Format of a folder or database [default: recognised by the names of its files or tables]."),
+    "query": flag("--query", "SQL", "Of a database: SELECT … or the name of a table."),
+    "table": table_option,
+    "events": flag("--events", "KIND[,KIND…]",
+                   "Events to read from OMOP (condition, drug, procedure, observation, measurement), Synthea "
+                   "(condition, drug, procedure, allergy) or i2b2 (prefixes of concepts) [default: diagnoses].",
+                   callback=commas),
+    "concepts": switch("--concepts", "OMOP: codes of CONCEPT, with their vocabulary, not concept ids."),
+    "attributes": flag("--attributes", "COL[,COL…]", "Columns with attributes of the patients, such as sex.",
+                       callback=commas),
+}  # fmt: skip
+"""The flags that say how to read a cohort, by the name under which they reach a command."""
+
+json_option: Callable[[F], F] = switch("--json as_json", "Print the figures as JSON on stdout.")
+
+out_option: Callable[[F], F] = flag(
+    "-o --out", "OUT", "The release folder to write; must not exist yet.", required=True
 )
 
-input_options: Callable[[F], F] = _stack(
-    click.option("--patient", metavar="COL", help="Column of the patient's identifier [default: patient]."),
-    click.option(
-        "--code",
-        metavar="COL[,COL…]",
-        callback=commas,
-        help="Column of the code; several columns for wide form [default: code].",
-    ),
-    click.option("--age", metavar="COL", help="Column of the age at the event, in years."),
-    click.option("--birth", metavar="COL", help="Column of the date of birth: with --date it gives the age."),
-    click.option("--visit", metavar="COL", help="Column of the visit."),
-    click.option("--date", metavar="COL", help="Column of the date."),
-    click.option(
-        "--vocabulary",
-        metavar="icd9|icd10|icd|none|FILE.csv",
-        help="What the codes are: icd is both, code by code; a file is a hierarchy with the columns node,parent "
-        "[default: ICD codes are recognised].",
-    ),
-    click.option("--vocabulary-column", metavar="COL", help="Column with the vocabulary of each row's code."),
-    click.option(
-        "--accept-unknown",
-        is_flag=True,
-        help="Keep codes that are not of the vocabulary as written, even above 5 % of the entries.",
-    ),
-    click.option(
-        "--code-separator",
-        metavar="TEXT",
-        help="What stands between the codes where a cell holds several, such as ','.",
-    ),
-    click.option(
-        "--missing",
-        metavar="TEXT",
-        multiple=True,
-        help="A text that means 'no code', such as '?'. Repeatable.",
-    ),
-    click.option("--date-format", metavar="FORMAT", help=DATE_FORMAT),
-    click.option("--lines", is_flag=True, help="One record per line, codes separated by blanks or commas."),
-    click.option(
-        "--source-format",
-        metavar="omop|fhir|synthea|i2b2|…",
-        help="Format of a folder or database [default: recognised by the names of its files or tables].",
-    ),
-    click.option("--query", metavar="SQL", help="Of a database: SELECT … or the name of a table."),
-    table_option,
-    click.option(
-        "--events",
-        metavar="KIND[,KIND…]",
-        callback=commas,
-        help="Events to read from OMOP (condition, drug, procedure, observation, measurement), Synthea (condition, "
-        "drug, procedure, allergy) or i2b2 (prefixes of concepts) [default: diagnoses].",
-    ),
-    click.option(
-        "--concepts", is_flag=True, help="OMOP: codes of CONCEPT, with their vocabulary, not concept ids."
-    ),
-    click.option(
-        "--attributes",
-        metavar="COL[,COL…]",
-        callback=commas,
-        help="Columns with attributes of the patients, such as sex.",
-    ),
-)
-"""How to read a cohort, as the keyword arguments named in `INPUT`."""
-
-json_option: Callable[[F], F] = click.option(
-    "--json", "as_json", is_flag=True, help="Print the figures as JSON on stdout."
+new_option: Callable[[F], F] = flag(
+    "-o --out", "FOLDER", "For the custodian; must not exist yet.", required=True
 )
 
-out_option: Callable[[F], F] = click.option(
-    "-o", "--out", required=True, metavar="OUT", help="The release folder to write; must not exist yet."
+ledger_option: Callable[[F], F] = flag(
+    "--ledger", "URL", "Database with the budget [default: the ledger in INDEX].", envvar="LEEWARD_LEDGER"
+)
+
+user_option: Callable[[F], F] = flag(
+    "--user", "NAME", "Who asks [default: the login name].", envvar="LEEWARD_USER"
+)
+
+engine_option: Callable[[F], F] = flag(
+    "--engine", None, type=click.Choice(["local", "spark"]), default="local"
+)
+
+formats_option: Callable[[F], F] = flag(
+    "--format formats", "parquet,csv", "Parquet is always written; csv adds a copy.", callback=commas
 )
 
 NATIVE_POOLS = ("POLARS_MAX_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
@@ -166,13 +138,10 @@ def _limit_threads(context: click.Context, parameter: click.Parameter, value: in
     return value
 
 
-threads_option: Callable[[F], F] = click.option(
-    "--threads",
-    type=click.IntRange(min=1),
-    metavar="N",
+threads_option: Callable[[F], F] = flag(
+    "--threads", "N", "Maximum number of threads [default: one per processor].", type=click.IntRange(min=1),
     callback=_limit_threads,
-    help="Maximum number of threads [default: one per processor].",
-)
+)  # fmt: skip
 
 
 def schema_option(what: str, schema: Callable[[], Mapping[str, Any]]) -> Callable[[F], F]:
@@ -183,43 +152,22 @@ def schema_option(what: str, schema: Callable[[], Mapping[str, Any]]) -> Callabl
             print_json(schema())
             context.exit()
 
-    return click.option(
-        "--schema",
-        is_flag=True,
-        is_eager=True,
-        expose_value=False,
-        callback=show,
-        help=f"Print the JSON Schema of a {what}, for editors, and exit.",
-    )
+    text = f"Print the JSON Schema of a {what}, for editors, and exit."
+    return switch("--schema", text, is_eager=True, expose_value=False, callback=show)
 
 
-memory_option: Callable[[F], F] = click.option(
-    "--allow-memory", is_flag=True, help="Run even where less memory is free than such a run needs."
+memory_option: Callable[[F], F] = switch(
+    "--allow-memory", "Run even where less memory is free than such a run needs."
 )
 
-run_options: Callable[[F], F] = _stack(
-    out_option,
-    click.option("--engine", type=click.Choice(["local", "spark"]), default="local", show_default=True),
-    threads_option,
-    click.option(
-        "--seed",
-        type=int,
-        metavar="N",
-        help="For tests and studies only: the release is then marked as seeded and must not be shared.",
-    ),
-    click.option(
-        "--format",
-        "formats",
-        metavar="parquet,csv",
-        callback=commas,
-        help="Parquet is always written; csv adds a copy.",
-    ),
-    click.option(
-        "--measure", metavar="are,mre", callback=commas, help="What to measure [default: all that apply]."
-    ),
-    memory_option,
-    json_option,
-)
+run_options: Callable[[F], F] = stack(
+    out_option, engine_option, threads_option,
+    flag("--seed", "N", "For tests and studies only: the release is then marked as seeded and must not be shared.",
+         type=int),
+    formats_option,
+    flag("--measure", "are,mre", "What to measure [default: all that apply].", callback=commas),
+    memory_option, json_option,
+)  # fmt: skip
 """How to run: `-o`, `--engine`, `--threads`, `--seed`, `--format`, `--measure`, `--allow-memory`, `--json`."""
 
 
@@ -229,23 +177,19 @@ def _domains(context: click.Context, parameter: click.Parameter, value: tuple[st
     return domains_of(value)
 
 
-domains_option: Callable[[F], F] = click.option(
-    "--domains",
-    multiple=True,
-    metavar="NAME=FIRST..LAST|NAME=VALUE,VALUE|FILE.yaml",
-    callback=_domains,
-    help="Permissible values of a column, public; a file has them as in a spec's `source.domains`. Repeatable.",
-)
+domains_option: Callable[[F], F] = flag(
+    "--domains", "NAME=FIRST..LAST|NAME=VALUE,VALUE|FILE.yaml",
+    "Permissible values of a column, public; a file has them as in a spec's `source.domains`. Repeatable.",
+    multiple=True, callback=_domains,
+)  # fmt: skip
 
-table_options: Callable[[F], F] = _stack(
-    click.option("--patient", metavar="COL", help="Column of the patient's identifier, never released."),
-    click.option("--drop", metavar="COL[,COL…]", callback=commas, help="Columns to leave out."),
+table_options: Callable[[F], F] = stack(
+    flag("--patient", "COL", "Column of the patient's identifier, never released."),
+    flag("--drop", "COL[,COL…]", "Columns to leave out.", callback=commas),
     domains_option,
-    click.option(
-        "--missing", "absent", metavar="TEXT", multiple=True, help="A text that means 'missing'. Repeatable."
-    ),
+    flag("--missing absent", "TEXT", "A text that means 'missing'. Repeatable.", multiple=True),
     table_option,
-    click.option("--date-format", metavar="FORMAT", help=DATE_FORMAT),
+    flag("--date-format", "FORMAT", DATE_FORMAT),
 )
 """How to read a table with one row per patient."""
 
@@ -258,45 +202,30 @@ def with_source(function: F, *, also: tuple[str, ...] = ()) -> F:
 
     @functools.wraps(function)
     def wrapper(*args: Any, path: str | None, **kwargs: Any) -> Any:
-        flags = {name: kwargs.pop(name) for name in INPUT}
+        flags: dict[str, Any] = {name: kwargs.pop(name) for name in INPUT}
         own = {name: flags[name] for name in also}
         if path is None:
             flags |= dict.fromkeys(also)
-        return function(*args, source=source_of(path, **flags), **own, **kwargs)
+        return function(*args, source=source_of(path, flags), **own, **kwargs)
 
-    return input_options(wrapper)  # type: ignore[return-value]  # click hands the command back as a callable
+    return cast(F, stack(*INPUT.values())(wrapper))
 
 
 def with_table(function: F) -> F:
     """Give a command one argument, `source`, made of the flags of a table with one row per patient."""
 
     @functools.wraps(function)
-    def wrapper(
-        *args: Any,
-        path: str,
-        patient: str | None,
-        drop: tuple[str, ...],
-        domains: dict[str, Any],
-        absent: tuple[str, ...],
-        table: str | None,
-        date_format: str | None,
-        **kwargs: Any,
-    ) -> Any:
+    def wrapper(*args: Any, path: str, patient: str | None, absent: tuple[str, ...], **kwargs: Any) -> Any:
         from leeward.release.spec import SourceSpec
 
+        flags: Any = {name: kwargs.pop(name) or None for name in ("domains", "table", "date_format")}
+        columns = {} if patient is None else {"patient": patient}
         source = SourceSpec(
-            path=path,
-            format="table",
-            columns={} if patient is None else {"patient": patient},
-            missing=absent,
-            drop=drop,
-            domains=domains or None,
-            table=table,
-            date_format=date_format,
+            path=path, format="table", columns=columns, missing=absent, drop=kwargs.pop("drop"), **flags
         )
         return function(*args, source=source, **kwargs)
 
-    return table_options(wrapper)  # type: ignore[return-value]  # click hands the command back as a callable
+    return cast(F, table_options(wrapper))
 
 
 def with_patients(source: Any, wanted: tuple[str, ...], usual: tuple[str, ...]) -> Any:
@@ -304,8 +233,6 @@ def with_patients(source: Any, wanted: tuple[str, ...], usual: tuple[str, ...]) 
 
     A folder, and a format whose columns are fixed, takes only the patients' columns as an option.
     """
-    from dataclasses import replace
-
     fixed = source.format not in (None, "events", "sql") or (
         not source.columns and Path(source.path).is_dir()
     )
@@ -318,9 +245,7 @@ def with_patients(source: Any, wanted: tuple[str, ...], usual: tuple[str, ...]) 
 def as_released(release: Any, source: Any) -> Any:
     """A source given by flags, read as the release's own source was where that is a table (`drop`, `domains`), with
     the columns of the patients that the release has."""
-    from dataclasses import replace
-
-    from leeward.release.spec import load
+    from leeward.runs.specs import read_custody_spec
 
     stated = release.parameters
     if source is not None and stated.get("demographics"):
@@ -332,15 +257,14 @@ def as_released(release: Any, source: Any) -> Any:
         wanted = tuple(str(name) for names in given if isinstance(names, list | dict) for name in names)
         usual = METHODS[release.method].columns if release.method in METHODS else ()
         source = with_patients(source, wanted, usual)
-    spec_file = None if release.custody is None else release.custody / "spec.yaml"
-    if source is None or spec_file is None or not spec_file.is_file():
-        return source
-    known = load(spec_file).source
-    return source if known.format != "table" else replace(known, path=source.path)
+    known = None if source is None else read_custody_spec(release)
+    return (
+        source if known is None or known.source.format != "table" else replace(known.source, path=source.path)
+    )
 
 
-def source_of(path: str | None, *, missing: tuple[str, ...], lines: bool, **flags: Any) -> Any:
-    """The `source:` of a spec from the input flags; None without a path.
+def source_of(path: str | None, flags: Mapping[str, Any]) -> Any:
+    """The `source:` of a spec from the flags of `INPUT`; None without a path.
 
     Raises
     ------
@@ -349,46 +273,46 @@ def source_of(path: str | None, *, missing: tuple[str, ...], lines: bool, **flag
     """
     from leeward.release.spec import SourceSpec
 
-    columns = columns_of(flags)
     if path is None:
-        if columns or lines or missing or any(flags.get(name) for name in OTHERS):
+        if any(flags.values()):
             raise BadInput(
                 "flags of the input (--patient, --code, …) need the cohort's file: give --source FILE."
             )
         return None
-    if lines and columns:
+    columns = columns_of(flags)
+    if flags["lines"] and columns:
         raise BadInput(
             "--lines reads files without columns; leave out --patient, --code and the other columns."
         )
+    same = ("vocabulary", "query", "table", "concepts", "accept_unknown", "code_separator", "date_format",
+            "missing", "lines")  # fmt: skip
     return SourceSpec(
         path=path,
         format=flags["source_format"],
         columns=columns,
-        vocabulary=flags["vocabulary"],
-        query=flags["query"],
-        table=flags["table"],
         domains=flags["events"] or None,
-        concepts=flags["concepts"],
-        accept_unknown=flags["accept_unknown"],
-        code_separator=flags["code_separator"],
-        date_format=flags["date_format"],
-        missing=missing,
-        lines=lines,
+        **{name: flags[name] for name in same},
     )
 
 
 def columns_of(flags: Mapping[str, Any]) -> dict[str, Any]:
     """The column map of `--patient`, `--code`, `--age`, `--birth`, `--visit`, `--date`, `--vocabulary-column`,
     `--attributes`."""
-    named = {name: flags[name] for name in ("patient", "age", "birth", "visit", "date") if flags.get(name)}
-    if flags.get("vocabulary_column"):
-        named["vocabulary"] = flags["vocabulary_column"]
-    code = flags.get("code") or ()
-    if code:
-        named["code"] = code[0] if len(code) == 1 else list(code)
-    if flags.get("attributes"):
-        named["patients"] = list(flags["attributes"])
-    return named
+    code, named = (
+        flags["code"],
+        {"vocabulary": flags["vocabulary_column"], "patients": list(flags["attributes"])},
+    )
+    named |= {name: flags[name] for name in ("patient", "age", "birth", "visit", "date")}
+    named["code"] = code[0] if len(code) == 1 else list(code)
+    return {name: column for name, column in named.items() if column}
+
+
+def print_result(as_json: bool, content: Mapping[str, Any], lines: Iterable[str]) -> None:
+    """Figures on stdout for programs, or text for people."""
+    if as_json:
+        print_json(content)
+    else:
+        print_lines(*lines)
 
 
 def print_json(content: Mapping[str, Any]) -> None:

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from leeward.cli.options import json_option, print_json, print_lines
+from leeward.cli.options import flag, json_option, ledger_option, print_json, print_lines, switch, user_option
+from leeward.errors import BadInput
 
 if TYPE_CHECKING:
     from leeward.queries.answer.charged_query import Answer
@@ -17,34 +18,27 @@ COUNTED = {"patients": "patient", "notes": "note"}
 
 @click.command(context_settings={"ignore_unknown_options": True})
 @click.argument("words", metavar="INDEX ['TERM & TERM'] [--QID CONDITION]…", nargs=-1, type=click.UNPROCESSED)
-@click.option("--epsilon", metavar="E", help="Privacy price of the answer: the larger, the less noise.")
-@click.option("--by", metavar="QID", help="One count for each value of a quasi-identifier, for one price.")
-@click.option("--most", type=int, metavar="N", help="With --by: one patient counts in at most N of the bins.")
-@click.option("--unit", type=click.Choice(["patient", "note"]), default="patient", show_default=True,
-              help="What is protected: a patient with all notes, or a single note (weaker).")  # fmt: skip
-@click.option(
-    "--count", "counted", type=click.Choice(list(COUNTED)), help="What is counted [default: the unit]."
-)
-@click.option("--mechanism", type=click.Choice(["geometric", "laplace"]), default="geometric", show_default=True,
-              help="Two-sided geometric noise; Laplace for replication.")  # fmt: skip
-@click.option("--mode", default="private", hidden=True)
-@click.option("--where", metavar="QID=CONDITION", multiple=True,
-              help="A condition on a quasi-identifier that is named like a flag.")  # fmt: skip
-@click.option("--batch", metavar="FILE", type=click.Path(exists=True, dir_okay=False),
-              help="A file of queries, one per line, as on the command line. All are charged or none.")  # fmt: skip
-@click.option("--dry-run", is_flag=True, help="Answer from a synthetic index; nothing is charged.")
-@click.option("--user", metavar="NAME", envvar="LEEWARD_USER", help="Who asks [default: the login name].")
-@click.option(
-    "--project", metavar="NAME", envvar="LEEWARD_PROJECT", help="The project that pays beside the user."
-)
-@click.option(
-    "--yes", is_flag=True, help="Pay also for an answer whose noise is larger than what it may measure."
-)
-@click.option("--ledger", "url", metavar="URL", envvar="LEEWARD_LEDGER",
-              help="Database with the budget [default: the ledger in INDEX].")  # fmt: skip
+@flag("--epsilon", "E", "Privacy price of the answer: the larger, the less noise.")
+@flag("--by", "QID", "One count for each value of a quasi-identifier, for one price.")
+@flag("--most", "N", "With --by: one patient counts in at most N of the bins.", type=int)
+@flag("--unit", None, "What is protected: a patient with all notes, or a single note (weaker).",
+      type=click.Choice(["patient", "note"]), default="patient")  # fmt: skip
+@flag("--count counted", None, "What is counted [default: the unit].", type=click.Choice(list(COUNTED)))
+@flag("--mechanism", None, "Two-sided geometric noise; Laplace for replication.",
+      type=click.Choice(["geometric", "laplace"]), default="geometric")  # fmt: skip
+@flag("--mode", None, default="private", hidden=True, show_default=False)
+@flag("--where", "QID=CONDITION", "A condition on a quasi-identifier that is named like a flag.",
+      multiple=True)  # fmt: skip
+@flag("--batch", "FILE", "A file of queries, one per line, as on the command line. All are charged or none.",
+      type=click.Path(exists=True, dir_okay=False))  # fmt: skip
+@switch("--dry-run", "Answer from a synthetic index; nothing is charged.")
+@user_option
+@flag("--project", "NAME", "The project that pays beside the user.", envvar="LEEWARD_PROJECT")
+@switch("--yes", "Pay also for an answer whose noise is larger than what it may measure.")
+@ledger_option
 @json_option
 def query(words: tuple[str, ...], batch: str | None, dry_run: bool, user: str | None, project: str | None, yes: bool,
-          url: str | None, as_json: bool, **flags: Any) -> None:  # fmt: skip
+          ledger: str | None, as_json: bool, **flags: Any) -> None:  # fmt: skip
     """Count patients whose notes hold every TERM, with noise that protects each patient.
 
     A condition is a value, a range a..b or a beginning with a star. Price and precision are printed before anything is
@@ -69,7 +63,7 @@ def query(words: tuple[str, ...], batch: str | None, dry_run: bool, user: str | 
 
     path, questions = _parse_questions(words, batch, flags)
     user = check_user(user if user is not None else login_name())
-    session = open_session(path, url)
+    session = open_session(path, ledger)
     plans = [plan_query(session, question) for question in questions]
     if not plans[0].vocabulary_public:
         click.echo(
@@ -99,8 +93,6 @@ def query(words: tuple[str, ...], batch: str | None, dry_run: bool, user: str | 
 def _parse_questions(
     words: tuple[str, ...], batch: str | None, flags: dict[str, Any]
 ) -> tuple[str, list[Question]]:
-    from leeward.errors import BadInput
-
     if not words or words[0].startswith("-"):
         raise click.UsageError("name the INDEX first, then the terms and conditions.")
     if batch is None:
@@ -116,8 +108,6 @@ def _batch(path: str, flags: dict[str, Any]) -> list[Question]:
     """Lines like `'sore throat & fever' --when 2009-04 --epsilon 0.1`; the command's own flags are their defaults."""
     import shlex
     from pathlib import Path
-
-    from leeward.errors import BadInput
 
     found = []
     try:
@@ -139,8 +129,6 @@ def _batch(path: str, flags: dict[str, Any]) -> list[Question]:
 
 def _flags_of_line(words: list[str]) -> tuple[dict[str, Any], list[str]]:
     """The flags that a line of a batch may set for itself, and the rest of it."""
-    from leeward.errors import BadInput
-
     names = {"--epsilon": "epsilon", "--by": "by", "--most": "most", "--unit": "unit", "--count": "counted",
              "--mechanism": "mechanism"}  # fmt: skip
     own: dict[str, Any] = {}
@@ -159,7 +147,6 @@ def _flags_of_line(words: list[str]) -> tuple[dict[str, Any], list[str]]:
 
 
 def _question(words: tuple[str, ...] | list[str], flags: dict[str, Any]) -> Question:
-    from leeward.errors import BadInput
     from leeward.queries.answer.plan import Question
     from leeward.queries.language.query import parse
     from leeward.queries.privacy.accounting import micro
@@ -183,8 +170,6 @@ def _terms_and_conditions(
     words: tuple[str, ...] | list[str], where: tuple[str, ...]
 ) -> tuple[str, dict[str, str]]:
     """`'sore throat' --zip 1230* --when=2009` as its terms and its conditions by quasi-identifier."""
-    from leeward.errors import BadInput
-
     terms: list[str] = []
     pairs = [each.partition("=")[::2] for each in where]
     waiting = iter(words)

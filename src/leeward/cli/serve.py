@@ -7,27 +7,25 @@ from typing import Any
 
 import click
 
-from leeward.cli.options import print_lines
+from leeward.cli.options import flag, print_lines, switch
 
 
 @click.command()
-@click.option("--folder", metavar="FOLDER", type=click.Path(file_okay=False), default="portal", show_default=True,
-              help="The portal's own folder, with portal.toml; made where it is missing.")  # fmt: skip
-@click.option("--demo", is_flag=True, help="Five people and made-up data, in a folder that is new.")
-@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
-@click.option("--port", type=click.IntRange(1, 65535), default=8000, show_default=True)
-@click.option("--workers", type=click.IntRange(1, 64), default=1, show_default=True,
-              help="Processes that answer: one for each processor that the portal may use.")  # fmt: skip
-@click.option(
-    "--public-url", metavar="URL", help="What people write in their browser [default: this address]."
-)
-@click.option("--database", metavar="URL", envvar="LEEWARD_PORTAL_DATABASE",
-              help="Database of accounts and projects [default: SQLite in FOLDER].")  # fmt: skip
-@click.option("--add-account", metavar="LOGIN=ROLE[,ROLE]",
-              help="Make a local account with roles of the house (custodian, approver, auditor, admin), asking for its "
-              "password, and end.")  # fmt: skip
-@click.option("--backup", metavar="OUT", type=click.Path(),
-              help="Copy the portal's database and the ledgers to the new folder OUT, and end.")  # fmt: skip
+@flag("--folder", "FOLDER", "The portal's own folder, with portal.toml; made where it is missing.",
+      type=click.Path(file_okay=False), default="portal")  # fmt: skip
+@switch("--demo", "Five people and made-up data, in a folder that is new.")
+@flag("--host", None, "Address to listen on.", default="127.0.0.1")
+@flag("--port", None, type=click.IntRange(1, 65535), default=8000)
+@flag("--workers", None, "Processes that answer: one for each processor that the portal may use.",
+      type=click.IntRange(1, 64), default=1)  # fmt: skip
+@flag("--public-url", "URL", "What people write in their browser [default: this address].")
+@flag("--database", "URL", "Database of accounts and projects [default: SQLite in FOLDER].",
+      envvar="LEEWARD_PORTAL_DATABASE")  # fmt: skip
+@flag("--add-account", "LOGIN=ROLE[,ROLE]",
+      "Make a local account with roles of the house (custodian, approver, auditor, admin), asking for its password, "
+      "and end.")  # fmt: skip
+@flag("--backup", "OUT", "Copy the portal's database and the ledgers to the new folder OUT, and end.",
+      type=click.Path())  # fmt: skip
 def serve(folder: str, demo: bool, host: str, port: int, workers: int, public_url: str | None,
           database: str | None, add_account: str | None, backup: str | None) -> None:  # fmt: skip
     """Serve the portal: researchers ask, custodians decide, every answer is paid from a budget.

@@ -1,7 +1,8 @@
-"""The end of a command: what a release is safe against, what not, what it cost, what the reader noticed."""
+"""What commands print: what a release is safe against, what not, what it cost; notices; a report's sections."""
 
 from __future__ import annotations
 
+import os
 import shutil
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,11 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from leeward.cli.options import print_json
 from leeward.texts import for_terminal
 
 if TYPE_CHECKING:
     from leeward.release import Release
+    from leeward.report.sections import Part, Section, Table
     from leeward.report.summary import Summary
+    from leeward.runs.protect import Result
+
 
 ROWS_SHOWN = 10
 LABEL = 14
@@ -118,6 +123,95 @@ def format_notice(notice: Mapping[str, Any]) -> str:
 
 def print_styled(lines: Sequence[str]) -> None:
     """Lines that hold colours; a pipe gets none."""
-    import os
-
     click.echo("\n".join(lines), color=False if os.environ.get("NO_COLOR") else None)
+
+
+WIDTH = 110
+WIDEST_CELL = 60
+
+
+def section_lines(sections: Sequence[Section]) -> list[str]:
+    """Every section under its title."""
+    return [line for section in sections for line in _section(section)]
+
+
+def _section(section: Section) -> Iterator[str]:
+    yield section.title
+    yield "=" * len(section.title)
+    for part in section.parts:
+        yield from _part(part)
+        yield ""
+
+
+def _part(part: Part) -> Iterator[str]:
+    from leeward.report.sections import Chart, Notes, Tiles
+
+    if isinstance(part, str):
+        yield from textwrap.wrap(_plain(part), WIDTH)
+    elif isinstance(part, Tiles):
+        for tile in part.tiles:
+            note = f" ({tile.note})" if tile.note else ""
+            yield f"  {tile.value} {_plain(tile.label)}{_plain(note)}"
+    elif isinstance(part, Notes):
+        for item in part.items:
+            yield from textwrap.wrap(_plain(item), WIDTH, initial_indent="  - ", subsequent_indent="    ")
+    elif isinstance(part, Chart):
+        yield from textwrap.wrap(f"{part.title}: {_plain(part.alt)}", WIDTH)
+    else:
+        yield from table_lines(part)
+
+
+def table_lines(table: Table) -> Iterator[str]:
+    """A table with aligned columns: the first to the left, figures to the right."""
+    yield _plain(table.caption)
+    rows = [table.columns, *table.rows]
+    cells = [[textwrap.shorten(_plain(cell), WIDEST_CELL, placeholder=" …") for cell in row] for row in rows]
+    widths = [max(len(row[i]) for row in cells) for i in range(len(table.columns))]
+    for place, row in enumerate(cells):
+        texts = [
+            f"{cell:>{width}}" if i and table.numbers else f"{cell:<{width}}"
+            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        yield ("  " + "  ".join(texts)).rstrip()
+        if place == 0:
+            yield "  " + "-" * (sum(widths) + 2 * (len(widths) - 1))
+
+
+def _plain(text: str) -> str:
+    """A text without the marks of `**bold**` and `` `code` ``."""
+    return text.replace("**", "").replace("`", "")
+
+
+def tell(result: Result, as_json: bool) -> None:
+    """Print what was written, for a person or as JSON."""
+    if as_json:
+        return print_json(summary(result))
+    from leeward.report.summary import headline
+
+    release = result.release
+    print_styled(
+        told(
+            f"{headline(release)}.",
+            release,
+            result.summary,
+            result.verification.to_json(),
+            result.measures,
+            result.report,
+        )
+    )
+
+
+def summary(result: Result) -> dict[str, Any]:
+    """The figures of a run as JSON."""
+    return {
+        "release": str(result.path),
+        "share": str(result.release.share),
+        "report": str(result.report),
+        "method": result.release.method,
+        "parameters": result.release.parameters,
+        "guarantee": result.release.guarantee,
+        "records": result.release.records,
+        "summary": result.summary.to_json(),
+        "verification": result.verification.to_json(),
+        "measures": dict(result.measures),
+    }

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from leeward.errors import BadInput
 from leeward.release.aside import written_aside
-from leeward.release.spec import Spec, load
+from leeward.release.spec import Spec
 from leeward.runs.explore import Exploration, lines_of, risk_of, table_of
 from leeward.runs.protect import Tell, open_release, read_source, refusal, verify, watch
+from leeward.runs.specs import read_custody_spec
 from leeward.version import __version__
 
 if TYPE_CHECKING:
@@ -123,9 +124,9 @@ def spec_of(path: str | Path) -> Spec:
     """The spec that a release was made from, of its custody. BadInput without one."""
     release = open_release(path)
     release.require_format()
-    file = None if release.custody is None else release.custody / "spec.yaml"
-    if file is None or not file.is_file():
+    spec = read_custody_spec(release)
+    if spec is None:
         raise BadInput(
             f"{path}: no custody/spec.yaml; a comparison needs the custodian's folder, not the share alone."
         )
-    return load(file)
+    return spec

@@ -18,8 +18,8 @@ from leeward.paths import require_plain_files
 from leeward.release.aside import LOCK, written_aside
 from leeward.release.folder import check_out
 from leeward.release.manifest import sha256_of, to_json_text
-from leeward.release.spec import load
 from leeward.runs.protect import Tell, open_release, read_source, refusal, verify, watch
+from leeward.runs.specs import read_custody_spec
 from leeward.version import __version__
 
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ def dossier(
             f"{release}: no custody folder; a dossier needs the custodian's folder, not the share alone."
         )
     with watch(tell) as say:
-        named = _sources(opened.custody / "spec.yaml", asked)
+        named = _sources(opened, asked)
         if cohort is None and named[0] is not None:
             say("Reading the source")
             cohort = read_source(named[0])
@@ -145,9 +145,9 @@ def dossier(
     return Dossier(folder, content)
 
 
-def _sources(spec: Path, plan: Plan | None) -> tuple[SourceSpec | None, SourceSpec | None]:
+def _sources(opened: Release, plan: Plan | None) -> tuple[SourceSpec | None, SourceSpec | None]:
     """Source and population of the plan; where it names none, those of the release's own spec that still exist."""
-    release = load(spec) if spec.is_file() else None
+    release = read_custody_spec(opened)
     found = []
     for key in ("source", "population"):
         asked, own = getattr(plan, key, None), getattr(release, key, None)

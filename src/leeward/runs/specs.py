@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from leeward.errors import BadInput
 from leeward.randomness import Randomness
-from leeward.release.spec import SourceSpec, Spec
+from leeward.release.spec import SourceSpec, Spec, load
 
 if TYPE_CHECKING:
     from leeward.cohort.cohort import Cohort
-    from leeward.release import Anonymized
+    from leeward.release import Anonymized, Release
 
 
 @runtime_checkable
@@ -31,6 +31,12 @@ class Method(Protocol):
     ) -> Anonymized:
         """Anonymize the cohort."""
         ...
+
+
+def read_custody_spec(release: Release) -> Spec | None:
+    """The spec that a release was made from; None for a share alone."""
+    file = None if release.custody is None else release.custody / "spec.yaml"
+    return load(file) if file is not None and file.is_file() else None
 
 
 def read_source(source: SourceSpec) -> Cohort:

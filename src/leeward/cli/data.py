@@ -1,0 +1,216 @@
+"""Commands on data: `leeward demo`, `profile`, `split`, `vocabulary`."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import click
+
+from leeward.arrays import count_noun
+from leeward.cli.options import flag, json_option, print_lines, print_result, with_source
+from leeward.cli.telling import format_notice, tell
+from leeward.errors import BadInput
+
+PATIENTS = 300
+INTERPRETED = 1_000
+"""Up to so many patients kernels run as plain Python: compiling them would take longer."""
+
+COHORT_SEED = 1
+"""Of the made-up cohort only; the release draws from the operating system like any other."""
+
+NEXT = """
+Kernels ran as plain Python. The first run of `leeward demo --patients 5000` or on data of your own compiles about
+a hundred of them, once for all runs: one to two minutes."""
+
+
+@click.command()
+@flag("-o --out", None, "The release folder to write.", default="leeward-demo")
+@flag("--patients", "N", "How many to make up.", type=click.IntRange(min=100), default=PATIENTS)
+@json_option
+def demo(out: str, patients: int, as_json: bool) -> None:
+    """Release a made-up cohort by disassociation, and print where its report is.
+
+    Up to 1,000 patients are released without compiling anything, in some seconds.
+
+    \b
+    Examples:
+      leeward demo
+      leeward demo --patients 5000 -o somewhere
+    """
+    from tempfile import TemporaryDirectory
+
+    from leeward.cohort.readers import read
+    from leeward.release.folder import check_out
+    from leeward.runs.protect import method_of, protect
+    from leeward.synthetic import write_codes
+
+    check_out(Path(out))
+    interpreted = patients <= INTERPRETED and sys.argv[1:2] == ["demo"] and "numba" not in sys.modules
+    if interpreted:  # the process is this command's alone; Numba looks when it is imported
+        os.environ["NUMBA_DISABLE_JIT"] = "1"
+    with TemporaryDirectory() as folder:
+        events = Path(folder) / "made-up-cohort.csv"
+        write_codes(events, patients, seed=COHORT_SEED)
+        cohort = read(events)
+    method = method_of(
+        {"name": "disassociation", "k": 5, "m": 2, "utility": {"policy": "hierarchy", "level": 1}}
+    )
+    tell(protect(cohort, method, out), as_json)
+    if interpreted and not as_json:
+        click.echo(NEXT)
+
+
+CODES_SHOWN = 10
+
+
+@click.command()
+@click.argument("path", metavar="COHORT")
+@with_source
+@flag("--k", None, "Fewer than k patients who share codes is a risk.", type=click.IntRange(min=2), default=5)
+@json_option
+def profile(source: Any, k: int, as_json: bool) -> None:
+    """Describe COHORT: its content, what is odd in it (with row numbers), and the risk of releasing it as it is.
+
+    \b
+    Examples:
+      leeward profile events.csv --patient pid --code icd
+      leeward profile diabetic_data.csv.gz --patient patient_nbr --code diag_1,diag_2,diag_3 --missing '?'
+      --json
+    """
+    from leeward.runs.protect import profile as figures_of
+    from leeward.runs.protect import read_source, watch
+
+    with watch(None) as say:
+        say("Reading")
+        cohort = read_source(replace(source, accept_unknown=True))  # a profile lists them
+        say("Counting how many patients share what")
+        figures = figures_of(cohort, k=k)
+    print_result(as_json, figures, profile_lines(figures))
+
+
+def profile_lines(figures: Mapping[str, Any]) -> list[str]:
+    """The profile for a person."""
+    source, codes = figures["source"], figures["codes"]
+    return [
+        f"{source['name']}: {count_noun('patient', source['patients'])}, {count_noun('event', source['events'])}, "
+        f"{count_noun('distinct code', source['codes'])}"
+        + (f" ({source['vocabulary']})" if source["vocabulary"] else ""),
+        f"Codes per patient: mean {codes['mean']:.2f}, median {codes['median']:g}, most {codes['most']:,}",
+        "",
+        "Notices" if figures["notices"] else "Notices: none",
+        *(f"  {format_notice(notice)}" for notice in figures["notices"]),
+        "",
+        (
+            f"Most frequent codes (of {source['codes']:,}; {codes['below_k']:,} occur in fewer than "
+            f"{figures['k']} patients)"
+        ),
+        *(
+            f"  {row['code']:<12} {row['patients']:>10,}  {row['share']:6.1%}  {row['name']}".rstrip()
+            for row in codes["frequent"][:CODES_SHOWN]
+        ),
+        "",
+        f"Risk if released as it is: patients found among fewer than {figures['k']} by up to m of their codes",
+        *(
+            f"  m = {row['m']} {'     ' if row['patients_exact'] else 'about'} {row['below_k']:>10,}  "
+            f"{row['below_k_share']:6.1%}   unique: {row['unique']:,} ({row['unique_share']:.1%})"
+            for row in figures["risk"]["by_m"]
+        ),
+    ]
+
+
+@click.command()
+@click.argument("source", metavar="TABLE")
+@flag("-o --out", "FOLDER", "The folder to write; must not exist yet.", required=True)
+@flag("--parts", None, "Number of parts.", required=True, type=click.IntRange(min=2))
+@flag("--patient", "COL", "The column of patients [default: one row is one patient].")
+def split(source: str, out: str, parts: int, patient: str | None) -> None:
+    """Cut TABLE (CSV or Parquet) into parts by patient, for a table that is larger than memory.
+
+    All rows of a patient are in one part, drawn at random. Release each part by itself: no patient is in two parts, so
+    the guarantee of the releases holds for all of them together. The parts are patient data: remove them when done.
+    Files of a folder need columns of types that one type holds without a change.
+
+    \b
+    Examples:
+      leeward split events.csv --patient pid --parts 4 -o parts
+      leeward disassociate parts/part-001.parquet --patient pid --code icd --k 5 --m 2 -o release-1
+    """
+    from leeward.runs.split import split as cut
+
+    rows = cut(source, out, parts, patient)
+    print_lines(f"{sum(rows):,} rows in {parts} parts of {min(rows):,} to {max(rows):,} rows in {out}.")
+
+
+@click.group()
+def vocabulary() -> None:
+    """Vocabularies of your own, kept in your data directory.
+
+    \b
+    Example:
+      leeward vocabulary add phecode phecode_map.csv
+      leeward vocabulary add SnomedCT_InternationalRF2
+    """
+
+
+@vocabulary.command()
+@click.argument("words", metavar="[KIND] FILE|FOLDER", nargs=-1, required=True)
+def add(words: tuple[str, ...]) -> None:
+    """Check FILE and keep a copy as the vocabulary of its KIND, replacing the last one.
+
+    \b
+    phecode    a phecode map (CSV, gz too): a column of codes, `phecode`, and where present phenotype, category
+               and exclusion range
+    hierarchy  CSV `node,parent`, or lines `leaf;parent;…;*`; then --vocabulary hierarchy
+    omop       CONCEPT_ANCESTOR of an OMOP vocabulary (or a folder with it); OMOP sources use it by themselves
+    snomed     a folder with an RF2 snapshot of SNOMED CT: its is-a as a tree, and its names; then --vocabulary snomed,
+               and sources of FHIR and Synthea use it by themselves
+
+    A folder needs no KIND. LEEWARD_HOME names another data directory.
+    """
+    from leeward.vocabulary import registry, rf2
+
+    if len(words) > 2:
+        raise click.UsageError("give one KIND and one FILE or FOLDER.")
+    kind, file = words if len(words) == 2 else (None, words[0])
+    folder = Path(file)
+    if kind is None:
+        kind = "snomed" if rf2.is_release(folder) else "omop" if folder.is_dir() else None
+    if kind is None:
+        raise BadInput(f"{file}: say which KIND it is: {', '.join(registry.KINDS)}.")
+    if kind == "omop" and folder.is_dir():
+        ancestors = (
+            each for each in sorted(folder.iterdir()) if each.name.lower().startswith("concept_ancestor.csv")
+        )
+        file = str(next(ancestors, ""))
+        if not file:
+            raise BadInput(
+                f"{folder}: holds neither OMOP's CONCEPT_ANCESTOR.csv nor SNOMED's sct2_Concept_*.txt."
+            )
+    if not (folder.is_dir() if kind == "snomed" else Path(file).is_file()):
+        raise BadInput(f"{file}: there is no such {'folder' if kind == 'snomed' else 'file'}.")
+    click.echo(f"Kept as {registry.add(kind, file)}.")
+
+
+@vocabulary.command("list")
+def list_() -> None:
+    """List the vocabularies that were added, and the built-in ones."""
+    from leeward.vocabulary import VOCABULARIES, registry
+
+    for name in VOCABULARIES:
+        click.echo(f"{name:<14} built in")
+    for kind, path in registry.list_all().items():
+        click.echo(f"{kind:<14} {path}")
+
+
+@vocabulary.command()
+@click.argument("kind", metavar="KIND")
+def remove(kind: str) -> None:
+    """Delete the added vocabulary of a KIND."""
+    from leeward.vocabulary import registry
+
+    click.echo(f"Removed {registry.remove(kind)}.")

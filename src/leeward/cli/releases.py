@@ -1,0 +1,327 @@
+"""What a release is worth: `leeward show`, `verify`, `measure`, `estimate`, `dossier`."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from leeward.cli.options import (
+    as_released,
+    commas,
+    flag,
+    json_option,
+    print_json,
+    print_lines,
+    print_result,
+    switch,
+    with_source,
+)
+from leeward.cli.telling import label_lines, print_styled, section_lines, summary_lines
+from leeward.errors import BadInput, VerificationFailed
+
+if TYPE_CHECKING:
+    pass
+
+
+@click.command()
+@click.argument("out", metavar="OUT")
+@json_option
+def show(out: str, as_json: bool) -> None:
+    """Say what the release folder OUT is: what it is safe against, what not, what it cost, and who may have it.
+
+    \b
+    Examples:
+      leeward show release
+      leeward show release/share --json
+    """
+    from leeward.release import Release
+    from leeward.report.summary import headline
+    from leeward.runs.reports import summary_of, summary_of_share
+
+    release = Release.open(out)
+    measures = release.custody_json("measures.json")
+    whole = measures is not None and "source" in measures
+    summary = summary_of(release, measures) if whole and measures is not None else summary_of_share(release)
+    verification = release.custody_json("verification.json")
+    if as_json:
+        print_json(
+            {
+                "method": release.method,
+                "records": release.records,
+                "seeded": release.seeded,
+                "files": list(release.names()),
+                "verified": None if verification is None else verification["passed"],
+                "summary": summary.to_json(),
+            }
+        )
+        return
+    lines = [
+        f"{headline(release)}.",
+        *summary_lines(summary),
+        *label_lines("Files", ", ".join(release.names())),
+    ]
+    if release.seeded:
+        lines += label_lines("Seeded", "for tests and studies only: nobody else may have it.", "red")
+    elif release.custody is None:
+        lines += label_lines("Who", "this is a share alone, as a recipient has it.")
+    else:
+        lines += label_lines(
+            "Who", f"{release.share} is for the recipient; {release.custody} stays with you."
+        )
+    if verification is not None:
+        word = "passed" if verification["passed"] else "FAILED"
+        lines += label_lines("Verified", f"{word} when it was made; `leeward verify {out}` checks it again.")
+    print_styled(lines)
+
+
+@click.command()
+@click.argument("out", metavar="OUT")
+@flag("--source path", "COHORT",
+      "The original, to check also that nothing is missing [default: the one that custody/spec.yaml "
+      "names].")  # fmt: skip
+@flag("--population", "COHORT",
+      "The population of a k-map; read like --source [default: the one that custody/spec.yaml names].")  # fmt: skip
+@flag("--index", "INDEX", "For a catalogue of itemsets: the index whose ledger paid for it.")
+@flag("--ledger", "URL", "Database with the budget of --index [default: the ledger in INDEX].",
+      envvar="LEEWARD_LEDGER")  # fmt: skip
+@switch("--all every", "Print every check, and what no check tells.")
+@with_source
+@json_option
+def verify(
+    out: str, source: Any, population: str | None, index: str | None, ledger: str | None, every: bool, as_json: bool
+) -> None:  # fmt: skip
+    """Check the guarantee of the release OUT from its files alone, without trusting how it was made.
+
+    \b
+    Examples:
+      leeward verify release
+      leeward verify release/share --all
+      leeward verify release --source events.csv --patient pid --code icd --json
+      leeward verify catalogue --index INDEX
+
+    Exit status: 0 every check passed; 4 at least one failed.
+    """
+    from leeward.release import Release
+    from leeward.runs.memory import require_memory_to_verify
+    from leeward.runs.protect import read_source, refusal, watch
+    from leeward.runs.protect import verify as check
+
+    release = Release.open(out, compare=False)
+    release.require_format()
+    source = as_released(release, source)
+    everyone = None if source is None or population is None else replace(source, path=population)
+    if index is not None and release.method != "notes":
+        raise BadInput(f"--index is for a catalogue of itemsets; {out} is a release of {release.method}.")
+    if source is None and release.method != "notes":
+        source, everyone = _find_sources(release, population)
+    require_memory_to_verify(release, source)
+    answers = None
+    if index is not None:
+        from leeward.runs.itemsets import read_stored_answers
+
+        answers = read_stored_answers(index, ledger)
+    with watch(None) as say:
+        say("Reading the source")
+        cohort = None if source is None else read_source(source)
+        say("Checking")
+        outcome = check(out, cohort, None if everyone is None else read_source(everyone), answers)
+    print_result(as_json, outcome.to_json(), outcome_lines(outcome, every))
+    if not outcome.passed:
+        raise VerificationFailed(f"{out}: {refusal(outcome)} Do not share this release.")
+
+
+NO_LEDGER = (
+    "note    The ledger was not seen (--index INDEX): nothing here tells whether the counts hold noise, or whether "
+    "they, epsilon and the thresholds are those that were paid for."
+)
+
+
+def outcome_lines(outcome: Any, every: bool) -> list[str]:
+    """The outcome in one line, with warnings and failed checks; every check where asked for."""
+    shown = outcome.checks if every else outcome.failures
+    lines = [f"{'passed' if each.passed else 'FAILED'}  {each.name}: {each.detail}" for each in shown]
+    lines += [f"note    {warning}" for warning in outcome.warnings]
+    if every:
+        return lines + [f"unchecked  {sentence}" for sentence in outcome.unchecked]
+    held = "the ledger's answers" if outcome.method == "notes" else "the source"
+    compared = f"compared with {held}" if outcome.with_source else f"from the files alone, without {held}"
+    if outcome.method == "notes" and not outcome.with_source:
+        lines.append(NO_LEDGER)
+    if outcome.passed:
+        n = len(outcome.unchecked)
+        untold = f"{n} things that no check tells" if n > 1 else "1 thing that no check tells"
+        lines.append(f"Passed: {len(outcome.checks)} checks, {compared}; {untold} (--all lists them).")
+    return lines
+
+
+def _find_sources(release: Any, path: str | None) -> tuple[Any, Any]:
+    """Source and population (or the file `path`, read like it) that `custody/spec.yaml` names and that still exist;
+    prints which source, or why there is none."""
+    from leeward.runs.specs import read_custody_spec
+
+    spec, file = read_custody_spec(release), f"{release.custody}/spec.yaml"
+    source: Any = None if spec is None else spec.source
+    people = None if spec is None else spec.population
+    why = None
+    if source is None:
+        why = "no source"
+    elif source.path is None:
+        why = f"the source named in {file} was given in memory"
+    elif "://" not in source.path and not Path(source.path).exists():
+        why = f"the source named in {file} no longer exists"
+    if why is None:
+        click.echo(f"leeward: source {source.path}, as named in {file}.", err=True)
+    else:
+        click.echo(f"leeward: {why}; checks that need the original are left out (--source COHORT).", err=True)
+    if people is not None and path is not None:
+        people = replace(people, path=path)
+    elif people is not None and (people.path is None or not Path(people.path).exists()):
+        people = None
+    return source if why is None else None, people
+
+
+REPORT_ONLY = ("At a glance", "In plain words")
+"""Sections of the report that say nothing new beside the summary."""
+
+
+@click.command()
+@click.argument("out", metavar="OUT")
+@flag("--source path", "COHORT", "The original, with the input flags below.", required=True)
+@flag("--population", "COHORT", "The population of a k-map; read like --source.")
+@with_source
+@flag("--measure wanted", "are,mre", "[default: all that apply]", callback=commas)
+@json_option
+def measure(out: str, source: Any, population: str | None, wanted: tuple[str, ...], as_json: bool) -> None:
+    """Measure what the release OUT lost, against its source COHORT. The figures are for the custodian only.
+
+    \b
+    Examples:
+      leeward measure release --source events.csv --patient pid --code icd
+      leeward measure release --source events.csv --patient pid --code icd --measure are --json
+    """
+    from leeward.release import Release
+    from leeward.runs.profile import source_facts
+    from leeward.runs.protect import measure as figures_of
+    from leeward.runs.protect import read_source, watch
+    from leeward.runs.reports import sections_of, summary_of
+
+    release = Release.open(out)
+    source = as_released(release, source)
+    with watch(None) as say:
+        say("Reading the source")
+        cohort = read_source(source)
+        everyone = None if population is None else read_source(replace(source, path=population))
+        say("Measuring")
+        figures = figures_of(release, cohort, wanted, everyone)
+    own = sections_of(release.method)
+    if as_json or own is None:
+        return print_json(figures)
+    measures = {"source": source_facts(cohort), "notices": [], "method": {}, **figures}
+    print_styled([*summary_lines(summary_of(release, measures)), ""])
+    for section in own(release, measures, {"checks": [], "passed": True}):
+        if section.title not in REPORT_ONLY:
+            print_lines(*section_lines([section]))
+
+
+@click.command()
+@click.argument("out", metavar="RELEASE")
+@click.argument("sets", metavar="CODES…", nargs=-1, required=True)
+@flag("--prior", None,
+      "Disassociation: how often a code of an item chunk is assumed to occur in its cluster [default: occupancy].",
+      type=click.Choice(["occupancy", "cubic", "graded", "uniform", "one"]))  # fmt: skip
+@flag("--where wanted", "COLUMN=LABEL", "Only patients with these demographics, such as age=70-79. Repeatable.",
+      multiple=True)  # fmt: skip
+@json_option
+def estimate(
+    out: str, sets: tuple[str, ...], prior: str | None, wanted: tuple[str, ...], as_json: bool
+) -> None:
+    """Estimate how many patients have all of CODES (joined by commas) in RELEASE. A generalized label, such as
+    (410,411), asks for any of its codes.
+
+    Low and high hold for the original data. The expected count of a disassociated release depends on the prior; that of
+    released records counts what they show.
+
+    \b
+    Examples:
+      leeward estimate release/share 296.00,692.71
+      leeward estimate release/share 296.00 296.00,692.71 --json
+      leeward estimate release/share '(410,411),250.00'
+      leeward estimate release/share 250.00 --where age=70-79 --where sex=Female
+    """
+    from leeward.methods.disassociation.measures.estimates import DEFAULT
+    from leeward.release import Release
+    from leeward.runs.estimate import codes_of, estimates
+
+    queries = [codes_of(text) for text in sets]
+    where, release = _where(wanted), Release.open(out)
+    if prior is None and release.method == "disassociation":
+        prior = DEFAULT
+    rows: list[dict[str, Any]] = [
+        {"codes": query, "low": found.low, "expected": found.expected, "high": found.high}
+        for query, found in zip(queries, estimates(release, queries, prior, where), strict=True)
+    ]
+    asked = {"prior": prior, "where": where}
+    lines = (
+        f"{','.join(r['codes'])}: {r['expected']:.1f} ({r['low']:,} to {r['high']:,}) patients" for r in rows
+    )
+    print_result(as_json, {key: value for key, value in asked.items() if value} | {"estimates": rows}, lines)
+
+
+def _where(wanted: tuple[str, ...]) -> dict[str, str]:
+    """`COLUMN=LABEL` as a mapping. BadInput for another form, or a column twice."""
+    pairs = [(name.strip(), label.strip()) for name, _, label in (each.partition("=") for each in wanted)]
+    if not all(name and label for name, label in pairs):
+        raise BadInput("--where: write COLUMN=LABEL, for example --where age=70-79.")
+    if len(dict(pairs)) < len(pairs):
+        raise BadInput("--where: a column is given twice; give each one label.")
+    return dict(pairs)
+
+
+NO_MATCH = 4
+
+
+@click.command()
+@click.argument("release", metavar="OUT")
+@flag("-o --out", "DOSSIER", "The folder to write; must not exist yet.")
+@flag("--plan", "PLAN.yaml", "The recipient's plan: its lines are measured, its threshold stated.")
+@flag("--context", "CONTEXT.yaml", "What people declare: purpose, controls, governance, conclusion.")
+@flag("--explored", "FOLDER", "A folder of explore or compare, for the alternatives.")
+@flag("--for audience", None, "A recipient's copy has no figure of the original data.",
+      type=click.Choice(["expert", "recipient"]), default="expert")  # fmt: skip
+@flag("--sign private", "KEY.pem", "Sign with this private Ed25519 key; with --check, once it matches.")
+@flag("--check checked", "DOSSIER", "Check a dossier against OUT instead of writing one.")
+@flag("--key", "PUBLIC.pem", "With --check: the public key whose signature is expected.")
+@json_option
+def dossier(
+    release: str, out: str | None, checked: str | None, private: str | None, key: str | None, as_json: bool,
+    **flags: Any,
+) -> int:  # fmt: skip
+    """Technical evidence on the release OUT for the expert who decides: measured, declared, open. It decides nothing.
+
+    A release that does not verify today gets none (exit status 4). With --check: status 4 where a byte differs.
+
+    \b
+    Examples:
+      leeward dossier release --plan plan.yaml --context context.yaml -o dossier
+      leeward dossier release --check dossier --key expert.pem
+    """
+    from leeward.runs.dossier import check
+    from leeward.runs.dossier import dossier as write
+
+    if checked is not None:
+        found = check(checked, release, key=key, private=private)
+        state = "matches" if found.matches else "does not match"
+        lines = [f"The dossier {state}; {found.figures} figures were looked up.", *found.faults]
+        if found.signed is not None:
+            lines.append(f"The signature is {'' if found.signed else 'not '}that of the key.")
+        print_result(as_json, {"matches": found.matches, **asdict(found)}, lines)
+        return 0 if found.matches else NO_MATCH
+    if out is None:
+        raise click.UsageError("name the folder to write with -o, or a dossier to check with --check.")
+    made = write(release, out, key=private, **flags)
+    opened = f"Dossier: {made.folder / 'dossier.html'} ({len(made.open_items)} open items)"
+    print_result(as_json, dict(made.content), [opened, *(f"  open: {each}" for each in made.open_items)])
+    return 0
