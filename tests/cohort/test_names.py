@@ -10,7 +10,8 @@ from tests.cohort.sources import OMOP, write_csv, write_ndjson
 from tests.cohort.test_read_synthea import NOW, written
 
 from leeward.cohort import read
-from leeward.cohort.names import CodeName, names_of
+from leeward.cohort.cohort import CodeName
+from leeward.cohort.names import names_of
 from leeward.vocabulary.names import icd_name, icd_of
 
 

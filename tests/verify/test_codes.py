@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from tests.forging import changed, restate, write_parquet
 
 import leeward as lw
-from leeward.cohort.cohort import Cohort
-from leeward.cohort.names import CodeName
+from leeward.cohort.cohort import CodeName, Cohort
 from leeward.verify import Source, codes, verify
 
 K = 3

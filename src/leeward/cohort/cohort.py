@@ -20,9 +20,21 @@ if TYPE_CHECKING:
     from leeward.cohort.lenses.table import Table
     from leeward.cohort.lenses.trajectories import Trajectories
     from leeward.cohort.lenses.visits import Visits
-    from leeward.cohort.names import CodeName
 
 Lens = TypeVar("Lens")
+
+
+@dataclass(frozen=True)
+class CodeName:
+    """A code's name and vocabulary. `patients`: how many have the code under this name; None for a public table's."""
+
+    name: str
+    vocabulary: str = ""
+    patients: int | None = None
+
+    def may_be_shown(self, k: int) -> bool:
+        """Whether a release may hold the name."""
+        return self.patients is None or self.patients >= k
 
 
 @dataclass(frozen=True)

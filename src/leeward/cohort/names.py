@@ -7,30 +7,13 @@ where at least k patients have the code with this name. A name of a vocabulary t
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import polars as pl
 
+from leeward.cohort.cohort import CodeName, Cohort
 from leeward.vocabulary.names import icd_name, icd_of, system_name
 
-if TYPE_CHECKING:
-    from leeward.cohort.cohort import Cohort
-
 ICD_TITLES = {"icd9": "ICD-9-CM", "icd10": "ICD-10-CM"}
-
-
-@dataclass(frozen=True)
-class CodeName:
-    """A code's name and vocabulary. `patients`: how many have the code under this name; None for a public table's."""
-
-    name: str
-    vocabulary: str = ""
-    patients: int | None = None
-
-    def may_be_shown(self, k: int) -> bool:
-        """Whether a release may hold the name."""
-        return self.patients is None or self.patients >= k
 
 
 def names_of(cohort: Cohort, codes: Iterable[str]) -> dict[str, CodeName]:

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from leeward.cohort.names import CodeName, names_of
+from leeward.cohort.cohort import CodeName
+from leeward.cohort.names import names_of
 from leeward.release.content import Anonymized, ReleaseTable
 
 if TYPE_CHECKING:

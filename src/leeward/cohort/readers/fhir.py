@@ -20,8 +20,8 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from leeward.cohort.cohort import Cohort
-from leeward.cohort.names import CodeName, names_of_events, vocabularies_of
+from leeward.cohort.cohort import CodeName, Cohort
+from leeward.cohort.names import names_of_events, vocabularies_of
 from leeward.cohort.notices import Notice
 from leeward.cohort.readers.ages import ISO, dates_leniently
 from leeward.cohort.readers.codes import VOCABULARY_NAMES, as_written

@@ -12,8 +12,7 @@ from dataclasses import dataclass, replace
 
 import polars as pl
 
-from leeward.cohort.cohort import Cohort
-from leeward.cohort.names import CodeName
+from leeward.cohort.cohort import CodeName, Cohort
 from leeward.cohort.notices import Notice
 from leeward.cohort.readers.ages import ISO, dates_leniently
 from leeward.cohort.readers.codes import as_written

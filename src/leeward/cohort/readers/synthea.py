@@ -12,8 +12,8 @@ from dataclasses import replace
 
 import polars as pl
 
-from leeward.cohort.cohort import Cohort
-from leeward.cohort.names import CodeName, names_of_events
+from leeward.cohort.cohort import CodeName, Cohort
+from leeward.cohort.names import names_of_events
 from leeward.cohort.readers.ages import ISO
 from leeward.cohort.readers.collect import Collector
 from leeward.cohort.readers.columns import ColumnMap

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import polars as pl
 
-from leeward.cohort.cohort import Cohort
-from leeward.cohort.names import CodeName
+from leeward.cohort.cohort import CodeName, Cohort
 from leeward.cohort.notices import Notice
 from leeward.vocabulary import user_tree
 from leeward.vocabulary.omop import BY_CODE
