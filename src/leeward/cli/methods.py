@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -29,10 +29,6 @@ from leeward.cli.telling import tell
 from leeward.errors import BadInput, GuaranteeUnreachable
 from leeward.fields import declarations
 from leeward.methods import METHODS
-
-if TYPE_CHECKING:
-    pass
-
 
 HELP = {
     "censoring": """Release repeated diagnosis codes in SAMPLE, censored to a k-map of the population P.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -21,9 +21,6 @@ from leeward.cli.options import (
 )
 from leeward.cli.telling import label_lines, print_styled, section_lines, summary_lines
 from leeward.errors import BadInput, VerificationFailed
-
-if TYPE_CHECKING:
-    pass
 
 
 @click.command()
