@@ -332,9 +332,10 @@ def seeds(points: Points, k: int, draws: Floats) -> Longs:
     """
     labels = np.full(len(points), -1, np.int64)
     left = np.arange(len(points))
+    rows = points.astype(np.float64)
     for g, draw in enumerate(draws):
-        left = _take_nearest(points, left, min(int(draw * len(left)), len(left) - 1), k, g, labels)
-    return _join_nearest(points, left, labels)
+        left = _take_nearest(rows, left, min(int(draw * len(left)), len(left) - 1), k, g, labels)
+    return _join_nearest(rows, left, labels)
 
 
 def two_points(points: Points, k: int) -> Longs:
@@ -342,23 +343,35 @@ def two_points(points: Points, k: int) -> Longs:
     the labels, numbered from 0."""
     labels = np.full(len(points), -1, np.int64)
     left = np.arange(len(points))
-    reach = [_distances(points, corner) for corner in (points.min(axis=0), points.max(axis=0))]
+    rows = points.astype(np.float64)
+    reach = [_distances(rows, left, corner) for corner in (rows.min(axis=0), rows.max(axis=0))]
     for g in range(len(points) // k):
-        left = _take_nearest(points, left, int(reach[g % 2][left].argmax()), k, g, labels)
-    return _dissolve(points, _join_nearest(points, left, labels))
+        left = _take_nearest(rows, left, int(reach[g % 2][left].argmax()), k, g, labels)
+    return _dissolve(points, _join_nearest(rows, left, labels))
 
 
-def _distances(points: NDArray[Any], centres: NDArray[Any]) -> Floats:
-    """Squared distances to one centre, float64[rows], or to several, float64[rows, centres], column by column."""
-    columns = points.T.astype(np.float64, order="C")
-    rows = columns if centres.ndim == 1 else columns[:, :, None]
-    return np.asarray(np.square(rows - centres.T[:, None]).sum(axis=0))
+@njit
+def _distances(points: Any, rows: Any, centre: Any) -> Any:
+    """Squared distances of `rows` of the points (float64, as the centre) to a centre, float64[rows]."""
+    found = np.empty(len(rows))
+    for place in range(len(rows)):
+        value = 0.0
+        for d in range(len(centre)):
+            gap = points[rows[place], d] - centre[d]
+            value += gap * gap
+        found[place] = value
+    return found
 
 
-def _take_nearest(points: Points, left: Longs, first: int, k: int, g: int, labels: Longs) -> Longs:
+def _nearest(points: Floats, centres: Floats, among: Longs) -> Longs:
+    """The nearest centre of each point, of the centres `among`."""
+    return among[[_distances(centres, among, point).argmin() for point in points]]
+
+
+def _take_nearest(points: Floats, left: Longs, first: int, k: int, g: int, labels: Longs) -> Longs:
     """Give left[first] and its k − 1 nearest of the rows `left` the label g (equal distances: in their order); returns
     the other rows."""
-    distances = _distances(points[left], points[left[first]])
+    distances = _distances(points, left, points[left[first]])
     distances[first] = -1.0
     limit = np.partition(distances, k - 1)[k - 1]
     taken = distances < limit
@@ -367,12 +380,12 @@ def _take_nearest(points: Points, left: Longs, first: int, k: int, g: int, label
     return left[~taken]
 
 
-def _join_nearest(points: Points, left: Longs, labels: Longs) -> Longs:
+def _join_nearest(points: Floats, left: Longs, labels: Longs) -> Longs:
     """The labels once each row that is `left` has that of the nearest centroid."""
     grouped = labels >= 0
     sizes = np.bincount(labels[grouped])
     centres = np.column_stack([np.bincount(labels[grouped], column[grouped]) / sizes for column in points.T])
-    labels[left] = _distances(points[left], centres).argmin(axis=1)
+    labels[left] = _nearest(points[left], np.ascontiguousarray(centres), np.arange(len(centres)))
     return labels
 
 
@@ -387,8 +400,7 @@ def _dissolve(points: Points, labels: Longs) -> Longs:
         if alive.sum() < 2:
             break
         alive[g] = False
-        near = np.where(alive, _distances(rows[members[g]], centres), np.inf)
-        targets = near.argmin(axis=1)
+        targets = _nearest(rows[members[g]], centres, np.flatnonzero(alive))
         larger = {t: np.append(members[t], members[g][targets == t]) for t in np.unique(targets).tolist()}
         grown = {t: float(np.square(rows[own] - rows[own].mean(axis=0)).sum()) for t, own in larger.items()}
         if sum(grown[t] - sums[t] for t in larger) >= sums[g]:
