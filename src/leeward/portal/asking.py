@@ -81,7 +81,7 @@ class Once:
 
 @dataclass(frozen=True)
 class Priced:
-    """A question with its price: everything that may be known before it is paid."""
+    """A question with its price: everything known before payment."""
 
     request: Request
     plan: Plan
@@ -95,7 +95,7 @@ class Priced:
 
     @property
     def half_width(self) -> float:
-        """Half of the 95 % interval."""
+        """Half-width of the 95 % interval."""
         return mechanism.half_width(self.plan.noise)
 
     def to_json(self) -> dict[str, Any]:
@@ -115,14 +115,14 @@ class Priced:
 
 
 class Asking:
-    """What a project's members do with an index."""
+    """Questions of a project's members to an index: planned, priced, rehearsed, paid."""
 
     def __init__(self, indexes: Indexes) -> None:
         self.indexes = indexes
         self.database = indexes.database
 
     def allotment(self, project: str, index: str) -> Row:
-        """What a project was allotted of an index; Unknown where nothing."""
+        """A project's allotment of an index; Unknown if it has none."""
         with reading(self.database) as connection:
             row = fetch_one(connection, ALLOTMENT, project=project, index=index)
         if row is None:
@@ -161,7 +161,7 @@ class Asking:
         return priced, answer
 
     def paid_before(self, viewer: Viewer, once: Once) -> Row | None:
-        """What was answered under a key; None where nothing was yet. Conflict for another body under the key."""
+        """Reply stored under a key, or None. Conflict for another body under the key."""
         with reading(self.database) as connection:
             return _paid_before(connection, viewer, once)
 
@@ -295,12 +295,12 @@ def status_of(answers: Sequence[Answer]) -> int:
 
 
 def _repeatable_reply(answers: Sequence[Answer], kept: Sequence[str]) -> dict[str, Any]:
-    """What is given again to whoever asks under the same key."""
+    """Reply to repeat to whoever asks under the same key."""
     return {"status": status_of(answers), "answers": json.dumps(kept)}
 
 
 def _paid_before(connection: sa.Connection, viewer: Viewer, once: Once) -> Row | None:
-    """What was answered under a key. Conflict for another body under it."""
+    """Reply stored under a key, or None. Conflict for another body under it."""
     row = fetch_one(connection, BEGUN, by=viewer.person, under=once.key)
     if row is not None and row["digest"] != once.digest:
         raise Conflict("this Idempotency-Key was used for another question; use a new one.")

@@ -1,4 +1,4 @@
-"""A backup of a portal whose databases are SQLite: consistent copies while it runs. PostgreSQL is its own (pg_dump)."""
+"""Backup of a portal on SQLite: consistent copies while it runs. For PostgreSQL use pg_dump."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def make_backup(settings: Settings, out: Path) -> list[str]:
 
 
 def copy_database(source: Path, target: Path) -> None:
-    """A copy of one moment of a SQLite database, whoever writes to it meanwhile."""
+    """Copy a SQLite database consistently, even while others write to it."""
     before, after = sqlite3.connect(f"file:{source}?mode=ro", uri=True), sqlite3.connect(target)
     try:
         before.backup(after)

@@ -26,7 +26,7 @@ class PortalSilent(BadInput):
 
 
 class PortalRefused(BadInput):
-    """The portal refused; `status` is HTTP's, `problem` what it said."""
+    """The portal refused; `status` is the HTTP status, `problem` the reply's body."""
 
     def __init__(self, status: int, problem: Mapping[str, Any]) -> None:
         super().__init__(f"{problem.get('title', 'refused')}: {problem.get('detail', '')}")

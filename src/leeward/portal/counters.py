@@ -1,4 +1,4 @@
-"""How often something happened in a stretch of time, counted in the database so that every process counts the same."""
+"""Rate counters per time window, kept in the database so that all processes share them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def hit(database: Database, bucket: str, seconds: int, most: int, more: int = 1)
 
 
 def hit_in(connection: sa.Connection, bucket: str, seconds: int, most: int, more: int = 1) -> bool:
-    """As `hit`, in a transaction that does more."""
+    """Like `hit`, within an open transaction."""
     now = {"bucket": bucket, "window": int(time.time()) // seconds, "times": more}
     times = connection.execute(COUNT, now).scalar_one()
     if times == more:  # the first of this stretch
@@ -35,7 +35,7 @@ def hit_in(connection: sa.Connection, bucket: str, seconds: int, most: int, more
 
 
 def forgive(database: Database, bucket: str, seconds: int) -> None:
-    """Take one back: it was none of those that are limited."""
+    """Undo one count of an event that is not limited."""
     counters = tables.counters
     with writing(database, durable=False) as connection:
         connection.execute(

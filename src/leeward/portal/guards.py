@@ -1,4 +1,4 @@
-"""What every route depends on: who asks, whether they may, and that a form came from our own page."""
+"""Authentication, permission and CSRF checks applied to every route."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ API: Final = "/api/"
 
 @dataclass(frozen=True)
 class Portal:
-    """What the routes work with."""
+    """What all routes share: settings, database and open indexes."""
 
     settings: Settings
     database: Database
@@ -70,7 +70,7 @@ def portal_of(request: Request) -> Portal:
 
 
 def viewer_of(request: Request) -> Viewer:
-    """Who asks, on a route that needs a permission."""
+    """The authenticated viewer, on a route that needs a permission."""
     found: Viewer = request.state.viewer
     return found
 
@@ -114,7 +114,7 @@ def check_csrf(request: Request, given: str) -> None:
 
 @dataclass(frozen=True)
 class Need:
-    """What a route depends on: whoever asks has the permission, and what changes something came from our own page."""
+    """Dependency of a route: the viewer has the permission, and a change was sent from our own page."""
 
     permission: str
     signs_in: bool = False
@@ -139,7 +139,7 @@ class Need:
 
 
 def need(permission: str, *, signs_in: bool = False) -> list[params.Depends]:
-    """The dependencies of a route; a test asks that no route is without."""
+    """The dependencies of a route; a test requires them of every route."""
     return [Depends(Need(permission, signs_in))]
 
 

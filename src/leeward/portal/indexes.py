@@ -19,7 +19,7 @@ from leeward.queries.privacy.accounting import to_epsilon
 
 
 class Unknown(BadInput):
-    """There is nothing of this name, or nothing for whoever asks: the two are told in the same words."""
+    """Nothing of this name exists or is visible to the viewer; both get the same message."""
 
     def __str__(self) -> str:
         return "there is nothing at this address."
@@ -37,7 +37,7 @@ def child_folder(folder: Path, name: str) -> Path:
 
 @dataclass(frozen=True)
 class Balance:
-    """What a project may still spend on an index, in ε, and what all together did."""
+    """A project's remaining budget on an index, and the spending of all together, in ε."""
 
     most: float
     left: float

@@ -1,4 +1,4 @@
-"""What happens to every request before and after its route: host, prefix, size, time slot, headers, log, figures."""
+"""Handling of every request around its route: host, prefix, size, time slot, headers, log, metrics."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ HEADERS: Final = {
     "cache-control": "no-store",
 }
 AT_ONCE: Final = ("/static/",)
-"""What does not wait for a slot: files that are the same for everybody."""
+"""Paths that do not wait for a slot: files that are the same for everybody."""
 
 
 class Refusal(HTTPException):
@@ -181,7 +181,7 @@ class Gate:
         return receive_some
 
     async def _wait(self, scope: Scope, began: float) -> None:
-        """Until the end of the slot, so that the time of a reply does not tell what was done for it."""
+        """Wait until the end of the slot, so that the time of a reply does not reveal the work behind it."""
         slot = self.settings.slot
         if slot > 0 and not scope["path"].startswith(AT_ONCE):
             await asyncio.sleep(-(time.perf_counter() - began) % slot)
@@ -230,7 +230,7 @@ def check_size(size: int) -> None:
 
 
 def client_address(scope: Scope, trusted: tuple[str, ...]) -> str:
-    """The address of whoever asks: the nearest one that is no proxy of ours. A header is believed only from those."""
+    """The client's address: the nearest one that is not a trusted proxy. Only trusted proxies' headers count."""
     client = scope.get("client")
     nearest = client[0] if client else ""
     if nearest not in trusted:

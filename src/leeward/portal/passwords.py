@@ -23,7 +23,7 @@ LONGEST = 256
 
 
 class TooManyTries(Exception):
-    """No password is looked at for the rest of the quarter of an hour."""
+    """Too many failures: no password is checked for the rest of the quarter of an hour."""
 
     def __str__(self) -> str:
         return "Too many tries. Wait a quarter of an hour."
@@ -38,7 +38,7 @@ def _hasher() -> PasswordHasher:
 
 @functools.cache
 def _nobodys() -> str:
-    """A hash to check a password against where there is no account, so that it takes as long."""
+    """Hash to check against where there is no account, so that timing is the same."""
     return _hasher().hash("nobody has this password")
 
 
@@ -69,7 +69,7 @@ def make_account(database: Database, login: str, name: str, password: str, by: s
 
 
 def sign_in(database: Database, login: str, password: str, address: str) -> Row | None:
-    """The person with this login name and password, None where they do not fit.
+    """The person with this login name and password; None if they do not match.
 
     TooManyTries after five failures of a name, or of an address, in fifteen minutes.
     """

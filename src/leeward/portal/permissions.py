@@ -1,4 +1,4 @@
-"""Who may do what: one table, asked by every route and written to docs/portal-roles.md.
+"""Permissions by role: one table, used by every route and written to docs/portal-roles.md.
 
 A role is a person's in a project (researcher, lead) or in the house; never both for one permission's grant.
 """
@@ -68,15 +68,15 @@ PERMISSIONS: Final[Mapping[str, tuple[str, Mapping[str, str]]]] = {
     "make project": ("make a project, name its lead", {"custodian": "all"}),
     "raise a cap, delete an answer, edit the log": ("raise a cap, delete an answer, edit the log", {}),
 }
-"""Permission -> what it is, in words, and role -> how far it goes; a role that is not named does not have it."""
+"""Permission -> its description, and role -> its extent; roles that are not listed lack it."""
 
 PUBLIC: Final = "public"
-"""What needs nobody to be signed in: signing in itself, health, styles, help."""
+"""Permission of routes that need no sign-in: signing in itself, health, styles, help."""
 
 
 @dataclass(frozen=True)
 class Viewer:
-    """Who asks: from a session or a token, never from anything else in the request."""
+    """The viewer: from a session or a token, never from anything else in the request."""
 
     person: str
     name: str

@@ -26,7 +26,7 @@ KINDS: Final[Mapping[str, str]] = {
 
 
 class SamePerson(BadInput):
-    """Whoever proposed does not confirm."""
+    """The proposer cannot confirm."""
 
 
 class Decided(BadInput):
@@ -141,7 +141,7 @@ def decide(indexes: Indexes, viewer: Viewer, proposal: str, verdict: str, reason
 
 
 def check_other_person(viewer: Viewer, proposal: Row) -> None:
-    """SamePerson where whoever decides is whoever proposed."""
+    """Raise SamePerson if the proposer decides."""
     if viewer.person == proposal["proposer"]:
         raise SamePerson("whoever proposed does not decide; another approver has to.")
 

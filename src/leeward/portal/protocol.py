@@ -1,4 +1,4 @@
-"""HTTP as it arrives: uvicorn's protocol on httptools, which bounds no header, with a bound."""
+"""Uvicorn's httptools protocol with a bound on headers, which it lacks."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Final
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 MOST_BESIDE_BODY: Final = 64 * 1024
-"""Bytes of a request that are none of its body: its first line, headers, marks of chunks, trailers."""
+"""Limit on a request's bytes outside its body: first line, headers, chunk marks, trailers."""
 
 
 class BoundedProtocol(HttpToolsProtocol):

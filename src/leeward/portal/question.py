@@ -52,7 +52,7 @@ class Request(BaseModel):
         return None if value == "" else value
 
     def to_json(self) -> dict[str, Any]:
-        """What asks the same again; the precision as ε."""
+        """Fields that repeat the question; the precision as ε."""
         found = self.model_dump(exclude={"within", "large_noise"})
         return {name: value for name, value in found.items() if value not in (None, {}, "")}
 
@@ -66,7 +66,7 @@ def request_of(fields: Mapping[str, Any]) -> Request:
 
 
 def faults_of(errors: Iterable[Any]) -> str:
-    """What pydantic found, by the names of fields: no value is repeated."""
+    """Pydantic's errors by field name, without values."""
     faults = []
     for each in errors:
         place = [str(part) for part in each["loc"] if part not in ("body", "query", "path")]

@@ -28,7 +28,7 @@ from leeward.verify import Verification, verify
 
 BLOCK: Final = 1 << 20
 BESIDE: Final = ("release.json", "README.md")
-"""What is in `share/` beside the files that the manifest lists."""
+"""Files in `share/` that the manifest does not list."""
 
 
 class Refused(LeewardError):

@@ -41,7 +41,7 @@ def visible(text: object) -> str:
 
 
 def write_out_marks(value: object) -> object:
-    """What a template prints: markup as it is, everything else with its marks written out (then escaped)."""
+    """Value that a template prints: markup unchanged, everything else with its marks written out (then escaped)."""
     return value if isinstance(value, Markup) or not isinstance(value, str) else visible(value)
 
 
@@ -78,7 +78,7 @@ def amount(value: float) -> str:
 
 
 def number(value: float) -> str:
-    """A count with its thousands apart."""
+    """A count with thousands separators."""
     return f"{value:,.10g}"
 
 

@@ -32,7 +32,7 @@ TOUCH_SECONDS = 60
 
 
 def hash_of(secret: str) -> str:
-    """What is kept of a secret of 256 random bits."""
+    """Stored hash of a secret of 256 random bits."""
     return hashlib.sha256(secret.encode()).hexdigest()
 
 
@@ -84,7 +84,7 @@ def _find(connection: sa.Connection, settings: Settings, secret: str) -> Row | N
 
 
 def viewer_of_session(database: Database, settings: Settings, secret: str) -> Viewer | None:
-    """Who a cookie's session belongs to."""
+    """The viewer of a cookie's session."""
     with reading(database) as connection:
         row = _find(connection, settings, secret)
         if row is None or row["person"] is None:
@@ -112,7 +112,7 @@ BEARER = (
         _token.digest == sa.bindparam("digest"), _token.revoked.is_(None), _token.ends >= sa.bindparam("now")
     )
 )
-"""Whose token it is, if that person and the membership are still there; built once, as every request asks it."""
+"""Query for a token's owner, if person and membership still exist; built once, as every request runs it."""
 
 
 def make_token(
@@ -136,7 +136,7 @@ def make_token(
 
 
 def end_token(database: Database, viewer: Viewer, token: str) -> bool:
-    """End one's own token; False where there is none of that name."""
+    """Revoke one of the viewer's tokens; False if there is none of that name."""
     with writing(database) as connection:
         mine = (tables.tokens.c.id == token) & (tables.tokens.c.person == viewer.person)
         ended = connection.execute(
@@ -158,7 +158,7 @@ def tokens_of(database: Database, viewer: Viewer) -> list[Row]:
 
 
 def viewer_of_token(database: Database, secret: str) -> Viewer | None:
-    """Who a token belongs to: the rights of that person in the token's project alone, and none of the house."""
+    """The viewer of a token: its owner's rights in the token's project only, and none of the house."""
     if not secret.startswith(PREFIX):
         return None
     with reading(database) as connection:

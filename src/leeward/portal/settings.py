@@ -1,4 +1,4 @@
-"""How a portal is set up: `portal.toml` in its folder, for its owner alone."""
+"""Settings of a portal: `portal.toml` in its folder, readable by its owner only."""
 
 from __future__ import annotations
 
@@ -178,7 +178,7 @@ def read_settings(folder: Path, **given: Any) -> Settings:
 def _check_names(
     found: Mapping[str, Any], kind: type[Settings | Provider], path: Path, place: str = ""
 ) -> None:
-    """BadInput for a setting that there is none of."""
+    """Raise BadInput for an unknown setting."""
     known = {each.name for each in fields(kind)} - {"folder"}
     for name in found:
         if name not in known:

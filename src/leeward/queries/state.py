@@ -1,4 +1,4 @@
-"""Where is kept what must outlive an index: remembered heads of ledgers, known data sets.
+"""State that must outlive an index: remembered heads of ledgers, known data sets.
 
 In the account's own folder, `leeward` in `XDG_STATE_HOME`, else in `~/.local/state`; and in the machine's,
 `/var/lib/leeward`, where its administrator has made one: what one account has seen the others know then.

@@ -1,4 +1,4 @@
-"""Ask: terms, conditions, precision and price; a rehearsal with made-up patients; and a second step that pays."""
+"""Pages to ask: terms, conditions, precision and price; a rehearsal with made-up patients; then payment."""
 
 from __future__ import annotations
 
@@ -196,7 +196,7 @@ def _answer_of(request: Request, answer: str) -> tuple[dict[str, Any], Any]:
 
 
 def digests_only(viewer: Any, project: str) -> bool:
-    """Whether this person sees that a question was answered, and not the answer."""
+    """Whether the viewer sees only that a question was answered, not the answer."""
     return project not in viewer.memberships and not viewer.house & {"custodian", "approver"}
 
 

@@ -103,7 +103,7 @@ def say(request: Request, project: str) -> Response:
 
 @router.post("/projects/{project}/tokens", dependencies=need("price"))
 def make_token(request: Request, project: str) -> Response:
-    """A token of one's own for a program; shown once."""
+    """Create a token of the viewer for a program; shown once."""
     portal, viewer, form = portal_of(request), viewer_of(request), request.state.form
     row = people.project_of(portal.database, viewer, project, "price")
     check_permission(viewer, "own account")
@@ -114,7 +114,7 @@ def make_token(request: Request, project: str) -> Response:
 
 @router.post("/tokens/{token}/end", dependencies=need("own account"))
 def end_token(request: Request, token: str) -> Response:
-    """End a token of one's own."""
+    """Revoke one of the viewer's tokens."""
     portal = portal_of(request)
     sessions.end_token(portal.database, viewer_of(request), token)
     return redirect(request, "/")
@@ -187,7 +187,7 @@ def return_from_provider(request: Request, state: str = "", code: str = "") -> R
 
 
 def take_login(request: Request, secret: str) -> str | None:
-    """What the session kept for this sign-in, which is then gone; None where it began none."""
+    """Remove and return the session's state of this sign-in; None if it began none."""
     if not secret:
         return None
     found = tables.sessions

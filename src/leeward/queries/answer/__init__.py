@@ -1,1 +1,1 @@
-"""From a question to its paid, noisy answer; the catalogue of itemsets; dry runs."""
+"""Answers paid from a budget, the catalogue of itemsets, and dry runs."""

@@ -1,4 +1,4 @@
-"""The calls that the library offers: `lw.query`, `lw.budget`, `lw.audit`."""
+"""Public library calls: `lw.query`, `lw.budget`, `lw.audit`."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def budget(
     accept_restored: str | None = None,
     ledger: str | None = None,
 ) -> dict[str, Any]:
-    """What may be spent on an index and what was, as `leeward budget --json` prints it.
+    """Return the budget and spending of an index, as `leeward budget --json` prints them.
 
     `lw.budget("INDEX", allot={"ann": 1})`
 
@@ -98,7 +98,7 @@ def budget(
     allot, allot_project
         User, or project -> the most that may be spent, below the cap of all; never below what was spent.
     accept_restored
-        Why an older copy of the ledger is to be gone on with; kept in the log (`ledger.moving`).
+        Reason for continuing with an older copy of the ledger; kept in the log (`ledger.moving`).
     move_to
         URL of the database that the budget, with all that was spent, moves to first.
     ledger
@@ -153,7 +153,7 @@ def audit(index: str | Path, /, *, expect: str | None = None, ledger: str | None
 
 
 def login_name() -> str:
-    """Who is logged in; BadInput where the system does not know."""
+    """Login name of the current user; BadInput if the system does not know it."""
     try:
         return getpass.getuser()
     except (KeyError, OSError):

@@ -36,7 +36,7 @@ PATIENTS_AT_ONCE = 50_000
 """Patients whose candidates are held in memory together."""
 
 Members = tuple[int, ...]
-"""Ascending places in the items; terms come before values."""
+"""Ascending indices into the items; terms come before values."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,7 +86,7 @@ class Catalogue:
         return (each + rest, *[each] * (self.max_size - 1))
 
     def question(self, index: Index) -> dict[str, Any]:
-        """What identifies the release for the ledger; without data."""
+        """Key of the release in the ledger; holds no data."""
         return {
             "release": "itemsets",
             "epsilon": self.epsilon,
@@ -104,11 +104,11 @@ class Catalogue:
 
 @dataclass(frozen=True)
 class Items:
-    """What itemsets are made of, from what is public: `names` as canonical names of terms, then values."""
+    """Public items of which itemsets are made; `names`: canonical names of terms, then values."""
 
     names: tuple[tuple[str, str], ...]
     terms: int
-    """How many of them are terms."""
+    """Number of terms among the items."""
     texts: tuple[str, ...]
     """Each item as the release writes it: a term by its label, a value as `sex=f`."""
 
@@ -158,7 +158,7 @@ def items_of(index: Index, qids: Sequence[str]) -> Items:
 def release_catalogue(index: Index, parameters: Catalogue) -> dict[str, Any]:
     """The catalogue: `itemsets` (lists of texts), `counts` (noisy), `levels`. Reads data: charge for it before.
 
-    The order says nothing: by size, falling noisy count, then text.
+    The order reveals nothing: by size, falling noisy count, then text.
     """
     items = items_of(index, parameters.qids)
     draws = Randomness.of(None)  # which candidates a patient is counted in
@@ -196,7 +196,7 @@ def release_catalogue(index: Index, parameters: Catalogue) -> dict[str, Any]:
 
 
 def first_threshold(terms: int, parameters: Catalogue) -> int:
-    """The noisy count from which a single term is listed: public, and known before anything is paid."""
+    """Threshold on the noisy count of a single term: public, and known before anything is paid."""
     noise = Noise("geometric", parameters.levels()[0], parameters.contributions)
     return parameters.threshold or least_count(noise, terms, parameters.spurious)
 
@@ -210,7 +210,7 @@ def least_count(noise: Noise, candidates: int, spurious: float) -> int:
 
 
 def next_candidates(kept: dict[Members, int], items: Items, most: int) -> list[Members]:
-    """Itemsets one larger of which every part with a term was kept; from noisy results alone.
+    """Itemsets one item larger whose parts with a term were all kept; uses noisy results only.
 
     A value is joined to every kept term first (a value by itself is no itemset), and two values of one
     quasi-identifier never meet.
@@ -239,7 +239,7 @@ def next_candidates(kept: dict[Members, int], items: Items, most: int) -> list[M
 
 
 def _parts(members: Members, terms: int) -> list[Members]:
-    """The itemsets one smaller; what has no term left is none."""
+    """Subsets one item smaller that still hold a term."""
     parts = [members[:i] + members[i + 1 :] for i in range(len(members))]
     return [part for part in parts if part[0] < terms]
 
@@ -251,7 +251,7 @@ def _parts_kept(members: Members, kept: dict[Members, int], terms: int) -> bool:
 def count_within_bound(
     index: Index, items: Items, candidates: Sequence[Members], most: int, stream: np.random.Generator
 ) -> NDArray[np.int64]:
-    """Patients of each candidate, int64[candidates], each patient counted in at most `most` of them, drawn evenly."""
+    """Patients per candidate, int64[candidates]; each patient counts in at most `most` of them, drawn uniformly."""
     counts = np.zeros(len(candidates), np.int64)
     whole = {m: index.rows_with(*items.names[m]) for m in sorted({m for c in candidates for m in c})}
     for low, high in index.stretches(PATIENTS_AT_ONCE):
@@ -277,7 +277,7 @@ def count_within_bound(
 
 
 def choose_entries(people: NDArray[np.int32], most: int, stream: np.random.Generator) -> NDArray[np.bool_]:
-    """Which of the entries stay when each person keeps at most `most` of them, every choice equally likely."""
+    """Mask of the entries kept when each person keeps at most `most` of them, drawn uniformly."""
     base = people - people.min()
     many = np.bincount(base)
     kept: NDArray[np.bool_] = many[base] <= most

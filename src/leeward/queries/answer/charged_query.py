@@ -1,4 +1,4 @@
-"""A charged query from its words to its answer, in the one order that protects.
+"""Answer charged queries, with the steps in the order that protects privacy.
 
 validate · canonical form · look for the stored answer · reserve the budget · draw the noise · read the data · store ·
 hide what is below the public threshold · show. Whether a query is refused depends on its text, on what is public about
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Answer:
-    """What the asker gets. `values` are the noisy counts (one, or one a bin), None where they are hidden."""
+    """The answer to a question. `values` are the noisy counts (one, or one per bin), None where hidden."""
 
     plan: Plan
     values: tuple[int | float | None, ...]
@@ -42,14 +42,14 @@ class Answer:
     def from_noisy(
         plan: Plan, noisy: Sequence[int | float], *, cost: int, remaining: int, terms: Terms
     ) -> Answer:
-        """An answer as it may be shown: noisy values below the public threshold are hidden, now that they are noisy."""
+        """Build an answer from noisy values; those below the public threshold are hidden."""
         limit = terms.threshold
         values = tuple(None if limit is not None and value < limit else value for value in noisy)
         return Answer(plan=plan, values=values, cost=cost, remaining=remaining, threshold=limit)
 
     @property
     def half_width(self) -> float:
-        """Half of the 95 % interval, exact for the mechanism."""
+        """Half-width of the 95 % interval, exact for the mechanism."""
         return mechanism.half_width(self.plan.noise)
 
     def interval(self, value: int | float | None) -> list[int | float] | None:
@@ -132,11 +132,11 @@ def answer_plans(
     pace: float = 0.0,
     standing: Standing | None = None,
 ) -> list[Answer]:
-    """As `answer_all`, for questions that were planned already, so that their price could be shown before; `standing`:
-    of these plans, if it was read.
+    """Like `answer_all`, for questions already planned, so that their price could be shown before; `standing`: that
+    of these plans, if already read.
 
-    `pace`: counting takes a whole number of so many seconds, so that how long it took does not tell how much there was
-    to count.
+    `pace`: counting takes a multiple of this many seconds, so that its duration does not reveal how much was
+    counted.
     """
     data_set, separately = session.index.meta.id, session.terms.charge_projects_separately
     there, remaining = standing or standing_of(session, plans, user, project)
@@ -171,7 +171,7 @@ def _to_answer(session: IndexSession, plan: Plan, payload: str, cost: int, remai
 def price_of(
     session: IndexSession, plans: Sequence[Plan], user: str, project: str | None = None
 ) -> tuple[int, int]:
-    """What questions would take from the budget now, and what the user has left, in micro-ε. Charges nothing."""
+    """Price of questions now, and the user's remaining budget, in micro-ε. Charges nothing."""
     there, remaining = standing_of(session, plans, user, project)
     price = {plan.key: plan.price for plan in plans if plan.key not in there}
     return sum(price.values()), remaining
@@ -183,8 +183,8 @@ Standing = tuple[Mapping[str, str], int]
 def standing_of(
     session: IndexSession, plans: Sequence[Plan], user: str, project: str | None = None
 ) -> Standing:
-    """The answers that cost nothing more (the stored ones, and where projects pay separately those that this one paid),
-    and what the user has left."""
+    """The answers that cost nothing more (stored ones; where projects pay separately, those that this project paid),
+    and the user's remaining budget."""
     separately = session.terms.charge_projects_separately
     stored, left = books.find_answers(
         session.ledger,
@@ -198,7 +198,7 @@ def standing_of(
 
 
 def repeat_answers(session: IndexSession, plans: Sequence[Plan], standing: Standing) -> list[Answer] | None:
-    """The answers to questions all of which cost nothing more; None where one does."""
+    """The answers if no question costs anything more, else None."""
     stored, remaining = standing
     if any(plan.key not in stored for plan in plans):
         return None
@@ -212,7 +212,7 @@ def charge(
     user: str,
     compute: Callable[[], dict[str, Any]],
 ) -> dict[str, Any]:
-    """A release of another shape (the catalogue of itemsets) through the same books: paid, then computed, then stored.
+    """Charge for a release of another kind (the catalogue of itemsets), then compute it, then store it.
 
     `question` identifies it and holds no data; `epsilon` is its price in micro-ε; `compute` must be private at it, and
     draw its noise from `mechanism`. The same question gets the stored result at no cost.
@@ -230,7 +230,7 @@ def charge(
 
 
 def _draw_at_pace(index: Index, plans: Sequence[Plan], pace: float) -> list[list[int | float]]:
-    """`noisy_values`, which return at a multiple of `pace` seconds after they were asked for."""
+    """Return `noisy_values` after a multiple of `pace` seconds."""
     began = time.perf_counter()
     found = noisy_values(index, plans)
     if pace > 0 and plans:
@@ -239,7 +239,7 @@ def _draw_at_pace(index: Index, plans: Sequence[Plan], pace: float) -> list[list
 
 
 def noisy_values(index: Index, plans: Sequence[Plan]) -> list[list[int | float]]:
-    """Noise first, for all questions, then the data: reading them cannot change what is drawn."""
+    """Draw the noise for all questions, then read the data, which so cannot change the draws."""
     drawn = [mechanism.draw(plan.noise, len(plan.bins)) for plan in plans]
     return [
         [count + z for count, z in zip(_counts(index, plan), noise, strict=True)]

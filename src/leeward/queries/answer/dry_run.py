@@ -24,7 +24,7 @@ from leeward.randomness import Randomness
 def dry_run_answers(
     session: IndexSession, plans: Sequence[Plan], user: str, project: str | None = None
 ) -> list[Answer]:
-    """As `answer_plans`, over the twin and without the books. `cost` is what the question would take."""
+    """Like `answer_plans`, on the twin and without a charge. `cost` is the question's price."""
     left = books.left(session.ledger, session.index.meta.id, user, project).user
     with tempfile.TemporaryDirectory() as folder:
         index = make_synthetic_index(session.index, [plan.query for plan in plans], Path(folder) / "twin")
@@ -42,7 +42,7 @@ PATIENTS: Final = 1000
 NOTES: Final = 2
 """Notes of a patient, where patients have several."""
 OTHER_TERMS: Final = 3
-"""Terms of a note beside those that are asked for."""
+"""Terms of a note besides the queried ones."""
 SEED: Final = 20090413
 
 
@@ -84,7 +84,7 @@ def _terms(
 
 
 def _values(index: Index, qid: Qid, conditions: Sequence[Predicate]) -> tuple[str, ...]:
-    """Values that the index admits: its public domain, or a few plausible ones with those that are asked for."""
+    """Values that the index admits: its public domain, or a few plausible values and the queried ones."""
     domain = index.domain(qid.name)
     if domain is not None:
         return domain

@@ -1,5 +1,4 @@
-"""An index that is open with its ledger, and a question as it will be answered: its bins, its noise and its price, from
-what is public alone."""
+"""Open an index with its ledger, and plan questions: bins, noise and price, from public information only."""
 
 from __future__ import annotations
 
@@ -19,7 +18,7 @@ from leeward.queries.privacy import mechanism
 from leeward.queries.privacy.mechanism import KINDS, UNITS, Kind, Noise, Unit
 
 LINK: Final = "ledger.json"
-"""In an index's folder: where the ledger of its data set is, if it is another index's."""
+"""File in an index's folder: locates the ledger of its data set if that belongs to another index."""
 
 
 @dataclass(frozen=True)
@@ -46,8 +45,8 @@ def open_session(path: str | Path, ledger_url: str | None = None, *, checked: bo
 
 
 def ledger_of(folder: Path) -> str | Path:
-    """Where the budget of the index in `folder` is kept: in the folder, or where its `ledger.json` says, for data that
-    were indexed before."""
+    """Location of the ledger of the index in `folder`: the folder, or the place named in its `ledger.json` for data
+    indexed before."""
     link = folder / LINK
     if not link.is_file() or (folder / books.EMBEDDED).is_file():
         return folder
@@ -63,7 +62,7 @@ MOST_BINS: Final = 1000
 
 @dataclass(frozen=True, kw_only=True)
 class Question:
-    """What is asked, before it meets an index."""
+    """A question before it is checked against an index."""
 
     query: Query
     epsilon: int
@@ -101,7 +100,7 @@ class Question:
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """A question as it will be answered: all that is known of it without the data."""
+    """A planned question: all that is known of it without the data."""
 
     query: Query
     counted: Unit
@@ -204,7 +203,7 @@ def check_noise(session: IndexSession, plans: Sequence[Plan]) -> None:
 
 
 def _contributions(limit: int | None, most: int | None, bins: int) -> int:
-    """How much a patient may add to all bins together: rows kept, or bins counted in."""
+    """Most that a patient adds to all bins together: rows kept, or bins counted in."""
     return min(limit or bins, most or limit or bins)
 
 
@@ -227,7 +226,7 @@ def _bins(index: Index, query: Query, qid: str) -> tuple[str, ...]:
 
 
 def _enumerate_values(kind: str, condition: Predicate) -> tuple[str, ...] | None:
-    """Every value that a condition names, None for a beginning of text."""
+    """Every value that a condition names; None for a text prefix."""
     if condition.kind == "prefix":
         return None
     if condition.kind == "equals":

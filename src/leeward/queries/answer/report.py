@@ -17,12 +17,12 @@ Figures = Mapping[str, Any]
 
 
 def sections(release: Release, measures: Figures, verification: Figures) -> list[Section]:
-    """The sections of the report that are this method's own."""
+    """Report sections specific to this method."""
     return [glance(release, measures), largest(release, measures), levels(release), plain_words(release)]
 
 
 def costs(release: Release, measures: Figures) -> Costs:
-    """What a catalogue cost: budget, noise, and what the thresholds left out."""
+    """Costs of a catalogue: budget, noise, and what the thresholds left out."""
     listed = release.table("itemsets.parquet").collect().height
     scales = [level["scale"] for level in release.parameters["levels"]]
     figures = [

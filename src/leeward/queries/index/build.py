@@ -48,7 +48,7 @@ Domains = Mapping[str, tuple[str, ...]]
 
 @dataclass(frozen=True)
 class Built:
-    """A written index, and what was left out of it, by reason (counts for the custodian)."""
+    """A written index, and counts of what was left out, by reason (for the custodian)."""
 
     index: Index
     left_out: Mapping[str, int]
@@ -189,7 +189,7 @@ def index_events(
 
 @dataclass(frozen=True)
 class Stretch:
-    """The bitmaps of some patients' rows, numbered from 0, and how many rows each patient has."""
+    """Bitmaps of some patients' rows, numbered from 0, and the number of rows per patient."""
 
     rows_of_patient: NDArray[np.int32]
     bitmaps: Bitmaps
@@ -229,7 +229,7 @@ def _of_pieces(pieces: pa.Table) -> Stretch:
 
 
 def _join(stretches: Sequence[Stretch]) -> Stretch:
-    """Stretches one behind the other."""
+    """Concatenate stretches."""
     if len(stretches) == 1:
         return stretches[0]
     parts: dict[tuple[str, str], list[BitMap]] = {}
@@ -297,7 +297,7 @@ def _finish(
 
 
 def _pack(bitmap: BitMap) -> bytes:
-    """A set's one serialized form, whatever operations made it."""
+    """Serialize a set in one form, whatever operations made it."""
     fresh = BitMap(np.frombuffer(bitmap.to_array(), np.uint32))
     fresh.run_optimize()
     data: bytes = fresh.serialize()
@@ -314,7 +314,7 @@ def _identity(stretch: Stretch) -> str:
 
 
 def _limit_rows(stretch: Stretch, limit: int, randomness: Randomness) -> Stretch:
-    """At most `limit` rows of each patient, drawn at random, each set of a patient's rows equally likely.
+    """Keep at most `limit` rows of each patient, drawn at random, each set of rows equally likely.
 
     What is kept of a patient depends on nobody else's rows in distribution, so that a patient more or less changes
     no other contribution.

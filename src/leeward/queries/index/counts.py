@@ -33,13 +33,13 @@ from leeward.queries.language.query import (
 from leeward.queries.language.vocabulary import Vocabulary, from_tables, nearest
 
 MEMORY = 64 * 2**20
-"""Bytes that the cumulated bitmaps of one quasi-identifier may take, about."""
+"""Approximate limit, in bytes, of the cumulated bitmaps of one quasi-identifier."""
 FEW = 4
-"""So few values are put together without any preparation."""
+"""Up to this many values are joined without cumulated bitmaps."""
 
 
 class Ranges:
-    """The bitmaps of some values in order, of which a row has at most one.
+    """Bitmaps of ordered values; a row has at most one of the values.
 
     Bitmaps are cumulated when the first wide range is asked for.
     Threads may share it: at worst two of them cumulate the same.
@@ -55,7 +55,7 @@ class Ranges:
         self._below: list[BitMap] | None = None
 
     def within(self, found: BitMap, first: int, end: int) -> BitMap:
-        """Those rows of `found` whose value is among number `first` to `end` − 1."""
+        """Rows of `found` whose value has a number from `first` to `end` − 1."""
         if end - first <= FEW:
             return self._together(found, first, end)
         low, high = -(-first // self._block), end // self._block
@@ -74,7 +74,7 @@ class Ranges:
         return kept
 
     def _cumulate(self) -> list[BitMap]:
-        """Rows whose value is below number 0, b, 2b, …"""
+        """Cumulative row sets at every b-th value: rows whose value is below number 0, b, 2b, …"""
         if self._below is None:
             below = [BitMap()]
             for start in range(0, len(self.values) - self._block + 1, self._block):
@@ -87,12 +87,12 @@ class Ranges:
 Unit = Literal["patient", "note"]
 
 SEXES = {"f": "female", "female": "f", "m": "male", "male": "m"}
-"""Two spellings of a value: where the public domain has the one, the other is understood."""
+"""Alternative spellings of a value: either is accepted for the one in the public domain."""
 LAST_SIGN = "\U0010ffff"
-"""Sorts after every text that continues a beginning."""
+"""Sorts after every text that continues a prefix."""
 
 KEPT = 512 * 2**20
-"""Bytes of bitmaps of terms, nodes and values that are kept in memory, about."""
+"""Approximate limit, in bytes, of cached bitmaps of terms, nodes and values."""
 
 
 class Index:
@@ -160,7 +160,7 @@ class Index:
         return resolved
 
     def _covers_other(self, name: str, other: str) -> bool:
-        """Whether a row with `other` has `name` anyway; of two names for the same the first one stays."""
+        """Whether every row with `other` also has `name`; of two equivalent names the first one stays."""
         covers = self.terms.covers
         return other != name and covers(name, other) and (other < name or not covers(other, name))
 
@@ -201,7 +201,7 @@ class Index:
     # -- exact data ----
 
     def count(self, query: Query, unit: Unit = "patient") -> int:
-        """How many distinct patients have a row that matches, or how many rows match (`unit="note"`). Exact."""
+        """Exact number of distinct patients with a matching row, or of matching rows (`unit="note"`)."""
         return self.size_of(self.matching(query), unit)
 
     def count_by(
@@ -269,13 +269,13 @@ class Index:
         return numbers.astype(np.int32) if self._patient_of_row is None else self._patient_of_row[numbers]
 
     def values(self, qid: str) -> tuple[str, ...]:
-        """The values of a quasi-identifier that the data hold, in order. Exact: never for a recipient."""
+        """Values of a quasi-identifier that occur in the data, in order. Exact: never for a recipient."""
         known = self.meta.qid(qid)
         held = self._places[known.name]
         return tuple(sorted(held) if known.kind == "text" else sorted(held, key=lambda v: _number(known, v)))
 
     def held(self, column: str) -> tuple[str, ...]:
-        """The terms (`column` empty) or values that some row has, sorted. Exact."""
+        """Terms (`column` empty) or values that occur in some row, sorted. Exact."""
         return tuple(sorted(self._places[column]))
 
     def patients_of_rows(self, first: int, end: int) -> NDArray[np.int32]:
@@ -289,7 +289,7 @@ class Index:
         return self.bitmap(column, name) if column else self._term(name)
 
     def stretches(self, patients: int) -> list[tuple[int, int]]:
-        """The rows of so many patients at a time: (first, end)."""
+        """Row ranges (first, end) of `patients` patients at a time."""
         if self._patient_of_row is None:
             return [(low, min(low + patients, self.rows)) for low in range(0, self.rows, patients)]
         cuts = np.searchsorted(self._patient_of_row, np.arange(0, self.patients, patients)).tolist()
@@ -340,7 +340,7 @@ class Index:
         return found
 
     def _keep(self, key: object, bitmap: BitMap) -> BitMap:
-        """Keep a bitmap for later, instead of the oldest ones where there is no room."""
+        """Cache a bitmap; the oldest ones are dropped where there is no room."""
         with self._lock:
             if key not in self._kept:
                 self._kept[key] = bitmap
@@ -350,7 +350,7 @@ class Index:
         return bitmap
 
     def _size(self, bitmap: BitMap) -> int:
-        """Bytes of a bitmap, about: two a row, or a bit for every row."""
+        """Approximate bytes of a bitmap: two per row held, or a bit for every row."""
         return min(2 * len(bitmap), self.rows // 8) + 64
 
 

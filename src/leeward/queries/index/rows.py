@@ -1,4 +1,4 @@
-"""From frames to rows: what a row holds as numbers, patient by patient.
+"""Encode frames as numbered rows, grouped by patient.
 
 A row is a note, a visit or a patient. Rows are sorted by patient and, within one, by their own key, so that the index
 of the same data is the same whatever the order of the input and whoever cut it into stretches.
@@ -31,7 +31,7 @@ MONTHS = ("january", "february", "march", "april", "may", "june", "july", "augus
 
 @dataclass(frozen=True)
 class Coded:
-    """A quasi-identifier's values in rows: `codes[r]` is a place in `values`, or −1 for none."""
+    """A quasi-identifier's values by row: `codes[r]` is an index into `values`, or −1 for none."""
 
     codes: Int64s
     values: tuple[str, ...]
@@ -51,7 +51,7 @@ class Rows:
     qids : mapping
         Quasi-identifier -> its values.
     left_out : mapping
-        What was not taken in, by reason: counts for the custodian.
+        Counts of what was left out, by reason; for the custodian.
     """
 
     patient: Int64s
@@ -157,7 +157,7 @@ def rows_of_table(table: pl.DataFrame, qids: Sequence[Qid], vocabulary: Vocabula
 
 
 def flatten(lists: pl.Series) -> pl.Series:
-    """What the lists hold, one after the other; nothing of empty and missing ones."""
+    """Elements of the lists in order; empty and missing lists have none."""
     return pl.Series(pl.from_arrow(pc.list_flatten(lists.to_arrow())), dtype=pl.String)
 
 
@@ -258,7 +258,7 @@ def _odd(qid: Qid) -> str:
 
 
 def not_taken(column: pl.Series, coded: Coded) -> int:
-    """How many values of a column became missing."""
+    """Number of values of a column that became missing."""
     return int((coded.codes < 0).sum()) - column.null_count()
 
 
@@ -278,18 +278,18 @@ def _first_in_row(coded: Coded, row: Int64s, rows: int, qid: Qid) -> Coded:
 
 
 def code_terms(values: pl.Series, vocabulary: Vocabulary) -> tuple[Coded, int]:
-    """Each value's term, and of how many values the vocabulary has none."""
+    """Term of each value, and the number of values without one in the vocabulary."""
     coded = _rename(_code(values), vocabulary.term_of)
     return coded, int((coded.codes < 0).sum())
 
 
 def code_column(column: pl.Series, qid: Qid) -> Coded:
-    """A column's values as the index writes them; what the type or the public domain does not admit is missing."""
+    """Encode a column as the index writes it; values that the type or the public domain rejects become missing."""
     return _rename(_code(column), partial(_format_value, qid))
 
 
 def _rename(coded: Coded, name_of: Callable[[str], str | None]) -> Coded:
-    """Values under other names, in order; one without a name is missing."""
+    """Rename values, keeping them sorted; values without a new name become missing."""
     names = [name_of(value) for value in coded.values]
     distinct = sorted({name for name in names if name is not None})
     place: dict[str | None, int] = {name: i for i, name in enumerate(distinct)}
@@ -325,7 +325,7 @@ def _format_value(qid: Qid, value: str) -> str | None:
 
 
 def _sortable(qid: Qid, value: str) -> Any:
-    """The number of a month or a whole number; the text itself where it is none, or for text."""
+    """Sort key: the number of a month or a whole number, else the text itself."""
     if qid.kind == "month":
         found = month_number(value[:7])
         return value if found is None else found
@@ -335,7 +335,7 @@ def _sortable(qid: Qid, value: str) -> Any:
 
 
 def _rank(column: pl.Series) -> Int64s:
-    """Numbers in the order of the values; −1 for null."""
+    """Ranks of the values; −1 for null."""
     return column.rank("dense").cast(pl.Int64).fill_null(0).to_numpy() - 1
 
 

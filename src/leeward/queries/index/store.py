@@ -46,7 +46,7 @@ QidKind = Literal["month", "integer", "text"]
 
 @dataclass(frozen=True)
 class Qid:
-    """A quasi-identifier's public side.
+    """Public description of a quasi-identifier.
 
     Attributes
     ----------
@@ -68,7 +68,7 @@ class Qid:
 
 @dataclass(frozen=True)
 class Meta:
-    """What an index is. All but `id` and `parent` may be shown with an answer; none of it tells data.
+    """Metadata of an index. All but `id` and `parent` may be shown with an answer; none reveals data.
 
     Attributes
     ----------
@@ -236,7 +236,7 @@ def read(path: str | Path) -> Stored:
 
 
 def _check_digests(folder: Path, head: Mapping[str, Any]) -> None:
-    """BadInput for a file that is not what was written: before any question is looked at, so before any charge."""
+    """Raise BadInput for a file that differs from what was written: before any question, so before any charge."""
     wrong = [HEAD] if head.get("digest", _digest_of(head)) != _digest_of(head) else []
     files, sizes = head.get("files"), head.get("bytes", {})  # earlier indexes state no sizes
     for name, digest in files.items() if isinstance(files, dict) else ():
@@ -309,7 +309,7 @@ def _flush(path: Path) -> None:
 
 @contextmanager
 def aside(out: Path) -> Iterator[Path]:
-    """A folder beside `out`, renamed to it when the block ends well, removed when not."""
+    """Temporary folder next to `out`: renamed to it on success, removed on failure."""
     if out.exists() or out.is_symlink():
         raise BadInput(f"{out}: exists already; an index is never overwritten. Name another folder with -o.")
     folder = out.with_name(f"{out.name}.partial-{secrets.token_hex(4)}")

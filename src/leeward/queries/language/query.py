@@ -75,7 +75,7 @@ class Query:
     def canonical(self) -> str:
         """The text that identifies the query: the same for every order of terms and conditions.
 
-        Ask it of `Index.resolve(query)`: only there are nodes, aliases and types known.
+        Call it on `Index.resolve(query)`: only there are nodes, aliases and types known.
         """
         parts = [" & ".join(quote(term) for term in self.terms)]
         parts += [f"{quote(each.qid)}={_canonical_condition(each)}" for each in self.predicates]
@@ -134,12 +134,12 @@ def _join(pieces: list[str]) -> str:
 
 
 def fold(text: str) -> str:
-    """A name without differences of case and white space."""
+    """Normalize case and white space of a name."""
     return " ".join(text.casefold().split())
 
 
 def condition(qid: str, text: str) -> Predicate | None:
-    """One condition from its text; None when it says nothing (`*`).
+    """One condition from its text; None if it admits everything (`*`).
 
     Raises
     ------
@@ -230,7 +230,7 @@ def _months_with_prefix(predicate: Predicate) -> tuple[int, int]:
 
 
 def quote(text: str) -> str:
-    """A name in a canonical form: bare, or as a JSON text where it holds a sign of the language."""
+    """A name in canonical form: bare, or as JSON text if it holds a character of the syntax."""
     body = text[len(EXACT) :] if text.startswith(EXACT) else text
     mark = EXACT if text.startswith(EXACT) else ""
     return mark + (json.dumps(body, ensure_ascii=False) if SPECIAL.search(body) else body)

@@ -22,7 +22,7 @@ from leeward.queries.language.query import EXACT, fold
 OFFERED = 3
 """Nearest names that a refusal of an unknown one offers."""
 FORM: Final = "any text"
-"""How an index that has no list of terms says so."""
+"""Name of the vocabulary where an index has no list of terms."""
 
 SCHEMA = pa.schema(
     [("name", pa.string()), ("term", pa.bool_()), ("parent", pa.string()), ("label", pa.string())]
@@ -32,7 +32,7 @@ ALIASES = pa.schema([("alias", pa.string()), ("name", pa.string())])
 
 @dataclass(frozen=True, kw_only=True)
 class Vocabulary(ABC):
-    """What an index asks of a vocabulary: `Terms` is a list, `Codes` a form, `AnyText` neither.
+    """Interface of vocabularies: `Terms` is a list, `Codes` a form, `AnyText` neither.
 
     Attributes
     ----------
@@ -41,7 +41,7 @@ class Vocabulary(ABC):
     aliases : mapping
         Another name, such as a synonym or a category's title -> term or node.
     labels : mapping
-        Term or node -> how a person calls it; also a name to ask by.
+        Term or node -> display name, which questions may use too.
     name : str
         What the vocabulary is called, for example `icd9`.
     """
@@ -55,7 +55,7 @@ class Vocabulary(ABC):
 
     @abstractmethod
     def term_of(self, value: str) -> str | None:
-        """The term that a value in the data is; None for what the vocabulary lacks."""
+        """Term of a value in the data; None if the vocabulary lacks it."""
 
     @abstractmethod
     def resolve(self, asked: str) -> str:
@@ -63,18 +63,18 @@ class Vocabulary(ABC):
 
     @abstractmethod
     def covers(self, outer: str, inner: str) -> bool:
-        """Whether all that `inner` stands for, `outer` stands for too (canonical names)."""
+        """Whether `outer` covers all that `inner` stands for (canonical names)."""
 
     @abstractmethod
     def expand(self, name: str, held: Iterable[str]) -> list[str]:
-        """Those of the terms `held` that a canonical name stands for."""
+        """Terms among `held` that a canonical name stands for."""
 
     @abstractmethod
     def sample(self) -> tuple[str, ...]:
         """Terms of the vocabulary, for made-up data: all of a list, one a category of a form."""
 
     def label_of(self, name: str) -> str:
-        """How to call a resolved name to a person."""
+        """Display name of a resolved name."""
         return self.labels.get(name.removeprefix(EXACT), name)
 
     @cached_property
@@ -107,11 +107,11 @@ class Vocabulary(ABC):
 
     @abstractmethod
     def to_tables(self) -> tuple[pa.Table, pa.Table]:
-        """(names, aliases) as they stand in an index."""
+        """Tables (names, aliases) as an index stores them."""
 
 
 def from_tables(table: pa.Table, aliases: pa.Table, name: str) -> Vocabulary:
-    """What `Vocabulary.to_tables` wrote."""
+    """Read the vocabulary that `Vocabulary.to_tables` wrote."""
     form = (table.schema.metadata or {}).get(b"form")
     if form == FORM.encode():
         return AnyText()
@@ -366,7 +366,7 @@ class Codes(Vocabulary):
         return tuple(sorted(self.parents.keys() - self._nodes))
 
     def to_tables(self) -> tuple[pa.Table, pa.Table]:
-        """As of a list; the form goes along as metadata."""
+        """Like those of a list, with the form as metadata."""
         table, aliases = self._write_tables(())
         return table.replace_schema_metadata({"form": self.form}), aliases
 

@@ -1,4 +1,4 @@
-"""The ledger: what may be spent on a data set, what was, on what, and the answers that were paid."""
+"""The ledger: budgets of data sets, what was spent on which questions, and the paid answers."""
 
 from __future__ import annotations
 

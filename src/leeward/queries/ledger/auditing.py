@@ -1,4 +1,4 @@
-"""`leeward audit`: does the ledger agree with itself? Every check can fail, and says what it compared."""
+"""Checks of `leeward audit` that the ledger is consistent; each reports what it compared."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from leeward.queries.ledger.replay import CHARGES, accounts_of_charge
 from leeward.queries.privacy.accounting import Budget, compose, spent_epsilon, to_epsilon
 
 ROUNDING = 1e-9
-"""OpenDP composes in floating point and rounds up; the ledger's integers may lie so much below it, relatively."""
+"""Relative tolerance: OpenDP composes in floating point and rounds up, so the ledger's integers may be lower."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Check:
 
 @dataclass(frozen=True)
 class Audit:
-    """What an audit of one family of data sets found. `head` is the last hash: keep it elsewhere."""
+    """Results of an audit of one family of data sets. `head` is the last hash: keep it elsewhere."""
 
     checks: tuple[Check, ...]
     entries: int
@@ -121,7 +121,7 @@ def _find_head(entries: list[Entry], expected: str) -> Check:
 def _accounts(
     accounts: list[dict[str, Any]], events: list[dict[str, Any]], lines: dict[str, list[str]], family: str
 ) -> Check:
-    """What was spent is what the log says was charged, account by account."""
+    """Compare the spending of each account with its charges in the log."""
     due: Counter[str] = Counter()
     for event in events:
         if event.get("event") == "restored":
@@ -144,7 +144,7 @@ def _caps(accounts: list[dict[str, Any]]) -> Check:
 
 
 def _composition(charges: list[dict[str, Any]], budget: Budget) -> Check:
-    """OpenDP's composition of every charged mechanism, against the sum in the log."""
+    """Compare OpenDP's composition of all charged mechanisms with the sum in the log."""
     total = sum(charge["cost"] for charge in charges)
     proved = compose((charge["epsilon"] for charge in charges), budget.accounting)
     passed = abs(proved - total) <= 1 + len(charges) + ROUNDING * total
@@ -176,7 +176,7 @@ def _answers(
 
 
 def _name(question: dict[str, Any]) -> tuple[str, str]:
-    """What tells a question of a family from others."""
+    """Key of a question within its family."""
     return question["data_set"], question["key"]
 
 

@@ -42,7 +42,7 @@ class DataSet:
     default_allotment: str = "none"
     """What a user without an allotment may spend: `none`, or `all` that is left for everybody."""
     charge_projects_separately: bool = False
-    """Whether a project pays also for what another one paid before, so that neither price nor balance tells of it."""
+    """Whether a project also pays for what another one paid before, so that neither price nor balance reveals it."""
     reason: str | None = None
     """Why these data get a budget of their own although they share patients with others; kept in the log."""
 
@@ -152,7 +152,7 @@ def _insert_family(connection: sa.Connection, data_set: DataSet) -> None:
 
 
 def _opening_entry(data_set: DataSet) -> dict[str, Any]:
-    """The log's entry. `nonce` makes each ledger's log another one, also of the same data at the same second."""
+    """First entry of the log. `nonce` makes each ledger's log unique, even for the same data at the same second."""
     body = {
         "event": "opened",
         "data_set": data_set.id,
@@ -297,7 +297,7 @@ def has_budget(ledger: Ledger, data_set: str) -> bool:
 
 
 def check_user(user: str) -> str:
-    """The user's name, if it can be one; BadInput otherwise."""
+    """Return a valid user name; BadInput otherwise."""
     if not user or len(user) > LONGEST_NAME or not user.isprintable() or user != user.strip():
         raise BadInput(f"`--user` must be a name of 1 to {LONGEST_NAME} printable characters.")
     return user

@@ -18,7 +18,7 @@ import sqlalchemy as sa
 from leeward.queries.ledger import tables
 
 START: Final = "0" * 64
-"""What the first entry's hash covers in place of one before it."""
+"""Previous hash that the first entry's hash covers."""
 
 _log = tables.log.c
 ENTRY: Final = tables.log.insert()
@@ -30,7 +30,7 @@ LATER: Final = (
 )
 
 CLOCK: Final = timedelta(minutes=5)
-"""What a clock that is set right may fall by."""
+"""Largest backward step accepted for a corrected clock."""
 
 
 @dataclass(frozen=True)
@@ -71,8 +71,8 @@ def append(
     bodies: Iterable[Mapping[str, Any]],
     after: str = "",
 ) -> list[Entry]:
-    """Write entries after the `entries` there are, of which the last has hash `head`; the caller locked the family.
-    Returns them.
+    """Append entries to the `entries` existing ones, the last of which has hash `head`; return them. The caller holds
+    the lock of the family.
 
     Time never falls: an entry is not dated before `after`, the time of the last one, whatever the clock says.
     """
@@ -102,7 +102,7 @@ def broken_link(entry: Entry, number: int, previous: str, time: str) -> str | No
 
 
 def _falls(before: str, time: str) -> bool:
-    """Whether time falls by more than clocks do that are set right (earlier versions wrote what the clock said)."""
+    """Whether time falls by more than a clock's correction (earlier versions wrote the clock's time unadjusted)."""
     if not before or time >= before:
         return False
     try:
@@ -112,7 +112,7 @@ def _falls(before: str, time: str) -> bool:
 
 
 def broken(entries: Iterable[Entry], count: int, head: str) -> str | None:
-    """Where the chain does not hold, in words; None where it does."""
+    """Description of where the chain is broken; None if it is intact."""
     previous, time, seen = START, "", 0
     for entry in entries:
         seen += 1

@@ -24,16 +24,16 @@ import sqlalchemy as sa
 from leeward.errors import BadInput
 
 BUSY_SECONDS: Final = 60
-"""How long a lock is waited for that others hold."""
+"""Time to wait for a lock that others hold."""
 SILENT_SECONDS: Final = 20
 """How long a server may be silent."""
 LOCK_SECONDS: Final = 10
-"""How long one statement waits for another's lock, before it is tried again."""
+"""Time that one statement waits for another's lock before it is tried again."""
 STATEMENT_SECONDS: Final = 15
 """How long a server works on one statement: less than `SILENT_SECONDS`, so that its error arrives."""
 UNKNOWN_ANSWER: Final = "an answer that the driver cannot read"
 FRESH_SECONDS: Final = 2.0
-"""For how long after its use a connection is taken to be alive."""
+"""Time after its last use for which a connection is assumed alive."""
 POOL_LOGGER: Final = "leeward-ledger"
 
 
@@ -46,7 +46,7 @@ def state_of(error: BaseException) -> str | None:
 
 
 def make_engine(url: sa.URL) -> sa.Engine:
-    """An engine with limits to all waiting."""
+    """Make an engine with time limits on all waiting."""
     # What the pool logs of a dead connection is pages of traceback; the caller is told in a sentence.
     logging.getLogger(f"sqlalchemy.pool.impl.QueuePool.{POOL_LOGGER}").setLevel(logging.CRITICAL + 1)
     if url.get_backend_name() != "sqlite":
@@ -112,7 +112,7 @@ def _server_engine(url: sa.URL) -> sa.Engine:
 
     @sa.event.listens_for(engine, "checkout")
     def alive(connection: Any, record: Any, proxy: Any) -> None:
-        """Idle connections are asked; where one is dead the pool makes all anew. A silent server is no dead one."""
+        """Ping idle connections; if one is dead, the pool renews all. A silent server does not count as dead."""
         if time.monotonic() - record.info.get("used", time.monotonic()) < FRESH_SECONDS:
             return
         try:
@@ -172,7 +172,7 @@ def _encrypt_where_possible(engine: sa.Engine, by_socket: bool) -> None:
 
 
 def _is_silence(error: BaseException) -> bool:
-    """Whether a socket's time was over."""
+    """Whether a socket timed out."""
     found: BaseException | None = error
     while found is not None and not isinstance(found, TimeoutError):
         found = found.__cause__
@@ -212,7 +212,7 @@ def parse_url(text: str) -> sa.URL:
 
 
 def place_of(url: sa.URL) -> str:
-    """A URL as it may be shown, logged and kept: without its password and without options that may hold one."""
+    """A URL safe to show, log and keep: without its password and without options that may hold one."""
     query = {name: value for name, value in url.query.items() if name in SHOWN}
     return url.set(query=query).render_as_string(hide_password=True)
 

@@ -1,4 +1,4 @@
-"""Families of data sets in the ledger: who belongs to which, and the lock that writers take first."""
+"""Families of data sets in the ledger: membership, and the lock that writers take first."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from leeward.queries.ledger.replay import (
 )
 
 SNAPSHOTS: Final = 20
-"""How often a family's state is read again that other threads write to meanwhile."""
+"""Number of times a family's state is read again if other threads write to it meanwhile."""
 
 
 _families_of, _sets_of = tables.families.c, tables.data_sets.c
@@ -74,7 +74,7 @@ def line_of(connection: sa.Connection, data_set: str) -> list[str]:
 
 @dataclass(frozen=True)
 class Change:
-    """A family that this transaction has locked, and what its log says."""
+    """A family locked by this transaction, and the state of its log."""
 
     connection: sa.Connection
     family: str
@@ -136,7 +136,7 @@ def check_opening(ledger: Ledger, data_set: str) -> None:
 
 
 def state_of_log(ledger: Ledger, data_set: str) -> Replay | None:
-    """What the log of a data set's family adds up to, checked against the accounts; None for one that moved away."""
+    """Totals of the log of a data set's family, checked against the accounts; None for one that moved away."""
     return _snapshot(ledger, data_set, compared=False)
 
 
@@ -173,7 +173,7 @@ def close(ledger: Ledger) -> None:
 
 
 def lock(connection: sa.Connection, ledger: Ledger, family: str) -> Any:
-    """Lock the family against other writers; its row. A lock that was not had leaves the transaction as it was."""
+    """Lock the family against other writers; return its row. A failed lock leaves the transaction unchanged."""
     in_turn = connection.dialect.name == "sqlite"  # whose writers have no lock but the transaction itself
     until = time.monotonic() + BUSY_SECONDS
     while True:

@@ -4,7 +4,7 @@ The old ledger is closed first and says where the family went; then everything i
 between leaves a closed ledger, and the same move again finishes it: until it has arrived nothing can be spent in the
 new place, so the copy is whole. Once it has arrived it is never made again.
 
-A restored copy is gone on with when the newest one is lost; what is remembered as spent stays spent.
+A restored copy can be continued when the newest one is lost; what is remembered as spent stays spent.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def _parents_first(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def accept_restored(ledger: Ledger, data_set: str, reason: str) -> int:
-    """Take an older copy of a ledger for the ledger, for a stated reason that its log keeps.
+    """Continue with an older copy of a ledger, for a stated reason that its log keeps.
 
     Each account is raised to what the remembered heads say was spent; answers that were paid after the copy was made
     are lost, and asking them again is charged again. Returns how many entries of the log were lost. BadInput where no

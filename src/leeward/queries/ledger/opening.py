@@ -35,16 +35,16 @@ from leeward.queries.ledger.engines import (
 
 EMBEDDED: Final = "ledger.db"
 DAMAGED: Final = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
-"""What SQLite says of a file that is no database any more."""
+"""SQLite's error codes for a file that is no longer a database."""
 REVISION: Final = "0003"
 """The migration that this version of Leeward works with."""
 
 CONNECTION_SECONDS: Final = 300
-"""How long a connection is waited for while a server says that all of its connections are in use."""
+"""Time to wait for a connection while a server reports that all of its connections are in use."""
 SAID_SECONDS: Final = 30
-"""How often it is said that a connection is waited for."""
+"""Interval between messages about waiting for a connection."""
 FAILURES: Final = (sa.exc.SQLAlchemyError, sqlite3.Error, OSError, EOFError, struct.error)
-"""What a database that fails raises: SQLAlchemy, or past it `begin_in_turn` and the socket."""
+"""Errors of a failing database: SQLAlchemy's, or those of `begin_in_turn` and the socket."""
 LOGGER: Final = logging.getLogger("leeward.ledger")
 
 TOO_MANY: Final = "53300"
@@ -58,7 +58,7 @@ CANCELED: Final = "57014"
 
 
 class LedgerUnreachable(BadInput):
-    """The ledger cannot be asked; so nothing is answered."""
+    """The ledger cannot be reached; nothing is answered."""
 
 
 @dataclass(frozen=True)
@@ -67,9 +67,9 @@ class Ledger:
 
     engine: sa.Engine
     place: str
-    """Where it is, as it may be shown: without a password."""
+    """Location that is safe to show: without a password."""
     key: str
-    """What tells this database from others in this process."""
+    """Key of this database within the process."""
     beside: Path | None = None
     """The index's folder, where the last head is remembered; None for a database that was opened by itself."""
 
@@ -175,7 +175,7 @@ def _turn(ledger: Ledger, family: str) -> Iterator[None]:
 
 @contextmanager
 def _translate_errors(ledger: Ledger) -> Iterator[None]:
-    """A database's refusal as one sentence without the statement's values."""
+    """Translate a database's error into one sentence without the statement's values."""
     try:
         yield
     except FAILURES as error:
@@ -229,7 +229,7 @@ def _connect(ledger: Ledger) -> sa.Connection:
 
 
 def _takes_no_connection(error: BaseException) -> bool:
-    """Whether a server that is there took no connection: it says so, or closes the connection before it is open.
+    """Whether a running server took no connection: it reports so, or closes the connection before it is open.
 
     A full PostgreSQL may close before it reads the client's first message. The driver then fails as it writes, and its
     error has no SQLSTATE: "network error", caused by the socket's error or, at the end of the stream, by nothing. A

@@ -1,4 +1,4 @@
-"""What the accounts must hold, replayed from the log: the log is the ledger, the tables are what it adds up to.
+"""Replay the log to check the accounts: the log is the ledger, the tables are its totals.
 
 Every transaction that writes first reads the entries that are new since the last time, checks that each hash covers the
 entry before it, and compares every account with the sum of the log. An edited account, a log that was cut or written
@@ -63,12 +63,12 @@ class Replay:
     copies share it."""
 
     def copy(self) -> Replay:
-        """A state of its own, which later entries leave as it is."""
+        """Independent copy that later entries do not change."""
         accounts = {account: list(sums) for account, sums in self.accounts.items()}
         return replace(self, parents=dict(self.parents), accounts=accounts, paid=Counter(self.paid))
 
     def take(self, family: str, entry: chain.Entry) -> str | None:
-        """Take up the next entry; what is wrong with it in words, None where nothing is."""
+        """Apply the next entry; return what is wrong with it, or None."""
         fault = chain.broken_link(entry, self.entries + 1, self.head, self.time)
         if fault is not None:
             return fault
@@ -222,7 +222,7 @@ def remember(ledger: Ledger, head: Head) -> None:
 
 
 def tell_first_time(ledger: Ledger, known: Replay) -> None:
-    """Say where nothing was remembered of a log before, so that an older copy could not be told from the newest."""
+    """Report that nothing was remembered of a log before, so that an older copy could not be recognized."""
     if not any(path.exists() for path in _of_state(known.first)):
         LOGGER.warning(
             f"{ledger.place}: asked for the first time from this account, so an older copy that was put back would not "
@@ -234,7 +234,7 @@ def tell_first_time(ledger: Ledger, known: Replay) -> None:
 def compare(
     connection: sa.Connection, ledger: Ledger, family: str, heads: Sequence[Head], known: Replay
 ) -> None:
-    """LedgerInconsistent where one of the remembered heads is not in the log."""
+    """Raise LedgerInconsistent if a remembered head is not in the log."""
     for head in heads:
         if not contains(connection, family, head):
             raise LedgerInconsistent(

@@ -74,7 +74,7 @@ class Paid:
 
 @dataclass(frozen=True, kw_only=True)
 class Left:
-    """What is left, in micro-ε of one more answer: for everybody, and for the user."""
+    """Remaining budget, in micro-ε of one more answer: for everybody, and for the user."""
 
     spent_epsilon: float
     """ε of all answers together, at the budget's δ."""
@@ -101,7 +101,7 @@ def find_answers(
     *,
     separately: bool = False,
 ) -> tuple[dict[str, str], Left]:
-    """`found` for several questions, those that have an answer, and `left`, with one connection."""
+    """Stored answers to several questions, and the remaining budget, over one connection."""
     with reading(ledger) as connection:
         stored = _answers(connection, data_set, keys)
         remaining = _remaining(connection, ledger, data_set, user, project)
@@ -243,7 +243,7 @@ def _without(who: str, flag: str) -> str:
 
 
 def _take(connection: sa.Connection, ids: Sequence[str], price: int) -> None:
-    """The conditional update. Every account has to have the price left, or the transaction leaves none touched."""
+    """Take the price from all accounts by a conditional update, or from none if one has too little left."""
     taken = connection.execute(TAKE, {"among": ids, "price": price}).rowcount
     if taken != len(ids):
         raise BudgetSpent("the price is not left")  # rolls back; `reserve` says what is left then
@@ -298,7 +298,7 @@ def store(
 
 
 def left(ledger: Ledger, data_set: str, user: str | None, project: str | None = None) -> Left:
-    """What is left for everybody and for a user, in a project (None: somebody without an allotment)."""
+    """Remaining budget for everybody and for a user, in a project (None: somebody without an allotment)."""
     with reading(ledger) as connection:
         return _remaining(connection, ledger, data_set, user, project)
 

@@ -1,1 +1,1 @@
-"""What noise protects and costs: mechanisms and accounting. Holds no data and no database."""
+"""Noise mechanisms and privacy accounting. Holds no data and no database."""

@@ -1,4 +1,4 @@
-"""What an answer costs, in integers, and what all answers together cost; the theorems are OpenDP's.
+"""Cost of one answer and of all answers together, in integers; the theorems are OpenDP's.
 
 Two ways of accounting, fixed when a data set gets its budget:
 
@@ -73,7 +73,7 @@ def to_epsilon(micros: int) -> float:
 
 @dataclass(frozen=True, kw_only=True)
 class Budget:
-    """What may be spent on a data set and on everything derived from it."""
+    """Budget of a data set and of everything derived from it."""
 
     epsilon: int
     """Micro-ε."""
@@ -100,7 +100,7 @@ class Budget:
 
 
 def cost(micros: int, accounting: Accounting) -> int:
-    """What an answer of `micros` micro-ε takes from a budget, in its smallest units, rounded up."""
+    """Cost of an answer of `micros` micro-ε in the budget's smallest units, rounded up."""
     if accounting == "pure":
         return micros
     from opendp.combinators import make_pureDP_to_zCDP
