@@ -1,4 +1,4 @@
-"""Which signs a text may have: pictures and pages are XML, and a terminal obeys control sequences."""
+"""Characters allowed in text that is written to SVG, HTML and terminals (which obey control sequences)."""
 
 from __future__ import annotations
 

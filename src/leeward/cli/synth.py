@@ -44,12 +44,19 @@ def _options(
     )
 
 
-def _write(write: Callable[..., int], out: str, *given: Any, of: int | None = None, **options: Any) -> int:
-    """Write a new file with a line of progress; returns its rows."""
+def _write(
+    write: Callable[..., int],
+    out: str,
+    *given: Any,
+    of: int | None = None,
+    what: str = "file",
+    **options: Any,
+) -> int:
+    """Write a new file or folder with a line of progress; returns its rows."""
     from leeward.paths import require_new
     from leeward.runs.progress import watch
 
-    require_new(out)
+    require_new(out, what)
     total = "" if of is None else f" of {of:,}"
     with watch(None) as say:
         return write(out, *given, progress=lambda done: say(f"{done:,}{total} patients"), **options)
@@ -103,7 +110,7 @@ def visits(patients: int, out: str, seed: int | None, threads: int | None) -> No
     """
     from leeward.synthetic.visits import write_visits
 
-    rows = _write(write_visits, out, patients, seed, of=patients, threads=threads)
+    rows = _write(write_visits, out, patients, seed, of=patients, what="folder", threads=threads)
     click.echo(f"{out}: {patients:,} patients, {rows:,} rows")
 
 
@@ -147,7 +154,7 @@ def repeats(
 
     if sample is not None:
         require_new(sample, option=None)
-    further = {"sample": sample, "sample_patients": sample_patients}
+    further: dict[str, Any] = {"sample": sample, "sample_patients": sample_patients}
     rows = _write(write_repeats, out, patients, distinct, seed, of=patients, **further)
     click.echo(f"{out}: {patients:,} patients, {rows:,} rows")
 

@@ -1,4 +1,4 @@
-"""What a value must be, in words, and the sentence that refuses one that does not fit."""
+"""Descriptions of accepted values, and the sentence that refuses any other value."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def nearest(word: str, known: Iterable[str]) -> str:
 
 
 def describe_values(hint: Any, parameter: Parameter) -> str:
-    """What a value must be, in words: the type and its range or choices."""
+    """Human-readable description of the accepted values: the type and its range or choices."""
     known = [_describe(option, parameter) for option in options_of(hint) if option is not type(None)]
     known = [words for words in known if not any(other.startswith(f"{words} or ") for other in known)]
     return " or ".join(dict.fromkeys(known))

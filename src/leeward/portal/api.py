@@ -285,7 +285,7 @@ def make_token(request: Request, body: NewToken) -> dict[str, str]:
 
 @router.delete(f"{ROOT}/tokens/{{token}}", dependencies=need("own account"), status_code=204)
 def end_token(request: Request, token: str) -> None:
-    """End a token of one's own."""
+    """Revoke one of the caller's tokens."""
     if not sessions.end_token(portal_of(request).database, viewer_of(request), token):
         raise Unknown
 

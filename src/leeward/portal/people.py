@@ -209,7 +209,7 @@ def change_member(database: Database, viewer: Viewer, project: str, login: str, 
             sa.select(members.c.person).where(members.c.project == project, members.c.role == "lead")
         ).scalars().all()  # fmt: skip
         if role != "lead" and leads == [person]:
-            raise BadInput("a project keeps a lead; name another one first.")
+            raise BadInput("a project needs a lead; appoint another one first.")
         set_member(connection, project, person, None if role == "none" else role, viewer.person)
 
 

@@ -83,7 +83,7 @@ def propose_release(
 ) -> str:
     """Propose to publish a release to recipients until a date. BadInput where it does not verify today."""
     if not recipients:
-        raise BadInput("a release is published to somebody; name recipients.")
+        raise BadInput("name at least one recipient for the release.")
     path = child_folder(indexes.settings.release_folder, folder)
     found = releases.inspect(path)
     with reading(indexes.database) as connection:

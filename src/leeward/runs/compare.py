@@ -65,13 +65,9 @@ def compare(
     asked = None if plan is None else plan_of(plan)
     with watch(tell) as say:
         if cohort is None:
-            paths = {spec.source.path for spec in specs}
-            if len(paths) > 1:
-                raise BadInput("the releases were made of different sources; compare releases of one source.")
             say("Reading the source")
-            cohort = read_source(specs[0].source)
-            known = next((spec.population for spec in specs if spec.population is not None), None)
-            population = population or (None if known is None else read_source(known))
+            cohort, known = _read_sources(specs)
+            population = population or known
         lines = lines_of(asked, specs[0], cohort)
         say("What the source says of the plan")
         prepared = prepare(lines, cohort)
@@ -92,6 +88,14 @@ def compare(
                  "patients": patients or len(cohort.code_sets())},
             )  # fmt: skip
     return found
+
+
+def _read_sources(specs: Sequence[Spec]) -> tuple[Cohort, Cohort | None]:
+    """The one source of all releases, and the population of those that have one."""
+    if len({spec.source.path for spec in specs}) > 1:
+        raise BadInput("the releases were made of different sources; compare releases of one source.")
+    known = next((spec.population for spec in specs if spec.population is not None), None)
+    return read_source(specs[0].source), None if known is None else read_source(known)
 
 
 def row_of(

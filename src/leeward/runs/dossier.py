@@ -244,15 +244,7 @@ def check(
 
     place = Path(folder)
     require_plain_files(place)
-    if not (place / JSON).is_file():
-        raise BadInput(f"{folder}: no {JSON}; name the folder of a dossier.")
-    raw = (place / JSON).read_bytes()
-    try:
-        content = json.loads(raw)
-    except (ValueError, RecursionError):
-        raise BadInput(f"{folder}: {JSON} is no JSON; the dossier is damaged.") from None
-    if not isinstance(content, dict) or not isinstance(content.get("digests"), dict):
-        raise BadInput(f"{folder}: {JSON} has no `digests`; it is no dossier, or a damaged one.")
+    raw, content = _read(place)
     opened = Release.open(release, compare=False)  # what differs is told file by file
     evidence = _json(place / EVIDENCE)
     stated, there = content["digests"], digests_of(opened, place)
@@ -283,8 +275,22 @@ def check(
     return Match(tuple(faults), figures, signed)
 
 
+def _read(folder: Path) -> tuple[bytes, dict[str, Any]]:
+    """The JSON of a dossier, as bytes and parsed. BadInput where it is none."""
+    if not (folder / JSON).is_file():
+        raise BadInput(f"{folder}: no {JSON}; name the folder of a dossier.")
+    raw = (folder / JSON).read_bytes()
+    try:
+        content = json.loads(raw)
+    except (ValueError, RecursionError):
+        raise BadInput(f"{folder}: {JSON} is no JSON; the dossier is damaged.") from None
+    if not isinstance(content, dict) or not isinstance(content.get("digests"), dict):
+        raise BadInput(f"{folder}: {JSON} has no `digests`; it is no dossier, or a damaged one.")
+    return raw, content
+
+
 def digests_of(release: Release, folder: Path) -> dict[str, str]:
-    """SHA-256 of every file that a dossier rests on: the share, the custodian's figures, and what is in its folder."""
+    """SHA-256 of every input file of a dossier: the share, the custodian's figures, and the files of its own folder."""
     files = {
         f"share/{p.relative_to(release.share).as_posix()}": p for p in release.share.rglob("*") if p.is_file()
     }

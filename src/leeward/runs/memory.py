@@ -47,7 +47,7 @@ def require_memory(method: str, cohort: Cohort, engine: str = "local") -> None:
 
 
 def fits(method: str, patients: int, rows: int) -> bool:
-    """Whether the memory is enough to hold a cohort of this size, its release and what a method needs."""
+    """Whether a cohort of this size, its release and the method's working memory fit in memory."""
     free = free_memory()
     return free is None or _fit(method, "local").bytes(patients, rows) - memory_in_use() <= free
 

@@ -1,4 +1,4 @@
-"""What a verifier says: single checks, the whole verification, and what it may compare a release with.
+"""Results of single checks, the whole verification, and the sources that a release may be compared with.
 
 Messages hold counts and node numbers only, never a code or a record: a verification may be read by anyone
 who may read the release.

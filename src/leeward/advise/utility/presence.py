@@ -1,4 +1,4 @@
-"""How likely each released record has a code: what counts from a release are sums of.
+"""Probabilities that each released record has a code, summed to estimate counts.
 
 Every method's release is read as its README says (docs/methods/*.md).
 """

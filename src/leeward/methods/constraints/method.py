@@ -51,13 +51,8 @@ def protect(
     if population is not None:
         raise BadInput("constraints needs no population; leave it out.")
     randomness = randomness or Randomness.of(None)
-    sets = cohort.code_sets()
-    if len(sets) < parameters.k:
-        raise GuaranteeUnreachable(
-            f"{cohort.name}: {len(sets):,} records, fewer than k = {parameters.k}; nothing was written."
-        )
-    listed = None if parameters.privacy is None else greedy.read_constraints(parameters.privacy, sets.codes)
-    task = Task(sets, constraints(parameters.policy, sets, cohort.vocabulary), listed)
+    task = _task_of(parameters, cohort)
+    sets = task.sets
 
     def find(part: Task, on: Engine | None = None) -> tuple[Mapping, dict[str, Any], list[str]]:
         return _find(parameters, cohort, count_records(part.sets, on), part)
@@ -96,6 +91,17 @@ def protect(
     return release_in_classes(
         parameters, cohort, sets.patients, sets.lengths(), lost, run, randomness, classes_last=True
     )
+
+
+def _task_of(parameters: Constraints, cohort: Cohort) -> Task:
+    """The records with their utility constraints and the listed privacy constraints."""
+    sets = cohort.code_sets()
+    if len(sets) < parameters.k:
+        raise GuaranteeUnreachable(
+            f"{cohort.name}: {len(sets):,} records, fewer than k = {parameters.k}; nothing was written."
+        )
+    listed = None if parameters.privacy is None else greedy.read_constraints(parameters.privacy, sets.codes)
+    return Task(sets, constraints(parameters.policy, sets, cohort.vocabulary), listed)
 
 
 def _find(

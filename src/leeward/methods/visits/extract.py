@@ -177,8 +177,6 @@ def extract(
         notices = (*notices, _joining(figures))
     words = CONTRACT.words(parameters, figures=figures)
     placed = None if carried is None else carried[np.searchsorted(records, order)]
-    number = pa.array(np.arange(len(order), dtype=np.int64))
-    identifiers = master.people.sort("record")["patient"].gather(order).to_arrow()
     return Anonymized(
         method="visits",
         parameters=parameters,
@@ -186,16 +184,20 @@ def extract(
         records=len(order),
         tables=tuple(_tables(master, order, visits, classes, placed)),
         readme=words.readme,
-        custody_tables=(
-            ReleaseTable.of(
-                "records.parquet", pa.table({"record": number, "master_record": pa.array(order)})
-            ),
-            ReleaseTable.of("patients.parquet", pa.table({"record": number, "patient": identifiers})),
-            _as_drawn(membership_is_secret, carried),
-        ),
+        custody_tables=(*_members(master, order), _as_drawn(membership_is_secret, carried)),
         custody={"level": str(parameters["level"]), "shared_by": figures},
         notices=notices,
         seeded=randomness.seeded,
+    )
+
+
+def _members(master: Master, order: Int64s) -> tuple[ReleaseTable, ReleaseTable]:
+    """The master record and the patient of each record of the cohort."""
+    number = pa.array(np.arange(len(order), dtype=np.int64))
+    identifiers = master.people.sort("record")["patient"].gather(order).to_arrow()
+    return (
+        ReleaseTable.of("records.parquet", pa.table({"record": number, "master_record": pa.array(order)})),
+        ReleaseTable.of("patients.parquet", pa.table({"record": number, "patient": identifiers})),
     )
 
 

@@ -78,9 +78,7 @@ def protect(
         outcome = replace(
             enforce(parameters, cohort.vocabulary, engine, own, apart, numbers), classes=classes
         )
-        if parameters.level == "visit" and violations(outcome.enforced, len(outcome.labels), parameters.k):
-            # Checked here before anything is written; the verifier checks the files independently.
-            raise VerificationFailed("a visit's set is held by fewer than k patients; nothing was written.")
+        _require_holders(parameters, outcome)
         carried = None if payload is None else payload[kept]
         made = release_of(parameters, outcome, carried, cohort.vocabulary, randomness)
         if classes is None:
@@ -93,6 +91,12 @@ def protect(
 
     occurrences = np.diff(lens.offsets[lens.patient_offsets])
     return release_in_classes(parameters, cohort, lens.patients, occurrences, count_lost, run, randomness)
+
+
+def _require_holders(parameters: Visits, outcome: Outcome) -> None:
+    """VerificationFailed where a visit's set has fewer than k holders; the verifier checks the files independently."""
+    if parameters.level == "visit" and violations(outcome.enforced, len(outcome.labels), parameters.k):
+        raise VerificationFailed("a visit's set is held by fewer than k patients; nothing was written.")
 
 
 def _read(parameters: Visits, cohort: Cohort) -> Lens:

@@ -157,7 +157,7 @@ def change_account(request: Request, person: str) -> Response:
     """Roles of the house of somebody else, and whether the account is open."""
     portal, viewer, form = portal_of(request), viewer_of(request), request.state.form
     if person == viewer.person:
-        raise BadInput("nobody changes their own roles; another administrator does.")
+        raise BadInput("you cannot change your own roles; ask another administrator.")
     wanted = [role for role in request.state.lists.get("roles", []) if role]
     active = form.get("active") == "yes"
     with writing(portal.database) as connection:

@@ -194,7 +194,7 @@ def _translate_errors(ledger: Ledger) -> Iterator[None]:
 def _unreachable(ledger: Ledger, cause: str) -> LedgerUnreachable:
     return LedgerUnreachable(
         f"{ledger.place}: cannot reach the ledger ({cause}). No answer was given. Check that the database is "
-        "running and writable, then retry; what was paid is not paid again."
+        "running and writable, then retry; you will not be charged twice."
     )
 
 
