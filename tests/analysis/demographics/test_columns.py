@@ -93,6 +93,7 @@ def test_loss_is_leaves_below_by_all_leaves() -> None:
         (["a1", "b2", "c3"], "mrn", None, "is an identifier"),
         (["old", "12"], "age", None, "1 of 2 distinct values are neither numbers nor intervals"),
         (["44/113", "44113"], "zip", None, "have characters that a prefix cannot keep"),
+        (["x" * 65, "44113"], "zip", None, "use at most 64 letters, digits"),
         (["*", "a", "a", "*"], "stage", None, "stands for 'not published'"),
         ([1, 2, 2], "class", None, "cannot be named 'class'"),
         (["a", "a"], "../x", None, "cannot be named"),

@@ -27,7 +27,7 @@ WIDTHS = (5, 10, 20, 40)
 
 INTERVAL = re.compile(r"([\[(]?)\s*(\d{1,6})\s*(?:-|–|,|to)\s*(\d{1,6})\s*([\])]?)")
 OPEN_END = re.compile(r"(?:>=?|≥)\s*(\d{1,6})|(\d{1,6})\s*\+")
-PREFIXED = re.compile(r"[0-9A-Za-z][0-9A-Za-z -]*")
+PREFIXED = re.compile(r"[0-9A-Za-z][0-9A-Za-z -]{0,63}")  # one longer has as many levels, and nobody's use
 
 
 def interval_of(text: str) -> tuple[int, int] | None:
@@ -94,13 +94,15 @@ def interval_tree(name: str, values: Sequence[str]) -> tuple[Hierarchy, dict[str
 def prefix_tree(name: str, values: Sequence[str]) -> tuple[Hierarchy, dict[str, str]]:
     """Prefixes of digit strings: 44113, 4411*, 441**, …; the label of each value is the value.
 
-    Raises BadInput for values with other characters than letters, digits, blanks and hyphens (their number only).
+    Raises BadInput for values with other characters than letters, digits, blanks and hyphens, or of more than 64
+    characters (their number only).
     """
     strange = sum(text != MISSING and not PREFIXED.fullmatch(text) for text in values)
     if strange:
         raise BadInput(
             f"column `{name}`: {strange:,} of {len(values):,} distinct values have characters that a prefix cannot "
-            "keep; use letters, digits, blanks and hyphens, or give the column another hierarchy (--hierarchies)."
+            "keep; use at most 64 letters, digits, blanks and hyphens, or give the column another hierarchy "
+            "(--hierarchies)."
         )
     parent: dict[str, str] = {}
     for text in values:
