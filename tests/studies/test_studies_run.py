@@ -78,7 +78,7 @@ def test_trajectories(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     page = study.Page()
     sets = study.synthetic(tmp_path)
     study.table_3(page, sets)
-    found = study.figures_9_to_11(page, sets, 0.05)
+    found = study.figures_9_to_11(page, sets)
     levels = study.figures_13_and_14(page, sets)
     errors = study.figure_12(page, sets[:1], tmp_path)
     study.figure_15(page, sets[0])
