@@ -33,7 +33,7 @@ WHO: list[Making] = [
 
 OTHER = ["250.00", "250.0", "250", "008", "8", "E11.9", "", None]
 VALUES: list[Making] = [
-    lambda n: pa.array([OTHER[i % 8] for i in n]), lambda n: pa.array([OTHER[i % 8] for i in n]).dictionary_encode(),
+    lambda n: pa.array([OTHER[i % 8] for i in n]), lambda n: pa.array([OTHER[i % 8] for i in n], pa.string()).dictionary_encode(),
     lambda n: pa.array([250.0 + i % 3 for i in n]), lambda n: pa.array([i % 9 for i in n], pa.int8()),
     lambda n: pa.array([i * 2**55 + 1 for i in n]), lambda n: pa.array([i % 3 / 2 if i % 4 else None for i in n]),
     lambda n: pa.array([bool(i % 2) for i in n]), lambda n: pa.nulls(len(n)),
