@@ -20,7 +20,7 @@ WITHOUT_ALGORITHM, WITH_ALGORITHM = ", but not the algorithm", " and the algorit
 
 def scope(release: Release) -> Scope | None:
     """Scope of the guarantee: attackers who do not use the algorithm; None if it covers those who do."""
-    if _covers_algorithm(release):
+    if covers_algorithm(release):
         return None
     without = ", without demographics," if release.parameters.get("demographics") else ""
     return Scope(
@@ -43,7 +43,7 @@ def count_candidates(release: Release, cohort: Cohort, population: Cohort | None
     candidates = np.where(found > 0, found, release.records).astype(np.float64)
     names = [str(name) for name in release.parameters.get("demographics") or ()]
     words = f"{exact(names)}{count_noun('code', int(release.guarantee['m']))} of a patient"
-    if _covers_algorithm(release):
+    if covers_algorithm(release):
         return Known(words + WITH_ALGORITHM, candidates, whole=False)
     return Known(
         words + WITHOUT_ALGORITHM, candidates, False, further_of(attacker, words + WITH_ALGORITHM, names)
@@ -71,5 +71,6 @@ def further_of(attacker: Knowledge, words: str, names: list[str]) -> Further:
     )
 
 
-def _covers_algorithm(release: Release) -> bool:
+def covers_algorithm(release: Release) -> bool:
+    """Whether the release was made for an attacker who knows the algorithm: counts of single codes, no item chunks."""
     return release.parameters.get("attacker") == "algorithm"

@@ -10,6 +10,7 @@ from leeward.analysis.reidentification import Further
 from leeward.arrays import count_noun
 from leeward.contracts.classes import in_words
 from leeward.methods import demographics_report
+from leeward.methods.disassociation.reidentification import covers_algorithm
 from leeward.release import Release
 from leeward.report import charts
 from leeward.report.codes import group_errors, label_code, names_of_release, risk_table, worst_groups
@@ -303,11 +304,6 @@ def beside_of(release: Release) -> str:
     """Words for what attackers know besides codes."""
     names = [str(name) for name in release.parameters.get("demographics") or ()]
     return f"the exact {in_words(names)}" if names else ""
-
-
-def covers_algorithm(release: Release) -> bool:
-    """Whether the release was made for an attacker who knows the algorithm: counts of single codes, no item chunks."""
-    return release.parameters.get("attacker") == "algorithm"
 
 
 def chart(release: Release, rows: Sequence[Figures], beside: str, further: Further | None) -> Chart:
