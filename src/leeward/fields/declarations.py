@@ -99,7 +99,7 @@ class Declaration:
 
 
 def declarations(cls: Any) -> tuple[Declaration, ...]:
-    """The declared fields of a class that a user can give, in its order."""
+    """The declared fields of a class that a user can give: its own in its order, then those of its bases."""
     return tuple(each for each in _declarations(cls) if each.given)
 
 
@@ -115,8 +115,11 @@ def _declarations(cls: Any) -> tuple[Declaration, ...]:
         for base in reversed(cls.__mro__)
         for name in inspect.get_annotations(base)
     }
+    own = list(inspect.get_annotations(cls))
     found = []
-    for field in dataclasses.fields(cls):
+    for field in sorted(
+        dataclasses.fields(cls), key=lambda f: own.index(f.name) if f.name in own else len(own)
+    ):
         default = field.default if field.default_factory is dataclasses.MISSING else field.default_factory()
         # Not typing.get_type_hints: it evaluates in the class, where a function in a parameter sees no module.
         hint = eval(field.type, modules[field.name]) if isinstance(field.type, str) else field.type

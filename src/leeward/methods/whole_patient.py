@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from leeward.methods.demographics import WithDemographics
+from leeward.methods.demographics import WithRecoding
 from leeward.randomness import Randomness
 from leeward.release.content import Anonymized, ReleaseTable
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 def release_in_classes(
-    parameters: WithDemographics,
+    parameters: WithRecoding,
     cohort: Cohort,
     patients: pl.Series,
     occurrences: Int64s,
@@ -59,7 +59,7 @@ def release_in_classes(
 
 
 def find_classes(
-    parameters: WithDemographics,
+    parameters: WithRecoding,
     cohort: Cohort,
     patients: pl.Series,
     occurrences: Int64s,

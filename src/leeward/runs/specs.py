@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from leeward.errors import BadInput
+from leeward.fields import declarations
 from leeward.randomness import Randomness
 from leeward.release.spec import SourceSpec, Spec, load
 
@@ -102,10 +103,10 @@ def parameters_of(method: Method) -> dict[str, Any]:
     """A method as the spec writes it: its name and all its parameters that have a value, or none where that is not the
     default."""
     shown: dict[str, Any] = {"name": method.name}
-    for each in dataclasses.fields(method):  # type: ignore[arg-type]  # every method is a dataclass
+    for each in declarations(type(method)):
         value = getattr(method, each.name)
         if value is None and each.default is not None:
             value = "none"
-        if each.init and value is not None and value != ():
+        if value is not None and value != ():
             shown[each.name] = str(value) if dataclasses.is_dataclass(value) else value
     return shown

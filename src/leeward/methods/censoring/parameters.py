@@ -7,15 +7,13 @@ from dataclasses import dataclass, field
 from typing import Annotated, ClassVar, Literal
 
 from leeward.fields import Parameter
-from leeward.methods import demographics as whole
-from leeward.methods.base import Parameters
-from leeward.methods.demographics import Demographics, Hierarchies, Keep, Small
+from leeward.methods.demographics import WithDemographics
 
 MOST_MENTIONS = 65_535
 
 
 @dataclass(frozen=True, kw_only=True)
-class Censoring(Parameters):
+class Censoring(WithDemographics):
     """Repeated codes censored to a k-map of a population (GCCens; Tamersoy 2011, chapter III).
 
     `protect` needs the `population` that the sample comes from.
@@ -58,14 +56,7 @@ class Censoring(Parameters):
             ascending=True,
         ),
     ] = field(default=None, hash=False)
-    demographics: Demographics = ()
-    keep: Keep = field(default=None, hash=False)
-    small: Small = "merge"
-    hierarchies: Hierarchies = field(default=None, hash=False)
     payload: Annotated[
         tuple[str, ...],
         Parameter("Columns of the sample's patients to release unprotected.", metavar="COL[,COL…]"),
     ] = ()
-
-    def rules(self) -> None:
-        whole.check(self, self.payload)

@@ -7,15 +7,14 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from leeward.errors import BadInput
 from leeward.fields import Parameter
-from leeward.methods import demographics as whole
-from leeward.methods.base import POLICIES_SHOWN, Parameters, PolicyLike
-from leeward.methods.demographics import Demographics, Hierarchies, Keep, Recoding, Small
+from leeward.methods.base import POLICIES_SHOWN, PolicyLike
+from leeward.methods.demographics import WithRecoding
 
 Algorithm = Literal["cba", "ugaclip", "coat", "apriori"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Constraints(Parameters):
+class Constraints(WithRecoding):
     """Generalization under utility and privacy constraints (CBA, UGACLIP, COAT), and Apriori k^m."""
 
     name: ClassVar[str] = "constraints"
@@ -75,14 +74,8 @@ class Constraints(Parameters):
         ),
     ] = None
 
-    demographics: Demographics = ()
-    keep: Keep = field(default=None, hash=False)
-    small: Small = "merge"
-    recoding: Recoding = "full"
-    hierarchies: Hierarchies = field(default=None, hash=False)
-
     def rules(self) -> None:
-        whole.check(self)
+        super().rules()
         if self.demographics and self.mapping is not None:
             raise BadInput("`mapping` does not go with `demographics`: each class gets labels of its own.")
         if (self.m is None) == (self.privacy is None):

@@ -9,9 +9,8 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from leeward.errors import BadInput
 from leeward.fields import BadParameter, Parameter
-from leeward.methods import demographics as whole
-from leeward.methods.base import Parameters, PolicyLike
-from leeward.methods.demographics import Demographics, Hierarchies, Keep, Recoding, Small
+from leeward.methods.base import PolicyLike
+from leeward.methods.demographics import OF_CLASSES, WithRecoding
 
 PARTITIONINGS = {"fitted": 10, "paper": 2, "ranked": 20}
 """Ways to form clusters, each with its default `max_cluster` as a multiple of k; for `fitted` it is k · k below 10,
@@ -26,7 +25,7 @@ RANKED = {"recut": False, "nested": True, "safe": True}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Disassociation(Parameters):
+class Disassociation(WithRecoding):
     """Disassociation of sets of diagnosis codes (Loukides et al. 2014; docs/methods/disassociation.md).
 
     Whoever knows up to `m` codes of a patient has at least `k` candidate records in some data set that could have
@@ -135,12 +134,6 @@ class Disassociation(Parameters):
             shown="never",
         ),
     ] = None
-
-    demographics: Demographics = ()
-    keep: Keep = field(default=None, hash=False)
-    small: Small = "merge"
-    recoding: Recoding = "full"
-    hierarchies: Hierarchies = field(default=None, hash=False)
     payload: Annotated[
         tuple[str, ...],
         Parameter(
@@ -156,12 +149,12 @@ class Disassociation(Parameters):
             "class. L: at most 1 in L records of a class may have the same value.",
             ge=2,
             metavar="COL:L[,COL:L…]",
-            when=whole.OF_CLASSES,
+            when=OF_CLASSES,
         ),
     ] = field(default=None, hash=False)
 
     def rules(self) -> None:
-        whole.check(self, self.payload)
+        super().rules()
         self._check_columns()
         if self.max_cluster is not None and self.max_cluster < self.k:
             raise BadParameter(

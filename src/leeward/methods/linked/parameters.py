@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 from leeward.errors import did_you_mean
 from leeward.fields import BadParameter, Parameter
-from leeward.methods import demographics as whole
-from leeward.methods.base import Parameters
-from leeward.methods.demographics import Demographics, Hierarchies, Keep, Recoding, Small
+from leeward.methods.demographics import WithRecoding
 
 VIEWS = (
     "patients+events",
@@ -24,7 +22,7 @@ ORDER = ("patients", "visits", "events")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Linked(Parameters):
+class Linked(WithRecoding):
     """Tables of patients, visits and codes under one new patient number, k-anonymous in every view.
 
     A view is a join that an attacker can do: `patients+events` is a patient's demographics with one code.
@@ -56,14 +54,9 @@ class Linked(Parameters):
             metavar="N",
         ),
     ] = None
-    demographics: Demographics = ()
-    keep: Keep = field(default=None, hash=False)
-    small: Small = "merge"
-    recoding: Recoding = "full"
-    hierarchies: Hierarchies = field(default=None, hash=False)
 
     def rules(self) -> None:
-        whole.check(self)
+        super().rules()
         views = [_in_order(place, view) for place, view in enumerate(self.views, start=1)]
         if not views:
             raise BadParameter("views", f"is empty; name at least one of {', '.join(VIEWS)}.")

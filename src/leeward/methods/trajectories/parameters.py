@@ -7,15 +7,14 @@ from typing import Annotated, ClassVar, Literal
 
 from leeward.errors import BadInput
 from leeward.fields import BadParameter, Parameter
-from leeward.methods import demographics as whole
-from leeward.methods.base import Parameters, PolicyLike
-from leeward.methods.demographics import Demographics, Hierarchies, Keep, Recoding, Small
+from leeward.methods.base import PolicyLike
+from leeward.methods.demographics import WithRecoding
 
 RESERVED = ("record", "position", "code", "age")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Trajectories(Parameters):
+class Trajectories(WithRecoding):
     """(code, age) trajectories made k-anonymous (LDA: A-GS and MDAV; Tamersoy 2011, chapter IV)."""
 
     name: ClassVar[str] = "trajectories"
@@ -104,12 +103,6 @@ class Trajectories(Parameters):
             shown="never",
         ),
     ] = field(default=None, hash=False)
-
-    demographics: Demographics = ()
-    keep: Keep = field(default=None, hash=False)
-    small: Small = "merge"
-    recoding: Recoding = "full"
-    hierarchies: Hierarchies = field(default=None, hash=False)
     hierarchy: Annotated[
         str | None,
         Parameter(
@@ -129,7 +122,7 @@ class Trajectories(Parameters):
     ] = field(default=None, init=False)
 
     def rules(self) -> None:
-        whole.check(self, self.payload)
+        super().rules()
         from leeward.methods.trajectories.hierarchies import exact_weights
 
         exact_weights(self.weights)

@@ -7,13 +7,12 @@ from typing import Annotated, ClassVar, Literal
 
 from leeward.errors import BadInput
 from leeward.fields import Parameter
-from leeward.methods import demographics as whole
-from leeward.methods.base import POLICIES_SHOWN, Parameters, PolicyLike
-from leeward.methods.demographics import Demographics, Hierarchies, Keep, Recoding, Small
+from leeward.methods.base import POLICIES_SHOWN, PolicyLike
+from leeward.methods.demographics import WithRecoding
 
 
 @dataclass(frozen=True, kw_only=True)
-class Visits(Parameters):
+class Visits(WithRecoding):
     """Codes of a population's visits, merged and suppressed until k patients share them (Heatherly et al. 2013)."""
 
     name: ClassVar[str] = "visits"
@@ -70,11 +69,6 @@ class Visits(Parameters):
         bool, Parameter("Merge codes that stay rare into the least frequent code of their group.")
     ] = False
     merge_visits: Annotated[bool, Parameter("One set of codes per patient instead of one per visit.")] = False
-    demographics: Demographics = ()
-    keep: Keep = field(default=None, hash=False)
-    small: Small = "merge"
-    recoding: Recoding = "full"
-    hierarchies: Hierarchies = field(default=None, hash=False)
     payload: Annotated[
         tuple[str, ...], Parameter("Columns of the patients to release unprotected.", metavar="COL[,COL…]")
     ] = ()
@@ -95,7 +89,7 @@ class Visits(Parameters):
     def rules(self) -> None:
         from leeward.methods.visits.bins import check_policy
 
-        whole.check(self, self.payload)
+        super().rules()
         if self.level == "containment" and not self.merge_visits:
             raise BadInput(
                 "`level` containment protects nobody while visits are separate: one patient alone may have a visit's "
