@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from leeward.analysis.figures import Figures, figures_of
+from leeward.analysis.figures import figures_of
 from leeward.errors import BadInput
 from leeward.release import Release
 
@@ -17,7 +17,7 @@ RELEASE = Release(Path(), None, {"method": "wishing", "parameters": {"demographi
 
 
 @dataclass(frozen=True)
-class Sum(Figures):
+class Sum:
     value: float
     workloads: tuple[int, ...] = ()
 

@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from leeward.analysis.figures import plain
 from leeward.analysis.reidentification import Further
 from leeward.errors import BadInput
 from leeward.methods import METHODS
@@ -208,7 +209,7 @@ def test_the_chart_has_bars_for_who_uses_the_algorithm(release: Release) -> None
     further = Further(
         knows="2 codes", known="codes", sets=12, below_k=3, patients=6, among=40, smallest=4, tried=20
     )
-    found = {**MEASURES, "reidentification": {"further": further.to_json()}}
+    found = {**MEASURES, "reidentification": {"further": plain(further)}}
     chart, *_ = re.findall(r"<figure.*?</figure>", render(release, found, VERIFICATION, OWN), re.DOTALL)
     assert chart.count(">15.0 %<") == 2  # one code known, or two; beyond m nothing is said
     assert (

@@ -7,15 +7,13 @@ marketer's expected share of right guesses. What an attacker who goes further fi
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from leeward.analysis.figures import Figures
 from leeward.analysis.reidentification import Further, Known
-from leeward.arrays import Int64s
 from leeward.methods import METHODS
 
 if TYPE_CHECKING:
@@ -24,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Above(Figures):
+class Above:
     """The share of patients whose risk is above a threshold."""
 
     threshold: float
@@ -32,7 +30,7 @@ class Above(Figures):
 
 
 @dataclass(frozen=True)
-class Before(Figures):
+class Before:
     """Of so many patients of the source, those who are alone with what the attacker knows, and those of whom fewer than
     k agree on it."""
 
@@ -43,7 +41,7 @@ class Before(Figures):
 
 
 @dataclass(frozen=True, kw_only=True)
-class MeasuredRisk(Figures):
+class MeasuredRisk:
     """What was measured for the attacker of the guarantee.
 
     model : prosecutor or journalist. knows : in words. maximum, mean : of 1 / candidates. patients : how many were
@@ -74,7 +72,12 @@ def measure_risk(
         return None
     # Sorted: classes come in any order, and the last digit of a mean of floats would tell it.
     risks = np.sort(1 / np.maximum(found.candidates, 1))
-    stated: Mapping[str, Any] = release.guarantee.get("risk") or {}
+    stated = release.guarantee.get("risk") or {}
+    before = None
+    if found.before is not None:
+        k = int(release.guarantee["k"])
+        unique, below_k = int((found.before == 1).sum()), int((found.before < k).sum())
+        before = Before(len(found.before), unique, below_k, k)
     return MeasuredRisk(
         model=str(stated.get("model", "prosecutor")),
         knows=found.knows,
@@ -85,9 +88,5 @@ def measure_risk(
         all=found.whole,
         above=tuple(Above(float(each), float(np.mean(risks > each + 1e-12))) for each in thresholds),
         further=found.further,
-        before=None if found.before is None else _before(found.before, int(release.guarantee["k"])),
+        before=before,
     )
-
-
-def _before(alike: Int64s, k: int) -> Before:
-    return Before(len(alike), int((alike == 1).sum()), int((alike < k).sum()), k)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from leeward.advise.thresholds import met, odds
-from leeward.analysis.reidentification import Further, Scope
+from leeward.analysis.reidentification import Scope
 from leeward.arrays import count_noun
 from leeward.methods import METHODS
 from leeward.release.manifest import MODELS
@@ -45,17 +45,22 @@ def maximum_in_words(release: Release, found: Figures | None = None) -> str:
 
 def beyond_in_words(release: Release, scope: Scope, found: Figures | None = None) -> str:
     """What an attacker finds who goes further than the guarantee's: counted, where it was."""
-    content = (found or {}).get("further")
-    if not content:
+    further = (found or {}).get("further")
+    if not further:
         return f"{scope.found} {scope.beyond}".strip()
-    further = Further.from_json(content)
-    whose = f"{'' if further.exact else 'about '}{further.patients:,} of {further.among:,} patients have"
-    alone = f" ({further.alone:,} are alone with theirs)" if further.alone else ""
-    counted = f"{further.below_k:,} of {further.sets:,} {further.known}, which {whose}{alone},"
-    if further.tried:
-        counted += f" and {further.tried_below_k:,} of the {further.tried:,} rarest sets tried of up to "
-        counted += f"{further.largest} codes"
-    return f"{counted} fall below {release.guarantee['k']} candidates {scope.beyond}"
+    about = "" if further.get("exact", True) else "about "
+    alone = f" ({further['alone']:,} are alone with theirs)" if further.get("alone") else ""
+    tried = ""
+    if further.get("tried"):
+        tried = (
+            f" and {further['tried_below_k']:,} of the {further['tried']:,} rarest sets tried of up to "
+            f"{further['largest']} codes"
+        )
+    return (
+        f"{further['below_k']:,} of {further['sets']:,} {further['known']}, which {about}{further['patients']:,} of "
+        f"{further['among']:,} patients have{alone},{tried} fall below {release.guarantee['k']} candidates "
+        f"{scope.beyond}"
+    )
 
 
 def risk_lines(release: Release, found: Figures | None = None) -> list[str]:

@@ -12,6 +12,7 @@ from typing import Any
 
 from leeward.advise.rules import RANK, Candidate, Finding
 from leeward.advise.utility.verdicts import Kept, verdict_of
+from leeward.analysis.figures import plain
 
 MEASURED = "measured on these data"
 EXACT = ("queries",)
@@ -37,7 +38,7 @@ class Trial:
 
     def to_json(self) -> dict[str, Any]:
         """As JSON."""
-        lines = [each.to_json() for each in self.kept]
+        lines = plain(self.kept)
         return {"patients": self.patients, "of": self.of, "lines": lines, "refused": self.refused}
 
 

@@ -11,7 +11,6 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
-from leeward.analysis.figures import Figures
 from leeward.analysis.itemsets import postings
 from leeward.arrays import AnyArray, Float64s, Int32s, Int64s
 from leeward.cohort.lenses.code_sets import CodeSets
@@ -37,7 +36,7 @@ class Scope:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Further(Figures):
+class Further:
     """What an attacker who goes further than the guarantee's finds in the release.
 
     knows : what the attacker knows. known : the name of the pieces of knowledge that were counted. sets : how many of
@@ -90,7 +89,7 @@ def draw_known_codes(sets: CodeSets, m: int, purpose: str) -> tuple[Int64s, list
 
 
 @dataclass(frozen=True)
-class Tried(Figures):
+class Tried:
     """An attack that was carried out.
 
     knows : the attacker's knowledge, and what is done with it

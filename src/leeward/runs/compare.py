@@ -103,6 +103,7 @@ def row_of(
 ) -> dict[str, Any]:
     """A release as a row of `compare.parquet`: verified today against its source, its risk, what it keeps."""
     from leeward.advise.utility.measure import utility_of
+    from leeward.analysis.figures import plain
 
     release = open_release(path)
     row: dict[str, Any] = {
@@ -120,7 +121,7 @@ def row_of(
         "status": "verified",
         "message": "" if outcome.saw_custody else NO_DIGESTS,
         **risk_of(release, prepared.cohort, population, thresholds),
-        "lines": [each.to_json() for each in utility_of(prepared, release)],
+        "lines": plain(utility_of(prepared, release)),
     }
 
 

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from leeward.advise.dossier.content import PARTS, TITLE, Evidence, annex, check_entries, parts_of
+from leeward.advise.dossier.content import TITLE, Evidence, annex, check_entries, parts_of, render, titles
 from leeward.advise.dossier.context import Context, load_context
 from leeward.advise.dossier.signing import SIGNATURE, is_signed, sign
 from leeward.errors import BadInput, VerificationFailed
@@ -138,8 +138,8 @@ def dossier(
         questions = _questions(asked, cohort, population)
     files = files_of(opened, found)
     scope = scope_of(opened)
-    evidence = Evidence(files, audience == "recipient", "" if scope is None else scope.within)
-    parts = parts_of(evidence, said, questions)
+    evidence = Evidence(files, said, audience == "recipient", "" if scope is None else scope.within)
+    parts = parts_of(evidence, questions)
     content = _content(opened, files, parts, said, audience)
     _write(folder, opened, content, found if audience == "expert" else {}, key)
     return Dossier(folder, content)
@@ -169,6 +169,7 @@ def evidence_of(
     from leeward.advise.risk import maximum_in_words
     from leeward.advise.thresholds import limits
     from leeward.advise.utility.measure import prepare, utility_of
+    from leeward.analysis.figures import plain
 
     limit = None if plan is None else plan.limit
     found: dict[str, Any] = {
@@ -183,11 +184,9 @@ def evidence_of(
     }
     if cohort is not None:
         maximum = None if limit is None else limit.maximum
-        risk = measure_risk(release, cohort, population, limits(maximum))
-        found["risk"] = None if risk is None else risk.to_json()
+        found["risk"] = plain(measure_risk(release, cohort, population, limits(maximum)))
         if plan is not None:
-            kept = utility_of(prepare(plan.lines, cohort), release)
-            found["lines"] = [{**each.to_json(), "floor": each.floor} for each in kept]
+            found["lines"] = plain(utility_of(prepare(plan.lines, cohort), release))
     measures = release.custody_json("measures.json") or {}
     found["risk_in_words"] = maximum_in_words(release, found.get("risk") or measures.get("reidentification"))
     if explored is not None:
@@ -325,8 +324,8 @@ def _content(
         "declared_on": context.declared_on,
         "digests": {},
         "parts": [
-            {"number": number, "title": PARTS[number], "entries": [entry.to_json() for entry in part]}
-            for number, part in enumerate(parts)
+            {"number": number, "title": title, "entries": [entry.to_json() for entry in part]}
+            for number, (title, part) in enumerate(zip(titles(), parts, strict=True))
         ],
         "annex": annex(parts),
     }
@@ -340,8 +339,6 @@ def _write(
     key: str | Path | None,
 ) -> None:
     """All of it at once: written aside, renamed."""
-    from leeward.advise.dossier.page import render
-
     with written_aside(folder) as aside:
         if content["audience"] == "expert":
             (aside / EVIDENCE).write_text(to_json_text(evidence), encoding="utf-8")

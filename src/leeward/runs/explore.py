@@ -190,13 +190,14 @@ class _Job:
 
     def _try_release(self, point: Point, target: Path) -> dict[str, Any]:
         from leeward.advise.utility.measure import utility_of
+        from leeward.analysis.figures import plain
         from leeward.release import Release
 
         release_aside(self.prepared.cohort, point, target, self.spec, self.population)
         release = Release.open(target)
         return {
             **risk_of(release, self.prepared.cohort, self.population, self.thresholds),
-            "lines": [each.to_json() for each in utility_of(self.prepared, release)],
+            "lines": plain(utility_of(self.prepared, release)),
         }
 
 
@@ -206,9 +207,9 @@ def risk_of(
     """The risk of a release for each attacker: as its guarantee states it, as it was measured, and in words."""
     from leeward.advise.measured_risk import measure_risk
     from leeward.advise.risk import maximum_in_words
+    from leeward.analysis.figures import plain
 
-    measured = measure_risk(release, cohort, population, thresholds)
-    found = None if measured is None else measured.to_json()
+    found = plain(measure_risk(release, cohort, population, thresholds))
     return {
         "attacker": release.guarantee["attacker"],
         "risk": release.guarantee.get("risk"),

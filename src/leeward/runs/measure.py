@@ -57,7 +57,9 @@ def measure(
     figures: dict[str, Any] = module.measure(release, cohort, asked, **further) if asked else {}
     attack = getattr(row.reidentification(), "attack", None) if row is not None and tries else None
     if attack is not None:
-        figures[TRIED] = [each.to_json() for each in attack(release, cohort, population)]
+        from leeward.analysis.figures import plain
+
+        figures[TRIED] = plain(attack(release, cohort, population))
     return figures
 
 

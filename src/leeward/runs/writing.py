@@ -75,12 +75,13 @@ def reidentification(release: Release, cohort: Cohort, population: Cohort | None
     nothing where the method leaves nothing to count, or the data cannot be brought together."""
     from leeward.advise.measured_risk import measure_risk
     from leeward.advise.thresholds import limits
+    from leeward.analysis.figures import plain
 
     try:
         found = measure_risk(release, cohort, population, limits())
     except BadInput:
         return {}
-    return {} if found is None else {"reidentification": found.to_json()}
+    return {} if found is None else {"reidentification": plain(found)}
 
 
 def about(cohort: Cohort, anonymized: Anonymized) -> dict[str, Any]:

@@ -1,42 +1,31 @@
 """The dossier's content: parts 0 to 10, each a list of entries that are measured, declared or open.
 
-A measured entry is made from a JSON pointer into one of the evidence files and nothing else, so that every figure
-resolves. Files: `release.json` (share), `measures.json`, `verification.json` (custody) and `evidence.json`, which was
-computed on the day of the dossier and is beside it.
+`parts.yaml` has the entries of every part, `figures.yaml` those of each method. A measured entry is made from a JSON
+pointer into one of the evidence files and nothing else, so that every figure resolves. Files: `release.json` (share),
+`measures.json`, `verification.json` (custody) and `evidence.json`, which was computed on the day of the dossier and is
+beside it.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from leeward.advise.dossier.context import Context
 from leeward.errors import BadInput
+from leeward.pages import template_of
 from leeward.release.spec import content_of_yaml
+from leeward.report.sections import number
+from leeward.report.writing import to_html
 
-HERE = Path(__file__).parent
 TITLE = "Technical evidence for a determination. Not itself a determination."
+SOURCE_FILES = ("measures.json", "evidence.json")
+"""Files with figures of the original data: in a dossier for the recipient only their absence is said."""
 
 Block = Literal["measured", "declared", "open"]
-
-PARTS = (
-    "Summary",
-    "Context",
-    "Data",
-    "Attacks considered",
-    "Method",
-    "Results",
-    "Utility",
-    "Alternatives",
-    "Governance",
-    "Verification by a third person",
-    "Conclusion and signature",
-)
-SOURCE_FILES = frozenset({"measures.json", "evidence.json"})
-"""Files with figures of the original data: in a dossier for the recipient only their absence is said."""
 
 
 @dataclass(frozen=True)
@@ -52,44 +41,82 @@ class Entry:
 
     def to_json(self) -> dict[str, Any]:
         """As `dossier.json` has it."""
-        content = {
-            "block": self.block,
-            "label": self.label,
-            "value": self.value,
-            "pointer": self.pointer,
-            "chance": self.chance,
-            "chance_pointer": self.chance_pointer,
-        }
-        return {key: value for key, value in content.items() if value is not None}
+        return {key: value for key, value in asdict(self).items() if value is not None}
+
+
+@functools.cache
+def data_of(name: str) -> Any:
+    """The content of a YAML file beside this module."""
+    return content_of_yaml((Path(__file__).parent / name).read_text(encoding="utf-8"))
+
+
+def titles() -> list[str]:
+    """The titles of the parts, from 0."""
+    return [part["title"] for part in data_of("parts.yaml")]
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """The evidence files by name, parsed. within : for whom the maximum risk of the guarantee holds, where not as it
-    stands (`if they do not …`)."""
+    """What a dossier rests on: the evidence files by name, parsed, and what people declared.
+
+    recipient : whether a recipient reads it, who may have no figure of the original data. within : for whom the maximum
+    risk of the guarantee holds, where not for everybody (`if they do not …`).
+    """
 
     files: Mapping[str, Any]
+    context: Context
     recipient: bool = False
     within: str = ""
 
-    def measured(self, label: str, pointer: str, chance: Any = None) -> list[Entry]:
-        """The entry of a pointer; none where it points at nothing, or at nothing that this reader may have."""
-        name, _, _ = pointer.partition("#")
-        if self.recipient and name in SOURCE_FILES:
-            return []
+    def find(self, pointer: str) -> Any:
+        """What a pointer points at; None where there is nothing."""
         try:
-            value = resolve(self.files, pointer)
+            return resolve(self.files, pointer)
         except KeyError:
-            return []
+            return None
+
+    def entries(self, rows: Sequence[Mapping[str, Any]], at: str = "") -> Iterator[Entry]:
+        """The entries of rows of `parts.yaml`; their pointers go on from `at`."""
+        for row in rows:
+            if (row.get("for") == "expert" and self.recipient) or (row.get("within") and not self.within):
+                continue
+            if "rows" in row:
+                yield from self._under(row, at)
+            elif "pointer" in row:
+                yield from self._measured(row, at)
+            elif "of" in row:
+                yield from OF_SEVERAL_FIELDS[row["of"]](self, row)
+            else:
+                value = row.get("declared") or getattr(self.context, row["context"])
+                yield declared(row["label"], value)
+
+    def _under(self, row: Mapping[str, Any], at: str) -> Iterator[Entry]:
+        asked = row.get("each", row.get("at"))
+        places = [f"{at}{each}" for each in (asked if isinstance(asked, list) else [asked])]
+        place = next((each for each in places if self.find(each)), None)
+        if place is None:
+            if "otherwise" in row:
+                yield Entry("open", row["otherwise"])
+        elif "at" in row:
+            yield from self.entries(row["rows"], place)
+        else:
+            for item in range(len(self.find(place))):
+                yield from self.entries(row["rows"], f"{place}/{item}")
+
+    def _measured(self, row: Mapping[str, Any], at: str) -> Iterator[Entry]:
+        """The entry of a pointer; none where it points at nothing, or at nothing that this reader may have."""
+        pointer, chance = f"{at}{row['pointer']}", row.get("chance")
+        value = self.find(pointer)
         if value is None or isinstance(value, Mapping | list):
-            return []
-        if isinstance(chance, str):
-            at = f"{name}#{chance}"
-            try:
-                return [Entry("measured", label, value, pointer, resolve(self.files, at), at)]
-            except KeyError:
-                chance = None
-        return [Entry("measured", label, value, pointer, chance)]
+            return
+        if self.recipient and pointer.startswith(SOURCE_FILES):
+            return
+        beside = self.find(pointer.rpartition("/")[0])
+        words = {"within": f", {self.within}" if self.within else ""}
+        label = row["label"].format_map({**(beside if isinstance(beside, Mapping) else {}), **words})
+        found = self.find(f"{at}{chance}") if isinstance(chance, str) else chance
+        where = f"{at}{chance}" if isinstance(chance, str) and found is not None else None
+        yield Entry("measured", label, value, pointer, found, where)
 
 
 def resolve(files: Mapping[str, Any], pointer: str) -> Any:
@@ -98,9 +125,7 @@ def resolve(files: Mapping[str, Any], pointer: str) -> Any:
     found = files[name]
     for part in path.split("/")[1:]:
         key = part.replace("~1", "/").replace("~0", "~")
-        if isinstance(found, list):
-            if not key.isdigit() or int(key) >= len(found):
-                raise KeyError(pointer)
+        if isinstance(found, list) and key.isdigit() and int(key) < len(found):
             found = found[int(key)]
         elif isinstance(found, Mapping) and key in found:
             found = found[key]
@@ -109,265 +134,75 @@ def resolve(files: Mapping[str, Any], pointer: str) -> Any:
     return found
 
 
-def parts_of(evidence: Evidence, context: Context, questions: Sequence[str] = ()) -> list[list[Entry]]:
+def parts_of(evidence: Evidence, questions: Sequence[str] = ()) -> list[list[Entry]]:
     """The entries of every part. `questions`: open ones that the advice for the plan asks."""
-    parts = [
-        [],
-        _context(context),
-        _data(evidence, context),
-        _attacks(evidence, context),
-        _method(evidence),
-        _results(evidence, context),
-        _utility(evidence),
-        _alternatives(evidence),
-        _governance(context),
-        _verification(evidence),
-        _conclusion(context),
-    ]
-    if questions:
-        parts[1] += [Entry("open", each) for each in questions]
-    parts[0] = _summary(evidence, context, parts)
+    parts = [list(evidence.entries(part["rows"])) for part in data_of("parts.yaml")]
+    parts[1] += [Entry("open", each) for each in questions]
+    still_open = sum(entry.block == "open" for part in parts[1:] for entry in part)
+    if still_open:
+        parts[0].append(Entry("open", f"{still_open} open items in the parts below"))
     return parts
 
 
-@functools.cache
-def figures() -> Mapping[str, Any]:
-    """The figures of each method (`figures.yaml`)."""
-    found: Mapping[str, Any] = content_of_yaml((HERE / "figures.yaml").read_text(encoding="utf-8"))
-    return found
+def declared(label: str, value: Any) -> Entry:
+    """The entry of what people declare; open where they did not."""
+    if not value:
+        return Entry("open", label)
+    return Entry("declared", label, list(value) if isinstance(value, tuple) else value)
 
 
-def annex(parts: Sequence[Sequence[Entry]]) -> list[dict[str, Any]]:
-    """Which parts speak to which heading of which text (`mappings.yaml`); never that a text is fulfilled."""
-    texts: list[dict[str, Any]] = content_of_yaml((HERE / "mappings.yaml").read_text(encoding="utf-8"))
-    return [
-        {
-            "text": text["text"],
-            "read": text["read"],
-            "rows": [
-                {"heading": row["heading"], "parts": row["parts"], "state": _state(parts, row["parts"])}
-                for row in text["rows"]
-            ],
-        }
-        for text in texts
-    ]
+def _figures(evidence: Evidence, row: Mapping[str, Any]) -> Iterator[Entry]:
+    """Those of the method, in one part."""
+    of_method = data_of("figures.yaml").get(evidence.files["release.json"]["method"], ())
+    yield from evidence.entries([each for each in of_method if each["part"] == row["part"]], "measures.json#")
 
 
-def _state(parts: Sequence[Sequence[Entry]], numbers: Sequence[int]) -> str:
-    blocks = [entry.block for number in numbers for entry in parts[number]]
-    if not blocks or set(blocks) == {"open"}:
-        return "open"
-    listed = ", ".join(map(str, numbers))
-    there = "declared" if "measured" not in blocks else "covered"
-    return f"{there} in part {listed}" + (f"; {blocks.count('open')} open" if "open" in blocks else "")
+def _signature(evidence: Evidence, row: Mapping[str, Any]) -> list[Entry]:
+    end = evidence.context.conclusion
+    if end is None:
+        return [Entry("open", "Who decides: nobody has signed")]
+    return [Entry("declared", "Who decides", end.expert)]
 
 
-def _of_context(context: Context, labels: Mapping[str, str]) -> list[Entry]:
-    found = []
-    for name, label in labels.items():
-        value = getattr(context, name)
-        if value:
-            found.append(Entry("declared", label, list(value) if isinstance(value, tuple) else value))
-        else:
-            found.append(Entry("open", label))
-    return found
-
-
-def _context(context: Context) -> list[Entry]:
-    labels = {
-        "purpose": "Purpose",
-        "recipient": "Recipient",
-        "controls": "Controls in force",
-        "motives": "Who might want to identify patients, and why",
-        "other_releases": "Other releases of the same patients",
-        "auxiliary": "Other data that an attacker may join",
-        "harm": "Harm to a patient who is found",
-        "law": "Law and ethics decision",
-    }
-    return _of_context(context, labels)
-
-
-def _data(evidence: Evidence, context: Context) -> list[Entry]:
-    found = evidence.measured("Released records", "release.json#/records")
-    found += _of_method(evidence, 2)
-    if context.attributes:
-        found += [
-            Entry(
-                "declared",
-                f"Attribute: {each['name']}",
-                {key: value for key, value in each.items() if key != "name"},
-            )
-            for each in context.attributes
-        ]
-    else:
-        found.append(
-            Entry("open", "Table of attributes: direct, indirect, sensitive; replicability, availability")
+def _attributes(evidence: Evidence, row: Mapping[str, Any]) -> list[Entry]:
+    found = [
+        Entry("declared", f"Attribute: {name}", others)
+        for name, others in (
+            (each["name"], {key: value for key, value in each.items() if key != "name"})
+            for each in evidence.context.attributes
         )
-    return found
+    ]
+    missing = "Table of attributes: direct, indirect, sensitive; replicability, availability"
+    return found or [Entry("open", missing)]
 
 
-def _attacks(evidence: Evidence, context: Context) -> list[Entry]:
-    found = evidence.measured("Attacker of the guarantee", "release.json#/guarantee/attacker")
-    found += evidence.measured("Whom the attacker looks for", "release.json#/guarantee/risk/model")
-    within = f", {evidence.within}" if evidence.within else ""
-    found += evidence.measured(
-        f"Maximum risk by the guarantee{within}", "release.json#/guarantee/risk/maximum"
-    )
-    if within:
-        found += evidence.measured("Maximum risk, for each attacker", "evidence.json#/risk_in_words")
-    at, risk = _risk(evidence)
-    found += evidence.measured("Assumed knowledge in the measured attack", f"{at}/knows")
-    found += evidence.measured("Mean risk, measured", f"{at}/mean")
-    found += evidence.measured("Maximum risk, measured", f"{at}/maximum")
-    found += evidence.measured("Patients looked at", f"{at}/patients")
-    for place, each in enumerate(risk.get("above", ())):
-        label = f"Share of patients whose risk is above {each['threshold']:g}"
-        found += evidence.measured(label, f"{at}/above/{place}/share")
-    further = risk.get("further")
-    if further:
-        found += evidence.measured("What an attacker knows who goes further", f"{at}/further/knows")
-        found += evidence.measured(f"Of that attacker: {further['known']}", f"{at}/further/sets")
-        found += evidence.measured("Of these, with fewer than k candidates", f"{at}/further/below_k")
-        found += evidence.measured("Patients who have one of those", f"{at}/further/patients")
-    threshold = evidence.files["evidence.json"].get("threshold")
-    if threshold:
-        found += evidence.measured("Threshold of the plan", "evidence.json#/threshold/maximum")
-        found += evidence.measured("Where the threshold is from", "evidence.json#/threshold/source")
-        label = f"Maximum risk is within the threshold{within}"
-        found += evidence.measured(label, "evidence.json#/threshold/within")
-    else:
-        found.append(Entry("open", "Which threshold applies here, and who decided it"))
-    for place in range(len(evidence.files["release.json"]["guarantee"]["not_protected"])):
-        found += evidence.measured("Not protected", f"release.json#/guarantee/not_protected/{place}")
-    return found
-
-
-def _risk(evidence: Evidence) -> tuple[str, Mapping[str, Any]]:
-    """Where the measured risk is: computed today, or else when the release was made."""
-    today = evidence.files["evidence.json"].get("risk")
-    if today:
-        return "evidence.json#/risk", today
-    return "measures.json#/reidentification", evidence.files["measures.json"].get("reidentification") or {}
-
-
-def _method(evidence: Evidence) -> list[Entry]:
-    found = evidence.measured("Method", "release.json#/method")
-    found += evidence.measured("Guarantee", "release.json#/guarantee/name")
-    for name in ("k", "m", "epsilon", "delta", "unit"):
-        found += evidence.measured(name, f"release.json#/guarantee/{name}")
+def _parameters(evidence: Evidence, row: Mapping[str, Any]) -> Iterator[Entry]:
     for name, value in evidence.files["release.json"]["parameters"].items():
+        pointer = f"release.json#/parameters/{name}"
         if isinstance(value, Mapping | list):  # codes and values by name are no business of a document
-            label, pointer = f"Parameter {name}: number of entries", f"release.json#/parameters/{name}"
-            found.append(Entry("measured", label, len(value), pointer))
-        else:
-            found += evidence.measured(f"Parameter {name}", f"release.json#/parameters/{name}")
-    found += evidence.measured("Leeward", "release.json#/leeward")
-    seeded = evidence.files["release.json"].get("seeded")
-    source = (
-        "a seed that a person chose: NOT to be shared" if seeded else "the operating system's secure source"
-    )
-    found.append(Entry("declared", "Randomness", source))
-    return found
+            yield Entry("measured", f"Parameter {name}: number of entries", len(value), pointer)
+        elif value is not None:
+            yield Entry("measured", f"Parameter {name}", value, pointer)
 
 
-def _results(evidence: Evidence, context: Context) -> list[Entry]:
-    found = [*_of_method(evidence, 5), *_list_attacks(evidence)]
-    test = context.intruder_test
+def _randomness(evidence: Evidence, row: Mapping[str, Any]) -> list[Entry]:
+    by_person = evidence.files["release.json"].get("seeded")
+    secure = "the operating system's secure source"
+    source = "a seed that a person chose: NOT to be shared" if by_person else secure
+    return [Entry("declared", "Randomness", source)]
+
+
+def _intruder_test(evidence: Evidence, row: Mapping[str, Any]) -> list[Entry]:
+    test = evidence.context.intruder_test
     if test is None:
-        found.append(
-            Entry(
-                "open", "Motivated intruder test: who tried, by which means, how many claims, how many right"
-            )
-        )
-    else:
-        found.append(
-            Entry("declared", "Motivated intruder test",
-                  {"by": test.by, "date": test.date, "means": test.means, "tries": test.tries, "right": test.right})
-        )  # fmt: skip
-    return found
+        label = "Motivated intruder test: who tried, by which means, how many claims, how many right"
+        return [Entry("open", label)]
+    names = ("by", "date", "means", "tries", "right")
+    return [Entry("declared", "Motivated intruder test", {name: getattr(test, name) for name in names})]
 
 
-def _list_attacks(evidence: Evidence) -> list[Entry]:
-    """The attacks that were made on the release when it was measured: how many tries, how many succeeded."""
-    found = []
-    for place, each in enumerate(evidence.files["measures.json"].get("tried") or ()):
-        at = f"measures.json#/tried/{place}"
-        found += evidence.measured(
-            f"Attack tried, {each['knows']}: {each['success']}, tries", f"{at}/attacked"
-        )
-        found += evidence.measured(
-            f"Attack tried, {each['knows']}: {each['success']}, successes", f"{at}/succeeded"
-        )
-    return found
-
-
-def _utility(evidence: Evidence) -> list[Entry]:
-    found = _of_method(evidence, 6)
-    lines = evidence.files["evidence.json"].get("lines") or []
-    for place, line in enumerate(lines):
-        at = f"evidence.json#/lines/{place}"
-        found += evidence.measured(f"{line['line']}: verdict", f"{at}/verdict")
-        floor = None if line["floor"] is None else f"/lines/{place}/floor"
-        found += evidence.measured(f"{line['line']}: {line['figure']}", f"{at}/value", floor)
-    if not lines:
-        found.append(
-            Entry(
-                "open",
-                "Does the release serve the recipient's plan? (no plan was given, or no source to measure it on)",
-            )
-        )
-    return found
-
-
-def _alternatives(evidence: Evidence) -> list[Entry]:
-    alternatives = evidence.files["evidence.json"].get("alternatives") or []
-    found: list[Entry] = []
-    for place, each in enumerate(alternatives):
-        at = f"evidence.json#/alternatives/{place}"
-        found += evidence.measured(f"{each['spec']}: {each['line']}", f"{at}/value")
-    return found or [
-        Entry("open", "Which alternatives were tried, and why this one? (leeward explore, then --explored)")
-    ]
-
-
-def _governance(context: Context) -> list[Entry]:
-    labels = {
-        "roles": "Roles",
-        "agreement": "Agreement with the recipient",
-        "retention": "Retention",
-        "incident": "What happens when a patient is found",
-        "review_date": "Date of review",
-        "review_triggers": "What would trigger an earlier review",
-    }
-    return _of_context(context, labels)
-
-
-def _verification(evidence: Evidence) -> list[Entry]:
-    found = evidence.measured("Verified on the day of this dossier", "evidence.json#/verification/passed")
-    found += evidence.measured("Checks", "evidence.json#/verification/checks")
-    found += evidence.measured("Compared with the source", "evidence.json#/verification/with_source")
-    custody = evidence.measured(
-        "The custodian's figures are as the run wrote them, by their digests",
-        "evidence.json#/verification/custody",
-    )
-    if not custody and not evidence.recipient:
-        custody = [
-            Entry("open", "Are the custodian's figures as the run wrote them? (custody has no digests.json)")
-        ]
-    found += custody
-    found.append(
-        Entry(
-            "declared", "How to repeat it", "leeward verify OUT; sha256sum of the files beside release.json"
-        )
-    )
-    for place in range(len(evidence.files["release.json"]["files"])):
-        found += evidence.measured("File", f"release.json#/files/{place}/path")
-        found += evidence.measured("SHA-256", f"release.json#/files/{place}/sha256")
-    return found
-
-
-def _conclusion(context: Context) -> list[Entry]:
-    end = context.conclusion
+def _conclusion(evidence: Evidence, row: Mapping[str, Any]) -> list[Entry]:
+    end = evidence.context.conclusion
     if end is None:
         return [Entry("open", "The expert's conclusion in own words, qualifications, date, signature")]
     return [
@@ -381,43 +216,33 @@ def _conclusion(context: Context) -> list[Entry]:
     ]
 
 
-def _of_method(evidence: Evidence, part: int) -> list[Entry]:
-    found = []
-    for row in figures().get(evidence.files["release.json"]["method"], ()):
-        if row["part"] == part:
-            found += evidence.measured(row["label"], f"measures.json#{row['pointer']}", row.get("chance"))
-    return found
+OF_SEVERAL_FIELDS: dict[str, Callable[[Evidence, Mapping[str, Any]], Iterable[Entry]]] = {
+    "figures": _figures,
+    "signature": _signature,
+    "attributes": _attributes,
+    "parameters": _parameters,
+    "randomness": _randomness,
+    "intruder_test": _intruder_test,
+    "conclusion": _conclusion,
+}
+"""What `of` of a row may name."""
 
 
-def _summary(evidence: Evidence, context: Context, parts: Sequence[Sequence[Entry]]) -> list[Entry]:
-    is_open = sum(entry.block == "open" for part in parts for entry in part)
-    found = evidence.measured("What is hidden: the method", "release.json#/method")
-    found += evidence.measured("What is hidden: the guarantee", "release.json#/guarantee/name")
-    found += evidence.measured("From whom", "release.json#/guarantee/attacker")
-    within = f", {evidence.within}" if evidence.within else ""
-    found += evidence.measured(
-        f"How sure: maximum risk for that attacker{within}", "release.json#/guarantee/risk/maximum"
-    )
-    if within:
-        found += evidence.measured("How sure: for each attacker", "evidence.json#/risk_in_words")
-    found += evidence.measured(
-        "How sure: mean risk for that attacker, measured", f"{_risk(evidence)[0]}/mean"
-    )
-    label = f"How sure: within the plan's threshold{within}"
-    found += evidence.measured(label, "evidence.json#/threshold/within")
-    found += evidence.measured("What can still be found", "release.json#/guarantee/not_protected/0")
-    lines = evidence.files["evidence.json"].get("lines") or []
-    for place, line in enumerate(lines):
-        found += evidence.measured(
-            f"What it is good for: {line['line']}", f"evidence.json#/lines/{place}/verdict"
-        )
-    if context.conclusion is None:
-        found.append(Entry("open", "Who decides: nobody has signed"))
-    else:
-        found.append(Entry("declared", "Who decides", context.conclusion.expert))
-    if is_open:
-        found.append(Entry("open", f"{is_open} open items in the parts below"))
-    return found
+def annex(parts: Sequence[Sequence[Entry]]) -> list[dict[str, Any]]:
+    """Which parts speak to which heading of which text (`mappings.yaml`); never that a text is fulfilled."""
+    return [
+        {**text, "rows": [{**row, "state": _state(parts, row["parts"])} for row in text["rows"]]}
+        for text in data_of("mappings.yaml")
+    ]
+
+
+def _state(parts: Sequence[Sequence[Entry]], numbers: Sequence[int]) -> str:
+    blocks = [entry.block for part in numbers for entry in parts[part]]
+    if not blocks or set(blocks) == {"open"}:
+        return "open"
+    listed = ", ".join(map(str, numbers))
+    there = "declared" if "measured" not in blocks else "covered"
+    return f"{there} in part {listed}" + (f"; {blocks.count('open')} open" if "open" in blocks else "")
 
 
 def check_entries(content: Mapping[str, Any], files: Mapping[str, Any]) -> list[str]:
@@ -446,4 +271,18 @@ def check_entries(content: Mapping[str, Any], files: Mapping[str, Any]) -> list[
     return wrong
 
 
-__all__ = ["PARTS", "TITLE", "Entry", "Evidence", "annex", "check_entries", "parts_of", "resolve"]
+def render(content: Mapping[str, Any]) -> str:
+    """The page: one HTML file that opens offline and prints."""
+    blocks = [entry["block"] for part in content["parts"] for entry in part["entries"]]
+    counts = {block: blocks.count(block) for block in ("measured", "declared", "open")}
+    template = template_of("leeward.advise", "dossier.html.j2", shown=format_value, marked=to_html)
+    return template.render(content=content, counts=counts)
+
+
+def format_value(value: Any) -> str:
+    """A value for a person."""
+    if isinstance(value, Mapping):
+        return "; ".join(f"{key}: {format_value(item)}" for key, item in value.items())
+    if isinstance(value, list | tuple):
+        return "; ".join(map(format_value, value))
+    return number(value)

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from leeward.analysis.figures import Figures
-
 Verdict = Literal["serves", "with care", "does not"]
 
 SERVES, CARE = 0.95, 0.8
@@ -18,7 +16,7 @@ RULE = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class Kept(Figures):
+class Kept:
     """What a release keeps of a line.
 
     line, kind : the line. figure : what `value` is, in words. value : 0 to 1; None: the release cannot serve the line.

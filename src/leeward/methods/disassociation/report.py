@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from leeward.analysis.reidentification import Further
 from leeward.arrays import count_noun
 from leeward.contracts.classes import in_words
 from leeward.methods import demographics_report
@@ -282,7 +281,7 @@ def risk(release: Release, measures: Mapping[str, Any]) -> Section | None:
         rows,
         found["k"],
     )
-    further = Further.of(measures.get("reidentification") or {}, "further")
+    further = (measures.get("reidentification") or {}).get("further")
     return Section(
         "Risk before and after",
         (
@@ -306,10 +305,10 @@ def beside_of(release: Release) -> str:
     return f"the exact {in_words(names)}" if names else ""
 
 
-def chart(release: Release, rows: Sequence[Figures], beside: str, further: Further | None) -> Chart:
+def chart(release: Release, rows: Sequence[Figures], beside: str, further: Figures | None) -> Chart:
     """Patients at risk by number of known codes, one bar each for the source and the attackers of the release."""
     k, m = int(release.guarantee["k"]), int(release.guarantee["m"])
-    least = further.patients / max(1, further.among) if further else None
+    least = further["patients"] / max(1, further["among"]) if further else None
     bars = risk_bars(rows, m, AFTER if covers_algorithm(release) else WITHOUT, least)
     worst = next(row for row in reversed(rows) if row["m"] <= m)
     known, and_known, axis = (
