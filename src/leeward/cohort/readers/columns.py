@@ -47,7 +47,7 @@ class ColumnMap:
         """The map that `columns` describes; without one, or with `patients` alone, the cohort's own names where they
         are there."""
         if columns is None or set(columns) == {"patients"}:
-            return _map_own_names(_several(columns["patients"]) if columns else (), available)
+            return _map_own_names(as_tuple(columns["patients"]) if columns else (), available)
         for role in columns:
             if role not in ROLES:
                 raise BadInput(
@@ -58,7 +58,7 @@ class ColumnMap:
             role: _one(role, columns[role]) for role in ("patient", *OPTIONAL) if columns.get(role)
         }
         several: dict[str, Any] = {
-            role: _several(columns[role]) for role in ("code", "patients") if columns.get(role)
+            role: as_tuple(columns[role]) for role in ("code", "patients") if columns.get(role)
         }
         _require_one_age(single)
         return ColumnMap(**single, **several)
@@ -100,7 +100,8 @@ def _one(role: str, names: str | Sequence[str]) -> str:
     return names[0]
 
 
-def _several(names: str | Sequence[str]) -> tuple[str, ...]:
+def as_tuple(names: str | Sequence[str]) -> tuple[str, ...]:
+    """One name or several, as several."""
     return (names,) if isinstance(names, str) else tuple(names)
 
 

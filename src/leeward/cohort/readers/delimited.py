@@ -192,26 +192,32 @@ def _refuse(file: Path, separator: str) -> NoReturn:
 
 
 @contextmanager
+def open_bytes(file: Path) -> Iterator[IO[bytes]]:
+    """The file's bytes, unpacked. BadInput where it is no whole gzip."""
+    try:
+        with cast("IO[bytes]", gzip.GzipFile(file, "rb")) if is_gzip(file) else file.open("rb") as stream:
+            yield stream
+    except (OSError, EOFError, zlib.error) as error:
+        raise BadInput(f"{file.name}: this is not a complete gzip file; copy it again.") from error
+
+
+@contextmanager
 def open_text(file: Path) -> Iterator[io.TextIOWrapper]:
     """The file as text; bytes that are not UTF-8 become lone surrogates, so that their row can be named.
 
-    Raises
-    ------
-    BadInput
-        The file is no whole gzip, or no text of the encoding that its mark says.
+    Raises BadInput where the file is no whole gzip, or no text of the encoding that its mark says.
     """
     encoding = encoding_of(file)
-    # The wrapper closes what is opened here.
-    raw = cast("IO[bytes]", gzip.GzipFile(file, "rb") if is_gzip(file) else file.open("rb"))
     try:
-        with io.TextIOWrapper(raw, encoding=encoding, errors="surrogateescape", newline="") as text:
+        with (
+            open_bytes(file) as raw,
+            io.TextIOWrapper(raw, encoding=encoding, errors="surrogateescape", newline="") as text,
+        ):
             yield text
     except UnicodeError:
         raise BadInput(
             f"{file.name}: begins as {NAMES[encoding]} and goes on otherwise; save the file as UTF-8."
         ) from None
-    except (OSError, EOFError, zlib.error) as error:
-        raise gzip_error(file) from error
 
 
 def _undecodable(text: str) -> bool:
@@ -221,8 +227,3 @@ def _undecodable(text: str) -> bool:
 def not_utf8(file: Path, where: str) -> BadInput:
     """The error for text in another encoding."""
     return BadInput(f"{file.name}: {where} is not UTF-8 text; save the file as UTF-8.")
-
-
-def gzip_error(file: Path) -> BadInput:
-    """The error for a gzip file that is cut short or no gzip file at all."""
-    return BadInput(f"{file.name}: this is not a complete gzip file; copy it again.")

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import base64
 import binascii
-import gzip
+import itertools
 import json
-import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -27,10 +26,10 @@ from leeward.cohort.readers.ages import ISO, dates_leniently
 from leeward.cohort.readers.codes import VOCABULARY_NAMES, as_written
 from leeward.cohort.readers.collect import Collector
 from leeward.cohort.readers.columns import ColumnMap, require_columns
-from leeward.cohort.readers.delimited import gzip_error, not_utf8
-from leeward.cohort.readers.files import find_files, is_gzip, suffix
+from leeward.cohort.readers.delimited import not_utf8, open_bytes
+from leeward.cohort.readers.files import find_files, suffix
 from leeward.cohort.readers.patients import one_row_each
-from leeward.cohort.readers.people import Births, code_and_patients
+from leeward.cohort.readers.people import birth_notices, births_part, code_and_patients
 from leeward.cohort.readers.request import Request
 from leeward.cohort.readers.trees import with_tree
 from leeward.cohort.readers.values import identifiers
@@ -74,69 +73,62 @@ def read_fhir(asked: Request) -> Cohort:
     if "Condition" not in files and "DocumentReference" not in files:
         raise BadInput(f"{name}: no file holds Condition or DocumentReference; nothing can be protected.")
     people = _people(files.get("Patient", []))
+    births = None
+    if people.height:
+        born = pl.Series(map(_whole_date, people["birth_date"]), dtype=pl.String)
+        read, _, bad = dates_leniently(born, "Patient", "birthDate", frozenset(), ISO)
+        births = births_part(people["file"], people, people["patient"], read, bad)
     notes, notices = _notes(files.get("DocumentReference", []))
     cohort = Cohort(name=name)
     if "Condition" in files:
-        cohort = _conditions(asked, files, people)
+        cohort = _conditions(asked, files, births)
     patients, told = _attributes(people, attributes, cohort, asked.missing)
     return replace(cohort, notes=notes, patients=patients).with_notices(
-        *people.births.notices(), *told, *notices
+        *birth_notices(births), *told, *notices
     )
 
 
-@dataclass
-class _People:
-    births: Births = field(default_factory=Births)
-    rows: list[dict[str, str | None]] = field(default_factory=list)
-
-
-def _people(files: Sequence[Path]) -> _People:
-    people = _People()
+def _people(files: Sequence[Path]) -> pl.DataFrame:
+    """The patients with their attributes as texts, and the `file` and `row` of each."""
+    rows: list[tuple[Any, ...]] = []
     for file in files:
-        before = len(people.rows)
         for row, resource in _resources(file, "Patient"):
             who = _text(resource, "id")
             if who is None:
                 raise BadInput(f"{file.name}: row {row} is a Patient without an id.")
-            people.rows.append(
-                {
-                    "patient": who,
-                    "gender": _text(resource, "gender"),
-                    "birth_date": _text(resource, "birthDate"),
-                    "death_date": (_text(resource, "deceasedDateTime") or "")[:10] or None,
-                    "race": _us_core(resource, "race"),
-                    "ethnicity": _us_core(resource, "ethnicity"),
-                    "marital_status": _text(resource, "maritalStatus", "text")
-                    or _text(_first(resource.get("maritalStatus"), "coding"), "code"),
-                }
+            rows.append(
+                (
+                    file.name,
+                    row,
+                    who,
+                    _text(resource, "gender"),
+                    _text(resource, "birthDate"),
+                    (_text(resource, "deceasedDateTime") or "")[:10] or None,
+                    _us_core(resource, "race"),
+                    _us_core(resource, "ethnicity"),
+                    _text(resource, "maritalStatus", "text")
+                    or _text(resource, "maritalStatus", "coding", "code"),
+                )
             )
-        rows = people.rows[before:]
-        births = [_whole_date(each["birth_date"]) for each in rows]
-        read, _, bad = dates_leniently(
-            pl.Series(births, dtype=pl.String), file.name, "birthDate", frozenset(), ISO
-        )
-        who_all = pl.Series([each["patient"] for each in rows], dtype=pl.String)
-        people.births.add(file.name, 0, identifiers(who_all, file.name, "id"), read, bad)
-    return people
+    texts = dict.fromkeys(("patient", *ATTRIBUTES), pl.String)
+    frame = pl.DataFrame(rows, schema={"file": pl.String, "row": pl.Int64, **texts}, orient="row")
+    return frame.with_columns(identifiers(frame["patient"], "Patient", "id").alias("patient"))
 
 
 def _attributes(
-    people: _People, names: Sequence[str] | None, cohort: Cohort, missing: frozenset[str]
+    people: pl.DataFrame, names: Sequence[str] | None, cohort: Cohort, missing: frozenset[str]
 ) -> tuple[pl.DataFrame | None, list[Notice]]:
-    if not people.rows:
+    """The patients frame with the attributes `names`, or with all that some patient has."""
+    if not people.height:
         return None, []
-    wanted = list(ATTRIBUTES if names is None else names)
-    require_columns("Patient", wanted, ATTRIBUTES)
-    frame = pl.DataFrame(people.rows, schema=dict.fromkeys(("patient", *ATTRIBUTES), pl.String))
-    frame = frame.select(identifiers(frame["patient"], "Patient", "id").alias("patient"), *wanted)
+    require_columns("Patient", names or (), ATTRIBUTES)
     if names is None:
-        frame = frame.select("patient", *(c for c in wanted if frame[c].null_count() < frame.height))
-    if cohort.events is None:
-        return frame, []
-    return one_row_each(frame, cohort.events["patient"], missing)
+        names = [each for each in ATTRIBUTES if people[each].null_count() < people.height]
+    frame = people.select("patient", *names)
+    return (frame, []) if cohort.events is None else one_row_each(frame, cohort.events["patient"], missing)
 
 
-def _conditions(asked: Request, files: Mapping[str, Sequence[Path]], people: _People) -> Cohort:
+def _conditions(asked: Request, files: Mapping[str, Sequence[Path]], births: pl.DataFrame | None) -> Cohort:
     vocabulary = asked.vocabulary
     system = "system" if vocabulary is None else None
     mapped = ColumnMap("subject", ("code",), visit="encounter", date="onset", vocabulary=system)
@@ -149,7 +141,7 @@ def _conditions(asked: Request, files: Mapping[str, Sequence[Path]], people: _Pe
         before, row = collector.last_row, 0
         rows: list[tuple[int, tuple[str | None, ...]]] = []
         for row, resource in _resources(file, "Condition"):
-            if _code_of(resource.get("verificationStatus")) in WRONG:
+            if _text(resource, "verificationStatus", "coding", "code") in WRONG:
                 wrong.append(before + row)
                 continue
             found = _condition(resource, wanted)
@@ -159,9 +151,7 @@ def _conditions(asked: Request, files: Mapping[str, Sequence[Path]], people: _Pe
                 _add(collector, rows)
         _add(collector, rows)
         collector.last_row = before + row
-    cohort = collector.cohort(
-        vocabulary, people.births.frame(), lambda: _encounters(files.get("Encounter", []))
-    )
+    cohort = collector.cohort(vocabulary, births, lambda: _encounters(files.get("Encounter", [])))
     cohort = with_tree(replace(cohort, names=_names(displays, cohort)))
     if not wrong:
         return cohort
@@ -186,11 +176,8 @@ def _condition(resource: Resource, wanted: str | None) -> tuple[str | None, ...]
     codings = [c for c in _list(resource.get("code"), "coding") if _text(c, "code") is not None]
     ours = [c for c in codings if VOCABULARY_NAMES.get((_text(c, "system") or "").lower()) == wanted]
     coding = next(iter(ours if wanted and ours else codings), {})
-    onset = (
-        _text(resource, "onsetDateTime")
-        or _text(resource, "onsetPeriod", "start")
-        or _text(resource, "recordedDate")
-    )
+    ways = (("onsetDateTime",), ("onsetPeriod", "start"), ("recordedDate",))
+    onset = next(filter(None, (_text(resource, *way) for way in ways)), None)
     return (
         _id(_text(resource, "subject", "reference")),
         _id(_text(resource, "encounter", "reference")),
@@ -225,21 +212,19 @@ def _encounters(files: Sequence[Path]) -> pl.DataFrame | None:
 
 def _notes(files: Sequence[Path]) -> tuple[pl.DataFrame | None, list[Notice]]:
     """The text of every document that has one."""
-    rows: list[tuple[str | None, str | None, str | None, str]] = []
-    without: list[int] = []
-    number = 0
-    for file in files:
-        for row, resource in _resources(file, "DocumentReference"):
-            number += 1
-            who = _id(_text(resource, "subject", "reference"))
-            text = _document(resource, file.name, row)
-            if text is None or who is None or resource.get("status") == WRONG[0]:
-                without.append(number)
-                continue
-            date = _text(resource, "date") or _text(resource, "context", "period", "start")
-            rows.append((_text(resource, "id") or str(number), who, _whole_date(date), text))
     if not files:
         return None, []
+    rows: list[tuple[str | None, str | None, str | None, str]] = []
+    without: list[int] = []
+    documents = ((file, *each) for file in files for each in _resources(file, "DocumentReference"))
+    for number, (file, row, resource) in enumerate(documents, 1):
+        who = _id(_text(resource, "subject", "reference"))
+        text = _document(resource, file.name, row)
+        if text is None or who is None or resource.get("status") == WRONG[0]:
+            without.append(number)
+            continue
+        date = _text(resource, "date") or _text(resource, "context", "period", "start")
+        rows.append((_text(resource, "id") or str(number), who, _whole_date(date), text))
     notes = pl.DataFrame(
         rows, schema=dict.fromkeys(("note", "patient", "date", "text"), pl.String), orient="row"
     )
@@ -257,17 +242,14 @@ def _notes(files: Sequence[Path]) -> tuple[pl.DataFrame | None, list[Notice]]:
 def _document(resource: Resource, name: str, row: int) -> str | None:
     """The text of the first attachment that holds text (plain text before other kinds)."""
     attachments = [content.get("attachment") or {} for content in _list(resource, "content")]
-    usable = [
-        (kind, each)
-        for each in attachments
-        if (kind := (_text(each, "contentType") or "").lower()).startswith("text/") and _text(each, "data")
-    ]
+    kinds = [((_text(each, "contentType") or "").lower(), _text(each, "data")) for each in attachments]
+    usable = [(kind, data) for kind, data in kinds if kind.startswith("text/") and data]
     if not usable:
         return None
-    kind, attachment = min(usable, key=lambda each: not each[0].startswith("text/plain"))
+    kind, data = min(usable, key=lambda each: not each[0].startswith("text/plain"))
     charset = kind.partition("charset=")[2].partition(";")[0].strip(" \"'") or "utf-8"
     try:
-        return base64.b64decode(attachment["data"], validate=True).decode(charset) or None
+        return base64.b64decode(data, validate=True).decode(charset) or None
     except (binascii.Error, ValueError, LookupError):
         raise BadInput(
             f"{name}: row {row} has an attachment that is not base64 of {charset} text; repair or remove it."
@@ -277,15 +259,13 @@ def _document(resource: Resource, name: str, row: int) -> str | None:
 def _files_by_type(path: str | Path) -> dict[str, list[Path]]:
     files: dict[str, list[Path]] = {}
     given = Path(path)
-    found = (
-        sorted(f for f in given.iterdir() if f.is_file() and is_ndjson(f))
-        if is_folder(given)
-        else find_files(path, ENDINGS)
-    )
+    if is_folder(given):
+        found = sorted(file for file in given.iterdir() if file.is_file() and is_ndjson(file))
+    else:
+        found = find_files(path, ENDINGS)
     for file in found:
-        first = next(_resources(file, None), None)
-        if first is not None:
-            kind = first[1].get("resourceType")
+        for _, first in itertools.islice(_resources(file, None), 1):
+            kind = first.get("resourceType")
             if not isinstance(kind, str):
                 raise BadInput(f"{file.name}: row 1 has no resourceType; FHIR resources are needed.")
             if kind in READ:
@@ -295,21 +275,14 @@ def _files_by_type(path: str | Path) -> dict[str, list[Path]]:
 
 def _resources(file: Path, kind: str | None) -> Iterator[tuple[int, Resource]]:
     """Each resource with its row; blank lines are no rows, resources of another `kind` are refused."""
-    row = 0
-    try:
-        with gzip.open(file, "rb") if is_gzip(file) else file.open("rb") as stream:
-            for line in stream:
-                if not line.strip():
-                    continue
-                row += 1
-                resource = _parse(line, file, row)
-                if kind is not None and resource.get("resourceType") != kind:
-                    raise BadInput(
-                        f"{file.name}: row {row} is no {kind}; a bulk file holds resources of one kind."
-                    )
-                yield row, resource
-    except (OSError, EOFError, zlib.error) as error:
-        raise gzip_error(file) from error
+    with open_bytes(file) as stream:
+        for row, line in enumerate((line for line in stream if line.strip()), 1):
+            resource = _parse(line, file, row)
+            if kind is not None and resource.get("resourceType") != kind:
+                raise BadInput(
+                    f"{file.name}: row {row} is no {kind}; a bulk file holds resources of one kind."
+                )
+            yield row, resource
 
 
 def _parse(line: bytes, file: Path, row: int) -> Resource:
@@ -325,23 +298,18 @@ def _parse(line: bytes, file: Path, row: int) -> Resource:
 
 
 def _text(content: Any, *path: str) -> str | None:
-    """The text at a path of keys, or None."""
+    """The text at a path of keys, or None; of a concept's codings the first."""
     for key in path:
-        content = content.get(key) if isinstance(content, Mapping) else None
+        if key == "coding":
+            content = next(iter(_list(content, key)), None)
+        else:
+            content = content.get(key) if isinstance(content, Mapping) else None
     return content if isinstance(content, str) and content else None
 
 
 def _list(content: Any, key: str) -> list[Resource]:
     found = content.get(key) if isinstance(content, Mapping) else None
     return [each for each in found if isinstance(each, Mapping)] if isinstance(found, list) else []
-
-
-def _first(content: Any, key: str) -> Resource:
-    return next(iter(_list(content, key)), {})
-
-
-def _code_of(concept: Any) -> str | None:
-    return _text(_first(concept, "coding"), "code")
 
 
 def _us_core(resource: Resource, name: str) -> str | None:
@@ -356,14 +324,10 @@ def _us_core(resource: Resource, name: str) -> str | None:
 
 def _id(reference: str | None) -> str | None:
     """The id in 'Patient/1', 'https://host/fhir/Patient/1', 'Patient/1/_history/2' or 'urn:uuid:1'."""
-    if reference is None:
-        return None
-    return reference.partition("/_history/")[0].removeprefix("urn:uuid:").rpartition("/")[2] or None
+    return (reference or "").partition("/_history/")[0].removeprefix("urn:uuid:").rpartition("/")[2] or None
 
 
 def _whole_date(text: str | None) -> str | None:
     """The date of an instant; the first day of a month or year."""
-    if text is None:
-        return None
-    day = text[:10]
-    return day + {4: "-01-01", 7: "-01"}.get(len(day), "")
+    day = (text or "")[:10]
+    return None if text is None else day + {4: "-01-01", 7: "-01"}.get(len(day), "")

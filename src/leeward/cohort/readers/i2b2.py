@@ -15,7 +15,7 @@ from leeward.cohort.cohort import Cohort
 from leeward.cohort.notices import Notice
 from leeward.cohort.readers.collect import Collector
 from leeward.cohort.readers.columns import ColumnMap
-from leeward.cohort.readers.people import births_of, code_and_patients, patients_of, visits_of
+from leeward.cohort.readers.people import birth_notices, births_of, code_and_patients, patients_of, visits_of
 from leeward.cohort.readers.request import Request
 from leeward.cohort.readers.stores import Store, frames, pick, require_table
 from leeward.errors import BadInput
@@ -64,10 +64,10 @@ def read_i2b2(asked: Request) -> Cohort:
     patient = ("patient_dimension", "patient_num")
     births = births_of(store, *patient, pick(store, "patient_dimension", ["birth_date"]))
     cohort = collector.cohort(
-        vocabulary, births.frame(), lambda: visits_of(store, "visit_dimension", "encounter_num", "start_date")
+        vocabulary, births, lambda: visits_of(store, "visit_dimension", "encounter_num", "start_date")
     )
     patients, told = patients_of(store, *patient, attributes, ATTRIBUTES, cohort, asked.missing)
-    return replace(cohort, patients=patients).with_notices(*notices, *births.notices(), *told)
+    return replace(cohort, patients=patients).with_notices(*notices, *birth_notices(births), *told)
 
 
 def _facts(store: Store, prefixes: Sequence[str]) -> tuple[pl.DataFrame, list[Notice]]:
@@ -75,8 +75,8 @@ def _facts(store: Store, prefixes: Sequence[str]) -> tuple[pl.DataFrame, list[No
     instance = pick(store, "observation_fact", ["instance_num"])
     key = [*FACT, *([instance] if instance else [])]
     wanted = [prefix.upper() for prefix in prefixes]
-    parts, rows, others = [], 0, 0
-    for _, _, frame in frames(store, "observation_fact", key):
+    parts, rows = [], 0
+    for _, frame in frames(store, "observation_fact", key):
         concept = frame["concept_cd"].cast(pl.String).str.strip_chars()
         pieces = concept.str.split_exact(":", 1)
         prefix = pieces.struct.field("field_0")
@@ -86,23 +86,21 @@ def _facts(store: Store, prefixes: Sequence[str]) -> tuple[pl.DataFrame, list[No
             concept_cd=concept.str.slice(prefix.str.len_chars() + 1),
         )
         rows += frame.height
-        kept = part.filter(prefix.str.to_uppercase().is_in(wanted).fill_null(False))
-        others += frame.height - kept.height
-        parts.append(kept)
-    if not sum(part.height for part in parts):
+        parts.append(part.filter(prefix.str.to_uppercase().is_in(wanted).fill_null(False)))
+    parts = [part for part in parts if part.height]
+    if not parts:
         raise BadInput(
             f"{store.name}: no row of OBSERVATION_FACT has a concept with the prefix {' or '.join(prefixes)}; "
             f"name the prefixes of this database in `domains`."
         )
-    facts = pl.concat([part for part in parts if part.height], how="vertical_relaxed")
+    facts = pl.concat(parts, how="vertical_relaxed")
     once = facts.unique([*key, "prefix"], keep="first", maintain_order=True)
+    others, repeated = rows - facts.height, facts.height - once.height
     notices = []
     if others:
         message = f"{others:,} facts that are no diagnoses (or not of the asked prefixes) left out"
         notices.append(Notice("other facts", message, others))
-    if once.height < facts.height:
-        count = facts.height - once.height
-        notices.append(
-            Notice("repeated fact", f"{count:,} further rows of the same facts (modifiers) left out", count)
-        )
+    if repeated:
+        message = f"{repeated:,} further rows of the same facts (modifiers) left out"
+        notices.append(Notice("repeated fact", message, repeated))
     return once, notices

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import gzip
-import zlib
+import codecs
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,15 +13,14 @@ import pyarrow as pa
 from leeward.cohort.cohort import Cohort
 from leeward.cohort.readers.collect import Collector
 from leeward.cohort.readers.columns import ColumnMap
-from leeward.cohort.readers.delimited import gzip_error, not_utf8
-from leeward.cohort.readers.files import find_files, is_gzip
+from leeward.cohort.readers.delimited import not_utf8, open_bytes
+from leeward.cohort.readers.files import find_files
 from leeward.cohort.readers.request import Request
 from leeward.errors import BadInput
 
 ENDINGS = (".txt", ".csv", ".dat", ".data", ".lines")
 BLOCK_BYTES = 32 << 20
 CODE = r'[^\s,"]+'
-BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 def read_lines(asked: Request) -> Cohort:
@@ -48,33 +46,23 @@ def batches(file: Path, before: int = 0) -> Iterator[pa.RecordBatch]:
         except UnicodeDecodeError as error:
             at = first - before + block.count(b"\n", 0, error.start)
             raise not_utf8(file, f"line {at}") from None
-        codes = pl.Series(lines).str.extract_all(CODE)
-        line = np.repeat(np.arange(first, first + len(lines)), codes.list.len().clip(1))
-        yield pa.RecordBatch.from_arrays([pl.Series(line).to_arrow(), _flat(codes)], ["patient", "code"])
+        frame = pl.DataFrame({"patient": np.arange(first, first + len(lines)), "code": lines})
+        codes = frame.with_columns(pl.col("code").str.extract_all(CODE)).explode("code", empty_as_null=True)
+        yield codes.rechunk().to_arrow().combine_chunks().to_batches()[0]
         first += len(lines)
-
-
-def _flat(codes: pl.Series) -> pa.Array:
-    """All codes, one blank for a line without any."""
-    filled = pl.select(pl.when(codes.list.len() > 0).then(codes).otherwise(pl.lit([""]))).to_series()
-    return filled.to_arrow().flatten()
 
 
 def _blocks(file: Path) -> Iterator[bytes]:
     """Pieces of whole lines."""
-    rest = b""
-    try:
-        with gzip.open(file, "rb") if is_gzip(file) else file.open("rb") as stream:
-            start = stream.read(len(BYTE_ORDER_MARK))
-            rest = b"" if start == BYTE_ORDER_MARK else start
-            while piece := stream.read(BLOCK_BYTES):
-                whole, newline, last = piece.rpartition(b"\n")
-                if newline:
-                    yield rest + whole + newline
-                    rest = last
-                else:
-                    rest += piece
-    except (OSError, EOFError, zlib.error) as error:
-        raise gzip_error(file) from error
+    with open_bytes(file) as stream:
+        start = stream.read(len(codecs.BOM_UTF8))
+        rest = b"" if start == codecs.BOM_UTF8 else start
+        while piece := stream.read(BLOCK_BYTES):
+            whole, newline, last = piece.rpartition(b"\n")
+            if newline:
+                yield rest + whole + newline
+                rest = last
+            else:
+                rest += piece
     if rest:
         yield rest

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 import polars as pl
 
+from leeward.arrays import count_noun
 from leeward.cohort.cohort import CodeName, Cohort
 from leeward.cohort.notices import Notice
 from leeward.cohort.readers.ages import ISO, dates_leniently
@@ -19,16 +20,18 @@ from leeward.cohort.readers.codes import as_written
 from leeward.cohort.readers.collect import Collector
 from leeward.cohort.readers.columns import ColumnMap
 from leeward.cohort.readers.people import (
-    Births,
+    add_events,
+    birth_notices,
+    births_part,
     code_and_patients,
     domains_of,
-    events_of,
+    gather,
     notes_of,
     patients_of,
     visits_of,
 )
 from leeward.cohort.readers.request import Request
-from leeward.cohort.readers.stores import Store, frames, pick, require_table
+from leeward.cohort.readers.stores import Store, pick, require_table
 from leeward.cohort.readers.trees import with_tree
 from leeward.cohort.readers.values import identifiers
 from leeward.errors import BadInput, did_you_mean
@@ -84,22 +87,22 @@ def read_omop(asked: Request) -> Cohort:
     if concepts and ending == "source_value":
         raise BadInput("`concepts` maps concept ids; the code is a source value: leave one of the two out.")
     require_table(store, "person", "which says who the patients are")
-    collector: Collector | None = None
+    tables: dict[str, ColumnMap] = {}
     for domain in domains_of(asked.domains, DOMAINS):
         require_table(store, domain.table, f"which the domain '{domain.prefix}' needs")
-        mapped = _columns_of(store, domain, ending)
-        if collector is None:
-            collector = Collector(store.name, mapped, missing, asked.date_format, lenient=True)
-            if ending != "source_value":
-                collector.codes.missing = missing | {NOTHING_MAPPED}
-        _require_same_roles(collector.columns, mapped, domain)
-        events_of(store, domain.table, mapped, collector)
-    assert collector is not None  # for the types: there is at least one domain
+        visit = pick(store, domain.table, ["visit_occurrence_id"])
+        code_column = f"{domain.prefix}_{ending}"
+        tables[domain.table] = ColumnMap("person_id", (code_column,), visit=visit, date=domain.date)
+    first = next(iter(tables.values()))
+    collector = Collector(store.name, first, missing, asked.date_format, lenient=True)
+    if ending != "source_value":
+        collector.codes.missing = missing | {NOTHING_MAPPED}
+    add_events(collector, store, tables)
     notices = _translate_concepts(store, collector, named=asked.vocabulary is None) if concepts else []
     births = _births(store)
     cohort = collector.cohort(
         asked.vocabulary,
-        births.frame(),
+        births,
         lambda: visits_of(store, "visit_occurrence", "visit_occurrence_id", "visit_start_date"),
     )
     patients, of_patients = patients_of(store, "person", "person_id", attributes, ATTRIBUTES, cohort, missing)
@@ -110,7 +113,7 @@ def read_omop(asked: Request) -> Cohort:
         beside = store.file("concept_ancestor") if store.file("concept") or not concepts else None
         cohort = with_tree(cohort, beside, None if concepts else "omop", by_code=concepts)
     return replace(cohort, patients=patients, notes=notes, names=names).with_notices(
-        *notices, *births.notices(), *of_patients, *of_notes
+        *notices, *birth_notices(births), *of_patients, *of_notes
     )
 
 
@@ -129,57 +132,36 @@ def _ending(code: str | None) -> str:
     return name
 
 
-def _columns_of(store: Store, domain: Domain, ending: str) -> ColumnMap:
-    return ColumnMap(
-        patient="person_id",
-        code=(f"{domain.prefix}_{ending}",),
-        visit=pick(store, domain.table, ["visit_occurrence_id"]),
-        date=domain.date,
+def _births(store: Store) -> pl.DataFrame | None:
+    optional = ("month_of_birth", "day_of_birth", "birth_datetime")
+    columns = ["person_id", "year_of_birth", *(c for c in optional if c in store.columns("person"))]
+    return gather(store, "person", columns, _births_in)
+
+
+def _births_in(title: str, frame: pl.DataFrame) -> pl.DataFrame:
+    year, month, day = (_number(frame, f"{part}_of_birth") for part in ("year", "month", "day"))
+    usable = year.is_between(1, 9999) & _null_or_to(month, 12) & _null_or_to(day, 31)
+    day_or_default = day.fill_null(1).set(month.is_null(), 15)
+    text = pl.format(
+        "{}-{}-{}",
+        year.cast(pl.String).str.zfill(4),
+        month.fill_null(6).cast(pl.String).str.zfill(2),
+        day_or_default.cast(pl.String).str.zfill(2),
     )
+    birth = pl.select(pl.when(usable).then(text).str.to_date("%Y-%m-%d", strict=False)).to_series()
+    year_only = year.is_not_null() & month.is_null()
+    if "birth_datetime" in frame.columns:
+        exact, _, _ = dates_leniently(frame["birth_datetime"], title, "birth_datetime", frozenset(), ISO)
+        better = exact.is_not_null() & (day.is_null() | month.is_null())
+        birth = exact.zip_with(better | birth.is_null(), birth)
+        year_only = year_only & ~better
+    given = frame["year_of_birth"].cast(pl.String).str.strip_chars().fill_null("") != ""
+    who = identifiers(frame["person_id"], title, "person_id")
+    return births_part(title, frame, who, birth, given & birth.is_null(), year_only=year_only)
 
 
-def _require_same_roles(first: ColumnMap, other: ColumnMap, domain: Domain) -> None:
-    if (first.visit is None) != (other.visit is None):
-        raise BadInput(
-            f"{domain.table.upper()}: the column 'visit_occurrence_id' is in some tables of the domains but not "
-            f"in all; add it, empty where unknown."
-        )
-
-
-def _births(store: Store) -> Births:
-    columns = ["person_id", "year_of_birth"]
-    columns += [c for c in ("month_of_birth", "day_of_birth", "birth_datetime") if pick(store, "person", [c])]
-    births = Births()
-    for title, before, frame in frames(store, "person", columns):
-        year, month, day = (_number(frame, f"{part}_of_birth") for part in ("year", "month", "day"))
-        parts = pl.DataFrame({"year": year, "month": month, "day": day}).with_columns(
-            usable=pl.col("year").is_between(1, 9999)
-            & pl.col("month").is_between(1, 12).fill_null(True)
-            & pl.col("day").is_between(1, 31).fill_null(True)
-        )
-        text = pl.format(
-            "{}-{}-{}",
-            pl.col("year").cast(pl.String).str.zfill(4),
-            pl.col("month").fill_null(6).cast(pl.String).str.zfill(2),
-            pl.when(pl.col("month").is_null())
-            .then(15)
-            .otherwise(pl.col("day").fill_null(1))
-            .cast(pl.String)
-            .str.zfill(2),
-        )
-        birth = parts.select(
-            pl.when("usable").then(text).str.to_date("%Y-%m-%d", strict=False).alias("birth")
-        )["birth"]
-        year_only = year.is_not_null() & month.is_null()
-        if "birth_datetime" in frame.columns:
-            exact, _, _ = dates_leniently(frame["birth_datetime"], title, "birth_datetime", frozenset(), ISO)
-            better = exact.is_not_null() & (day.is_null() | month.is_null())
-            birth = exact.zip_with(better | birth.is_null(), birth)
-            year_only = year_only & ~better
-        given = frame["year_of_birth"].cast(pl.String).str.strip_chars().fill_null("") != ""
-        who = identifiers(frame["person_id"], title, "person_id")
-        births.add(title, before, who, birth, given & birth.is_null(), year_only=year_only)
-    return births
+def _null_or_to(numbers: pl.Series, last: int) -> pl.Series:
+    return numbers.is_between(1, last).fill_null(True)
 
 
 def _number(frame: pl.DataFrame, column: str) -> pl.Series:
@@ -195,17 +177,18 @@ def _number(frame: pl.DataFrame, column: str) -> pl.Series:
 def _translate_concepts(store: Store, collector: Collector, *, named: bool) -> list[Notice]:
     """Concept ids become CONCEPT's codes; what CONCEPT lacks stays an id."""
     require_table(store, "concept", "which `concepts` needs")
-    wanted = pl.Series(collector.codes.texts, dtype=pl.String)
-    meanings: dict[str, tuple[str, str]] = {}
-    for _, _, frame in frames(store, "concept", ["concept_id", "concept_code", "vocabulary_id"]):
-        texts = frame.select(pl.all().cast(pl.String).str.strip_chars())
-        found = texts.filter(texts["concept_id"].is_in(wanted.implode())).drop_nulls()
-        meanings |= {number: (code, name) for number, code, name in found.iter_rows()}
-    unknown = [number for number in collector.codes.texts if number not in meanings]
+    meanings = {
+        number: (code, name)
+        for number, code, name in _concepts(
+            store, collector.codes.texts, "concept_id", "concept_code", "vocabulary_id"
+        )
+        .drop_nulls()
+        .iter_rows()
+    }
     lacking = collector.translate(meanings, named=named)
-    if not unknown:
+    if not lacking:
         return []
-    message = f"{lacking:,} concept{'s' if lacking > 1 else ''} without a row in CONCEPT: kept as ids"
+    message = f"{count_noun('concept', lacking)} without a row in CONCEPT: kept as ids"
     return [Notice("concept not in CONCEPT", message, lacking)]
 
 
@@ -214,11 +197,21 @@ def _names(store: Store, codes: Collection[str], *, by_code: bool) -> dict[str, 
     if not store.has("concept") or pick(store, "concept", ["concept_name"]) is None:
         return {}
     key = "concept_code" if by_code else "concept_id"
-    wanted = pl.Series(list(codes), dtype=pl.String).implode()
-    found: dict[str, CodeName] = {}
-    for _, _, frame in frames(store, "concept", [key, "concept_name", "vocabulary_id"]):
-        texts = frame.select(pl.all().cast(pl.String).str.strip_chars())
-        rows = texts.filter(pl.col(key).is_in(wanted)).drop_nulls([key, "concept_name"])
-        for code, name, vocabulary in rows.sort(pl.all()).iter_rows():
-            found.setdefault(code, CodeName(as_written(name), vocabulary or ""))
-    return found
+    rows = _concepts(store, codes, key, "concept_name", "vocabulary_id").drop_nulls([key, "concept_name"])
+    once = rows.sort(pl.all()).unique(key, keep="first", maintain_order=True)
+    return {code: CodeName(as_written(name), vocabulary or "") for code, name, vocabulary in once.iter_rows()}
+
+
+def _concepts(store: Store, wanted: Collection[str], key: str, *further: str) -> pl.DataFrame:
+    """Columns of CONCEPT as texts, of the rows whose `key` is wanted."""
+    keys = pl.Series(list(wanted), dtype=pl.String).implode()
+    columns = [key, *further]
+    texts = gather(
+        store,
+        "concept",
+        columns,
+        lambda _, frame: frame.select(pl.col(columns).cast(pl.String).str.strip_chars()).filter(
+            pl.col(key).is_in(keys)
+        ),
+    )
+    return pl.DataFrame(schema=dict.fromkeys(columns, pl.String)) if texts is None else texts

@@ -1,20 +1,20 @@
-"""What the readers of whole databases share: births, patients' attributes, visits' dates and notes by table."""
+"""What the readers of whole databases share: events, births, patients' attributes, visits' dates and notes by table."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TypeVar
 
 import polars as pl
 
+from leeward.arrays import count_noun
 from leeward.cohort.cohort import Cohort
 from leeward.cohort.notices import Notice
 from leeward.cohort.readers.ages import ISO, dates_leniently
 from leeward.cohort.readers.collect import Collector
-from leeward.cohort.readers.columns import ColumnMap, ColumnNames, require_columns
+from leeward.cohort.readers.columns import ColumnMap, ColumnNames, as_tuple, require_columns
 from leeward.cohort.readers.patients import one_row_each
-from leeward.cohort.readers.stores import Store, frames, pick
+from leeward.cohort.readers.stores import Store, frames
 from leeward.cohort.readers.values import identifiers, in_one_type, stack
 from leeward.errors import BadInput, did_you_mean
 
@@ -31,83 +31,87 @@ def domains_of(names: Sequence[str], known: Mapping[str, Domain]) -> list[Domain
     return [known[name] for name in dict.fromkeys(names or ("condition",))]
 
 
-@dataclass
-class Births:
-    """The births of the patients, gathered batch by batch."""
-
-    _parts: list[pl.DataFrame] = field(default_factory=list)
-    _bad: dict[str, list[int]] = field(default_factory=dict)
-
-    def add(
-        self,
-        title: str,
-        before: int,
-        patient: pl.Series,
-        birth: pl.Series,
-        bad: pl.Series,
-        two_digits: pl.Series | bool = False,
-        year_only: pl.Series | bool = False,
-    ) -> None:
-        """Births of the next rows of a file, `before` which it has so many; `bad` marks those that cannot be read."""
-        flags = {"two_digits": two_digits, "year_only": year_only}
-        part = pl.DataFrame({"patient": patient, "birth": birth, **flags})
-        self._parts.append(part.filter(patient.is_not_null()))
-        if bad.any():
-            self._bad.setdefault(title, []).extend(i + before + 1 for i in bad.arg_true())
-
-    def frame(self) -> pl.DataFrame | None:
-        """`patient` and the columns of `ages.BIRTH`; None without any."""
-        return stack(self._parts) if self._parts else None
-
-    def notices(self) -> list[Notice]:
-        """The rows of the patients' files whose date of birth cannot be read."""
-        return [
-            Notice.of_rows(
-                "unreadable birth",
-                f"{title}: {len(rows):,} date{'s' if len(rows) > 1 else ''} of birth that cannot be read",
-                rows,
-            )
-            for title, rows in self._bad.items()
-        ]
-
-
 def code_and_patients(columns: ColumnNames | None, what: str) -> tuple[str | None, list[str] | None]:
     """The `code` column and the attributes that a column map asks of a format whose other columns are fixed."""
     given = dict(columns or {})
-    code, patients = given.pop("code", None), given.pop("patients", None)
+    code, patients = as_tuple(given.pop("code", ())), given.pop("patients", None)
     if given:
         raise BadInput(
             f"The format '{what}' fixes its columns; the column map can only say `code` and `patients`, not "
             f"{', '.join(f'`{role}`' for role in given)}."
         )
-    if code is not None and not isinstance(code, str):
-        if len(code) != 1:
-            raise BadInput(f"The format '{what}' takes one column of codes; got {len(code)}.")
-        code = code[0]
-    return code, None if patients is None else [patients] if isinstance(patients, str) else list(patients)
+    if len(code) > 1:
+        raise BadInput(f"The format '{what}' takes one column of codes; got {len(code)}.")
+    return code[0] if code else None, None if patients is None else list(as_tuple(patients))
 
 
-def events_of(store: Store, table: str, mapped: ColumnMap, collector: Collector) -> None:
-    """Put a table's events into the collector."""
-    current = None
-    for title, batch in store.batches(table, mapped.columns_to_read(), mapped.columns_of_codes()):
-        if title != current:
-            collector.begin(title, mapped)
-            current = title
-        collector.add(batch)
+def add_events(collector: Collector, store: Store, tables: Mapping[str, ColumnMap]) -> None:
+    """Put the events of the tables into the collector; the tables' columns must have the same roles."""
+    for table, mapped in tables.items():
+        if mapped.optional().keys() != collector.columns.optional().keys():
+            raise BadInput(
+                f"{table}: its columns differ in kind from those of the first table (a visit, a date or a vocabulary "
+                f"in one of them only); add the column, empty where unknown, or read the table alone."
+            )
+        current = None
+        for title, batch in store.batches(table, mapped.columns_to_read(), mapped.columns_of_codes()):
+            if title != current:
+                collector.begin(title, mapped)
+                current = title
+            collector.add(batch)
+
+
+def gather(
+    store: Store, table: str, columns: Sequence[str], convert: Callable[[str, pl.DataFrame], pl.DataFrame]
+) -> pl.DataFrame | None:
+    """What `convert` makes of each part of a table (its file, the `columns` with the `row` in the file), in one frame;
+    None where the table has no rows."""
+    parts = [convert(title, frame) for title, frame in frames(store, table, columns)]
+    return stack(parts) if parts else None
+
+
+def births_part(
+    file: str | pl.Series,
+    frame: pl.DataFrame,
+    patient: pl.Series,
+    birth: pl.Series,
+    bad: pl.Series,
+    two_digits: pl.Series | bool = False,
+    year_only: pl.Series | bool = False,
+) -> pl.DataFrame:
+    """Births of the rows of a `frame` (of `gather`): `patient`, the columns of `ages.BIRTH`, `file` and `row`, and
+    whether the date is `bad` (cannot be read)."""
+    flags = {"two_digits": two_digits, "year_only": year_only, "bad": bad}
+    return pl.DataFrame({"patient": patient, "birth": birth, "file": file, "row": frame["row"], **flags})
 
 
 def births_of(
     store: Store, table: str, patient: str, birth: str | None, forms: Sequence[str] = ISO
-) -> Births:
-    """The births in a column of dates."""
-    births = Births()
+) -> pl.DataFrame | None:
+    """The births in a column of dates, as `births_part` has them; None without such a column."""
     if birth is None:
-        return births
-    for title, before, frame in frames(store, table, [patient, birth]):
+        return None
+
+    def convert(title: str, frame: pl.DataFrame) -> pl.DataFrame:
         read, two_digits, bad = dates_leniently(frame[birth], title, birth, frozenset(), forms)
-        births.add(title, before, identifiers(frame[patient], title, patient), read, bad, two_digits)
-    return births
+        return births_part(title, frame, identifiers(frame[patient], title, patient), read, bad, two_digits)
+
+    return gather(store, table, [patient, birth], convert)
+
+
+def birth_notices(births: pl.DataFrame | None) -> list[Notice]:
+    """The rows of the patients' files whose date of birth cannot be read."""
+    if births is None:
+        return []
+    bad = births.filter("bad").group_by("file", maintain_order=True).agg("row")
+    return [
+        Notice.of_rows(
+            "unreadable birth",
+            f"{title}: {count_noun('date', len(rows))} of birth that cannot be read",
+            rows,
+        )
+        for title, rows in bad.iter_rows()
+    ]
 
 
 def patients_of(
@@ -115,43 +119,49 @@ def patients_of(
     table: str,
     patient: str,
     asked: Sequence[str] | None,
-    known: Collection[str],
+    known: Mapping[str, str] | Collection[str],
     cohort: Cohort,
     missing: frozenset[str],
-    renamed: Mapping[str, str] | None = None,
 ) -> tuple[pl.DataFrame | None, list[Notice]]:
     """The attributes of the events' patients, and what was noticed: those asked for, or of the `known` ones as many as
-    there are, some `renamed`."""
+    there are, under the names that a mapping gives."""
     available = store.columns(table)
-    wanted = [each for each in known if each in available] if asked is None else [n.lower() for n in asked]
-    require_columns(table, [patient, *wanted], available)
-    titles = dict(renamed or {}) if asked is None else {name.lower(): name for name in asked}
-    parts = []
-    for title, _, frame in frames(store, table, list(dict.fromkeys([patient, *wanted]))):
-        attributes = {titles.get(name, name): frame[name] for name in wanted if name != patient}
-        who = identifiers(frame[patient], title, patient)
-        parts.append(pl.DataFrame({"patient": who, **attributes}).filter(who.is_not_null()))
-    if not parts:
+    if asked is not None:
+        titles = {name.lower(): name for name in asked}
+    else:
+        renamed = known if isinstance(known, Mapping) else {}
+        titles = {name: renamed.get(name, name) for name in known if name in available}
+    require_columns(table, [patient, *titles], available)
+
+    def convert(title: str, frame: pl.DataFrame) -> pl.DataFrame:
+        who = identifiers(frame[patient], title, patient).alias("patient")
+        return frame.select(
+            who, *(frame[name].alias(titles[name]) for name in titles if name != patient)
+        ).filter(who.is_not_null())
+
+    gathered = gather(store, table, list(dict.fromkeys([patient, *titles])), convert)
+    if gathered is None:
         return None, [Notice("patient without attributes", f"{table}: the table has no rows", 1)]
-    gathered, patient_of_events = stack(parts), cohort.require_events()["patient"]
+    patient_of_events = cohort.require_events()["patient"]
     kept, notices = one_row_each(gathered, patient_of_events, missing)
     with_events, there = in_one_type(patient_of_events.unique(), gathered["patient"].unique())
     without = int((~there.is_in(with_events.implode())).sum())
     if without:
-        people = f"{without:,} patient{'s' if without > 1 else ''}"
-        notices.append(Notice("record without codes", f"{people} without any code left out", without))
+        message = f"{count_noun('patient', without)} without any code left out"
+        notices.append(Notice("record without codes", message, without))
     return kept, notices
 
 
 def visits_of(store: Store, table: str, visit: str, date: str | None) -> pl.DataFrame | None:
     """`visit` and `date` of a table of visits, if it is there."""
-    if not store.has(table) or date is None or pick(store, table, [date]) is None:
+    if date is None or not store.has(table) or date not in store.columns(table):
         return None
-    parts = []
-    for title, _, frame in frames(store, table, [visit, date]):
+
+    def convert(title: str, frame: pl.DataFrame) -> pl.DataFrame:
         read, _, _ = dates_leniently(frame[date], title, date, frozenset(), ISO)
-        parts.append(pl.DataFrame({"visit": identifiers(frame[visit], title, visit), "date": read}))
-    return stack(parts) if parts else None
+        return pl.DataFrame({"visit": identifiers(frame[visit], title, visit), "date": read})
+
+    return gather(store, table, [visit, date], convert)
 
 
 def notes_of(
@@ -160,32 +170,26 @@ def notes_of(
     """The notes frame of a table of notes, if it is there; notes without text or patient are left out."""
     if not store.has(table):
         return None, []
-    parts, row = [], 0
-    for title, _, frame in frames(store, table, [note, patient, date, text]):
+
+    def convert(title: str, frame: pl.DataFrame) -> pl.DataFrame:
         read, _, bad = dates_leniently(frame[date], title, date, frozenset(), ISO)
-        parts.append(
-            pl.DataFrame(
-                {
-                    "note": identifiers(frame[note], title, note),
-                    "patient": identifiers(frame[patient], title, patient),
-                    "date": read,
-                    "text": frame[text].cast(pl.String),
-                    "row": pl.int_range(row + 1, row + 1 + frame.height, eager=True),
-                    "bad": bad,
-                }
-            )
-        )
-        row += frame.height
-    if not parts:
+        ids = {
+            role: identifiers(frame[name], title, name)
+            for role, name in (("note", note), ("patient", patient))
+        }
+        return pl.DataFrame({**ids, "date": read, "text": frame[text].cast(pl.String), "bad": bad})
+
+    notes = gather(store, table, [note, patient, date, text], convert)
+    if notes is None:
         return None, []
-    notes = stack(parts)
+    row = pl.int_range(1, notes.height + 1, eager=True)
     empty = notes["patient"].is_null() | (notes["text"].fill_null("").str.strip_chars() == "")
-    notices = []
-    for kind, what, rows in (
-        ("note without text", "without text or patient left out", notes.filter(empty)["row"]),
-        ("unreadable date", "whose date cannot be read", notes.filter("bad")["row"]),
-    ):
-        if len(rows):
-            count = f"{len(rows):,} note{'s' if len(rows) > 1 else ''}"
-            notices.append(Notice.of_rows(kind, f"{table.upper()}: {count} {what}", rows))
-    return notes.filter(~empty).drop("row", "bad"), notices
+    notices = [
+        Notice.of_rows(kind, f"{table.upper()}: {count_noun('note', len(rows))} {what}", rows)
+        for kind, what, rows in (
+            ("note without text", "without text or patient left out", row.filter(empty)),
+            ("unreadable date", "whose date cannot be read", row.filter(notes["bad"])),
+        )
+        if len(rows)
+    ]
+    return notes.filter(~empty).drop("bad"), notices

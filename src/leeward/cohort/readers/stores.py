@@ -130,11 +130,12 @@ def pick(store: Store, table: str, names: Sequence[str]) -> str | None:
     return next((name for name in names if name in available), None)
 
 
-def frames(store: Store, table: str, columns: Sequence[str]) -> Iterator[tuple[str, int, pl.DataFrame]]:
-    """The asked columns as frames, each with its file and the number of the file's rows before it."""
+def frames(store: Store, table: str, columns: Sequence[str]) -> Iterator[tuple[str, pl.DataFrame]]:
+    """The asked columns as frames, each with its file; `row` counts the rows of the file from 1."""
     last, before = "", 0
     for title, batch in store.batches(table, columns):
         before = before if title == last else 0
         last = title
-        yield title, before, pl.DataFrame({name: plain(batch.column(name)) for name in columns})
+        frame = pl.DataFrame({name: plain(batch.column(name)) for name in columns})
+        yield title, frame.with_columns(row=pl.int_range(before + 1, before + 1 + frame.height))
         before += batch.num_rows

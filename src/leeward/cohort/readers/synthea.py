@@ -18,15 +18,17 @@ from leeward.cohort.readers.ages import ISO
 from leeward.cohort.readers.collect import Collector
 from leeward.cohort.readers.columns import ColumnMap
 from leeward.cohort.readers.people import (
+    add_events,
+    birth_notices,
     births_of,
     code_and_patients,
     domains_of,
-    events_of,
+    gather,
     patients_of,
     visits_of,
 )
 from leeward.cohort.readers.request import Request
-from leeward.cohort.readers.stores import Store, frames, pick, require_table
+from leeward.cohort.readers.stores import Store, pick, require_table
 from leeward.cohort.readers.trees import with_tree
 from leeward.errors import BadInput
 
@@ -50,7 +52,6 @@ ROLES = {
     "date": ("start", "date", "start_date"),
     "system": ("system",),
 }
-DESCRIPTION = ("description",)
 PATIENT = ("id", "pat_id", "patient", "patient_id")
 BIRTH = ("birthdate", "birth_date", "dob")
 ATTRIBUTES = {
@@ -58,10 +59,8 @@ ATTRIBUTES = {
     "race": "race",
     "ethnicity": "ethnicity",
     "marital": "marital",
-    "birthdate": "birth_date",
-    "birth_date": "birth_date",
-    "deathdate": "death_date",
-    "death_date": "death_date",
+    **dict.fromkeys(("birthdate", "birth_date"), "birth_date"),
+    **dict.fromkeys(("deathdate", "death_date"), "death_date"),
 }
 """Columns of patients.csv that go into the patients frame, and their names there: no names, numbers, addresses."""
 
@@ -70,43 +69,36 @@ def read_synthea(asked: Request) -> Cohort:
     """A cohort from the folder's tables; `columns` may name the `code` and columns of patients.csv."""
     store = asked.tables
     code, attributes = code_and_patients(asked.columns, "synthea")
-    collector: Collector | None = None
-    tables = domains_of(asked.domains, DOMAINS)
-    for table in tables:
+    tables: dict[str, ColumnMap] = {}
+    for table in domains_of(asked.domains, DOMAINS):
         require_table(store, table, "a table of Synthea's CSV")
-        mapped = _columns_of(store, table, code)
-        collector = collector or Collector(
-            store.name, mapped, asked.missing, asked.date_format, lenient=True, forms=FORMS
-        )
-        if mapped.optional().keys() != collector.columns.optional().keys():
-            raise BadInput(
-                f"{table}: its columns differ in kind from those of the first table; read it alone."
-            )
-        events_of(store, table, mapped, collector)
-    assert collector is not None  # for the types: there is at least one table
+        tables[table] = _columns_of(store, table, code)
+    first = next(iter(tables.values()))
+    collector = Collector(store.name, first, asked.missing, asked.date_format, lenient=True, forms=FORMS)
+    add_events(collector, store, tables)
     require_table(store, "patients", "which says who the patients are")
     patient = _find_column(store, "patients", PATIENT, "the patient")
     forms = FORMS if asked.date_format is None else (asked.date_format, *FORMS)
     births = births_of(store, "patients", patient, pick(store, "patients", BIRTH), forms)
-    cohort = collector.cohort(asked.vocabulary, births.frame(), lambda: _visits(store))
-    patients, told = patients_of(
-        store, "patients", patient, attributes, ATTRIBUTES, cohort, asked.missing, ATTRIBUTES
-    )
+    cohort = collector.cohort(asked.vocabulary, births, lambda: _visits(store))
+    patients, told = patients_of(store, "patients", patient, attributes, ATTRIBUTES, cohort, asked.missing)
     names: dict[str, CodeName] = {}
-    for table in tables:
-        names |= _names(store, table, _columns_of(store, table, code))
-    return replace(with_tree(cohort), patients=patients, names=names).with_notices(*births.notices(), *told)
+    for table, mapped in tables.items():
+        names |= _names(store, table, mapped)
+    return replace(with_tree(cohort), patients=patients, names=names).with_notices(
+        *birth_notices(births), *told
+    )
 
 
 def _names(store: Store, table: str, mapped: ColumnMap) -> dict[str, CodeName]:
     """The names that a table of events gives beside its codes."""
-    name = pick(store, table, _candidate_names(DESCRIPTION))
+    name = pick(store, table, _candidate_names(("description",)))
     if name is None or name == mapped.code[0]:
         return {}
-    parts = [frame for _, _, frame in frames(store, table, [mapped.patient, *mapped.code, name])]
-    if not parts:
+    columns = [mapped.patient, *mapped.code, name]
+    texts = gather(store, table, columns, lambda _, frame: frame.select(pl.col(columns).cast(pl.String)))
+    if texts is None:
         return {}
-    texts = pl.concat(part.cast(pl.String) for part in parts)
     who, codes, names = (each.str.strip_chars().str.replace_all(r"\s+", " ") for each in texts)
     return names_of_events(pl.DataFrame({"patient": who}), codes, names, "SNOMED CT")
 
