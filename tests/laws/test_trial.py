@@ -167,6 +167,50 @@ def test_a_measure_is_a_function_and_a_section(tree: Path, tmp_path: Path) -> No
             (folder / name).write_text(text, encoding="utf-8")
 
 
+READER = '''"""Lines of a patient and a code with a bar between them."""
+
+from dataclasses import replace
+
+import polars as pl
+
+from leeward.cohort.cohort import Cohort
+from leeward.cohort.readers.request import Request
+from leeward.cohort.readers.tables import read_tables
+
+
+def read_bars(asked: Request) -> Cohort:
+    """A cohort of the file."""
+    return read_tables(replace(asked, source=pl.read_csv(asked.path, separator="|", infer_schema=False), name="bars"))
+'''
+
+
+def test_a_source_format_is_a_reader_and_a_row(tree: Path, tmp_path: Path) -> None:
+    """Two files of src, beside its line in docs/spec.md and a test: the command, a spec and messages have it."""
+    reader, registry = (tree / "src/leeward/cohort/readers" / name for name in ("bars.py", "formats.py"))
+    events, out, spec = tmp_path / "events.txt", tmp_path / "out", tmp_path / "spec.yaml"
+    events.write_text("patient|code\n" + "".join(f"p{n}|401.{n % 3}\n" for n in range(12)))
+    spec.write_text("source: {path: events.txt, format: bars}\nmethod: {name: linked, k: 3}\n")
+    before = registry.read_text(encoding="utf-8")
+    first, row = '    "events": Format(', '    "bars": Format(read_bars),\n'
+    imported = "from leeward.cohort.cohort import Cohort\n"
+    assert before.count(first) == before.count(imported) == 1
+    text = before.replace(first, row + first)
+    text = text.replace(imported, imported + "from leeward.cohort.readers.bars import read_bars\n")
+    try:
+        reader.write_text(READER, encoding="utf-8")
+        registry.write_text(text, encoding="utf-8")
+        done = leeward(tree, "profile", events, "--source-format", "bars")
+        assert done.returncode == 0, done.stderr
+        done = leeward(tree, "protect", spec, "-o", out)
+        assert done.returncode == 0, done.stderr
+        assert leeward(tree, "verify", out, "--source", events, "--source-format", "bars").returncode == 0
+        done = leeward(tree, "profile", events, "--source-format", "bar")
+        assert done.returncode == 2 and "bars" in done.stderr
+    finally:
+        reader.unlink(missing_ok=True)
+        registry.write_text(before, encoding="utf-8")
+
+
 def test_its_tests_and_the_laws_pass(tree: Path) -> None:
     own = [
         "tests/methods/suppression",

@@ -51,7 +51,7 @@ class SourceSpec(Declared):
     format: Annotated[
         str | None,
         Parameter(
-            "events, table (one row per patient), lines, omop, fhir, synthea, i2b2 or sql.",
+            "How the source is laid out: events, table (one row per patient) or another of docs/spec.md.",
             default="recognised by the names of files and tables",
         ),
     ] = None
