@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.forging import by_method, restate, write_parquet
@@ -20,6 +19,8 @@ from leeward.methods.constraints import Constraints
 from leeward.release import Anonymized, Guarantee, ReleaseTable, write
 from leeward.verify import Source, Verification, verify
 from leeward.verify.constraints.check import rare_sets
+from leeward.verify.constraints.classed import Lists
+from leeward.verify.flat import offsets_of
 
 ROWS = ["ab", "ab", "ab", "aX", "aX", "aX", "bX", "bX", "bX", "", "b"]
 LABELS = {"(c,d)": ["c", "d"], "a": ["a"], "b": ["b"]}
@@ -228,8 +229,8 @@ def test_a_row_of_another_patient_that_no_source_row_gives(tmp_path: Path) -> No
     st.integers(1, 5),
 )
 def test_rare_sets_are_those_of_a_plain_count(rows: list[set[int]], k: int, m: int) -> None:
-    matrix = np.array([[int(c in row) for c in range(6)] for row in rows])
-    violations, occurring = rare_sets(sp.csr_array(matrix), k, m)
+    labels = np.array([c for row in rows for c in sorted(row)], np.int32)
+    violations, occurring = rare_sets(Lists(offsets_of(np.array([*map(len, rows)])), labels, 6), k, m)
     supports: dict[frozenset[Any], int] = {}
     for itemset in subsets([str(c) for c in range(6)], m):
         support = sum(itemset <= {str(c) for c in row} for row in rows)

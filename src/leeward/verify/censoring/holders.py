@@ -11,11 +11,10 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
-from scipy.sparse import csr_array
 
 from leeward.compiled import njit
 from leeward.verify.checks import Check, Source, of_count, other_payload, payload_of
-from leeward.verify.flat import Longs, Numbered, distinct, find, heads_of
+from leeward.verify.flat import Longs, Numbered, count_keys, distinct, find, offsets_of
 from leeward.verify.manifest import Share
 
 
@@ -37,10 +36,8 @@ class Shown:
         packed = flat.dictionary_encode() if len(flat) else pa.array([], pa.string()).dictionary_encode()
         codes = [str(code) for code in packed.dictionary.to_pylist()]
         place = np.repeat(np.arange(len(lists)), pc.list_value_length(lists).to_numpy())
-        keys = np.sort(place * max(1, len(codes)) + packed.indices.to_numpy())
-        starts = np.flatnonzero(heads_of(keys))
-        place, code = np.divmod(keys[starts], max(1, len(codes)))
-        return Shown(codes, place, code, np.diff(np.append(starts, len(keys))))
+        keys, shows = count_keys(place * max(1, len(codes)) + packed.indices.to_numpy())
+        return Shown(codes, *np.divmod(keys, max(1, len(codes))), shows)
 
     def select(self, rows: Longs) -> Shown:
         """The mentions of the records at some places, ascending, which are numbered anew."""
@@ -70,12 +67,9 @@ class Postings:
         """The postings of a population's events."""
         keys, has = events.mentions
         person, code = np.divmod(keys, events.width)
-        shape = (len(events.patients), events.width)
-        by_code = csr_array(
-            (has, code, np.searchsorted(person, np.arange(shape[0] + 1))), shape=shape
-        ).tocsc()
-        starts, people = (each.astype(np.int64) for each in (by_code.indptr, by_code.indices))
-        return Postings(shape[0], events.codes, starts, people, by_code.data)
+        order = np.argsort(code.astype(np.min_scalar_type(events.width)), kind="stable")  # 16 bits: by radix
+        starts = offsets_of(np.bincount(code, minlength=events.width))
+        return Postings(len(events.patients), events.codes, starts, person[order], has[order])
 
     def owners(self, record: Sequence[tuple[str, int]]) -> Longs:
         """The people who hold a whole record, codes with their mentions."""

@@ -2,9 +2,8 @@
 (docs/methods/constraints.md).
 
 Every set of up to m labels (or the image of every listed privacy constraint, which stays in custody) is
-held by 0 or at least k records. Sets are counted with products of sparse matrices: records that hold a
-first label give the supports of all larger sets with it. With the source at hand, the generalized rows of
-the source are compared with the published ones, whatever their order.
+held by 0 or at least k records: the records that hold a first label give the supports of all larger sets with it.
+With the source at hand, the generalized rows of the source are compared with the published ones, whatever their order.
 """
 
 from __future__ import annotations
@@ -18,12 +17,12 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-import scipy.sparse as sp
 
 from leeward.verify.checks import Check, Source, check_numbers, of_count
 from leeward.verify.classes import class_checks, demographics_of, place_records, read_classes, together
 from leeward.verify.constraints.classed import (
     MOST_WRITTEN,
+    Lists,
     Published,
     against_source_in_classes,
     class_codes,
@@ -31,7 +30,7 @@ from leeward.verify.constraints.classed import (
     no_other_codes,
     split,
 )
-from leeward.verify.flat import Ints, Longs, offsets_of, values_of_groups
+from leeward.verify.flat import Ints, Longs, pairs_of_lists, values_of_groups
 from leeward.verify.kernels import count_pairs, number_sets, write_keys
 from leeward.verify.manifest import Share
 from leeward.verify.order import order_check
@@ -195,19 +194,18 @@ def labels_in_order(rows: Rows, codes: pl.DataFrame) -> Check:
 
 
 def lay_out(rows: Rows, codes: pl.DataFrame) -> Published:
-    """The records as a sparse matrix; no record holds a label twice."""
+    """The records in the order of their numbers; no record holds a label twice."""
     kept = codes.filter(~pl.col("suppressed"))
     labels, members = kept["code"].to_list(), kept["members"].to_list()
     place = {label: i for i, label in enumerate(labels)}
     label = np.array([place.get(text, -1) for text in rows.texts], np.int32)[rows.labels]
-    ones, shape = np.ones(len(label), np.int64), (len(rows.number), len(labels))
-    offsets = offsets_of(rows.lengths)
-    holds = sp.csr_array((ones, label, offsets), shape=shape)
-    if (rows.number[1:] < rows.number[:-1]).any():
-        holds = holds[np.argsort(rows.number)]
+    row, width = np.repeat(np.argsort(np.argsort(rows.number)), rows.lengths), max(len(labels), 1)
+    if (rows.number[1:] < rows.number[:-1]).any() or rows.falls or labels != sorted(labels):
+        row, label = np.divmod(np.sort(row * width + label), width)
+    offsets = np.searchsorted(row, np.arange(len(rows.number) + 1))
     number = {code: i for i, group in enumerate(members) for code in group}
     number.update(dict.fromkeys(codes.filter(pl.col("suppressed"))["code"].to_list(), -1))
-    return Published(holds, labels, members, number)
+    return Published(Lists(offsets, label.astype(np.int32), len(labels)), labels, members, number)
 
 
 def any_sets(parts: Sequence[Published], k: int, m: int) -> list[Check]:
@@ -229,55 +227,52 @@ def any_sets(parts: Sequence[Published], k: int, m: int) -> list[Check]:
     return checks or [Check("sets_of_1", True, "No record holds any label.")]
 
 
-def rare_sets(holds: Any, k: int, m: int) -> tuple[list[int], list[int]]:
-    """For each size 1 … m: how many sets occur in fewer than k rows, and how many occur.
+def rare_sets(holds: Lists, k: int, m: int) -> tuple[list[int], list[int]]:
+    """For each size 1 … m: how many sets occur in fewer than k records, and how many occur.
 
-    A set beyond a violating one is not looked at: the release is refuted already. Sizes that no row reaches
+    A set beyond a violating one is not looked at: the release is refuted already. Sizes that no record reaches
     are left out.
     """
     violations: list[int] = []
     occurring: list[int] = []
 
-    def note(size: int, supports: Any) -> None:
+    def note(size: int, supports: Longs) -> None:
         while len(violations) < size:
             violations.append(0)
             occurring.append(0)
         violations[size - 1] += int((supports < k).sum())
         occurring[size - 1] += len(supports)
 
-    def descend(rows: Any, size: int) -> None:
-        """`rows`: the records that hold the `size` - 1 labels chosen, without these and earlier labels."""
-        supports = np.asarray(rows.sum(axis=0)).ravel()
+    def descend(rows: Lists, size: int) -> None:
+        """`rows`: the later labels of the records that hold the `size` - 1 labels chosen."""
         if size == 1:
+            supports = np.bincount(rows.labels)
             note(1, supports[supports > 0])
-        if size == m or rows.nnz == 0:
+        if size == m:
             return
-        both = pairs_of(rows)
-        if both.nnz == 0:
+        pairs, both = count_sets_of_two(rows)
+        if not len(pairs):
             return
-        note(size + 1, both.data)
+        note(size + 1, both)
         if size + 1 == m:
             return
-        columns = rows.tocsc()
-        for label in np.flatnonzero(np.diff(both.indptr)):
-            later = both.indices[both.indptr[label] : both.indptr[label + 1]]
-            if len(later) < 2:
-                continue
-            holders = columns.indices[columns.indptr[label] : columns.indptr[label + 1]]
-            descend(rows[holders][:, np.sort(later)], size + 1)
+        first, later = np.divmod(pairs, rows.width)
+        bounds = np.searchsorted(first, np.arange(rows.width + 1))
+        for label in np.flatnonzero(np.diff(bounds) > 1).tolist():
+            descend(rows.select(rows.holders(label), later[bounds[label] : bounds[label + 1]]), size + 1)
 
     descend(holds, 1)
     return violations, occurring
 
 
-def pairs_of(rows: Any) -> Any:
-    """The supports of all sets of two labels, above the diagonal: labels × labels."""
-    width = rows.shape[1]
-    if width * width > PAIRS_A_ENTRY * rows.nnz:
-        return sp.triu(rows.T @ rows, k=1, format="csr")
-    counts = np.zeros((width, width), np.int32)
-    count_pairs(rows.indptr, rows.indices, counts)
-    return sp.csr_array(counts)
+def count_sets_of_two(rows: Lists) -> tuple[Longs, Longs]:
+    """The keys of all sets of two labels that occur (as of `pairs_of_lists`), and how many records hold each."""
+    if rows.width * rows.width > PAIRS_A_ENTRY * len(rows.labels):
+        return pairs_of_lists(rows.labels, rows.offsets, rows.width)
+    counts = np.zeros((rows.width, rows.width), np.int32)
+    count_pairs(rows.offsets, rows.labels, counts)
+    keys = np.flatnonzero(counts)
+    return keys.astype(np.int64), counts.ravel()[keys].astype(np.int64)
 
 
 def check_private_sets(parts: Sequence[Published], k: int, file: Path) -> Check:
@@ -290,9 +285,10 @@ def check_private_sets(parts: Sequence[Published], k: int, file: Path) -> Check:
     for part in parts:
         images = {tuple(part.image(group)) for (_,), group in _groups(rows)}
         looked += len(images)
+        everyone = np.arange(len(part.holds.offsets) - 1)
         for image in images:
             if image:
-                violations, _ = rare_sets(part.holds[:, list(image)], k, len(image))
+                violations, _ = rare_sets(part.holds.select(everyone, np.array(image)), k, len(image))
                 bad += any(violations)
     return of_count(
         name,
@@ -332,7 +328,7 @@ def against_source(published: Published, codes: pl.DataFrame, source: Source) ->
     )
     label = np.array([-1 if place is None else place for place in places], np.int32)
     people = len(numbered.patients)
-    row = rows_alike(numbered.sets, label, (published.holds.indptr, published.holds.indices))
+    row = rows_alike(numbered.sets, label, (published.holds.offsets, published.holds.labels))
     kinds = int(row.max(initial=0)) + 1
     difference = np.bincount(row[:people], minlength=kinds) - np.bincount(row[people:], minlength=kinds)
     lost, invented = int(difference.clip(0).sum()), int((-difference).clip(0).sum())

@@ -8,14 +8,14 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
 
 import numpy as np
 import polars as pl
 
 from leeward.verify.checks import Check, Source, of_count
 from leeward.verify.classes import Classes, class_source, find_patients, largest_flow
-from leeward.verify.flat import Longs
+from leeward.verify.flat import Ints, Longs, find, offsets_of, places_of
 from leeward.verify.manifest import Share
 from leeward.verify.order import order_check
 
@@ -24,14 +24,42 @@ MOST_WRITTEN = 50
 
 
 @dataclass(frozen=True)
+class Lists:
+    """The labels of records, of `width` ones: record i has labels[offsets[i]:offsets[i + 1]], which ascend."""
+
+    offsets: Longs
+    labels: Ints
+    width: int
+
+    @cached_property
+    def _by_label(self) -> tuple[Longs, Longs]:
+        records = np.repeat(np.arange(len(self.offsets) - 1), np.diff(self.offsets))
+        order = np.argsort(self.labels, kind="stable")
+        return offsets_of(np.bincount(self.labels, minlength=self.width)), records[order]
+
+    def holders(self, label: int) -> Longs:
+        """The records that hold a label, ascending."""
+        starts, records = self._by_label
+        return records[starts[label] : starts[label + 1]]
+
+    def select(self, records: Longs, chosen: Longs) -> Lists:
+        """Some labels (ascending; numbered anew by their places) of some records."""
+        lengths = np.diff(self.offsets)[records]
+        labels = self.labels[places_of(self.offsets[records], lengths)]
+        place = find(chosen, labels.astype(np.int64), -1)
+        kept = np.bincount(np.repeat(np.arange(len(records)), lengths)[place >= 0], minlength=len(records))
+        return Lists(offsets_of(kept), place[place >= 0].astype(np.int32), len(chosen))
+
+
+@dataclass(frozen=True)
 class Published:
     """A release that could be laid out.
 
-    holds : records × labels, 1 where a record holds a label.
+    holds : the labels of each record, as places in `labels`.
     labels, members : the released labels with their codes; number : the label of each code, -1 suppressed.
     """
 
-    holds: Any
+    holds: Lists
     labels: list[str]
     members: list[list[str]]
     number: dict[str, int]
@@ -163,9 +191,8 @@ def edges_of(
     kind_of: dict[tuple[int, tuple[int, ...]], int] = {}
     room: list[list[tuple[int, int]]] = []
     for c, part in enumerate(parts):
-        rows = part.holds.sorted_indices()
-        for record in range(rows.shape[0]):
-            key = (c, tuple(rows.indices[rows.indptr[record] : rows.indptr[record + 1]].tolist()))
+        for record, (start, end) in enumerate(itertools.pairwise(part.holds.offsets.tolist())):
+            key = (c, tuple(part.holds.labels[start:end].tolist()))
             if key not in kind_of:
                 kind_of[key] = len(room)
                 room.append([])
@@ -219,7 +246,6 @@ def candidates_of_patients(
     the labels of these codes (of each class those that are not suppressed there)."""
     k, m = share.guarantee("k"), share.manifest["guarantee"].get("m") or 0
     generator = np.random.Generator(np.random.Philox(key=len(values)))
-    columns = [part.holds.tocsc() for part in parts]
     few = looked = 0
     for place in generator.permutation(len(values))[:SAMPLED_PATIENTS].tolist():
         sizes = range(min(m, len(sets[place]), 3) + 1)
@@ -227,11 +253,9 @@ def candidates_of_patients(
         for codes in [every[i] for i in generator.permutation(len(every))[:SETS_A_PATIENT]]:
             found = 0
             for c in fits[values[place]].tolist():
-                held = np.arange(columns[c].shape[0])
+                held = np.arange(len(parts[c].holds.offsets) - 1)
                 for label in parts[c].image(codes):
-                    held = np.intersect1d(
-                        held, columns[c].indices[columns[c].indptr[label] : columns[c].indptr[label + 1]]
-                    )
+                    held = np.intersect1d(held, parts[c].holds.holders(label), assume_unique=True)
                 found += len(held)
             looked += 1
             few += found < k

@@ -16,9 +16,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
-from leeward.verify.flat import Ints, Longs, distinct, find, offsets_of, places_of
+from leeward.verify.flat import Ints, Longs, count_keys, distinct, find, offsets_of, places_of
 from leeward.verify.storage import open_with_dictionaries
 
 RECORD, SHARED, ITEM, PAYLOAD = 0, 1, 2, 3
@@ -319,22 +318,21 @@ def preorder(parent: Ints) -> tuple[Ints, Ints]:
 
 def chunk_codes(chunks: Chunks) -> tuple[Longs, Ints, Longs, Longs, Longs]:
     """The fields of `Layout` from `bounds` on. Where codes ascend in a row none is twice in it."""
-    shape = len(chunks.kind), max(len(chunks.codes), 1)
-    ones, begins = np.ones(len(chunks.values), np.int64), chunks.offsets[chunks.start]
-    # Columns first: rows are sorted then, by counting.
-    table = csr_array((ones, chunks.values, begins), shape=shape).tocsc().tocsr()
-    table.sum_duplicates()
+    n, width = len(chunks.kind), max(len(chunks.codes), 1)
+    owner = np.repeat(np.arange(n), np.diff(chunks.offsets[chunks.start]))
+    keys, supports = count_keys(owner * width + chunks.values)
+    group, codes = np.divmod(keys, width)
     place = alphabetical(chunks.codes)[chunks.values]
     falls = np.append(False, place[1:] <= place[:-1])[: len(place)]
     falls[chunks.offsets[:-1][np.diff(chunks.offsets) > 0]] = False  # the first code of a row follows none
     rows = distinct(np.searchsorted(chunks.offsets, np.flatnonzero(falls), side="right") - 1)
     filled = offsets_of((np.diff(chunks.offsets) > 0).astype(np.int64))[chunks.start]
     return (
-        table.indptr.astype(np.int64),
-        table.indices.astype(np.int32),
-        table.data,
+        np.searchsorted(group, np.arange(n + 1)),
+        codes.astype(np.int32),
+        supports,
         np.diff(filled),
-        np.bincount(np.searchsorted(chunks.start, rows, side="right") - 1, minlength=shape[0]),
+        np.bincount(np.searchsorted(chunks.start, rows, side="right") - 1, minlength=n),
     )
 
 

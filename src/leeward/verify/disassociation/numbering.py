@@ -18,11 +18,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from leeward.verify.checks import Check
 from leeward.verify.disassociation.layout import ITEM, PAYLOAD, Layout
-from leeward.verify.flat import Longs, Words, heads_of, offsets_of, places_of
+from leeward.verify.flat import Longs, Words, find, heads_of, offsets_of, pairs_of_lists, places_of
 from leeward.verify.order import LIMIT, order_check
 
 
@@ -208,39 +207,42 @@ class Kinds(NamedTuple):
     of_shown: Longs
     chunk: Longs
 
-    def table(self, kinds: Longs, at: Longs) -> csr_array:
-        """How many have one kind and another; `at` says who has each of `kinds`."""
-        has = csr_array(
-            (np.ones(len(kinds)), (at, kinds)), shape=(int(at.max(initial=-1)) + 1, len(self.chunk))
-        )
-        return has.T @ has
-
 
 def pair_sums(kinds: Kinds, at: Longs, size: Longs, carried: NDArray[np.bool_]) -> Sums:
     """The sums over pairs of chunks of a node: of no payload, of one, of two. `at`: the member, and the number, of each
     part."""
-    many = len(kinds.chunk)
+    many, chunks, turn = max(len(kinds.chunk), 1), max(len(size), 1), np.argsort(at, kind="stable")
     shown = np.bincount(kinds.of_shown, minlength=many).astype(float)
-    members = kinds.table(kinds.of_member, at).tocoo()
-    apart = kinds.chunk[members.row] != kinds.chunk[members.col]
-    x, y, t = members.row[apart], members.col[apart], members.data[apart]
-    table = csr_array((t, (x, y)), shape=(many, many))
-    by_chunk = csr_array((shown, (np.arange(many), kinds.chunk)), shape=(many, len(size)))
-    rows, same = (table @ by_chunk).tocoo(), table.multiply(kinds.table(kinds.of_shown, at)).tocoo()
-    whole = (by_chunk.T @ rows).tocoo()
+    lists = offsets_of(np.bincount(at))
+    keys, t = pairs_of_lists(kinds.of_member[turn], lists, many)
+    other, s = pairs_of_lists(kinds.of_shown[turn], lists, many)
+    x, y = np.divmod(keys, many)
+    a, b = kinds.chunk[x], kinds.chunk[y]
+    rows, of_rows = sum_by_key(x * chunks + b, t * shown[y])
+    columns, of_columns = sum_by_key(y * chunks + a, t * shown[x])
+    of_pair, whole = sum_by_key(a * chunks + b, t * shown[x] * shown[y])
 
     def over_pairs(a: Longs, b: Longs, values: Floats) -> Any:
         return np.bincount(carried[a].astype(int) + carried[b], values, 3)
 
-    a, b, c = kinds.chunk[x], kinds.chunk[rows.row], whole.row
-    traces = over_pairs(kinds.chunk[same.row], kinds.chunk[same.col], same.data)
-    means = over_pairs(c, whole.col, whole.data / size[c])
-    squares = over_pairs(a, kinds.chunk[y], t**2 * shown[x] * shown[y] / (size[a] - 1))
-    of_rows = over_pairs(b, rows.col, 2 * rows.data**2 * shown[rows.row] / (size[b] * (size[b] - 1)))
-    of_all = over_pairs(c, whole.col, whole.data**2 / (size[c] ** 2 * (size[c] - 1)))
-    return (
-        np.stack([traces - means, squares - of_rows + of_all], axis=1) / 2
-    )  # every pair was counted both ways
+    def over_sums(keys: Longs, sums: Floats) -> Any:
+        """The squares of row sums or column sums."""
+        kind, b = np.divmod(keys, chunks)
+        return over_pairs(kinds.chunk[kind], b, sums**2 * shown[kind] / (size[b] * (size[b] - 1)))
+
+    c, d = np.divmod(of_pair, chunks)
+    traces = over_pairs(a, b, t * np.append(s, 0)[find(other, keys, -1)])
+    means = over_pairs(c, d, whole / size[c])
+    squares = over_pairs(a, b, t**2 * shown[x] * shown[y] / (size[a] - 1))
+    of_all = over_pairs(c, d, whole**2 / (size[c] ** 2 * (size[c] - 1)))
+    variance = squares - over_sums(rows, of_rows) - over_sums(columns, of_columns) + of_all
+    return np.stack([traces - means, variance], axis=1)
+
+
+def sum_by_key(keys: Longs, values: Floats) -> tuple[Longs, Floats]:
+    """The distinct keys, ascending, and the sum of each one's values."""
+    found, place = np.unique(keys, return_inverse=True)
+    return found, np.bincount(place, values, len(found)).astype(np.float64)
 
 
 def owner_sums(kinds: Kinds, places: Longs, moved: Floats, chunk: Longs, size: Longs) -> Sums:

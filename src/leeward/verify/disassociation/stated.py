@@ -14,13 +14,12 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from scipy.sparse import csr_array
 
 from leeward.contracts.classes import ells_of
 from leeward.verify.checks import Check, of_count, payload_of
 from leeward.verify.classes import Classes
 from leeward.verify.disassociation.layout import ITEM, PAYLOAD, Chunks, Layout, first_chunk, lay_out
-from leeward.verify.flat import Longs, find, offsets_of, places_of
+from leeward.verify.flat import Longs, find, offsets_of, pairs_of_lists, places_of
 from leeward.verify.manifest import Share
 from leeward.verify.order import within_check
 
@@ -68,13 +67,11 @@ def covering(layout: Layout) -> Longs:
     owner = np.repeat(np.repeat(np.arange(len(chunks.kind)), chunks.rows())[rows], lengths)
     codes = chunks.values[places_of(chunks.offsets[rows], lengths)]
     column = find(layout.group * width + layout.codes, owner * width + codes, -1)
-    holds = csr_array(
-        (np.ones(len(column), np.int64), column, offsets_of(lengths)), shape=(len(rows), len(layout.codes))
-    )
-    together = (holds.T @ holds).tocoo()
-    x, y = together.coords
-    always = (x != y) & (together.data == layout.supports[x])
-    return np.bincount(layout.group[x[always]], minlength=len(chunks.kind))
+    column = column[np.lexsort((column, np.repeat(np.arange(len(rows)), lengths)))]
+    pairs, together = pairs_of_lists(column, offsets_of(lengths), max(len(layout.codes), 1))
+    x, y = np.divmod(pairs, max(len(layout.codes), 1))
+    always = [(x != y) & (together == layout.supports[each]) for each in (x, y)]
+    return np.bincount(layout.group[np.concatenate([x[always[0]], y[always[1]]])], minlength=len(chunks.kind))
 
 
 def single_codes(layout: Layout) -> Check:
