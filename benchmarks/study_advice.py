@@ -34,7 +34,7 @@ from leeward.advise.utility.verdicts import verdict_of
 from leeward.cohort import Cohort
 from leeward.fields import build
 from leeward.release.spec import SourceSpec, Spec
-from leeward.runs.protect import read_source
+from leeward.runs.specs import read_source
 from leeward.synthetic import write_claims
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "studies" / "advice.md"

@@ -44,14 +44,14 @@ if TYPE_CHECKING:
     from leeward.runs.extract import extract as extract
     from leeward.runs.index import index as index
     from leeward.runs.itemsets import itemsets as itemsets
+    from leeward.runs.profile import profile as profile
     from leeward.runs.protect import Result as Result
     from leeward.runs.protect import measure as measure
-    from leeward.runs.protect import open_release
-    from leeward.runs.protect import profile as profile
     from leeward.runs.protect import protect as protect
     from leeward.runs.protect import run as run
     from leeward.runs.protect import verify as verify
     from leeward.runs.recommend import recommend as recommend
+    from leeward.runs.specs import open_release
     from leeward.runs.split import split as split
 
     synth, open = synthetic, open_release  # noqa: A001  # `leeward.open`, as in other libraries
@@ -74,8 +74,8 @@ _WHERE = {
     "index": "leeward.runs.index:index",
     "itemsets": "leeward.runs.itemsets:itemsets",
     "measure": "leeward.runs.protect:measure",
-    "open": "leeward.runs.protect:open_release",
-    "profile": "leeward.runs.protect:profile",
+    "open": "leeward.runs.specs:open_release",
+    "profile": "leeward.runs.profile:profile",
     "protect": "leeward.runs.protect:protect",
     "query": "leeward.queries.answer.api:query",
     "read": "leeward.cohort.readers:read",

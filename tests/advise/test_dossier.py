@@ -22,8 +22,8 @@ from leeward.cli.main import status_of
 from leeward.errors import BadInput, VerificationFailed
 from leeward.methods import METHODS
 from leeward.runs.dossier import check, dossier
-from leeward.runs.plans import plan_of
 from leeward.runs.protect import method_of
+from leeward.runs.specs import plan_of
 
 CANARY = "E970.1"
 FORBIDDEN = ("compliant", "certified", "hipaa-safe", "zero risk", "fully anonymous")

@@ -39,7 +39,7 @@ def spec(**changes: Any) -> Spec:
 
 
 def plan() -> Any:
-    from leeward.runs.plans import plan_of
+    from leeward.runs.specs import plan_of
 
     return plan_of(PLAN)
 

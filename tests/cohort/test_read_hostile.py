@@ -163,8 +163,8 @@ class Panic(BaseException):
 import leeward.cli.data as data
 def broken(*args, **kwargs):
     raise {error}
-import leeward.runs.protect as protect
-protect.read_source = broken
+import leeward.runs.specs as specs
+specs.read_source = broken
 from leeward.cli.main import status_of
 sys.exit(status_of(["profile", "x.csv"]))
 """

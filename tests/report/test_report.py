@@ -15,16 +15,13 @@ import pytest
 from leeward.analysis.figures import plain
 from leeward.analysis.reidentification import Further
 from leeward.errors import BadInput
-from leeward.methods import METHODS
 from leeward.methods.disassociation.report import sections
 from leeward.release import Anonymized, Guarantee, Release, ReleaseTable, write
 from leeward.report import render
 from leeward.report.codes import bins
-from leeward.report.summary import result_html
+from leeward.report.summary import Summary, result_html
 from leeward.report.writing import to_html
 from leeward.runs.reports import summary_of, write_report
-
-OWN = METHODS["disassociation"].report().sections
 
 RISK_ROW: dict[str, Any] = {
     "sets": 12,
@@ -134,6 +131,15 @@ def release(tmp_path: Path) -> Release:
     return Release.open(tmp_path / "out")
 
 
+def page_of(
+    release: Release,
+    measures: dict[str, Any] = MEASURES,
+    verification: dict[str, Any] = VERIFICATION,
+    summary: Summary | None = None,
+) -> str:
+    return render(release, measures, verification, sections(release, measures, verification), summary)
+
+
 def without_tags(page: str) -> str:
     return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", page.split("</style>")[-1]))
 
@@ -161,7 +167,7 @@ def test_the_report_is_well_formed_and_named(release: Release) -> None:
         def handle_endtag(self, tag: str) -> None:
             assert self.open_.pop() == tag
 
-    page = render(release, MEASURES, VERIFICATION, OWN)
+    page = page_of(release)
     tags = Tags()
     tags.feed(page)
     assert tags.open_ == []
@@ -172,7 +178,7 @@ def test_the_report_is_well_formed_and_named(release: Release) -> None:
 
 
 def test_every_chart_has_a_title_and_words_for_who_cannot_see_it(release: Release) -> None:
-    page = render(release, MEASURES, VERIFICATION, OWN)
+    page = page_of(release)
     figures = re.findall(r"<figure.*?</figure>", page, re.DOTALL)
     assert len(figures) == 4
     for figure in figures:
@@ -202,7 +208,7 @@ def test_every_chart_has_a_title_and_words_for_who_cannot_see_it(release: Releas
     ],
 )
 def test_the_figures_are_in_the_report(release: Release, figure: str) -> None:
-    assert figure in without_tags(render(release, MEASURES, VERIFICATION, OWN))
+    assert figure in without_tags(page_of(release))
 
 
 def test_the_chart_has_bars_for_who_uses_the_algorithm(release: Release) -> None:
@@ -210,18 +216,18 @@ def test_the_chart_has_bars_for_who_uses_the_algorithm(release: Release) -> None
         knows="2 codes", known="codes", sets=12, below_k=3, patients=6, among=40, smallest=4, tried=20
     )
     found = {**MEASURES, "reidentification": {"further": plain(further)}}
-    chart, *_ = re.findall(r"<figure.*?</figure>", render(release, found, VERIFICATION, OWN), re.DOTALL)
+    chart, *_ = re.findall(r"<figure.*?</figure>", page_of(release, found), re.DOTALL)
     assert chart.count(">15.0 %<") == 2  # one code known, or two; beyond m nothing is said
     assert (
         "none with up to 2 for attackers who do not use the algorithm, at least 15.0 % for those who do"
         in chart
     )
-    before, *_ = re.findall(r"<figure.*?</figure>", render(release, MEASURES, VERIFICATION, OWN), re.DOTALL)
+    before, *_ = re.findall(r"<figure.*?</figure>", page_of(release), re.DOTALL)
     assert "if they do not use the algorithm" in before and "at least" not in before
 
 
 def test_names_are_escaped(release: Release) -> None:
-    page = render(release, MEASURES, VERIFICATION, OWN)
+    page = page_of(release)
     assert "ward <7>" not in page
     assert "ward &lt;7&gt;.csv" in page
     assert str(to_html("**k^m-anonymity** of rank^m")) == "<strong>k<sup>m</sup>-anonymity</strong> of rank^m"
@@ -229,13 +235,13 @@ def test_names_are_escaped(release: Release) -> None:
 
 
 def test_same_input_same_report(release: Release) -> None:
-    assert render(release, MEASURES, VERIFICATION, OWN) == render(release, MEASURES, VERIFICATION, OWN)
+    assert page_of(release) == page_of(release)
 
 
 def test_a_refuted_release_says_do_not_share(release: Release) -> None:
     refuted = copy.deepcopy(VERIFICATION)
     refuted["passed"] = refuted["checks"][0]["passed"] = False
-    text = without_tags(render(release, MEASURES, refuted, OWN))
+    text = without_tags(page_of(release, MEASURES, refuted))
     assert "Verification failed: do not share" in text
     assert "FAILED cluster sizes" in text
 
@@ -244,12 +250,12 @@ def test_what_was_not_measured_has_no_section(release: Release) -> None:
     few = {"source": MEASURES["source"], "notices": [], "method": {}}
     titles = [section.title for section in sections(release, few, VERIFICATION)]
     assert titles == ["At a glance", "In plain words"]
-    assert "Nothing was repaired" in without_tags(render(release, few, VERIFICATION, OWN))
+    assert "Nothing was repaired" in without_tags(page_of(release, few))
 
 
 def test_suppressed_codes_are_told(release: Release) -> None:
     some = {**MEASURES, "method": {"suppressed_occurrences": 7}}
-    assert "7 mentions of codes were taken out" in without_tags(render(release, some, VERIFICATION, OWN))
+    assert "7 mentions of codes were taken out" in without_tags(page_of(release, some))
 
 
 def test_bins_of_the_histogram_hold_every_error() -> None:
@@ -285,7 +291,7 @@ def test_a_notebook_shows_a_card(release: Release) -> None:
 
 
 def test_the_page_is_for_dark_screens_phones_and_screen_readers_too(release: Release) -> None:
-    page = render(release, MEASURES, VERIFICATION, OWN, summary_of(release, MEASURES))
+    page = page_of(release, MEASURES, VERIFICATION, summary_of(release, MEASURES))
     assert "@media (prefers-color-scheme: dark)" in page
     assert "@media (max-width: 640px)" in page
     for drawing in re.findall(r"<svg.*?</svg>", page, re.DOTALL):

@@ -42,7 +42,8 @@ def cohort(source: Any, patient: str | None, as_json: bool, **flags: Any) -> Non
     written.
     """
     from leeward.runs.extract import extract
-    from leeward.runs.protect import read_source, watch
+    from leeward.runs.progress import watch
+    from leeward.runs.specs import read_source
 
     with watch(None) as say:
         original = None

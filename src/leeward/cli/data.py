@@ -82,8 +82,9 @@ def profile(source: Any, k: int, as_json: bool) -> None:
       leeward profile diabetic_data.csv.gz --patient patient_nbr --code diag_1,diag_2,diag_3 --missing '?'
       --json
     """
-    from leeward.runs.protect import profile as figures_of
-    from leeward.runs.protect import read_source, watch
+    from leeward.runs.profile import profile as figures_of
+    from leeward.runs.progress import watch
+    from leeward.runs.specs import read_source
 
     with watch(None) as say:
         say("Reading")

@@ -36,12 +36,12 @@ def show(out: str, as_json: bool) -> None:
     """
     from leeward.release import Release
     from leeward.report.summary import headline
-    from leeward.runs.reports import summary_of, summary_of_share
+    from leeward.runs.reports import summary_of
 
     release = Release.open(out)
     measures = release.custody_json("measures.json")
     whole = measures is not None and "source" in measures
-    summary = summary_of(release, measures) if whole and measures is not None else summary_of_share(release)
+    summary = summary_of(release, measures if whole else None)
     verification = release.custody_json("verification.json")
     if as_json:
         print_json(
@@ -103,8 +103,10 @@ def verify(
     """
     from leeward.release import Release
     from leeward.runs.memory import require_memory_to_verify
-    from leeward.runs.protect import read_source, refusal, watch
+    from leeward.runs.progress import watch
     from leeward.runs.protect import verify as check
+    from leeward.runs.specs import read_source
+    from leeward.runs.writing import refusal
 
     release = Release.open(out, compare=False)
     release.require_format()
@@ -201,9 +203,10 @@ def measure(out: str, source: Any, population: str | None, wanted: tuple[str, ..
     """
     from leeward.release import Release
     from leeward.runs.profile import source_facts
+    from leeward.runs.progress import watch
     from leeward.runs.protect import measure as figures_of
-    from leeward.runs.protect import read_source, watch
     from leeward.runs.reports import sections_of, summary_of
+    from leeward.runs.specs import read_source
 
     release = Release.open(out)
     source = as_released(release, source)

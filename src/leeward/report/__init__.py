@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from leeward.report.sections import Chart, Notes, Section, Table, Tile, Tiles
-from leeward.report.writing import render, write
+from leeward.report.writing import render
 
-__all__ = ["Chart", "Notes", "Section", "Table", "Tile", "Tiles", "render", "write"]
+__all__ = ["Chart", "Notes", "Section", "Table", "Tile", "Tiles", "render"]

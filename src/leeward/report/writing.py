@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from leeward.errors import BadInput
 from leeward.pages import template_of
 from leeward.release import Release
-from leeward.release.aside import own_file
 from leeward.report.sections import Notes, Section, Table
 from leeward.report.summary import DOORS_SHOWN, NOT_MEASURED, Summary, begun, numbers_of, sentence
 
@@ -18,45 +15,15 @@ Figures = Mapping[str, Any]
 
 ROWS_SHOWN = 10
 
-Own = Callable[[Release, Figures, Figures], Sequence[Section]]
-"""A method's own sections: `sections(release, measures, verification)`."""
-
-Summarize = Callable[[Release, Figures], Summary]
-"""What the release is safe against, what not, and what it cost."""
-
-
-def write(folder: str | Path, own: Own | None = None, summarize: Summarize | None = None) -> Path:
-    """Write `custody/report.html` of a release folder from its `measures.json` and `verification.json`.
-
-    `own` makes the method's sections; left out, the report has the guarantee, the checks and the notices. `summarize`
-    makes the first screen.
-
-    Raises
-    ------
-    BadInput
-        The folder is no release, or has no `custody/` with both files.
-    """
-    release = Release.open(folder)
-    measures, verification = map(release.custody_json, ("measures.json", "verification.json"))
-    if release.custody is None or measures is None or verification is None:
-        raise BadInput(
-            f"{folder}: a report needs the measures.json and verification.json of custody/, and one is not there."
-        )
-    target = release.custody / "report.html"
-    summary = None if summarize is None else summarize(release, measures)
-    text = render(release, measures, verification, own, summary)
-    own_file(target).write_text(text, encoding="utf-8")
-    return target
-
 
 def render(
     release: Release,
     measures: Figures,
     verification: Figures,
-    own: Own | None = None,
+    sections: Sequence[Section] = (),
     summary: Summary | None = None,
 ) -> str:
-    """The report as HTML."""
+    """The report as HTML: the first screen, the sections, the guarantee, the checks and the notices."""
     page = template_of("leeward.report", "report.html.j2", marked=to_html, plain=plain)
     return page.render(
         release=release,
@@ -67,7 +34,7 @@ def render(
         not_measured=NOT_MEASURED,
         verification=verification,
         sections=[
-            *(own(release, measures, verification) if own is not None else ()),
+            *sections,
             guarantee_section(release),
             checks_section(verification),
             notices_section(measures),

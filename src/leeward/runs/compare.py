@@ -6,20 +6,22 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from leeward.advise.plan import Plan
+from leeward.advise.thresholds import limits
+from leeward.advise.utility.measure import Prepared, prepare, utility_of
+from leeward.analysis.figures import plain
+from leeward.cohort.cohort import Cohort
 from leeward.errors import BadInput
 from leeward.release.aside import written_aside
+from leeward.release.folder import check_out
 from leeward.release.spec import Spec
-from leeward.runs.explore import Exploration, lines_of, risk_of, table_of
-from leeward.runs.protect import Tell, open_release, read_source, refusal, verify, watch
-from leeward.runs.specs import read_custody_spec
-from leeward.version import __version__
-
-if TYPE_CHECKING:
-    from leeward.advise.plan import Plan
-    from leeward.advise.utility.measure import Prepared
-    from leeward.cohort.cohort import Cohort
+from leeward.runs.explore import Exploration, lines_of, risk_of, settings_of, table_of, write_page
+from leeward.runs.progress import Tell, watch
+from leeward.runs.protect import verify
+from leeward.runs.specs import open_release, plan_of, read_custody_spec, read_source
+from leeward.runs.writing import refusal
 
 NO_DIGESTS = "custody has no digests of its files, so whether its figures are the run's was not checked"
 
@@ -51,12 +53,6 @@ def compare(
     BadInput
         No releases, one without custody, releases of different sources, or `out` exists.
     """
-    from leeward.advise.thresholds import limits
-    from leeward.advise.utility.measure import prepare
-    from leeward.release.folder import check_out
-    from leeward.runs.explore import write_page
-    from leeward.runs.plans import plan_of
-
     folder = Path(out)
     check_out(folder)
     if not outs:
@@ -65,46 +61,32 @@ def compare(
     asked = None if plan is None else plan_of(plan)
     with watch(tell) as say:
         if cohort is None:
+            if len({spec.source.path for spec in specs}) > 1:
+                raise BadInput("the releases were made of different sources; compare releases of one source.")
             say("Reading the source")
-            cohort, known = _read_sources(specs)
-            population = population or known
-        lines = lines_of(asked, specs[0], cohort)
+            cohort = read_source(specs[0].source)
+            known = next((spec.population for spec in specs if spec.population is not None), None)
+            population = population or (None if known is None else read_source(known))
+        lines, settings = lines_of(asked, specs[0], cohort), settings_of(asked, cohort)
         say("What the source says of the plan")
         prepared = prepare(lines, cohort)
-        limit = None if asked is None or asked.limit is None else asked.limit.maximum
         rows = []
         for each, spec in zip(outs, specs, strict=True):
             say(f"Verifying and measuring {Path(each).name}")
-            rows.append(row_of(each, spec, prepared, population, limits(limit)))
+            rows.append(row_of(each, spec, prepared, population, limits(settings["threshold"])))
         table = table_of(rows, len(lines))
-        patients = cohort.patients.height if cohort.events is None and cohort.patients is not None else 0
         found = Exploration(folder, table, tuple(line.title for line in lines), "compare")
         with written_aside(folder) as aside:
             written = replace(found, folder=aside)
             table.write_parquet(written.table)
-            write_page(
-                written,
-                {"leeward": __version__, "source": cohort.name, "threshold": limit,
-                 "patients": patients or len(cohort.code_sets())},
-            )  # fmt: skip
+            write_page(written, settings)
     return found
-
-
-def _read_sources(specs: Sequence[Spec]) -> tuple[Cohort, Cohort | None]:
-    """The one source of all releases, and the population of those that have one."""
-    if len({spec.source.path for spec in specs}) > 1:
-        raise BadInput("the releases were made of different sources; compare releases of one source.")
-    known = next((spec.population for spec in specs if spec.population is not None), None)
-    return read_source(specs[0].source), None if known is None else read_source(known)
 
 
 def row_of(
     path: str | Path, spec: Spec, prepared: Prepared, population: Cohort | None, thresholds: Sequence[float]
 ) -> dict[str, Any]:
     """A release as a row of `compare.parquet`: verified today against its source, its risk, what it keeps."""
-    from leeward.advise.utility.measure import utility_of
-    from leeward.analysis.figures import plain
-
     release = open_release(path)
     row: dict[str, Any] = {
         "method": release.method,

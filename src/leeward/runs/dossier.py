@@ -8,27 +8,34 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from leeward.advise.dossier.content import TITLE, Evidence, annex, check_entries, parts_of, render, titles
 from leeward.advise.dossier.context import Context, load_context
 from leeward.advise.dossier.signing import SIGNATURE, is_signed, sign
+from leeward.advise.measured_risk import measure_risk
+from leeward.advise.page import describe_spec
+from leeward.advise.plan import Plan
+from leeward.advise.recommendation import questions_of
+from leeward.advise.risk import maximum_in_words, scope_of
+from leeward.advise.situation import Facts, Situation
+from leeward.advise.thresholds import Threshold, limits
+from leeward.advise.utility.measure import prepare, utility_of
+from leeward.analysis.figures import plain
+from leeward.cohort.cohort import Cohort
 from leeward.errors import BadInput, VerificationFailed
 from leeward.paths import require_plain_files
+from leeward.release import Release
 from leeward.release.aside import LOCK, written_aside
 from leeward.release.folder import check_out
 from leeward.release.manifest import sha256_of, to_json_text
-from leeward.runs.protect import Tell, open_release, read_source, refusal, verify, watch
-from leeward.runs.specs import read_custody_spec
+from leeward.release.spec import SourceSpec
+from leeward.runs.progress import Tell, watch
+from leeward.runs.protect import verify
+from leeward.runs.specs import open_release, plan_of, read_custody_spec, read_source
+from leeward.runs.writing import refusal
+from leeward.verify import Verification
 from leeward.version import __version__
-
-if TYPE_CHECKING:
-    from leeward.advise.plan import Plan
-    from leeward.advise.thresholds import Threshold
-    from leeward.cohort.cohort import Cohort
-    from leeward.release import Release
-    from leeward.release.spec import SourceSpec
-    from leeward.verify import Verification
 
 JSON, HTML, EVIDENCE = "dossier.json", "dossier.html", "evidence.json"
 ALTERNATIVES_SHOWN = 40
@@ -107,9 +114,6 @@ def dossier(
     VerificationFailed
         The release does not verify today; nothing is written.
     """
-    from leeward.advise.risk import scope_of
-    from leeward.runs.plans import plan_of
-
     folder = Path(out)
     check_out(folder)
     asked = None if plan is None else plan_of(plan)
@@ -165,12 +169,6 @@ def evidence_of(
     explored: str | Path | None,
 ) -> dict[str, Any]:
     """`evidence.json`: what was computed today. Figures and the plan's own words only."""
-    from leeward.advise.measured_risk import measure_risk
-    from leeward.advise.risk import maximum_in_words
-    from leeward.advise.thresholds import limits
-    from leeward.advise.utility.measure import prepare, utility_of
-    from leeward.analysis.figures import plain
-
     limit = None if plan is None else plan.limit
     found: dict[str, Any] = {
         "leeward": __version__,
@@ -239,8 +237,6 @@ def check(
     BadInput
         No dossier, or no release.
     """
-    from leeward.release import Release
-
     place = Path(folder)
     require_plain_files(place)
     raw, content = _read(place)
@@ -360,8 +356,6 @@ def _questions(plan: Plan | None, cohort: Cohort | None, population: Cohort | No
     """The questions that the advice for this plan leaves to people."""
     if plan is None or cohort is None:
         return ()
-    from leeward.advise.recommendation import questions_of
-    from leeward.advise.situation import Facts, Situation
 
     kind: Literal["events", "table"] = "table" if cohort.events is None else "events"
     return tuple(questions_of(Situation(plan, Facts(kind, 0, 0, 0))))
@@ -370,8 +364,6 @@ def _questions(plan: Plan | None, cohort: Cohort | None, population: Cohort | No
 def _alternatives(folder: Path) -> list[dict[str, Any]]:
     """What an exploration found for each line, by spec."""
     import polars as pl
-
-    from leeward.advise.page import describe_spec
 
     files = [file for file in (folder / "explore.parquet", folder / "compare.parquet") if file.is_file()]
     if not files:

@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Protocol
 
 from leeward.analysis.demographics.released import ReleasedClasses
+from leeward.analysis.generalized import counts_in, read_parts
+from leeward.analysis.record_counts import counts_where, labels_of
 from leeward.arrays import Float64s, Int64s
 from leeward.errors import BadInput
 from leeward.methods.disassociation.measures import estimates as chunks
@@ -91,12 +93,9 @@ def estimates(
         raise BadInput(f"a prior is about item chunks; releases by {opened.method} have none. Leave it out.")
     concerned = ReleasedClasses.read(opened).part_of(where) if where else None
     if opened.method == "constraints":
-        from leeward.analysis.generalized import counts_in, read_parts
-
         parts = read_parts(opened)
         _require_labels(queries, {code for part in parts for code in part.places})
         return _to_list(counts_in(parts, queries, concerned=concerned))
-    from leeward.analysis.record_counts import counts_where, labels_of
 
     labelled = labels_of(opened)
     require_codes(opened, queries, labelled.askable())

@@ -16,25 +16,34 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import polars as pl
+from polars.exceptions import PolarsError
 
 from leeward.advise.grid import Point, points_of
+from leeward.advise.measured_risk import measure_risk
+from leeward.advise.page import render
+from leeward.advise.plan import Counts, Line, Plan, line_of
+from leeward.advise.risk import maximum_in_words
+from leeward.advise.thresholds import limits
+from leeward.advise.utility.measure import Prepared, prepare, utility_of
+from leeward.analysis.figures import plain
+from leeward.cohort.cohort import Cohort
+from leeward.engine import at_most, available_threads, make, pool
 from leeward.errors import BadInput, GuaranteeUnreachable, LeewardError, VerificationFailed
 from leeward.queries.state import write_whole
+from leeward.randomness import Randomness
+from leeward.release import Release, draft
 from leeward.release.aside import alone_in, own_file
 from leeward.release.manifest import to_json_text
 from leeward.release.spec import Spec, load
-from leeward.runs.protect import Tell, measure_release, method_of, read_source, verify_or_raise, watch
+from leeward.runs.progress import Tell, watch
+from leeward.runs.protect import method_of, verify_or_raise
+from leeward.runs.specs import plan_of, read_source
+from leeward.runs.writing import measure_release
 from leeward.version import __version__
-
-if TYPE_CHECKING:
-    from leeward.advise.plan import Line, Plan
-    from leeward.advise.utility.measure import Prepared
-    from leeward.cohort.cohort import Cohort
-    from leeward.release import Release
 
 SAMPLE_SEED = 20261122
 SETTINGS = "settings.json"
@@ -44,6 +53,18 @@ STATUS: dict[type[LeewardError], str] = {
     BadInput: "does not fit",
 }
 """What became of a point that gave no release; the others are `verified`."""
+
+DAMAGED = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError, PolarsError)
+"""What reading the file of a point may raise that is not as it was stored."""
+
+COLUMNS: dict[str, Any] = {
+    **dict.fromkeys(("method", "spec", "status", "message", "attacker", "model"), pl.String),
+    **dict.fromkeys(("risk_in_words", "knows", "further_knows"), pl.String),
+    **dict.fromkeys(("k", "m", "seed"), pl.Int64),
+    **dict.fromkeys(("risk_maximum", "measured_maximum", "measured_mean", "further_maximum"), pl.Float64),
+}
+OF_LINE = {"line": pl.Float64, "floor": pl.Float64, "verdict": pl.String, "detail": pl.String}
+"""Columns of a run, and of each line of the plan in it (`line_1`, …), which are null where there is no release."""
 
 
 @dataclass(frozen=True)
@@ -112,12 +133,8 @@ def explore(
     BadInput
         Bad settings, or `out` holds another exploration.
     """
-    from leeward.advise.thresholds import limits
-    from leeward.advise.utility.measure import prepare
-    from leeward.engine import at_most, available_threads, pool
-
     spec = spec if isinstance(spec, Spec) else load(spec)
-    asked = _plan(plan)
+    asked = None if plan is None else plan_of(plan)
     points = points_of(spec.method, vary, methods, repeat)
     with at_most(threads), watch(tell) as say, ExitStack() as held:
         say("Reading the source")
@@ -127,10 +144,14 @@ def explore(
         if sample is not None:
             cohort = sampled(cohort, sample)
         lines = lines_of(asked, spec, cohort)
-        limit = None if asked is None else asked.limit
-        settings = _settings(
-            points, lines, cohort, population, None if limit is None else limit.maximum, keep
-        )
+        settings = {
+            **settings_of(asked, cohort),
+            "data": _digest(cohort),
+            "population": None if population is None else _digest(population),
+            "lines": [f"{line.title} {dataclasses.asdict(line)}" for line in lines],
+            "points": [point.key for point in points],
+            "keep": keep,
+        }
         folder = held.enter_context(_folder(Path(out), settings))
         missing = [point for point in points if not _file(folder, point).is_file()]
         if missing:
@@ -162,7 +183,6 @@ class _Job:
 
     def run(self, point: Point) -> Point:
         """Try a point and write its file, at once or not at all."""
-        from leeward.engine import at_most, available_threads
 
         # Points run side by side, each in one thread, where there are more threads than one.
         with at_most(1 if available_threads() > 1 else None):
@@ -175,12 +195,17 @@ class _Job:
 
     def tried(self, point: Point) -> dict[str, Any]:
         """One row: the point, what became of it, its risk, and what it keeps of each line."""
+
         row: dict[str, Any] = {"method": point.name, "spec": point.spec, "seed": point.seed,
                                "k": point.method.get("k"), "m": point.method.get("m")}  # fmt: skip
-        target = self.folder / "releases" / point.key
+        target, cohort = self.folder / "releases" / point.key, self.prepared.cohort
         shutil.rmtree(target, ignore_errors=True)
         try:
-            return {**row, "status": "verified", "message": "", **self._try_release(point, target)}
+            release_aside(cohort, point, target, self.spec, self.population)
+            release = Release.open(target)
+            risk = risk_of(release, cohort, self.population, self.thresholds)
+            lines = plain(utility_of(self.prepared, release))
+            return {**row, "status": "verified", "message": "", **risk, "lines": lines}
         except LeewardError as error:
             status = next((text for kind, text in STATUS.items() if isinstance(error, kind)), "failed")
             return {**row, "status": status, "message": str(error)}
@@ -188,27 +213,11 @@ class _Job:
             if not self.keep:
                 shutil.rmtree(target, ignore_errors=True)
 
-    def _try_release(self, point: Point, target: Path) -> dict[str, Any]:
-        from leeward.advise.utility.measure import utility_of
-        from leeward.analysis.figures import plain
-        from leeward.release import Release
-
-        release_aside(self.prepared.cohort, point, target, self.spec, self.population)
-        release = Release.open(target)
-        return {
-            **risk_of(release, self.prepared.cohort, self.population, self.thresholds),
-            "lines": plain(utility_of(self.prepared, release)),
-        }
-
 
 def risk_of(
     release: Release, cohort: Cohort, population: Cohort | None, thresholds: Sequence[float]
 ) -> dict[str, Any]:
     """The risk of a release for each attacker: as its guarantee states it, as it was measured, and in words."""
-    from leeward.advise.measured_risk import measure_risk
-    from leeward.advise.risk import maximum_in_words
-    from leeward.analysis.figures import plain
-
     found = plain(measure_risk(release, cohort, population, thresholds))
     return {
         "attacker": release.guarantee["attacker"],
@@ -218,38 +227,29 @@ def risk_of(
     }
 
 
-def release_aside(
-    cohort: Cohort, point: Point, target: Path, spec: Spec, population: Cohort | None
-) -> dict[str, Any]:
-    """The release of a point, as `protect` with its seed makes it, verified; its figures where the spec asks for some.
+def release_aside(cohort: Cohort, point: Point, target: Path, spec: Spec, population: Cohort | None) -> None:
+    """The release of a point, as `protect` with its seed makes it, verified; measured where the spec asks for it.
 
     Raises
     ------
     BadInput, GuaranteeUnreachable, VerificationFailed
         Nothing is left at `target`.
     """
-    from leeward.engine import make
-    from leeward.randomness import Randomness
-    from leeward.release import draft
-
     method = method_of(point.method, spec.plan)
     with draft(target) as pending:
         made = method.protect(
             cohort, make("local"), randomness=Randomness.of(point.seed), population=population
         )
-        pending.write(made, formats=("parquet",))
+        pending.write(made)
         verification = verify_or_raise(pending.folder, cohort, population)
         pending.put_json("custody/verification.json", verification.to_json())
-        figures = measure_release(pending, cohort, spec.measure, made, population) if spec.measure else {}
-        if figures:
+        if spec.measure:
+            figures = measure_release(pending, cohort, spec.measure, made, population)
             pending.put_json("custody/measures.json", figures)
-    return figures
 
 
 def lines_of(plan: Plan | None, spec: Spec, cohort: Cohort) -> tuple[Line, ...]:
     """The plan's lines; without a plan the spec's models, or for codes the counts of codes and of their groups."""
-    from leeward.advise.plan import Counts, line_of
-
     if plan is not None:
         return plan.lines
     if spec.plan:
@@ -271,7 +271,6 @@ def number_of_patients(cohort: Cohort) -> int:
 
 def sampled(cohort: Cohort, patients: int) -> Cohort:
     """Some patients of a cohort (of a table some rows), drawn evenly and always the same; all of a smaller one."""
-
     people = number_of_patients(cohort)
     if patients >= people:
         return cohort
@@ -282,41 +281,16 @@ def sampled(cohort: Cohort, patients: int) -> Cohort:
     return cohort.restrict(cohort.require_events()["patient"].unique().sort().gather(chosen))
 
 
-def write_page(found: Exploration, settings: Mapping[str, Any]) -> Path:
+def write_page(found: Exploration, settings: Mapping[str, Any]) -> None:
     """Write the page."""
-    from leeward.advise.page import render
-
-    rows = found.points.to_dicts()
-    own_file(found.page).write_text(render(rows, found.lines, settings), encoding="utf-8")
-    return found.page
+    own_file(found.page).write_text(render(found.points.to_dicts(), found.lines, settings), encoding="utf-8")
 
 
-def _plan(plan: Plan | str | Path | None) -> Plan | None:
-    from leeward.runs.plans import plan_of
-
-    return None if plan is None else plan_of(plan)
-
-
-def _settings(
-    points: Sequence[Point],
-    lines: Sequence[Line],
-    cohort: Cohort,
-    population: Cohort | None,
-    threshold: float | None,
-    keep: bool,
-) -> dict[str, Any]:
-    """What an exploration is of: the same settings and the same data may go on."""
-    return {
-        "leeward": __version__,
-        "source": cohort.name,
-        "patients": number_of_patients(cohort),
-        "data": _digest(cohort),
-        "population": None if population is None else _digest(population),
-        "lines": [f"{line.title} {dataclasses.asdict(line)}" for line in lines],
-        "threshold": threshold,
-        "points": [point.key for point in points],
-        "keep": keep,
-    }
+def settings_of(plan: Plan | None, cohort: Cohort) -> dict[str, Any]:
+    """What a page is of."""
+    limit = None if plan is None or plan.limit is None else plan.limit.maximum
+    patients = number_of_patients(cohort)
+    return {"leeward": __version__, "source": cohort.name, "patients": patients, "threshold": limit}
 
 
 def _digest(cohort: Cohort) -> str:
@@ -361,15 +335,7 @@ def _stored(file: Path, lines: int) -> dict[str, Any]:
     try:
         row: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
         table_of([row], lines)
-    except (
-        ValueError,
-        LookupError,
-        TypeError,
-        AttributeError,
-        ArithmeticError,
-        RecursionError,
-        pl.exceptions.PolarsError,
-    ):
+    except DAMAGED:
         raise BadInput(
             f"{file}: not what was stored of this point; remove the file, and run the exploration again."
         ) from None
@@ -377,50 +343,21 @@ def _stored(file: Path, lines: int) -> dict[str, Any]:
 
 
 def table_of(rows: Sequence[Mapping[str, Any]], lines: int) -> pl.DataFrame:
-    """One row a run; `line_i` and `verdict_i` are null where there is no release."""
-    texts = [
-        "method",
-        "spec",
-        "status",
-        "message",
-        "attacker",
-        "model",
-        "risk_in_words",
-        "knows",
-        "further_knows",
-    ]
-    wholes = ["k", "m", "seed"]
-    flat = [_flat(row, lines) for row in rows]
-    schema: dict[str, Any] = dict.fromkeys(texts, pl.String) | dict.fromkeys(wholes, pl.Int64)
-    schema |= dict.fromkeys(
-        ("risk_maximum", "measured_maximum", "measured_mean", "further_maximum"), pl.Float64
-    )
-    for place in range(1, lines + 1):
-        schema |= {f"line_{place}": pl.Float64, f"floor_{place}": pl.Float64, f"verdict_{place}": pl.String,
-                   f"detail_{place}": pl.String}  # fmt: skip
-    return pl.DataFrame(flat, schema=schema)
-
-
-def _knowledge(attacker: str | None) -> str | None:
-    """What a guarantee's attacker knows, where nothing was measured."""
-    return (
-        None
-        if attacker is None
-        else attacker.removeprefix("Somebody who ").removeprefix("knows ").rstrip(".")
-    )
+    """One row a run."""
+    of_lines = {f"{name}_{place + 1}": kind for place in range(lines) for name, kind in OF_LINE.items()}
+    return pl.DataFrame([_flat(row, lines) for row in rows], schema=COLUMNS | of_lines)
 
 
 def _flat(row: Mapping[str, Any], lines: int) -> dict[str, Any]:
     risk, found = row.get("risk") or {}, row.get("measured_risk") or {}
     further = found.get("further") or {}
-    as_they_are = ("method", "spec", "status", "message", "attacker", "k", "m", "seed", "risk_in_words")
-    flat = {key: row.get(key) for key in as_they_are}
+    attacker = (row.get("attacker") or "").removeprefix("Somebody who ").removeprefix("knows ").rstrip(".")
+    flat = {key: row.get(key) for key in COLUMNS}
     flat |= {"model": risk.get("model"), "risk_maximum": risk.get("maximum"),
              "measured_maximum": found.get("maximum"), "measured_mean": found.get("mean"),
-             "knows": found.get("knows") or _knowledge(row.get("attacker")), "further_knows": further.get("knows"),
+             "knows": found.get("knows") or attacker or None, "further_knows": further.get("knows"),
              "further_maximum": 1 / further["smallest"] if further else None}  # fmt: skip
-    for place in range(1, lines + 1):
-        line = row["lines"][place - 1] if row.get("lines") else {}
+    for place, line in zip(range(1, lines + 1), row.get("lines") or [{}] * lines, strict=True):
         detail = line.get("detail") or ({"reason": line["reason"]} if line.get("reason") else None)
         flat |= {f"line_{place}": line.get("value"), f"floor_{place}": line.get("floor"),
                  f"verdict_{place}": line.get("verdict"),

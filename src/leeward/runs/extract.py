@@ -7,16 +7,18 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from leeward.cohort.cohort import Cohort
 from leeward.errors import BadInput
+from leeward.methods.visits import extract as drawing
+from leeward.methods.visits.extract import Master
+from leeward.methods.visits.selection import carry_payload, records_of, select_patients
 from leeward.randomness import Randomness
+from leeward.release import draft
 from leeward.runs.protect import Result, measure, open_result, verify_or_raise
 from leeward.runs.reports import write_report
 
 if TYPE_CHECKING:
     import polars as pl
-
-    from leeward.cohort.cohort import Cohort
-    from leeward.methods.visits.extract import Master
 
 
 def extract(
@@ -63,10 +65,6 @@ def extract(
     BadInput, GuaranteeUnreachable, VerificationFailed
         Nothing is left at `out`.
     """
-    from leeward.methods.visits import extract as drawing
-    from leeward.methods.visits.selection import carry_payload, records_of, select_patients
-    from leeward.release import draft
-
     whole = drawing.Master.open(str(master))
     records, strangers = records_of(whole, select_patients(whole, selection, column))
     if not len(records):

@@ -8,19 +8,26 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from leeward.cohort import Cohort
+from leeward.cohort.readers import parquet
+from leeward.cohort.readers.files import refuse_log
+from leeward.engine import make
 from leeward.errors import BadInput
+from leeward.queries.index.build import Built, index_cohort, index_events, index_table
+from leeward.queries.index.rows import NOTE_COLUMNS, flatten
+from leeward.queries.language.vocabulary import AnyText, Vocabulary
+from leeward.queries.privacy.accounting import Budget, micro
 from leeward.randomness import Randomness
 from leeward.release.aside import make_private, rename, work_beside
 from leeward.release.spec import SourceSpec
-from leeward.runs.protect import Tell, read_source, watch
+from leeward.runs.progress import Tell, watch
 from leeward.runs.registering import parent_of, place_of_budget, register, remember_data_set
+from leeward.runs.specs import read_source
+from leeward.runs.vocabularies import domains_of, domains_of_notes, lexicon_terms, vocabulary_of
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from leeward.cohort import Cohort
-    from leeward.queries.index.build import Built
-    from leeward.queries.language.vocabulary import Vocabulary
 
 SHARE_KNOWN = 0.5
 """The lexicon is a table's vocabulary when it has at least this share of the table's distinct terms."""
@@ -125,8 +132,6 @@ def index(
     BadInput
         Nothing is left at `out`.
     """
-    from leeward.queries.privacy.accounting import Budget, micro
-
     budget = Budget(epsilon=micro(epsilon_total, "epsilon_total"), accounting=accounting, delta=delta)
     wanted = _indexing(options)
     with beside(Path(out).absolute()) as folder, watch(tell) as say:
@@ -212,8 +217,6 @@ def _find_vocabulary(wanted: Indexing, source: object) -> str | None:
 
 
 def _common(wanted: Indexing) -> dict[str, Any]:
-    from leeward.runs.vocabularies import domains_of
-
     return {
         "domains": domains_of(wanted.domains),
         "max_rows_per_patient": wanted.max_rows_per_patient,
@@ -224,9 +227,6 @@ def _common(wanted: Indexing) -> dict[str, Any]:
 
 
 def _of_notes(table: pl.DataFrame, folder: Path, wanted: Indexing, named: str | None, say: Tell) -> Built:
-    from leeward.queries.index.build import index_table
-    from leeward.runs.vocabularies import domains_of_notes, vocabulary_of
-
     if wanted.row is not None:
         raise BadInput("--row is for cohorts; a row of a table of notes is a note.")
     terms = vocabulary_of(named) if named else vocabulary_of_table(table)
@@ -261,10 +261,6 @@ def _through_spark(
 ) -> Built:
     """Parquet that Spark reads by itself."""
 
-    from leeward.engine import make
-    from leeward.queries.index.build import index_events
-    from leeward.runs.vocabularies import vocabulary_of
-
     say("Indexing through Spark")
     return index_events(
         str(source.path), folder, make("spark"), terms=vocabulary_of(named), attributes=wanted.quasi_identifiers,
@@ -273,11 +269,6 @@ def _through_spark(
 
 
 def _of_cohort(cohort: Cohort, folder: Path, wanted: Indexing, named: str | None, say: Tell) -> Built:
-    from leeward.engine import make
-    from leeward.queries.index.build import index_cohort, index_events
-    from leeward.queries.language.vocabulary import AnyText
-    from leeward.runs.vocabularies import vocabulary_of
-
     # Both classifications at once, or codes below one root: terms are the codes as they are written.
     known = named or (None if cohort.vocabulary in ("icd", "icd-undotted", "flat") else cohort.vocabulary)
     terms = None if known is None else vocabulary_of(known)
@@ -306,8 +297,6 @@ def _with_columns(cohort: Cohort, wanted: Sequence[str]) -> Cohort:
 def columns_of_parquet(source: SourceSpec) -> dict[str, str] | None:
     """Role -> column of a plain Parquet file of events, which Spark can read by itself; None for anything else."""
     import pyarrow as pa
-
-    from leeward.cohort.readers import parquet
 
     columns = {role: name for role, name in source.columns.items() if role != "patients"}
     plain = source.format in (None, "events") and not (
@@ -349,9 +338,6 @@ def table_of_notes(source: SourceSpec) -> pl.DataFrame | None:
     """The table of notes that a path names: Parquet with the columns patient and terms; None for anything else."""
     import pyarrow as pa
 
-    from leeward.cohort.readers import parquet
-    from leeward.cohort.readers.files import refuse_log
-
     path = Path(str(source.path))
     if path.is_dir():
         path = next((path / sub / name for sub in ("", "custody", "custody/data", "data") for name in TABLES
@@ -367,8 +353,6 @@ def table_of_notes(source: SourceSpec) -> pl.DataFrame | None:
 
 def columns_to_drop(columns: Sequence[str], wanted: Sequence[str]) -> list[str]:
     """The columns of a table of notes that are neither its own nor asked for."""
-    from leeward.queries.index.rows import NOTE_COLUMNS
-
     for name in wanted:
         if name not in columns:
             raise BadInput(
@@ -379,9 +363,6 @@ def columns_to_drop(columns: Sequence[str], wanted: Sequence[str]) -> list[str]:
 
 def vocabulary_of_table(table: pl.DataFrame) -> Vocabulary | None:
     """The project's lexicon where it has most of a table's terms; else None: any text is a term."""
-    from leeward.queries.index.rows import flatten
-    from leeward.runs.vocabularies import lexicon_terms
-
     distinct = flatten(table["terms"]).drop_nulls().unique().to_list()
     terms = lexicon_terms()
     known = sum(terms.term_of(term) is not None for term in distinct)

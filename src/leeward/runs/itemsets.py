@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from leeward.contracts.notes import CONTRACT
-from leeward.errors import BadInput, VerificationFailed
+from leeward.errors import BadInput
 from leeward.queries import ledger as books
 from leeward.queries.answer.api import login_name
 from leeward.queries.answer.catalogue import (
@@ -30,8 +30,9 @@ from leeward.release import draft
 from leeward.release.content import Anonymized, Guarantee, ReleaseTable
 from leeward.release.folder import check_out
 from leeward.release.spec import SourceSpec, Spec, to_yaml
-from leeward.runs.protect import refusal, verify
+from leeward.runs.protect import verify
 from leeward.runs.reports import write_report
+from leeward.runs.writing import require_passed
 
 
 def itemsets(
@@ -178,9 +179,8 @@ def write(
             "method": {**made.custody, "remaining": remaining, "names": names_of_codes(session, found)},
         }
         pending.put_json("custody/measures.json", figures)
-        verification = verify(pending.folder, answers=books.answers(session.ledger, session.index.meta.id))
-        if not verification.passed:
-            raise VerificationFailed(f"{refusal(verification)} Nothing was written.")
+        answers = books.answers(session.ledger, session.index.meta.id)
+        verification = require_passed(verify(pending.folder, answers=answers))
         pending.put_json("custody/verification.json", verification.to_json())
         write_report(pending.folder)
 

@@ -4,15 +4,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from leeward.analysis.figures import plain
+from leeward.analysis.itemsets import TooManyItemsets
+from leeward.cohort.cohort import Cohort
 from leeward.errors import BadInput
 from leeward.methods import METHODS
-
-if TYPE_CHECKING:
-    from leeward.cohort.cohort import Cohort
-    from leeward.release import Release
-
+from leeward.release import Release
 
 TRIED = "tried"
 """The measure of every method that has an attack: what it came to."""
@@ -57,8 +56,6 @@ def measure(
     figures: dict[str, Any] = module.measure(release, cohort, asked, **further) if asked else {}
     attack = getattr(row.reidentification(), "attack", None) if row is not None and tries else None
     if attack is not None:
-        from leeward.analysis.figures import plain
-
         figures[TRIED] = plain(attack(release, cohort, population))
     return figures
 
@@ -71,8 +68,6 @@ def measure_what_runs(
     A release that is verified is not given up for a figure. Only a measure that was asked for by name and does not
     exist, or does not have the option, is an error.
     """
-    from leeward.analysis.itemsets import TooManyItemsets
-
     cannot: tuple[type[Exception], ...] = (MemoryError, ArithmeticError, TooManyItemsets)
     failures: tuple[type[Exception], ...] = cannot if wanted else (*cannot, BadInput)
     try:

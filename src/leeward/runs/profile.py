@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from leeward.cohort.cohort import Cohort
+from leeward.analysis.risk import SEED, risk_before
+from leeward.cohort.cohort import Cohort
+from leeward.cohort.names import names_of
 
 NOTICED_ROWS = 20
 """Row numbers kept of a notice."""
@@ -21,9 +22,6 @@ def profile(cohort: Cohort, *, k: int = 5) -> dict[str, Any]:
     that fewer than `k` patients, or nobody else, have.
     """
     import numpy as np
-
-    from leeward.analysis.risk import SEED, risk_before
-    from leeward.cohort.names import names_of
 
     sets = cohort.code_sets()
     lengths, supports = sets.lengths(), sets.supports()

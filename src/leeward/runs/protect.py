@@ -11,31 +11,30 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from leeward.cohort.cohort import Cohort
+from leeward.engine import at_most, make
 from leeward.errors import BadInput
 from leeward.fields import build, nearest
+from leeward.methods import METHODS
 from leeward.randomness import Randomness
+from leeward.release import Release, draft
+from leeward.release.aside import refuse_unfinished
+from leeward.release.folder import check_out
+from leeward.release.reading import manifest_name
 from leeward.release.spec import SourceSpec, Spec, load
+from leeward.report.summary import Summary, result_html
+from leeward.runs.measure import measure as figures_of
 from leeward.runs.memory import engine_name, is_roomy, require_memory, require_memory_to_read
-from leeward.runs.profile import profile as profile
-from leeward.runs.progress import STAGES
-from leeward.runs.progress import Tell as Tell
-from leeward.runs.progress import watch as watch
-from leeward.runs.reports import sections_of as sections_of
+from leeward.runs.progress import STAGES, Tell, watch
 from leeward.runs.reports import summary_of
-from leeward.runs.specs import Method as Method
-from leeward.runs.specs import in_memory, spec_of
-from leeward.runs.specs import read_source as read_source
-from leeward.runs.writing import measure_release as measure_release
-from leeward.runs.writing import refusal as refusal
-from leeward.runs.writing import require_passed, write_verified
+from leeward.runs.specs import Method, no_events, parameters_of, read_source
+from leeward.runs.writing import measure_release, require_passed, write_verified
+from leeward.verify import Source, Verification
+from leeward.verify import verify as check
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from leeward.cohort.cohort import Cohort
-    from leeward.release import Release
-    from leeward.report.summary import Summary
-    from leeward.verify import Verification
 
 SPEC_WORDS = {"utility": "policy"}
 """Words of the spec that a parameter class calls otherwise."""
@@ -74,8 +73,6 @@ class Result:
         return f"Result({self.path}: {self.release.method}, {self.release.records:,} records, verified)"
 
     def _repr_html_(self) -> str:
-        from leeward.report.summary import result_html
-
         return result_html(
             self.release, self.verification.to_json(), self.measures, self.report, self.summary
         )
@@ -131,30 +128,18 @@ def protect(
     BadInput, GuaranteeUnreachable, VerificationFailed
         Nothing is left at `out`.
     """
-    from leeward.engine import at_most, make
-    from leeward.release import draft
-
-    if not allow_memory:
-        for each in (cohort, population):
-            if each is not None:
-                require_memory(method.name, each, engine_name(engine))
-    with at_most(threads), watch(tell, STAGES) as say, draft(out) as pending:
-        everyone = population_source or in_memory(population)
-        spec = spec_of(cohort, method, engine, seed, formats, measures, everyone, source)
-        runner = make(engine, threads=threads)
-        say(f"Protecting {cohort.name} ({method.name})")
-        anonymized = method.protect(cohort, runner, randomness=Randomness.of(seed), population=population)
-        roomy = is_roomy(method.name, cohort, engine_name(engine))
-        verification, figures = write_verified(
-            pending,
-            anonymized,
-            spec,
-            lambda: verify_or_raise(pending.folder, cohort, population),
-            lambda made: measure_release(pending, cohort, measures, made, population),
-            say,
-            roomy=roomy,
-        )
-    return open_result(pending.out, verification, figures)
+    spec = Spec(
+        source=source or SourceSpec(format="memory", name=cohort.name),
+        method=parameters_of(method),
+        population=population_source
+        or (None if population is None else SourceSpec(format="memory", name=population.name)),
+        measure=tuple(measures),
+        engine=engine,
+        formats=tuple(dict.fromkeys(("parquet", *formats))),  # type: ignore[arg-type]  # checked when made
+        seed=seed,
+    )
+    with at_most(threads), watch(tell, STAGES) as say:
+        return _release(spec, method, cohort, population, out, threads, allow_memory, say)
 
 
 def run(
@@ -172,44 +157,63 @@ def run(
     BadInput, GuaranteeUnreachable, VerificationFailed
         Nothing is left at `out`.
     """
-    from leeward.engine import at_most
-    from leeward.methods import METHODS
-    from leeward.release.folder import check_out
-
     spec = spec if isinstance(spec, Spec) else load(spec)
     check_out(Path(out))
     method = method_of(spec.method, spec.plan)
-    row = METHODS[method.name]
-    if row.in_parts:
-        from leeward.runs.stored import can_store, run_stored
+    as_run = dataclasses.replace(
+        spec,
+        method=parameters_of(method),
+        formats=tuple(dict.fromkeys(("parquet", *spec.formats))),
+        plan=(),
+        versions=None,
+    )
+    with at_most(threads), watch(tell, STAGES) as say:
+        if METHODS[method.name].in_parts:
+            from leeward.runs.stored import run_stored
 
-        if can_store(spec, method):
-            done = run_stored(spec, method, Path(out), threads=threads, allow_memory=allow_memory, tell=tell)
+            done = run_stored(as_run, method, Path(out), threads, allow_memory, say)
             if done is not None:
                 return open_result(*done)
-    if not allow_memory:
         for each in (spec.source, spec.population):
-            if each is not None:
+            if each is not None and not allow_memory:
                 require_memory_to_read(each, method.name)
-    with at_most(threads), watch(tell, STAGES) as say:
         say("Reading the source")
         cohort = read_source(spec.source)
         population = None if spec.population is None else read_source(spec.population)
-        return protect(
-            cohort,
-            method,
-            out,
-            engine=spec.engine,
-            threads=threads,
-            seed=spec.seed,
-            formats=spec.formats,
-            measures=spec.measure,
-            population=population,
-            source=spec.source,
-            population_source=spec.population,
-            allow_memory=allow_memory,
-            tell=say,
+        return _release(as_run, method, cohort, population, out, threads, allow_memory, say)
+
+
+def _release(
+    spec: Spec,
+    method: Method,
+    cohort: Cohort,
+    population: Cohort | None,
+    out: str | Path,
+    threads: int | None,
+    allow_memory: bool,
+    say: Tell,
+) -> Result:
+    """The release of a cohort that was read."""
+    engine = engine_name(spec.engine)
+    for each in (cohort, population):
+        if each is not None and not allow_memory:
+            require_memory(method.name, each, engine)
+    with draft(out) as pending:
+        runner = make(spec.engine, threads=threads)
+        say(f"Protecting {cohort.name} ({method.name})")
+        anonymized = method.protect(
+            cohort, runner, randomness=Randomness.of(spec.seed), population=population
         )
+        verification, figures = write_verified(
+            pending,
+            anonymized,
+            spec,
+            lambda: verify_or_raise(pending.folder, cohort, population),
+            lambda made: measure_release(pending, cohort, spec.measure, made, population),
+            say,
+            roomy=is_roomy(method.name, cohort, engine),
+        )
+    return open_result(pending.out, verification, figures)
 
 
 def method_of(parameters: Mapping[str, Any], plan: Sequence[Any] = ()) -> Method:
@@ -220,8 +224,7 @@ def method_of(parameters: Mapping[str, Any], plan: Sequence[Any] = ()) -> Method
     BadInput
         Unknown method, unknown or missing parameter, value out of range.
     """
-    name = str(parameters.get("name"))
-    kind = parameters_class(name)
+    kind = parameters_class(str(parameters.get("name")))
     rest = {key: value for key, value in parameters.items() if key != "name"}
     if plan and any(each.name == "plan" for each in dataclasses.fields(kind)):
         rest.setdefault("plan", list(plan))
@@ -231,8 +234,6 @@ def method_of(parameters: Mapping[str, Any], plan: Sequence[Any] = ()) -> Method
 
 def parameters_class(name: str) -> Any:
     """The parameter class of a method. BadInput for an unknown one."""
-    from leeward.methods import METHODS
-
     if name not in METHODS:
         raise BadInput(f"`method`: unknown `{name}`{nearest(name, METHODS)}")
     return METHODS[name].parameters_class()
@@ -252,33 +253,26 @@ def verify(
     BadInput
         `path` is no release. A refuted guarantee is a failed check, not an error: see `.passed`.
     """
-    from leeward.release.aside import refuse_unfinished
-    from leeward.release.reading import manifest_name
-    from leeward.verify import Source
-    from leeward.verify import verify as check
-
     refuse_unfinished(Path(path))
-    if source is None:
-        if population is not None:
-            raise BadInput("`population` also needs the source (--source).")
-        known = None if answers is None else Source(_no_events(), answers=answers)
-        return check(path, known, manifest_name(path))
-    everyone = None if population is None else population.events
-    names = {code: (each.name, each.patients) for code, each in source.names.items()}
-    people = None if population is None else population.patients
-    known = Source(_events_of(source), source.patients, everyone, names, source.vocabulary, people)
+    if source is not None:
+        known: Source | None = Source(
+            _events_of(source),
+            source.patients,
+            None if population is None else population.events,
+            {code: (each.name, each.patients) for code, each in source.names.items()},
+            source.vocabulary,
+            None if population is None else population.patients,
+        )
+    elif population is not None:
+        raise BadInput("`population` also needs the source (--source).")
+    else:
+        known = None if answers is None else Source(no_events(), answers=answers)
     return check(path, known, manifest_name(path))
 
 
 def _events_of(source: Cohort) -> pl.DataFrame:
     """The events; none for a table of patients, whose methods look at the patients alone."""
-    return _no_events() if source.events is None and source.patients is not None else source.require_events()
-
-
-def _no_events() -> pl.DataFrame:
-    import polars as pl
-
-    return pl.DataFrame({"patient": [], "code": []}, schema={"patient": pl.Int64, "code": pl.String})
+    return no_events() if source.events is None and source.patients is not None else source.require_events()
 
 
 def measure(
@@ -293,9 +287,6 @@ def measure(
     `wanted` as in a spec's `measure:`; empty: all that apply to the method. `population` for methods whose
     model speaks of one.
     """
-    from leeward.release import Release
-    from leeward.runs.measure import measure as figures_of
-
     opened = release if isinstance(release, Release) else Release.open(release)
     return figures_of(opened, cohort, list(wanted), population)
 
@@ -307,15 +298,6 @@ def verify_or_raise(
     return require_passed(verify(folder, cohort, population))
 
 
-def open_release(path: str | Path) -> Release:
-    """A release on disk: its manifest, guarantee and tables. BadInput where the folder is none."""
-    from leeward.release import Release
-
-    return Release.open(path)
-
-
 def open_result(path: Path, verification: Verification, measures: Mapping[str, Any]) -> Result:
     """The result of a run whose release is at `path`."""
-    from leeward.release import Release
-
     return Result(path, Release.open(path), verification, measures, path / "custody" / "report.html")

@@ -1,25 +1,39 @@
-"""The story of an advice: read the plan and its data, apply the rules, try the specs, write those that ran."""
+"""The story of an advice: read the plan and its data, apply the rules, try the specs, write those that ran.
+
+A spec is tried on patients of the data: loaded as written, released aside, verified, measured, thrown away.
+"""
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
 
-from leeward.errors import BadInput
-from leeward.release.spec import SourceSpec, Spec, to_yaml
-from leeward.runs.plans import plan_of
-from leeward.runs.protect import Tell, read_source, watch
-
-if TYPE_CHECKING:
-    from leeward.advise.plan import Plan
-    from leeward.advise.recommendation import Ready, Recommendation
-    from leeward.advise.trials import Trial
-    from leeward.cohort.cohort import Cohort
+from leeward.advise.grid import Point
+from leeward.advise.plan import Plan
+from leeward.advise.recommendation import Ready, Recommendation, of_facts
+from leeward.advise.situation import facts_for
+from leeward.advise.trials import Trial
+from leeward.advise.utility.measure import Prepared, prepare, utility_of
+from leeward.advise.utility.verdicts import Kept
+from leeward.cohort.cohort import Cohort
+from leeward.errors import BadInput, LeewardError
+from leeward.release import Release
+from leeward.release.aside import written_aside
+from leeward.release.folder import check_out
+from leeward.release.manifest import to_json_text
+from leeward.release.spec import SourceSpec, Spec, parse, to_yaml
+from leeward.runs.explore import number_of_patients, release_aside, sampled
+from leeward.runs.progress import Tell, watch
+from leeward.runs.specs import plan_of, read_source
 
 SAMPLE = 100_000
 """Patients, at most, on whom a spec is tried before it is handed out."""
+
+SEED = 20261125
+"""Of the trials."""
 
 
 def recommend(
@@ -50,10 +64,6 @@ def recommend(
     BadInput
         A plan or a source that cannot be read.
     """
-    from leeward.advise.recommendation import of_facts
-    from leeward.advise.situation import facts_for
-    from leeward.runs.trials import ground_of
-
     asked = plan_of(plan)
     with watch(tell) as say:
         if cohort is None:
@@ -72,11 +82,60 @@ def recommend(
         if found.untried is not None:
             say("What the source says of the plan")
             ground = ground_of(asked, cohort, population, sample)
+            patients, of = number_of_patients(ground.prepared.cohort), number_of_patients(cohort)
             while (ready := found.untried) is not None:
-                say(f"Trying {ready.method} on {ground.patients:,} patients")
-                trials[ready.method] = ground.tried(spec_of_ready(found, ready))
+                say(f"Trying {ready.method} on {patients:,} patients")
+                spec = spec_of_ready(found, ready)
+                try:
+                    kept = try_spec(spec, ground, asked.source, patients)
+                    trials[ready.method] = Trial(patients=patients, of=of, kept=kept)
+                except LeewardError as error:
+                    trials[ready.method] = Trial(patients=patients, of=of, refused=str(error))
                 found = of_facts(asked, facts, codes, trials)
         return found
+
+
+class Ground(NamedTuple):
+    """What the trials of an advice share.
+
+    prepared : the patients, and what they say of the plan's lines. unfit : the lines that do not fit the data, by
+    place, each with the reason.
+    """
+
+    prepared: Prepared
+    unfit: Mapping[int, str]
+    population: Cohort | None
+
+
+def ground_of(plan: Plan, cohort: Cohort, population: Cohort | None, patients: int) -> Ground:
+    """The patients to try specs on, at most so many, drawn once, and what they say of the plan."""
+    some = sampled(cohort, patients)
+    known: dict[int, Any] = {}
+    unfit: dict[int, str] = {}
+    for place, line in enumerate(plan.lines):
+        try:
+            if alone := prepare((line,), some).known:
+                known[place] = alone[0]
+        except BadInput as error:
+            unfit[place] = str(error)
+    return Ground(Prepared(some, plan.lines, known), unfit, population)
+
+
+def try_spec(spec: Spec, ground: Ground, source: SourceSpec | None, patients: int) -> tuple[Kept, ...]:
+    """What a release by a spec, loaded as it is written, keeps of each line of the plan. LeewardError where it gives
+    none."""
+    cohort = ground.prepared.cohort
+    if spec.source.path is not None and spec.source != source:
+        cohort = sampled(read_source(spec.source), patients)
+    with TemporaryDirectory(prefix="leeward-trial-") as folder:  # for this user alone
+        target = Path(folder) / "release"
+        written = parse(to_yaml(spec))
+        release_aside(cohort, Point(dict(written.method), SEED), target, written, ground.population)
+        found = utility_of(ground.prepared, Release.open(target))
+    return tuple(
+        dataclasses.replace(each, reason=ground.unfit.get(place, each.reason))
+        for place, each in enumerate(found)
+    )
 
 
 def write_specs(found: Recommendation, out: str | Path) -> list[Path]:
@@ -87,10 +146,6 @@ def write_specs(found: Recommendation, out: str | Path) -> list[Path]:
     BadInput
         `out` exists already.
     """
-    from leeward.release.aside import written_aside
-    from leeward.release.folder import check_out
-    from leeward.release.manifest import to_json_text
-
     folder = Path(out)
     check_out(folder)
     files = []
@@ -98,16 +153,11 @@ def write_specs(found: Recommendation, out: str | Path) -> list[Path]:
         (aside / "recommendation.json").write_text(to_json_text(found.to_json()), encoding="utf-8")
         for place, ready in enumerate(found.ready, start=1):
             name = f"{place}-{ready.method}{'.sh' if ready.spec is None else '.yaml'}"
-            (aside / name).write_text(spec_text(found, ready), encoding="utf-8")
+            commands = "".join(f"{command}\n" for command in ready.commands)
+            text = commands if ready.spec is None else to_yaml(spec_of_ready(found, ready))
+            (aside / name).write_text(text, encoding="utf-8")
             files.append(folder / name)
     return files
-
-
-def spec_text(found: Recommendation, ready: Ready) -> str:
-    """A spec with the plan's source, as YAML; commands as lines."""
-    if ready.spec is None:
-        return "".join(f"{command}\n" for command in ready.commands)
-    return to_yaml(spec_of_ready(found, ready))
 
 
 def spec_of_ready(found: Recommendation, ready: Ready) -> Spec:

@@ -7,36 +7,58 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from leeward.errors import BadInput
+from leeward.methods import METHODS
+from leeward.release.aside import own_file
+
 if TYPE_CHECKING:
     from leeward.release import Release
+    from leeward.report.sections import Section
     from leeward.report.summary import Summary
 
 CATALOGUE = "notes"
 """A catalogue of an index: a release, though of no method."""
 
 
-def summary_of(release: Release, measures: Mapping[str, Any]) -> Summary:
-    """What the release is safe against, what not, and what it cost."""
+def write_report(folder: Path) -> Path:
+    """Write `custody/report.html` of a release folder from its measures.json and verification.json: the method's own
+    sections, after the first of them the risk that was measured, and last the attacks that were tried.
+
+    Raises
+    ------
+    BadInput
+        The folder is no release, or has no `custody/` with both files.
+    """
+    from leeward.release import Release
+    from leeward.report import render
+
+    release = Release.open(folder)
+    measures, verification = map(release.custody_json, ("measures.json", "verification.json"))
+    if release.custody is None or measures is None or verification is None:
+        raise BadInput(
+            f"{folder}: a report needs the measures.json and verification.json of custody/, and one is not there."
+        )
+    own = sections_of(release.method)
+    found = [] if own is None else own(release, measures, verification)
+    sections = [*found[:1], *risk_sections(release, measures), *found[1:], *attack_sections(measures)]
+    page = render(release, measures, verification, sections, summary_of(release, measures))
+    target = release.custody / "report.html"
+    own_file(target).write_text(page, encoding="utf-8")
+    return target
+
+
+def summary_of(release: Release, measures: Mapping[str, Any] | None = None) -> Summary:
+    """What the release is safe against, what not, and with the custodian's figures what it cost."""
     from leeward.advise.risk import risk_lines
     from leeward.report.summary import Costs, summarize
 
-    costs = getattr(report_of(release.method), "costs", None)
-    found = Costs() if costs is None else costs(release, measures)
-    return summarize(release, found, risk_lines(release, measures.get("reidentification")))
-
-
-def summary_of_share(release: Release) -> Summary:
-    """The same of a release without the custodian's figures."""
-    from leeward.advise.risk import risk_lines
-    from leeward.report.summary import Costs, summarize
-
-    return summarize(release, Costs(), risk_lines(release))
+    costs = None if measures is None else getattr(report_of(release.method), "costs", None)
+    risk = risk_lines(release, (measures or {}).get("reidentification"))
+    return summarize(release, Costs() if costs is None else costs(release, measures), risk)
 
 
 def report_of(method: str) -> ModuleType | None:
     """The module of what is reported of a method's releases: `sections`, `costs`; None for a method without one."""
-    from leeward.methods import METHODS
-
     if method == CATALOGUE:
         from leeward.queries.answer import report
 
@@ -44,25 +66,12 @@ def report_of(method: str) -> ModuleType | None:
     return METHODS[method].report() if method in METHODS else None
 
 
-def write_report(folder: Path) -> Path:
-    """Write `custody/report.html` from the JSON files of a release folder, with the method's own sections."""
-    from leeward.release import Release
-    from leeward.report import write
-
-    return write(folder, with_risk(sections_of(Release.open(folder).method)), summary_of)
+def sections_of(method: str) -> Callable[..., list[Section]] | None:
+    """What makes the report's own sections for releases of a method; None for a method that has none."""
+    return getattr(report_of(method), "sections", None)
 
 
-def with_risk(own: Callable[..., Any] | None) -> Callable[..., Any]:
-    """The method's own sections, after its first the risk that was measured, and last the attacks that were tried."""
-
-    def sections(release: Release, measures: Mapping[str, Any], verification: Mapping[str, Any]) -> list[Any]:
-        found = [] if own is None else own(release, measures, verification)
-        return [*found[:1], *risk_sections(release, measures), *found[1:], *attack_sections(measures)]
-
-    return sections
-
-
-def attack_sections(measures: Mapping[str, Any]) -> list[Any]:
+def attack_sections(measures: Mapping[str, Any]) -> list[Section]:
     """What the attacks on the release came to; none where none was made."""
     from leeward.report.sections import Section, number, table_of
 
@@ -79,48 +88,39 @@ def attack_sections(measures: Mapping[str, Any]) -> list[Any]:
         numbers=False,
     )
     lines = [
-        f"**{each['succeeded']:,} of {each['attacked']:,} succeeded**, which the guarantee does not exclude (see its "
-        f"limits): {each['remedy']}."
-        for each in found
-        if each["succeeded"] and not each["covered"]
-    ]
-    lines += [
         f"**{each['succeeded']:,} of {each['attacked']:,} succeeded, which the guarantee excludes: do not hand this "
         "release over.**"
-        for each in found
-        if each["succeeded"] and each["covered"]
+        if each["covered"]
+        else f"**{each['succeeded']:,} of {each['attacked']:,} succeeded**, which the guarantee does not exclude (see "
+        f"its limits): {each['remedy']}."
+        for each in sorted(found, key=lambda each: bool(each["covered"]))
+        if each["succeeded"]
     ]
     return [Section("Attacks that were tried", (table, *lines))]
 
 
-def risk_sections(release: Release, measures: Mapping[str, Any]) -> list[Any]:
+def risk_sections(release: Release, measures: Mapping[str, Any]) -> list[Section]:
     """The risk measured, and reported thresholds beside the guarantee's maximum, which the summary says; none where the
     guarantee bounds none."""
     from leeward.advise.risk import measured_lines, threshold_rows
     from leeward.report.sections import Section, Table
 
     found = measures.get("reidentification")
-    lines, rows = measured_lines(found), tuple(threshold_rows(release.guarantee, found))
+    lines, rows = measured_lines(found), threshold_rows(release.guarantee, found)
     if not lines and not rows:
         return []
-    columns: tuple[str, ...] = (
+    columns = [
         "threshold",
         "number",
         "maximum",
         "patients above, measured",
         "rule, and who reports the number",
-    )
-    if not found:  # a column of dashes
-        columns, rows = (*columns[:3], columns[4]), tuple((*row[:3], row[4]) for row in rows)
+    ]
+    shown = [0, 1, 2, 3, 4] if found else [0, 1, 2, 4]  # of what was not measured a column of dashes
     table = Table(
         "Thresholds that others report; which of them applies is not for a program to say",
-        columns,
-        rows,
+        tuple(columns[place] for place in shown),
+        tuple(tuple(row[place] for place in shown) for row in rows),
         False,
     )
     return [Section("Risk of re-identification, measured", (*lines, *((table,) if rows else ())))]
-
-
-def sections_of(method: str) -> Callable[..., Any] | None:
-    """What makes the report's own sections for releases of a method; None for a method that has none."""
-    return getattr(report_of(method), "sections", None)

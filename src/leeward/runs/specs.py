@@ -1,9 +1,10 @@
-"""Specs of runs: the cohort that one names, and the one of a run that was started without."""
+"""Specs and plans of runs, as callers give them, and the cohorts that they name."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from leeward.errors import BadInput
@@ -12,6 +13,9 @@ from leeward.randomness import Randomness
 from leeward.release.spec import SourceSpec, Spec, load
 
 if TYPE_CHECKING:
+    import polars as pl
+
+    from leeward.advise.plan import Plan
     from leeward.cohort.cohort import Cohort
     from leeward.release import Anonymized, Release
 
@@ -34,6 +38,13 @@ class Method(Protocol):
         ...
 
 
+def open_release(path: str | Path) -> Release:
+    """A release on disk: its manifest, guarantee and tables. BadInput where the folder is none."""
+    from leeward.release import Release
+
+    return Release.open(path)
+
+
 def read_custody_spec(release: Release) -> Spec | None:
     """The spec that a release was made from; None for a share alone."""
     file = None if release.custody is None else release.custody / "spec.yaml"
@@ -41,62 +52,16 @@ def read_custody_spec(release: Release) -> Spec | None:
 
 
 def read_source(source: SourceSpec) -> Cohort:
-    """The cohort that a spec's `source:` names.
-
-    Raises
-    ------
-    BadInput
-        It cannot be read.
-    """
+    """The cohort that a spec's `source:` names. BadInput where it cannot be read."""
     from leeward.cohort.readers import read
 
     if source.path is None:
         raise BadInput(
             f"the source `{source.name}` was given in memory and cannot be read again; name a file."
         )
-    return read(
-        source.path,
-        format=source.format,
-        columns=source.columns or None,
-        vocabulary=source.vocabulary,
-        missing=source.missing,
-        lines=source.lines,
-        date_format=source.date_format,
-        drop=source.drop,
-        domains=source.domains,
-        query=source.query,
-        table=source.table,
-        concepts=source.concepts,
-        accept_unknown=source.accept_unknown,
-        code_separator=source.code_separator,
-    )
-
-
-def spec_of(
-    cohort: Cohort,
-    method: Method,
-    engine: Any,
-    seed: int | None,
-    formats: Sequence[str],
-    measure: Sequence[Any],
-    population: SourceSpec | None,
-    source: SourceSpec | None,
-) -> Spec:
-    """The spec of a run that was started without one."""
-    return Spec(
-        source=source or SourceSpec(format="memory", name=cohort.name),
-        method=parameters_of(method),
-        population=population,
-        measure=tuple(measure),
-        engine=engine,
-        formats=tuple(dict.fromkeys(("parquet", *formats))),  # type: ignore[arg-type]  # checked when made
-        seed=seed,
-    )
-
-
-def in_memory(population: Cohort | None) -> SourceSpec | None:
-    """The source of a population that was given as an object."""
-    return None if population is None else SourceSpec(format="memory", name=population.name)
+    options = {each.name: getattr(source, each.name) for each in dataclasses.fields(source)}
+    del options["path"], options["name"]
+    return read(source.path, **{**options, "columns": source.columns or None})
 
 
 def parameters_of(method: Method) -> dict[str, Any]:
@@ -110,3 +75,26 @@ def parameters_of(method: Method) -> dict[str, Any]:
         if value is not None and value != ():
             shown[each.name] = str(value) if dataclasses.is_dataclass(value) else value
     return shown
+
+
+def plan_of(plan: Plan | Mapping[str, Any] | str | Path) -> Plan:
+    """The plan from its file or mapping; a file without codes of which models alone are wanted is a table."""
+    from leeward.advise.plan import Plan, Regression, load
+    from leeward.fields import build
+
+    if isinstance(plan, str | Path):
+        plan = load(plan)
+    found: Plan = plan if isinstance(plan, Plan) else build(Plan, plan, "")
+    source = found.source
+    if source is None or source.path is None or source.format is not None or "code" in source.columns:
+        return found
+    if Path(source.path).is_file() and all(isinstance(line, Regression) for line in found.lines):
+        return dataclasses.replace(found, source=dataclasses.replace(source, format="table"))
+    return found
+
+
+def no_events() -> pl.DataFrame:
+    """Events of nobody."""
+    import polars as pl
+
+    return pl.DataFrame(schema={"patient": pl.Int64, "code": pl.String})

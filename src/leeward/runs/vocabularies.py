@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from leeward.errors import BadInput
+from leeward.queries.language.query import fold
+from leeward.queries.language.vocabulary import Codes, Terms, Vocabulary
 from leeward.vocabulary.omop import BY_CODE, is_concept_ancestor
 
 if TYPE_CHECKING:
-    from leeward.queries.language.vocabulary import Codes, Terms, Vocabulary
     from leeward.vocabulary.classification import Classification
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -45,7 +46,6 @@ def vocabulary_of(name: str) -> Vocabulary:
 
 def classification_codes(name: str) -> Codes:
     """A built-in classification: its categories, the sections and chapters above them, titles."""
-    from leeward.queries.language.vocabulary import Codes
     from leeward.vocabulary import load
     from leeward.vocabulary.names import category_titles
 
@@ -73,7 +73,6 @@ def _spellings(name: str) -> Sequence[str]:
 
 def hierarchy_terms(path: Path) -> Terms:
     """A hierarchy file: every node but the root may be a term."""
-    from leeward.queries.language.vocabulary import Terms
     from leeward.vocabulary.trees import read
 
     parents = {node: parent for node, parent in read(path).to_pairs() if parent}
@@ -84,7 +83,6 @@ def concept_terms(path: Path, by_code: bool) -> Terms:
     """OMOP's CONCEPT_ANCESTOR: concepts by id, or by the code that no other concept has, with the names of the CONCEPT
     beside it; they are the vocabulary's, whether or not a patient has the concept.
     """
-    from leeward.queries.language.vocabulary import Terms
     from leeward.vocabulary.omop import concept_names, from_concept_ancestor
 
     known = concept_names(path)
@@ -98,8 +96,6 @@ def concept_terms(path: Path, by_code: bool) -> Terms:
 
 def read_terms(path: Path) -> Terms:
     """A text file: one term a line, other names of it after semicolons; `#` begins a comment line."""
-    from leeward.queries.language.vocabulary import Terms
-
     try:
         lines = path.read_text(encoding="utf-8-sig").splitlines()
     except UnicodeDecodeError:
@@ -112,7 +108,6 @@ def read_terms(path: Path) -> Terms:
 def lexicon_terms() -> Terms:
     """The project's lexicon: concepts by id, their names and synonyms for asking."""
     from leeward.notes.lexicon.loaders import load as load_lexicon
-    from leeward.queries.language.vocabulary import Terms
 
     lexicon = load_lexicon()
     labels = {concept.id: concept.name for concept in lexicon.concepts}
@@ -131,8 +126,6 @@ def domains_of(given: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
     BadInput
         Neither a list of values nor `{"low": …, "high": …}`; a name twice, but for case.
     """
-    from leeward.queries.language.query import fold
-
     found: dict[str, tuple[str, ...]] = {}
     for name, values in given.items():
         if fold(name) in found:

@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
+from leeward.advise.measured_risk import measure_risk
+from leeward.advise.thresholds import limits
+from leeward.analysis.figures import plain
+from leeward.cohort.cohort import Cohort
+from leeward.cohort.readers.files import find_files
+from leeward.engine import beside
 from leeward.errors import BadInput, VerificationFailed
-from leeward.release.spec import Spec, to_yaml
+from leeward.paths import is_folder
+from leeward.release import Anonymized, Draft, Release
+from leeward.release.manifest import sha256_of
+from leeward.release.spec import SourceSpec, Spec, to_yaml
+from leeward.runs.measure import measure_what_runs
 from leeward.runs.profile import reader_notices, source_facts
 from leeward.runs.progress import Tell
 from leeward.runs.reports import write_report
-from leeward.runs.sources import files_of
-
-if TYPE_CHECKING:
-    from leeward.cohort.cohort import Cohort
-    from leeward.release import Anonymized, Draft, Release
-    from leeward.verify import Verification
+from leeward.verify import Verification
 
 
 def write_verified(
@@ -30,8 +36,6 @@ def write_verified(
     roomy: bool,
 ) -> tuple[Verification, Mapping[str, Any]]:
     """Write a release aside, verify and measure it (at once where memory is `roomy`), write custody and the report."""
-    from leeward.engine import beside
-
     say("Writing the release aside")
     pending.write(anonymized, formats=spec.formats)
     anonymized = dataclasses.replace(anonymized, tables=(), custody_tables=())  # on the disk now
@@ -50,6 +54,22 @@ def write_verified(
     return verification, figures
 
 
+def files_of(source: SourceSpec) -> list[dict[str, Any]]:
+    """`name`, `bytes` and `sha256` of each file of a source, for its custodian: a pattern names them only while the
+    folder stays. Nothing for a database or a cohort in memory."""
+    if source.path is None or "://" in source.path:
+        return []
+    path = Path(source.path)
+    if is_folder(path):
+        found = sorted(each for each in path.iterdir() if each.is_file() and not each.name.startswith("."))
+    else:
+        try:
+            found = find_files(path)
+        except BadInput:  # gone since it was read
+            return []
+    return [{"name": each.name, "bytes": each.stat().st_size, "sha256": sha256_of(each)} for each in found]
+
+
 def measure_release(
     pending: Draft,
     cohort: Cohort,
@@ -58,25 +78,18 @@ def measure_release(
     population: Cohort | None = None,
 ) -> dict[str, Any]:
     """`measures.json`: the cohort's size and notices, the method's own facts, and every measure."""
-    known = about(cohort, anonymized)
+    known = about(cohort, source_facts(cohort), anonymized)
     # Measures may rest on the method's facts, and look for them where a custodian finds them.
     pending.put_json("custody/measures.json", known)
-    from leeward.release import Release
-    from leeward.runs.measure import measure_what_runs
-
     release = Release.open(pending.folder)
     figures, failed = measure_what_runs(release, cohort, wanted, population)
-    known["notices"] = [*known["notices"], *failed]
+    known["notices"] += failed
     return {**known, **figures, **reidentification(release, cohort, population)}
 
 
 def reidentification(release: Release, cohort: Cohort, population: Cohort | None) -> dict[str, Any]:
     """Maximum, mean and share above reported thresholds of the risk of the guarantee's attacker, as `reidentification`;
     nothing where the method leaves nothing to count, or the data cannot be brought together."""
-    from leeward.advise.measured_risk import measure_risk
-    from leeward.advise.thresholds import limits
-    from leeward.analysis.figures import plain
-
     try:
         found = measure_risk(release, cohort, population, limits())
     except BadInput:
@@ -84,11 +97,11 @@ def reidentification(release: Release, cohort: Cohort, population: Cohort | None
     return {} if found is None else {"reidentification": plain(found)}
 
 
-def about(cohort: Cohort, anonymized: Anonymized) -> dict[str, Any]:
+def about(cohort: Cohort, facts: Mapping[str, Any], anonymized: Anonymized) -> dict[str, Any]:
     """What was read, what the reader noticed, and the method's facts for the custodian."""
     of_method = [{"kind": "method", "message": text, "count": 1, "rows": []} for text in anonymized.notices]
     return {
-        "source": source_facts(cohort),
+        "source": facts,
         "notices": reader_notices(cohort) + of_method,
         "method": dict(anonymized.custody),
     }
