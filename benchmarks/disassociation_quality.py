@@ -50,7 +50,7 @@ def row(name: str, cohort: Cohort, partitioning: str = "auto", **parameters: Any
         method.m,
         method.policy,
         partitioning if partitioning == "settled" else method.chosen_partitioning,
-        "yes" if method.recut else "no",
+        "no" if method.chosen_partitioning == "paper" else "yes",
         facts["clusters"],
         f"{facts['item_occurrences'] / facts['occurrences']:.1%}",
         *ares,
@@ -70,13 +70,12 @@ def uci(data: Path) -> list[list[object]]:
         missing=["?"],
         vocabulary="icd9",
     )
-    paper: dict[str, Any] = {"partitioning": "paper", "recut": False}
-    settled: dict[str, Any] = {"partitioning": "settled"}
+    settled, paper, recut = ({"partitioning": name} for name in ("settled", "paper", "recut"))
     rows = []
     for k in (2, 3, 4, 5, 10, 25):
         rows += [
             row("UCI", cohort, k=k, m=2, policy="hierarchy:1", **extra)
-            for extra in (settled, {**settled, "recut": False}, paper, {**paper, "recut": True})
+            for extra in (settled, paper, recut)
         ]
     for level in (2, 3):
         rows += [row("UCI", cohort, k=5, m=2, policy=f"hierarchy:{level}", **extra) for extra in ({}, paper)]
@@ -103,7 +102,7 @@ def dense(data: Path) -> list[list[object]]:
             for m in (2, 3, 5):
                 rows += [
                     row(name, cohort, k=5, m=m, policy=policy, **extra)
-                    for extra in ({}, {"partitioning": "paper", "recut": False})
+                    for extra in ({}, {"partitioning": "paper"})
                 ]
     return rows
 

@@ -40,7 +40,7 @@ def method_of(partitioning: str, k: int, **more: Any) -> Disassociation:
     """The parameters of a partitioning; `settled` needs `settling` around the run."""
     if partitioning != "settled":
         return Disassociation(k=k, partitioning=partitioning, **more)  # type: ignore[arg-type]
-    return Disassociation(k=k, partitioning="paper", max_cluster=MAX_CLUSTER * k, **more)
+    return Disassociation(k=k, partitioning="recut", max_cluster=MAX_CLUSTER * k, **more)
 
 
 @contextmanager

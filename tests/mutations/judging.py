@@ -96,11 +96,10 @@ def seen_in_share(made: Made, before: dict[str, Any], after: dict[str, Any]) -> 
 
 UNSEEN: dict[str, dict[str, str]] = {
     "disassociation": dict.fromkeys(
-        ("policy", "partitioning", "max_cluster", "recut", "nested"),
+        ("policy", "partitioning", "max_cluster", "nested"),
         "how clusters were formed and refined cannot be read from the clusters",
     )
     | {
-        "prior": "speaks of reconstructions, of which there are none",
         "safe": "that chunks have no covers is judged by the definition, and that they may have some is no promise",
         "repeats": "chunks hold sets either way",
         "diversity": "item chunks have no counts, so that nobody can count who has a sensitive code",

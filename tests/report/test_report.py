@@ -120,7 +120,7 @@ VERIFICATION: dict[str, Any] = {
 def release(tmp_path: Path) -> Release:
     anonymized = Anonymized(
         method="disassociation",
-        parameters={"k": 5, "m": 2, "recut": True, "safe": False},
+        parameters={"k": 5, "m": 2, "partitioning": "fitted", "safe": False},
         guarantee=Guarantee("k^m-anonymity", "knows 2 codes", ("collusion",), k=5, m=2),
         records=40,
         tables=(ReleaseTable.of("nodes.parquet", pa.table({"node": [0]})),),

@@ -17,7 +17,6 @@ PLANTED: dict[str, dict[str, str]] = {
     "disassociation, algorithm known": {
         'parameter policy: null -> "hierarchy:1"': "parameters_of_spec",
         "parameter max_cluster: 100 -> 101": "parameters_of_spec",
-        'parameter prior: "cubic" -> "one"': "parameters_of_spec",
     },
     "disassociation, demographics": {
         "two chunks zipped to one": "subrecords_of_members",

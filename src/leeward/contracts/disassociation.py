@@ -73,8 +73,8 @@ patient of the cluster has, without counts.
 To count patients with a set of codes, `leeward estimate FOLDER CODE,CODE` gives the least, the expected and the
 greatest number. By hand: inside a cluster of N patients the codes of one chunk are counted exactly; for codes in
 different chunks multiply their shares of the N patients; an item-chunk code counts once or a little more. Then add up
-the clusters. `reconstructions/`, where present, are data sets that could have given these files: analyse several and
-report the spread. Pair counts across chunks are estimates; absence of a pair in one reconstruction proves nothing.
+the clusters. `reconstructions/`, where present, are data sets that could have given these files (an item-chunk code
+is on n patients of the cluster with a probability that falls as 1/n^3): analyse several and report the spread. Pair counts across chunks are estimates; absence of a pair in one reconstruction proves nothing.
 """
 
 CLASSED_NAME = (
@@ -172,7 +172,7 @@ def node_columns(parameters: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**NODES, **({"class": ("int64",)} if classes.names_of(parameters) else {})}
 
 
-RANKED = {"partitioning": "ranked", "recut": False, "nested": True, "safe": True, "reconstructions": 0}
+RANKED = {"partitioning": "ranked", "nested": True, "safe": True, "reconstructions": 0}
 """What `attacker: algorithm` makes of parameters."""
 
 
@@ -184,9 +184,9 @@ def complete(parameters: Mapping[str, Any]) -> Mapping[str, Any]:
         return given
     if given.get("attacker") == "algorithm":
         return {"max_cluster": 20 * k, **given, **RANKED}
-    if chosen not in ("fitted", "paper"):
-        chosen = "fitted" if k >= 3 else "paper"
-    times = 2 if chosen == "paper" else 10 if given.get("demographics") else min(k, 10)
+    if chosen not in ("fitted", "recut", "paper"):
+        chosen = "fitted" if k >= 3 else "recut"
+    times = 2 if chosen != "fitted" else 10 if given.get("demographics") else min(k, 10)
     return {"max_cluster": times * k, **given, "partitioning": chosen}
 
 

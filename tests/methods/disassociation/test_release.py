@@ -37,9 +37,8 @@ def releases(draw: st.DrawFn) -> tuple[Records, Disassociation]:
         k=k,
         m=draw(st.integers(1, 5)),
         policy=draw(st.sampled_from([None, "hierarchy:1", "hierarchy:3", "frequency:0.2"])),
-        partitioning=draw(st.sampled_from(["auto", "fitted", "paper"])),
+        partitioning=draw(st.sampled_from(["auto", "fitted", "recut", "paper"])),
         max_cluster=draw(st.sampled_from([None, k, 3 * k])),
-        recut=draw(st.booleans()),
         nested=draw(st.booleans()),
         safe=draw(st.booleans()),
         sensitive=tuple(draw(st.sets(st.sampled_from(present), max_size=1))),
@@ -201,9 +200,8 @@ def test_repeated_codes_become_instances_in_data_and_constraints(tmp_path: Path)
         ({"max_cluster": 3}, "`max_cluster` must be a whole number of at least k = 5; got 3."),
         (
             {"partitioning": "best"},
-            "`partitioning` must be `auto`, `fitted` or `paper`; got `best`.",
+            "`partitioning` must be `auto`, `fitted`, `recut` or `paper`; got `best`.",
         ),
-        ({"prior": "flat"}, "`prior` must be `cubic`, `graded`, `one` or `uniform`; got `flat`."),
         ({"diversity": 3}, "`diversity` needs `sensitive`: the codes that it is about."),
     ],
 )

@@ -19,6 +19,7 @@ ASKED: dict[str, dict[str, Any]] = {
     "k below 10": {"k": 4},
     "k of 10": {"k": 10},
     "paper": {"k": 3, "partitioning": "paper"},
+    "recut": {"k": 3, "partitioning": "recut"},
     "a size asked for": {"k": 3, "max_cluster": 40},
     "classes": {"k": 3, "demographics": ("sex",), "keep": {"sex": "exact"}},
     "algorithm": {"k": 3, "attacker": "algorithm", "policy": "hierarchy:1"},

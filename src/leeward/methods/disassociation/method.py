@@ -228,7 +228,7 @@ def _further_tables(
         counted = count_values(classes, _sensitive_columns(parameters, cohort, patients))
         found.append(ReleaseTable.of("sensitive.parquet", counted.to_arrow()))
     numbers = range(1, parameters.reconstructions + 1)
-    found += [reconstruction(result, n, parameters.k, parameters.prior, randomness) for n in numbers]
+    found += [reconstruction(result, n, parameters.k, randomness) for n in numbers]
     return found
 
 

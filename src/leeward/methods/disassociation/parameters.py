@@ -12,15 +12,14 @@ from leeward.fields import BadParameter, Parameter
 from leeward.methods.base import PolicyLike
 from leeward.methods.demographics import OF_CLASSES, WithRecoding
 
-PARTITIONINGS = {"fitted": 10, "paper": 2, "ranked": 20}
+PARTITIONINGS = {"fitted": 10, "recut": 2, "paper": 2, "ranked": 20}
 """Ways to form clusters, each with its default `max_cluster` as a multiple of k; for `fitted` it is k · k below 10,
 since small clusters of few records answer for larger sets. `ranked` belongs to `attacker: algorithm`."""
 
 FITTED_FROM_K = 3
-"""From this k on `fitted` is the default; below, `paper` counts short records of few codes better (pyPheWAS)."""
+"""From this k on `fitted` is the default; below, `recut` counts short records of few codes better (pyPheWAS)."""
 
-
-RANKED = {"recut": False, "nested": True, "safe": True}
+RANKED = {"nested": True, "safe": True}
 """Values of parameters under `attacker: algorithm`."""
 
 
@@ -56,10 +55,11 @@ class Disassociation(WithRecoding):
         ),
     ] = field(default=None, hash=False)
     partitioning: Annotated[
-        Literal["auto", "fitted", "paper"],
+        Literal["auto", "fitted", "recut", "paper"],
         Parameter(
-            "fitted: clusters that are large and alike (ours); paper: HorPart as published; auto: fitted from "
-            f"k = {FITTED_FROM_K} on, below paper.",
+            "fitted: clusters that are large and alike (ours); paper: HorPart as published; recut: HorPart, and records "
+            "whose codes would all be in an item chunk move to another cluster; auto: fitted from "
+            f"k = {FITTED_FROM_K} on, below recut.",
             shown="always",
             word="ranked",
         ),
@@ -75,13 +75,6 @@ class Disassociation(WithRecoding):
             shown="always",
         ),
     ] = None
-    recut: Annotated[
-        bool,
-        Parameter(
-            "Move records whose codes would all be in an item chunk to another cluster.",
-            shown="always",
-        ),
-    ] = True
     nested: Annotated[
         bool,
         Parameter(
@@ -102,10 +95,6 @@ class Disassociation(WithRecoding):
     reconstructions: Annotated[
         int, Parameter("Number of reconstructed data sets to publish.", ge=0, metavar="N", shown="always")
     ] = 0
-    prior: Annotated[
-        Literal["cubic", "graded", "one", "uniform"],
-        Parameter("P(n) of an item-chunk code's count, for reconstructions; cubic is n^-3.", shown="always"),
-    ] = "cubic"
     sensitive: Annotated[
         tuple[str, ...],
         Parameter(
@@ -189,7 +178,7 @@ class Disassociation(WithRecoding):
         """Raise BadInput for parameters that need chunks of several codes or item chunks."""
         fields = {each.name: each.default for each in dataclasses.fields(self)}
         for name in (
-            "partitioning", "recut", "nested", "safe", "sensitive", "diversity",
+            "partitioning", "nested", "safe", "sensitive", "diversity",
             "reconstructions", "demographics", "payload", "sensitive_columns",
         ):  # fmt: skip
             if getattr(self, name) != fields[name]:
@@ -211,7 +200,7 @@ class Disassociation(WithRecoding):
         if self.attacker == "algorithm":
             return "ranked"
         if self.partitioning == "auto":
-            return "fitted" if self.k >= FITTED_FROM_K else "paper"
+            return "fitted" if self.k >= FITTED_FROM_K else "recut"
         return self.partitioning
 
     @property

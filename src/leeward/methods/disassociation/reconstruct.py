@@ -1,7 +1,7 @@
 """Reconstructed data sets: records that could have given the release (docs/methods/disassociation.md#reconstruction).
 
 Uses published data only: each cluster's subrecords are dealt to its slots at random, chunk by chunk, shared
-chunks over all slots of their joint cluster, item-chunk codes in numbers drawn from the stated prior.
+chunks over all slots of their joint cluster, item-chunk codes in numbers n drawn from P(n) ∝ n^-3 (prior `cubic`).
 """
 
 from __future__ import annotations
@@ -22,9 +22,6 @@ from leeward.randomness import Randomness
 from leeward.release.content import ReleaseTable
 
 SCHEMA = pa.schema([("record", pa.int64()), ("codes", pa.list_(pa.string()))])
-GRADES = {"graded": ("cubic", "quintic")}
-"""`graded`: n^-3 for a code that some record or shared chunk counts, n^-5 for one that only item chunks list."""
-
 MOST_SWAPS = 1_000
 """Swaps per clashing subrecord before the whole reconstruction is drawn again."""
 
@@ -49,34 +46,16 @@ class Slots(NamedTuple):
     state: UInt64s
 
 
-def item_count_prior(prior: str, most: int) -> Float64s:
-    """P(n) of an item-chunk code's count, float64[most], for n = 1…most
-    (docs/methods/disassociation.md#estimating-counts)."""
-    n = np.arange(1, most + 1, dtype=np.float64)
-    weight = {
-        "cubic": n**-3,
-        "quintic": n**-5,
-        "one": (n == 1).astype(np.float64),
-        "uniform": np.ones(most),
-    }[prior]
-    return np.asarray(weight / weight.sum())
-
-
-def reconstruction(p: Published, number: int, k: int, prior: str, randomness: Randomness) -> ReleaseTable:
+def reconstruction(p: Published, number: int, k: int, randomness: Randomness) -> ReleaseTable:
     """`reconstructions/NN.parquet`: one record per slot, in shuffled order."""
-    grades = GRADES.get(prior, (prior,))
-    cumulative = np.ones((len(grades), k, k))
-    for grade, each in enumerate(grades):
-        for most in range(1, k):
-            cumulative[grade, most - 1, :most] = np.cumsum(item_count_prior(each, most))
-    grade_of = np.full(len(p.codes), len(grades) - 1, np.int64)
-    grade_of[np.unique(p.data.records.values[p.layout.chunk >= 0])] = 0
+    weights = np.arange(1.0, k) ** -3
+    cumulative = np.ones((k, k))
+    for most in range(1, k):
+        cumulative[most - 1, :most] = np.cumsum(weights[:most] / weights[:most].sum())
     for draw in range(MOST_DRAWS):
         again = ("again", draw) if draw else ()
         seed = randomness.number("reconstruction", number, *again)
-        at, code = _reconstruct(
-            p.data.records, p.data.chunks, p.layout, k, cumulative, grade_of, np.uint64(seed)
-        )
+        at, code = _reconstruct(p.data.records, p.data.chunks, p.layout, k, cumulative, np.uint64(seed))
         if len(at):
             break
     else:
@@ -211,7 +190,7 @@ def _deal_chunk(
 
 @njit
 def _deal_items(
-    s: Slots, leaf: int, near: Clustered, chunks: Chunks, k: int, cumulative: Float64s, grade_of: Int64s
+    s: Slots, leaf: int, near: Clustered, chunks: Chunks, k: int, cumulative: Float64s
 ) -> None:
     """Deal the codes of a leaf's item chunk to its slots, empty ones first; afterwards no slot is empty."""
     b, e = near.bounds[leaf], near.bounds[leaf + 1]
@@ -224,7 +203,7 @@ def _deal_items(
         last_item = np.int64(chunks.code[i])
         u = _draw(s) / 9.223372036854775807e18
         count = 1
-        while count < most and u >= cumulative[grade_of[last_item], most - 1, count - 1]:
+        while count < most and u >= cumulative[most - 1, count - 1]:
             count += 1
         _shuffle(slots, s)
         for empty_first in range(2):
@@ -248,7 +227,6 @@ def _reconstruct(
     layout: Layout,
     k: int,
     cumulative: Float64s,
-    grade_of: Int64s,
     seed: int,
 ) -> tuple[Int32s, Int32s]:
     """Offsets and codes of records, ascending; both empty if a shared chunk could not be dealt."""
@@ -275,7 +253,7 @@ def _reconstruct(
             if not _deal_chunk(s, rows, node, c, near, layout, c if node < leaves else SHARED):
                 return np.empty(0, np.int32), np.empty(0, np.int32)
     for leaf in range(leaves):
-        _deal_items(s, leaf, near, chunks, k, cumulative, grade_of)
+        _deal_items(s, leaf, near, chunks, k, cumulative)
     at = np.zeros(n + 1, np.int32)
     out = np.empty(s.used[0], np.int32)
     filled = 0

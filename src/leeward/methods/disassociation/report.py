@@ -208,9 +208,9 @@ def unusable(release: Release, places: Figures) -> Section | None:
     least = "At least " if exact is None else ""
     share = percent(count / max(1, release.records))
     advice = (
-        "Records were already moved to clusters that keep one of their codes (`recut`); these are left."
-        if release.parameters.get("recut")
-        else "With the option `recut`, such records move to clusters that keep one of their codes."
+        "`partitioning: recut` moves such records to clusters that keep one of their codes."
+        if release.parameters["partitioning"] == "paper"
+        else "Records were already moved to clusters that keep one of their codes; these are left."
     )
     return Section(
         "Patients whose whole record is in an item chunk",

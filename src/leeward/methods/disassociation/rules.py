@@ -78,7 +78,7 @@ def rules_of(parameters: Disassociation, sets: CodeSets, policy: Constraints, na
         nested=parameters.nested,
         safe=parameters.safe,
         fit=parameters.chosen_partitioning == "fitted",
-        recut=parameters.recut,
+        recut=parameters.chosen_partitioning != "paper",
         max_passes=FITTED_PASSES if parameters.chosen_partitioning == "fitted" else NO_LIMIT,
     )
 
