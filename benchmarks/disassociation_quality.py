@@ -74,8 +74,7 @@ def uci(data: Path) -> list[list[object]]:
     rows = []
     for k in (2, 3, 4, 5, 10, 25):
         rows += [
-            row("UCI", cohort, k=k, m=2, policy="hierarchy:1", **extra)
-            for extra in (settled, paper, recut)
+            row("UCI", cohort, k=k, m=2, policy="hierarchy:1", **extra) for extra in (settled, paper, recut)
         ]
     for level in (2, 3):
         rows += [row("UCI", cohort, k=5, m=2, policy=f"hierarchy:{level}", **extra) for extra in ({}, paper)]

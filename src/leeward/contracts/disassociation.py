@@ -74,7 +74,8 @@ To count patients with a set of codes, `leeward estimate FOLDER CODE,CODE` gives
 greatest number. By hand: inside a cluster of N patients the codes of one chunk are counted exactly; for codes in
 different chunks multiply their shares of the N patients; an item-chunk code counts once or a little more. Then add up
 the clusters. `reconstructions/`, where present, are data sets that could have given these files (an item-chunk code
-is on n patients of the cluster with a probability that falls as 1/n^3): analyse several and report the spread. Pair counts across chunks are estimates; absence of a pair in one reconstruction proves nothing.
+is on n patients of the cluster with a probability that falls as 1/n^3): analyse several and report the spread. Pair
+counts across chunks are estimates; absence of a pair in one reconstruction proves nothing.
 """
 
 CLASSED_NAME = (

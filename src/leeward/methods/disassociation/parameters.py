@@ -57,8 +57,8 @@ class Disassociation(WithRecoding):
     partitioning: Annotated[
         Literal["auto", "fitted", "recut", "paper"],
         Parameter(
-            "fitted: clusters that are large and alike (ours); paper: HorPart as published; recut: HorPart, and records "
-            "whose codes would all be in an item chunk move to another cluster; auto: fitted from "
+            "fitted: clusters that are large and alike (ours); paper: HorPart as published; recut: HorPart, then "
+            "records whose codes would all be in an item chunk move to another cluster; auto: fitted from "
             f"k = {FITTED_FROM_K} on, below recut.",
             shown="always",
             word="ranked",

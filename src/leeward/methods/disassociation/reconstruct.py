@@ -189,9 +189,7 @@ def _deal_chunk(
 
 
 @njit
-def _deal_items(
-    s: Slots, leaf: int, near: Clustered, chunks: Chunks, k: int, cumulative: Float64s
-) -> None:
+def _deal_items(s: Slots, leaf: int, near: Clustered, chunks: Chunks, k: int, cumulative: Float64s) -> None:
     """Deal the codes of a leaf's item chunk to its slots, empty ones first; afterwards no slot is empty."""
     b, e = near.bounds[leaf], near.bounds[leaf + 1]
     slots = np.arange(b, e)
