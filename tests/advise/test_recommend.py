@@ -16,11 +16,11 @@ from tests.laws.cases import cohort_of_events, cohort_of_table, events, table
 import leeward as lw
 from leeward.advise.plan import LINES, Plan, parse, plan_schema
 from leeward.advise.recommendation import Recommendation, of_facts
-from leeward.advise.rules import CONDITIONS, RANK, rules
+from leeward.advise.rules import CONDITIONS, rules
 from leeward.advise.situation import Facts, Situation
 from leeward.advise.specs import commands_of, sensitive_codes
 from leeward.advise.specs import method_of as spec_of_method
-from leeward.advise.utility.verdicts import verdict_of
+from leeward.advise.utility.verdicts import RANK, verdict_of
 from leeward.advise.wording import lines_of, why_lines
 from leeward.errors import BadInput
 from leeward.fields import build

@@ -16,8 +16,7 @@ from tests.attacks import whole_patient_records
 from tests.laws.cases import PATIENTS, Case, cases, classed_cases, cohort_of_events, events, method_of_case
 
 import leeward as lw
-from leeward.advise.measured_risk import MeasuredRisk, measure_risk
-from leeward.advise.risk import maximum_in_words, risk_lines
+from leeward.advise.risk import MeasuredRisk, maximum_in_words, measure_risk, risk_lines
 from leeward.analysis.reidentification import draw_known_codes
 from leeward.cli.main import status_of
 from leeward.cohort.cohort import Cohort

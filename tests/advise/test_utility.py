@@ -11,8 +11,8 @@ import pytest
 from tests.laws.cases import CODES, cases, cohort_of_events, cohort_of_table, events
 
 import leeward as lw
-from leeward.advise.measured_risk import measure_risk
 from leeward.advise.plan import Counts, Query, line_of, within_of
+from leeward.advise.risk import measure_risk
 from leeward.advise.utility.counts import ask, floor_of
 from leeward.advise.utility.measure import prepare, utility_of
 from leeward.advise.utility.models import overlaps

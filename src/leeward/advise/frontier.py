@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from leeward.advise.utility.verdicts import RANK
+
 Row = Mapping[str, Any]
 
 
@@ -36,34 +38,33 @@ def spots_of(rows: Sequence[Row], line: int, risk: str = "risk_maximum") -> list
     looked at, or `measured_mean`)."""
     groups: dict[tuple[str, str, str, bool], list[tuple[Row, float]]] = {}
     for row in rows:
-        if row["status"] != "verified" or row[f"line_{line}"] is None:
-            continue
-        attackers = [(row["knows"], row[risk], False)]
-        if risk == "risk_maximum":
-            attackers.append((row["further_knows"], row["further_maximum"], True))
-        for knows, chance, at_least in attackers:
-            if chance is not None:
-                groups.setdefault((row["method"], row["spec"], knows, at_least), []).append((row, chance))
-    order = ("does not", "with care", "serves")
-    found = []
-    for (method, spec, knows, at_least), runs in groups.items():
-        values = [float(row[f"line_{line}"]) for row, _ in runs]
-        found.append(
-            Spot(
-                method,
-                spec,
-                sum(chance for _, chance in runs) / len(runs),
-                sum(values) / len(values),
-                min(values),
-                max(values),
-                runs[0][0][f"floor_{line}"],
-                min((str(row[f"verdict_{line}"]) for row, _ in runs), key=order.index),
-                len(runs),
-                knows,
-                at_least,
-            )
-        )
-    return found
+        if row["status"] == "verified" and row[f"line_{line}"] is not None:
+            attackers = [(row["knows"], row[risk], False)]
+            if risk == "risk_maximum":
+                attackers.append((row["further_knows"], row["further_maximum"], True))
+            for knows, chance, at_least in attackers:
+                if chance is not None:
+                    key = (row["method"], row["spec"], knows, at_least)
+                    groups.setdefault(key, []).append((row, chance))
+    return [_spot(key, runs, line) for key, runs in groups.items()]
+
+
+def _spot(key: tuple[str, str, str, bool], runs: Sequence[tuple[Row, float]], line: int) -> Spot:
+    method, spec, knows, at_least = key
+    values = [float(row[f"line_{line}"]) for row, _ in runs]
+    return Spot(
+        method=method,
+        spec=spec,
+        risk=sum(chance for _, chance in runs) / len(runs),
+        value=sum(values) / len(values),
+        low=min(values),
+        high=max(values),
+        floor=runs[0][0][f"floor_{line}"],
+        verdict=max((row[f"verdict_{line}"] for row, _ in runs), key=RANK.__getitem__),
+        runs=len(runs),
+        knows=knows,
+        at_least=at_least,
+    )
 
 
 def chance_of(spot: Spot) -> str:
@@ -86,10 +87,7 @@ def frontier(spots: Sequence[Spot]) -> list[Spot]:
     """
     best: list[Spot] = []
     for spot in sorted(spots, key=lambda each: (each.risk, -each.value)):
-        if (
-            not best
-            or spot.value > best[-1].value
-            or (spot.risk == best[-1].risk and spot.value == best[-1].value)
-        ):
+        equal = bool(best) and (spot.risk, spot.value) == (best[-1].risk, best[-1].value)
+        if not best or spot.value > best[-1].value or equal:
             best.append(spot)
     return best

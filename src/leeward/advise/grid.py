@@ -61,63 +61,63 @@ def points_of(
         if name not in METHODS:
             raise BadInput(f"--methods: unknown `{name}`{nearest(name, METHODS)}")
     known = {name: {each.name for each in declarations(METHODS[name].parameters_class())} for name in names}
-    for parameter, values in vary.items():
-        if not any(parameter in of_method for of_method in known.values()):
-            everything = sorted(set().union(*known.values()))
-            raise BadInput(
-                f"--vary: no method here has the parameter `{parameter}`{nearest(parameter, everything)}"
-            )
-        if not values:
-            raise BadInput(f"--vary {parameter}: give at least one value.")
-    for name in names:
-        _check(name, vary)
+    _check(vary, known)
     found: dict[str, Point] = {}
     for name in names:
         varied = {key: values for key, values in vary.items() if key in known[name]}
-        for chosen in itertools.product(*varied.values()):
-            parameters = {**_base(method, name, known[name]), **dict(zip(varied, chosen, strict=True))}
-            for seed in range(1, repeat + 1):
-                point = Point(parameters, seed)
-                found.setdefault(point.key, point)
+        base = _base(method, name, known[name])
+        for *chosen, seed in itertools.product(*varied.values(), range(1, repeat + 1)):
+            point = Point({**base, **dict(zip(varied, chosen, strict=True))}, seed)
+            found.setdefault(point.key, point)
     if len(found) > MOST_POINTS:
         raise BadInput(f"--vary asks for {len(found):,} releases; at most {MOST_POINTS:,} are tried at once.")
     return list(found.values())
 
 
-def _check(name: str, vary: Mapping[str, Sequence[Any]]) -> None:
-    """BadInput at the first value that a parameter of the method does not take.
+def _check(vary: Mapping[str, Sequence[Any]], known: Mapping[str, set[str]]) -> None:
+    """BadInput at a parameter that no method has, or at the first value that a method's parameter does not take.
 
     Rules between parameters are no matter of a single value: a point that breaks one is told as its outcome.
     """
-    kind = METHODS[name].parameters_class()
-    for each in declarations(kind):
-        built = any(
-            map(is_declared, options_of(each.hint))
-        )  # of such a mapping its own class judges, in the point
-        for number, value in enumerate(vary.get(each.name, ()), start=1):
-            if built and isinstance(value, Mapping):
-                continue
-            try:
-                check_values(kind, {each.name: value})
-            except BadParameter as error:
-                raise BadInput(f"--vary {each.name}, value {number}: `{each.name}` {error.rest}") from None
+    everything = set().union(*known.values())
+    for parameter, values in vary.items():
+        if parameter not in everything:
+            raise BadInput(
+                f"--vary: no method here has the parameter `{parameter}`{nearest(parameter, everything)}"
+            )
+        if not values:
+            raise BadInput(f"--vary {parameter}: give at least one value.")
+    for name in known:
+        kind = METHODS[name].parameters_class()
+        for each in declarations(kind):
+            # Of a mapping that a class is built from its own class judges, in the point.
+            built = any(map(is_declared, options_of(each.hint)))
+            for number, value in enumerate(vary.get(each.name, ()), start=1):
+                if not (built and isinstance(value, Mapping)):
+                    _check_value(kind, each.name, number, value)
+
+
+def _check_value(kind: type, name: str, number: int, value: Any) -> None:
+    try:
+        check_values(kind, {name: value})
+    except BadParameter as error:
+        raise BadInput(f"--vary {name}, value {number}: `{name}` {error.rest}") from None
 
 
 def _base(method: Mapping[str, Any], name: str, known: set[str]) -> dict[str, Any]:
     if method["name"] == name:
         return dict(method)
-    policy = method.get("policy", method.get("utility"))
-    shared = {"k": method.get("k"), "m": method.get("m"), "policy": policy}
-    level: dict[str, Any] = {}
-    if name == "visits":
-        level = {"merge_visits": True}  # the patient's codes as one set, as in other methods
-    elif name == "linked" and (method.get("m") or 1) > 1:
-        level = {"views": ["patients+events+events"]}
-    return {
-        "name": name,
-        **{key: value for key, value in shared.items() if key in known and value is not None},
-        **level,
+    shared = {
+        "k": method.get("k"),
+        "m": method.get("m"),
+        "policy": method.get("policy", method.get("utility")),
     }
+    found = {"name": name} | {key: each for key, each in shared.items() if key in known and each is not None}
+    if name == "visits":
+        found["merge_visits"] = True  # the patient's codes as one set, as in other methods
+    elif name == "linked" and (method.get("m") or 1) > 1:
+        found["views"] = ["patients+events+events"]
+    return found
 
 
 def parse_variations(texts: Sequence[str]) -> dict[str, list[Any]]:

@@ -36,16 +36,19 @@ COLORS = {
     "condensation": "#0072B2",
     "k-anonymity": "#D55E00",
 }
-SHAPES = ("circle", "square", "diamond", "triangle", "cross")
+MARKS = (
+    '<circle r="6"',
+    '<polygon points="-6,-6 6,-6 6,6 -6,6"',
+    '<polygon points="0,-7.8 7.8,0 0,7.8 -7.8,0"',
+    '<polygon points="0,-7.2 7.2,6 -7.2,6"',
+    '<polygon points="-6,-2 -2,-2 -2,-6 2,-6 2,-2 6,-2 6,2 2,2 2,6 -2,6 -2,2 -6,2"',
+)
+"""Circle, square, diamond, triangle and cross: one for each method, in the order of the legend."""
+
 ATTACKERS_SHOWN = 3
 """A method's attackers differ with its parameters."""
 
-GREY = "var(--soft, #566273)"
-
-RISKS = {
-    "risk_maximum": "maximum risk for this attacker",
-    "measured_mean": "mean risk for this attacker, measured",
-}
+GREY, BEATEN = "var(--soft, #566273)", "#8A8F98"
 
 
 def render(rows: Sequence[Row], lines: Sequence[str], settings: Mapping[str, Any]) -> str:
@@ -70,31 +73,38 @@ def render(rows: Sequence[Row], lines: Sequence[str], settings: Mapping[str, Any
 def _panel(
     rows: Sequence[Row], line: int, title: str, methods: Sequence[str], threshold: float | None
 ) -> dict[str, Any]:
-    frontiers = []
     means = by_attacker(spots_of(rows, line, "measured_mean"))
     attackers = by_attacker(spots_of(rows, line))
     height = HEIGHT if len(attackers) == 1 else LOW
-    for knows, spots in attackers.items():
-        within = [
-            spot
-            for spot in spots
-            if not spot.at_least and (threshold is None or spot.risk <= threshold + 1e-12)
-        ]
-        top = max(within, key=lambda spot: (spot.value, -spot.risk), default=None)
-        frontiers.append(
-            {
-                "knows": knows,
-                "maximum": chart(spots, methods, threshold, RISKS["risk_maximum"], height),
-                "mean": chart(means.get(knows, ()), methods, None, RISKS["measured_mean"], height),
-                "alt": _in_words(spots, frontier(spots)),
-                "best": None if top is None else f"{describe_spec(top.spec)}: {format_utility(top)}",
-            }
-        )
-    absent = sorted({(row["method"], _reason(row, line)) for row in rows
-                     if row["status"] == "verified" and row[f"line_{line}"] is None})  # fmt: skip
+    frontiers = [
+        {
+            "knows": knows,
+            "maximum": chart(spots, methods, threshold, "maximum risk for this attacker", height),
+            "mean": chart(
+                means.get(knows, ()), methods, None, "mean risk for this attacker, measured", height
+            ),
+            "alt": _in_words(spots, frontier(spots)),
+            "best": _best_in_words(spots, threshold),
+        }
+        for knows, spots in attackers.items()
+    ]
+    verified = [row for row in rows if row["status"] == "verified"]
+    absent = {(row["method"], _reason(row, line)) for row in verified if row[f"line_{line}"] is None}
     floors = (row[f"floor_{line}"] for row in rows if row[f"floor_{line}"] is not None)
-    return {"title": title[:1].upper() + title[1:], "frontiers": frontiers, "absent": absent,
-            "floor": next(floors, None)}  # fmt: skip
+    return {
+        "title": title[:1].upper() + title[1:],
+        "frontiers": frontiers,
+        "absent": sorted(absent),
+        "floor": next(floors, None),
+    }
+
+
+def _best_in_words(spots: Sequence[Spot], threshold: float | None) -> str | None:
+    """The spot within the threshold that keeps most."""
+    most = math.inf if threshold is None else threshold + 1e-12
+    within = [spot for spot in spots if not spot.at_least and spot.risk <= most]
+    top = max(within, key=lambda spot: (spot.value, -spot.risk), default=None)
+    return None if top is None else f"{describe_spec(top.spec)}: {format_utility(top)}"
 
 
 def chart(
@@ -113,82 +123,57 @@ def chart(
     drawing.axis_below(made, x, height - BELOW, _apart(marks, x), lambda value: f"{value:.3g}", x_title)
     floor = next((spot.floor for spot in spots if spot.floor is not None), None)
     if floor is not None:
-        made.line([(LEFT, y(floor)), (WIDTH - 20, y(floor))], GREY, 1.2, "2 4")
-        crossed = min(y(floor) - y(value) for value in at if value >= floor) < 20
-        made.text(
-            LEFT + 6, y(floor) + (14 if crossed else -5), "floor: a resample of the original", color=GREY
-        )
+        _draw_floor(made, floor, y, at)
     if threshold is not None:
         made.line([(x(threshold), TOP), (x(threshold), height - BELOW)], "#D55E00", 1.5, "6 4")
-        made.text(
-            x(threshold) - 5,
-            height - BELOW - 8,
-            f"threshold {threshold:g}",
-            anchor="end",
-            color="var(--warn, #9a4a00)",
-        )
-    best = frontier(spots)
-    steps: list[tuple[float, float]] = []
-    for spot in best:
-        if steps:
-            steps.append((x(spot.risk), steps[-1][1]))
-        steps.append((x(spot.risk), y(spot.value)))
-    if len(steps) > 1:
-        made.line(steps, "var(--ink, #1d2733)", 1.5)
-    for spot in sorted(spots, key=lambda each: each in best):
-        _mark(made, x(spot.risk), y, spot, methods, spot in best)
+        words, color = f"threshold {threshold:g}", "var(--warn, #9a4a00)"
+        made.text(x(threshold) - 5, height - BELOW - 8, words, anchor="end", color=color)
+    _draw_spots(made, spots, methods, x, y)
     if not spots:
         made.text(WIDTH / 2, height / 2, "not measured for this attacker", anchor="middle", color=GREY)
     return made.svg(WIDTH, height)
 
 
-def _mark(made: Drawing, x: float, y: Scale, spot: Spot, methods: Sequence[str], on_frontier: bool) -> None:
-    color = COLORS.get(spot.method, "#8A8F98") if on_frontier else "#8A8F98"
-    if spot.high - spot.low > 1e-9:
-        made.line([(x, y(spot.low)), (x, y(spot.high))], color, 2)
-    shape = SHAPES[list(methods).index(spot.method) % len(SHAPES)]
-    hover = for_xml(
-        f"{describe_spec(spot.spec)}: risk {chance_of(spot)}, {percent(spot.value)} kept, {spot.verdict}"
-    )
+def _draw_floor(made: Drawing, floor: float, y: Scale, ticks: Sequence[float]) -> None:
+    made.line([(LEFT, y(floor)), (WIDTH - 20, y(floor))], GREY, 1.2, "2 4")
+    crossed = min(y(floor) - y(value) for value in ticks if value >= floor) < 20
+    made.text(LEFT + 6, y(floor) + (14 if crossed else -5), "floor: a resample of the original", color=GREY)
+
+
+def _draw_spots(made: Drawing, spots: Sequence[Spot], methods: Sequence[str], x: Scale, y: Scale) -> None:
+    """The frontier as steps, and a mark for each spot: grey where another beats it."""
     from markupsafe import escape
 
-    if spot.at_least:
-        made.text(x + 12, y(spot.value) + 4, "at least →", color=GREY)
-    made.marks.append(f"<g>{_shape(shape, x, y(spot.value), color)}<title>{escape(hover)}</title></g>")
+    best = frontier(spots)
+    steps: list[tuple[float, float]] = []
+    for spot in best:
+        steps += [(x(spot.risk), steps[-1][1])] if steps else []
+        steps.append((x(spot.risk), y(spot.value)))
+    if len(steps) > 1:
+        made.line(steps, "var(--ink, #1d2733)", 1.5)
+    for spot in sorted(spots, key=lambda each: each in best):
+        at, level = x(spot.risk), y(spot.value)
+        color = COLORS.get(spot.method, BEATEN) if spot in best else BEATEN
+        if spot.high - spot.low > 1e-9:
+            made.line([(at, y(spot.low)), (at, y(spot.high))], color, 2)
+        if spot.at_least:
+            made.text(at + 12, level + 4, "at least →", color=GREY)
+        words = (
+            f"{describe_spec(spot.spec)}: risk {chance_of(spot)}, {percent(spot.value)} kept, {spot.verdict}"
+        )
+        mark = _mark(spot.method, methods, at, level, color)
+        made.marks.append(f"<g>{mark}<title>{escape(for_xml(words))}</title></g>")
 
 
-def _shape(shape: str, x: float, y: float, color: str) -> str:
-    a = drawing.number
-    r = 6.0
-    if shape == "circle":
-        return f'<circle cx="{a(x)}" cy="{a(y)}" r="{a(r)}" fill="{color}"/>'
-    points = {
-        "square": [(-r, -r), (r, -r), (r, r), (-r, r)],
-        "diamond": [(0, -1.3 * r), (1.3 * r, 0), (0, 1.3 * r), (-1.3 * r, 0)],
-        "triangle": [(0, -1.2 * r), (1.2 * r, r), (-1.2 * r, r)],
-        "cross": [
-            (-r, -2),
-            (-2, -2),
-            (-2, -r),
-            (2, -r),
-            (2, -2),
-            (r, -2),
-            (r, 2),
-            (2, 2),
-            (2, r),
-            (-2, r),
-            (-2, 2),
-            (-r, 2),
-        ],
-    }[shape]
-    listed = " ".join(f"{a(x + dx)},{a(y + dy)}" for dx, dy in points)
-    return f'<polygon points="{listed}" fill="{color}"/>'
+def _mark(method: str, methods: Sequence[str], x: float, y: float, color: str) -> str:
+    shape = MARKS[list(methods).index(method) % len(MARKS)]
+    return f'{shape} transform="translate({drawing.number(x)} {drawing.number(y)})" fill="{color}"/>'
 
 
 def legend(name: str, methods: Sequence[str]) -> str:
     """A method's mark by itself."""
-    shape = _shape(SHAPES[list(methods).index(name) % len(SHAPES)], 9, 9, COLORS.get(name, "#8A8F98"))
-    return f'<svg xmlns="http://www.w3.org/2000/svg" width="18" height="18" aria-hidden="true">{shape}</svg>'
+    mark = _mark(name, methods, 9, 9, COLORS.get(name, BEATEN))
+    return f'<svg xmlns="http://www.w3.org/2000/svg" width="18" height="18" aria-hidden="true">{mark}</svg>'
 
 
 def format_utility(spot: Spot) -> str:
@@ -235,10 +220,10 @@ def _attackers(rows: Sequence[Row], method: str) -> str:
 
 
 def _in_words(spots: Sequence[Spot], best: Sequence[Spot]) -> str:
-    ends = (best[0], best[-1])
+    first, last = best[0], best[-1]
     return (
-        f"{len(spots)} points; the frontier goes from {percent(ends[0].value)} kept at a risk of {ends[0].risk:.3g} to "
-        f"{percent(ends[1].value)} at {ends[1].risk:.3g}."
+        f"{len(spots)} points; the frontier goes from {percent(first.value)} kept at a risk of {first.risk:.3g} to "
+        f"{percent(last.value)} at {last.risk:.3g}."
     )
 
 

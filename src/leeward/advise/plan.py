@@ -64,7 +64,23 @@ class Line(Declared):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Counts(Line):
+class Counted(Line):
+    """Counts of patients, each with an accepted error."""
+
+    within: Annotated[str, Parameter("Accepted error, `10 %` or `20 patients`.")] = "10 %"
+    least: Annotated[int, Parameter("Smallest count that matters; a plan writes `from`.", ge=1)] = 50
+
+    def rules(self) -> None:
+        within_of(self.within, f"{self.kind}.within")
+
+    @property
+    def accepted(self) -> Within:
+        """The accepted error."""
+        return within_of(self.within, "within")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Counts(Counted):
     """How many patients have a code, or one of a group of codes, or several codes together."""
 
     kind: ClassVar[str] = "counts"
@@ -76,11 +92,9 @@ class Counts(Line):
     together: Annotated[
         int, Parameter("Number of codes that a patient has at once: 2 for pairs.", ge=1, le=4)
     ] = 1
-    within: Annotated[str, Parameter("Accepted error, `10 %` or `20 patients`.")] = "10 %"
-    least: Annotated[int, Parameter("Smallest count that matters; a plan writes `from`.", ge=1)] = 50
 
     def rules(self) -> None:
-        within_of(self.within, f"{self.kind}.within")
+        super().rules()
         if isinstance(self.of, tuple) and len(self.of) == 1 and (self.of[0] == "codes" or ":" in self.of[0]):
             object.__setattr__(self, "of", self.of[0])
         if isinstance(self.of, str) and not re.fullmatch(r"codes|hierarchy:[1-9]", self.of):
@@ -91,15 +105,12 @@ class Counts(Line):
             )
 
     @property
-    def accepted(self) -> Within:
-        """The accepted error."""
-        return within_of(self.within, "within")
-
-    @property
     def title(self) -> str:
         what = "codes" if self.of == "codes" else "code groups"
-        what = f"sets of {self.together} codes" if self.together > 1 else what
-        what = f"{len(self.of)} codes" if isinstance(self.of, tuple) else what
+        if self.together > 1:
+            what = f"sets of {self.together} codes"
+        elif isinstance(self.of, tuple):
+            what = f"{len(self.of)} codes"
         return f"{self.kind} of {what} from {self.least} patients, within {self.accepted}"
 
 
@@ -154,22 +165,13 @@ class Sequences(Line):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Query(Line):
+class Query(Counted):
     """A number of counts that are asked one by one."""
 
     kind: ClassVar[str] = "query"
 
     questions: Annotated[int, Parameter("Number of counts.", ge=1)] = 20
     within: Annotated[str, Parameter("Accepted error, `20 patients` or `10 %` of `from`.")] = "20 patients"
-    least: Annotated[int, Parameter("Smallest count that matters; a plan writes `from`.", ge=1)] = 50
-
-    def rules(self) -> None:
-        within_of(self.within, "query.within")
-
-    @property
-    def accepted(self) -> Within:
-        """The accepted error."""
-        return within_of(self.within, "within")
 
     @property
     def title(self) -> str:
@@ -306,40 +308,30 @@ def load(path: str | Path) -> Plan:
         found = parse(text)
     except BadInput as error:
         raise BadInput(f"{path}: {error}") from None
-    return dataclasses.replace(
-        found,
-        source=None if found.source is None else resolve_source(found.source, path.parent),
-        population=None if found.population is None else resolve_source(found.population, path.parent),
-    )
+    sources = {"source": found.source, "population": found.population}
+    resolved = {name: resolve_source(each, path.parent) for name, each in sources.items() if each is not None}
+    return dataclasses.replace(found, **resolved)
 
 
 def plan_schema() -> dict[str, Any]:
     """JSON Schema (draft 2020-12) of a plan; editors complete and check plans with it."""
     found = schema(Plan, title="A plan of leeward recommend")
-    lines: list[dict[str, Any]] = []
-    for kind, cls in LINES.items():
-        options = schema(cls)
-        if "least" in options["properties"]:
-            options["properties"]["from"] = options["properties"].pop("least")
-        lines.append(
-            {
-                "type": "object",
-                "properties": {kind: options},
-                "required": [kind],
-                "additionalProperties": False,
-            }
-        )
+    options = {kind: schema(cls) for kind, cls in LINES.items()}
+    for each in options.values():
+        if "least" in each["properties"]:
+            each["properties"]["from"] = each["properties"].pop("least")
     columns = {key: {"type": ["string", "number", "array"]} for key in KEYS}
-    for kind in KINDS:
-        model = {
-            "type": "object",
-            "properties": columns,
-            "required": ["covariates"],
-            "additionalProperties": False,
-        }
-        lines.append(
-            {"type": "object", "properties": {kind: model}, "required": [kind], "additionalProperties": False}
-        )
+    options |= {kind: _mapping_of(columns, "covariates") for kind in KINDS}
+    lines = [_mapping_of({kind: each}, kind) for kind, each in options.items()]
     items = {"anyOf": [{"enum": list(LINES)}, *lines]}
     found["properties"]["plan"] = {"type": "array", "items": items, "minItems": 1}
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **found}
+
+
+def _mapping_of(properties: Mapping[str, Any], required: str) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": [required],
+        "additionalProperties": False,
+    }

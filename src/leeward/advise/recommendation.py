@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from leeward.advise.accuracy import posterior
-from leeward.advise.plan import Counts, Query
+from leeward.advise.plan import Counted
 from leeward.advise.rules import Candidate, candidates, noisy_accuracy, rules, total_epsilon
 from leeward.advise.situation import Facts, Situation
 from leeward.advise.specs import commands_of, exact_times, spec_of
@@ -24,8 +24,7 @@ CONFIDENCE = (
 )
 
 
-@dataclass(frozen=True)
-class Step:
+class Step(NamedTuple):
     """A number of the advice and how it follows: `k = 14` from `1/0.075 = 13.3, rounded up`."""
 
     name: str
@@ -82,7 +81,7 @@ class Recommendation:
         limit = plan.limit
         return {
             "confidence": CONFIDENCE,
-            "data": self.situation.facts.to_json(),
+            "data": asdict(self.situation.facts),
             "recipient": {"who": plan.recipient.who, "declared_controls": list(plan.recipient.controls)},
             "threshold": None
             if limit is None
@@ -90,7 +89,7 @@ class Recommendation:
             "sharing": {"model": self.sharing[0], "reason": self.sharing[1]},
             "order": " ".join(rules()["order"].split()),
             "methods": [each.to_json() for each in self.methods],
-            "numbers": [{"name": s.name, "value": s.value, "because": s.because} for s in self.steps],
+            "numbers": [each._asdict() for each in self.steps],
             "ready": [each.to_json() for each in self.ready],
             "questions": list(self.questions),
         }
@@ -131,24 +130,9 @@ def _ready(name: str, situation: Situation, codes: Sequence[str], trial: Trial |
 
 def sharing_of(situation: Situation, found: Sequence[Candidate]) -> tuple[str, str]:
     """The sharing model that discloses least and still serves the plan (NIST SP 800-188 asks this first)."""
-    lines = situation.plan.lines
-    countable = [isinstance(each, Counts | Query) for each in lines]
-    total = total_epsilon(situation)
-    if all(countable) and not situation.plan.keep and situation.facts.kind != "table":
-        if total <= situation.plan.epsilon:
-            return "counts", (
-                f"every line is a count, and epsilon {total:.3g} of at most {situation.plan.epsilon:g} pays for all of "
-                "them: answer them from an index, and no record leaves"
-            )
-        if situation.facts.kind == "notes":
-            return (
-                "none",
-                "text is not released, and the plan's counts cost more epsilon than it allows: ask fewer of them",
-            )
-        return "records", (
-            f"every line is a count, yet together they would cost epsilon {total:.3g}, more than the plan's "
-            f"{situation.plan.epsilon:g}: fewer counts or a larger error would do without records"
-        )
+    needing = [each.title for each in situation.plan.lines if not isinstance(each, Counted)]
+    if not needing and not situation.plan.keep and situation.facts.kind != "table":
+        return _sharing_of_counts(situation)
     if not any(each.serves_something for each in found):
         return "none", "no method serves a line of this plan on these data; see what closes each"
     if situation.plan.recipient.who == "enclave":
@@ -156,63 +140,59 @@ def sharing_of(situation: Situation, found: Sequence[Candidate]) -> tuple[str, s
             "records in an enclave",
             "some lines need records; the recipient works where they are kept, and results are checked",
         )
-    needing = [each.title for each, count in zip(lines, countable, strict=True) if not count]
     return "records", f"counts alone do not serve: {'; '.join(needing) or 'columns to keep'}"
 
 
-def steps_of(situation: Situation) -> list[Step]:
+def _sharing_of_counts(situation: Situation) -> tuple[str, str]:
+    """Of a plan of counts: how they are shared, by what they cost."""
+    total, most = total_epsilon(situation), situation.plan.epsilon
+    if total <= most:
+        return "counts", (
+            f"every line is a count, and epsilon {total:.3g} of at most {most:g} pays for all of them: answer them "
+            "from an index, and no record leaves"
+        )
+    if situation.facts.kind == "notes":
+        return (
+            "none",
+            "text is not released, and the plan's counts cost more epsilon than it allows: ask fewer of them",
+        )
+    return "records", (
+        f"every line is a count, yet together they would cost epsilon {total:.3g}, more than the plan's {most:g}: "
+        "fewer counts or a larger error would do without records"
+    )
+
+
+def steps_of(situation: Situation) -> Iterator[Step]:
     """k, m and epsilon, each with what it follows from."""
-    plan, limit = situation.plan, situation.plan.limit
-    found = []
-    if limit is None or limit.maximum is None:
-        found.append(
-            Step(
-                "k",
-                str(situation.k),
-                f"usual, not derived: the plan has no threshold. A maximum risk of {odds(1 / situation.k)}",
-            )
+    plan, limit, risk = situation.plan, situation.plan.limit, 1 / situation.k
+    because = f"usual, not derived: the plan has no threshold. A maximum risk of {odds(risk)}"
+    if limit is not None and limit.maximum is not None:
+        because = (
+            f"the smallest whole number with 1/k at most {limit.maximum:g} ({limit.name}: {limit.cited}); a maximum "
+            f"risk of {odds(risk)}"
         )
-    else:
-        found.append(
-            Step(
-                "k",
-                str(situation.k),
-                f"the smallest whole number with 1/k at most {limit.maximum:g} ({limit.name}: {limit.cited}); "
-                f"a maximum risk of {odds(1 / situation.k)}",
-            )
-        )
-    above = [f"{each.name} ({each.maximum:g})" for each, within in met(1 / situation.k) if not within]
+    yield Step("k", str(situation.k), because)
+    above = [f"{each.name} ({each.maximum:g})" for each, within in met(risk) if not within]
     if above:
-        found.append(
-            Step(
-                "thresholds above which 1/k is", ", ".join(above), "as reported; see `threshold` of the plan"
-            )
+        yield Step(
+            "thresholds above which 1/k is", ", ".join(above), "as reported; see `threshold` of the plan"
         )
     if situation.facts.kind == "events":
-        found.append(_step_of_m(situation))
-    for line in plan.lines:
-        one = noisy_accuracy(situation, line)
+        yield _step_of_m(situation)
+    costs = [(line, noisy_accuracy(situation, line)) for line in plan.lines]
+    for line, one in costs:
         if one is not None:
-            found.append(
-                Step(
-                    f"epsilon for {line.title}",
-                    f"{one.epsilon:.6f} a count, {one.total:.3g} for {one.questions:,}",
-                    f"the smallest at which 95 of 100 counts are off by at most {one.half_width:,} patients (two-sided "
-                    "geometric noise, exact law)",
-                )
+            yield Step(
+                f"epsilon for {line.title}",
+                f"{one.epsilon:.6f} a count, {one.total:.3g} for {one.questions:,}",
+                f"the smallest at which 95 of 100 counts are off by at most {one.half_width:,} patients (two-sided "
+                "geometric noise, exact law)",
             )
     total = total_epsilon(situation)
     if total:
         allowed = "within" if total <= plan.epsilon else "above"
-        found.append(
-            Step(
-                "epsilon in all",
-                f"{total:.3g}",
-                f"{allowed} the plan's {plan.epsilon:g}; a belief of 50 % that somebody is in the data may become "
-                f"{100 * posterior(total):.1f} %",
-            )
-        )
-    return found
+        belief = f"a belief of 50 % that somebody is in the data may become {100 * posterior(total):.1f} %"
+        yield Step("epsilon in all", f"{total:.3g}", f"{allowed} the plan's {plan.epsilon:g}; {belief}")
 
 
 def _step_of_m(situation: Situation) -> Step:
@@ -220,11 +200,8 @@ def _step_of_m(situation: Situation) -> Step:
     knows = situation.plan.recipient.knows
     if situation.m is None:
         return Step("m", "all", "the attacker knows all codes of a patient")
-    of_visits = (
-        f", and {knows.visits} visits of up to {situation.facts.visit_codes or 0} codes"
-        if knows.visits
-        else ""
-    )
+    most = situation.facts.visit_codes or 0
+    of_visits = f", and {knows.visits} visits of up to {most} codes" if knows.visits else ""
     return Step("m", str(situation.m), f"the attacker knows {knows.codes} codes of a patient{of_visits}")
 
 
@@ -232,48 +209,28 @@ WAYS_OUT = {
     "condensation": "Then add `coarsen_time: true`.",
     "k-anonymity": "Then name it among the `quasi_identifiers`.",
 }
-
-
-def _assumed(situation: Situation) -> str:
-    """What the plan takes for all that somebody knows of a patient; empty where that is everything."""
-    knows, kind = situation.plan.recipient.knows, situation.facts.kind
-    if kind == "table":
-        return ", ".join(knows.columns)
-    return f"{knows.codes} codes" if kind == "events" and knows.codes != "all" else ""
+ALWAYS_ASKED = (
+    "Which other data about these patients can the recipient, or somebody near them, reach (registries, news)?",
+    "Was any part of these patients released before, to anybody? Releases add up.",
+    "What harm would a patient suffer from being found, or from a wrong guess?",
+    "Which law and which ethics decision covers this use, and who signs?",
+)
 
 
 def questions_of(situation: Situation, ready: Sequence[Ready] = ()) -> list[str]:
     """What no program knows, for people to answer."""
-    plan, facts = situation.plan, situation.facts
-    found = [
-        "Which other data about these patients can the recipient, or somebody near them, reach (registries, news)?",
-        "Was any part of these patients released before, to anybody? Releases add up.",
-        "What harm would a patient suffer from being found, or from a wrong guess?",
-        "Which law and which ethics decision covers this use, and who signs?",
-    ]
-    if plan.limit is None:
+    plan, facts, limit = situation.plan, situation.facts, situation.plan.limit
+    found = [*ALWAYS_ASKED]
+    if limit is None:
         found.append("Which maximum risk is acceptable here, and who decided it?")
-    elif plan.limit.read == "second-hand":
+    elif limit.read == "second-hand":
         found.append(
-            f"Is {plan.limit.maximum:g} the number that {plan.limit.rule} gives for your case? It was read second-hand."
+            f"Is {limit.maximum:g} the number that {limit.rule} gives for your case? It was read second-hand."
         )
     if plan.recipient.controls:
-        found.append(
-            f"Are the declared controls ({', '.join(plan.recipient.controls)}) in force? No number here rests on them."
-        )
-    assumed = _assumed(situation)
-    if plan.recipient.who == "public" and assumed:
-        found.append(
-            f"The release is public, and the plan assumes that nobody knows more than {assumed} of a patient: is that "
-            "so of neighbours, employers and insurers?"
-        )
-    for each in ready:
-        times = () if each.spec is None else exact_times(each.spec["method"], situation)
-        if times:
-            found.append(
-                f"{each.method} publishes every patient's {', '.join(times)} as it is: could anybody know when a "
-                f"patient died or fell ill again (a notice in the paper, a colleague)? {WAYS_OUT[each.method]}"
-            )
+        controls = ", ".join(plan.recipient.controls)
+        found.append(f"Are the declared controls ({controls}) in force? No number here rests on them.")
+    found += [*_questions_of_the_public(situation), *_questions_of_times(situation, ready)]
     if plan.keep:
         found.append(
             f"Do {', '.join(plan.keep)} single patients out by themselves? They travel unprotected with codes."
@@ -287,3 +244,25 @@ def questions_of(situation: Situation, ready: Sequence[Ready] = ()) -> list[str]
             "How many names does the annotator miss in your notes? Read a sample before anything is indexed."
         )
     return found
+
+
+def _questions_of_the_public(situation: Situation) -> Iterator[str]:
+    knows, kind = situation.plan.recipient.knows, situation.facts.kind
+    assumed = f"{knows.codes} codes" if kind == "events" and knows.codes != "all" else ""
+    if kind == "table":
+        assumed = ", ".join(knows.columns)
+    if situation.plan.recipient.who == "public" and assumed:
+        yield (
+            f"The release is public, and the plan assumes that nobody knows more than {assumed} of a patient: is that "
+            "so of neighbours, employers and insurers?"
+        )
+
+
+def _questions_of_times(situation: Situation, ready: Sequence[Ready]) -> Iterator[str]:
+    for each in ready:
+        times = () if each.spec is None else exact_times(each.spec["method"], situation)
+        if times:
+            yield (
+                f"{each.method} publishes every patient's {', '.join(times)} as it is: could anybody know when a "
+                f"patient died or fell ill again (a notice in the paper, a colleague)? {WAYS_OUT[each.method]}"
+            )

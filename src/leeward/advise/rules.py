@@ -7,20 +7,18 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from leeward.advise.accuracy import Accuracy, accuracy_of
-from leeward.advise.plan import Counts, Line, Phewas, Prevalence, Query, Regression
+from leeward.advise.plan import Counted, Counts, Line, Phewas, Query, Regression
 from leeward.advise.situation import Situation, number_of_counts
-from leeward.advise.utility.verdicts import Verdict
+from leeward.advise.utility.verdicts import RANK, Verdict
 from leeward.analysis.plan import models_of
 from leeward.release.spec import content_of_yaml
 
 FILE = Path(__file__).parent / "rules.yaml"
-
-RANK: dict[str, int] = {"serves": 0, "with care": 1, "does not": 2}
 
 LARGEST_REASONABLE_M = 6
 FEW_GROUPS = 20
@@ -34,10 +32,6 @@ class Finding:
     verdict: Verdict
     reason: str
     source: str
-
-    def to_json(self) -> dict[str, str]:
-        """As JSON."""
-        return {"line": self.line, "verdict": self.verdict, "reason": self.reason, "source": self.source}
 
 
 @dataclass(frozen=True)
@@ -74,7 +68,7 @@ class Candidate:
             "title": self.title,
             "attacker": self.attacker,
             "closed": None if self.closed is None else {"reason": self.closed[0], "source": self.closed[1]},
-            "lines": [each.to_json() for each in self.findings],
+            "lines": [asdict(each) for each in self.findings],
         }
 
 
@@ -85,15 +79,10 @@ class Case:
     situation: Situation
     line: Line | None = None
 
-    @property
-    def accuracy(self) -> Accuracy | None:
-        """What the line's counts cost with noise; None for a line without counts."""
-        return noisy_accuracy(self.situation, self.line)
-
 
 def noisy_accuracy(situation: Situation, line: Line | None) -> Accuracy | None:
     """Epsilon of a line's counts: each within the accepted error of the smallest count that matters."""
-    if not isinstance(line, Counts | Query):
+    if not isinstance(line, Counted):
         return None
     width = int(line.accepted.of(line.least))
     return accuracy_of(width, number_of_counts(line, situation.facts))
@@ -120,7 +109,7 @@ def _attacker_columns(case: Case) -> tuple[str, ...]:
 
 def _least(case: Case) -> int:
     """The smallest count that matters to the line."""
-    return case.line.least if isinstance(case.line, Counts | Query) else 0
+    return case.line.least if isinstance(case.line, Counted) else 0
 
 
 CONDITIONS: dict[str, Callable[[Case], bool]] = {
@@ -166,46 +155,29 @@ def rules() -> Mapping[str, Any]:
 
 def candidates(situation: Situation) -> list[Candidate]:
     """Every method beside the situation, best first (`order` in `rules.yaml`)."""
-    found = [candidate(rule, situation) for rule in rules()["methods"]]
-    return sorted(found, key=lambda each: each.order)
+    return sorted((_candidate(rule, situation) for rule in rules()["methods"]), key=lambda each: each.order)
 
 
-def candidate(rule: Mapping[str, Any], situation: Situation) -> Candidate:
-    """One method beside the situation."""
-    closed = first(rule["closed"], Case(situation))
-    findings = [_finding(rule["lines"], situation, line) for line in situation.plan.lines]
-    if situation.plan.keep:
-        findings.append(
-            _finding(rule["lines"], situation, None, "keep", f"columns {', '.join(situation.plan.keep)}")
-        )
-    if situation.plan.sensitive:
-        findings.append(_finding(rule["lines"], situation, None, "sensitive", "sensitive codes"))
-    return Candidate(
-        rule["name"],
-        rule["title"],
-        rule["attacker"],
-        None if closed is None else (closed["reason"], closed["source"]),
-        tuple(findings),
-        len(situation.plan.lines),
-    )
+def _candidate(rule: Mapping[str, Any], situation: Situation) -> Candidate:
+    plan = situation.plan
+    asked: list[tuple[str, str, Line | None]] = [(line.kind, line.title, line) for line in plan.lines]
+    if plan.keep:
+        asked.append(("keep", f"columns {', '.join(plan.keep)}", None))
+    if plan.sensitive:
+        asked.append(("sensitive", "sensitive codes", None))
+    findings = []
+    for kind, title, line in asked:
+        entry = _first(rule["lines"].get(kind, rule["lines"]["*"]), Case(situation, line))
+        if entry is None:
+            raise ValueError(f"rules.yaml: no entry decides `{kind}`")
+        findings.append(Finding(title, entry["verdict"], entry["reason"], entry["source"]))
+    closed = _first(rule["closed"], Case(situation))
+    why = None if closed is None else (closed["reason"], closed["source"])
+    return Candidate(rule["name"], rule["title"], rule["attacker"], why, tuple(findings), len(plan.lines))
 
 
-def _finding(
-    of_lines: Mapping[str, Any], situation: Situation, line: Line | None, kind: str = "", title: str = ""
-) -> Finding:
-    kind, title = (kind, title) if line is None else (line.kind, line.title)
-    entries = of_lines.get(kind, of_lines["*"])
-    entry = first(entries, Case(situation, line))
-    if entry is None:
-        raise ValueError(f"rules.yaml: no entry decides `{kind}`")
-    return Finding(title, entry["verdict"], entry["reason"], entry["source"])
-
-
-def first(entries: Sequence[Mapping[str, Any]], case: Case) -> Mapping[str, Any] | None:
+def _first(entries: Sequence[Mapping[str, Any]], case: Case) -> Mapping[str, Any] | None:
     """The first entry all of whose conditions hold."""
     return next(
         (each for each in entries if all(CONDITIONS[name](case) for name in each.get("when", ()))), None
     )
-
-
-__all__ = ["CONDITIONS", "Candidate", "Case", "Finding", "Prevalence", "candidates", "rules"]

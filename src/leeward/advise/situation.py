@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import polars as pl
 
-from leeward.advise.plan import Counts, Plan, Query
+from leeward.advise.plan import Counted, Plan, Query
 from leeward.advise.thresholds import k_of
 from leeward.errors import BadInput
 
@@ -51,10 +51,6 @@ class Facts:
     population: int | None = None
     groups: tuple[int, ...] = ()
 
-    def to_json(self) -> dict[str, Any]:
-        """As JSON."""
-        return asdict(self)
-
 
 @dataclass(frozen=True)
 class Situation:
@@ -72,10 +68,9 @@ class Situation:
     def m(self) -> int | None:
         """How many codes of a patient an attacker knows at once; None: all of them."""
         knows = self.plan.recipient.knows
-        if knows.codes == "all":
-            return None
-        of_visits = knows.visits * (self.facts.visit_codes or 0)
-        return max(int(knows.codes), of_visits)
+        return (
+            None if knows.codes == "all" else max(knows.codes, knows.visits * (self.facts.visit_codes or 0))
+        )
 
     @property
     def groups(self) -> float:
@@ -86,7 +81,7 @@ class Situation:
 def facts_for(plan: Plan, cohort: Cohort, population: Cohort | None = None) -> Facts:
     """The facts of a cohort that matter to a plan."""
     knows = plan.recipient.knows
-    return facts_of(cohort, k_for(plan), 1 if knows.codes == "all" else int(knows.codes), population)
+    return facts_of(cohort, k_for(plan), 1 if knows.codes == "all" else knows.codes, population)
 
 
 def k_for(plan: Plan) -> int:
@@ -149,7 +144,7 @@ def _visit_codes(events: pl.DataFrame) -> int | None:
     return int(most) if isinstance(most, int) else None
 
 
-def number_of_counts(line: Counts | Query, facts: Facts) -> int:
+def number_of_counts(line: Counted, facts: Facts) -> int:
     """How many counts a line asks for; a level of a vocabulary that is not known counts as so many codes."""
     if isinstance(line, Query):
         return line.questions

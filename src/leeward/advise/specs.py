@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from leeward.advise.plan import Counts, Phewas
@@ -27,43 +27,58 @@ def method_of(name: str, situation: Situation, codes: Sequence[str] = ()) -> dic
 
     `codes`: those of the cohort, among which ranges of sensitive codes are looked up.
     """
-    plan, k = situation.plan, situation.k
-    m = min(situation.m or LARGEST_M, LARGEST_M)
-    sensitive = sensitive_codes(plan.sensitive, codes)
-    if name == "disassociation":
-        hidden = {"sensitive": sensitive, "diversity": L_DIVERSITY} if sensitive else {}
-        return {"name": name, "k": k, "m": m, **_policy(situation), **hidden}
-    if name == "constraints":
-        return {"name": name, "k": k, "m": m, **_policy(situation)}
-    if name == "visits":
-        level = visits_level(situation, m)
-        policy = _policy(situation) or {"policy": "none"}
-        return {
-            "name": name,
-            "k": k,
-            **level,
-            **policy,
-            **_payload(situation),
-        }
-    if name == "censoring":
-        return {"name": name, "k": k, **_payload(situation)}
-    if name == "trajectories":
-        hidden = {"sensitive": sensitive, "diversity": L_DIVERSITY} if sensitive else {}
-        facts = situation.facts
-        many = facts.mentions > LONG_RECORD * facts.patients
-        way = {"clustering": "cells", "order": "free"} if many else {}
-        return {"name": name, "k": k, **way, **_payload(situation), **hidden}
-    if name == "linked":
-        columns = [column for column in plan.keep if column in situation.facts.columns]
-        views = ["patients+events+events" if m > 1 else "patients+events"]
-        return {"name": name, "k": k, "views": views, **({"demographics": columns} if columns else {})}
-    if name == "k-anonymity":
-        known = [column for column in plan.recipient.knows.columns if column in released_columns(situation)]
-        if known and plan.recipient.who == "public":
-            known = list(dict.fromkeys([*known, *times_of(situation)]))
-        return {"name": name, "k": k, **({"quasi_identifiers": known} if known else {})}
-    coarse = times_of(situation) and plan.recipient.who == "public"
-    return {"name": name, "k": k, **({"coarsen_time": True} if coarse else {})}
+    own = PARAMETERS[name](situation)
+    sensitive = sensitive_codes(situation.plan.sensitive, codes)
+    if sensitive and name in ("disassociation", "trajectories"):
+        own |= {"sensitive": sensitive, "diversity": L_DIVERSITY}
+    return {"name": name, "k": situation.k, **own}
+
+
+def _m(situation: Situation) -> int:
+    return min(situation.m or LARGEST_M, LARGEST_M)
+
+
+def _of_code_sets(situation: Situation) -> dict[str, Any]:
+    return {"m": _m(situation), **_policy(situation)}
+
+
+def _of_visits(situation: Situation) -> dict[str, Any]:
+    policy = _policy(situation) or {"policy": "none"}
+    return {**_visits_level(situation), **policy, **_payload(situation)}
+
+
+def _visits_level(situation: Situation) -> dict[str, Any]:
+    """Without visits in the source each patient's codes are one set, which k patients must show as a whole; otherwise
+    any m codes of a record (of a visit, where an attacker knows a visit)."""
+    if situation.facts.visit_codes is None:
+        return {"level": "visit", "merge_visits": True}
+    m, known = _m(situation), situation.plan.recipient.knows
+    level: dict[str, Any] = {"level": "codes", "m": m} if m >= 2 else {"level": "code"}
+    return {**level, "merge_visits": known.visits == 0}
+
+
+def _of_trajectories(situation: Situation) -> dict[str, Any]:
+    many = situation.facts.mentions > LONG_RECORD * situation.facts.patients
+    return {**({"clustering": "cells", "order": "free"} if many else {}), **_payload(situation)}
+
+
+def _of_linked(situation: Situation) -> dict[str, Any]:
+    columns = [column for column in situation.plan.keep if column in situation.facts.columns]
+    views = ["patients+events+events" if _m(situation) > 1 else "patients+events"]
+    return {"views": views, **({"demographics": columns} if columns else {})}
+
+
+def _of_table(situation: Situation) -> dict[str, Any]:
+    recipient, released = situation.plan.recipient, released_columns(situation)
+    known = [column for column in recipient.knows.columns if column in released]
+    if known and recipient.who == "public":
+        known = list(dict.fromkeys([*known, *times_of(situation)]))
+    return {"quasi_identifiers": known} if known else {}
+
+
+def _of_condensation(situation: Situation) -> dict[str, Any]:
+    coarse = times_of(situation) and situation.plan.recipient.who == "public"
+    return {"coarsen_time": True} if coarse else {}
 
 
 def times_of(situation: Situation) -> list[str]:
@@ -83,25 +98,10 @@ def exact_times(method: Mapping[str, Any], situation: Situation) -> list[str]:
 def released_columns(situation: Situation) -> list[str]:
     """Of a table: the columns that the plan's lines need and those to keep; all where the source cannot drop others."""
     plan, columns = situation.plan, situation.facts.columns
-    if not _is_file(situation):
+    if plan.source is None or plan.source.path is None:
         return list(columns)
     needed = {name for each in models_of(plan.models) for name in each.columns()} | set(plan.keep)
     return [name for name in columns if name in needed]
-
-
-def _is_file(situation: Situation) -> bool:
-    source = situation.plan.source
-    return source is not None and source.path is not None
-
-
-def visits_level(situation: Situation, m: int) -> dict[str, Any]:
-    """Without visits in the source each patient's codes are one set, which k patients must show as a whole; otherwise
-    any m codes of a record (of a visit, where an attacker knows a visit)."""
-    if situation.facts.visit_codes is None:
-        return {"level": "visit", "merge_visits": True}
-    known = situation.plan.recipient.knows
-    level: dict[str, Any] = {"level": "codes", "m": m} if m >= 2 else {"level": "code"}
-    return {**level, "merge_visits": known.visits == 0}
 
 
 def spec_of(name: str, situation: Situation, codes: Sequence[str] = ()) -> dict[str, Any]:
@@ -138,20 +138,15 @@ def _flags(situation: Situation) -> list[str]:
     source = situation.plan.source
     if source is None or situation.facts.kind == "notes":
         return []
-    named = []
-    for name in ("patient", "code", "visit", "date", "age", "birth"):
-        column = source.columns.get(name)
-        if column:
-            named += [f"--{name}", column if isinstance(column, str) else ",".join(column)]
-    for text in source.missing:
-        named += ["--missing", text]
-    if source.vocabulary:
-        named += ["--vocabulary", source.vocabulary]
-    if source.code_separator:
-        named += ["--code-separator", source.code_separator]
-    if source.accept_unknown:
-        named.append("--accept-unknown")
-    return [*named, "--row", "patient"]
+    columns = (
+        (name, source.columns.get(name)) for name in ("patient", "code", "visit", "date", "age", "birth")
+    )
+    named = [(name, each if isinstance(each, str) else ",".join(each)) for name, each in columns if each]
+    named += [("missing", text) for text in source.missing]
+    others = {"vocabulary": source.vocabulary, "code-separator": source.code_separator}
+    named += [(name, text) for name, text in others.items() if text]
+    flags = [part for name, value in named for part in (f"--{name}", value)]
+    return [*flags, *(["--accept-unknown"] if source.accept_unknown else []), "--row", "patient"]
 
 
 def sensitive_codes(asked: Sequence[str], codes: Sequence[str]) -> list[str]:
@@ -184,3 +179,16 @@ def _payload(situation: Situation) -> dict[str, Any]:
             wanted += [line.exposure, *line.covariates]
     there = [name for name in dict.fromkeys(wanted) if name in situation.facts.columns]
     return {"payload": there} if there else {}
+
+
+PARAMETERS: dict[str, Callable[[Situation], dict[str, Any]]] = {
+    "disassociation": _of_code_sets,
+    "constraints": _of_code_sets,
+    "visits": _of_visits,
+    "censoring": _payload,
+    "trajectories": _of_trajectories,
+    "linked": _of_linked,
+    "k-anonymity": _of_table,
+    "condensation": _of_condensation,
+}
+"""What a method's spec has beside k and what it does with sensitive codes."""

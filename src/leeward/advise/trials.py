@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from leeward.advise.rules import RANK, Candidate, Finding
-from leeward.advise.utility.verdicts import Kept, verdict_of
+from leeward.advise.rules import Candidate, Finding
+from leeward.advise.utility.verdicts import RANK, Kept, verdict_of
 from leeward.analysis.figures import plain
 
 MEASURED = "measured on these data"

@@ -13,7 +13,7 @@ from typing import Any, Literal
 from leeward.advise.dossier.content import TITLE, Evidence, annex, check_entries, parts_of, render, titles
 from leeward.advise.dossier.context import Context, load_context
 from leeward.advise.dossier.signing import SIGNATURE, is_signed, sign
-from leeward.advise.measured_risk import measure_risk
+from leeward.advise.risk import measure_risk
 from leeward.advise.page import describe_spec
 from leeward.advise.plan import Plan
 from leeward.advise.recommendation import questions_of

@@ -23,7 +23,7 @@ import polars as pl
 from polars.exceptions import PolarsError
 
 from leeward.advise.grid import Point, points_of
-from leeward.advise.measured_risk import measure_risk
+from leeward.advise.risk import measure_risk
 from leeward.advise.page import render
 from leeward.advise.plan import Counts, Line, Plan, line_of
 from leeward.advise.risk import maximum_in_words

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from leeward.advise.measured_risk import measure_risk
+from leeward.advise.risk import measure_risk
 from leeward.advise.thresholds import limits
 from leeward.analysis.figures import plain
 from leeward.cohort.cohort import Cohort

@@ -13,7 +13,7 @@ from tests.attacks.test_whole_patient import known_of, small_cohort
 from tests.methods.disassociation.test_whole_patient import people
 from tests.oracles.risk_after import Person, pieces
 
-from leeward.advise.measured_risk import measure_risk
+from leeward.advise.risk import measure_risk
 from leeward.cohort.cohort import Cohort
 from leeward.methods.disassociation import Disassociation
 from leeward.methods.disassociation.measures import measure

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from leeward.advise.plan import Counts, Query, Within
+from leeward.advise.plan import Counted, Counts, Query, Within
 from leeward.advise.utility.presence import Counter, sets_as_codes
 from leeward.advise.utility.verdicts import Kept, judge
 from leeward.analysis.itemsets import mine
@@ -39,7 +39,7 @@ class Asked:
     codes : what each counts. any : whether one of the codes is enough (a group), or all are needed (a set).
     """
 
-    line: Counts | Query
+    line: Counted
     codes: list[list[str]]
     any: bool
     true: Float64s
@@ -47,7 +47,7 @@ class Asked:
     accepted: Within
 
 
-def ask(line: Counts | Query, cohort: Cohort) -> Asked:
+def ask(line: Counted, cohort: Cohort) -> Asked:
     """The counts of a line in its cohort: those of at least `from` patients."""
     sets = cohort.code_sets()
     if isinstance(line, Query):
@@ -102,7 +102,7 @@ def _enough(line: Counts, codes: list[list[str]], any_of: bool, true: Float64s, 
     return _question(line, [codes[int(i)] for i in large], any_of, true[large], n)
 
 
-def _question(line: Counts | Query, codes: list[list[str]], any_of: bool, true: Float64s, n: int) -> Asked:
+def _question(line: Counted, codes: list[list[str]], any_of: bool, true: Float64s, n: int) -> Asked:
     return Asked(line, codes, any_of, true, floor_of(true, n, line.accepted), line.accepted)
 
 

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 Verdict = Literal["serves", "with care", "does not"]
 
+RANK: dict[str, int] = {"serves": 0, "with care": 1, "does not": 2}
 SERVES, CARE = 0.95, 0.8
 RULE = (
     "The bar is the floor or 0.95, whichever is lower. At the bar or above: serves. At 0.8 of the bar or above: with "
