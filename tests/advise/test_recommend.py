@@ -344,5 +344,5 @@ def test_notes_have_facts_of_their_own() -> None:
     from leeward.cohort import Cohort
 
     notes = pl.DataFrame({"note": [1, 2, 3], "patient": ["a", "a", "b"], "text": ["x", "y", "z"]})
-    facts = facts_of(Cohort(notes=notes), 5, 2)
+    facts = facts_of(parse("plan: [counts]"), Cohort(notes=notes))
     assert dataclasses.replace(facts) == Facts("notes", 2, 0, 3)

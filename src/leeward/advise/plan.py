@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
-from leeward.advise.thresholds import Threshold, threshold_of
+from leeward.advise.thresholds import Threshold, k_of, threshold_of
 from leeward.analysis.plan import KEYS, KINDS, models_of
 from leeward.errors import BadInput
 from leeward.fields import Declared, Parameter, build, check_keys, nearest, schema
@@ -17,6 +17,10 @@ from leeward.paths import text_of
 from leeward.release.spec import SourceSpec, content_of_yaml, resolve_source
 
 WITHIN = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(%|percent|patients?|people)\s*")
+
+
+USUAL_K = 5
+"""k where the plan has no threshold: said, and never called enough."""
 
 
 @dataclass(frozen=True)
@@ -252,6 +256,11 @@ class Plan(Declared):
         return threshold_of(self.threshold)
 
     @property
+    def k(self) -> int:
+        """The k that the threshold asks for; `USUAL_K` without one."""
+        return USUAL_K if self.limit is None or self.limit.maximum is None else k_of(self.limit.maximum)
+
+    @property
     def models(self) -> list[Mapping[str, Any]]:
         """The regression models, as a spec's `plan` writes them."""
         return [each.model for each in self.lines if isinstance(each, Regression)]
@@ -309,7 +318,9 @@ def load(path: str | Path) -> Plan:
     except BadInput as error:
         raise BadInput(f"{path}: {error}") from None
     sources = {"source": found.source, "population": found.population}
-    resolved = {name: resolve_source(each, path.parent) for name, each in sources.items() if each is not None}
+    resolved: dict[str, Any] = {
+        name: resolve_source(each, path.parent) for name, each in sources.items() if each is not None
+    }
     return dataclasses.replace(found, **resolved)
 
 

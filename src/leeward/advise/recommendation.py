@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from leeward.advise.accuracy import posterior
-from leeward.advise.plan import Counted
+from leeward.advise.plan import Counts, Query
 from leeward.advise.rules import Candidate, candidates, noisy_accuracy, rules, total_epsilon
 from leeward.advise.situation import Facts, Situation
 from leeward.advise.specs import commands_of, exact_times, spec_of
@@ -130,7 +130,7 @@ def _ready(name: str, situation: Situation, codes: Sequence[str], trial: Trial |
 
 def sharing_of(situation: Situation, found: Sequence[Candidate]) -> tuple[str, str]:
     """The sharing model that discloses least and still serves the plan (NIST SP 800-188 asks this first)."""
-    needing = [each.title for each in situation.plan.lines if not isinstance(each, Counted)]
+    needing = [each.title for each in situation.plan.lines if not isinstance(each, Counts | Query)]
     if not needing and not situation.plan.keep and situation.facts.kind != "table":
         return _sharing_of_counts(situation)
     if not any(each.serves_something for each in found):

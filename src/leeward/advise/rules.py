@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from leeward.advise.accuracy import Accuracy, accuracy_of
-from leeward.advise.plan import Counted, Counts, Line, Phewas, Query, Regression
+from leeward.advise.plan import Counts, Line, Phewas, Query, Regression
 from leeward.advise.situation import Situation, number_of_counts
 from leeward.advise.utility.verdicts import RANK, Verdict
 from leeward.analysis.plan import models_of
@@ -82,7 +82,7 @@ class Case:
 
 def noisy_accuracy(situation: Situation, line: Line | None) -> Accuracy | None:
     """Epsilon of a line's counts: each within the accepted error of the smallest count that matters."""
-    if not isinstance(line, Counted):
+    if not isinstance(line, Counts | Query):
         return None
     width = int(line.accepted.of(line.least))
     return accuracy_of(width, number_of_counts(line, situation.facts))
@@ -109,7 +109,7 @@ def _attacker_columns(case: Case) -> tuple[str, ...]:
 
 def _least(case: Case) -> int:
     """The smallest count that matters to the line."""
-    return case.line.least if isinstance(case.line, Counted) else 0
+    return case.line.least if isinstance(case.line, Counts | Query) else 0
 
 
 CONDITIONS: dict[str, Callable[[Case], bool]] = {

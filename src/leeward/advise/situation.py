@@ -9,15 +9,11 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 import polars as pl
 
-from leeward.advise.plan import Counted, Plan, Query
-from leeward.advise.thresholds import k_of
+from leeward.advise.plan import Counts, Plan, Query
 from leeward.errors import BadInput
 
 if TYPE_CHECKING:
     from leeward.cohort.cohort import Cohort
-
-USUAL_K = 5
-"""k where the plan has no threshold: said, and never called enough."""
 
 LARGEST_M = 3
 LEVELS = (1, 2, 3)
@@ -61,16 +57,15 @@ class Situation:
 
     @property
     def k(self) -> int:
-        """The k that the threshold asks for; `USUAL_K` without one."""
-        return k_for(self.plan)
+        """The plan's."""
+        return self.plan.k
 
     @property
     def m(self) -> int | None:
         """How many codes of a patient an attacker knows at once; None: all of them."""
         knows = self.plan.recipient.knows
-        return (
-            None if knows.codes == "all" else max(knows.codes, knows.visits * (self.facts.visit_codes or 0))
-        )
+        of_visits = knows.visits * (self.facts.visit_codes or 0)
+        return None if knows.codes == "all" else max(knows.codes, of_visits)
 
     @property
     def groups(self) -> float:
@@ -78,20 +73,8 @@ class Situation:
         return self.facts.patients / self.k
 
 
-def facts_for(plan: Plan, cohort: Cohort, population: Cohort | None = None) -> Facts:
-    """The facts of a cohort that matter to a plan."""
-    knows = plan.recipient.knows
-    return facts_of(cohort, k_for(plan), 1 if knows.codes == "all" else knows.codes, population)
-
-
-def k_for(plan: Plan) -> int:
-    """The k that the threshold asks for; `USUAL_K` without one."""
-    limit = plan.limit
-    return USUAL_K if limit is None or limit.maximum is None else k_of(limit.maximum)
-
-
-def facts_of(cohort: Cohort, k: int, m: int, population: Cohort | None = None) -> Facts:
-    """The facts of a cohort; `unique` up to m = `m`, at most `LARGEST_M`."""
+def facts_of(plan: Plan, cohort: Cohort, population: Cohort | None = None) -> Facts:
+    """The facts of a cohort that matter to a plan; `unique` up to m = `LARGEST_M`."""
     if cohort.notes is not None:
         people = cohort.notes["patient"].n_unique()
         return Facts("notes", people, 0, cohort.notes.height)
@@ -102,9 +85,9 @@ def facts_of(cohort: Cohort, k: int, m: int, population: Cohort | None = None) -
         return Facts("table", cohort.patients.height, len(columns), cohort.patients.height, columns=columns)
     from leeward.analysis.risk import SEED, risk_before
 
-    events, sets = cohort.require_events(), cohort.code_sets()
+    events, sets, known = cohort.require_events(), cohort.code_sets(), plan.recipient.knows.codes
     lengths, supports = sets.lengths(), sets.supports()
-    risk = risk_before(sets, k, seed=SEED, largest_m=max(1, min(m, LARGEST_M)))
+    risk = risk_before(sets, plan.k, seed=SEED, largest_m=1 if known == "all" else min(known, LARGEST_M))
     return Facts(
         "events",
         len(sets),
@@ -117,7 +100,7 @@ def facts_of(cohort: Cohort, k: int, m: int, population: Cohort | None = None) -
         ages="age" in events.columns,
         visit_codes=_visit_codes(events),
         unique=tuple(round(float(row["unique_share"]), 4) for row in risk["by_m"]),
-        rare=round(float(np.mean(supports < k)), 4),
+        rare=round(float(np.mean(supports < plan.k)), 4),
         columns=columns,
         population=None if population is None else len(population.code_sets()),
         groups=_groups(cohort.vocabulary, sets.codes),
@@ -144,7 +127,7 @@ def _visit_codes(events: pl.DataFrame) -> int | None:
     return int(most) if isinstance(most, int) else None
 
 
-def number_of_counts(line: Counted, facts: Facts) -> int:
+def number_of_counts(line: Counts | Query, facts: Facts) -> int:
     """How many counts a line asks for; a level of a vocabulary that is not known counts as so many codes."""
     if isinstance(line, Query):
         return line.questions

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from leeward.advise.grid import Point
 from leeward.advise.plan import Plan
 from leeward.advise.recommendation import Ready, Recommendation, of_facts
-from leeward.advise.situation import facts_for
+from leeward.advise.situation import facts_of
 from leeward.advise.trials import Trial
 from leeward.advise.utility.measure import Prepared, prepare, utility_of
 from leeward.advise.utility.verdicts import Kept
@@ -75,7 +75,7 @@ def recommend(
             say("Reading the population")
             population = read_source(asked.population)
         say("Applying the rules")
-        facts = facts_for(asked, cohort, population)
+        facts = facts_of(asked, cohort, population)
         codes = cohort.code_sets().codes if cohort.events is not None else ()
         trials: dict[str, Trial] = {}
         found = of_facts(asked, facts, codes, trials)

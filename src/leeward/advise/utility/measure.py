@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from leeward.advise.plan import Counted, Line, Phewas, Regression, Sequences
+from leeward.advise.plan import Counts, Line, Phewas, Query, Regression, Sequences
 from leeward.advise.utility import counts, models, scans, sequences
 from leeward.advise.utility.presence import counter_of
 from leeward.advise.utility.verdicts import Kept, judge
@@ -35,7 +35,7 @@ def prepare(lines: Sequence[Line], cohort: Cohort) -> Prepared:
     """
     known: dict[int, Any] = {}
     for place, line in enumerate(lines):
-        if isinstance(line, Counted) and cohort.events is not None:
+        if isinstance(line, Counts | Query) and cohort.events is not None:
             known[place] = counts.ask(line, cohort)
         elif isinstance(line, Regression) and cohort.events is None:
             known[place] = models.fit_original(line, cohort)
@@ -48,7 +48,9 @@ def utility_of(prepared: Prepared, release: Release) -> tuple[Kept, ...]:
     """What a release keeps of each line."""
     found = []
     counter = (
-        counter_of(release, prepared.cohort) if any(isinstance(e, Counted) for e in prepared.lines) else None
+        counter_of(release, prepared.cohort)
+        if any(isinstance(e, Counts | Query) for e in prepared.lines)
+        else None
     )
     for place, line in enumerate(prepared.lines):
         if isinstance(line, Sequences):

@@ -6,6 +6,7 @@ apart. The floor is the mean overlap of bootstrap resamples of the original.
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -59,26 +60,22 @@ def fit_original(line: Regression, cohort: Cohort) -> Fitted:
 
 def compare(fitted: Fitted, release: Release) -> Kept:
     """The overlap of the intervals of a release's fit with the original's."""
+    refuse = functools.partial(judge, fitted.line, FIGURE, None, fitted.floor)
     if not (release.share / "data" / "table.parquet").is_file():
-        return judge(fitted.line, FIGURE, None, fitted.floor, reason="the release is no table of patients")
+        return refuse(reason="the release is no table of patients")
     made = release.table("table.parquet").collect()
     missing = [name for name in fitted.model.columns() if name not in made.columns]
     if missing:
-        return judge(
-            fitted.line, FIGURE, None, fitted.floor, reason=f"the release lacks {', '.join(missing)}"
-        )
-    kinds = {
-        name: kind
+        return refuse(reason=f"the release lacks {', '.join(missing)}")
+    made = made.with_columns(
+        pl.col(name).cast(kind)
         for name, kind in fitted.table.frame.schema.items()
-        if isinstance(kind, pl.Enum | pl.Categorical)
-    }
-    made = made.with_columns(pl.col(name).cast(kind) for name, kind in kinds.items() if name in made.columns)
+        if isinstance(kind, pl.Enum | pl.Categorical) and name in made.columns
+    )
     after = _fit(fitted.model, fitted.table, made, fitted.cut)
     value = overlap(fitted.original, after)
     if value is None:
-        return judge(
-            fitted.line, FIGURE, None, fitted.floor, reason="the model cannot be estimated from the original"
-        )
+        return refuse(reason="the model cannot be estimated from the original")
     known = ~np.isnan(fitted.original.coefficients)
     same = np.sign(fitted.original.coefficients) == np.sign(after.coefficients)
     detail = {

@@ -5,6 +5,8 @@ Every method's release is read as its README says (docs/methods/*.md).
 
 from __future__ import annotations
 
+import functools
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -13,11 +15,10 @@ import numpy as np
 import polars as pl
 
 from leeward.analysis.generalized import none_there
-from leeward.arrays import AnyArray, Float64s, Int64s
+from leeward.arrays import Float64s, Int64s
 
 if TYPE_CHECKING:
     from leeward.cohort.cohort import Cohort
-    from leeward.cohort.lenses.code_sets import CodeSets
     from leeward.release import Release
 
 CERTAIN = -700.0
@@ -63,39 +64,22 @@ class Entries:
 
     def counter(self) -> Counter:
         """Sums over owners; codes of a query are taken as independent inside a record."""
-        known: dict[str, Float64s] = {}
-
-        def one(code: str) -> Float64s:
-            if code not in known:
-                known[code] = self.probability([code])
-            return known[code]
+        one = functools.cache(lambda code: self.probability([code]))
 
         def any_of(groups: Groups) -> Float64s:
             return np.array([float(self.weights @ self.probability(group)) for group in groups])
 
         def all_of(queries: Groups) -> Float64s:
-            found = []
-            for query in queries:
-                together = self.weights
-                for code in query:
-                    together = together * one(code)
-                found.append(float(together.sum()))
-            return np.array(found)
+            return np.array(
+                [float(math.prod(map(one, query), start=self.weights).sum()) for query in queries]
+            )
 
         return Counter(any_of, all_of)
 
 
 def counter_of(release: Release, cohort: Cohort) -> Counter | None:
     """What counts codes in a release; None for a release without codes."""
-    makers: dict[str, Callable[[Release, Cohort], Counter]] = {
-        "disassociation": _of_chunks,
-        "constraints": _of_labels,
-        "visits": _of_visits,
-        "censoring": _of_lists,
-        "trajectories": _of_trajectories,
-        "linked": _of_events,
-    }
-    make = makers.get(release.method)
+    make = COUNTERS.get(release.method)
     return None if make is None else make(release, cohort)
 
 
@@ -137,27 +121,23 @@ def _of_visits(release: Release, cohort: Cohort) -> Counter:
 
 
 def _of_lists(release: Release, cohort: Cohort) -> Counter:
-    records = release.table("records.parquet").select("record", "codes").collect()
-    return _presence_of_visits(release, records.explode("codes", empty_as_null=True).drop_nulls())
+    records = release.table("records.parquet").select("record", code="codes").collect()
+    return _of_shown(release, records.explode("code", empty_as_null=True).drop_nulls())
 
 
 def _of_events(release: Release, cohort: Cohort) -> Counter:
-    events = release.table("events.parquet").select("record", codes=pl.col("code").cast(pl.String))
-    return _presence_of_visits(release, events.collect())
+    events = release.table("events.parquet").select("record", code=pl.col("code").cast(pl.String))
+    return _of_shown(release, events.collect())
 
 
-def _presence_of_visits(release: Release, rows: pl.DataFrame) -> Counter:
-    """Of `record` and `codes`: a code that is shown was recorded."""
+def _of_shown(release: Release, rows: pl.DataFrame) -> Counter:
+    """Of `record` and `code`: a code that is shown was recorded."""
     rows = rows.unique(maintain_order=True)
-    codes = rows["codes"].unique().sort().to_list()
-    label = rows["codes"].replace_strict(codes, list(range(len(codes))), return_dtype=pl.Int64).to_numpy()
-    return Entries(
-        rows["record"].to_numpy(),
-        label,
-        tuple((code,) for code in codes),
-        np.ones(release.records),
-        lambda n, t: 0.0,
-    ).counter()
+    codes = rows["code"].unique().sort().to_list()
+    label = rows["code"].replace_strict(codes, list(range(len(codes))), return_dtype=pl.Int64).to_numpy()
+    members = tuple((code,) for code in codes)
+    weights = np.ones(release.records)
+    return Entries(rows["record"].to_numpy(), label, members, weights, lambda n, t: 0.0).counter()
 
 
 def _of_trajectories(release: Release, cohort: Cohort) -> Counter:
@@ -175,6 +155,11 @@ def _of_trajectories(release: Release, cohort: Cohort) -> Counter:
     return Entries(owner, label.astype(np.int64), members, weights, lambda n, t: 1 - t / n).counter()
 
 
-def sets_as_codes(sets: CodeSets, queries: Sequence[AnyArray]) -> list[list[str]]:
-    """Queries of code numbers as queries of codes."""
-    return [[sets.codes[int(c)] for c in query] for query in queries]
+COUNTERS: dict[str, Callable[[Release, Cohort], Counter]] = {
+    "disassociation": _of_chunks,
+    "constraints": _of_labels,
+    "visits": _of_visits,
+    "censoring": _of_lists,
+    "trajectories": _of_trajectories,
+    "linked": _of_events,
+}

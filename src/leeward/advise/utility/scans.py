@@ -54,15 +54,13 @@ def scan_original(line: Phewas, cohort: Cohort) -> Scanned:
     original = _scan(line, mapping, mentions, people)
     random = np.random.Generator(np.random.Philox(SEED))
     shares = []
-    for _ in range(ROUNDS if len(hits(original)) else 0):
+    before = hits(original)
+    for _ in range(ROUNDS if before else 0):
         drawn = random.integers(0, people.height, people.height)
         again = pl.DataFrame({"person": drawn, "place": np.arange(people.height)})
         resampled = mentions.join(again, on="person", how="inner").drop("person").rename({"place": "person"})
-        shares.append(
-            _share_left(
-                original, _scan(line, mapping, resampled.select("person", "visit", "code"), people[drawn])
-            )
-        )
+        found = hits(_scan(line, mapping, resampled.select("person", "visit", "code"), people[drawn]))
+        shares.append(len(before & found) / len(before))
     return Scanned(line, mapping, original, float(np.mean(shares)) if shares else None)
 
 
@@ -86,11 +84,6 @@ def hits(scan: pl.DataFrame) -> set[str]:
     """The phecodes with p below 0.05 over the number tested."""
     tested = scan.filter(pl.col("p").is_not_null())
     return set(tested.filter(pl.col("p") < ALPHA / max(1, tested.height))["phecode"])
-
-
-def _share_left(before: pl.DataFrame, after: pl.DataFrame) -> float:
-    was = hits(before)
-    return len(was & hits(after)) / len(was)
 
 
 def _overlap(before: pl.DataFrame, after: pl.DataFrame, phecodes: set[str]) -> float:
@@ -134,28 +127,18 @@ def _of_cohort(cohort: Cohort, names: list[str]) -> tuple[pl.DataFrame, pl.DataF
 
 def _of_release(release: Release, names: list[str]) -> tuple[pl.DataFrame, pl.DataFrame] | str:
     """The same of a release; a text says why it cannot be had."""
-    if not (release.share / "data" / "records.parquet").is_file():
+    data = release.share / "data"
+    if not (data / "records.parquet").is_file():
         return "the release has no records that an exposure could travel with"
     records = release.table("records.parquet").collect().sort("record")
     if any(name not in records.columns for name in names):
         return f"the release does not carry {', '.join(names)}"
-    lists = next(
-        (
-            name
-            for name in ("visits", "trajectories")
-            if (release.share / "data" / f"{name}.parquet").is_file()
-        ),
-        None,
-    )
-    if lists == "trajectories":
-        mentions = (
-            release.table("trajectories.parquet").select(pl.col("record").alias("person"), "code").collect()
-        )
-    elif "codes" in records.columns or lists == "visits":
-        held = records if lists is None else release.table("visits.parquet").collect()
-        mentions = held.select(pl.col("record").alias("person"), pl.col("codes").alias("code"))
-        mentions = mentions.explode("code", empty_as_null=True).drop_nulls()
-    else:
+    held = next((name for name in ("visits", "trajectories") if (data / f"{name}.parquet").is_file()), None)
+    rows = records if held is None else release.table(f"{held}.parquet").collect()
+    column = "code" if held == "trajectories" else "codes"
+    if column not in rows.columns:
         return "the release has no codes"
-    mentions = mentions.select("person", pl.lit(0, pl.Int64).alias("visit"), pl.col("code").cast(pl.String))
-    return mentions, records.select(names)
+    mentions = rows.select(person="record", visit=pl.lit(0, pl.Int64), code=column)
+    if column == "codes":
+        mentions = mentions.explode("code", empty_as_null=True).drop_nulls()
+    return mentions.with_columns(pl.col("code").cast(pl.String)), records.select(names)
