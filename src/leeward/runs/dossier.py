@@ -13,11 +13,10 @@ from typing import Any, Literal
 from leeward.advise.dossier.content import TITLE, Evidence, annex, check_entries, parts_of, render, titles
 from leeward.advise.dossier.context import Context, load_context
 from leeward.advise.dossier.signing import SIGNATURE, is_signed, sign
-from leeward.advise.risk import measure_risk
 from leeward.advise.page import describe_spec
 from leeward.advise.plan import Plan
 from leeward.advise.recommendation import questions_of
-from leeward.advise.risk import maximum_in_words, scope_of
+from leeward.advise.risk import maximum_in_words, measure_risk, scope_of
 from leeward.advise.situation import Facts, Situation
 from leeward.advise.thresholds import Threshold, limits
 from leeward.advise.utility.measure import prepare, utility_of

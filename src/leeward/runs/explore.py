@@ -23,10 +23,9 @@ import polars as pl
 from polars.exceptions import PolarsError
 
 from leeward.advise.grid import Point, points_of
-from leeward.advise.risk import measure_risk
 from leeward.advise.page import render
 from leeward.advise.plan import Counts, Line, Plan, line_of
-from leeward.advise.risk import maximum_in_words
+from leeward.advise.risk import maximum_in_words, measure_risk
 from leeward.advise.thresholds import limits
 from leeward.advise.utility.measure import Prepared, prepare, utility_of
 from leeward.analysis.figures import plain
