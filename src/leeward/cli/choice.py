@@ -25,19 +25,13 @@ if TYPE_CHECKING:
     from leeward.runs.explore import Exploration
 
 
-def _schema() -> dict[str, Any]:
-    from leeward.advise.plan import plan_schema
-
-    return plan_schema()
-
-
 @click.command()
 @click.argument("plan_file", metavar="PLAN.yaml")
 @flag("-o --out", "FOLDER", "Write the advice and specs that run; must not exist yet.")
 @flag("--sample", "N", "Most patients that a spec is tried on.", type=click.IntRange(min=10), default=100000)
 @flag("--why", "METHOD", "Print the reasons for one method.")
 @json_option
-@schema_option("plan", _schema)
+@schema_option("plan", "leeward.advise.plan", "plan_schema")
 def recommend(plan_file: str, out: str | None, sample: int, why: str | None, as_json: bool) -> None:
     """Advise on method, k, m and epsilon for the data, recipient and lines of PLAN.yaml. For the custodian only.
 
@@ -111,19 +105,14 @@ def _print_exploration(found: Exploration, as_json: bool) -> None:
     rows = found.points.to_dicts()
     if as_json:
         return print_json({"folder": str(found.folder), "lines": list(found.lines), "points": rows})
-    verified = sum(row["status"] == "verified" for row in rows)
-    lines = [f"{len(rows):,} runs, {verified:,} verified."]
-    lines += [
-        f"No release of {describe_spec(row['spec'])} ({row['status']}): {row['message']}"
-        for row in rows
-        if row["status"] != "verified"
-    ]
+    failed = [row for row in rows if row["status"] != "verified"]
+    lines = [f"{len(rows):,} runs, {len(rows) - len(failed):,} verified."]
+    lines += [f"No release of {describe_spec(row['spec'])} ({row['status']}): {row['message']}" for row in failed]
     for place, title in enumerate(found.lines, start=1):
         lines.append(f"{title}:")
         frontiers = by_attacker(spots_of(rows, place))
-        for knows, spots in frontiers.items():
-            lines += [f"  the frontier for attackers who know {knows}", *frontier_lines(spots)]
-        lines += [] if frontiers else ["  no release serves it"]
+        shown = [(f"  the frontier for attackers who know {knows}", *frontier_lines(spots)) for knows, spots in frontiers.items()]
+        lines += [line for each in shown for line in each] or ["  no release serves it"]
     words = {row["spec"]: row["risk_in_words"] for row in reversed(rows) if row["risk_in_words"]}
     lines += [f"Maximum risk of {describe_spec(spec)}: {risk}." for spec, risk in reversed(words.items())]
     print_lines(*lines, f"Page:  {found.page}", f"Table: {found.table}")

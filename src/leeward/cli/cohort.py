@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
 import click
 
 from leeward.cli.options import commas, flag, json_option, out_option, print_json, with_source
-from leeward.cli.telling import print_styled, told
+from leeward.cli.telling import summary, tell_person
 
 
 @click.command()
@@ -52,42 +53,27 @@ def cohort(source: Any, patient: str | None, as_json: bool, **flags: Any) -> Non
             original = read_source(source)
         say("Drawing the cohort")
         result = extract(column=patient or "patient", original=original, **flags)
-    shared = result.measures["method"]["shared_by"]
     if as_json:
-        shown = {
-            "release": str(result.path),
-            "share": str(result.release.share),
-            "report": str(result.report),
-            "records": result.release.records,
-            "summary": result.summary.to_json(),
-            "verification": result.verification.to_json(),
-            "measures": dict(result.measures),
-        }
-        print_json(shown)
-        return
-    few = (
-        f"Inside the cohort {shared['few_share']:.1%} of the visits have a set that fewer than {shared['k']} members "
-        f"share, {shared['alone_share']:.1%} one that a single member has: nobody may learn who is in the cohort."
+        stated = ("method", "parameters", "guarantee")  # the master's
+        return print_json({name: each for name, each in summary(result).items() if name not in stated})
+    shared = result.measures["method"]["shared_by"]
+    opening = f"{result.release.records:,} records drawn from a master of {shared['population']:,} (k = {shared['k']})."
+    tell_person(result, opening, _shared_lines(shared))
+
+
+def _shared_lines(shared: Mapping[str, Any]) -> list[str]:
+    """How many share each visit's set of codes, in the cohort and in the population."""
+    k = shared["k"]
+    lines = [
+        f"Inside the cohort {shared['few_share']:.1%} of the visits have a set that fewer than {k} members share, "
+        f"{shared['alone_share']:.1%} one that a single member has: nobody may learn who is in the cohort."
         if shared["few"]
-        else f"Inside the cohort too, at least {shared['k']} members share each visit's set."
-    )
-    before = [
-        few,
+        else f"Inside the cohort too, at least {k} members share each visit's set.",
         f"In the population, at least {shared['population_smallest']:,} patients share each visit's set.",
     ]
     if shared.get("few_in_class") is not None:
-        before.append(
-            f"{shared['few_in_class']:,} members are released with demographics that fewer than {shared['k']} members "
-            f"have; in the population at least {shared['population_smallest_class']:,} patients have them."
+        lines.append(
+            f"{shared['few_in_class']:,} members are released with demographics that fewer than {k} members have; in "
+            f"the population at least {shared['population_smallest_class']:,} patients have them."
         )
-    print_styled(
-        told(
-            f"{result.release.records:,} records drawn from a master of {shared['population']:,} (k = {shared['k']}).",
-            result.release,
-            result.summary,
-            result.verification.to_json(),
-            result.measures,
-            result.report,
-            before=before,
-        )
-    )
+    return lines

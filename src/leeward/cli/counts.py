@@ -22,6 +22,7 @@ from leeward.cli.options import (
     user_option,
     with_source,
 )
+from leeward.cli.telling import check_line
 from leeward.errors import BadInput, VerificationFailed
 
 
@@ -200,18 +201,13 @@ def budget(index: str, as_json: bool, **flags: Any) -> None:
 
     flags |= {name: dict(_pair(text) for text in flags[name]) for name in ("allot", "allot_project")}
     found = run(index, **flags)
-    if as_json:
-        return print_json(found)
     at = "" if found["delta"] is None else f" (zCDP, at delta {found['delta']:g})"
-    print_lines(
-        f"{found['ledger']}",
-        f"  epsilon {found['spent']:g} of {found['total']:g} spent{at}, for each {found['unit']}; "
-        f"one more answer may cost {found['remaining']:g}",
-        *(
-            f"  {each.get('user') or 'project ' + each['project']}: {each['left']:g} left of {each['most']:g}"
-            for each in found["allotments"]
-        ),
-    )
+    spent = f"epsilon {found['spent']:g} of {found['total']:g} spent{at}, for each {found['unit']}"
+    lines = [found["ledger"], f"  {spent}; one more answer may cost {found['remaining']:g}"]
+    for each in found["allotments"]:
+        name = each.get("user") or f"project {each['project']}"
+        lines.append(f"  {name}: {each['left']:g} left of {each['most']:g}")
+    print_result(as_json, found, lines)
 
 
 def _pair(text: str) -> tuple[str, str]:
@@ -242,9 +238,7 @@ def audit(index: str, ledger: str | None, expect: str | None, as_json: bool) -> 
     from leeward.queries.answer.api import audit as run
 
     outcome = run(index, expect=expect, ledger=ledger)
-    lines = [
-        f"{'passed' if each.passed else 'FAILED'}  {each.name}: {each.detail}" for each in outcome.checks
-    ]
+    lines = [check_line(each) for each in outcome.checks]
     lines += [f"spent   epsilon {outcome.spent:g} of {outcome.total:g}", f"head    {outcome.head}"]
     print_result(as_json, outcome.to_json(), lines)
     if not outcome.passed:

@@ -96,32 +96,29 @@ def profile(source: Any, k: int, as_json: bool) -> None:
 
 def profile_lines(figures: Mapping[str, Any]) -> list[str]:
     """The profile for a person."""
-    source, codes = figures["source"], figures["codes"]
-    return [
+    source, codes, k = figures["source"], figures["codes"], figures["k"]
+    vocabulary = f" ({source['vocabulary']})" if source["vocabulary"] else ""
+    lines = [
         f"{source['name']}: {count_noun('patient', source['patients'])}, {count_noun('event', source['events'])}, "
-        f"{count_noun('distinct code', source['codes'])}"
-        + (f" ({source['vocabulary']})" if source["vocabulary"] else ""),
+        f"{count_noun('distinct code', source['codes'])}{vocabulary}",
         f"Codes per patient: mean {codes['mean']:.2f}, median {codes['median']:g}, most {codes['most']:,}",
         "",
         "Notices" if figures["notices"] else "Notices: none",
         *(f"  {format_notice(notice)}" for notice in figures["notices"]),
         "",
-        (
-            f"Most frequent codes (of {source['codes']:,}; {codes['below_k']:,} occur in fewer than "
-            f"{figures['k']} patients)"
-        ),
-        *(
-            f"  {row['code']:<12} {row['patients']:>10,}  {row['share']:6.1%}  {row['name']}".rstrip()
-            for row in codes["frequent"][:CODES_SHOWN]
-        ),
-        "",
-        f"Risk if released as it is: patients found among fewer than {figures['k']} by up to m of their codes",
-        *(
-            f"  m = {row['m']} {'     ' if row['patients_exact'] else 'about'} {row['below_k']:>10,}  "
-            f"{row['below_k_share']:6.1%}   unique: {row['unique']:,} ({row['unique_share']:.1%})"
-            for row in figures["risk"]["by_m"]
-        ),
+        f"Most frequent codes (of {source['codes']:,}; {codes['below_k']:,} occur in fewer than {k} patients)",
     ]
+    for row in codes["frequent"][:CODES_SHOWN]:
+        lines.append(
+            f"  {row['code']:<12} {row['patients']:>10,}  {row['share']:6.1%}  {row['name']}".rstrip()
+        )
+    lines += ["", f"Risk if released as it is: patients found among fewer than {k} by up to m of their codes"]
+    for row in figures["risk"]["by_m"]:
+        about = "     " if row["patients_exact"] else "about"
+        unique = f"{row['unique']:,} ({row['unique_share']:.1%})"
+        few = f"{row['below_k']:>10,}  {row['below_k_share']:6.1%}"
+        lines.append(f"  m = {row['m']} {about} {few}   unique: {unique}")
+    return lines
 
 
 @click.command()
@@ -179,22 +176,22 @@ def add(words: tuple[str, ...]) -> None:
         raise click.UsageError("give one KIND and one FILE or FOLDER.")
     kind, file = words if len(words) == 2 else (None, words[0])
     folder = Path(file)
-    if kind is None:
-        kind = "snomed" if rf2.is_release(folder) else "omop" if folder.is_dir() else None
+    if kind is None and folder.is_dir():
+        kind = "snomed" if rf2.is_release(folder) else "omop"
     if kind is None:
         raise BadInput(f"{file}: say which KIND it is: {', '.join(registry.KINDS)}.")
     if kind == "omop" and folder.is_dir():
-        ancestors = (
-            each for each in sorted(folder.iterdir()) if each.name.lower().startswith("concept_ancestor.csv")
-        )
-        file = str(next(ancestors, ""))
-        if not file:
-            raise BadInput(
-                f"{folder}: holds neither OMOP's CONCEPT_ANCESTOR.csv nor SNOMED's sct2_Concept_*.txt."
-            )
+        file = _ancestors_in(folder)
     if not (folder.is_dir() if kind == "snomed" else Path(file).is_file()):
         raise BadInput(f"{file}: there is no such {'folder' if kind == 'snomed' else 'file'}.")
     click.echo(f"Kept as {registry.add(kind, file)}.")
+
+
+def _ancestors_in(folder: Path) -> str:
+    for each in sorted(folder.iterdir()):
+        if each.name.lower().startswith("concept_ancestor.csv"):
+            return str(each)
+    raise BadInput(f"{folder}: holds neither OMOP's CONCEPT_ANCESTOR.csv nor SNOMED's sct2_Concept_*.txt.")
 
 
 @vocabulary.command("list")

@@ -5,15 +5,16 @@ from __future__ import annotations
 import re
 import shlex
 import typing
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from types import UnionType
-from typing import Any, Literal
+from typing import Any
 
 import click
 
+from leeward.cli.options import Option, stack
 from leeward.errors import BadInput
 from leeward.fields import BadParameter, Declaration, declarations
+from leeward.fields.declarations import choices_of, options_of
 from leeward.paths import is_file
 
 FLAGS = {
@@ -23,26 +24,19 @@ FLAGS = {
 """Keys of a spec that are no parameters of a method -> their flags."""
 
 
-def parameter_options(
-    cls: type, *, required: tuple[str, ...] = (), optional: tuple[str, ...] = ()
-) -> Callable[[Any], Any]:
+def parameter_options(cls: type, *, required: tuple[str, ...] = (), optional: tuple[str, ...] = ()) -> Option:
     """One flag per parameter, with its help and its true default.
 
     A flag that is left out reaches the command as None: the default is that of the class. `required` must be given on
     the command line though the class has a default; `optional` the other way round.
     """
-    made = [
-        _option(cls, each, (each.required or each.name in required) and each.name not in optional)
-        for each in declarations(cls)
-        if each.flag
-    ]
-
-    def decorate(function: Any) -> Any:
-        for option in reversed(made):
-            function = option(function)
-        return function
-
-    return decorate
+    return stack(
+        *(
+            _option(cls, each, (each.required or each.name in required) and each.name not in optional)
+            for each in declarations(cls)
+            if each.flag
+        )
+    )
 
 
 def name_flags(message: str, cls: type, others: Mapping[str, str]) -> str:
@@ -67,23 +61,28 @@ def from_text(each: Declaration, text: str) -> Any:
     BadInput
         An empty name between commas; a file that is missing or cannot be read.
     """
-    options = _options(each.hint)
-    kinds = [typing.get_origin(option) or option for option in options]
-    if tuple in kinds:
-        (items,) = (typing.get_args(option) for option in options if typing.get_origin(option) is tuple)
-        if items[0] is Any:
-            return content_of(text, each.name, list)
-        parts = [part.strip() for part in text.split(",")]
-        if not all(parts):
-            raise BadParameter(each.flag, "must be values separated by commas; one is empty.")
-        return tuple(parts if items[0] is str else map(_number, parts))
-    if Mapping in kinds and str not in kinds:
-        (of_value,) = (
-            typing.get_args(option)[1] for option in options if typing.get_origin(option) is Mapping
-        )
-        colons = str in _options(of_value) or ":" in (each.parameter.metavar or "")
+    arguments = {typing.get_origin(hint) or hint: typing.get_args(hint) for hint in options_of(each.hint)}
+    if tuple in arguments:
+        return _list_of(text, each, arguments[tuple][0])
+    if Mapping in arguments and str not in arguments:
+        colons = str in options_of(arguments[Mapping][1]) or ":" in (each.parameter.metavar or "")
         return pairs_of(text, each) if colons else numbers_of(text, each)
-    return _number(text) if int in kinds or float in kinds else text
+    return _number(text) if {int, float} & arguments.keys() else text
+
+
+def _list_of(text: str, each: Declaration, of: Any) -> Any:
+    """Values between commas; a list of anything is in a file."""
+    if of is Any:
+        return content_of(text, each.name, list)
+    parts = [part.strip() for part in text.split(",")]
+    if not all(parts):
+        raise BadParameter(each.flag, "must be values separated by commas; one is empty.")
+    return tuple(parts if of is str else map(_number, parts))
+
+
+def split_pairs(texts: Iterable[str], sign: str) -> list[tuple[str, str]]:
+    """`NAME=VALUE` as name and value."""
+    return [(name.strip(), value.strip()) for name, _, value in (text.partition(sign) for text in texts)]
 
 
 def pairs_of(text: str, each: Declaration) -> dict[str, Any]:
@@ -94,9 +93,9 @@ def pairs_of(text: str, each: Declaration) -> dict[str, Any]:
     BadInput
         An entry without a colon, an empty name or value, a name twice.
     """
-    pairs = [(name.strip(), value.strip()) for name, _, value in (p.partition(":") for p in text.split(","))]
-    for place, (name, value) in enumerate(pairs, start=1):
-        if not name or not value:
+    pairs = split_pairs(text.split(","), ":")
+    for place, pair in enumerate(pairs, start=1):
+        if not all(pair):
             raise BadInput(f"{each.flag}: entry {place} is not written NAME:VALUE.")
     if len(dict(pairs)) < len(pairs):
         raise BadInput(f"{each.flag}: a name occurs twice; keep one value for each.")
@@ -112,29 +111,29 @@ def numbers_of(text: str, each: Declaration) -> dict[str, int]:
     BadInput
         Neither, an entry that is no code with a whole number, or a code twice.
     """
-    import csv
-
-    where, column = each.flag, each.name.removesuffix("s")
+    where = each.flag
     if "=" in text:
-        pairs = [
-            (code.strip(), number.strip())
-            for code, _, number in (part.partition("=") for part in text.split(","))
-        ]
+        pairs = split_pairs(text.split(","), "=")
     elif Path(text).is_file():
-        where = text
-        with Path(text).open(newline="", encoding="utf-8") as file:
-            rows = csv.DictReader(file)
-            if not {"code", column} <= set(rows.fieldnames or ()):
-                raise BadInput(f"{text}: the columns `code` and `{column}` are needed.")
-            pairs = [(str(row["code"]).strip(), str(row[column]).strip()) for row in rows]
+        where, pairs = text, _rows_of_file(text, each.name.removesuffix("s"))
     else:
         raise BadInput(f"{where}: `{text}` is neither CODE=N nor a file.")
     for place, (code, number) in enumerate(pairs, start=1):
         if not code or not number.isdigit():
             raise BadInput(f"{where}: entry {place} is not a code with a whole number.")
-    if len({code for code, _ in pairs}) < len(pairs):
+    if len(dict(pairs)) < len(pairs):
         raise BadInput(f"{where}: a code occurs twice; keep one number for each.")
     return {code: int(number) for code, number in pairs}
+
+
+def _rows_of_file(path: str, column: str) -> list[tuple[str, str]]:
+    import csv
+
+    with Path(path).open(newline="", encoding="utf-8") as file:
+        rows = csv.DictReader(file)
+        if not {"code", column} <= set(rows.fieldnames or ()):
+            raise BadInput(f"{path}: the columns `code` and `{column}` are needed.")
+        return [(str(row["code"]).strip(), str(row[column]).strip()) for row in rows]
 
 
 def domains_of(texts: Sequence[str]) -> dict[str, Any]:
@@ -147,25 +146,24 @@ def domains_of(texts: Sequence[str]) -> dict[str, Any]:
     """
     found: dict[str, Any] = {}
     for text in texts:
-        name, equals, value = (part.strip() for part in text.partition("="))
-        values = [part.strip() for part in (value.split("..", 1) if ".." in value else value.split(","))]
-        if not equals or is_file(Path(text)):
-            given = content_of(text, "domains", dict)
-        elif name and all(values):
-            numbers = [_exact(each) for each in values]
-            given = {name: {"low": numbers[0], "high": numbers[1]} if ".." in value else numbers}
-        else:
-            raise BadInput("--domains: a name or value is empty; write NAME=FIRST..LAST or NAME=VALUE,VALUE.")
+        given = _domain_of(text)
         for twice in found.keys() & given.keys():
             raise BadInput(f"--domains: {twice!r} is given twice.")
         found |= given
     return found
 
 
-def _exact(text: str) -> Any:
-    """The number that a text is; a text that would be written in another way (007) stays a text."""
-    number = _number(text)
-    return number if str(number) == text else text
+def _domain_of(text: str) -> dict[str, Any]:
+    ((name, value),) = split_pairs([text], "=")
+    if "=" not in text or is_file(Path(text)):
+        given: dict[str, Any] = content_of(text, "domains", dict)
+        return given
+    values = [part.strip() for part in (value.split("..", 1) if ".." in value else value.split(","))]
+    if not name or not all(values):
+        raise BadInput("--domains: a name or value is empty; write NAME=FIRST..LAST or NAME=VALUE,VALUE.")
+    # A text that would be written in another way as a number (007) stays a text.
+    numbers = [number if str(number := _number(each)) == each else each for each in values]
+    return {name: {"low": numbers[0], "high": numbers[1]} if ".." in value else numbers}
 
 
 def content_of(path: str, key: str, kind: type) -> Any:
@@ -196,17 +194,16 @@ def content_of(path: str, key: str, kind: type) -> Any:
     return content
 
 
-def _option(cls: type, each: Declaration, required: bool) -> Callable[[Any], Any]:
-    shown = None if required else each.default_text
-    help_text = name_flags(each.parameter.help, cls, {}) + (
-        "" if shown is None or each.hint is bool else f" [default: {shown}]"
-    )
+def _option(cls: type, each: Declaration, required: bool) -> Option:
+    text = name_flags(each.parameter.help, cls, {})
     if each.hint is bool:
         if each.default:
             flag = f"{each.flag}/--no-{each.flag.removeprefix('--')}"
-            return click.option(flag, each.name, default=None, help=f"{help_text} [default: {each.flag}]")
-        return click.option(each.flag, each.name, is_flag=True, default=None, help=help_text)
-    return click.option(each.flag, each.name, type=_Text(each), required=required, help=help_text)
+            return click.option(flag, each.name, default=None, help=f"{text} [default: {each.flag}]")
+        return click.option(each.flag, each.name, is_flag=True, default=None, help=text)
+    if each.default_text is not None and not required:
+        text += f" [default: {each.default_text}]"
+    return click.option(each.flag, each.name, type=_Text(each), required=required, help=text)
 
 
 class _Text(click.ParamType):  # type: ignore[type-arg]  # generic in some versions of click
@@ -219,12 +216,7 @@ class _Text(click.ParamType):  # type: ignore[type-arg]  # generic in some versi
 
     def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
         """The declared metavar; else the choices; else the name in capitals."""
-        choices = [
-            choice
-            for option in _options(self.each.hint)
-            if typing.get_origin(option) is Literal
-            for choice in typing.get_args(option)
-        ]
+        choices = [choice for option in options_of(self.each.hint) for choice in choices_of(option)]
         if self.each.parameter.metavar is not None:
             return self.each.parameter.metavar
         return f"[{'|'.join(choices)}]" if choices else self.each.name.upper()
@@ -241,7 +233,3 @@ def _number(text: str) -> Any:
         except ValueError:
             continue
     return text
-
-
-def _options(hint: Any) -> tuple[Any, ...]:
-    return typing.get_args(hint) if typing.get_origin(hint) in (typing.Union, UnionType) else (hint,)

@@ -29,68 +29,45 @@ from leeward.version import __version__
 
 SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
     "Data": {
-        "demo": ("leeward.cli.data:demo", "Release and verify a made-up cohort, with its report."),
-        "synth": ("leeward.cli.synth:synth", "Write made-up data of one kind."),
-        "profile": (
-            "leeward.cli.data:profile",
-            "Content, oddities and re-identification risk of a cohort.",
-        ),
-        "split": ("leeward.cli.data:split", "Cut a table that is larger than memory into parts by patient."),
-        "vocabulary": (
-            "leeward.cli.data:vocabulary",
-            "Add, list and remove hierarchies and phecode maps.",
-        ),
+        "demo": ("data", "Release and verify a made-up cohort, with its report."),
+        "synth": ("synth", "Write made-up data of one kind."),
+        "profile": ("data", "Content, oddities and re-identification risk of a cohort."),
+        "split": ("data", "Cut a table that is larger than memory into parts by patient."),
+        "vocabulary": ("data", "Add, list and remove hierarchies and phecode maps."),
     },
     "Choice of a method": {
-        "recommend": (
-            "leeward.cli.choice:recommend",
-            "Advise on method, k, m and epsilon for a plan of analyses.",
-        ),
-        "explore": (
-            "leeward.cli.choice:explore",
-            "Risk and utility of a spec with varied parameters and methods.",
-        ),
-        "compare": ("leeward.cli.choice:compare", "Risk and utility of finished releases, side by side."),
-        "spec": ("leeward.cli.spec:spec", "Write the spec that the flags of a method's command mean."),
+        "recommend": ("choice", "Advise on method, k, m and epsilon for a plan of analyses."),
+        "explore": ("choice", "Risk and utility of a spec with varied parameters and methods."),
+        "compare": ("choice", "Risk and utility of finished releases, side by side."),
+        "spec": ("spec", "Write the spec that the flags of a method's command mean."),
     },
     "Releases": {
-        "protect": ("leeward.cli.methods:protect", "Release a cohort as a spec says."),
-        **{each.command: (f"leeward.cli.methods:{name}", each.line) for name, each in METHODS.items()},
-        "cohort": ("leeward.cli.cohort:cohort", "Draw a cohort from a master release of visits."),
-        "notes": (
-            "leeward.cli.notes:notes",
-            "Find and remove identities in clinical notes; make a table of them.",
-        ),
+        "protect": ("methods", "Release a cohort as a spec says."),
+        **{each.command: ("methods", each.line) for each in METHODS.values()},
+        "cohort": ("cohort", "Draw a cohort from a master release of visits."),
+        "notes": ("notes", "Find and remove identities in clinical notes; make a table of them."),
     },
     "What a release is worth": {
-        "show": ("leeward.cli.releases:show", "What a release folder is, and who may have it."),
-        "verify": ("leeward.cli.releases:verify", "Check a release's guarantee from its files alone."),
-        "measure": ("leeward.cli.releases:measure", "Measure what a release lost, against its source."),
-        "estimate": ("leeward.cli.releases:estimate", "Count patients with some codes in a release."),
-        "dossier": (
-            "leeward.cli.releases:dossier",
-            "Technical evidence on a release for the expert who decides.",
-        ),
+        "show": ("releases", "What a release folder is, and who may have it."),
+        "verify": ("releases", "Check a release's guarantee from its files alone."),
+        "measure": ("releases", "Measure what a release lost, against its source."),
+        "estimate": ("releases", "Count patients with some codes in a release."),
+        "dossier": ("releases", "Technical evidence on a release for the expert who decides."),
     },
     "Counts with noise": {
-        "index": ("leeward.cli.counts:index", "Index notes or codes for differentially private counts."),
-        "query": ("leeward.cli.query:query", "Count patients in an index, with noise, paid from a budget."),
-        "itemsets": (
-            "leeward.cli.counts:itemsets",
-            "Catalogue of frequent health terms, with noise, paid once.",
-        ),
-        "budget": ("leeward.cli.counts:budget", "Budget of an index: what was spent, and by whom."),
-        "audit": ("leeward.cli.counts:audit", "Check an index's ledger: its log, accounts and answers."),
-        "serve": (
-            "leeward.cli.serve:serve",
-            "Serve the portal, in which researchers ask and custodians decide.",
-        ),
+        "index": ("counts", "Index notes or codes for differentially private counts."),
+        "query": ("query", "Count patients in an index, with noise, paid from a budget."),
+        "itemsets": ("counts", "Catalogue of frequent health terms, with noise, paid once."),
+        "budget": ("counts", "Budget of an index: what was spent, and by whom."),
+        "audit": ("counts", "Check an index's ledger: its log, accounts and answers."),
+        "serve": ("serve", "Serve the portal, in which researchers ask and custodians decide."),
     },
     "This machine": {
-        "warm": ("leeward.cli.warm:warm", "Compile every kernel now, before the first run needs it."),
+        "warm": ("warm", "Compile every kernel now, before the first run needs it."),
     },
 }
-"""The commands as `leeward --help` has them: where each is, and its line. Those of methods follow from METHODS."""
+"""The commands as `leeward --help` has them: the module of each, where it has its own name, and its line. Those of
+methods follow from METHODS."""
 
 COMMANDS = {name: row for section in SECTIONS.values() for name, row in section.items()}
 """Each command by its name."""
@@ -120,8 +97,8 @@ class LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in self.table:
             return None
-        module, _, name = self.table[cmd_name][0].partition(":")
-        command: click.Command = getattr(importlib.import_module(module), name)
+        module = importlib.import_module(f"leeward.cli.{self.table[cmd_name][0]}")
+        command: click.Command = getattr(module, cmd_name)
         return command
 
     def resolve_command(

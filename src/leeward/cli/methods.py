@@ -1,6 +1,6 @@
 """`leeward protect`, and the commands of methods: flags follow from the parameters, text and examples are in HELP.
 
-`getattr(leeward.cli.methods, "k-anonymity")` is the command of the method of that name.
+`getattr(leeward.cli.methods, "k-anonymize")` is the command of that name.
 """
 
 from __future__ import annotations
@@ -120,9 +120,10 @@ OPTIONAL = {"constraints": ("k",)}
 
 
 def __getattr__(name: str) -> click.Command:
-    if name not in METHODS:
-        raise AttributeError(name)
-    return command_of(name)
+    for method, row in METHODS.items():
+        if row.command == name:
+            return command_of(method)
+    raise AttributeError(name)
 
 
 def command_of(name: str) -> click.Command:
@@ -221,13 +222,7 @@ def run_and_tell(
     from leeward.runs.protect import method_of, parameters_class, run
 
     given = {key: value for key, value in parameters.items() if value not in (None, ())}
-    wanted = tuple(name for key in OF_PATIENTS for name in given.get(key, ()))
-    if wanted:
-        source = with_patients(source, wanted, METHODS[method].columns)
-        if population is not None:
-            known = list(given.get("demographics", ()))
-            columns = {name: column for name, column in source.columns.items() if name != "patients"}
-            population = replace(population, columns={**columns, **({"patients": known} if known else {})})
+    source, population = _with_columns(source, population, given, METHODS[method].columns)
     try:
         spec = Spec(
             source=source,
@@ -250,10 +245,19 @@ def run_and_tell(
     tell(done, as_json)
 
 
-def _schema() -> dict[str, Any]:
-    from leeward.runs.reference import spec_schema
-
-    return spec_schema()
+def _with_columns(
+    source: Any, population: Any, given: dict[str, Any], usual: tuple[str, ...]
+) -> tuple[Any, Any]:
+    """Source and population with the columns of the patients that the parameters name."""
+    wanted = tuple(name for key in OF_PATIENTS for name in given.get(key, ()))
+    if not wanted:
+        return source, population
+    source = with_patients(source, wanted, usual)
+    if population is not None:
+        known = list(given.get("demographics", ()))
+        columns = {name: column for name, column in source.columns.items() if name != "patients"}
+        population = replace(population, columns={**columns, **({"patients": known} if known else {})})
+    return source, population
 
 
 @click.command()
@@ -262,7 +266,7 @@ def _schema() -> dict[str, Any]:
 @threads_option
 @memory_option
 @json_option
-@schema_option("spec", _schema)
+@schema_option("spec", "leeward.runs.reference", "spec_schema")
 def protect(spec_file: str, out: str, threads: int | None, allow_memory: bool, as_json: bool) -> None:
     """Release a cohort as SPEC.yaml says, into the folder OUT.
 

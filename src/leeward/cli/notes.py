@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,27 +16,27 @@ from leeward.cli.options import (
     flag,
     json_option,
     out_option,
-    print_json,
     print_lines,
+    print_result,
     stack,
     switch,
     threads_option,
 )
 
 if TYPE_CHECKING:
-    from leeward.notes.corpora.evaluation import Counts, Evaluation
+    from leeward.notes.corpora.evaluation import Evaluation
     from leeward.notes.spans import AnnotatedNote
     from leeward.synthetic.notes import Split
 
 
-ACTIONS: dict[str, tuple[str, str]] = {
+ACTIONS = {
     "annotate": (
-        "leeward.cli.notes:annotate",
+        "notes",
         "Notes to a table of quasi-identifiers and health terms, texts without identities.",
     ),
-    "decrypt": ("leeward.cli.notes:decrypt", "Put encrypted identities back, with the key."),
-    "train": ("leeward.cli.notes:train", "Train the learned annotators on annotated notes."),
-    "evaluate": ("leeward.cli.notes:evaluate", "Measure the annotators against annotated notes."),
+    "decrypt": ("notes", "Put encrypted identities back, with the key."),
+    "train": ("notes", "Train the learned annotators on annotated notes."),
+    "evaluate": ("notes", "Measure the annotators against annotated notes."),
 }
 """Each thing that can be done with notes. A new one adds a row."""
 
@@ -127,38 +128,36 @@ def annotate(notes: str, out: str, mode: str | None, as_json: bool, **flags: Any
 
     given = {role: column for role in COLUMNS if (column := flags.pop(role)) is not None}
     result = run(notes, out, columns=given, mode=mode, processes=True, **flags)
-    foreign = result["other_languages"]
-    if foreign:
+    if foreign := result["other_languages"]:
         listed = ", ".join(f"{count:,} in {language}" for language, count in foreign.items())
         click.echo(
             f"leeward: WARNING: notes in a language that the annotators do not read: {listed}. Most of what identifies "
             "patients in them was not found.",
             err=True,
         )
-    if as_json:
-        return print_json(result)
-    spans, shown = result["spans"], Path(out)
+    print_result(as_json, result, _annotated_lines(result, Path(out), mode))
+
+
+def _annotated_lines(result: Mapping[str, Any], out: Path, mode: str | None) -> list[str]:
+    spans = result["spans"]
     lines = [
         f"{result['notes']:,} notes of {result['patients']:,} patients read by {', '.join(result['members'])}.",
         f"Found: {spans['EID']:,} identities, {spans['QID']:,} quasi-identifiers, {spans['HMI']:,} health terms.",
         f"In the table: {result['terms']:,} different terms, {result['terms_per_note']:.1f} a note.",
     ]
-    if result["control_characters"]:
-        lines.append(
-            f"Note: control characters of the notes that were left out: {result['control_characters']:,}."
-        )
-    if result["disagreeing"]:
-        lines.append(f"Note: the patient data of {result['disagreeing']:,} notes disagree; see `disagrees`.")
-    lines += [f"Table:  {shown / 'custody/table.parquet'}", f"Review: {shown / 'custody/review.html'}"]
+    if count := result["control_characters"]:
+        lines.append(f"Note: control characters of the notes that were left out: {count:,}.")
+    if count := result["disagreeing"]:
+        lines.append(f"Note: the patient data of {count:,} notes disagree; see `disagrees`.")
+    lines += [f"Table:  {out / 'custody/table.parquet'}", f"Review: {out / 'custody/review.html'}"]
     if result["key"]:
         lost = "without it nobody reads the identities again: keep a copy"
         why = lost if mode == "encrypted" else "kept for the next release to the same recipient"
         lines.append(f"Key:    {result['key']} ({why})")
     if mode:
-        lines.append(
-            f"Texts:  {shown / 'share/text.parquet'} (look at the review page before you pass them on)"
-        )
-    print_lines(*lines)
+        texts = out / "share/text.parquet"
+        lines.append(f"Texts:  {texts} (look at the review page before you pass them on)")
+    return lines
 
 
 @click.command()
@@ -280,11 +279,9 @@ def _notes(
 
 def _summary(results: list[Evaluation]) -> list[str]:
     head = ("annotator", "EID recall", "precision", "words", "protected", "QID F", "HMI F", "terms F", "kept")
-    rows = [head, *(_row(result) for result in results)]
-    widths = [max(len(row[i]) for row in rows) for i in range(len(head))]
-    lines = [
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
-    ]
+    rows = [head, *map(_row, results)]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
     return [
         f"{results[0].notes:,} notes",
         "",
@@ -322,30 +319,23 @@ def _row(result: Evaluation) -> tuple[str, ...]:
     from leeward.notes.corpora.evaluation import Counts, Kept
 
     eid, qid, hmi = (result.spans.get(kind, Counts()) for kind in ("EID", "QID", "HMI"))
+    words = (result.tokens["EID"].recall, result.tokens["protected"].recall)
+    kept = result.contexts.get("all", Kept()).share
     return (
         result.name,
-        _figure(eid.recall),
-        _figure(eid.precision),
-        _figure(result.tokens["EID"].recall),
-        _figure(result.tokens["protected"].recall),
-        _figure(qid.f),
-        _figure(hmi.f),
-        _figure(result.terms.f),
-        _figure(result.contexts.get("all", Kept()).share),
+        *map(_figure, (eid.recall, eid.precision, *words, qid.f, hmi.f, result.terms.f, kept)),
     )
 
 
 def _categories(result: Evaluation) -> list[str]:
-    lines = [f"{result.name}: {'category':24}{'gold':>7}{'recall':>9}{'found':>7}{'precision':>11}"]
+    head = f"{'category':24}{'gold':>7}{'recall':>9}{'found':>7}{'precision':>11}"
+    rows = [
+        f"{name:24}{each.gold:>7,}{_figure(each.recall):>9}{each.predicted:>7,}{_figure(each.precision):>11}"
+        for name, each in sorted(result.spans.items())
+        if ":" in name and not name.startswith("protected")
+    ]
     indent = " " * (len(result.name) + 2)
-    for name, counts in sorted(result.spans.items()):
-        if ":" in name and not name.startswith("protected"):
-            lines.append(indent + _category_line(name, counts))
-    return lines
-
-
-def _category_line(name: str, counts: Counts) -> str:
-    return f"{name:24}{counts.gold:>7,}{_figure(counts.recall):>9}{counts.predicted:>7,}{_figure(counts.precision):>11}"
+    return [f"{result.name}: {head}", *(indent + row for row in rows)]
 
 
 def _figure(value: float) -> str:

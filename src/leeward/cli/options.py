@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import functools
+import importlib
 import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any
 
 import click
 
 from leeward.errors import BadInput
 from leeward.texts import for_terminal
 
-F = TypeVar("F", bound=Callable[..., Any])
+Option = Callable[[Any], Any]
+"""Gives a command a flag, or several."""
 
 OF_PATIENTS = ("demographics", "payload", "sensitive_columns")
 """Parameters that name columns of the patients."""
@@ -30,35 +32,28 @@ def commas(context: click.Context, parameter: click.Parameter, value: str | None
     return parts if value else ()
 
 
-def stack(*options: Callable[[F], F]) -> Callable[[F], F]:
+def stack(*options: Option) -> Option:
     """Several options as one decorator."""
-
-    def decorate(function: F) -> F:
-        for option in reversed(options):
-            function = option(function)
-        return function
-
-    return decorate
+    return lambda function: functools.reduce(lambda made, option: option(made), reversed(options), function)
 
 
-def flag(names: str, metavar: str | None, text: str = "", /, **more: Any) -> Callable[[F], F]:
+def flag(names: str, metavar: str | None, text: str = "", /, **more: Any) -> Option:
     """An option of click; `names` are its flags and, where it differs, its name. A default is shown."""
     more.setdefault("show_default", more.get("default") is not None)
-    option: Callable[[F], F] = click.option(*names.split(), metavar=metavar, help=text or None, **more)
-    return option
+    return click.option(*names.split(), metavar=metavar, help=text or None, **more)
 
 
-def switch(names: str, text: str, /, **more: Any) -> Callable[[F], F]:
+def switch(names: str, text: str, /, **more: Any) -> Option:
     """An option without a value."""
     return flag(names, None, text, is_flag=True, **more)
 
 
-table_option: Callable[[F], F] = flag(
+table_option = flag(
     "--table", "NAME",
     "The sheet of a workbook, the file in a .zip or the table of a database, where there are several."
 )  # fmt: skip
 
-INPUT: dict[str, Callable[[Any], Any]] = {
+INPUT: dict[str, Option] = {
     "patient": flag("--patient", "COL", "Column of the patient's identifier [default: patient]."),
     "code": flag("--code", "COL[,COL…]", "Column of the code; several columns for wide form [default: code].",
                  callback=commas),
@@ -91,31 +86,16 @@ INPUT: dict[str, Callable[[Any], Any]] = {
 }  # fmt: skip
 """The flags that say how to read a cohort, by the name under which they reach a command."""
 
-json_option: Callable[[F], F] = switch("--json as_json", "Print the figures as JSON on stdout.")
-
-out_option: Callable[[F], F] = flag(
-    "-o --out", "OUT", "The release folder to write; must not exist yet.", required=True
-)
-
-new_option: Callable[[F], F] = flag(
-    "-o --out", "FOLDER", "For the custodian; must not exist yet.", required=True
-)
-
-ledger_option: Callable[[F], F] = flag(
-    "--ledger", "URL", "Database with the budget [default: the ledger in INDEX].", envvar="LEEWARD_LEDGER"
-)
-
-user_option: Callable[[F], F] = flag(
-    "--user", "NAME", "Who asks [default: the login name].", envvar="LEEWARD_USER"
-)
-
-engine_option: Callable[[F], F] = flag(
-    "--engine", None, type=click.Choice(["local", "spark"]), default="local"
-)
-
-formats_option: Callable[[F], F] = flag(
-    "--format formats", "parquet,csv", "Parquet is always written; csv adds a copy.", callback=commas
-)
+LEDGER = "Database with the budget [default: the ledger in INDEX]."
+FORMATS = "Parquet is always written; csv adds a copy."
+json_option = switch("--json as_json", "Print the figures as JSON on stdout.")
+out_option = flag("-o --out", "OUT", "The release folder to write; must not exist yet.", required=True)
+new_option = flag("-o --out", "FOLDER", "For the custodian; must not exist yet.", required=True)
+ledger_option = flag("--ledger", "URL", LEDGER, envvar="LEEWARD_LEDGER")
+user_option = flag("--user", "NAME", "Who asks [default: the login name].", envvar="LEEWARD_USER")
+engine_option = flag("--engine", None, type=click.Choice(["local", "spark"]), default="local")
+formats_option = flag("--format formats", "parquet,csv", FORMATS, callback=commas)
+memory_option = switch("--allow-memory", "Run even where less memory is free than such a run needs.")
 
 NATIVE_POOLS = ("POLARS_MAX_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 """Where compiled libraries read how many threads they may start; they do so when they are imported."""
@@ -124,43 +104,37 @@ NATIVE_POOLS = ("POLARS_MAX_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS",
 def _limit_threads(context: click.Context, parameter: click.Parameter, value: int | None) -> int | None:
     """Let `--threads` bound the libraries below as well."""
     if value is not None:
-        before = {name: os.environ.get(name) for name in NATIVE_POOLS}
+        before = {name: os.environ[name] for name in NATIVE_POOLS if name in os.environ}
         os.environ.update(dict.fromkeys(NATIVE_POOLS, str(value)))
 
         def restore() -> None:
-            for name, text in before.items():
-                if text is None:
-                    os.environ.pop(name, None)
-                else:
-                    os.environ[name] = text
+            for name in NATIVE_POOLS:
+                os.environ.pop(name, None)
+            os.environ.update(before)
 
         context.call_on_close(restore)
     return value
 
 
-threads_option: Callable[[F], F] = flag(
+threads_option = flag(
     "--threads", "N", "Maximum number of threads [default: one per processor].", type=click.IntRange(min=1),
     callback=_limit_threads,
 )  # fmt: skip
 
 
-def schema_option(what: str, schema: Callable[[], Mapping[str, Any]]) -> Callable[[F], F]:
-    """`--schema`: print what `schema` returns and leave, before any argument is asked for."""
+def schema_option(what: str, module: str, function: str) -> Option:
+    """`--schema`: print what a module's function returns and leave, before any argument is asked for."""
 
     def show(context: click.Context, parameter: click.Parameter, wanted: bool) -> None:
         if wanted and not context.resilient_parsing:
-            print_json(schema())
+            print_json(getattr(importlib.import_module(module), function)())
             context.exit()
 
     text = f"Print the JSON Schema of a {what}, for editors, and exit."
     return switch("--schema", text, is_eager=True, expose_value=False, callback=show)
 
 
-memory_option: Callable[[F], F] = switch(
-    "--allow-memory", "Run even where less memory is free than such a run needs."
-)
-
-run_options: Callable[[F], F] = stack(
+run_options = stack(
     out_option, engine_option, threads_option,
     flag("--seed", "N", "For tests and studies only: the release is then marked as seeded and must not be shared.",
          type=int),
@@ -177,13 +151,13 @@ def _domains(context: click.Context, parameter: click.Parameter, value: tuple[st
     return domains_of(value)
 
 
-domains_option: Callable[[F], F] = flag(
+domains_option = flag(
     "--domains", "NAME=FIRST..LAST|NAME=VALUE,VALUE|FILE.yaml",
     "Permissible values of a column, public; a file has them as in a spec's `source.domains`. Repeatable.",
     multiple=True, callback=_domains,
 )  # fmt: skip
 
-table_options: Callable[[F], F] = stack(
+table_options = stack(
     flag("--patient", "COL", "Column of the patient's identifier, never released."),
     flag("--drop", "COL[,COL…]", "Columns to leave out.", callback=commas),
     domains_option,
@@ -194,7 +168,10 @@ table_options: Callable[[F], F] = stack(
 """How to read a table with one row per patient."""
 
 
-def with_source(function: F, *, also: tuple[str, ...] = ()) -> F:
+with_input = stack(*INPUT.values())
+
+
+def with_source(function: Callable[..., Any], *, also: tuple[str, ...] = ()) -> Any:
     """Give a command one argument, `source`, made of its input flags (and of `path`, the cohort's file).
 
     `also` names input flags that reach the command too, and need no source.
@@ -208,10 +185,10 @@ def with_source(function: F, *, also: tuple[str, ...] = ()) -> F:
             flags |= dict.fromkeys(also)
         return function(*args, source=source_of(path, flags), **own, **kwargs)
 
-    return cast(F, stack(*INPUT.values())(wrapper))
+    return with_input(wrapper)
 
 
-def with_table(function: F) -> F:
+def with_table(function: Callable[..., Any]) -> Any:
     """Give a command one argument, `source`, made of the flags of a table with one row per patient."""
 
     @functools.wraps(function)
@@ -225,7 +202,7 @@ def with_table(function: F) -> F:
         )
         return function(*args, source=source, **kwargs)
 
-    return cast(F, table_options(wrapper))
+    return table_options(wrapper)
 
 
 def with_patients(source: Any, wanted: tuple[str, ...], usual: tuple[str, ...]) -> Any:
@@ -245,22 +222,21 @@ def with_patients(source: Any, wanted: tuple[str, ...], usual: tuple[str, ...]) 
 def as_released(release: Any, source: Any) -> Any:
     """A source given by flags, read as the release's own source was where that is a table (`drop`, `domains`), with
     the columns of the patients that the release has."""
+    from leeward.methods import METHODS
     from leeward.runs.specs import read_custody_spec
 
+    if source is None:
+        return None
     stated = release.parameters
-    if source is not None and stated.get("demographics"):
-        from leeward.methods import METHODS
-
-        given = [
-            stated.get(key) for key in OF_PATIENTS
-        ]  # of any type: a damaged manifest is the verifier's to refute
-        wanted = tuple(str(name) for names in given if isinstance(names, list | dict) for name in names)
+    if stated.get("demographics"):
+        # Of any type: a damaged manifest is the verifier's to refute.
+        lists = (stated[key] for key in OF_PATIENTS if isinstance(stated.get(key), list | dict))
         usual = METHODS[release.method].columns if release.method in METHODS else ()
-        source = with_patients(source, wanted, usual)
-    known = None if source is None else read_custody_spec(release)
-    return (
-        source if known is None or known.source.format != "table" else replace(known.source, path=source.path)
-    )
+        source = with_patients(source, tuple(str(name) for names in lists for name in names), usual)
+    known = read_custody_spec(release)
+    if known is None or known.source.format != "table":
+        return source
+    return replace(known.source, path=source.path)
 
 
 def source_of(path: str | None, flags: Mapping[str, Any]) -> Any:
@@ -298,12 +274,12 @@ def source_of(path: str | None, flags: Mapping[str, Any]) -> Any:
 def columns_of(flags: Mapping[str, Any]) -> dict[str, Any]:
     """The column map of `--patient`, `--code`, `--age`, `--birth`, `--visit`, `--date`, `--vocabulary-column`,
     `--attributes`."""
-    code, named = (
-        flags["code"],
-        {"vocabulary": flags["vocabulary_column"], "patients": list(flags["attributes"])},
-    )
-    named |= {name: flags[name] for name in ("patient", "age", "birth", "visit", "date")}
-    named["code"] = code[0] if len(code) == 1 else list(code)
+    code = flags["code"]
+    named = {name: flags[name] for name in ("patient", "age", "birth", "visit", "date")} | {
+        "vocabulary": flags["vocabulary_column"],
+        "patients": list(flags["attributes"]),
+        "code": code[0] if len(code) == 1 else list(code),
+    }
     return {name: column for name, column in named.items() if column}
 
 

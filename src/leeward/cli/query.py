@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from leeward.cli.options import flag, json_option, ledger_option, print_json, print_lines, switch, user_option
+from leeward.cli.options import flag, json_option, ledger_option, print_result, switch, user_option
 from leeward.errors import BadInput
 
 if TYPE_CHECKING:
@@ -80,14 +80,11 @@ def query(words: tuple[str, ...], batch: str | None, dry_run: bool, user: str | 
         answers = dry_run_answers(session, plans, user)
     else:
         answers = answer_plans(session, plans, user, project)
-    if as_json:
-        found = [each.to_json() | ({"dry_run": True} if dry_run else {}) for each in answers]
-        print_json(found[0] if batch is None else {"answers": found, "remaining": found[-1]["remaining"]})
-        return
-    for answer in answers:
-        print_lines(*_lines(answer, session))
-    if dry_run:
-        print_lines("dry run: these counts are of made-up patients; nothing was charged.")
+    found = [each.to_json() | ({"dry_run": True} if dry_run else {}) for each in answers]
+    content = found[0] if batch is None else {"answers": found, "remaining": found[-1]["remaining"]}
+    lines = [line for answer in answers for line in _lines(answer, session)]
+    lines += ["dry run: these counts are of made-up patients; nothing was charged."] if dry_run else []
+    print_result(as_json, content, lines)
 
 
 def _parse_questions(
@@ -211,25 +208,26 @@ def _lines(answer: Answer, session: IndexSession) -> list[str]:
     """An answer for a person: values, interval, what protects whom, what is left."""
     from leeward.queries.privacy.accounting import to_epsilon
 
-    plan = answer.plan
-    unit = {"patient": "patient", "note": session.index.meta.row}
+    plan, meta = answer.plan, session.index.meta
+    unit = {"patient": "patient", "note": meta.row}
+    labels = ((name, session.index.terms.label_of(name)) for name in plan.query.terms)
+    called = [f"{name} ({label})" for name, label in labels if label != name]
+    lines = [plan.query.canonical()]
+    if called:
+        lines.append(f"  {', '.join(called)}")
     names = [""] if plan.by is None else [f"{plan.by} {name}: " for name in plan.bins]
-    called = [
-        f"{name} ({label})"
-        for name in plan.query.terms
-        if (label := session.index.terms.label_of(name)) != name
-    ]
-    lines = [plan.query.canonical(), *([f"  {', '.join(called)}"] if called else [])]
     for name, value in zip(names, answer.values, strict=True):
-        if value is None:
-            lines.append(f"  {name}hidden: the noisy count is below {answer.threshold}")
-        else:
-            low, high = (max(0, end) for end in answer.interval(value) or ())
-            what = unit[plan.counted] + ("" if value == 1 else "s")
-            lines.append(f"  {name}{value:,.10g} {what} (95 % interval {low:,.6g} to {high:,.6g})")
+        lines.append(f"  {name}{_count(answer, value, unit[plan.counted])}")
     lines.append(
         f"  protects each {unit[plan.unit]} with epsilon {to_epsilon(plan.noise.epsilon):g} ({plan.noise.kind}, "
         f"sensitivity {plan.noise.sensitivity}); cost {to_epsilon(answer.cost):g}; "
         f"remaining {to_epsilon(answer.remaining):g}"
     )
     return lines
+
+
+def _count(answer: Answer, value: float | None, unit: str) -> str:
+    if value is None:
+        return f"hidden: the noisy count is below {answer.threshold}"
+    low, high = (max(0, end) for end in answer.interval(value) or ())
+    return f"{value:,.10g} {unit}{'' if value == 1 else 's'} (95 % interval {low:,.6g} to {high:,.6g})"

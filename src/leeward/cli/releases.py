@@ -8,6 +8,8 @@ from typing import Any
 
 import click
 
+from leeward.arrays import count_noun
+from leeward.cli.flags import split_pairs
 from leeward.cli.options import (
     as_released,
     commas,
@@ -19,7 +21,7 @@ from leeward.cli.options import (
     switch,
     with_source,
 )
-from leeward.cli.telling import label_lines, print_styled, section_lines, summary_lines
+from leeward.cli.telling import check_line, label_lines, print_styled, section_lines, summary_lines
 from leeward.errors import BadInput, VerificationFailed
 
 
@@ -39,12 +41,11 @@ def show(out: str, as_json: bool) -> None:
     from leeward.runs.reports import summary_of
 
     release = Release.open(out)
-    measures = release.custody_json("measures.json")
-    whole = measures is not None and "source" in measures
-    summary = summary_of(release, measures if whole else None)
+    measures = release.custody_json("measures.json") or {}
+    summary = summary_of(release, measures if "source" in measures else None)
     verification = release.custody_json("verification.json")
     if as_json:
-        print_json(
+        return print_json(
             {
                 "method": release.method,
                 "records": release.records,
@@ -54,7 +55,6 @@ def show(out: str, as_json: bool) -> None:
                 "summary": summary.to_json(),
             }
         )
-        return
     lines = [
         f"{headline(release)}.",
         *summary_lines(summary),
@@ -65,9 +65,8 @@ def show(out: str, as_json: bool) -> None:
     elif release.custody is None:
         lines += label_lines("Who", "this is a share alone, as a recipient has it.")
     else:
-        lines += label_lines(
-            "Who", f"{release.share} is for the recipient; {release.custody} stays with you."
-        )
+        who = f"{release.share} is for the recipient; {release.custody} stays with you."
+        lines += label_lines("Who", who)
     if verification is not None:
         word = "passed" if verification["passed"] else "FAILED"
         lines += label_lines("Verified", f"{word} when it was made; `leeward verify {out}` checks it again.")
@@ -102,6 +101,7 @@ def verify(
     Exit status: 0 every check passed; 4 at least one failed.
     """
     from leeward.release import Release
+    from leeward.runs.itemsets import read_stored_answers
     from leeward.runs.memory import require_memory_to_verify
     from leeward.runs.progress import watch
     from leeward.runs.protect import verify as check
@@ -110,23 +110,20 @@ def verify(
 
     release = Release.open(out, compare=False)
     release.require_format()
+    is_catalogue = release.method == "notes"
+    if index is not None and not is_catalogue:
+        raise BadInput(f"--index is for a catalogue of itemsets; {out} is a release of {release.method}.")
     source = as_released(release, source)
     everyone = None if source is None or population is None else replace(source, path=population)
-    if index is not None and release.method != "notes":
-        raise BadInput(f"--index is for a catalogue of itemsets; {out} is a release of {release.method}.")
-    if source is None and release.method != "notes":
+    if source is None and not is_catalogue:
         source, everyone = _find_sources(release, population)
     require_memory_to_verify(release, source)
-    answers = None
-    if index is not None:
-        from leeward.runs.itemsets import read_stored_answers
-
-        answers = read_stored_answers(index, ledger)
+    answers = None if index is None else read_stored_answers(index, ledger)
     with watch(None) as say:
         say("Reading the source")
-        cohort = None if source is None else read_source(source)
+        cohort, people = (each and read_source(each) for each in (source, everyone))
         say("Checking")
-        outcome = check(out, cohort, None if everyone is None else read_source(everyone), answers)
+        outcome = check(out, cohort, people, answers)
     print_result(as_json, outcome.to_json(), outcome_lines(outcome, every))
     if not outcome.passed:
         raise VerificationFailed(f"{out}: {refusal(outcome)} Do not share this release.")
@@ -140,18 +137,17 @@ NO_LEDGER = (
 
 def outcome_lines(outcome: Any, every: bool) -> list[str]:
     """The outcome in one line, with warnings and failed checks; every check where asked for."""
-    shown = outcome.checks if every else outcome.failures
-    lines = [f"{'passed' if each.passed else 'FAILED'}  {each.name}: {each.detail}" for each in shown]
+    lines = [*map(check_line, outcome.checks if every else outcome.failures)]
     lines += [f"note    {warning}" for warning in outcome.warnings]
     if every:
         return lines + [f"unchecked  {sentence}" for sentence in outcome.unchecked]
-    held = "the ledger's answers" if outcome.method == "notes" else "the source"
+    is_catalogue = outcome.method == "notes"
+    held = "the ledger's answers" if is_catalogue else "the source"
     compared = f"compared with {held}" if outcome.with_source else f"from the files alone, without {held}"
-    if outcome.method == "notes" and not outcome.with_source:
+    if is_catalogue and not outcome.with_source:
         lines.append(NO_LEDGER)
     if outcome.passed:
-        n = len(outcome.unchecked)
-        untold = f"{n} things that no check tells" if n > 1 else "1 thing that no check tells"
+        untold = f"{count_noun('thing', len(outcome.unchecked))} that no check tells"
         lines.append(f"Passed: {len(outcome.checks)} checks, {compared}; {untold} (--all lists them).")
     return lines
 
@@ -162,24 +158,26 @@ def _find_sources(release: Any, path: str | None) -> tuple[Any, Any]:
     from leeward.runs.specs import read_custody_spec
 
     spec, file = read_custody_spec(release), f"{release.custody}/spec.yaml"
-    source: Any = None if spec is None else spec.source
-    people = None if spec is None else spec.population
-    why = None
-    if source is None:
-        why = "no source"
-    elif source.path is None:
-        why = f"the source named in {file} was given in memory"
-    elif "://" not in source.path and not Path(source.path).exists():
-        why = f"the source named in {file} no longer exists"
-    if why is None:
-        click.echo(f"leeward: source {source.path}, as named in {file}.", err=True)
+    missing = "no source" if spec is None else _why_missing(spec.source.path, file)
+    if missing:
+        text = f"{missing}; checks that need the original are left out (--source COHORT)."
     else:
-        click.echo(f"leeward: {why}; checks that need the original are left out (--source COHORT).", err=True)
+        text = f"source {spec.source.path}, as named in {file}."
+    click.echo(f"leeward: {text}", err=True)
+    if spec is None:
+        return None, None
+    people = spec.population
     if people is not None and path is not None:
         people = replace(people, path=path)
     elif people is not None and (people.path is None or not Path(people.path).exists()):
         people = None
-    return source if why is None else None, people
+    return None if missing else spec.source, people
+
+
+def _why_missing(path: str | None, file: str) -> str:
+    if path is None:
+        return f"the source named in {file} was given in memory"
+    return "" if "://" in path or Path(path).exists() else f"the source named in {file} no longer exists"
 
 
 REPORT_ONLY = ("At a glance", "In plain words")
@@ -259,21 +257,23 @@ def estimate(
     where, release = _where(wanted), Release.open(out)
     if prior is None and release.method == "disassociation":
         prior = DEFAULT
-    rows: list[dict[str, Any]] = [
-        {"codes": query, "low": found.low, "expected": found.expected, "high": found.high}
-        for query, found in zip(queries, estimates(release, queries, prior, where), strict=True)
+    found = list(zip(queries, estimates(release, queries, prior, where), strict=True))
+    asked: dict[str, Any] = {key: value for key, value in {"prior": prior, "where": where}.items() if value}
+    asked["estimates"] = [
+        {"codes": codes, "low": each.low, "expected": each.expected, "high": each.high}
+        for codes, each in found
     ]
-    asked = {"prior": prior, "where": where}
     lines = (
-        f"{','.join(r['codes'])}: {r['expected']:.1f} ({r['low']:,} to {r['high']:,}) patients" for r in rows
+        f"{','.join(codes)}: {each.expected:.1f} ({each.low:,} to {each.high:,}) patients"
+        for codes, each in found
     )
-    print_result(as_json, {key: value for key, value in asked.items() if value} | {"estimates": rows}, lines)
+    print_result(as_json, asked, lines)
 
 
 def _where(wanted: tuple[str, ...]) -> dict[str, str]:
     """`COLUMN=LABEL` as a mapping. BadInput for another form, or a column twice."""
-    pairs = [(name.strip(), label.strip()) for name, _, label in (each.partition("=") for each in wanted)]
-    if not all(name and label for name, label in pairs):
+    pairs = split_pairs(wanted, "=")
+    if not all(map(all, pairs)):
         raise BadInput("--where: write COLUMN=LABEL, for example --where age=70-79.")
     if len(dict(pairs)) < len(pairs):
         raise BadInput("--where: a column is given twice; give each one label.")

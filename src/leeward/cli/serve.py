@@ -47,26 +47,19 @@ def serve(folder: str, demo: bool, host: str, port: int, workers: int, public_ur
     where = Path(folder)
     given: dict[str, Any] = {"public_url": public_url, "database": database}
     if backup is not None:
-        print_lines(*(f"copied {name}" for name in portal.back_up(where, Path(backup), **given)))
-        return
+        return print_lines(*(f"copied {name}" for name in portal.back_up(where, Path(backup), **given)))
     if add_account is not None:
         login, _, roles = add_account.partition("=")
         password = click.prompt("Password", hide_input=True, confirmation_prompt=True)
-        portal.make_local_account(where, login, login, password, [r for r in roles.split(",") if r], **given)
-        return
-    given["public_url"] = public_url or (
-        None if (where / "portal.toml").is_file() else f"http://{host}:{port}"
-    )
-    more: dict[str, Any] = {}
+        wanted = [*filter(None, roles.split(","))]
+        return portal.make_local_account(where, login, login, password, wanted, **given)
+    if public_url is None and not (where / "portal.toml").is_file():
+        given["public_url"] = f"http://{host}:{port}"
     if demo:
-        made = portal.make_demo(where, say=lambda text: print_lines(text), **given)
-        more["local_accounts"] = True
-        print_lines(
-            "",
-            *(f"  {login:<5} {made.passwords[login]}   {name}" for login, name, _ in portal.DEMO_PEOPLE),
-            "",
-            "The passwords are shown this once. All data are made up.",
-        )
+        made = portal.make_demo(where, say=print_lines, **given)
+        given["local_accounts"] = True
+        people = (f"  {login:<5} {made.passwords[login]}   {name}" for login, name, _ in portal.DEMO_PEOPLE)
+        print_lines("", *people, "", "The passwords are shown this once. All data are made up.")
     logging.basicConfig(level=logging.WARNING, format="%(message)s")
     logging.getLogger("leeward.portal").setLevel(logging.WARNING if demo else logging.INFO)
-    portal.serve(where, host, port, lambda text: print_lines(text), workers, **given, **more)
+    portal.serve(where, host, port, print_lines, workers, **given)

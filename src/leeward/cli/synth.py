@@ -8,16 +8,16 @@ from typing import Any
 import click
 
 from leeward.cli.main import LazyGroup
-from leeward.cli.options import F, flag, stack, threads_option
+from leeward.cli.options import Option, flag, stack, threads_option
 
 KINDS = {
-    "codes": ("leeward.cli.synth:codes", "Diagnosis codes: Zipf frequencies, comorbidity, ICD-9-CM."),
-    "claims": ("leeward.cli.synth:claims", "Inpatient claims: ten ordered diagnoses, chronic codes, rare tail."),
-    "visits": ("leeward.cli.synth:visits", "Visits of a population, nested cohorts, SNPs with planted effects."),
-    "trajectories": ("leeward.cli.synth:trajectories", "(code, age) trajectories shaped like a thesis's sets."),
-    "repeats": ("leeward.cli.synth:repeats", "Repeated codes of a population, and a sample of it."),
-    "notes": ("leeward.cli.synth:notes", "Clinical notes of several kinds, with their spans."),
-    "registry": ("leeward.cli.synth:registry", "A cancer registry, for tables of patients."),
+    "codes": ("synth", "Diagnosis codes: Zipf frequencies, comorbidity, ICD-9-CM."),
+    "claims": ("synth", "Inpatient claims: ten ordered diagnoses, chronic codes, rare tail."),
+    "visits": ("synth", "Visits of a population, nested cohorts, SNPs with planted effects."),
+    "trajectories": ("synth", "(code, age) trajectories shaped like a thesis's sets."),
+    "repeats": ("synth", "Repeated codes of a population, and a sample of it."),
+    "notes": ("synth", "Clinical notes of several kinds, with their spans."),
+    "registry": ("synth", "A cancer registry, for tables of patients."),
 }  # fmt: skip
 """Each kind of made-up data. A new kind adds a row."""
 
@@ -34,7 +34,7 @@ def synth() -> None:
 
 def _options(
     out: str = "A .parquet, .csv or .csv.gz file.", metavar: str = "FILE", **patients: Any
-) -> Callable[[F], F]:
+) -> Option:
     """`--patients`, `-o` and `--seed`."""
     words = patients.pop("text", "Number of patients.")
     return stack(

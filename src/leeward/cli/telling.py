@@ -40,17 +40,13 @@ def told(
     before: Sequence[str] = (),
 ) -> list[str]:
     """The last lines of a command that made a release; `before` are further lines below the first."""
-    warnings = verification.get("warnings", ())
+    notes = [with_flags(each, release) for each in measures.get("notices", ())]
+    notes += verification.get("warnings", ())
     return [
         for_terminal(opening),
         *(line for each in before for line in label_lines("", each)),
         *summary_lines(summary),
-        *(
-            line
-            for each in measures.get("notices", ())
-            for line in label_lines("Note:", with_flags(each, release))
-        ),
-        *(line for each in warnings for line in label_lines("Note:", each)),
+        *(line for each in notes for line in label_lines("Note:", each)),
         f"Verified: {len(verification['checks'])} checks of the written files passed.",
         *little_lines(summary),
         for_terminal(f"For the recipient: {release.share}"),
@@ -95,16 +91,19 @@ def little_lines(summary: Summary) -> Iterator[str]:
             yield click.style(line, fg="red", bold=True)
 
 
+def check_line(check: Any) -> str:
+    """A check of a verifier or an audit."""
+    return f"{'passed' if check.passed else 'FAILED'}  {check.name}: {check.detail}"
+
+
 def label_lines(
     label: str, text: str, color: str | None = None, text_color: str | None = None
 ) -> Iterator[str]:
     """A text beside its label, wrapped to the terminal, its further lines below one another."""
     lines = wrap(text, LABEL)
     for place, line in enumerate(lines):
-        head = f"{'' if place else label:<{LABEL}}"
-        yield click.style(head, fg=color, bold=bool(color)) + (
-            click.style(line, fg=text_color) if text_color else line
-        )
+        head = click.style(f"{'' if place else label:<{LABEL}}", fg=color, bold=bool(color))
+        yield head + (click.style(line, fg=text_color) if text_color else line)
 
 
 def wrap(text: str, indent: int = 0) -> list[str]:
@@ -184,33 +183,34 @@ def _plain(text: str) -> str:
 
 def tell(result: Result, as_json: bool) -> None:
     """Print what was written, for a person or as JSON."""
-    if as_json:
-        return print_json(summary(result))
     from leeward.report.summary import headline
 
-    release = result.release
-    print_styled(
-        told(
-            f"{headline(release)}.",
-            release,
-            result.summary,
-            result.verification.to_json(),
-            result.measures,
-            result.report,
-        )
+    if as_json:
+        print_json(summary(result))
+    else:
+        tell_person(result, f"{headline(result.release)}.")
+
+
+def tell_person(result: Result, opening: str, before: Sequence[str] = ()) -> None:
+    """Print what was written, for a person; see `told`."""
+    verification = result.verification.to_json()
+    lines = told(
+        opening, result.release, result.summary, verification, result.measures, result.report, before=before
     )
+    print_styled(lines)
 
 
 def summary(result: Result) -> dict[str, Any]:
     """The figures of a run as JSON."""
+    release = result.release
     return {
         "release": str(result.path),
-        "share": str(result.release.share),
+        "share": str(release.share),
         "report": str(result.report),
-        "method": result.release.method,
-        "parameters": result.release.parameters,
-        "guarantee": result.release.guarantee,
-        "records": result.release.records,
+        "method": release.method,
+        "parameters": release.parameters,
+        "guarantee": release.guarantee,
+        "records": release.records,
         "summary": result.summary.to_json(),
         "verification": result.verification.to_json(),
         "measures": dict(result.measures),
