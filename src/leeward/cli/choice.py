@@ -107,12 +107,16 @@ def _print_exploration(found: Exploration, as_json: bool) -> None:
         return print_json({"folder": str(found.folder), "lines": list(found.lines), "points": rows})
     failed = [row for row in rows if row["status"] != "verified"]
     lines = [f"{len(rows):,} runs, {len(rows) - len(failed):,} verified."]
-    lines += [f"No release of {describe_spec(row['spec'])} ({row['status']}): {row['message']}" for row in failed]
+    lines += [
+        f"No release of {describe_spec(row['spec'])} ({row['status']}): {row['message']}" for row in failed
+    ]
     for place, title in enumerate(found.lines, start=1):
-        lines.append(f"{title}:")
-        frontiers = by_attacker(spots_of(rows, place))
-        shown = [(f"  the frontier for attackers who know {knows}", *frontier_lines(spots)) for knows, spots in frontiers.items()]
-        lines += [line for each in shown for line in each] or ["  no release serves it"]
+        shown = [
+            line
+            for knows, spots in by_attacker(spots_of(rows, place)).items()
+            for line in (f"  the frontier for attackers who know {knows}", *frontier_lines(spots))
+        ]
+        lines += [f"{title}:", *(shown or ["  no release serves it"])]
     words = {row["spec"]: row["risk_in_words"] for row in reversed(rows) if row["risk_in_words"]}
     lines += [f"Maximum risk of {describe_spec(spec)}: {risk}." for spec, risk in reversed(words.items())]
     print_lines(*lines, f"Page:  {found.page}", f"Table: {found.table}")

@@ -98,9 +98,9 @@ def profile_lines(figures: Mapping[str, Any]) -> list[str]:
     """The profile for a person."""
     source, codes, k = figures["source"], figures["codes"], figures["k"]
     vocabulary = f" ({source['vocabulary']})" if source["vocabulary"] else ""
+    counts = (count_noun(noun, source[f"{noun}s"]) for noun in ("patient", "event"))
     lines = [
-        f"{source['name']}: {count_noun('patient', source['patients'])}, {count_noun('event', source['events'])}, "
-        f"{count_noun('distinct code', source['codes'])}{vocabulary}",
+        f"{source['name']}: {', '.join(counts)}, {count_noun('distinct code', source['codes'])}{vocabulary}",
         f"Codes per patient: mean {codes['mean']:.2f}, median {codes['median']:g}, most {codes['most']:,}",
         "",
         "Notices" if figures["notices"] else "Notices: none",
@@ -108,10 +108,10 @@ def profile_lines(figures: Mapping[str, Any]) -> list[str]:
         "",
         f"Most frequent codes (of {source['codes']:,}; {codes['below_k']:,} occur in fewer than {k} patients)",
     ]
-    for row in codes["frequent"][:CODES_SHOWN]:
-        lines.append(
-            f"  {row['code']:<12} {row['patients']:>10,}  {row['share']:6.1%}  {row['name']}".rstrip()
-        )
+    lines += [
+        f"  {row['code']:<12} {row['patients']:>10,}  {row['share']:6.1%}  {row['name']}".rstrip()
+        for row in codes["frequent"][:CODES_SHOWN]
+    ]
     lines += ["", f"Risk if released as it is: patients found among fewer than {k} by up to m of their codes"]
     for row in figures["risk"]["by_m"]:
         about = "     " if row["patients_exact"] else "about"
@@ -178,12 +178,13 @@ def add(words: tuple[str, ...]) -> None:
     folder = Path(file)
     if kind is None and folder.is_dir():
         kind = "snomed" if rf2.is_release(folder) else "omop"
-    if kind is None:
+    elif kind is None:
         raise BadInput(f"{file}: say which KIND it is: {', '.join(registry.KINDS)}.")
     if kind == "omop" and folder.is_dir():
         file = _ancestors_in(folder)
-    if not (folder.is_dir() if kind == "snomed" else Path(file).is_file()):
-        raise BadInput(f"{file}: there is no such {'folder' if kind == 'snomed' else 'file'}.")
+    what, there = ("folder", folder.is_dir()) if kind == "snomed" else ("file", Path(file).is_file())
+    if not there:
+        raise BadInput(f"{file}: there is no such {what}.")
     click.echo(f"Kept as {registry.add(kind, file)}.")
 
 

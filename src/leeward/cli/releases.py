@@ -158,11 +158,11 @@ def _find_sources(release: Any, path: str | None) -> tuple[Any, Any]:
     from leeward.runs.specs import read_custody_spec
 
     spec, file = read_custody_spec(release), f"{release.custody}/spec.yaml"
-    missing = "no source" if spec is None else _why_missing(spec.source.path, file)
-    if missing:
-        text = f"{missing}; checks that need the original are left out (--source COHORT)."
-    else:
-        text = f"source {spec.source.path}, as named in {file}."
+    source = None if spec is None else spec.source
+    missing = "no source" if source is None else _why_missing(source.path, file)
+    text = f"{missing}; checks that need the original are left out (--source COHORT)."
+    if source is not None and not missing:
+        text = f"source {source.path}, as named in {file}."
     click.echo(f"leeward: {text}", err=True)
     if spec is None:
         return None, None
@@ -171,7 +171,7 @@ def _find_sources(release: Any, path: str | None) -> tuple[Any, Any]:
         people = replace(people, path=path)
     elif people is not None and (people.path is None or not Path(people.path).exists()):
         people = None
-    return None if missing else spec.source, people
+    return None if missing else source, people
 
 
 def _why_missing(path: str | None, file: str) -> str:

@@ -53,8 +53,8 @@ def serve(folder: str, demo: bool, host: str, port: int, workers: int, public_ur
         password = click.prompt("Password", hide_input=True, confirmation_prompt=True)
         wanted = [*filter(None, roles.split(","))]
         return portal.make_local_account(where, login, login, password, wanted, **given)
-    if public_url is None and not (where / "portal.toml").is_file():
-        given["public_url"] = f"http://{host}:{port}"
+    own = None if (where / "portal.toml").is_file() else f"http://{host}:{port}"
+    given["public_url"] = public_url or own
     if demo:
         made = portal.make_demo(where, say=print_lines, **given)
         given["local_accounts"] = True
