@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from leeward.cli.flags import FLAGS, domains_of, name_flags
+from leeward.cli.flags import FLAGS, name_flags
 from leeward.cli.main import status_of
+from leeward.cli.options import domains_of
 from leeward.errors import BadInput
 from leeward.methods.trajectories.parameters import Trajectories
 from leeward.methods.visits.parameters import Visits

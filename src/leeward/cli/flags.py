@@ -5,17 +5,16 @@ from __future__ import annotations
 import re
 import shlex
 import typing
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import click
 
-from leeward.cli.options import Option, stack
+from leeward.cli.options import Option, content_of, number_of, split_pairs, stack
 from leeward.errors import BadInput
 from leeward.fields import BadParameter, Declaration, declarations
 from leeward.fields.declarations import choices_of, options_of
-from leeward.paths import is_file
 
 FLAGS = {
     "formats": "--format", "hierarchy": "--vocabulary", "drop": "--drop", "domains": "--domains",
@@ -67,7 +66,7 @@ def from_text(each: Declaration, text: str) -> Any:
     if Mapping in arguments and str not in arguments:
         colons = str in options_of(arguments[Mapping][1]) or ":" in (each.parameter.metavar or "")
         return pairs_of(text, each) if colons else numbers_of(text, each)
-    return _number(text) if {int, float} & arguments.keys() else text
+    return number_of(text) if {int, float} & arguments.keys() else text
 
 
 def _list_of(text: str, each: Declaration, of: Any) -> Any:
@@ -77,12 +76,7 @@ def _list_of(text: str, each: Declaration, of: Any) -> Any:
     parts = [part.strip() for part in text.split(",")]
     if not all(parts):
         raise BadParameter(each.flag, "must be values separated by commas; one is empty.")
-    return tuple(parts if of is str else map(_number, parts))
-
-
-def split_pairs(texts: Iterable[str], sign: str) -> list[tuple[str, str]]:
-    """`NAME=VALUE` as name and value."""
-    return [(name.strip(), value.strip()) for name, _, value in (text.partition(sign) for text in texts)]
+    return tuple(parts if of is str else map(number_of, parts))
 
 
 def pairs_of(text: str, each: Declaration) -> dict[str, Any]:
@@ -99,8 +93,8 @@ def pairs_of(text: str, each: Declaration) -> dict[str, Any]:
             raise BadInput(f"{each.flag}: entry {place} is not written NAME:VALUE.")
     if len(dict(pairs)) < len(pairs):
         raise BadInput(f"{each.flag}: a name occurs twice; keep one value for each.")
-    takes_numbers = "int" in str(each.hint)
-    return {name: int(value) if takes_numbers and value.isdigit() else value for name, value in pairs}
+    takesnumber_ofs = "int" in str(each.hint)
+    return {name: int(value) if takesnumber_ofs and value.isdigit() else value for name, value in pairs}
 
 
 def numbers_of(text: str, each: Declaration) -> dict[str, int]:
@@ -136,64 +130,6 @@ def _rows_of_file(path: str, column: str) -> list[tuple[str, str]]:
         return [(str(row["code"]).strip(), str(row[column]).strip()) for row in rows]
 
 
-def domains_of(texts: Sequence[str]) -> dict[str, Any]:
-    """`sex=F,M`, `age=0..99` and YAML files as permissible values by column, as in a spec's `source.domains`.
-
-    Raises
-    ------
-    BadInput
-        Neither a file nor NAME=…; no name or value; a column twice; a file that is no mapping.
-    """
-    found: dict[str, Any] = {}
-    for text in texts:
-        given = _domain_of(text)
-        for twice in found.keys() & given.keys():
-            raise BadInput(f"--domains: {twice!r} is given twice.")
-        found |= given
-    return found
-
-
-def _domain_of(text: str) -> dict[str, Any]:
-    ((name, value),) = split_pairs([text], "=")
-    if "=" not in text or is_file(Path(text)):
-        given: dict[str, Any] = content_of(text, "domains", dict)
-        return given
-    values = [part.strip() for part in (value.split("..", 1) if ".." in value else value.split(","))]
-    if not name or not all(values):
-        raise BadInput("--domains: a name or value is empty; write NAME=FIRST..LAST or NAME=VALUE,VALUE.")
-    # A text that would be written in another way as a number (007) stays a text.
-    numbers = [number if str(number := _number(each)) == each else each for each in values]
-    return {name: {"low": numbers[0], "high": numbers[1]} if ".." in value else numbers}
-
-
-def content_of(path: str, key: str, kind: type) -> Any:
-    """The YAML file's content, or what is under `key` in it.
-
-    Raises
-    ------
-    BadInput
-        No such file, no YAML, or another kind of content.
-    """
-    from leeward.release.spec import content_of_yaml
-
-    file = Path(path)
-    if not is_file(file):
-        raise BadInput(f"{path}: there is no such file.")
-    try:
-        content = content_of_yaml(file.read_text(encoding="utf-8"))
-    except UnicodeDecodeError:
-        raise BadInput(f"{path}: not UTF-8 text; save it as UTF-8.") from None
-    except BadInput as error:
-        raise BadInput(f"{path}: {error}") from None
-    if isinstance(content, dict) and key in content:
-        content = content[key]
-    if not isinstance(content, kind):
-        raise BadInput(
-            f"{path}: must be a {'list' if kind is list else 'mapping'}, under `{key}:` or by itself."
-        )
-    return content
-
-
 def _option(cls: type, each: Declaration, required: bool) -> Option:
     text = name_flags(each.parameter.help, cls, {})
     if each.hint is bool:
@@ -224,12 +160,3 @@ class _Text(click.ParamType):  # type: ignore[type-arg]  # generic in some versi
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """The value; already converted ones are left as they are."""
         return from_text(self.each, value) if isinstance(value, str) else value
-
-
-def _number(text: str) -> Any:
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return text

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import importlib
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from typing import Any
 import click
 
 from leeward.errors import BadInput
+from leeward.paths import is_file
 from leeward.texts import for_terminal
 
 Option = Callable[[Any], Any]
@@ -145,16 +146,83 @@ run_options = stack(
 """How to run: `-o`, `--engine`, `--threads`, `--seed`, `--format`, `--measure`, `--allow-memory`, `--json`."""
 
 
-def _domains(context: click.Context, parameter: click.Parameter, value: tuple[str, ...]) -> dict[str, Any]:
-    from leeward.cli.flags import domains_of
+def split_pairs(texts: Iterable[str], sign: str) -> list[tuple[str, str]]:
+    """`NAME=VALUE` as name and value."""
+    return [(name.strip(), value.strip()) for name, _, value in (text.partition(sign) for text in texts)]
 
-    return domains_of(value)
+
+def domains_of(texts: Sequence[str]) -> dict[str, Any]:
+    """`sex=F,M`, `age=0..99` and YAML files as permissible values by column, as in a spec's `source.domains`.
+
+    Raises
+    ------
+    BadInput
+        Neither a file nor NAME=…; no name or value; a column twice; a file that is no mapping.
+    """
+    found: dict[str, Any] = {}
+    for text in texts:
+        given = _domain_of(text)
+        for twice in found.keys() & given.keys():
+            raise BadInput(f"--domains: {twice!r} is given twice.")
+        found |= given
+    return found
+
+
+def _domain_of(text: str) -> dict[str, Any]:
+    ((name, value),) = split_pairs([text], "=")
+    if "=" not in text or is_file(Path(text)):
+        given: dict[str, Any] = content_of(text, "domains", dict)
+        return given
+    values = [part.strip() for part in (value.split("..", 1) if ".." in value else value.split(","))]
+    if not name or not all(values):
+        raise BadInput("--domains: a name or value is empty; write NAME=FIRST..LAST or NAME=VALUE,VALUE.")
+    # A text that would be written in another way as a number (007) stays a text.
+    numbers = [number if str(number := number_of(each)) == each else each for each in values]
+    return {name: {"low": numbers[0], "high": numbers[1]} if ".." in value else numbers}
+
+
+def content_of(path: str, key: str, kind: type) -> Any:
+    """The YAML file's content, or what is under `key` in it.
+
+    Raises
+    ------
+    BadInput
+        No such file, no YAML, or another kind of content.
+    """
+    from leeward.release.spec import content_of_yaml
+
+    file = Path(path)
+    if not is_file(file):
+        raise BadInput(f"{path}: there is no such file.")
+    try:
+        content = content_of_yaml(file.read_text(encoding="utf-8"))
+    except UnicodeDecodeError:
+        raise BadInput(f"{path}: not UTF-8 text; save it as UTF-8.") from None
+    except BadInput as error:
+        raise BadInput(f"{path}: {error}") from None
+    if isinstance(content, dict) and key in content:
+        content = content[key]
+    if not isinstance(content, kind):
+        raise BadInput(
+            f"{path}: must be a {'list' if kind is list else 'mapping'}, under `{key}:` or by itself."
+        )
+    return content
+
+
+def number_of(text: str) -> Any:
+    """The whole or decimal number that a text is, or the text."""
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
 
 
 domains_option = flag(
     "--domains", "NAME=FIRST..LAST|NAME=VALUE,VALUE|FILE.yaml",
     "Permissible values of a column, public; a file has them as in a spec's `source.domains`. Repeatable.",
-    multiple=True, callback=_domains,
+    multiple=True, callback=lambda context, parameter, value: domains_of(value),
 )  # fmt: skip
 
 table_options = stack(

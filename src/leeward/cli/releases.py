@@ -9,7 +9,6 @@ from typing import Any
 import click
 
 from leeward.arrays import count_noun
-from leeward.cli.flags import split_pairs
 from leeward.cli.options import (
     as_released,
     commas,
@@ -18,6 +17,7 @@ from leeward.cli.options import (
     print_json,
     print_lines,
     print_result,
+    split_pairs,
     switch,
     with_source,
 )
