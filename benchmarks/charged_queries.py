@@ -19,11 +19,11 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 from common import table, write_section
-from leeward.queries import ledger as books
 from leeward.queries.answer.charged_query import answer_all
 from leeward.queries.answer.plan import IndexSession, Question, open_session
 from leeward.queries.index.build import index_table
 from leeward.queries.index.counts import Index
+from leeward.queries.ledger import auditing, budgets, opening, spending
 from leeward.queries.privacy import mechanism
 from leeward.queries.privacy.accounting import Budget, micro
 from queries import TERMS, notes, questions
@@ -68,27 +68,27 @@ def parts(session: IndexSession, asked: list[Question]) -> list[list[str]]:
     plans = [plan_query(session, each) for each in asked]
 
     def reserve(plan: Any) -> None:
-        books.reserve(
+        spending.reserve(
             session.ledger,
             data_set,
             "ann",
-            [books.Charge(key=plan.key, question=plan.question, epsilon=plan.price)],
+            [spending.Charge(key=plan.key, question=plan.question, epsilon=plan.price)],
         )
 
     return [
         row("canonical form, check and price", timed(lambda each: plan_query(session, each), asked)),
         row(
             "look for a stored answer",
-            timed(lambda plan: books.find_answer(session.ledger, data_set, plan.key), plans),
+            timed(lambda plan: spending.find_answer(session.ledger, data_set, plan.key), plans),
         ),
         row("reserve the budget", timed(reserve, plans)),
         row("draw the noise", timed(lambda plan: mechanism.draw(plan.noise, 1), plans)),
         row("exact count", timed(lambda plan: session.index.count(plan.query), plans)),
         row(
             "store the answer, flushed",
-            timed(lambda plan: books.store(session.ledger, data_set, {plan.key: "{}"}), plans),
+            timed(lambda plan: spending.store(session.ledger, data_set, {plan.key: "{}"}), plans),
         ),
-        row("say what is left", timed(lambda plan: books.left(session.ledger, data_set, "ann"), plans)),
+        row("say what is left", timed(lambda plan: spending.left(session.ledger, data_set, "ann"), plans)),
     ]
 
 
@@ -103,9 +103,11 @@ def main() -> None:
     with tempfile.TemporaryDirectory(dir=".") as name:
         folder = Path(name)
         index = index_table(notes(chosen.notes), folder / "index", terms=TERMS).index
-        ledger = books.make_ledger(chosen.ledger or folder / "index")
+        ledger = opening.make_ledger(chosen.ledger or folder / "index")
         everything = Budget(epsilon=micro(1000))
-        books.register(ledger, books.DataSet(id=index.meta.id, budget=everything, default_allotment="all"))
+        budgets.register(
+            ledger, budgets.DataSet(id=index.meta.id, budget=everything, default_allotment="all")
+        )
         session = open_session(folder / "index", chosen.ledger)
         queries = list({index.resolve(each).canonical(): each for each in questions(1200)}.values())[
             : 1000 + WARM_UP
@@ -123,7 +125,7 @@ def main() -> None:
             row("4 kB written and flushed, for comparison", flushes(folder, 300)),
         ]
         assert Index.open(folder / "index").rows == chosen.notes
-        assert books.audit(session.ledger, index.meta.id).passed
+        assert auditing.audit(session.ledger, index.meta.id).passed
         place = session.ledger.engine.dialect.name
     text = (
         f"{len(asked):,} different questions at ε = {EPSILON} to an index of {chosen.notes:,} made-up notes, one after "

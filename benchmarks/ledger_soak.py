@@ -35,8 +35,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from leeward.queries import ledger as books
-from leeward.queries.ledger import BudgetSpent, Charge, LedgerUnreachable
+from leeward.queries.ledger import auditing, budgets, families, opening, spending
+from leeward.queries.ledger.opening import LedgerUnreachable
+from leeward.queries.ledger.spending import BudgetSpent, Charge
 from leeward.queries.privacy.accounting import Budget, micro
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
@@ -130,14 +131,14 @@ def client(url: str, data_set: str, number: int, questions: int, again: bool, pi
         until, wait = time.monotonic() + PATIENCE, 0.25
         while True:
             try:
-                ledger = books.open_ledger(url)
-                (found,) = books.reserve(
+                ledger = opening.open_ledger(url)
+                (found,) = spending.reserve(
                     ledger, data_set, "rush", [Charge(key=key, question=key, epsilon=PRICE)]
                 )
                 if found.payload is None:
-                    books.store(ledger, data_set, {key: "1"})
+                    spending.store(ledger, data_set, {key: "1"})
                 paid[key] += found.cost > 0
-                books.release(ledger)
+                opening.release(ledger)
                 break
             except BudgetSpent:
                 errors["budget spent"] += 1
@@ -158,8 +159,8 @@ def silence(server: Server) -> dict[str, object]:
     begun: list[float] = []
     """When the server was last silent from."""
 
-    def ask(ledger: books.Ledger) -> None:
-        with books.opening.reading(ledger) as connection:
+    def ask(ledger: opening.Ledger) -> None:
+        with opening.reading(ledger) as connection:
             connection.exec_driver_sql("SELECT 1")
 
     def timed(what: str, work: Callable[[], object]) -> None:
@@ -170,16 +171,16 @@ def silence(server: Server) -> dict[str, object]:
         except LedgerUnreachable:
             found[what] = round(time.monotonic() - begun[-1], 1)
 
-    ledger = books.open_ledger(server.url)
+    ledger = opening.open_ledger(server.url)
     ask(ledger)
     server.signal(signal.SIGSTOP)
     timed("idle connection, s", lambda: ask(ledger))
-    books.release(ledger)
-    timed("new connection, s", lambda: books.open_ledger(server.url))
+    opening.release(ledger)
+    timed("new connection, s", lambda: opening.open_ledger(server.url))
     server.signal(signal.SIGCONT)
 
     def in_the_middle() -> None:
-        with books.opening.writing(ledger) as connection:
+        with opening.writing(ledger) as connection:
             connection.exec_driver_sql("SELECT 1")
             server.signal(signal.SIGSTOP)
             begun.append(time.monotonic())
@@ -187,7 +188,7 @@ def silence(server: Server) -> dict[str, object]:
 
     timed("in a transaction, s", in_the_middle)
     server.signal(signal.SIGCONT)
-    books.close(ledger)
+    families.close(ledger)
     return found
 
 
@@ -195,11 +196,11 @@ def rush(
     server: Server, data_set: str, clients: int, questions: int, kills: int, how: str
 ) -> dict[str, object]:
     """All clients at once, the server killed meanwhile."""
-    ledger = books.make_ledger(server.url)
+    ledger = opening.make_ledger(server.url)
     afforded = clients * questions // 2
     budget = Budget(epsilon=afforded * PRICE)
-    books.register(ledger, books.DataSet(id=data_set, budget=budget, default_allotment="all"))
-    books.close(ledger)
+    budgets.register(ledger, budgets.DataSet(id=data_set, budget=budget, default_allotment="all"))
+    families.close(ledger)
     begun = time.monotonic()
     read, write = os.pipe()
     children = []
@@ -254,15 +255,15 @@ def rush(
         paid.update(one)
         errors.update(other)
     unanswered = [number for _, _, number in told if number]
-    ledger = books.open_ledger(server.url)
-    found = books.audit(ledger, data_set)
-    with books.opening.reading(ledger) as connection:
+    ledger = opening.open_ledger(server.url)
+    found = auditing.audit(ledger, data_set)
+    with opening.reading(ledger) as connection:
         bodies = connection.exec_driver_sql("SELECT body FROM log").scalars().all()
     charged = Counter(
         event["key"] for event in map(json.loads, bodies)
         if event["event"] == "charged" and event["data_set"] == data_set
     )  # fmt: skip
-    books.close(ledger)
+    families.close(ledger)
     return {
         "clients": clients, "kills": kills, "kills while clients asked": killed[1],
         "seconds": round(time.monotonic() - begun, 1), "errors": dict(errors),

@@ -47,10 +47,10 @@ from leeward.portal.app import make_app
 from leeward.portal.sessions import make_token
 from leeward.portal.settings import Settings
 from leeward.portal.store import reading, writing
-from leeward.queries import ledger as books
 from leeward.queries.index.build import index_table
 from leeward.queries.language.vocabulary import Terms
-from leeward.queries.ledger import DataSet, chain
+from leeward.queries.ledger import auditing, budgets, chain, opening
+from leeward.queries.ledger.budgets import DataSet
 from leeward.queries.ledger.families import family_of
 from leeward.queries.ledger.opening import reading as reading_ledger
 from leeward.queries.privacy.accounting import Budget, micro
@@ -150,8 +150,8 @@ def set_up(
         table, place, terms=Terms(("common", "rare")), domains=domains, max_rows_per_patient=1
     )
     place.chmod(0o700)
-    ledger = books.make_ledger(database or place, place)
-    books.register(ledger, DataSet(id=built.index.meta.id, budget=Budget(epsilon=micro(CAP))))
+    ledger = opening.make_ledger(database or place, place)
+    budgets.register(ledger, DataSet(id=built.index.meta.id, budget=Budget(epsilon=micro(CAP))))
     found = Place(folder, f"http://127.0.0.1:{port}", port, database, workers=workers)
     app: Any = make_app(found.settings()).app
     running = app.state.portal
@@ -298,7 +298,7 @@ async def ask_for(
 def recount(place: Place, seen: Seen) -> dict[str, int]:
     """The ledger's log against what was shown: overspent, lost, charged twice, shown with two values."""
     folder = place.folder / "indexes" / "clinic"
-    ledger = books.open_ledger(place.database or folder, folder)
+    ledger = opening.open_ledger(place.database or folder, folder)
     index = json.loads((folder / "index.json").read_text())
     data_set = index["id"] if "id" in index else index["meta"]["id"]
     with reading_ledger(ledger) as connection:
@@ -311,7 +311,7 @@ def recount(place: Place, seen: Seen) -> dict[str, int]:
     spent = sum(event["cost"] for event in events if event["event"] == "charged")
     most = max(event["most"] for event in events if event["event"] == "allotted")
     answered = {event["key"] for event in events if event["event"] == "answered"}
-    report = books.audit(ledger, data_set)
+    report = auditing.audit(ledger, data_set)
     return {
         "audit passed": int(report.passed),
         "charges": len(charged),

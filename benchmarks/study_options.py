@@ -39,7 +39,8 @@ from leeward.queries.answer.plan import Question, open_session
 from leeward.queries.index.build import index_cohort
 from leeward.queries.language.query import parse
 from leeward.queries.language.vocabulary import Terms
-from leeward.queries.ledger import DataSet, make_ledger, register
+from leeward.queries.ledger.budgets import DataSet, register
+from leeward.queries.ledger.opening import make_ledger
 from leeward.queries.privacy.accounting import Budget, micro
 from leeward.randomness import Randomness
 from leeward.runs.protect import protect

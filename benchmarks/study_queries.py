@@ -27,12 +27,12 @@ import study_queries_words as words
 from common import commit, leeward, machine, table
 from index_itemsets import Item, frequent_itemsets
 from leeward.cohort import read
-from leeward.queries import ledger as books
 from leeward.queries.answer.charged_query import answer_all
 from leeward.queries.answer.plan import Question, open_session
 from leeward.queries.index.build import index_cohort, index_table
 from leeward.queries.index.counts import Index
 from leeward.queries.language.query import EXACT, Predicate, Query
+from leeward.queries.ledger import auditing, budgets, opening
 from leeward.queries.privacy import mechanism
 from leeward.queries.privacy.accounting import Budget, micro
 from leeward.queries.privacy.mechanism import Kind, Noise
@@ -257,10 +257,10 @@ def charged_path(index: Index, table: pl.DataFrame, folder: Path, queries: Seque
     """Some of the questions through index, ledger, noise and store, compared with a scan of the table."""
     folded_rows = table.with_columns(pl.col("terms").list.eval(pl.element().str.to_lowercase()))
     order = Randomness.of(2).stream("questions").permutation(len(queries))[:ASKED]
-    ledger = books.make_ledger(folder)
+    ledger = opening.make_ledger(folder)
     epsilon = micro("0.1")
     budget = Budget(epsilon=len(order) * epsilon)
-    books.register(ledger, books.DataSet(id=index.meta.id, budget=budget, default_allotment="all"))
+    budgets.register(ledger, budgets.DataSet(id=index.meta.id, budget=budget, default_allotment="all"))
     session = open_session(folder)
     found = answer_all(session, [Question(query=queries[i], epsilon=epsilon) for i in order], "study")
     patients = {i: scanned(folded_rows, queries[i]) for i in order}
@@ -270,7 +270,7 @@ def charged_path(index: Index, table: pl.DataFrame, folder: Path, queries: Seque
     plan = found[0].plan.noise
     expected = mechanism.mean_absolute_noise(plan)
     deviation = np.sqrt(mechanism.variance(plan) - expected**2) / np.sqrt(len(noise))
-    audit = books.audit(ledger, index.meta.id)
+    audit = auditing.audit(ledger, index.meta.id)
     assert audit.passed
     return words.PATH.format(
         asked=len(order),

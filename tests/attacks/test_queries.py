@@ -15,7 +15,7 @@ from tests.queries.made import question, session_of
 from leeward.queries.answer.charged_query import answer_all
 from leeward.queries.answer.plan import IndexSession
 from leeward.queries.language.vocabulary import Terms
-from leeward.queries.ledger import BudgetSpent
+from leeward.queries.ledger.spending import BudgetSpent
 
 TARGETS = 40
 EPSILON = 0.5

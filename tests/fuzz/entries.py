@@ -391,10 +391,10 @@ def hierarchies(random: Random, folder: Path) -> None:
 
 def _small_index(folder: Path) -> Path:
     """An index with its ledger, made once a process."""
-    from leeward.queries import ledger as books
     from leeward.queries.index.build import index_table
     from leeward.queries.language.vocabulary import Terms
-    from leeward.queries.ledger import DataSet
+    from leeward.queries.ledger import budgets, opening
+    from leeward.queries.ledger.budgets import DataSet
     from leeward.queries.privacy.accounting import Budget, micro
 
     made = folder.parent / "index-of-the-fuzzer"
@@ -407,7 +407,9 @@ def _small_index(folder: Path) -> Path:
             }
         )
         index = index_table(notes, made, terms=Terms(("cough", "fever"))).index
-        books.register(books.make_ledger(made), DataSet(id=index.meta.id, budget=Budget(epsilon=micro(50))))
+        budgets.register(
+            opening.make_ledger(made), DataSet(id=index.meta.id, budget=Budget(epsilon=micro(50)))
+        )
     return made
 
 

@@ -12,10 +12,10 @@ from tests.portal.made import Bench, make_index
 
 from leeward.portal import proposals
 from leeward.portal.question import search
-from leeward.queries import ledger as books
 from leeward.queries.answer.charged_query import answer_all
 from leeward.queries.answer.plan import Question
 from leeward.queries.language.query import parse
+from leeward.queries.ledger import spending
 
 Attack = Callable[[Bench], bool]
 number = iter(range(10**9))
@@ -262,7 +262,7 @@ def spends_without_an_allotment(bench: Bench) -> bool:
     asked = Question(query=parse("fever"), epsilon=10_000 + next(number))
     try:
         answer_all(session, [asked], f"new-{next(number)}")
-    except books.BudgetSpent:
+    except spending.BudgetSpent:
         return False
     return True
 

@@ -11,7 +11,7 @@ from tests.portal.made import Bench
 
 from leeward.portal import journal
 from leeward.portal.middleware import LARGEST_BODY
-from leeward.queries import ledger as books
+from leeward.queries.ledger import auditing, opening
 
 
 def injects_markup(bench: Bench) -> bool:
@@ -144,7 +144,7 @@ class broken_store:
 
         def gone(ledger: Any, data_set: str, **options: Any) -> Any:
             if options.get("durable", True):
-                raise books.LedgerUnreachable("the disk is full")
+                raise opening.LedgerUnreachable("the disk is full")
             return self.real(ledger, data_set, **options)
 
         spending.changing = gone  # type: ignore[assignment]
@@ -167,7 +167,7 @@ def edits_the_balance(bench: Bench) -> bool:
         with file:
             file.execute("UPDATE accounts SET spent = 0")
         answered = bench.ask(bench.token("rita"), key(), bench.question("fever", fresh_epsilon())).status_code
-        passed = books.audit(session.ledger, session.index.meta.id).passed
+        passed = auditing.audit(session.ledger, session.index.meta.id).passed
     finally:
         with file:
             file.executemany("UPDATE accounts SET spent = ? WHERE account = ?", [(s, a) for a, s in before])

@@ -209,7 +209,7 @@ def follows_links(patch: Patch) -> None:
 
 def shows_before_it_stores(patch: Patch) -> None:
     patch.setattr(
-        "leeward.queries.answer.charged_query.books.store",
+        "leeward.queries.answer.charged_query.spending.store",
         lambda ledger, data_set, payloads, **more: payloads,
     )
 

@@ -18,10 +18,10 @@ from leeward.portal.middleware import Gate
 from leeward.portal.permissions import Viewer
 from leeward.portal.settings import Settings
 from leeward.portal.store import reading, writing
-from leeward.queries import ledger as books
 from leeward.queries.index.build import index_table
 from leeward.queries.language.vocabulary import Terms
-from leeward.queries.ledger import DataSet
+from leeward.queries.ledger import budgets, opening
+from leeward.queries.ledger.budgets import DataSet
 from leeward.queries.privacy.accounting import Budget, micro
 from leeward.release import write
 
@@ -73,10 +73,10 @@ def make_index(
     domains = {"when": ("2025-01", "2025-12"), "age": ("0", "99")}
     built = index_table(notes(patients, shift), folder, terms=TERMS, domains=domains, max_rows_per_patient=1)
     folder.chmod(0o700)
-    ledger = books.make_ledger(ledger_url or folder, folder)
+    ledger = opening.make_ledger(ledger_url or folder, folder)
     budget = Budget(epsilon=micro(epsilon))
     terms = DataSet(id=built.index.meta.id, budget=budget, threshold=5, charge_projects_separately=separately)
-    books.register(ledger, terms)
+    budgets.register(ledger, terms)
     return built.index.meta.id
 
 

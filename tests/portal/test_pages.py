@@ -10,7 +10,7 @@ import pytest
 from tests.portal.made import Bench
 
 import leeward as lw
-from leeward.queries import ledger as books
+from leeward.queries.ledger import budgets, opening
 
 
 def test_a_question_is_priced_rehearsed_and_paid_once(bench: Bench) -> None:
@@ -272,14 +272,16 @@ def test_a_portal_opens_only_ledgers_that_give_nothing_by_default(fresh: Bench, 
 
     from leeward.portal.indexes import open_for_portal
     from leeward.queries.index.build import index_table
-    from leeward.queries.ledger import DataSet
+    from leeward.queries.ledger.budgets import DataSet
     from leeward.queries.privacy.accounting import Budget
 
     folder = tmp_path / "open"
     built = index_table(notes(10, 3), folder, terms=TERMS, max_rows_per_patient=1)
     folder.chmod(0o700)
-    ledger = books.make_ledger(folder, folder)
-    books.register(ledger, DataSet(id=built.index.meta.id, budget=Budget(epsilon=1), default_allotment="all"))
+    ledger = opening.make_ledger(folder, folder)
+    budgets.register(
+        ledger, DataSet(id=built.index.meta.id, budget=Budget(epsilon=1), default_allotment="all")
+    )
     with pytest.raises(lw.BadInput, match="default_allotment"):
         open_for_portal(folder, None)
     folder.chmod(0o755)

@@ -115,9 +115,9 @@ def test_a_backup_is_restored(fresh: Bench, tmp_path: Path) -> None:
     assert (tmp_path / "backup").stat().st_mode & 0o077 == 0
     fresh.ask(token, "b", fresh.question("cough", "0.5"))
     folder, index = fresh.folder, fresh.folder / "indexes" / "clinic"
-    from leeward.queries import ledger as books
+    from leeward.queries.ledger import families
 
-    books.close(fresh.portal.indexes.session(fresh.index).ledger)
+    families.close(fresh.portal.indexes.session(fresh.index).ledger)
     for name in ("", "-wal", "-shm"):
         (index / f"ledger.db{name}").unlink(missing_ok=True)
     shutil.copy2(tmp_path / "backup" / "ledgers" / fresh.index / "ledger.db", index / "ledger.db")

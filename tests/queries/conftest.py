@@ -9,9 +9,10 @@ from tests.postgres_fixture import postgres_server
 from tests.queries.ledgers import fresh_database
 from tests.queries.made import five_notes, question, session_of
 
-from leeward.queries import ledger as books
 from leeward.queries.answer.charged_query import answer_all
-from leeward.queries.ledger import DataSet, Ledger
+from leeward.queries.ledger import budgets, families, opening
+from leeward.queries.ledger.budgets import DataSet
+from leeward.queries.ledger.opening import Ledger
 from leeward.queries.privacy.accounting import Budget, micro
 
 assert postgres_server  # pytest finds the fixture here
@@ -28,8 +29,8 @@ def where(request: pytest.FixtureRequest, tmp_path: Path) -> str | Path:
 @pytest.fixture
 def ledger(where: str | Path) -> Ledger:
     """A ledger with a budget of 2 that is everybody's."""
-    made = books.make_ledger(where)
-    books.register(made, DataSet(id="all", default_allotment="all", budget=Budget(epsilon=micro(2))))
+    made = opening.make_ledger(where)
+    budgets.register(made, DataSet(id="all", default_allotment="all", budget=Budget(epsilon=micro(2))))
     return made
 
 
@@ -38,5 +39,5 @@ def folder(tmp_path: Path) -> Path:
     """An index of which epsilon 1 of 5 was spent, with nothing open."""
     session = session_of(five_notes(), tmp_path / "index")
     answer_all(session, [question("fever", 1)], "ann")
-    books.close(session.ledger)
+    families.close(session.ledger)
     return tmp_path / "index"

@@ -18,22 +18,22 @@ from typing import Any
 
 from tests.queries.made import question
 
-from leeward.queries import ledger as books
 from leeward.queries.answer.charged_query import answer_all
 from leeward.queries.answer.plan import open_session
 from leeward.queries.index.counts import Index
-from leeward.queries.ledger import BudgetSpent, chain, families
+from leeward.queries.ledger import chain, families, opening, spending
+from leeward.queries.ledger.spending import BudgetSpent
 from leeward.queries.privacy import mechanism
 
 STEPS = (
-    (books, "reserve", "after"),
+    (spending, "reserve", "after"),
     (mechanism, "draw", "after"),
     (Index, "count", "before"),
     (Index, "count", "after"),
-    (books, "store", "before"),
+    (spending, "store", "before"),
     (chain, "append", "before"),
     (chain, "append", "after"),
-    (books, "store", "after"),
+    (spending, "store", "after"),
     (families, "writing", "before"),
 )
 LONGEST = 0.2
@@ -70,16 +70,16 @@ def ask_until_killed(index: str, shown: str, child: int, planted: bool) -> None:
     session = open_session(index)
     file = os.open(shown, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
     if planted:
-        true = books.store
+        true = spending.store
 
         def store(
-            ledger: books.Ledger, data_set: str, payloads: dict[str, str], **more: bool
+            ledger: opening.Ledger, data_set: str, payloads: dict[str, str], **more: bool
         ) -> dict[str, str]:
             for key, payload in payloads.items():
                 show(file, key, json.loads(payload)["values"])
             return true(ledger, data_set, payloads, **more)
 
-        books.store = store
+        spending.store = store
     number = 0
     while True:
         number += 1

@@ -8,11 +8,12 @@ from pathlib import Path
 import sqlalchemy as sa
 from tests.queries.made import question
 
-from leeward.queries import ledger as books
 from leeward.queries.answer.charged_query import answer_all
 from leeward.queries.answer.plan import open_session
-from leeward.queries.ledger import Charge, Ledger
+from leeward.queries.ledger import families, spending
 from leeward.queries.ledger.chain import digest
+from leeward.queries.ledger.opening import Ledger
+from leeward.queries.ledger.spending import Charge
 from leeward.queries.privacy.accounting import micro
 
 
@@ -29,14 +30,14 @@ def charge(text: str, epsilon: float = 0.5) -> Charge:
 
 
 def pay(ledger: Ledger, data_set: str, text: str, epsilon: float = 0.5, user: str = "ann") -> int:
-    (paid,) = books.reserve(ledger, data_set, user, [charge(text, epsilon)])
+    (paid,) = spending.reserve(ledger, data_set, user, [charge(text, epsilon)])
     if paid.payload is None:
-        books.store(ledger, data_set, {paid.key: f"answer to {text}"})
+        spending.store(ledger, data_set, {paid.key: f"answer to {text}"})
     return paid.cost
 
 
 def left(ledger: Ledger, data_set: str = "all", user: str = "ann") -> float:
-    return books.left(ledger, data_set, user).user / 1e6
+    return spending.left(ledger, data_set, user).user / 1e6
 
 
 def ask(folder: Path, text: str = "chills") -> float:
@@ -45,5 +46,5 @@ def ask(folder: Path, text: str = "chills") -> float:
     try:
         (answer,) = answer_all(session, [question(text, 1)], "ann")
     finally:
-        books.close(session.ledger)
+        families.close(session.ledger)
     return answer.remaining / 1e6

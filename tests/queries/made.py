@@ -7,12 +7,12 @@ from typing import Any
 
 import polars as pl
 
-from leeward.queries import ledger as books
 from leeward.queries.answer.plan import IndexSession, Question, open_session
 from leeward.queries.index.build import index_table
 from leeward.queries.language.query import parse
 from leeward.queries.language.vocabulary import Terms
-from leeward.queries.ledger import DataSet
+from leeward.queries.ledger import budgets, opening
+from leeward.queries.ledger.budgets import DataSet
 from leeward.queries.privacy.accounting import Budget, micro
 
 FIVE_NOTES = [
@@ -58,10 +58,12 @@ def session_of(
     index = index_table(
         notes, folder, terms=terms, domains=DOMAINS, max_rows_per_patient=rows, about_patients=about
     ).index
-    ledger = books.make_ledger(url or folder, folder)
+    ledger = opening.make_ledger(url or folder, folder)
     budget.setdefault("default_allotment", "all")
     own = {name: budget.pop(name) for name in ("accounting", "delta") if name in budget}
-    books.register(ledger, DataSet(id=index.meta.id, budget=Budget(epsilon=micro(epsilon), **own), **budget))
+    budgets.register(
+        ledger, DataSet(id=index.meta.id, budget=Budget(epsilon=micro(epsilon), **own), **budget)
+    )
     return open_session(folder, url)
 
 

@@ -12,12 +12,13 @@ import pytest
 from tests.queries.made import TERMS, five_notes, question, session_of, table
 
 from leeward.errors import BadInput
-from leeward.queries import ledger as books
 from leeward.queries.answer.charged_query import Answer, answer_all, charge, price_of
 from leeward.queries.answer.dry_run import dry_run_answers
 from leeward.queries.answer.plan import IndexSession, open_session, plan_query
 from leeward.queries.index.counts import Index
-from leeward.queries.ledger import BudgetSpent, LedgerUnreachable
+from leeward.queries.ledger import auditing, budgets, opening, spending
+from leeward.queries.ledger.opening import LedgerUnreachable
+from leeward.queries.ledger.spending import BudgetSpent
 from leeward.queries.privacy import mechanism
 from leeward.queries.privacy.accounting import micro
 
@@ -77,7 +78,7 @@ def test_the_order_that_protects(session: IndexSession, monkeypatch: pytest.Monk
 
         monkeypatch.setattr(module, name, spy)
 
-    for module, name in ((books, "reserve"), (mechanism, "draw"), (Index, "count"), (books, "store")):
+    for module, name in ((spending, "reserve"), (mechanism, "draw"), (Index, "count"), (spending, "store")):
         noted(module, name)
     answer_all(session, [question(SORE), question("fever")], "ann")
     assert happened == ["reserve", "draw", "draw", "count", "count", "store"]
@@ -90,7 +91,7 @@ def test_what_fails_on_the_way_is_charged_and_taken_up_later(
         patched.setattr(Index, "count", lambda *args: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             one(session)
-    assert books.left(session.ledger, session.index.meta.id, "ann").anybody == micro(4.5)
+    assert spending.left(session.ledger, session.index.meta.id, "ann").anybody == micro(4.5)
     again = one(session)
     assert (again.cost, again.remaining) == (0, micro(4.5))
 
@@ -190,7 +191,7 @@ def test_a_patients_own_attribute_is_one_bin(tmp_path: Path) -> None:
     """From a cohort: the sex of a patient is one value by construction, so a histogram over it has sensitivity 1."""
     from leeward.cohort import Cohort
     from leeward.queries.index.build import index_cohort
-    from leeward.queries.ledger import DataSet
+    from leeward.queries.ledger.budgets import DataSet
     from leeward.queries.privacy.accounting import Budget
 
     events = pl.DataFrame({"patient": ["a", "a", "b"], "code": ["401", "250", "401"], "visit": [1, 2, 3]})
@@ -201,8 +202,8 @@ def test_a_patients_own_attribute_is_one_bin(tmp_path: Path) -> None:
     index = index_cohort(
         cohort, tmp_path / "index", domains={"sex": ("f", "m")}, max_rows_per_patient=5
     ).index
-    ledger = books.make_ledger(tmp_path / "index")
-    books.register(ledger, DataSet(id=index.meta.id, budget=Budget(epsilon=micro(1))))
+    ledger = opening.make_ledger(tmp_path / "index")
+    budgets.register(ledger, DataSet(id=index.meta.id, budget=Budget(epsilon=micro(1))))
     session = open_session(tmp_path / "index")
     assert plan_query(session, question("401", by="sex")).noise.sensitivity == 1
     assert plan_query(session, question("401", by="sex", counted="note")).noise.sensitivity == 5
@@ -264,7 +265,7 @@ def test_a_batch(session: IndexSession) -> None:
     assert found[1].values == found[2].values
     with pytest.raises(BudgetSpent):
         answer_all(session, [question("cough", 3), question("chills", 3)], "bob")
-    assert books.left(session.ledger, session.index.meta.id, "bob").user == micro(4)
+    assert spending.left(session.ledger, session.index.meta.id, "bob").user == micro(4)
 
 
 def test_the_price_is_told_before(session: IndexSession) -> None:
@@ -295,8 +296,8 @@ def test_a_dry_run_reads_nothing_and_charges_nothing(
     assert [each.cost for each in found] == [micro(0.5), micro(0.5)]
     assert [each.remaining for each in found] == [micro(5), micro(5)]
     assert all(value is not None and value > 20 for value in found[1].values)
-    assert books.left(session.ledger, session.index.meta.id, "ann").user == micro(5)
-    assert books.find_answer(session.ledger, session.index.meta.id, plans[0].key) is None
+    assert spending.left(session.ledger, session.index.meta.id, "ann").user == micro(5)
+    assert spending.find_answer(session.ledger, session.index.meta.id, plans[0].key) is None
 
 
 def test_the_twin_is_the_same_whatever_the_data(tmp_path: Path, silent: None) -> None:
@@ -323,11 +324,11 @@ def test_another_release_is_paid_computed_and_stored_once(session: IndexSession)
     for user in ("ann", "bob"):
         assert charge(session, asked, micro(1), user, compute) == {"itemsets": [["fever"]], "counts": [5]}
     assert calls == [1]
-    assert books.left(session.ledger, session.index.meta.id, "ann").user == micro(4)
+    assert spending.left(session.ledger, session.index.meta.id, "ann").user == micro(4)
     with pytest.raises(BudgetSpent):
         charge(session, asked | {"threshold": 4}, micro(4.5), "ann", compute)
     assert calls == [1]
-    assert books.audit(session.ledger, session.index.meta.id).passed
+    assert auditing.audit(session.ledger, session.index.meta.id).passed
 
 
 # -- refusals ----
@@ -352,7 +353,7 @@ def test_questions_that_are_none(options: dict[str, Any], message: str) -> None:
 def test_an_unknown_term_offers_the_nearest(session: IndexSession) -> None:
     with pytest.raises(BadInput, match=r"no term 'fevr'.*'fever'"):
         one(session, "fevr")
-    assert books.left(session.ledger, session.index.meta.id, "ann").user == micro(5)
+    assert spending.left(session.ledger, session.index.meta.id, "ann").user == micro(5)
 
 
 def test_laplace_for_replication(session: IndexSession) -> None:
@@ -376,7 +377,7 @@ def test_no_identifier_and_no_count_in_the_ledger(tmp_path: Path, monkeypatch: p
     kept = b"".join(path.read_bytes() for path in sorted((tmp_path / "index").glob("ledger.db*")))
     assert b"canary" not in kept
     assert b"7005" in kept
-    with books.opening.reading(session.ledger) as connection:
+    with opening.reading(session.ledger) as connection:
         rows = [dict(row) for row in connection.exec_driver_sql("SELECT * FROM answers").mappings()]
     assert all(set(json.loads(row["payload"])) == {"values"} for row in rows)
     assert all(value > 6000 for row in rows for value in json.loads(row["payload"])["values"])

@@ -23,7 +23,6 @@ from scipy import stats
 from tests.queries.made import DOMAINS, FIVE_NOTES, TERMS, five_notes, question, session_of, table
 
 from leeward.errors import LeewardError
-from leeward.queries import ledger as books
 from leeward.queries.answer import charged_query as answering
 from leeward.queries.answer import plan as planning
 from leeward.queries.answer.charged_query import answer_all
@@ -31,6 +30,7 @@ from leeward.queries.answer.plan import IndexSession, Plan, Question, plan_query
 from leeward.queries.index.counts import Index
 from leeward.queries.language.query import Query
 from leeward.queries.language.vocabulary import Terms
+from leeward.queries.ledger import auditing, spending
 from leeward.queries.privacy import mechanism
 from leeward.queries.privacy.accounting import micro
 
@@ -153,7 +153,7 @@ def test_repeats_and_other_words_gain_nothing(tmp_path: Path) -> None:
     session = session_of(five_notes(), tmp_path / "index")
     asked = [question(text, 0.01, **conditions) for text, conditions in EQUIVALENT * 5]
     assert distinct(session, asked) == 1
-    assert books.left(session.ledger, session.index.meta.id, "ann").user == micro(5) - micro(0.01)
+    assert spending.left(session.ledger, session.index.meta.id, "ann").user == micro(5) - micro(0.01)
 
 
 @pytest.mark.parametrize(
@@ -168,7 +168,7 @@ def test_repeats_and_other_words_gain_nothing(tmp_path: Path) -> None:
 def test_equivalent_conditions_gain_nothing(tmp_path: Path, ways: list[dict[str, str]]) -> None:
     session = session_of(five_notes(), tmp_path / "index")
     assert distinct(session, [question("fever", 0.01, **way) for way in ways * 2]) == 1
-    assert books.left(session.ledger, session.index.meta.id, "ann").user == micro(5) - micro(0.01)
+    assert spending.left(session.ledger, session.index.meta.id, "ann").user == micro(5) - micro(0.01)
 
 
 def test_another_answer_is_another_charge(tmp_path: Path) -> None:
@@ -212,8 +212,8 @@ def test_one_question_of_many_clients_at_once_has_one_answer(tmp_path: Path) -> 
 
     with ThreadPoolExecutor(30) as threads:
         assert len(set(threads.map(client, range(60)))) == 1
-    assert books.left(session.ledger, session.index.meta.id, "ann").user == micro(5) - micro(0.01)
-    assert books.audit(session.ledger, session.index.meta.id).passed
+    assert spending.left(session.ledger, session.index.meta.id, "ann").user == micro(5) - micro(0.01)
+    assert auditing.audit(session.ledger, session.index.meta.id).passed
 
 
 # -- refusals do not depend on the data ----
@@ -317,7 +317,7 @@ def shown_and_kept(folder: Path, kills: int, *planted: str) -> tuple[list[str], 
     assert len(lines) > 10
     for line in lines:
         key, values = json.loads(line)
-        payload = books.find_answer(session.ledger, session.index.meta.id, key)
+        payload = spending.find_answer(session.ledger, session.index.meta.id, key)
         if payload is None:
             faults.append("shown, not stored")
         elif json.loads(payload)["values"] != values:
@@ -328,7 +328,7 @@ def shown_and_kept(folder: Path, kills: int, *planted: str) -> tuple[list[str], 
 def test_killed_anywhere_nothing_is_shown_that_was_not_charged(tmp_path: Path) -> None:
     faults, session = shown_and_kept(tmp_path, 40)
     assert faults == []
-    found = books.audit(session.ledger, session.index.meta.id)
+    found = auditing.audit(session.ledger, session.index.meta.id)
     assert found.passed, found
     waiting = [check.detail for check in found.checks if check.name == "answers"]
     assert "; 0 paid and not answered" not in waiting[0]  # some died between charge and answer

@@ -9,7 +9,7 @@ from tests.queries.made import five_notes
 
 from leeward.errors import BadInput
 from leeward.queries.answer.api import audit, budget, login_name, query
-from leeward.queries.ledger import BudgetSpent, NotAllotted
+from leeward.queries.ledger.spending import BudgetSpent, NotAllotted
 from leeward.runs.index import index
 from leeward.runs.itemsets import itemsets
 

@@ -16,17 +16,11 @@ from tests.waiting import LONG
 
 import leeward
 from leeward.errors import BadInput
-from leeward.queries import ledger as books
-from leeward.queries.ledger import (
-    BudgetSpent,
-    DataSet,
-    Ledger,
-    LedgerUnreachable,
-    opening,
-    spending,
-)
+from leeward.queries.ledger import auditing, budgets, opening, spending
+from leeward.queries.ledger.budgets import DataSet
 from leeward.queries.ledger.chain import digest
-from leeward.queries.ledger.opening import reading
+from leeward.queries.ledger.opening import Ledger, LedgerUnreachable, reading
+from leeward.queries.ledger.spending import BudgetSpent
 from leeward.queries.privacy.accounting import Budget, micro
 
 SOURCE = Path(leeward.__file__).resolve().parents[1]
@@ -35,29 +29,29 @@ SOURCE = Path(leeward.__file__).resolve().parents[1]
 def test_a_question_is_paid_once_by_whoever_asks(ledger: Ledger) -> None:
     assert pay(ledger, "all", "fever") == micro(0.5)
     assert pay(ledger, "all", "fever", user="bob") == 0
-    assert books.find_answer(ledger, "all", digest("fever")) == "answer to fever"
+    assert spending.find_answer(ledger, "all", digest("fever")) == "answer to fever"
     assert left(ledger) == 1.5
 
 
 def test_the_first_stored_answer_stays(ledger: Ledger) -> None:
     key = digest("fever")
-    books.reserve(ledger, "all", "ann", [charge("fever")])
-    assert books.store(ledger, "all", {key: "3"}) == {key: "3"}
-    assert books.store(ledger, "all", {key: "4"}) == {key: "3"}
-    assert books.find_answer(ledger, "all", key) == "3"
+    spending.reserve(ledger, "all", "ann", [charge("fever")])
+    assert spending.store(ledger, "all", {key: "3"}) == {key: "3"}
+    assert spending.store(ledger, "all", {key: "4"}) == {key: "3"}
+    assert spending.find_answer(ledger, "all", key) == "3"
 
 
 def test_a_charge_without_an_answer_is_taken_up_at_no_cost(ledger: Ledger) -> None:
-    books.reserve(ledger, "all", "ann", [charge("fever")])
-    assert books.find_answer(ledger, "all", digest("fever")) is None
+    spending.reserve(ledger, "all", "ann", [charge("fever")])
+    assert spending.find_answer(ledger, "all", digest("fever")) is None
     assert pay(ledger, "all", "fever", user="bob") == 0
     assert left(ledger) == 1.5
 
 
 def test_no_answer_is_stored_without_its_charge(ledger: Ledger) -> None:
     with pytest.raises(BadInput, match="without a charge"):
-        books.store(ledger, "all", {digest("fever"): "3"})
-    assert books.find_answer(ledger, "all", digest("fever")) is None
+        spending.store(ledger, "all", {digest("fever"): "3"})
+    assert spending.find_answer(ledger, "all", digest("fever")) is None
 
 
 def test_the_cap_holds_to_the_last_micro(ledger: Ledger) -> None:
@@ -77,17 +71,17 @@ def test_the_cap_holds_to_the_last_micro(ledger: Ledger) -> None:
 def test_a_batch_is_paid_whole_or_not_at_all(ledger: Ledger) -> None:
     pay(ledger, "all", "known", 1)
     with pytest.raises(BudgetSpent):
-        books.reserve(ledger, "all", "ann", [charge("a", 0.6), charge("b", 0.6)])
+        spending.reserve(ledger, "all", "ann", [charge("a", 0.6), charge("b", 0.6)])
     assert left(ledger) == 1
-    paid = books.reserve(ledger, "all", "ann", [charge("known", 1), charge("a", 0.6), charge("a", 0.6)])
+    paid = spending.reserve(ledger, "all", "ann", [charge("known", 1), charge("a", 0.6), charge("a", 0.6)])
     assert [each.cost for each in paid] == [0, micro(0.6), 0]
     assert paid[0].payload == "answer to known"
 
 
 def test_descendants_spend_the_cap_of_their_ancestors(ledger: Ledger) -> None:
-    books.register(ledger, DataSet(id="child", parent="all", budget=Budget(epsilon=micro(2))))
-    books.register(ledger, DataSet(id="grandchild", parent="child", budget=Budget(epsilon=micro(1))))
-    books.register(ledger, DataSet(id="sibling", parent="all", budget=Budget(epsilon=micro(2))))
+    budgets.register(ledger, DataSet(id="child", parent="all", budget=Budget(epsilon=micro(2))))
+    budgets.register(ledger, DataSet(id="grandchild", parent="child", budget=Budget(epsilon=micro(1))))
+    budgets.register(ledger, DataSet(id="sibling", parent="all", budget=Budget(epsilon=micro(2))))
     pay(ledger, "grandchild", "fever", 0.75)
     assert [left(ledger, each) for each in ("all", "child", "grandchild", "sibling")] == [
         1.25,
@@ -101,17 +95,17 @@ def test_descendants_spend_the_cap_of_their_ancestors(ledger: Ledger) -> None:
     for data_set in ("all", "child", "grandchild", "sibling"):
         with pytest.raises(BudgetSpent):  # the cap of all
             pay(ledger, data_set, "cough", 0.01)
-    assert books.audit(ledger, "child").passed
+    assert auditing.audit(ledger, "child").passed
 
 
 def test_the_same_question_of_another_data_set_is_another_question(ledger: Ledger) -> None:
-    books.register(ledger, DataSet(id="child", parent="all", budget=Budget(epsilon=micro(2))))
+    budgets.register(ledger, DataSet(id="child", parent="all", budget=Budget(epsilon=micro(2))))
     assert pay(ledger, "all", "fever") == pay(ledger, "child", "fever") == micro(0.5)
 
 
 def test_a_budget_does_not_refill(ledger: Ledger, where: str | Path) -> None:
     pay(ledger, "all", "fever", 1.5)
-    books.register(ledger, DataSet(id="all", default_allotment="all", budget=Budget(epsilon=micro(2))))
+    budgets.register(ledger, DataSet(id="all", default_allotment="all", budget=Budget(epsilon=micro(2))))
     assert left(ledger) == 0.5
     for other in (
         DataSet(id="all", default_allotment="all", budget=Budget(epsilon=micro(4))),
@@ -122,60 +116,60 @@ def test_a_budget_does_not_refill(ledger: Ledger, where: str | Path) -> None:
         ),
     ):
         with pytest.raises(BadInput, match="already"):
-            books.register(ledger, other)
-    assert left(books.make_ledger(where)) == 0.5
+            budgets.register(ledger, other)
+    assert left(opening.make_ledger(where)) == 0.5
 
 
 def test_allotments_lie_under_the_cap(ledger: Ledger) -> None:
     pay(ledger, "all", "before", 0.25)
-    books.allot(ledger, "all", "ann", micro(0.75))
+    budgets.allot(ledger, "all", "ann", micro(0.75))
     assert left(ledger) == 0.5
     assert left(ledger, user="bob") == 1.75
     with pytest.raises(BudgetSpent, match=r"ann has 0\.5 left, 1\.75 remains"):
         pay(ledger, "all", "fever", 0.75)
     pay(ledger, "all", "fever", 0.5)
     pay(ledger, "all", "of bob", 1, user="bob")
-    books.allot(ledger, "all", "ann", micro(2))  # raised by a person, not by time
+    budgets.allot(ledger, "all", "ann", micro(2))  # raised by a person, not by time
     assert left(ledger) == 0.25  # the cap of all
     with pytest.raises(BadInput, match="less than what was spent"):
-        books.allot(ledger, "all", "ann", micro(0.5))
-    assert books.audit(ledger, "all").passed
+        budgets.allot(ledger, "all", "ann", micro(0.5))
+    assert auditing.audit(ledger, "all").passed
 
 
 def test_zcdp_lets_more_small_answers_through(where: str | Path) -> None:
-    ledger = books.make_ledger(where)
+    ledger = opening.make_ledger(where)
     budget = Budget(epsilon=micro(1), accounting="zcdp", delta=1e-6)
-    books.register(ledger, DataSet(id="all", default_allotment="all", budget=budget))
+    budgets.register(ledger, DataSet(id="all", default_allotment="all", budget=budget))
     small = [charge(f"q{i}", 0.01) for i in range(150)]  # 1.5 by plain sums
-    books.reserve(ledger, "all", "ann", small)
-    found = books.left(ledger, "all", "ann")
+    spending.reserve(ledger, "all", "ann", small)
+    found = spending.left(ledger, "all", "ann")
     assert 0.01 < found.spent_epsilon < 1
     assert 0.01 < found.user / 1e6 < 0.5
     with pytest.raises(BudgetSpent):
         pay(ledger, "all", "large", 0.5)
-    assert books.audit(ledger, "all").passed
+    assert auditing.audit(ledger, "all").passed
     with pytest.raises(BadInput, match="use its parent"):
-        books.register(ledger, DataSet(id="child", parent="all", budget=Budget(epsilon=micro(0.1))))
+        budgets.register(ledger, DataSet(id="child", parent="all", budget=Budget(epsilon=micro(0.1))))
 
 
 def test_unknown_data_sets_and_parents(ledger: Ledger) -> None:
     for ask in (
         lambda: pay(ledger, "other", "fever"),
-        lambda: books.left(ledger, "other", "ann"),
-        lambda: books.terms_of(ledger, "other"),
-        lambda: books.audit(ledger, "other"),
+        lambda: spending.left(ledger, "other", "ann"),
+        lambda: budgets.terms_of(ledger, "other"),
+        lambda: auditing.audit(ledger, "other"),
     ):
         with pytest.raises(LedgerUnreachable, match="No answer was given"):
             ask()
-    assert not books.has_budget(ledger, "other")
+    assert not budgets.has_budget(ledger, "other")
     with pytest.raises(BadInput, match="parent data set is not in this ledger"):
-        books.register(ledger, DataSet(id="child", parent="none", budget=Budget(epsilon=1)))
+        budgets.register(ledger, DataSet(id="child", parent="none", budget=Budget(epsilon=1)))
 
 
 @pytest.mark.parametrize("name", ["", " ann", "a\nb", "x" * 101, "\x1b[2J"])
 def test_names_that_are_none(ledger: Ledger, name: str) -> None:
     with pytest.raises(BadInput, match="--user"):
-        books.reserve(ledger, "all", name, [charge("fever")])
+        spending.reserve(ledger, "all", name, [charge("fever")])
 
 
 @pytest.mark.parametrize("bad", [{"unit": "family"}, {"threshold": 0}])
@@ -186,10 +180,10 @@ def test_terms_that_are_none(bad: dict[str, object]) -> None:
 
 def test_terms_are_kept(ledger: Ledger) -> None:
     child = DataSet(id="child", parent="all", budget=Budget(epsilon=micro(1)), threshold=10)
-    books.register(ledger, child)
-    assert books.terms_of(ledger, "child").threshold == 10
-    assert books.terms_of(ledger, "all").threshold is None
-    assert books.terms_of(ledger, "all").unit == "patient"
+    budgets.register(ledger, child)
+    assert budgets.terms_of(ledger, "child").threshold == 10
+    assert budgets.terms_of(ledger, "all").threshold is None
+    assert budgets.terms_of(ledger, "all").unit == "patient"
 
 
 # -- many at once ----
@@ -201,7 +195,7 @@ AFFORDED = 66
 
 def rush(where: str | Path, ask: Callable[[Ledger, str], bool]) -> int:
     """100 clients, each with questions of its own, at once; how many were paid."""
-    ledger = books.open_ledger(where)
+    ledger = opening.open_ledger(where)
 
     def client(number: int) -> int:
         return sum(ask(ledger, f"client {number}, question {i}") for i in range(EACH))
@@ -220,7 +214,7 @@ def bought(ledger: Ledger, text: str) -> bool:
 def test_100_clients_never_overspend(ledger: Ledger, where: str | Path) -> None:
     assert rush(where, bought) == AFFORDED
     assert left(ledger) == pytest.approx(2 - AFFORDED * PRICE)
-    found = books.audit(ledger, "all")
+    found = auditing.audit(ledger, "all")
     assert found.passed
     assert found.spent == pytest.approx(AFFORDED * PRICE)
 
@@ -228,16 +222,16 @@ def test_100_clients_never_overspend(ledger: Ledger, where: str | Path) -> None:
 CLIENTS_OF_A_PROCESS = """
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from leeward.queries import ledger as books
-from leeward.queries.ledger import BudgetSpent, Charge
-ledger = books.open_ledger(sys.argv[1])
+from leeward.queries.ledger import auditing, budgets, opening, spending
+from leeward.queries.ledger.spending import BudgetSpent, Charge
+ledger = opening.open_ledger(sys.argv[1])
 def client(number):
     paid = 0
     for i in range(3):
         key = f"process {sys.argv[2]}, client {number}, question {i}"
         try:
-            books.reserve(ledger, "all", "rush", [Charge(key=key, question=key, epsilon=30000)])
-            books.store(ledger, "all", {key: "3"})
+            spending.reserve(ledger, "all", "rush", [Charge(key=key, question=key, epsilon=30000)])
+            spending.store(ledger, "all", {key: "3"})
             paid += 1
         except BudgetSpent:
             pass
@@ -259,7 +253,7 @@ def test_100_clients_in_four_processes_never_overspend(ledger: Ledger, where: st
     paid = [int(process.communicate(timeout=LONG)[0]) for process in started]
     assert [process.returncode for process in started] == [0] * 4
     assert sum(paid) == AFFORDED
-    assert books.audit(ledger, "all").passed
+    assert auditing.audit(ledger, "all").passed
 
 
 def test_100_clients_with_one_question_pay_once(ledger: Ledger, where: str | Path) -> None:
@@ -288,7 +282,7 @@ def test_the_rush_catches_a_check_before_the_update(
         return spent + micro(PRICE) <= most and bought(ledger, text)
 
     assert rush(where, asked) > AFFORDED
-    found = books.audit(ledger, "all")
+    found = auditing.audit(ledger, "all")
     assert [check.name for check in found.checks if not check.passed] == ["caps"]
 
 
@@ -300,5 +294,5 @@ def test_the_constraint_is_a_second_lock(ledger: Ledger, monkeypatch: pytest.Mon
 
     monkeypatch.setattr(spending, "_take", take)
     with pytest.raises(LedgerUnreachable, match=r"IntegrityError|ProgrammingError"):
-        books.reserve(ledger, "all", "ann", [charge("fever")])
+        spending.reserve(ledger, "all", "ann", [charge("fever")])
     assert left(ledger) == 2

@@ -14,16 +14,12 @@ from tests.queries.ledgers import ask
 from tests.queries.made import question
 
 from leeward.errors import BadInput
-from leeward.queries import ledger as books
 from leeward.queries import state
 from leeward.queries.answer.api import budget
 from leeward.queries.answer.charged_query import answer_all
 from leeward.queries.answer.plan import open_session
-from leeward.queries.ledger import (
-    LedgerInconsistent,
-    families,
-    replay,
-)
+from leeward.queries.ledger import auditing, families, opening, replay
+from leeward.queries.ledger.replay import LedgerInconsistent
 
 
 @pytest.mark.parametrize("kept", ["beside the index", "in the state folder"])
@@ -43,7 +39,7 @@ def test_yesterdays_ledger_is_refused_and_can_be_accepted(folder: Path, tmp_path
     found = budget(folder, accept_restored="the disk was lost; copy of last night")
     assert found["spent"] == 2, "what was spent after the copy was made stays spent"
     assert ask(folder, "headache") == 2
-    assert books.audit(books.open_ledger(folder), open_session(folder).index.meta.id).passed
+    assert auditing.audit(opening.open_ledger(folder), open_session(folder).index.meta.id).passed
     with pytest.raises(BadInput, match="nothing to accept"):
         budget(folder, accept_restored="again")
 
@@ -98,7 +94,7 @@ def test_an_account_that_has_nothing_to_compare_with_is_told(
         ask(folder, "headache")
     assert caplog.text == ""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "of another"))
-    head = books.audit(books.open_ledger(folder), open_session(folder).index.meta.id).head
+    head = auditing.audit(opening.open_ledger(folder), open_session(folder).index.meta.id).head
     assert "the first time" in caplog.text and head in caplog.text
     assert ask(folder, "headache") == 3
     caplog.clear()
@@ -125,7 +121,7 @@ def test_an_older_head_does_not_take_the_place_of_a_newer_one(folder: Path) -> N
     first = replay.Head(**json.loads(kept[0].read_text()))
     assert ask(folder) == 3
     now = [path.read_bytes() for path in kept]
-    replay.remember(books.open_ledger(folder), first)
+    replay.remember(opening.open_ledger(folder), first)
     assert [path.read_bytes() for path in kept] == now and len(kept) == 2
 
 
@@ -148,8 +144,8 @@ def test_a_copy_that_went_another_way_is_refused(
         another.setenv("LEEWARD_STATE", str(tmp_path / "state of another"))
         for text in ("headache", "fatigue")[:spent]:
             ask(copy, text)
-        assert books.audit(books.open_ledger(copy), open_session(copy).index.meta.id).passed
-        books.close(books.open_ledger(copy))
+        assert auditing.audit(opening.open_ledger(copy), open_session(copy).index.meta.id).passed
+        families.close(opening.open_ledger(copy))
     lengths = [entries_of(each) for each in (folder, copy)]
     assert lengths[1] - lengths[0] == 2 * (spent - 1)
     (copy / "ledger.db").replace(folder / "ledger.db")

@@ -16,19 +16,11 @@ from tests.waiting import LONG, wait_until
 
 from leeward.errors import BadInput
 from leeward.portal.store import new_row
-from leeward.queries import ledger as books
-from leeward.queries.ledger import (
-    BudgetSpent,
-    DataSet,
-    Ledger,
-    LedgerUnreachable,
-    chain,
-    engines,
-    families,
-    opening,
-    tables,
-)
+from leeward.queries.ledger import budgets, chain, engines, families, opening, spending, tables
+from leeward.queries.ledger.budgets import DataSet
 from leeward.queries.ledger.chain import digest
+from leeward.queries.ledger.opening import Ledger, LedgerUnreachable
+from leeward.queries.ledger.spending import BudgetSpent
 from leeward.queries.ledger.tables import metadata
 from leeward.queries.privacy.accounting import Budget, micro
 
@@ -67,18 +59,18 @@ def test_a_later_schema_is_refused(ledger: Ledger, where: str | Path) -> None:
     with opening.writing(ledger) as connection:
         connection.exec_driver_sql("UPDATE alembic_version SET version_num = '9999'")
     with pytest.raises(LedgerUnreachable, match="later version"):
-        books.open_ledger(where)
+        opening.open_ledger(where)
 
 
 def test_a_folder_without_a_ledger_answers_nothing(tmp_path: Path) -> None:
     with pytest.raises(LedgerUnreachable, match="nothing is answered"):
-        books.open_ledger(tmp_path)
+        opening.open_ledger(tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 
 def as_another_process(url: str) -> Ledger:
     """The same database with an engine of its own."""
-    return books.make_ledger(f"{url}&application_name=elsewhere")
+    return opening.make_ledger(f"{url}&application_name=elsewhere")
 
 
 def test_a_lock_is_waited_for_longer_than_one_statement(
@@ -89,8 +81,8 @@ def test_a_lock_is_waited_for_longer_than_one_statement(
     monkeypatch.setattr(
         families, "state_of", lambda error: states.append(engines.state_of(error)) or states[-1]
     )
-    made = books.make_ledger(url := fresh_database(postgres))
-    books.register(made, DataSet(id="all", default_allotment="all", budget=Budget(epsilon=micro(2))))
+    made = opening.make_ledger(url := fresh_database(postgres))
+    budgets.register(made, DataSet(id="all", default_allotment="all", budget=Budget(epsilon=micro(2))))
     with ThreadPoolExecutor(1) as pool:
         with families.changing(as_another_process(url), "all"):
             paid = pool.submit(pay, made, "all", "fever")
@@ -104,9 +96,9 @@ def test_reading_does_not_wait_for_those_who_wait_to_pay(
 ) -> None:
     """A process has ten connections. However many of its threads wait for a family, whether they ask its first data
     set or one made from it, they hold two; who only reads needs a third."""
-    made = books.make_ledger(url := fresh_database(postgres))
-    books.register(made, DataSet(id="all", default_allotment="all", budget=Budget(epsilon=micro(2))))
-    books.register(made, DataSet(id="part", parent="all", budget=Budget(epsilon=micro(2))))
+    made = opening.make_ledger(url := fresh_database(postgres))
+    budgets.register(made, DataSet(id="all", default_allotment="all", budget=Budget(epsilon=micro(2))))
+    budgets.register(made, DataSet(id="part", parent="all", budget=Budget(epsilon=micro(2))))
     for data_set in ("all", "part"):  # whose family is asked once in a process
         pay(made, data_set, "first", 0.1)
     pool: Any = made.engine.pool
@@ -119,7 +111,7 @@ def test_reading_does_not_wait_for_those_who_wait_to_pay(
             waiting.clear()
             paid = [threads.submit(pay, made, ("all", "part")[i % 2], f"q{i}", 0.1) for i in range(12)]
             wait_until(lambda: len(waiting) == 12 and held, "all of them wait to pay")
-            found = threads.submit(books.find_answer, made, "all", digest("fever"))
+            found = threads.submit(spending.find_answer, made, "all", digest("fever"))
             assert found.result(timeout=LONG) is None
         assert [each.result(timeout=LONG) for each in paid] == [micro(0.1)] * 12
     assert max(held) <= 3
@@ -133,7 +125,7 @@ def test_a_connection_whose_answer_was_not_read_to_its_end_is_not_used_again(
     from pg8000.legacy import Cursor
 
     asked = "SELECT pg_backend_pid()"
-    ledger = books.make_ledger(fresh_database(postgres))
+    ledger = opening.make_ledger(fresh_database(postgres))
     real = Cursor.execute
 
     def interrupted(cursor: Any, text: str, *more: Any, **options: Any) -> Any:
@@ -158,8 +150,8 @@ def test_half_an_answer_to_a_new_connection_is_a_sentence(
 ) -> None:
     from pg8000.core import CoreConnection
 
-    ledger = books.make_ledger(fresh_database(postgres))
-    books.opening.release(ledger)
+    ledger = opening.make_ledger(fresh_database(postgres))
+    opening.release(ledger)
 
     def half(*arguments: Any, **options: Any) -> None:
         raise KeyError(b"?")
@@ -171,7 +163,7 @@ def test_half_an_answer_to_a_new_connection_is_a_sentence(
 
 def test_an_empty_database_is_no_ledger(postgres: str) -> None:
     with pytest.raises(LedgerUnreachable, match="no ledger of Leeward"):
-        books.open_ledger(fresh_database(postgres))
+        opening.open_ledger(fresh_database(postgres))
 
 
 @pytest.mark.parametrize(
@@ -186,14 +178,14 @@ def test_an_empty_database_is_no_ledger(postgres: str) -> None:
 )
 def test_urls_that_lead_nowhere(url: str) -> None:
     with pytest.raises(BadInput) as refusal:
-        books.open_ledger(url)
+        opening.open_ledger(url)
     assert "geheim" not in str(refusal.value)
 
 
 def test_a_broken_file_answers_nothing(tmp_path: Path) -> None:
-    (tmp_path / books.EMBEDDED).write_bytes(b"not a database" * 100)
+    (tmp_path / opening.EMBEDDED).write_bytes(b"not a database" * 100)
     with pytest.raises(LedgerUnreachable, match="file is damaged"):
-        books.open_ledger(tmp_path)
+        opening.open_ledger(tmp_path)
 
 
 # -- what a power failure leaves ----
@@ -239,8 +231,8 @@ def test_answers_refusals_and_allotments_are_flushed_and_no_answer_before_its_ch
     pay(ledger, "all", "fever")
     with pytest.raises(BudgetSpent):
         pay(ledger, "all", "too much", 5)
-    books.allot(ledger, "all", "bob", micro(1))
-    books.register(ledger, DataSet(id="part", parent="all", budget=Budget(epsilon=micro(1))))
+    budgets.allot(ledger, "all", "bob", micro(1))
+    budgets.register(ledger, DataSet(id="part", parent="all", budget=Budget(epsilon=micro(1))))
     assert seen == [
         ("charged", False), ("answered", True), ("refused", True), ("allotted", True), ("opened", True),
     ]  # fmt: skip

@@ -11,16 +11,10 @@ from typing import Any
 import pytest
 from tests.queries.ledgers import pay
 
-from leeward.queries import ledger as books
-from leeward.queries.ledger import (
-    BudgetSpent,
-    DataSet,
-    Ledger,
-    LedgerUnreachable,
-    chain,
-    opening,
-)
-from leeward.queries.ledger.opening import reading
+from leeward.queries.ledger import auditing, budgets, chain, opening
+from leeward.queries.ledger.budgets import DataSet
+from leeward.queries.ledger.opening import Ledger, LedgerUnreachable, reading
+from leeward.queries.ledger.spending import BudgetSpent
 from leeward.queries.privacy.accounting import Budget, micro
 
 # -- the log ----
@@ -46,16 +40,16 @@ def test_the_log_tells_what_happened(ledger: Ledger) -> None:
 def test_the_log_is_append_only(ledger: Ledger, change: str) -> None:
     with pytest.raises(LedgerUnreachable), opening.writing(ledger) as connection:
         connection.exec_driver_sql(change)
-    assert books.audit(ledger, "all").passed
+    assert auditing.audit(ledger, "all").passed
 
 
 def test_an_audit_tells_times_that_are_yet_to_come(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert "later than now" not in books.audit(ledger, "all").checks[0].detail
+    assert "later than now" not in auditing.audit(ledger, "all").checks[0].detail
     with monkeypatch.context() as ahead:
         ahead.setattr(chain, "now", lambda: "2126-11-23T16:07:46+00:00")
         pay(ledger, "all", "fever")
     pay(ledger, "all", "cough")
-    audit = books.audit(ledger, "all")
+    audit = auditing.audit(ledger, "all")
     assert audit.passed
     assert "; 4 are dated later than now, from 2126-11-23T16:07:46+00:00 on" in audit.checks[0].detail
 
@@ -63,7 +57,7 @@ def test_an_audit_tells_times_that_are_yet_to_come(ledger: Ledger, monkeypatch: 
 def test_an_audit_says_that_opendp_rounds_up(ledger: Ledger) -> None:
     for number in range(3):
         pay(ledger, "all", f"question {number}", 0.2)
-    (found,) = (each for each in books.audit(ledger, "all").checks if each.name == "composition by OpenDP")
+    (found,) = (each for each in auditing.audit(ledger, "all").checks if each.name == "composition by OpenDP")
     proved, charged = (int(word) for word in found.detail.split() if word.isdigit())
     assert (
         found.passed
@@ -73,10 +67,10 @@ def test_an_audit_says_that_opendp_rounds_up(ledger: Ledger) -> None:
 
 
 def test_an_audit_finds_an_earlier_head(ledger: Ledger) -> None:
-    head = books.audit(ledger, "all").head
+    head = auditing.audit(ledger, "all").head
     pay(ledger, "all", "fever")
-    assert books.audit(ledger, "all", head).passed
-    assert not books.audit(ledger, "all", "0" * 64).passed
+    assert auditing.audit(ledger, "all", head).passed
+    assert not auditing.audit(ledger, "all", "0" * 64).passed
 
 
 REHASHED = """
@@ -117,18 +111,18 @@ PLANTED = {
 
 @pytest.mark.parametrize("planted", PLANTED)
 def test_the_audit_catches(tmp_path: Path, planted: str) -> None:
-    ledger = books.make_ledger(tmp_path)
-    books.register(ledger, DataSet(id="all", default_allotment="all", budget=Budget(epsilon=micro(2))))
+    ledger = opening.make_ledger(tmp_path)
+    budgets.register(ledger, DataSet(id="all", default_allotment="all", budget=Budget(epsilon=micro(2))))
     for text in ("fever", "cough"):
         pay(ledger, "all", text)
-    assert books.audit(ledger, "all").passed
+    assert auditing.audit(ledger, "all").passed
     name, statement = PLANTED[planted]
-    with sqlite3.connect(tmp_path / books.EMBEDDED) as raw:
+    with sqlite3.connect(tmp_path / opening.EMBEDDED) as raw:
         raw.create_function("link", 4, chain.link)
         for (trigger,) in raw.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
             raw.execute(f"DROP TRIGGER {trigger}")
         assert raw.execute(statement).rowcount > 0
-    found = books.audit(ledger, "all")
+    found = auditing.audit(ledger, "all")
     assert not found.passed
     assert name in [check.name for check in found.checks if not check.passed]
 
@@ -150,13 +144,13 @@ def test_a_ledger_that_is_written_anew_and_agrees_with_itself_still_has_to_add_u
     tmp_path: Path, change: Callable[[dict[str, Any]], list[dict[str, Any]]], spent: int, name: str
 ) -> None:
     """The log with right hashes, accounts and answers as it says: one check is left."""
-    ledger = books.make_ledger(tmp_path)
-    books.register(ledger, DataSet(id="all", default_allotment="all", budget=Budget(epsilon=micro(2))))
+    ledger = opening.make_ledger(tmp_path)
+    budgets.register(ledger, DataSet(id="all", default_allotment="all", budget=Budget(epsilon=micro(2))))
     pay(ledger, "all", "fever")
     with opening.reading(ledger) as connection:
         before = list(chain.entries_of(connection, "all"))
     bodies = [body for entry in before for body in change(json.loads(entry.body))]
-    with sqlite3.connect(tmp_path / books.EMBEDDED) as raw:
+    with sqlite3.connect(tmp_path / opening.EMBEDDED) as raw:
         raw.execute("DROP TRIGGER log_no_delete")
         raw.execute("DELETE FROM log")
         head = chain.START
@@ -167,7 +161,7 @@ def test_a_ledger_that_is_written_anew_and_agrees_with_itself_still_has_to_add_u
         raw.execute("UPDATE families SET entries = ?, head = ?", (len(bodies), head))
         raw.execute("UPDATE accounts SET spent = ?", (spent,))
         raw.execute("UPDATE answers SET cost = ?", (min(spent, 500_000),))
-    found = books.audit(ledger, "all")
+    found = auditing.audit(ledger, "all")
     assert [check.name for check in found.checks if not check.passed] == [name], found
 
 
@@ -177,9 +171,9 @@ def test_a_log_written_anew_does_not_have_the_head_kept_elsewhere(tmp_path: Path
     for name in ("true", "forged"):
         folder = tmp_path / name
         folder.mkdir()
-        ledger = books.make_ledger(folder)
-        books.register(ledger, DataSet(id="all", default_allotment="all", budget=Budget(epsilon=micro(2))))
+        ledger = opening.make_ledger(folder)
+        budgets.register(ledger, DataSet(id="all", default_allotment="all", budget=Budget(epsilon=micro(2))))
         pay(ledger, "all", name)
-        heads.append(books.audit(ledger, "all").head)
-    assert books.audit(ledger, "all").passed
-    assert not books.audit(ledger, "all", heads[0]).passed
+        heads.append(auditing.audit(ledger, "all").head)
+    assert auditing.audit(ledger, "all").passed
+    assert not auditing.audit(ledger, "all", heads[0]).passed

@@ -23,17 +23,12 @@ from tests.queries.made import five_notes, question, session_of
 from tests.waiting import LONG, wait_until
 
 from leeward.errors import BadInput
-from leeward.queries import ledger as books
 from leeward.queries.answer.charged_query import answer_all
 from leeward.queries.answer.plan import check_noise, open_session, plan_query
-from leeward.queries.ledger import (
-    LedgerInconsistent,
-    LedgerUnreachable,
-    chain,
-    engines,
-    opening,
-)
+from leeward.queries.ledger import chain, engines, families, opening
 from leeward.queries.ledger.engines import parse_url, place_of
+from leeward.queries.ledger.opening import LedgerUnreachable
+from leeward.queries.ledger.replay import LedgerInconsistent
 
 
 def edit(folder: Path, *statements: str) -> None:
@@ -117,7 +112,7 @@ def silent() -> Iterator[int]:
 def test_a_silent_server_is_an_error(silent: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engines, "SILENT_SECONDS", 1)
     with ThreadPoolExecutor(1) as pool:
-        opened = pool.submit(books.open_ledger, f"postgresql://ann@127.0.0.1:{silent}/ledger")
+        opened = pool.submit(opening.open_ledger, f"postgresql://ann@127.0.0.1:{silent}/ledger")
         with pytest.raises(LedgerUnreachable, match="cannot reach the ledger"):
             opened.result(timeout=LONG)
     assert engines.SILENT_SECONDS < 30
@@ -126,7 +121,7 @@ def test_a_silent_server_is_an_error(silent: int, monkeypatch: pytest.MonkeyPatc
 def test_a_full_server_is_asked_again(tmp_path: Path) -> None:
     """25 clients at once, 8 connections: PostgreSQL closes the others before it reads a word of theirs."""
     with running_postgres(connections=8) as url:
-        books.close(books.make_ledger(url))
+        families.close(opening.make_ledger(url))
         children = [child_that_opens(url, tmp_path / f"error {number}") for number in range(25)]
         running = set(children)
 
@@ -143,10 +138,10 @@ def child_that_opens(url: str, result: Path) -> int:
     child = os.fork()
     if child == 0:
         try:
-            ledger = books.open_ledger(url)
+            ledger = opening.open_ledger(url)
             with opening.reading(ledger):
                 time.sleep(0.2)
-            books.release(ledger)
+            opening.release(ledger)
             result.write_text("")
         except BaseException as error:
             result.write_text(f"{type(error).__name__}: {error}")
@@ -181,7 +176,7 @@ def test_a_server_that_only_closes_is_an_error(
     monkeypatch.setattr(opening, "BUSY_SECONDS", 1)
     port, times = closing
     with pytest.raises(LedgerUnreachable, match=r"took no further connection for \d+ seconds"):
-        books.open_ledger(f"postgresql://ann@127.0.0.1:{port}/ledger")
+        opening.open_ledger(f"postgresql://ann@127.0.0.1:{port}/ledger")
     assert len(times) > 3 and 0.5 < times[-1] - times[0] < engines.BUSY_SECONDS
 
 
@@ -192,8 +187,8 @@ def test_a_full_server_is_waited_for_as_long_as_it_says_so(
     connection by a socket, which has none."""
     monkeypatch.setattr(ssl, "create_default_context", None)
     with running_postgres(connections=6) as url:
-        ledger = books.make_ledger(url)
-        books.release(ledger)
+        ledger = opening.make_ledger(url)
+        opening.release(ledger)
         monkeypatch.setattr(opening, "BUSY_SECONDS", 3)  # a busy server may only close, many times in a row
         often = SimpleNamespace(
             monotonic=time.monotonic, sleep=lambda seconds: time.sleep(min(seconds, 0.05))
@@ -219,7 +214,7 @@ def test_a_full_server_is_waited_for_as_long_as_it_says_so(
 
 def open_elsewhere(url: str) -> None:
     """Open a ledger with an engine of its own, as another process has."""
-    books.close(books.open_ledger(f"{url}&application_name=elsewhere"))
+    families.close(opening.open_ledger(f"{url}&application_name=elsewhere"))
 
 
 def test_encryption_is_asked_for_first() -> None:
@@ -236,7 +231,7 @@ def test_encryption_is_asked_for_first() -> None:
 
         answering = pool.submit(answer_twice)
         with pytest.raises(LedgerUnreachable):
-            books.open_ledger(f"postgresql://ann@127.0.0.1:{server.getsockname()[1]}/ledger")
+            opening.open_ledger(f"postgresql://ann@127.0.0.1:{server.getsockname()[1]}/ledger")
         answering.result(timeout=LONG)
     assert asked == [(80877103).to_bytes(4, "big"), (196608).to_bytes(4, "big")]
 
@@ -256,7 +251,7 @@ SECRET = "s3cr3t"
 )
 def test_no_password_in_a_message(url: str, caplog: pytest.LogCaptureFixture) -> None:
     with pytest.raises(BadInput) as refused:
-        books.open_ledger(url)
+        opening.open_ledger(url)
     assert SECRET not in str(refused.value) and SECRET not in caplog.text
 
 
@@ -284,18 +279,18 @@ def test_passwords_come_from_the_environment_and_the_passfile(
 
 
 def test_ledgers_are_their_owners_alone(tmp_path: Path, folder: Path) -> None:
-    books.close(books.make_ledger(f"sqlite:///{tmp_path / 'l.db'}"))
+    families.close(opening.make_ledger(f"sqlite:///{tmp_path / 'l.db'}"))
     for path in (tmp_path / "l.db", folder / "ledger.db", folder / "ledger.head"):
         assert stat.S_IMODE(path.stat().st_mode) == 0o600, path.name
 
 
 def test_one_engine_a_database(folder: Path) -> None:
-    assert books.open_ledger(folder).engine is books.open_ledger(folder).engine
+    assert opening.open_ledger(folder).engine is opening.open_ledger(folder).engine
     other = folder / "aside.db"
     shutil.copy(folder / "ledger.db", other)
-    first = books.open_ledger(folder).engine
+    first = opening.open_ledger(folder).engine
     other.replace(folder / "ledger.db")
-    assert books.open_ledger(folder).engine is not first, "another file in its place is another database"
+    assert opening.open_ledger(folder).engine is not first, "another file in its place is another database"
 
 
 def test_noise_larger_than_most_counts_is_not_sold_unasked(folder: Path) -> None:

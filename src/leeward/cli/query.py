@@ -59,7 +59,7 @@ def query(words: tuple[str, ...], batch: str | None, dry_run: bool, user: str | 
     from leeward.queries.answer.api import login_name
     from leeward.queries.answer.charged_query import answer_plans, price_of
     from leeward.queries.answer.plan import check_noise, open_session, plan_query
-    from leeward.queries.ledger import check_user
+    from leeward.queries.ledger.budgets import check_user
 
     path, questions = _parse_questions(words, batch, flags)
     user = check_user(user if user is not None else login_name())

@@ -29,7 +29,8 @@ from leeward.portal.permissions import PUBLIC
 from leeward.portal.rendering import message_of, page, redirect
 from leeward.portal.settings import Settings
 from leeward.portal.store import open_store
-from leeward.queries.ledger import BudgetSpent, LedgerUnreachable
+from leeward.queries.ledger.opening import LedgerUnreachable
+from leeward.queries.ledger.spending import BudgetSpent
 
 STATIC: Final = Path(__file__).parent / "static"
 

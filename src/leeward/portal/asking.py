@@ -15,7 +15,6 @@ from leeward.portal.indexes import Indexes, Unknown
 from leeward.portal.permissions import Viewer
 from leeward.portal.question import Request, at_price, request_of, words_of
 from leeward.portal.store import Row, fetch_all, fetch_one, new_id, new_row, now, reading, tables, writing
-from leeward.queries import ledger as books
 from leeward.queries.answer.charged_query import (
     Answer,
     answer_plans,
@@ -24,6 +23,7 @@ from leeward.queries.answer.charged_query import (
     standing_of,
 )
 from leeward.queries.answer.plan import IndexSession, Plan, check_noise, plan_query
+from leeward.queries.ledger import spending
 from leeward.queries.privacy import mechanism
 from leeward.queries.privacy.accounting import MICRO, micro, to_epsilon
 
@@ -56,7 +56,7 @@ class Conflict(LeewardError):
     """An idempotency key that was used for another body."""
 
 
-class NotEnough(books.BudgetSpent):
+class NotEnough(spending.BudgetSpent):
     """The project's budget does not pay; `left` is what it has, in ε. What others spent is not told."""
 
     def __init__(self, left: float) -> None:
@@ -67,7 +67,7 @@ class NotEnough(books.BudgetSpent):
         self.left = left
 
 
-class Expired(books.BudgetSpent):
+class Expired(spending.BudgetSpent):
     """The project's allotment has ended."""
 
 
@@ -210,8 +210,8 @@ class Asking:
                 raise
         try:
             answers = answer_plans(session, plans, viewer.person, project, pace=PACE, standing=standing)
-        except books.BudgetSpent:
-            left = books.left(session.ledger, session.index.meta.id, viewer.person, project).user
+        except spending.BudgetSpent:
+            left = spending.left(session.ledger, session.index.meta.id, viewer.person, project).user
             raise NotEnough(to_epsilon(left)) from None
         # A server may die alone, and with it what it holds in memory.
         server = self.database.engine.dialect.name != "sqlite"
@@ -272,10 +272,10 @@ class Asking:
             raise Unknown
         session = self.indexes.session(row["index"])
         plan = self.plan(session, request_of(json.loads(row["request"])))[1]
-        payload = books.find_answer(session.ledger, session.index.meta.id, row["key"])
+        payload = spending.find_answer(session.ledger, session.index.meta.id, row["key"])
         if payload is None or plan.key != row["key"]:
             raise Unknown
-        left = books.left(session.ledger, session.index.meta.id, viewer.person, row["project"]).user
+        left = spending.left(session.ledger, session.index.meta.id, viewer.person, row["project"]).user
         values = json.loads(payload)["values"]
         return row, Answer.from_noisy(plan, values, cost=0, remaining=left, terms=session.terms)
 

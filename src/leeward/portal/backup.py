@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from leeward.errors import BadInput
 from leeward.portal.settings import Settings
 from leeward.portal.store import FILE, fetch_all, now, open_store, reading, tables
-from leeward.queries.ledger import EMBEDDED
+from leeward.queries.ledger.opening import EMBEDDED
 from leeward.release.aside import own_file, written_aside
 
 STAMP: Final = "last-backup.json"

@@ -13,8 +13,8 @@ import sqlalchemy as sa
 from leeward.errors import BadInput
 from leeward.portal.settings import Settings, check_private
 from leeward.portal.store import Database, Row, fetch_all, fetch_one, reading, tables
-from leeward.queries import ledger as books
 from leeward.queries.answer.plan import IndexSession, open_session
+from leeward.queries.ledger import budgets, spending
 from leeward.queries.privacy.accounting import to_epsilon
 
 
@@ -96,11 +96,11 @@ class Indexes:
         data_set = session.index.meta.id
         allotted = [
             each
-            for each in books.allotments(session.ledger, data_set)
+            for each in budgets.allotments(session.ledger, data_set)
             if each.project and each.user == project
         ]
         most = to_epsilon(allotted[0].most) if allotted else 0.0
-        left = to_epsilon(books.left(session.ledger, data_set, None, project).user)
+        left = to_epsilon(spending.left(session.ledger, data_set, None, project).user)
         return Balance(most, left, ends)
 
 

@@ -15,7 +15,7 @@ from leeward.portal.indexes import Indexes, Unknown, child_folder, open_for_port
 from leeward.portal.people import name_of, names_of, text_of
 from leeward.portal.permissions import Viewer
 from leeward.portal.store import Database, Row, fetch_all, fetch_one, new_id, now, reading, tables, writing
-from leeward.queries import ledger as books
+from leeward.queries.ledger import budgets
 from leeward.queries.privacy.accounting import micro
 
 KINDS: Final[Mapping[str, str]] = {
@@ -170,7 +170,7 @@ def _do_index(connection: sa.Connection, indexes: Indexes, proposal: Row, body: 
 def _do_allotment(connection: sa.Connection, indexes: Indexes, proposal: Row, body: dict[str, Any]) -> None:
     session = indexes.session(body["index"])
     data_set, project = session.index.meta.id, proposal["project"]
-    books.allot(
+    budgets.allot(
         session.ledger, data_set, project, body["epsilon"], project=True, within_cap=not body["first_come"]
     )
     allotments = tables.allotments

@@ -10,7 +10,6 @@ import pyarrow as pa
 
 from leeward.contracts.notes import CONTRACT
 from leeward.errors import BadInput
-from leeward.queries import ledger as books
 from leeward.queries.answer.api import login_name
 from leeward.queries.answer.catalogue import (
     Catalogue,
@@ -22,9 +21,11 @@ from leeward.queries.answer.catalogue import (
 )
 from leeward.queries.answer.charged_query import charge
 from leeward.queries.answer.plan import IndexSession, open_session
-from leeward.queries.ledger import check_user, left
-from leeward.queries.ledger import find_answer as stored
+from leeward.queries.ledger import spending
+from leeward.queries.ledger.budgets import check_user
 from leeward.queries.ledger.chain import digest, text_of
+from leeward.queries.ledger.spending import find_answer as stored
+from leeward.queries.ledger.spending import left
 from leeward.queries.privacy.accounting import epsilon_of, micro, to_epsilon
 from leeward.release import draft
 from leeward.release.content import Anonymized, Guarantee, ReleaseTable
@@ -139,7 +140,7 @@ def check_threshold(session: IndexSession, least: int) -> None:
 def read_stored_answers(index: str | Path, ledger: str | None = None) -> list[tuple[str, str]]:
     """Every question and answer that the ledger of an index keeps of its data set, to verify a catalogue with."""
     session = open_session(index, ledger)
-    return books.answers(session.ledger, session.index.meta.id)
+    return spending.answers(session.ledger, session.index.meta.id)
 
 
 def require_patients(session: IndexSession) -> None:
@@ -179,8 +180,14 @@ def write(
             "method": {**made.custody, "remaining": remaining, "names": names_of_codes(session, found)},
         }
         pending.put_json("custody/measures.json", figures)
-        answers = books.answers(session.ledger, session.index.meta.id)
+<<<<<<< HEAD
+        answers = spending.answers(session.ledger, session.index.meta.id)
         verification = require_passed(verify(pending.folder, answers=answers))
+=======
+        verification = verify(pending.folder, answers=spending.answers(session.ledger, session.index.meta.id))
+        if not verification.passed:
+            raise VerificationFailed(f"{refusal(verification)} Nothing was written.")
+>>>>>>> eedc0f67 (Ledger: callers name the module that they use; no list of re-exports)
         pending.put_json("custody/verification.json", verification.to_json())
         write_report(pending.folder)
 

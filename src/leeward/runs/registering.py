@@ -32,7 +32,7 @@ def place_of_budget(
     parent or a reason is given.
     """
     from leeward.queries.answer.plan import LINK
-    from leeward.queries.ledger import EMBEDDED
+    from leeward.queries.ledger.opening import EMBEDDED
     from leeward.runs.data_sets import find_similar
 
     for known in [] if reason is not None or parent is not None else find_similar(built.index):
@@ -69,13 +69,13 @@ def register(
 
     Returns the epsilon that is left for one more answer: less than the budget where the ledger knew the data.
     """
-    from leeward.queries import ledger as books
     from leeward.queries.answer.api import login_name
+    from leeward.queries.ledger import budgets, families, opening, spending
     from leeward.queries.privacy.accounting import to_epsilon
 
-    ledger = books.make_ledger(place or folder, folder)
+    ledger = opening.make_ledger(place or folder, folder)
     meta = built.index.meta
-    data_set = books.DataSet(
+    data_set = budgets.DataSet(
         reason=reason,
         id=meta.id,
         budget=budget,
@@ -86,12 +86,12 @@ def register(
         charge_projects_separately=separately,
     )
     try:
-        if books.register(ledger, data_set) and meta.parent is None and default == "none":
+        if budgets.register(ledger, data_set) and meta.parent is None and default == "none":
             with suppress(BadInput):  # the system does not say who that is
-                books.allot(ledger, meta.id, login_name(), budget.epsilon)
-        return to_epsilon(books.left(ledger, meta.id, None).anybody)
+                budgets.allot(ledger, meta.id, login_name(), budget.epsilon)
+        return to_epsilon(spending.left(ledger, meta.id, None).anybody)
     finally:
-        books.close(ledger)
+        families.close(ledger)
 
 
 def remember_data_set(built: Built, out: Path, place: str | Path | None) -> None:

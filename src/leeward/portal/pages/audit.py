@@ -18,8 +18,7 @@ from leeward.portal.people import everybody, name_of, set_house_roles
 from leeward.portal.permissions import HOUSE_ROLES, Viewer
 from leeward.portal.rendering import page, redirect
 from leeward.portal.store import fetch_one, now, reading, tables, writing
-from leeward.queries import ledger as books
-from leeward.queries.ledger import chain
+from leeward.queries.ledger import auditing, chain
 from leeward.queries.ledger.families import family_of
 from leeward.queries.ledger.opening import reading as reading_ledger
 
@@ -60,7 +59,7 @@ def download_log(request: Request, index: str = "") -> Response:
 def _audit_index(portal: Portal, row: dict[str, Any]) -> dict[str, Any]:
     try:
         session = portal.indexes.session(row["id"])
-        return {**row, **books.audit(session.ledger, row["data_set"]).to_json(), "fault": None}
+        return {**row, **auditing.audit(session.ledger, row["data_set"]).to_json(), "fault": None}
     except LeewardError as error:
         return {**row, "fault": type(error).__name__, "passed": False, "checks": [], "head": ""}
 

@@ -17,7 +17,7 @@ from leeward.portal.indexes import Unknown, public_facts
 from leeward.portal.people import everybody
 from leeward.portal.rendering import page, redirect
 from leeward.portal.store import fetch_all, reading, tables
-from leeward.queries import ledger as books
+from leeward.queries.ledger import budgets, spending
 from leeward.queries.privacy.accounting import to_epsilon
 from leeward.release import Release
 
@@ -44,7 +44,7 @@ def show_indexes(request: Request) -> Response:
     for row in portal.indexes.rows():
         try:
             session = portal.indexes.session(row["id"])
-            left = books.left(session.ledger, row["data_set"], None)
+            left = spending.left(session.ledger, row["data_set"], None)
             allotted = [
                 {
                     "who": names.get(each.user, each.user) if each.project else each.user,
@@ -53,7 +53,7 @@ def show_indexes(request: Request) -> Response:
                     "left": to_epsilon(each.left),
                     "ends": ends.get((each.user, row["id"])) if each.project else None,
                 }
-                for each in books.allotments(session.ledger, row["data_set"])
+                for each in budgets.allotments(session.ledger, row["data_set"])
             ]
         except LeewardError as error:
             listed.append({**row, "fault": type(error).__name__})

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from leeward.errors import BadInput
-from leeward.queries import ledger as books
 from leeward.queries.answer.charged_query import Answer, answer_all
 from leeward.queries.answer.plan import Question, ledger_of, open_session
 from leeward.queries.index.counts import Index
 from leeward.queries.language.query import parse
-from leeward.queries.ledger import Audit
+from leeward.queries.ledger import auditing, budgets, moving, opening, spending
+from leeward.queries.ledger.auditing import Audit
 from leeward.queries.privacy.accounting import micro, to_epsilon
 from leeward.queries.privacy.mechanism import Kind, Unit
 
@@ -75,7 +75,7 @@ def query(
     try:
         (found,) = answer_all(session, [asked], user if user is not None else login_name(), project)
     finally:
-        books.release(session.ledger)
+        opening.release(session.ledger)
     return found
 
 
@@ -111,17 +111,17 @@ def budget(
     """
     if move_to is not None:
         folder = Index.open(index).path
-        old = books.open_ledger(ledger or ledger_of(folder), folder)
-        books.move(old, books.make_ledger(move_to, folder), Index.open(index).meta.id)
+        old = opening.open_ledger(ledger or ledger_of(folder), folder)
+        moving.move(old, opening.make_ledger(move_to, folder), Index.open(index).meta.id)
         ledger = move_to
     session = open_session(index, ledger, checked=accept_restored is None)
     data_set, terms = session.index.meta.id, session.terms
     if accept_restored is not None:
-        books.accept_restored(session.ledger, data_set, accept_restored)
+        moving.accept_restored(session.ledger, data_set, accept_restored)
     for names, project in ((allot, False), (allot_project, True)):
         for name, epsilon in (names or {}).items():
-            books.allot(session.ledger, data_set, name, micro(epsilon, "allot"), project=project)
-    left = books.left(session.ledger, data_set, None)
+            budgets.allot(session.ledger, data_set, name, micro(epsilon, "allot"), project=project)
+    left = spending.left(session.ledger, data_set, None)
     return {
         "ledger": session.ledger.place,
         "unit": terms.unit,
@@ -133,11 +133,11 @@ def budget(
         "threshold": terms.threshold,
         "default_allotment": terms.default_allotment,
         "charge_projects_separately": terms.charge_projects_separately,
-        "allotments": [_allotment(each) for each in books.allotments(session.ledger, data_set)],
+        "allotments": [_allotment(each) for each in budgets.allotments(session.ledger, data_set)],
     }
 
 
-def _allotment(each: books.Allotment) -> dict[str, Any]:
+def _allotment(each: budgets.Allotment) -> dict[str, Any]:
     whose = "project" if each.project else "user"
     return {whose: each.user, "most": to_epsilon(each.most), "left": to_epsilon(each.left)}
 
@@ -149,7 +149,7 @@ def audit(index: str | Path, /, *, expect: str | None = None, ledger: str | None
     `.passed`.
     """
     session = open_session(index, ledger, checked=False)
-    return books.audit(session.ledger, session.index.meta.id, expect)
+    return auditing.audit(session.ledger, session.index.meta.id, expect)
 
 
 def login_name() -> str:

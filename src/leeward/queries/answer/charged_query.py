@@ -14,11 +14,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from leeward.queries import ledger as books
 from leeward.queries.answer.plan import IndexSession, Plan, Question, plan_query
 from leeward.queries.index.counts import Index
-from leeward.queries.ledger import Charge, Terms
+from leeward.queries.ledger import budgets, spending
+from leeward.queries.ledger.budgets import Terms
 from leeward.queries.ledger.chain import digest, text_of
+from leeward.queries.ledger.spending import Charge
 from leeward.queries.privacy import mechanism
 from leeward.queries.privacy.accounting import to_epsilon
 
@@ -120,7 +121,7 @@ def answer_all(
     An identical question has one price and one answer, for whoever asks it and however often. BudgetSpent,
     LedgerUnreachable and BadInput leave nothing answered.
     """
-    books.check_user(user)
+    budgets.check_user(user)
     return answer_plans(session, [plan_query(session, each) for each in asked], user, project)
 
 
@@ -145,7 +146,7 @@ def answer_plans(
     open_plans = [plan for plan in plans if stored[plan.key] is None]
     if open_plans:
         charges = [Charge(key=p.key, question=p.question, epsilon=p.price) for p in open_plans]
-        paid = books.reserve(session.ledger, data_set, user, charges, project)
+        paid = spending.reserve(session.ledger, data_set, user, charges, project)
         # Where projects pay separately, an answer that another one paid for is worked out again and dropped: how long
         # it takes does not tell that it was stored.
         stored |= {each.key: each.payload for each in paid if each.payload is not None and not separately}
@@ -156,8 +157,8 @@ def answer_plans(
             plan.key: text_of({"values": values})
             for plan, values in zip(missing, _draw_at_pace(session.index, missing, pace), strict=True)
         }
-        stored |= books.store(session.ledger, data_set, payloads, separately=separately)
-        remaining = books.left(session.ledger, data_set, user, project).user
+        stored |= spending.store(session.ledger, data_set, payloads, separately=separately)
+        remaining = spending.left(session.ledger, data_set, user, project).user
     return [
         _to_answer(session, plan, stored[plan.key] or "", costs.pop(plan.key, 0), remaining) for plan in plans
     ]
@@ -186,7 +187,7 @@ def standing_of(
     """The answers that cost nothing more (stored ones; where projects pay separately, those that this project paid),
     and the user's remaining budget."""
     separately = session.terms.charge_projects_separately
-    stored, left = books.find_answers(
+    stored, left = spending.find_answers(
         session.ledger,
         session.index.meta.id,
         [plan.key for plan in plans],
@@ -219,12 +220,12 @@ def charge(
     """
     text = text_of(question)
     key, data_set = digest(text), session.index.meta.id
-    payload = books.find_answer(session.ledger, data_set, key)
+    payload = spending.find_answer(session.ledger, data_set, key)
     if payload is None:
         charge = Charge(key=key, question=text, epsilon=epsilon)
-        payload = books.reserve(session.ledger, data_set, user, [charge])[0].payload
+        payload = spending.reserve(session.ledger, data_set, user, [charge])[0].payload
     if payload is None:
-        payload = books.store(session.ledger, data_set, {key: text_of(compute())})[key]
+        payload = spending.store(session.ledger, data_set, {key: text_of(compute())})[key]
     found: dict[str, Any] = json.loads(payload)
     return found
 

@@ -10,7 +10,6 @@ from typing import Any, Final
 import numpy as np
 import polars as pl
 
-from leeward.queries import ledger as books
 from leeward.queries.answer.charged_query import Answer, noisy_values, price_of
 from leeward.queries.answer.plan import IndexSession, Plan
 from leeward.queries.index.build import index_table
@@ -18,6 +17,7 @@ from leeward.queries.index.counts import Index
 from leeward.queries.index.store import Qid
 from leeward.queries.language.query import EXACT, Predicate, Query, month_text
 from leeward.queries.language.vocabulary import Terms, Vocabulary
+from leeward.queries.ledger import spending
 from leeward.randomness import Randomness
 
 
@@ -25,7 +25,7 @@ def dry_run_answers(
     session: IndexSession, plans: Sequence[Plan], user: str, project: str | None = None
 ) -> list[Answer]:
     """Like `answer_plans`, on the twin and without a charge. `cost` is the question's price."""
-    left = books.left(session.ledger, session.index.meta.id, user, project).user
+    left = spending.left(session.ledger, session.index.meta.id, user, project).user
     with tempfile.TemporaryDirectory() as folder:
         index = make_synthetic_index(session.index, [plan.query for plan in plans], Path(folder) / "twin")
         values = noisy_values(index, plans)

@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Final
 
 from leeward.errors import BadInput
-from leeward.queries import ledger as books
 from leeward.queries.index.counts import Index
 from leeward.queries.language.query import Predicate, Query, month_number, month_text
-from leeward.queries.ledger import Ledger, Terms
+from leeward.queries.ledger import budgets, families, opening
+from leeward.queries.ledger.budgets import Terms
 from leeward.queries.ledger.chain import digest, text_of
+from leeward.queries.ledger.opening import Ledger
 from leeward.queries.privacy import mechanism
 from leeward.queries.privacy.mechanism import KINDS, UNITS, Kind, Noise, Unit
 
@@ -37,10 +38,10 @@ def open_session(path: str | Path, ledger_url: str | None = None, *, checked: bo
     (`checked`) where the ledger disagrees with its log or with a head that was remembered.
     """
     index = Index.open(path)
-    ledger = books.open_ledger(ledger_of(index.path) if ledger_url is None else ledger_url, index.path)
-    terms = books.terms_of(ledger, index.meta.id)
+    ledger = opening.open_ledger(ledger_of(index.path) if ledger_url is None else ledger_url, index.path)
+    terms = budgets.terms_of(ledger, index.meta.id)
     if checked:
-        books.check_opening(ledger, index.meta.id)
+        families.check_opening(ledger, index.meta.id)
     return IndexSession(index, ledger, terms)
 
 
@@ -48,7 +49,7 @@ def ledger_of(folder: Path) -> str | Path:
     """Location of the ledger of the index in `folder`: the folder, or the place named in its `ledger.json` for data
     indexed before."""
     link = folder / LINK
-    if not link.is_file() or (folder / books.EMBEDDED).is_file():
+    if not link.is_file() or (folder / opening.EMBEDDED).is_file():
         return folder
     try:
         return Path(json.loads(link.read_text(encoding="utf-8"))["folder"])
