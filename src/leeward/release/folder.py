@@ -123,7 +123,7 @@ def draft(out: str | Path) -> Iterator[Draft]:
     """
     out = Path(out).absolute()
     check_out(out)
-    with _disk_errors(out), _parents(out), work_beside(out) as folder:
+    with disk_errors(out, "release"), _parents(out), work_beside(out) as folder:
         (folder / "share" / "data").mkdir(parents=True)
         mode = stat.S_IMODE((folder / "share").stat().st_mode)  # as the umask says
         (folder / "custody").mkdir(mode=0o700)
@@ -132,7 +132,7 @@ def draft(out: str | Path) -> Iterator[Draft]:
         if (pending.share / UNPUBLISHED).is_file():  # a release: annotated notes have no manifest to verify
             pending.put_digests()
         make_private(pending.custody)
-        _flush(folder)
+        flush(folder)
         check_out(out)
         _publish(pending.share)
         finish(folder, out, mode)
@@ -177,7 +177,7 @@ def write(
 
 
 @contextmanager
-def _disk_errors(out: Path) -> Iterator[None]:
+def disk_errors(out: Path, what: str) -> Iterator[None]:
     """Turn the disk's refusals into errors that say what to do."""
     try:
         yield
@@ -185,7 +185,7 @@ def _disk_errors(out: Path) -> Iterator[None]:
         reason = WORLD.get(error.errno or 0)
         if reason is None:
             raise
-        raise BadInput(f"{out}: cannot write the release: {reason}. Nothing was left behind.") from None
+        raise BadInput(f"{out}: cannot write the {what}: {reason}. Nothing was left behind.") from None
 
 
 @contextmanager
@@ -214,7 +214,8 @@ def _publish(share: Path) -> None:
         _flush_folder(share)
 
 
-def _flush(folder: Path) -> None:
+def flush(folder: Path) -> None:
+    """Wait until a folder and all that is in it are on the disk."""
     for path in sorted(folder.rglob("*")):
         if path.is_file():
             with path.open("rb") as file:

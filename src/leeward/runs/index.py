@@ -363,7 +363,7 @@ def columns_to_drop(columns: Sequence[str], wanted: Sequence[str]) -> list[str]:
 
 def vocabulary_of_table(table: pl.DataFrame) -> Vocabulary | None:
     """The project's lexicon where it has most of a table's terms; else None: any text is a term."""
-    distinct = flatten(table["terms"]).drop_nulls().unique().to_list()
+    distinct = table["terms"].explode(empty_as_null=False).drop_nulls().unique().to_list()
     terms = lexicon_terms()
     known = sum(terms.term_of(term) is not None for term in distinct)
     return terms if distinct and known >= SHARE_KNOWN * len(distinct) else None

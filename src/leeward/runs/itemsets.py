@@ -180,14 +180,8 @@ def write(
             "method": {**made.custody, "remaining": remaining, "names": names_of_codes(session, found)},
         }
         pending.put_json("custody/measures.json", figures)
-<<<<<<< HEAD
         answers = spending.answers(session.ledger, session.index.meta.id)
         verification = require_passed(verify(pending.folder, answers=answers))
-=======
-        verification = verify(pending.folder, answers=spending.answers(session.ledger, session.index.meta.id))
-        if not verification.passed:
-            raise VerificationFailed(f"{refusal(verification)} Nothing was written.")
->>>>>>> eedc0f67 (Ledger: callers name the module that they use; no list of re-exports)
         pending.put_json("custody/verification.json", verification.to_json())
         write_report(pending.folder)
 

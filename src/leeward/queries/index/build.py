@@ -7,9 +7,11 @@ behind the other, so that the file is the same, byte for byte, on every engine a
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, TypedDict, Unpack
 
@@ -17,7 +19,6 @@ import narwhals as nw
 import numpy as np
 import polars as pl
 import pyarrow as pa
-from numpy.typing import NDArray
 from pyroaring import BitMap
 
 from leeward.cohort.cohort import Cohort
@@ -25,7 +26,9 @@ from leeward.errors import BadInput
 from leeward.queries.index import store
 from leeward.queries.index.counts import Index
 from leeward.queries.index.rows import (
-    Rows,
+    Bitmaps,
+    Domains,
+    Stretch,
     qids_of_events,
     qids_of_table,
     row_kind,
@@ -41,9 +44,7 @@ PIECE = pa.schema(
     [("stretch", pa.int64()), ("column", pa.string()), ("value", pa.string()), ("data", pa.binary())]
 )
 PATIENTS, LEFT_OUT = "\x00patients", "\x00left out"
-
-Bitmaps = dict[tuple[str, str], BitMap]
-Domains = Mapping[str, tuple[str, ...]]
+"""In the place of a column: the rows of each patient, and a count of what was left out."""
 
 
 @dataclass(frozen=True)
@@ -100,9 +101,7 @@ def index_table(
         raise BadInput("a table of notes has the columns patient and terms; this one lacks 'terms'.")
     vocabulary = terms or AnyText()
     qids = qids_of_table(table.schema, domains or {})
-    rows = rows_of_table(table, qids, vocabulary)
-    stretch = _of_rows(rows)
-    return _finish(out, [stretch], vocabulary, qids, "note", **options)
+    return _finish(out, rows_of_table(table, qids, vocabulary), vocabulary, qids, "note", options)
 
 
 def index_cohort(
@@ -128,8 +127,7 @@ def index_cohort(
         held = people.select("patient", *(c for c in people.columns if c != "patient"))
         events = events.drop([c for c in held.columns if c != "patient" and c in events.columns])
         events = events.join(held, on="patient", how="left")
-    stretch = _of_rows(rows_of_events(events, qids, vocabulary, kind))
-    return _finish(out, [stretch], vocabulary, qids, kind, **options)
+    return _finish(out, rows_of_events(events, qids, vocabulary, kind), vocabulary, qids, kind, options)
 
 
 def index_events(
@@ -153,16 +151,11 @@ def index_events(
     """
     frame = engine.frame(source)
     if columns is not None:
-        available = frame.collect_schema().names()
-        for column in (*columns.values(), *attributes):
-            if column not in available:
-                raise BadInput(f"the source has no column {column!r}; it has {', '.join(available)}.")
-        own = [nw.col(column).alias(role) for role, column in columns.items()]
-        frame = frame.select(*own, *(nw.col(name) for name in attributes))
+        frame = _select_roles(frame, columns, attributes)
     names = [c for c in ("patient", "code", "visit", "date", "age") if c in frame.collect_schema().names()]
-    if "patient" not in names or "code" not in names:
+    if not {"patient", "code"} <= set(names):
         raise BadInput("events have the columns patient and code.")
-    frame = frame.select(*names, *attributes).filter(~nw.col("patient").is_null(), ~nw.col("code").is_null())
+    frame = frame.select(*names, *attributes).drop_nulls(["patient", "code"])
     schema = engine.collect(frame.head(0)).schema
     if schema["patient"] == pl.String:  # blanks around it make no other patient, as when the reader reads
         frame = frame.with_columns(nw.col("patient").str.strip_chars()).filter(nw.col("patient") != "")
@@ -174,125 +167,86 @@ def index_events(
     if not len(patients):
         raise BadInput("the source has no event with a patient and a code.")
     cuts = patients.gather_every(patients_a_stretch)[1:].to_list()
-    stretch = nw.lit(0, nw.Int64)
-    for cut in cuts:
-        stretch = stretch + (nw.col("patient") >= nw.lit(cut)).cast(nw.Int64)
+    number = sum(((nw.col("patient") >= nw.lit(cut)).cast(nw.Int64) for cut in cuts), nw.lit(0, nw.Int64))
     kernel = partial(_kernel, qids=qids, terms=terms, kind=kind)
-    pieces = engine.map_groups(frame.with_columns(stretch=stretch), "stretch", kernel, PIECE, order=())
-    numbers = pieces.column("stretch").to_numpy()
-    stretches = [_of_pieces(pieces.filter(pa.array(numbers == s))) for s in range(len(cuts) + 1)]
-    return _finish(out, stretches, terms, qids, kind, **options)
+    pieces = engine.map_groups(frame.with_columns(stretch=number), "stretch", kernel, PIECE, order=())
+    return _finish(out, _join(pieces), terms, qids, kind, options)
 
 
-# -- stretches ----
-
-
-@dataclass(frozen=True)
-class Stretch:
-    """Bitmaps of some patients' rows, numbered from 0, and the number of rows per patient."""
-
-    rows_of_patient: NDArray[np.int32]
-    bitmaps: Bitmaps
-    left_out: Mapping[str, int]
-
-
-def _of_rows(rows: Rows) -> Stretch:
-    return Stretch(np.bincount(rows.patient).astype(np.int32), rows.bitmaps(), rows.left_out)
+def _select_roles(
+    frame: nw.LazyFrame[Any], columns: Mapping[str, str], attributes: Sequence[str]
+) -> nw.LazyFrame[Any]:
+    """The columns of events under the names of their roles, and the attributes."""
+    available = frame.collect_schema().names()
+    for column in (*columns.values(), *attributes):
+        if column not in available:
+            raise BadInput(f"the source has no column {column!r}; it has {', '.join(available)}.")
+    own = [nw.col(column).alias(role) for role, column in columns.items()]
+    return frame.select(*own, *attributes)
 
 
 def _kernel(table: pa.Table, *, qids: tuple[Qid, ...], terms: Vocabulary, kind: str) -> pa.Table:
     """One stretch's bitmaps, on any engine."""
     events = pl.DataFrame(pl.from_arrow(table))
     number = int(events["stretch"][0])
-    made = _of_rows(rows_of_events(events.drop("stretch"), qids, terms, kind))
+    made = rows_of_events(events.drop("stretch"), qids, terms, kind)
     rows = [(PATIENTS, "", made.rows_of_patient.tobytes())]
     rows += [(LEFT_OUT, why, str(count).encode()) for why, count in made.left_out.items()]
     rows += [(column, value, bitmap.serialize()) for (column, value), bitmap in made.bitmaps.items()]
-    columns = [pa.array(values, PIECE.field(i + 1).type) for i, values in enumerate(zip(*rows, strict=True))]
-    return pa.Table.from_arrays([pa.array([number] * len(rows), pa.int64()), *columns], schema=PIECE)
+    return pa.table([[number] * len(rows), *zip(*rows, strict=True)], schema=PIECE)
 
 
-def _of_pieces(pieces: pa.Table) -> Stretch:
-    bitmaps: Bitmaps = {}
-    left_out: dict[str, int] = {}
-    rows = np.empty(0, np.int32)
-    for column, value, data in zip(
-        *(pieces.column(c).to_pylist() for c in ("column", "value", "data")), strict=True
-    ):
-        if column == PATIENTS:
-            rows = np.frombuffer(data, np.int32)
-        elif column == LEFT_OUT:
-            left_out[value] = int(data)
-        else:
-            bitmaps[column, value] = BitMap.deserialize(data)
-    return Stretch(rows, bitmaps, left_out)
-
-
-def _join(stretches: Sequence[Stretch]) -> Stretch:
-    """Concatenate stretches."""
-    if len(stretches) == 1:
-        return stretches[0]
+def _join(pieces: pa.Table) -> Stretch:
+    """All stretches of `_kernel`, one behind the other."""
     parts: dict[tuple[str, str], list[BitMap]] = {}
-    left_out: dict[str, int] = {}
-    base = 0
-    for stretch in stretches:
-        for key, bitmap in stretch.bitmaps.items():
-            parts.setdefault(key, []).append(bitmap.shift(base))
-        for why, count in stretch.left_out.items():
-            left_out[why] = left_out.get(why, 0) + count
-        base += int(stretch.rows_of_patient.sum())
-    return Stretch(
-        np.concatenate([stretch.rows_of_patient for stretch in stretches]),
-        {key: BitMap.union(*found) for key, found in parts.items()},
-        left_out,
-    )
-
-
-# -- the end ----
+    left_out: Counter[str] = Counter()
+    rows_of_patient = []
+    base = end = 0
+    rows = zip(*(pieces.column(name).to_pylist() for name in PIECE.names), strict=True)
+    for _, column, value, data in sorted(rows, key=itemgetter(0)):  # of a stretch the patients come first
+        if column == PATIENTS:
+            rows_of_patient.append(np.frombuffer(data, np.int32))
+            base, end = end, end + int(rows_of_patient[-1].sum())
+        elif column == LEFT_OUT:
+            left_out[value] += int(data)
+        else:
+            parts.setdefault((column, value), []).append(BitMap.deserialize(data).shift(base))
+    bitmaps = {key: BitMap.union(*found) for key, found in parts.items()}
+    return Stretch(np.concatenate(rows_of_patient), bitmaps, left_out)
 
 
 def _finish(
-    out: str | Path,
-    stretches: Sequence[Stretch],
-    terms: Vocabulary,
-    qids: tuple[Qid, ...],
-    row: str,
-    *,
-    max_rows_per_patient: int | None = None,
-    parent: str | None = None,
-    about_patients: int | None = None,
-    randomness: Randomness | None = None,
-    synthetic: bool = False,
+    out: str | Path, whole: Stretch, terms: Vocabulary, qids: tuple[Qid, ...], row: str, options: Options
 ) -> Built:
-    about, limit = about_patients, max_rows_per_patient
+    """Bound the contributions and write the index."""
+    about, limit = options.get("about_patients"), options.get("max_rows_per_patient")
     if about is not None and about < 1:
         raise BadInput(f"the stated number of patients must be at least 1; got {about}.")
     if limit is not None and limit < 1:
         raise BadInput(f"the most rows of a patient must be at least 1; got {limit}.")
-    whole = _join(stretches)
     identity = _identity(whole)
     seeded = False
     if row == "patient":
         limit = 1
-    elif limit is not None and int(whole.rows_of_patient.max(initial=0)) > limit:
-        randomness = randomness or Randomness.of(None)
+    elif limit is not None and whole.rows_of_patient.max(initial=0) > limit:
+        randomness = options.get("randomness") or Randomness.of(None)
         whole = _limit_rows(whole, limit, randomness)
         seeded = randomness.seeded
     rows, patients = int(whole.rows_of_patient.sum()), len(whole.rows_of_patient)
-    meta = Meta(identity, parent, row, qids, terms.name, terms.public, limit, seeded, synthetic, about)
-    of_row = None
-    if rows != patients:
-        of_row = np.repeat(np.arange(patients, dtype=np.int32), whole.rows_of_patient).tobytes()
+    patient_of_row = np.repeat(np.arange(patients, dtype=np.int32), whole.rows_of_patient)
     names, aliases = terms.to_tables()
     store.write(
         out,
-        meta,
+        Meta(
+            identity, options.get("parent"), row, qids, terms.name, terms.public, limit, seeded,
+            options.get("synthetic", False), about,
+        ),
         rows=rows,
         patients=patients,
         tables={"vocabulary": names, "aliases": aliases},
         bitmaps=[(*key, _pack(whole.bitmaps[key])) for key in sorted(whole.bitmaps)],
-        patient_of_row=of_row,
-    )
+        patient_of_row=patient_of_row.tobytes() if rows != patients else None,
+    )  # fmt: skip
     return Built(Index.open(out), {why: count for why, count in whole.left_out.items() if count})
 
 
@@ -329,14 +283,10 @@ def _limit_rows(stretch: Stretch, limit: int, randomness: Randomness) -> Stretch
     keep = place < limit
     renumbered = np.cumsum(keep) - 1
 
-    def thin(bitmap: BitMap) -> BitMap:
+    bitmaps: Bitmaps = {}
+    for key, bitmap in stretch.bitmaps.items():
         held = np.frombuffer(bitmap.to_array(), np.uint32)
-        return BitMap(renumbered[held[keep[held]]].astype(np.uint32))
-
-    bitmaps = {key: thin(bitmap) for key, bitmap in stretch.bitmaps.items()}
+        if len(left := held[keep[held]]):
+            bitmaps[key] = BitMap(renumbered[left].astype(np.uint32))
     left_out = {**stretch.left_out, "rows above the most that a patient may have": int((~keep).sum())}
-    return Stretch(
-        np.minimum(stretch.rows_of_patient, limit).astype(np.int32),
-        {key: bitmap for key, bitmap in bitmaps.items() if bitmap},
-        left_out,
-    )
+    return Stretch(np.minimum(stretch.rows_of_patient, limit).astype(np.int32), bitmaps, left_out)

@@ -1,19 +1,16 @@
 """The count index: exact counts of patients and of rows, for the charged path only.
 
-Nothing here adds noise and nothing here is for a recipient's eyes: `answering` charges, draws and asks.
+Nothing here adds noise and nothing here is for a recipient's eyes: `charged_query` charges, draws and asks.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
-from collections import OrderedDict
-from collections.abc import Callable, Sequence
+import operator
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from functools import partial
-from itertools import pairwise
+from functools import lru_cache, reduce
+from itertools import pairwise, takewhile
 from pathlib import Path
-from threading import Lock
-from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,78 +18,14 @@ from pyroaring import BitMap
 
 from leeward.errors import BadInput
 from leeward.queries.index import store
-from leeward.queries.language.query import (
-    EXACT,
-    Predicate,
-    Query,
-    from_month_numbers,
-    in_months,
-    month_number,
-    quote,
-)
+from leeward.queries.language.query import Predicate, Query, in_months, quote
 from leeward.queries.language.vocabulary import Vocabulary, from_tables, nearest
-
-MEMORY = 64 * 2**20
-"""Approximate limit, in bytes, of the cumulated bitmaps of one quasi-identifier."""
-FEW = 4
-"""Up to this many values are joined without cumulated bitmaps."""
-
-
-class Ranges:
-    """Bitmaps of ordered values; a row has at most one of the values.
-
-    Bitmaps are cumulated when the first wide range is asked for.
-    Threads may share it: at worst two of them cumulate the same.
-    """
-
-    def __init__(
-        self, values: Sequence[str], bitmap: Callable[[str], BitMap], rows: int, memory: int = MEMORY
-    ) -> None:
-        self.values = tuple(values)
-        self._bitmap = bitmap
-        blocks = max(1, min(len(self.values), memory // max(rows // 8, 1)))
-        self._block = -(-max(len(self.values), 1) // blocks)
-        self._below: list[BitMap] | None = None
-
-    def within(self, found: BitMap, first: int, end: int) -> BitMap:
-        """Rows of `found` whose value has a number from `first` to `end` − 1."""
-        if end - first <= FEW:
-            return self._together(found, first, end)
-        low, high = -(-first // self._block), end // self._block
-        if low >= high:
-            return self._together(found, first, end)
-        below = self._cumulate()
-        core = (found & below[high]) - below[low]
-        core |= self._together(found, first, low * self._block)
-        core |= self._together(found, high * self._block, end)
-        return core
-
-    def _together(self, found: BitMap, first: int, end: int) -> BitMap:
-        kept = BitMap()
-        for value in self.values[first:end]:
-            kept |= found & self._bitmap(value)
-        return kept
-
-    def _cumulate(self) -> list[BitMap]:
-        """Cumulative row sets at every b-th value: rows whose value is below number 0, b, 2b, …"""
-        if self._below is None:
-            below = [BitMap()]
-            for start in range(0, len(self.values) - self._block + 1, self._block):
-                parts = [self._bitmap(value) for value in self.values[start : start + self._block]]
-                below.append(BitMap.union(below[-1], *parts))
-            self._below = below
-        return self._below
-
-
-Unit = Literal["patient", "note"]
+from leeward.queries.privacy.mechanism import Unit
 
 SEXES = {"f": "female", "female": "f", "m": "male", "male": "m"}
 """Alternative spellings of a value: either is accepted for the one in the public domain."""
-LAST_SIGN = "\U0010ffff"
-"""Sorts after every text that continues a prefix."""
-
-KEPT = 512 * 2**20
-"""Approximate limit, in bytes, of cached bitmaps of terms, nodes and values."""
+KEPT = 64
+"""Terms and nodes whose rows are kept in memory."""
 
 
 class Index:
@@ -113,18 +46,14 @@ class Index:
             None if stored.patient_of_row is None else np.frombuffer(stored.patient_of_row, np.int32)
         )
         self._places: dict[str, dict[str, tuple[int, int]]] = {
-            "": {},
-            **{qid.name: {} for qid in self.meta.qids},
+            column: {} for column in ("", *(qid.name for qid in self.meta.qids))
         }
         columns = [
             stored.directory.column(name).to_pylist() for name in ("column", "value", "offset", "length")
         ]
         for column, value, offset, length in zip(*columns, strict=True):
             self._places[column][value] = (offset, length)
-        self._kept: OrderedDict[object, BitMap] = OrderedDict()
-        self._kept_bytes = 0
-        self._lock = Lock()
-        self._ranges: dict[str, tuple[Ranges, list[Any]]] = {}
+        self._term = lru_cache(KEPT)(self._read_term)
 
     @staticmethod
     def open(path: str | Path) -> Index:
@@ -153,10 +82,9 @@ class Index:
         """
         names = {self.terms.resolve(term) for term in query.terms}
         kept = [name for name in names if not any(self._covers_other(name, other) for other in names)]
-        typed = (self._convert(predicate) for predicate in query.predicates)
         resolved = object.__new__(Query)  # names of terms are the vocabulary's own, not folded
         object.__setattr__(resolved, "terms", tuple(sorted(kept)))
-        object.__setattr__(resolved, "predicates", tuple(sorted(p for p in typed if p is not None)))
+        object.__setattr__(resolved, "predicates", tuple(sorted(map(self._convert, query.predicates))))
         return resolved
 
     def _covers_other(self, name: str, other: str) -> bool:
@@ -170,33 +98,28 @@ class Index:
         if known.domain is None or known.kind == "text":
             return known.domain
         low, high = (_number(known, end) for end in known.domain)
-        return tuple(_format_value(known, n) for n in range(low, high + 1))
+        return tuple(map(known.text_of, range(low, high + 1)))
 
-    def _convert(self, predicate: Predicate) -> Predicate | None:
+    def _convert(self, predicate: Predicate) -> Predicate:
         qid = self.meta.qid(predicate.qid)
         if qid.kind == "text":
             return _of_text(qid, predicate)
         if qid.kind == "month":
-            found = in_months(predicate)
-        else:
-            if predicate.kind == "prefix":
-                raise BadInput(
-                    f"`{qid.name}` holds whole numbers, which have no wildcard; write a range, as in 80..89."
-                )
-            found = predicate
-        low = _number(qid, found.low)
-        high = _number(qid, found.high or found.low)
+            predicate = in_months(predicate)
+        elif predicate.kind == "prefix":
+            raise BadInput(
+                f"`{qid.name}` holds whole numbers, which have no wildcard; write a range, as in 80..89."
+            )
+        low, high = _number(qid, predicate.low), _number(qid, predicate.high or predicate.low)
         if low > high:
             raise BadInput(f"`{qid.name}`: the range runs backwards; write the smaller value first.")
         if qid.domain is not None:
             first, last = (_number(qid, end) for end in qid.domain)
             if first <= high and low <= last:
                 low, high = max(low, first), min(high, last)
-        if qid.kind == "month":
-            return from_month_numbers(qid.name, low, high)
-        return Predicate(qid.name, "equals", str(low)) if low == high else Predicate(
-            qid.name, "range", str(low), str(high)
-        )  # fmt: skip
+        if low == high:
+            return Predicate(qid.name, "equals", qid.text_of(low))
+        return Predicate(qid.name, "range", qid.text_of(low), qid.text_of(high))
 
     # -- exact data ----
 
@@ -213,45 +136,30 @@ class Index:
         bins (in the first ones, in the order of `values`), so the counts of two data sets that differ in one patient
         differ by at most `most` in sum; rows beyond are left out too where rows are counted.
         """
-        qid = self.meta.qid(qid).name
+        known = self.meta.qid(qid)
         rows = self.matching(query)
-        bins = [rows & self.bitmap(qid, self._bin(qid, value).low) for value in values]
-        if most is None or self.meta.qid(qid).per_patient:
+        wanted = [self._convert(Predicate(known.name, "equals", value.casefold())) for value in values]
+        if any(each.kind != "equals" for each in wanted):
+            raise BadInput(f"`{qid}`: a bin is one value.")
+        bins = [rows & self._rows_within(each) for each in wanted]
+        if most is None or known.per_patient:
             return np.array([self.size_of(each, unit) for each in bins], np.int64)
-        used = np.zeros(self.patients, np.int32)
+        used = np.zeros(self.patients, np.int64)
         counts = np.zeros(len(values), np.int64)
         for i, each in enumerate(bins):
-            people = self.patients_of(each)
-            if unit == "patient":
-                people = np.unique(people)
-                people = people[used[people] < most]
-                used[people] += 1
-                counts[i] = len(people)
-            else:
-                who, many = np.unique(people, return_counts=True)
-                taken = np.minimum(many, most - used[who])
-                used[who] += taken.astype(np.int32)
-                counts[i] = int(taken.sum())
+            who, many = np.unique(self.patients_of(each), return_counts=True)
+            taken = np.minimum(1 if unit == "patient" else many, most - used[who])
+            used[who] += taken
+            counts[i] = taken.sum()
         return counts
 
     def matching(self, query: Query) -> BitMap:
         """The rows that match; not to be changed. Exact."""
         resolved = self.resolve(query)
-        parts = [self._term(name) for name in resolved.terms]
-        ranges = []
-        for predicate in resolved.predicates:
-            if predicate.kind == "equals":
-                parts.append(self.bitmap(predicate.qid, predicate.low))
-            else:
-                ranges.append(predicate)
-        parts.sort(key=len)
-        found = parts[0]
-        for other in parts[1:]:
-            found = found & other
-        for predicate in ranges:
-            values, first, end = self._places_of(predicate)
-            found = values.within(found, first, end)
-        return found
+        parts = [self._term(name) for name in resolved.terms] + list(
+            map(self._rows_within, resolved.predicates)
+        )
+        return reduce(operator.and_, sorted(parts, key=len))
 
     def size_of(self, rows: BitMap, unit: Unit = "patient") -> int:
         """Number of distinct patients, or of rows, of a bitmap of rows."""
@@ -271,8 +179,7 @@ class Index:
     def values(self, qid: str) -> tuple[str, ...]:
         """Values of a quasi-identifier that occur in the data, in order. Exact: never for a recipient."""
         known = self.meta.qid(qid)
-        held = self._places[known.name]
-        return tuple(sorted(held) if known.kind == "text" else sorted(held, key=lambda v: _number(known, v)))
+        return tuple(sorted(self._places[known.name], key=known.sort_key))
 
     def held(self, column: str) -> tuple[str, ...]:
         """Terms (`column` empty) or values that occur in some row, sorted. Exact."""
@@ -297,80 +204,37 @@ class Index:
 
     def bitmap(self, column: str, value: str) -> BitMap:
         """The rows with a term (`column` empty) or a value; empty where no row has it. Not to be changed."""
-        place = self._places[column].get(value)
-        if place is None:
-            return BitMap()
-        key = (column, value)
-        found = self._kept.get(key)
-        if found is None:
-            offset, length = place
-            found = self._keep(key, BitMap.deserialize(bytes(self._bytes[offset : offset + length])))
-        return found
+        offset, length = self._places[column].get(value, (0, 0))
+        return BitMap.deserialize(bytes(self._bytes[offset : offset + length])) if length else BitMap()
 
-    def _term(self, name: str) -> BitMap:
-        key = ("term", name)
-        found = self._kept.get(key)
-        if found is None:
-            parts = [self.bitmap("", term) for term in self.terms.expand(name, self._places[""])]
-            found = self._keep(key, parts[0] if len(parts) == 1 else BitMap.union(BitMap(), *parts))
-        return found
+    def _read_term(self, name: str) -> BitMap:
+        return self._union("", self.terms.expand(name, self._places[""]))
 
-    def _places_of(self, predicate: Predicate) -> tuple[Ranges, int, int]:
-        """The values of a range or beginning: all of the quasi-identifier's in order, the first meant, the end."""
+    def _union(self, column: str, values: Iterable[str]) -> BitMap:
+        return BitMap.union(BitMap(), *(self.bitmap(column, value) for value in values))
+
+    def _rows_within(self, predicate: Predicate) -> BitMap:
+        """The rows whose value meets a resolved condition."""
         qid = self.meta.qid(predicate.qid)
-        known = self._ranges.get(qid.name)
-        if known is None:
-            values = self.values(qid.name)
-            ranges = Ranges(values, partial(self.bitmap, qid.name), self.rows)
-            known = self._ranges[qid.name] = (
-                ranges,
-                list(values) if qid.kind == "text" else [_number(qid, value) for value in values],
-            )
-        ranges, order = known
+        if predicate.kind == "equals":
+            return self.bitmap(qid.name, predicate.low)
+        held = self._places[qid.name]
         if predicate.kind == "prefix":
-            first = bisect_left(order, predicate.low)
-            return ranges, first, bisect_left(order, predicate.low + LAST_SIGN, lo=first)
+            return self._union(qid.name, (value for value in held if value.startswith(predicate.low)))
         low, high = _number(qid, predicate.low), _number(qid, predicate.high)
-        return ranges, bisect_left(order, low), bisect_right(order, high)
-
-    def _bin(self, qid: str, value: str) -> Predicate:
-        found = self._convert(Predicate(qid, "equals", value.casefold()))
-        if found is None or found.kind != "equals":
-            raise BadInput(f"`{qid}`: a bin is one value.")
-        return found
-
-    def _keep(self, key: object, bitmap: BitMap) -> BitMap:
-        """Cache a bitmap; the oldest ones are dropped where there is no room."""
-        with self._lock:
-            if key not in self._kept:
-                self._kept[key] = bitmap
-                self._kept_bytes += self._size(bitmap)
-            while self._kept_bytes > KEPT and len(self._kept) > 1:
-                self._kept_bytes -= self._size(self._kept.popitem(last=False)[1])
-        return bitmap
-
-    def _size(self, bitmap: BitMap) -> int:
-        """Approximate bytes of a bitmap: two per row held, or a bit for every row."""
-        return min(2 * len(bitmap), self.rows // 8) + 64
+        return self._union(qid.name, (value for value in held if low <= _number(qid, value) <= high))
 
 
 def _number(qid: store.Qid, text: str) -> int:
+    number = qid.number_of(text)
+    if number is not None:
+        return number
     if qid.kind == "month":
-        found = month_number(text)
-        if found is None:
-            raise BadInput(f"`{qid.name}`: a month is written YYYY-MM.")
-        return found
-    try:
-        return int(text)
-    except ValueError:
-        raise BadInput(f"`{qid.name}` holds whole numbers; write one, or a range as in 0..17.") from None
+        raise BadInput(f"`{qid.name}`: a month is written YYYY-MM.")
+    raise BadInput(f"`{qid.name}` holds whole numbers; write one, or a range as in 0..17.")
 
 
-def _format_value(qid: store.Qid, number: int) -> str:
-    return from_month_numbers(qid.name, number, number).low if qid.kind == "month" else str(number)
-
-
-def _of_text(qid: store.Qid, predicate: Predicate) -> Predicate | None:
+def _of_text(qid: store.Qid, predicate: Predicate) -> Predicate:
     """A condition on text; with a declared domain equal sets of values have one form."""
     if predicate.kind == "range":
         raise BadInput(
@@ -378,27 +242,16 @@ def _of_text(qid: store.Qid, predicate: Predicate) -> Predicate | None:
         )
     if qid.domain is None:
         return predicate
-    if predicate.kind == "equals":
-        other = SEXES.get(predicate.low)
-        if predicate.low not in qid.domain and other in qid.domain:
-            return replace(predicate, low=other)
-        if predicate.low not in qid.domain:
-            near = nearest(predicate.low, qid.domain)
-            hint = f" Nearest: {', '.join(near)}." if near else ""
-            raise BadInput(f"`{qid.name}`: {quote(predicate.low)} is not among its permissible values.{hint}")
-        return predicate
-    meant = [value for value in qid.domain if value.startswith(predicate.low)]
-    if len(meant) == 1:
-        return replace(predicate, kind="equals", low=meant[0])
-    return replace(predicate, low=_common_beginning(meant)) if meant else predicate
-
-
-def _common_beginning(values: Sequence[str]) -> str:
-    first, last = min(values), max(values)
-    size = 0
-    while size < min(len(first), len(last)) and first[size] == last[size]:
-        size += 1
-    return first[:size]
-
-
-__all__ = ["EXACT", "Index", "Query", "Unit"]
+    if predicate.kind == "prefix":
+        meant = [value for value in qid.domain if value.startswith(predicate.low)]
+        if len(meant) == 1:
+            return replace(predicate, kind="equals", low=meant[0])
+        ends = zip(min(meant, default=""), max(meant, default=""), strict=False)
+        beginning = "".join(sign for sign, _ in takewhile(lambda pair: pair[0] == pair[1], ends))
+        return replace(predicate, low=beginning or predicate.low)
+    for spelling in (predicate.low, SEXES.get(predicate.low)):
+        if spelling in qid.domain:
+            return replace(predicate, low=spelling)
+    near = nearest(predicate.low, qid.domain)
+    hint = f" Nearest: {', '.join(near)}." if near else ""
+    raise BadInput(f"`{qid.name}`: {quote(predicate.low)} is not among its permissible values.{hint}")

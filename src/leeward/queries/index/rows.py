@@ -1,4 +1,4 @@
-"""Encode frames as numbered rows, grouped by patient.
+"""Encode frames as bitmaps of numbered rows, grouped by patient.
 
 A row is a note, a visit or a patient. Rows are sorted by patient and, within one, by their own key, so that the index
 of the same data is the same whatever the order of the input and whoever cut it into stretches.
@@ -13,90 +13,49 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-import pyarrow.compute as pc
+from numpy.typing import NDArray
 from pyroaring import BitMap
 
 from leeward.arrays import Int64s
 from leeward.cohort.lenses.code_sets import patient_numbers
 from leeward.errors import BadInput
 from leeward.queries.index.store import Qid, QidKind
-from leeward.queries.language.query import WHEN, fold, month_number, month_text
+from leeward.queries.language.query import WHEN, fold
 from leeward.queries.language.vocabulary import Vocabulary
 
 NOTE_COLUMNS = ("note", "row", "patient", "terms")
 """Columns of a table of notes that are no quasi-identifier."""
 MONTHS = ("january", "february", "march", "april", "may", "june", "july", "august", "september", "october",
           "november", "december")  # fmt: skip
+MONTH_NUMBERS = {
+    text: number
+    for number, name in enumerate(MONTHS, 1)
+    for text in (name, name[:3], f"{number}", f"{number:02d}")
+}
+MISSING = 2**32
+"""Sorts after the code of every value."""
+
+Bitmaps = dict[tuple[str, str], BitMap]
+"""(column, value) -> the rows that hold it; terms have the empty column. Values that no row holds are absent."""
+Domains = Mapping[str, tuple[str, ...]]
 
 
 @dataclass(frozen=True)
-class Coded:
-    """A quasi-identifier's values by row: `codes[r]` is an index into `values`, or −1 for none."""
+class Stretch:
+    """Bitmaps of some patients' rows, numbered from 0; patients are in ascending order.
 
-    codes: Int64s
-    values: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Rows:
-    """Rows of some patients.
-
-    Attributes
-    ----------
-    patient : int64[rows]
-        The patient's number, from 0, ascending; every number occurs.
-    fact_row, fact_term : int64[facts]
-        Row r holds term t, a place in `terms`, in any order; repeats count once.
-    terms : tuple of str
-    qids : mapping
-        Quasi-identifier -> its values.
-    left_out : mapping
-        Counts of what was left out, by reason; for the custodian.
+    `left_out` counts what was left out, by reason; for the custodian.
     """
 
-    patient: Int64s
-    fact_row: Int64s
-    fact_term: Int64s
-    terms: tuple[str, ...]
-    qids: Mapping[str, Coded]
+    rows_of_patient: NDArray[np.int32]
+    bitmaps: Bitmaps
     left_out: Mapping[str, int]
-
-    def __len__(self) -> int:
-        return len(self.patient)
-
-    def bitmaps(self) -> dict[tuple[str, str], BitMap]:
-        """(column, value) -> its rows; terms have the empty column. Values that no row holds are absent."""
-        found = {
-            ("", self.terms[t]): rows for t, rows in _group(self.fact_term, self.fact_row, len(self)).items()
-        }
-        everyone = np.arange(len(self), dtype=np.int64)
-        for name, coded in self.qids.items():
-            has = coded.codes >= 0
-            for v, rows in _group(coded.codes[has], everyone[has], len(self)).items():
-                found[name, coded.values[v]] = rows
-        return found
-
-
-def _group(group: Int64s, row: Int64s, rows: int) -> dict[int, BitMap]:
-    if not len(group):
-        return {}
-    keys = group * np.int64(rows)
-    keys += row
-    keys.sort()
-    group = keys // rows
-    members = (keys - group * rows).astype(np.uint32)
-    starts = np.flatnonzero(np.r_[True, group[1:] != group[:-1]])
-    ends = np.r_[starts[1:], len(group)].astype(np.int64)
-    return {
-        int(group[low]): BitMap(members[low:high])
-        for low, high in zip(starts.tolist(), ends.tolist(), strict=True)
-    }
 
 
 # -- tables of notes ----
 
 
-def qids_of_table(schema: Mapping[str, Any], domains: Mapping[str, tuple[str, ...]]) -> tuple[Qid, ...]:
+def qids_of_table(schema: Mapping[str, Any], domains: Domains) -> tuple[Qid, ...]:
     """The quasi-identifiers of a table of notes, from its columns' names and types alone.
 
     `visit_month` (a date, `YYYY-MM`, or a month beside `visit_year`) becomes `when`; columns of lists and flags, and
@@ -105,23 +64,21 @@ def qids_of_table(schema: Mapping[str, Any], domains: Mapping[str, tuple[str, ..
     found = []
     for column, dtype in schema.items():
         name = fold(column)
-        if column in NOTE_COLUMNS or name.endswith("_source") or dtype == pl.Boolean or dtype.is_nested():
+        if column in NOTE_COLUMNS or name.endswith("_source") or _is_flag_or_list(dtype):
             continue
-        if name == "visit_month" and dtype.is_numeric() and "visit_year" not in schema:
-            found.append(Qid("month", "integer", domains.get("month")))
-        elif name == "visit_month":
-            found.append(Qid(WHEN, "month", domains.get(WHEN)))
+        kind: QidKind = "month" if name == WHEN else _kind(dtype)
+        if name == "visit_month":
+            alone = dtype.is_numeric() and "visit_year" not in schema
+            name, kind = ("month", "integer") if alone else (WHEN, "month")
         elif name == "visit_year":
-            if "visit_month" not in schema:
-                found.append(Qid("year", "integer", domains.get("year")))
-        elif name == WHEN or dtype.is_temporal():
-            found.append(Qid(name, "month", domains.get(name)))
-        else:
-            found.append(Qid(name, "integer" if dtype.is_numeric() else "text", domains.get(name)))
-    return _check_qids(tuple(found), domains)
+            if "visit_month" in schema:
+                continue
+            name, kind = "year", "integer"
+        found.append(Qid(name, kind, domains.get(name)))
+    return _check_qids(found, domains)
 
 
-def rows_of_table(table: pl.DataFrame, qids: Sequence[Qid], vocabulary: Vocabulary) -> Rows:
+def rows_of_table(table: pl.DataFrame, qids: Sequence[Qid], vocabulary: Vocabulary) -> Stretch:
     """The rows of a table of notes: `patient`, `terms` (lists of text), `note` where known, quasi-identifiers.
 
     Raises
@@ -129,36 +86,28 @@ def rows_of_table(table: pl.DataFrame, qids: Sequence[Qid], vocabulary: Vocabula
     BadInput
         A column is missing, a patient is missing, or nothing is left.
     """
-    for needed in ("patient", "terms"):
-        if needed not in table.columns:
-            raise BadInput(f"a table of notes has the columns patient and terms; this one lacks {needed!r}.")
+    if "patient" not in table.columns:
+        raise BadInput("a table of notes has the columns patient and terms; this one lacks 'patient'.")
     if table.height == 0:
         raise BadInput("the table of notes has no row.")
-    without = table["patient"].null_count()
+    left_out = {"notes without a patient": table["patient"].null_count()}
     table = table.filter(pl.col("patient").is_not_null())
     if table.height == 0:
         raise BadInput("the table of notes has no row with a patient.")
-    number, _ = patient_numbers(table["patient"])
-    order = np.lexsort((_rank(table["note"]) if "note" in table.columns else np.arange(table.height), number))
+    patient, _ = patient_numbers(table["patient"])
+    order = np.lexsort(
+        (_rank(table["note"]) if "note" in table.columns else np.arange(table.height), patient)
+    )
     table = table[order]
-    lists = table["terms"]
-    lengths = lists.list.len().fill_null(0).to_numpy()
-    values = flatten(lists)
-    fact_row = np.repeat(np.arange(table.height, dtype=np.int64), lengths)
-    held, unknown = code_terms(values, vocabulary)
-    known = held.codes >= 0
-    coded, odd = {}, {}
+    facts = table.select("terms").with_row_index("row")
+    facts = facts.explode("terms", empty_as_null=False, keep_nulls=False)
+    terms = encode(facts["terms"].cast(pl.String), vocabulary.term_of)
+    left_out["terms that the vocabulary lacks"] = terms.null_count()
+    bitmaps = _bitmaps("", terms, facts["row"])
     for qid in qids:
-        column = _column(table, qid)
-        coded[qid.name] = code_column(column, qid)
-        odd[_odd(qid)] = not_taken(column, coded[qid.name])
-    left_out = {"notes without a patient": without, "terms that the vocabulary lacks": unknown, **odd}
-    return Rows(number[order], fact_row[known], held.codes[known], held.values, coded, left_out)
-
-
-def flatten(lists: pl.Series) -> pl.Series:
-    """Elements of the lists in order; empty and missing lists have none."""
-    return pl.Series(pl.from_arrow(pc.list_flatten(lists.to_arrow())), dtype=pl.String)
+        values = _encode_column(_column(table, qid), qid, left_out)
+        bitmaps |= _bitmaps(qid.name, values, pl.int_range(table.height, eager=True))
+    return Stretch(np.bincount(patient).astype(np.int32), bitmaps, left_out)
 
 
 def _column(table: pl.DataFrame, qid: Qid) -> pl.Series:
@@ -167,44 +116,33 @@ def _column(table: pl.DataFrame, qid: Qid) -> pl.Series:
         return table[by_name[qid.name]]
     if qid.name in ("year", "month"):
         return table[by_name[f"visit_{qid.name}"]]
-    if qid.name != WHEN or "visit_month" not in by_name:
-        raise BadInput(f"the table has no column {qid.name!r}.")
     month = table[by_name["visit_month"]]
     if "visit_year" not in by_name or month.dtype.is_temporal():
         return month
     text = month.cast(pl.String)
     if text.drop_nulls().str.contains(r"^\d{4}-").all():
         return month
-    named = {name: i + 1 for i, name in enumerate(MONTHS)} | {
-        name[:3]: i + 1 for i, name in enumerate(MONTHS)
-    }
-    number = text.str.to_lowercase().replace_strict(named | {str(i): i for i in range(1, 13)}
-                                                    | {f"{i:02d}": i for i in range(1, 13)},
-                                                    default=None, return_dtype=pl.Int64)  # fmt: skip
+    number = text.str.to_lowercase().replace_strict(MONTH_NUMBERS, default=None, return_dtype=pl.Int64)
     year = table[by_name["visit_year"]].cast(pl.Int64, strict=False)
-    return pl.Series("when", (year * 100 + number).cast(pl.String)).str.replace(r"^(\d{4})", "$1-")
+    return (year * 100 + number).cast(pl.String).str.replace(r"^(\d{4})", "$1-")
 
 
 # -- cohorts ----
 
 
 def qids_of_events(
-    schema: Mapping[str, Any], attributes: Mapping[str, Any], domains: Mapping[str, tuple[str, ...]], row: str
+    schema: Mapping[str, Any], attributes: Mapping[str, Any], domains: Domains, row: str
 ) -> tuple[Qid, ...]:
     """The quasi-identifiers of a cohort: `when` of dates, `age`, and the patients' attributes."""
-    one = row == "patient"
     found = []
     if "date" in schema:
-        found.append(Qid(WHEN, "month", domains.get(WHEN), one))
+        found.append(Qid(WHEN, "month", domains.get(WHEN), row == "patient"))
     if "age" in schema and "age" not in attributes:
-        found.append(Qid("age", "integer", domains.get("age"), one))
+        found.append(Qid("age", "integer", domains.get("age"), row == "patient"))
     for column, dtype in attributes.items():
-        name = fold(column)
-        if column == "patient" or dtype == pl.Boolean or dtype.is_nested():
-            continue
-        kind: QidKind = "month" if dtype.is_temporal() else "integer" if dtype.is_numeric() else "text"
-        found.append(Qid(name, kind, domains.get(name), True))
-    return _check_qids(tuple(found), domains)
+        if column != "patient" and not _is_flag_or_list(dtype):
+            found.append(Qid(fold(column), _kind(dtype), domains.get(fold(column)), True))
+    return _check_qids(found, domains)
 
 
 def row_kind(columns: Sequence[str], asked: str | None = None) -> str:
@@ -219,119 +157,92 @@ def row_kind(columns: Sequence[str], asked: str | None = None) -> str:
     return asked or found
 
 
-def rows_of_events(events: pl.DataFrame, qids: Sequence[Qid], vocabulary: Vocabulary, row: str) -> Rows:
+def rows_of_events(events: pl.DataFrame, qids: Sequence[Qid], vocabulary: Vocabulary, row: str) -> Stretch:
     """The rows of recorded codes: `patient`, `code`, and where known `visit`, `date`, `age` and attributes.
 
-    A row is a visit (without visits a day), or the whole patient; its month and age are the first ones in it.
+    A row is a visit (without visits a day), or the whole patient; its month and age are the lowest ones in it.
     Attributes (columns named as a quasi-identifier) are the same in every event of a patient.
     """
-    number, _ = patient_numbers(events["patient"])
-    own = "visit" if "visit" in events.columns else "date" if "date" in events.columns else None
-    if row == "patient" or own is None:
-        of_event, patient = number, np.arange(int(number.max()) + 1, dtype=np.int64)
-    else:
+    patient, _ = patient_numbers(events["patient"])
+    row_of_event = patient
+    own = next((column for column in ("visit", "date") if column in events.columns), None)
+    if row != "patient" and own is not None:
         key = _rank(events[own])
         width = np.int64(key.max(initial=0)) + 2
-        distinct, of_event = np.unique(number * width + key + 1, return_inverse=True)
+        distinct, row_of_event = np.unique(patient * width + key + 1, return_inverse=True)
         patient = distinct // width
-    held, unknown = code_terms(events["code"], vocabulary)
-    known = held.codes >= 0
+    else:
+        patient = np.arange(int(patient.max()) + 1)
+    terms = encode(events["code"], vocabulary.term_of)
+    left_out = {"codes that the vocabulary lacks": terms.null_count()}
+    bitmaps = _bitmaps("", terms, pl.Series(row_of_event))
     by_name = {fold(column): column for column in events.columns}
-    coded, odd = {}, {}
     for qid in qids:
         column = events["date" if qid.name == WHEN and WHEN not in by_name else by_name[qid.name]]
-        taken = code_column(column, qid)
-        odd[_odd(qid)] = not_taken(column, taken)
-        coded[qid.name] = _first_in_row(taken, of_event, len(patient), qid)
-    return Rows(
-        patient,
-        of_event[known].astype(np.int64),
-        held.codes[known],
-        held.values,
-        coded,
-        {"codes that the vocabulary lacks": unknown, **odd},
-    )
-
-
-def _odd(qid: Qid) -> str:
-    return f"values of {qid.name} that its type or domain does not admit"
-
-
-def not_taken(column: pl.Series, coded: Coded) -> int:
-    """Number of values of a column that became missing."""
-    return int((coded.codes < 0).sum()) - column.null_count()
-
-
-def _first_in_row(coded: Coded, row: Int64s, rows: int, qid: Qid) -> Coded:
-    """A row's value is the lowest one of its events."""
-    ranks = sorted(range(len(coded.values)), key=lambda v: _sortable(qid, coded.values[v]))
-    rank = np.empty(len(ranks), np.int64)
-    rank[ranks] = np.arange(len(ranks))
-    has = coded.codes >= 0
-    none = np.int64(len(ranks))
-    lowest = np.full(rows, none, np.int64)
-    np.minimum.at(lowest, row[has], rank[coded.codes[has]])
-    return Coded(np.where(lowest == none, -1, lowest), tuple(coded.values[v] for v in ranks))
+        values = _encode_column(column, qid, left_out)
+        codes = values.to_physical().cast(pl.Int64).fill_null(MISSING).to_numpy()
+        lowest = np.full(len(patient), MISSING, np.int64)
+        np.minimum.at(lowest, row_of_event, codes)
+        has = np.flatnonzero(lowest < MISSING)
+        bitmaps |= _bitmaps(
+            qid.name, pl.Series(lowest[has].astype(np.uint32)).cast(values.dtype), pl.Series(has)
+        )
+    return Stretch(np.bincount(patient).astype(np.int32), bitmaps, left_out)
 
 
 # -- values ----
 
 
-def code_terms(values: pl.Series, vocabulary: Vocabulary) -> tuple[Coded, int]:
-    """Term of each value, and the number of values without one in the vocabulary."""
-    coded = _rename(_code(values), vocabulary.term_of)
-    return coded, int((coded.codes < 0).sum())
-
-
-def code_column(column: pl.Series, qid: Qid) -> Coded:
-    """Encode a column as the index writes it; values that the type or the public domain rejects become missing."""
-    return _rename(_code(column), partial(_format_value, qid))
-
-
-def _rename(coded: Coded, name_of: Callable[[str], str | None]) -> Coded:
-    """Rename values, keeping them sorted; values without a new name become missing."""
-    names = [name_of(value) for value in coded.values]
-    distinct = sorted({name for name in names if name is not None})
-    place: dict[str | None, int] = {name: i for i, name in enumerate(distinct)}
-    table = np.array([*(place.get(name, -1) for name in names), -1], np.int64)
-    return Coded(table[coded.codes], tuple(distinct))
-
-
-def _code(column: pl.Series) -> Coded:
+def _encode_column(column: pl.Series, qid: Qid, left_out: dict[str, int]) -> pl.Series:
+    """Encode a column as the index writes it; values that the type or the public domain rejects become missing and are
+    counted."""
+    text = column
     if column.dtype.is_temporal():
-        column = column.cast(pl.Datetime).dt.strftime("%Y-%m")
+        text = column.cast(pl.Datetime).dt.strftime("%Y-%m")
     elif column.dtype.is_float():
-        column = column.floor().cast(pl.Int64, strict=False)
+        text = column.floor().cast(pl.Int64, strict=False)
+    values = encode(text, partial(_format_value, qid), qid.sort_key)
+    reason = f"values of {qid.name} that its type or domain does not admit"
+    left_out[reason] = values.null_count() - column.null_count()
+    return values
+
+
+def encode(
+    column: pl.Series, name_of: Callable[[str], str | None], sort_key: Callable[[str], Any] | None = None
+) -> pl.Series:
+    """Each value's new name, as an Enum of the sorted names; values without one become missing."""
     if isinstance(column.dtype, pl.Enum | pl.Categorical):
         column = column.cast(pl.String)
-    distinct = column.drop_nulls().unique().sort()
-    numbered = pl.DataFrame({"value": distinct}).with_row_index("code")
-    codes = column.to_frame("value").join(numbered, on="value", how="left", maintain_order="left")["code"]
-    return Coded(codes.cast(pl.Int64).fill_null(-1).to_numpy(), tuple(str(v) for v in distinct.to_list()))
+    distinct = column.drop_nulls().unique()
+    names = [name_of(str(value)) for value in distinct]
+    kind = pl.Enum(sorted({name for name in names if name is not None}, key=sort_key))
+    if not len(distinct):
+        return pl.Series([None] * len(column), dtype=kind)
+    return column.replace_strict(distinct, pl.Series(names, dtype=kind), default=None, return_dtype=kind)
+
+
+def _bitmaps(column: str, values: pl.Series, row: pl.Series) -> Bitmaps:
+    """The rows of each value; a row may hold several, and each of them more than once."""
+    rows = pl.DataFrame({"value": values, "row": row.cast(pl.UInt32)}).drop_nulls().sort("row")
+    grouped = rows.group_by("value").agg("row")
+    return {
+        (column, value): BitMap(held.to_numpy())
+        for value, held in zip(grouped["value"], grouped["row"], strict=True)
+    }
 
 
 def _format_value(qid: Qid, value: str) -> str | None:
     text = fold(value)
     if qid.kind == "text":
         return text if text and (qid.domain is None or text in qid.domain) else None
-    number = _sortable(qid, text)
-    if not isinstance(number, int):
+    number = qid.number_of(text[:7] if qid.kind == "month" else text)
+    if number is None:
         return None
     if qid.domain is not None:
-        low, high = (_sortable(qid, end) for end in qid.domain)
-        if not int(low) <= number <= int(high):
+        low, high = (qid.number_of(end) for end in qid.domain)
+        if (low is not None and number < low) or (high is not None and number > high):
             return None
-    return month_text(number) if qid.kind == "month" else str(number)
-
-
-def _sortable(qid: Qid, value: str) -> Any:
-    """Sort key: the number of a month or a whole number, else the text itself."""
-    if qid.kind == "month":
-        found = month_number(value[:7])
-        return value if found is None else found
-    if qid.kind == "integer":
-        return int(value) if value.lstrip("-").isdecimal() else value
-    return value
+    return qid.text_of(number)
 
 
 def _rank(column: pl.Series) -> Int64s:
@@ -339,7 +250,15 @@ def _rank(column: pl.Series) -> Int64s:
     return column.rank("dense").cast(pl.Int64).fill_null(0).to_numpy() - 1
 
 
-def _check_qids(qids: tuple[Qid, ...], domains: Mapping[str, tuple[str, ...]]) -> tuple[Qid, ...]:
+def _is_flag_or_list(dtype: Any) -> bool:
+    return bool(dtype == pl.Boolean or dtype.is_nested())
+
+
+def _kind(dtype: Any) -> QidKind:
+    return "month" if dtype.is_temporal() else "integer" if dtype.is_numeric() else "text"
+
+
+def _check_qids(qids: Sequence[Qid], domains: Domains) -> tuple[Qid, ...]:
     names = [qid.name for qid in qids]
     for name in names:
         if names.count(name) > 1:
@@ -357,9 +276,9 @@ def _check_qids(qids: tuple[Qid, ...], domains: Mapping[str, tuple[str, ...]]) -
 
 def _check_domain(qid: Qid, domain: tuple[str, ...]) -> None:
     if qid.kind == "text":
-        if not domain or any(value != fold(value) or not value for value in domain):
+        if not domain or any(not value or value != fold(value) for value in domain):
             raise BadInput(f"the domain of {qid.name!r} is a list of texts in lower case.")
         return
-    ends = [_sortable(qid, value) for value in domain]
-    if len(ends) != 2 or not all(isinstance(end, int) for end in ends) or ends[0] > ends[1]:
+    ends = [number for number in map(qid.number_of, domain) if number is not None]
+    if len(domain) != 2 or len(ends) != 2 or ends[0] > ends[1]:
         raise BadInput(f"the domain of {qid.name!r} is its first and last value, as in FIRST..LAST.")

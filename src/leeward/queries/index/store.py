@@ -14,16 +14,13 @@ stays with the custodian: the bitmaps are the exact data. Everything is written 
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import json
 import mmap
 import os
-import secrets
-import shutil
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, Literal
 
@@ -31,6 +28,9 @@ import pyarrow as pa
 
 from leeward.errors import BadInput
 from leeward.paths import require_plain_files
+from leeward.queries.language.query import month_number, month_text
+from leeward.queries.language.vocabulary import nearest
+from leeward.release.aside import LOCK, written_aside
 from leeward.version import __version__
 
 FORMAT = "leeward count index"
@@ -39,7 +39,6 @@ HEAD, BITMAPS, PATIENTS = "index.json", "bitmaps.bin", "patients.bin"
 DIRECTORY = pa.schema(
     [("column", pa.string()), ("value", pa.string()), ("offset", pa.int64()), ("length", pa.int64())]
 )
-DISK = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS})
 
 QidKind = Literal["month", "integer", "text"]
 
@@ -64,6 +63,21 @@ class Qid:
     kind: QidKind
     domain: tuple[str, ...] | None = None
     per_patient: bool = False
+
+    def number_of(self, value: str) -> int | None:
+        """The number of a month or a whole number; None for what is none, and for every text."""
+        try:
+            return {"month": month_number, "integer": int}[self.kind](value)
+        except (KeyError, ValueError):
+            return None
+
+    def text_of(self, number: int) -> str:
+        """The month, or the whole number, with this number."""
+        return month_text(number) if self.kind == "month" else str(number)
+
+    def sort_key(self, value: str) -> Any:
+        """Numbers sort by size, texts by their letters."""
+        return value if self.kind == "text" else self.number_of(value)
 
 
 @dataclass(frozen=True)
@@ -108,8 +122,6 @@ class Meta:
 
     def qid(self, name: str) -> Qid:
         """The quasi-identifier of a name; BadInput with the nearest names when the index has none."""
-        from leeward.queries.language.vocabulary import nearest
-
         for each in self.qids:
             if each.name == name:
                 return each
@@ -153,29 +165,22 @@ def write(
     BadInput
         Something stands at `out`, or the disk refuses.
     """
+    from leeward.release.folder import disk_errors, flush
+
     out = Path(out).absolute()
-    offsets, position = [], 0
-    for _, _, data in bitmaps:
-        offsets.append(position)
-        position += len(data)
-    directory = pa.table(
-        {
-            "column": [column for column, _, _ in bitmaps],
-            "value": [value for _, value, _ in bitmaps],
-            "offset": offsets,
-            "length": [len(data) for _, _, data in bitmaps],
-        },
-        DIRECTORY,
-    )
-    with aside(out) as folder:
+    columns, values, data = zip(*bitmaps, strict=True) if bitmaps else ((), (), ())
+    lengths = [len(each) for each in data]
+    ends = list(accumulate(lengths, initial=0))
+    directory = pa.table([columns, values, ends[:-1], lengths], schema=DIRECTORY)
+    with disk_errors(out, "index"), written_aside(out) as folder:
         with (folder / BITMAPS).open("wb") as file:
-            for _, _, data in bitmaps:
-                file.write(data)
+            file.writelines(data)
         for name, table in {**tables, "directory": directory}.items():
             with pa.ipc.new_file(str(folder / f"{name}.arrow"), table.schema) as sink:
                 sink.write_table(table.combine_chunks())
         if patient_of_row is not None:
             (folder / PATIENTS).write_bytes(patient_of_row)
+        files = sorted(path for path in folder.iterdir() if path.name != LOCK)
         head = {
             "format": FORMAT,
             "version": VERSION,
@@ -185,14 +190,12 @@ def write(
             },
             "rows": rows,
             "patients": patients,
-            "files": {path.name: _digest(path) for path in sorted(folder.iterdir())},
-            "bytes": {path.name: path.stat().st_size for path in sorted(folder.iterdir())},
+            "files": {path.name: _digest(path) for path in files},
+            "bytes": {path.name: path.stat().st_size for path in files},
         }
         head["digest"] = _digest_of(head)
         (folder / HEAD).write_text(json.dumps(head, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-        for path in folder.iterdir():
-            path.chmod(0o600)
-            _flush(path)
+        flush(folder)
     return out
 
 
@@ -202,11 +205,15 @@ def read(path: str | Path) -> Stored:
     Raises
     ------
     BadInput
-        No index there, one of another version, or files that are missing or cut short.
+        No index there, one of another version, or files that are missing or differ from those written.
     """
     folder = Path(path)
     head = _head(folder)
-    _check_digests(folder, head)
+    if damaged := _damaged_files(folder, head):
+        raise BadInput(
+            f"{folder}: the index is damaged ({', '.join(damaged)}); build it again with `leeward index`. "
+            "Nothing was charged, and its data set keeps what is left of its budget."
+        )
     try:
         meta = dict(head["meta"])
         qids = tuple(
@@ -214,46 +221,37 @@ def read(path: str | Path) -> Stored:
             for q in meta.pop("qids")
         )
         tables = {name: _arrow(folder / f"{name}.arrow") for name in ("vocabulary", "aliases", "directory")}
-        bitmaps = _map_file(folder / BITMAPS)
-        patient_of_row = _map_file(folder / PATIENTS) if PATIENTS in head["files"] else None
-        found = Stored(
-            folder, Meta(qids=qids, **meta), int(head["rows"]), int(head["patients"]), **tables,
-            bitmaps=bitmaps, patient_of_row=patient_of_row,
-        )  # fmt: skip
+        return Stored(
+            path=folder,
+            meta=Meta(qids=qids, **meta),
+            rows=int(head["rows"]),
+            patients=int(head["patients"]),
+            bitmaps=_map_file(folder / BITMAPS),
+            patient_of_row=_map_file(folder / PATIENTS) if PATIENTS in head["files"] else None,
+            **tables,
+        )
     except (KeyError, TypeError, ValueError, OSError, pa.ArrowInvalid):
         raise BadInput(f"{folder}: the index is damaged; build it again with `leeward index`.") from None
-    ends = [
-        o + n
-        for o, n in zip(*(found.directory.column(c).to_pylist() for c in ("offset", "length")), strict=True)
-    ]
-    if len(bitmaps) != max(ends, default=0) or (
-        patient_of_row is not None and len(patient_of_row) != 4 * found.rows
-    ):
-        raise BadInput(
-            f"{folder}: the index is damaged (a file is cut short); build it again with `leeward index`."
-        )
-    return found
 
 
-def _check_digests(folder: Path, head: Mapping[str, Any]) -> None:
-    """Raise BadInput for a file that differs from what was written: before any question, so before any charge."""
-    wrong = [HEAD] if head.get("digest", _digest_of(head)) != _digest_of(head) else []
+def _damaged_files(folder: Path, head: Mapping[str, Any]) -> list[str]:
+    """Files that differ from what was written: looked for before any question, so before any charge."""
+    damaged = [HEAD] if head.get("digest", _digest_of(head)) != _digest_of(head) else []
     files, sizes = head.get("files"), head.get("bytes", {})  # earlier indexes state no sizes
-    for name, digest in files.items() if isinstance(files, dict) else ():
-        try:
-            size = (folder / name).stat().st_size
-            fits = (
-                Path(name).name == name and size == sizes.get(name, size) and _digest(folder / name) == digest
-            )
-        except (OSError, AttributeError):
-            fits = False
-        if not fits:
-            wrong.append(name)
-    if wrong or not isinstance(files, dict):
-        raise BadInput(
-            f"{folder}: the index is damaged ({', '.join(wrong) or HEAD}); build it again with `leeward index`. "
-            "Nothing was charged, and its data set keeps what is left of its budget."
-        )
+    if not isinstance(files, dict) or not isinstance(sizes, dict):
+        return [HEAD]
+    for name, digest in files.items():
+        if Path(name).name != name or not _is_intact(folder / name, sizes.get(name), digest):
+            damaged.append(name)
+    return damaged
+
+
+def _is_intact(path: Path, size: int | None, digest: str) -> bool:
+    """Sizes are compared before a file is read."""
+    try:
+        return size in (None, path.stat().st_size) and _digest(path) == digest
+    except OSError:
+        return False
 
 
 def _digest_of(head: Mapping[str, Any]) -> str:
@@ -300,31 +298,3 @@ def _map_file(path: Path) -> memoryview:
 def _digest(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _flush(path: Path) -> None:
-    with path.open("rb") as file:
-        os.fsync(file.fileno())
-
-
-@contextmanager
-def aside(out: Path) -> Iterator[Path]:
-    """Temporary folder next to `out`: renamed to it on success, removed on failure."""
-    if out.exists() or out.is_symlink():
-        raise BadInput(f"{out}: exists already; an index is never overwritten. Name another folder with -o.")
-    folder = out.with_name(f"{out.name}.partial-{secrets.token_hex(4)}")
-    try:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        folder.mkdir(mode=0o700)
-        yield folder
-        folder.rename(out)
-    except OSError as error:
-        shutil.rmtree(folder, ignore_errors=True)
-        if error.errno not in DISK and not isinstance(error, FileExistsError | NotADirectoryError):
-            raise
-        raise BadInput(
-            f"{out}: cannot write the index: {os.strerror(error.errno or 0).lower()}. Nothing was left behind."
-        ) from None
-    except BaseException:
-        shutil.rmtree(folder, ignore_errors=True)
-        raise
