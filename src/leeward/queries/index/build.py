@@ -152,8 +152,9 @@ def index_events(
     frame = engine.frame(source)
     if columns is not None:
         frame = _select_roles(frame, columns, attributes)
-    names = [c for c in ("patient", "code", "visit", "date", "age") if c in frame.collect_schema().names()]
-    if not {"patient", "code"} <= set(names):
+    available = frame.collect_schema().names()
+    names = [name for name in ("patient", "code", "visit", "date", "age") if name in available]
+    if names[:2] != ["patient", "code"]:
         raise BadInput("events have the columns patient and code.")
     frame = frame.select(*names, *attributes).drop_nulls(["patient", "code"])
     schema = engine.collect(frame.head(0)).schema
@@ -220,17 +221,15 @@ def _finish(
 ) -> Built:
     """Bound the contributions and write the index."""
     about, limit = options.get("about_patients"), options.get("max_rows_per_patient")
-    if about is not None and about < 1:
-        raise BadInput(f"the stated number of patients must be at least 1; got {about}.")
-    if limit is not None and limit < 1:
-        raise BadInput(f"the most rows of a patient must be at least 1; got {limit}.")
+    _require_positive("the stated number of patients", about)
+    _require_positive("the most rows of a patient", limit)
     identity = _identity(whole)
     seeded = False
     if row == "patient":
         limit = 1
-    elif limit is not None and whole.rows_of_patient.max(initial=0) > limit:
+    elif whole.rows_of_patient.max(initial=0) > (limit or np.inf):
         randomness = options.get("randomness") or Randomness.of(None)
-        whole = _limit_rows(whole, limit, randomness)
+        whole = _limit_rows(whole, limit or 1, randomness)
         seeded = randomness.seeded
     rows, patients = int(whole.rows_of_patient.sum()), len(whole.rows_of_patient)
     patient_of_row = np.repeat(np.arange(patients, dtype=np.int32), whole.rows_of_patient)
@@ -248,6 +247,11 @@ def _finish(
         patient_of_row=patient_of_row.tobytes() if rows != patients else None,
     )  # fmt: skip
     return Built(Index.open(out), {why: count for why, count in whole.left_out.items() if count})
+
+
+def _require_positive(name: str, number: int | None) -> None:
+    if number is not None and number < 1:
+        raise BadInput(f"{name} must be at least 1; got {number}.")
 
 
 def _pack(bitmap: BitMap) -> bytes:

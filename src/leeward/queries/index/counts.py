@@ -97,7 +97,7 @@ class Index:
         known = self.meta.qid(qid)
         if known.domain is None or known.kind == "text":
             return known.domain
-        low, high = (_number(known, end) for end in known.domain)
+        low, high = known.ends
         return tuple(map(known.text_of, range(low, high + 1)))
 
     def _convert(self, predicate: Predicate) -> Predicate:
@@ -113,8 +113,8 @@ class Index:
         low, high = _number(qid, predicate.low), _number(qid, predicate.high or predicate.low)
         if low > high:
             raise BadInput(f"`{qid.name}`: the range runs backwards; write the smaller value first.")
-        if qid.domain is not None:
-            first, last = (_number(qid, end) for end in qid.domain)
+        if qid.ends:
+            first, last = qid.ends
             if first <= high and low <= last:
                 low, high = max(low, first), min(high, last)
         if low == high:
@@ -243,15 +243,19 @@ def _of_text(qid: store.Qid, predicate: Predicate) -> Predicate:
     if qid.domain is None:
         return predicate
     if predicate.kind == "prefix":
-        meant = [value for value in qid.domain if value.startswith(predicate.low)]
-        if len(meant) == 1:
-            return replace(predicate, kind="equals", low=meant[0])
-        ends = zip(min(meant, default=""), max(meant, default=""), strict=False)
-        beginning = "".join(sign for sign, _ in takewhile(lambda pair: pair[0] == pair[1], ends))
-        return replace(predicate, low=beginning or predicate.low)
+        return _of_beginning(qid.domain, predicate)
     for spelling in (predicate.low, SEXES.get(predicate.low)):
         if spelling in qid.domain:
             return replace(predicate, low=spelling)
     near = nearest(predicate.low, qid.domain)
     hint = f" Nearest: {', '.join(near)}." if near else ""
     raise BadInput(f"`{qid.name}`: {quote(predicate.low)} is not among its permissible values.{hint}")
+
+
+def _of_beginning(domain: Sequence[str], predicate: Predicate) -> Predicate:
+    meant = [value for value in domain if value.startswith(predicate.low)]
+    if len(meant) == 1:
+        return replace(predicate, kind="equals", low=meant[0])
+    ends = zip(min(meant, default=""), max(meant, default=""), strict=False)
+    beginning = "".join(sign for sign, _ in takewhile(lambda pair: pair[0] == pair[1], ends))
+    return replace(predicate, low=beginning or predicate.low)

@@ -32,9 +32,6 @@ MONTH_NUMBERS = {
     for number, name in enumerate(MONTHS, 1)
     for text in (name, name[:3], f"{number}", f"{number:02d}")
 }
-MISSING = 2**32
-"""Sorts after the code of every value."""
-
 Bitmaps = dict[tuple[str, str], BitMap]
 """(column, value) -> the rows that hold it; terms have the empty column. Values that no row holds are absent."""
 Domains = Mapping[str, tuple[str, ...]]
@@ -61,19 +58,19 @@ def qids_of_table(schema: Mapping[str, Any], domains: Domains) -> tuple[Qid, ...
     `visit_month` (a date, `YYYY-MM`, or a month beside `visit_year`) becomes `when`; columns of lists and flags, and
     those that say where a value came from (`…_source`), are none.
     """
+    known: dict[str, tuple[str, QidKind]] = {
+        "visit_month": (WHEN, "month"), "visit_year": ("year", "integer"), WHEN: (WHEN, "month")
+    }  # fmt: skip
     found = []
     for column, dtype in schema.items():
         name = fold(column)
         if column in NOTE_COLUMNS or name.endswith("_source") or _is_flag_or_list(dtype):
             continue
-        kind: QidKind = "month" if name == WHEN else _kind(dtype)
-        if name == "visit_month":
-            alone = dtype.is_numeric() and "visit_year" not in schema
-            name, kind = ("month", "integer") if alone else (WHEN, "month")
-        elif name == "visit_year":
-            if "visit_month" in schema:
-                continue
-            name, kind = "year", "integer"
+        if name == "visit_year" and "visit_month" in schema:
+            continue
+        if name == "visit_month" and "visit_year" not in schema and dtype.is_numeric():
+            name = "month"
+        name, kind = known.get(name, (name, _kind(dtype)))
         found.append(Qid(name, kind, domains.get(name)))
     return _check_qids(found, domains)
 
@@ -101,12 +98,12 @@ def rows_of_table(table: pl.DataFrame, qids: Sequence[Qid], vocabulary: Vocabula
     table = table[order]
     facts = table.select("terms").with_row_index("row")
     facts = facts.explode("terms", empty_as_null=False, keep_nulls=False)
-    terms = encode(facts["terms"].cast(pl.String), vocabulary.term_of)
-    left_out["terms that the vocabulary lacks"] = terms.null_count()
-    bitmaps = _bitmaps("", terms, facts["row"])
+    terms, codes = encode(facts["terms"].cast(pl.String), vocabulary.term_of)
+    left_out["terms that the vocabulary lacks"] = codes.null_count()
+    bitmaps = _bitmaps("", terms, codes, facts["row"])
     for qid in qids:
-        values = _encode_column(_column(table, qid), qid, left_out)
-        bitmaps |= _bitmaps(qid.name, values, pl.int_range(table.height, eager=True))
+        values, codes = _encode_column(_column(table, qid), qid, left_out)
+        bitmaps |= _bitmaps(qid.name, values, codes, pl.int_range(table.height, eager=True))
     return Stretch(np.bincount(patient).astype(np.int32), bitmaps, left_out)
 
 
@@ -173,27 +170,24 @@ def rows_of_events(events: pl.DataFrame, qids: Sequence[Qid], vocabulary: Vocabu
         patient = distinct // width
     else:
         patient = np.arange(int(patient.max()) + 1)
-    terms = encode(events["code"], vocabulary.term_of)
-    left_out = {"codes that the vocabulary lacks": terms.null_count()}
-    bitmaps = _bitmaps("", terms, pl.Series(row_of_event))
+    terms, codes = encode(events["code"], vocabulary.term_of)
+    left_out = {"codes that the vocabulary lacks": codes.null_count()}
+    bitmaps = _bitmaps("", terms, codes, pl.Series(row_of_event))
     by_name = {fold(column): column for column in events.columns}
     for qid in qids:
         column = events["date" if qid.name == WHEN and WHEN not in by_name else by_name[qid.name]]
-        values = _encode_column(column, qid, left_out)
-        codes = values.to_physical().cast(pl.Int64).fill_null(MISSING).to_numpy()
-        lowest = np.full(len(patient), MISSING, np.int64)
-        np.minimum.at(lowest, row_of_event, codes)
-        has = np.flatnonzero(lowest < MISSING)
-        bitmaps |= _bitmaps(
-            qid.name, pl.Series(lowest[has].astype(np.uint32)).cast(values.dtype), pl.Series(has)
-        )
+        values, codes = _encode_column(column, qid, left_out)
+        lowest = np.full(len(patient), len(values), np.int64)
+        np.minimum.at(lowest, row_of_event, codes.fill_null(len(values)).to_numpy())
+        has = np.flatnonzero(lowest < len(values))
+        bitmaps |= _bitmaps(qid.name, values, pl.Series(lowest[has]), pl.Series(has))
     return Stretch(np.bincount(patient).astype(np.int32), bitmaps, left_out)
 
 
 # -- values ----
 
 
-def _encode_column(column: pl.Series, qid: Qid, left_out: dict[str, int]) -> pl.Series:
+def _encode_column(column: pl.Series, qid: Qid, left_out: dict[str, int]) -> tuple[list[str], pl.Series]:
     """Encode a column as the index writes it; values that the type or the public domain rejects become missing and are
     counted."""
     text = column
@@ -201,34 +195,34 @@ def _encode_column(column: pl.Series, qid: Qid, left_out: dict[str, int]) -> pl.
         text = column.cast(pl.Datetime).dt.strftime("%Y-%m")
     elif column.dtype.is_float():
         text = column.floor().cast(pl.Int64, strict=False)
-    values = encode(text, partial(_format_value, qid), qid.sort_key)
+    values, codes = encode(text, partial(_format_value, qid), qid.sort_key)
     reason = f"values of {qid.name} that its type or domain does not admit"
-    left_out[reason] = values.null_count() - column.null_count()
-    return values
+    left_out[reason] = codes.null_count() - column.null_count()
+    return values, codes
 
 
 def encode(
     column: pl.Series, name_of: Callable[[str], str | None], sort_key: Callable[[str], Any] | None = None
-) -> pl.Series:
-    """Each value's new name, as an Enum of the sorted names; values without one become missing."""
+) -> tuple[list[str], pl.Series]:
+    """The new names of a column's values, sorted, and the code of each row's name; null where a value has none."""
     if isinstance(column.dtype, pl.Enum | pl.Categorical):
         column = column.cast(pl.String)
     distinct = column.drop_nulls().unique()
     names = [name_of(str(value)) for value in distinct]
-    kind = pl.Enum(sorted({name for name in names if name is not None}, key=sort_key))
+    kept = sorted({name for name in names if name is not None}, key=sort_key)
+    place: dict[str | None, int] = {name: code for code, name in enumerate(kept)}
+    codes = pl.Series([place.get(name) for name in names], dtype=pl.Int64)
     if not len(distinct):
-        return pl.Series([None] * len(column), dtype=kind)
-    return column.replace_strict(distinct, pl.Series(names, dtype=kind), default=None, return_dtype=kind)
+        return kept, pl.Series([None] * len(column), dtype=pl.Int64)
+    return kept, column.replace_strict(distinct, codes, default=None, return_dtype=pl.Int64)
 
 
-def _bitmaps(column: str, values: pl.Series, row: pl.Series) -> Bitmaps:
-    """The rows of each value; a row may hold several, and each of them more than once."""
-    rows = pl.DataFrame({"value": values, "row": row.cast(pl.UInt32)}).drop_nulls().sort("row")
-    grouped = rows.group_by("value").agg("row")
-    return {
-        (column, value): BitMap(held.to_numpy())
-        for value, held in zip(grouped["value"], grouped["row"], strict=True)
-    }
+def _bitmaps(column: str, names: Sequence[str], codes: pl.Series, row: pl.Series) -> Bitmaps:
+    """The rows of each name, by its code; a row may hold several, and each of them more than once."""
+    rows = pl.DataFrame({"code": codes, "row": row.cast(pl.UInt32)}).drop_nulls().sort("row")
+    grouped = rows.group_by("code").agg("row")
+    held = zip(grouped["code"], grouped["row"], strict=True)
+    return {(column, names[code]): BitMap(each.to_numpy()) for code, each in held}
 
 
 def _format_value(qid: Qid, value: str) -> str | None:
@@ -238,10 +232,8 @@ def _format_value(qid: Qid, value: str) -> str | None:
     number = qid.number_of(text[:7] if qid.kind == "month" else text)
     if number is None:
         return None
-    if qid.domain is not None:
-        low, high = (qid.number_of(end) for end in qid.domain)
-        if (low is not None and number < low) or (high is not None and number > high):
-            return None
+    if qid.ends and not qid.ends[0] <= number <= qid.ends[1]:
+        return None
     return qid.text_of(number)
 
 
@@ -279,6 +271,5 @@ def _check_domain(qid: Qid, domain: tuple[str, ...]) -> None:
         if not domain or any(not value or value != fold(value) for value in domain):
             raise BadInput(f"the domain of {qid.name!r} is a list of texts in lower case.")
         return
-    ends = [number for number in map(qid.number_of, domain) if number is not None]
-    if len(domain) != 2 or len(ends) != 2 or ends[0] > ends[1]:
+    if len(domain) != 2 or len(qid.ends) != 2 or qid.ends[0] > qid.ends[1]:
         raise BadInput(f"the domain of {qid.name!r} is its first and last value, as in FIRST..LAST.")

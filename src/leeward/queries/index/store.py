@@ -66,10 +66,17 @@ class Qid:
 
     def number_of(self, value: str) -> int | None:
         """The number of a month or a whole number; None for what is none, and for every text."""
+        if self.kind == "month":
+            return month_number(value)
         try:
-            return {"month": month_number, "integer": int}[self.kind](value)
-        except (KeyError, ValueError):
+            return int(value) if self.kind == "integer" else None
+        except ValueError:
             return None
+
+    @property
+    def ends(self) -> tuple[int, ...]:
+        """The numbers of the first and the last permissible value; nothing for text, or where none are declared."""
+        return tuple(n for n in map(self.number_of, self.domain or ()) if n is not None)
 
     def text_of(self, number: int) -> str:
         """The month, or the whole number, with this number."""
@@ -171,6 +178,9 @@ def write(
     columns, values, data = zip(*bitmaps, strict=True) if bitmaps else ((), (), ())
     lengths = [len(each) for each in data]
     ends = list(accumulate(lengths, initial=0))
+    stated = asdict(meta)
+    if not meta.about_patients:
+        del stated["about_patients"]
     directory = pa.table([columns, values, ends[:-1], lengths], schema=DIRECTORY)
     with disk_errors(out, "index"), written_aside(out) as folder:
         with (folder / BITMAPS).open("wb") as file:
@@ -185,9 +195,7 @@ def write(
             "format": FORMAT,
             "version": VERSION,
             "leeward": __version__,
-            "meta": {
-                name: value for name, value in asdict(meta).items() if name != "about_patients" or value
-            },
+            "meta": stated,
             "rows": rows,
             "patients": patients,
             "files": {path.name: _digest(path) for path in files},
