@@ -133,13 +133,15 @@ def budget(
         "threshold": terms.threshold,
         "default_allotment": terms.default_allotment,
         "charge_projects_separately": terms.charge_projects_separately,
-        "allotments": [_allotment(each) for each in budgets.allotments(session.ledger, data_set)],
+        "allotments": [
+            {
+                "project" if each.project else "user": each.user,
+                "most": to_epsilon(each.most),
+                "left": to_epsilon(each.left),
+            }
+            for each in budgets.allotments(session.ledger, data_set)
+        ],
     }
-
-
-def _allotment(each: budgets.Allotment) -> dict[str, Any]:
-    whose = "project" if each.project else "user"
-    return {whose: each.user, "most": to_epsilon(each.most), "left": to_epsilon(each.left)}
 
 
 def audit(index: str | Path, /, *, expect: str | None = None, ledger: str | None = None) -> Audit:

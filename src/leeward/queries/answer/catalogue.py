@@ -18,7 +18,9 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -87,19 +89,17 @@ class Catalogue:
 
     def question(self, index: Index) -> dict[str, Any]:
         """Key of the release in the ledger; holds no data."""
-        return {
+        return asdict(self) | {
             "release": "itemsets",
-            "epsilon": self.epsilon,
-            "max_size": self.max_size,
-            "contributions": self.contributions,
-            "threshold": self.threshold,
-            "spurious": self.spurious,
             "qids": sorted(index.meta.qid(name).name for name in self.qids),
-            "max_candidates": self.max_candidates,
             "rows": index.meta.max_rows_per_patient,
             "vocabulary": index.meta.vocabulary,
             "domains": domains_of(index, self.qids),
         }
+
+    def threshold_of(self, noise: Noise, candidates: int) -> int:
+        """The threshold of a level with this noise and so many candidates."""
+        return self.threshold or least_count(noise, candidates, self.spurious)
 
 
 @dataclass(frozen=True)
@@ -138,9 +138,8 @@ def items_of(index: Index, qids: Sequence[str]) -> Items:
         )
     terms = tuple(sorted({index.terms.resolve(name) for name in index.terms.sample()}))
     values = []
-    for name in sorted({index.meta.qid(name).name for name in qids}):
-        domain = index.domain(name)
-        if domain is None:
+    for name, domain in domains_of(index, qids).items():
+        if not domain:
             raise BadInput(
                 f"The values of {name!r} are not public. Declare them when building the index: --domains {name}=…"
             )
@@ -167,7 +166,7 @@ def release_catalogue(index: Index, parameters: Catalogue) -> dict[str, Any]:
     levels: list[dict[str, Any]] = []
     for size, epsilon in enumerate(parameters.levels(), 1):
         noise = Noise("geometric", epsilon, parameters.contributions)
-        threshold = parameters.threshold or least_count(noise, len(candidates), parameters.spurious)
+        threshold = parameters.threshold_of(noise, len(candidates))
         drawn = np.array(mechanism.draw(noise, len(candidates)), np.int64)
         counts = drawn + count_within_bound(
             index, items, candidates, parameters.contributions, draws.stream("catalogue", size)
@@ -198,7 +197,7 @@ def release_catalogue(index: Index, parameters: Catalogue) -> dict[str, Any]:
 def first_threshold(terms: int, parameters: Catalogue) -> int:
     """Threshold on the noisy count of a single term: public, and known before anything is paid."""
     noise = Noise("geometric", parameters.levels()[0], parameters.contributions)
-    return parameters.threshold or least_count(noise, terms, parameters.spurious)
+    return parameters.threshold_of(noise, terms)
 
 
 def least_count(noise: Noise, candidates: int, spurious: float) -> int:
@@ -215,37 +214,26 @@ def next_candidates(kept: dict[Members, int], items: Items, most: int) -> list[M
     A value is joined to every kept term first (a value by itself is no itemset), and two values of one
     quasi-identifier never meet.
     """
-    found: list[Members] = []
+    found: dict[Members, int] = {}
     group = [name for name, _ in items.names]
-    by_beginning: dict[Members, list[int]] = {}
-    for members in sorted(kept):
-        by_beginning.setdefault(members[:-1], []).append(members[-1])
-    for beginning, ends in by_beginning.items():
+    for beginning, whole in groupby(sorted(kept), itemgetter(slice(-1))):
+        ends = [members[-1] for members in whole]
         others = ends if beginning else [*ends, *range(items.terms, len(items.names))]
         for i, one in enumerate(ends):
             for other in others[i + 1 :]:
                 if group[one] and group[one] == group[other]:
                     continue
                 members = (*beginning, one, other)
-                if _parts_kept(members, kept, items.terms):
-                    found.append(members)
-    if len(found) > most:
-
-        def least(members: Members) -> int:
-            return min(kept[part] for part in _parts(members, items.terms))
-
-        found = sorted(sorted(found, key=lambda members: (-least(members), members))[:most])
-    return found
+                parts = _parts(members, items.terms)
+                if kept.keys() >= set(parts):
+                    found[members] = min(kept[part] for part in parts)
+    return sorted(sorted(found, key=lambda members: (-found[members], members))[:most])
 
 
 def _parts(members: Members, terms: int) -> list[Members]:
     """Subsets one item smaller that still hold a term."""
     parts = [members[:i] + members[i + 1 :] for i in range(len(members))]
     return [part for part in parts if part[0] < terms]
-
-
-def _parts_kept(members: Members, kept: dict[Members, int], terms: int) -> bool:
-    return all(part in kept for part in _parts(members, terms))
 
 
 def count_within_bound(

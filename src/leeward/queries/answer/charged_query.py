@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -89,13 +90,14 @@ class Answer:
         """As `leeward query --json` prints it."""
         plan = self.plan
         found: dict[str, Any] = {"query": plan.query.canonical()}
+        intervals = [self.interval(value) for value in self.values]
         if plan.by is None:
-            found |= {"answer": self.values[0], "interval": self.interval(self.values[0])}
+            found |= {"answer": self.values[0], "interval": intervals[0]}
         else:
-            found["by"] = plan.by
-            found["answer"] = dict(zip(plan.bins, self.values, strict=True))
-            found["interval"] = {
-                name: self.interval(value) for name, value in zip(plan.bins, self.values, strict=True)
+            found |= {
+                "by": plan.by,
+                "answer": dict(zip(plan.bins, self.values, strict=True)),
+                "interval": dict(zip(plan.bins, intervals, strict=True)),
             }
         return found | {
             "confidence": mechanism.CONFIDENCE,
@@ -139,29 +141,24 @@ def answer_plans(
     `pace`: counting takes a multiple of this many seconds, so that its duration does not reveal how much was
     counted.
     """
-    data_set, separately = session.index.meta.id, session.terms.charge_projects_separately
     there, remaining = standing or standing_of(session, plans, user, project)
-    stored: dict[str, str | None] = {plan.key: there.get(plan.key) for plan in plans}
-    costs = dict.fromkeys(stored, 0)
-    open_plans = [plan for plan in plans if stored[plan.key] is None]
+    stored = dict(there)
+    costs: Counter[str] = Counter()
+    open_plans = [plan for plan in plans if plan.key not in stored]
     if open_plans:
+        data_set, separately = session.index.meta.id, session.terms.charge_projects_separately
         charges = [Charge(key=p.key, question=p.question, epsilon=p.price) for p in open_plans]
         paid = spending.reserve(session.ledger, data_set, user, charges, project)
-        # Where projects pay separately, an answer that another one paid for is worked out again and dropped: how long
-        # it takes does not tell that it was stored.
-        stored |= {each.key: each.payload for each in paid if each.payload is not None and not separately}
         for each in paid:
             costs[each.key] += each.cost
-        missing = list({plan.key: plan for plan in open_plans if stored[plan.key] is None}.values())
-        payloads = {
-            plan.key: text_of({"values": values})
-            for plan, values in zip(missing, _draw_at_pace(session.index, missing, pace), strict=True)
-        }
+        # Where projects pay separately, an answer that another one paid for is worked out again and dropped: how long
+        # it takes does not tell that it was stored.
+        if not separately:
+            stored |= {each.key: each.payload for each in paid if each.payload is not None}
+        payloads = _work_out(session.index, [plan for plan in open_plans if plan.key not in stored], pace)
         stored |= spending.store(session.ledger, data_set, payloads, separately=separately)
         remaining = spending.left(session.ledger, data_set, user, project).user
-    return [
-        _to_answer(session, plan, stored[plan.key] or "", costs.pop(plan.key, 0), remaining) for plan in plans
-    ]
+    return [_to_answer(session, plan, stored[plan.key], costs.pop(plan.key, 0), remaining) for plan in plans]
 
 
 def _to_answer(session: IndexSession, plan: Plan, payload: str, cost: int, remaining: int) -> Answer:
@@ -186,14 +183,13 @@ def standing_of(
 ) -> Standing:
     """The answers that cost nothing more (stored ones; where projects pay separately, those that this project paid),
     and the user's remaining budget."""
-    separately = session.terms.charge_projects_separately
     stored, left = spending.find_answers(
         session.ledger,
         session.index.meta.id,
         [plan.key for plan in plans],
         user,
         project,
-        separately=separately,
+        separately=session.terms.charge_projects_separately,
     )
     return stored, left.user
 
@@ -230,13 +226,14 @@ def charge(
     return found
 
 
-def _draw_at_pace(index: Index, plans: Sequence[Plan], pace: float) -> list[list[int | float]]:
-    """Return `noisy_values` after a multiple of `pace` seconds."""
+def _work_out(index: Index, plans: Sequence[Plan], pace: float) -> dict[str, str]:
+    """The noisy values of each question, by key, after a multiple of `pace` seconds."""
     began = time.perf_counter()
-    found = noisy_values(index, plans)
+    distinct = {plan.key: plan for plan in plans}
+    found = noisy_values(index, list(distinct.values()))
     if pace > 0 and plans:
         time.sleep(-(time.perf_counter() - began) % pace)
-    return found
+    return {key: text_of({"values": values}) for key, values in zip(distinct, found, strict=True)}
 
 
 def noisy_values(index: Index, plans: Sequence[Plan]) -> list[list[int | float]]:

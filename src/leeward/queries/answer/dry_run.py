@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import polars as pl
@@ -48,24 +48,22 @@ SEED: Final = 20090413
 
 def make_synthetic_index(index: Index, queries: Sequence[Query], folder: Path) -> Index:
     """Write the twin of an index into `folder` (which must not exist) and open it."""
-    meta = index.meta
-    notes = 1 if meta.max_rows_per_patient == 1 else NOTES
+    notes = 1 if index.meta.max_rows_per_patient == 1 else NOTES
     rows = PATIENTS * notes
     stream = Randomness.of(SEED).stream("twin")
-    table: dict[str, Any] = {
-        "patient": [row // notes for row in range(rows)],
-        "terms": _terms(index.terms, queries, stream, rows),
-    }
-    for qid in meta.qids:
-        values = _values(index, qid, [p for q in queries for p in q.predicates if p.qid == qid.name])
-        chosen = stream.integers(0, len(values), rows)
-        table[qid.name] = [values[i] for i in chosen.tolist()]
-        if qid.kind == "integer":
-            table[qid.name] = [int(value) for value in table[qid.name]]
-    schema = {qid.name: pl.Date for qid in meta.qids if qid.kind == "month"}
-    frame = pl.DataFrame(table).with_columns(pl.col(name).add("-01").str.to_date() for name in schema)
-    domains = {qid.name: qid.domain for qid in meta.qids if qid.domain is not None}
-    return index_table(frame, folder, terms=index.terms, domains=domains, synthetic=True).index
+    terms = _terms(index.terms, queries, stream, rows)
+    columns = [pl.Series("patient", np.arange(rows) // notes), pl.Series("terms", terms, pl.List(pl.String))]
+    conditions = [condition for query in queries for condition in query.predicates]
+    for qid in index.meta.qids:
+        values = _values(index, qid, [each for each in conditions if each.qid == qid.name])
+        column = pl.Series(qid.name, values)[stream.integers(0, len(values), rows)]
+        if qid.kind == "month":
+            column = (column + "-01").str.to_date()
+        columns.append(column.cast(pl.Int64) if qid.kind == "integer" else column)
+    domains = {qid.name: qid.domain for qid in index.meta.qids if qid.domain is not None}
+    return index_table(
+        pl.DataFrame(columns), folder, terms=index.terms, domains=domains, synthetic=True
+    ).index
 
 
 def _terms(

@@ -145,7 +145,9 @@ def plan_query(session: IndexSession, asked: Question) -> Plan:
     change = mechanism.sensitivity(
         unit=asked.unit,
         counted=counted,
-        contributions=_contributions(limit, most, len(bins)),
+        contributions=min(
+            limit or len(bins), most or limit or len(bins)
+        ),  # of a patient to all bins together
         bins=len(bins),
         one_bin=per_patient,
         bounded=limit is not None,
@@ -203,15 +205,10 @@ def check_noise(session: IndexSession, plans: Sequence[Plan]) -> None:
             )
 
 
-def _contributions(limit: int | None, most: int | None, bins: int) -> int:
-    """Most that a patient adds to all bins together: rows kept, or bins counted in."""
-    return min(limit or bins, most or limit or bins)
-
-
 def _bins(index: Index, query: Query, qid: str) -> tuple[str, ...]:
     """The bins of a histogram from what is public: the query's own condition, else the declared domain."""
     condition = next((each for each in query.predicates if each.qid == qid), None)
-    bins = _enumerate_values(index.meta.qid(qid).kind, condition) if condition is not None else None
+    bins = _enumerate_values(index.meta.qid(qid).kind, condition)
     if bins is None:
         domain = index.domain(qid)
         if domain is None:
@@ -226,9 +223,9 @@ def _bins(index: Index, query: Query, qid: str) -> tuple[str, ...]:
     return bins
 
 
-def _enumerate_values(kind: str, condition: Predicate) -> tuple[str, ...] | None:
-    """Every value that a condition names; None for a text prefix."""
-    if condition.kind == "prefix":
+def _enumerate_values(kind: str, condition: Predicate | None) -> tuple[str, ...] | None:
+    """Every value that a condition names; None without one, and for a text prefix."""
+    if condition is None or condition.kind == "prefix":
         return None
     if condition.kind == "equals":
         return (condition.low,)

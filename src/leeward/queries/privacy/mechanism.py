@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import functools
 import math
+from bisect import bisect_left
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Final, Literal
@@ -143,22 +144,15 @@ def epsilon_within(kind: Kind, sensitivity: int, width: float) -> int:
     """
     if not width >= 0:
         raise BadInput("the wanted precision must be a number from 0.")
-    low, high = 0, len(EPSILONS)
-    while low < high:
-        middle = (low + high) // 2
-        if half_width(Noise(kind, EPSILONS[middle], sensitivity)) <= width:
-            high = middle
-        else:
-            low = middle + 1
-    if low == len(EPSILONS):
+    place = bisect_left(EPSILONS, -width, key=lambda epsilon: -half_width(Noise(kind, epsilon, sensitivity)))
+    if place == len(EPSILONS):
         raise BadInput(f"no answer is as precise as within ± {width:g}; ask for less precision.")
-    return EPSILONS[low]
+    return EPSILONS[place]
 
 
 def _outside(noise: Noise, width: int) -> float:
     """P(|noise| > width)."""
-    alpha = noise.alpha
-    return float(2 * alpha ** (width + 1) / (1 + alpha))
+    return float(2 * noise.alpha ** (width + 1) / (1 + noise.alpha))
 
 
 @functools.lru_cache(maxsize=256)
