@@ -14,7 +14,7 @@ from leeward.cohort.readers.files import refuse_log
 from leeward.engine import make
 from leeward.errors import BadInput
 from leeward.queries.index.build import Built, index_cohort, index_events, index_table
-from leeward.queries.index.rows import NOTE_COLUMNS, flatten
+from leeward.queries.index.rows import NOTE_COLUMNS
 from leeward.queries.language.vocabulary import AnyText, Vocabulary
 from leeward.queries.privacy.accounting import Budget, micro
 from leeward.randomness import Randomness
