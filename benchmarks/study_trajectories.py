@@ -31,7 +31,8 @@ from leeward.cohort.cohort import Cohort
 from leeward.engine import available_threads
 from leeward.methods.trajectories import Trajectories, clustering, hierarchies
 from leeward.methods.trajectories.records import Group, Losses, Records, losses_of
-from leeward.runs.protect import measure, protect
+from leeward.runs.measure import measure
+from leeward.runs.protect import protect
 from leeward.synthetic.trajectories import SETS, write_trajectories
 from leeward.vocabulary.omop import from_concept_ancestor
 

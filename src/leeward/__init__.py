@@ -44,9 +44,9 @@ if TYPE_CHECKING:
     from leeward.runs.extract import extract as extract
     from leeward.runs.index import index as index
     from leeward.runs.itemsets import itemsets as itemsets
+    from leeward.runs.measure import measure as measure
     from leeward.runs.profile import profile as profile
     from leeward.runs.protect import Result as Result
-    from leeward.runs.protect import measure as measure
     from leeward.runs.protect import protect as protect
     from leeward.runs.protect import run as run
     from leeward.runs.protect import verify as verify
@@ -73,7 +73,7 @@ _WHERE = {
     "extract": "leeward.runs.extract:extract",
     "index": "leeward.runs.index:index",
     "itemsets": "leeward.runs.itemsets:itemsets",
-    "measure": "leeward.runs.protect:measure",
+    "measure": "leeward.runs.measure:measure",
     "open": "leeward.runs.specs:open_release",
     "profile": "leeward.runs.profile:profile",
     "protect": "leeward.runs.protect:protect",

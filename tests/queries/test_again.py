@@ -156,7 +156,7 @@ def test_each_place_that_remembers_has_a_key_of_its_own(
     out, sketches = indexed(many(100), tmp_path / "one"), []
     for name in ("one place", "another"):
         monkeypatch.setenv(state.VARIABLE, str(tmp_path / name))
-        data_sets.remember(Index.open(out), str(out))
+        data_sets.remember(Index.open(out), out)
         (known,) = data_sets.find_similar(Index.open(out))
         sketches.append(set(known.sketch))
         kept = tmp_path / name / data_sets.FOLDER

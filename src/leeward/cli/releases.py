@@ -200,9 +200,9 @@ def measure(out: str, source: Any, population: str | None, wanted: tuple[str, ..
       leeward measure release --source events.csv --patient pid --code icd --measure are --json
     """
     from leeward.release import Release
+    from leeward.runs.measure import measure as figures_of
     from leeward.runs.profile import source_facts
     from leeward.runs.progress import watch
-    from leeward.runs.protect import measure as figures_of
     from leeward.runs.reports import sections_of, summary_of
     from leeward.runs.specs import read_source
 

@@ -8,18 +8,26 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import polars as pl
+
+from leeward.engine import LocalEngine, at_most, make
 from leeward.errors import BadInput
+from leeward.notes.identities import keys
+from leeward.notes.identities.replacing import decrypt as opened
+from leeward.notes.language import foreign_notes
+from leeward.notes.lexicon.loaders import load as load_lexicon
+from leeward.notes.pipeline import INPUT, OUTPUT, Work, available_members, reader_of, spans_of
+from leeward.notes.reading import read
+from leeward.notes.review import Reviewed, page
+from leeward.notes.table import ROW, with_disagreements
 from leeward.paths import require_new
+from leeward.queries.state import VARIABLE, account_folder
 from leeward.randomness import Randomness
+from leeward.release import Draft, draft
+from leeward.release.aside import own_file
 from leeward.runs.progress import Tell, watch
-
-if TYPE_CHECKING:
-    import polars as pl
-
-    from leeward.engine import Engine
-    from leeward.notes.pipeline import Work
 
 BLOCK, SMALL_BLOCK = 256, 32
 """Notes that a kernel gets at once; where processes share them, so that none is left with much at the end."""
@@ -135,12 +143,6 @@ def annotate(
     BadInput
         Nothing is left at `out`.
     """
-    from leeward.engine import LocalEngine, at_most, make
-    from leeward.notes.lexicon.loaders import load as load_lexicon
-    from leeward.notes.pipeline import Work, available_members, reader_of
-    from leeward.notes.reading import read
-    from leeward.release import draft
-
     with at_most(threads), watch(None) as say, draft(out) as pending:
         say("Reading the notes")
         frame = read(notes, columns, metadata)
@@ -156,17 +158,37 @@ def annotate(
         if isinstance(runner, LocalEngine):
             many = processes and int(frame["text"].str.len_chars().sum()) >= WORTH_PROCESSES
             runner = replace(runner, processes=many, told=_progress(frame.height, say))
-        rows = _rows(frame, work, runner)
+        size = SMALL_BLOCK if getattr(runner, "processes", False) else BLOCK
+        blocks = frame.select(*INPUT.names).with_columns(((pl.col("row") - 1) // size).alias("block"))
+        found = pl.DataFrame(pl.from_arrow(runner.map_groups(blocks, "block", work, OUTPUT, order=("row",))))
         say("Writing")
-        figures = _write(pending, frame, rows, work, randomness, review, words, mode, foreign)
+        order = randomness.stream("notes", "order").permutation(frame.height)
+        rows = found.sort("row").with_columns(pl.Series("note", order, pl.Int64)).sort("note")
+        table = with_disagreements(rows.select("note", *ROW.names))
+        _write_tables(pending, frame, table)
+        _write_texts(pending, rows, mode, sum(foreign.values()))
+        by_category = _count_categories(rows)
+        figures: dict[str, Any] = {
+            "notes": table.height,
+            "patients": table["patient"].n_unique(),
+            "members": list(chosen),
+            "lexicon": {"name": words.name, "concepts": len(words), "digest": words.digest},
+            "text": mode,
+            "other_languages": foreign,
+            "control_characters": int(frame["controls"].sum()),
+            **_figures_of(table, by_category),
+        }
+        drawn = randomness.stream("notes", "review").permutation(table.height)
+        reviewed = _draw_reviewed(frame, table.with_columns(pl.Series("_drawn", drawn)), rows, work, review)
+        asserted = {term for note in reviewed for term in note.row["terms"]}
+        names = {term: words[term].name for term in asserted if term in words}
+        pending.put("custody/review.html", page(reviewed, table.height, names, by_category))
         pending.put_json("custody/summary.json", figures)
     return {"out": str(out), "key": None if file is None else str(file), **figures}
 
 
 def check_languages(texts: Sequence[str], mode: str | None, any_language: bool) -> dict[str, int]:
     """How many notes are in which language that the annotators do not read; BadInput where that cannot be let pass."""
-    from leeward.notes.language import foreign_notes
-
     found = foreign_notes(texts)
     count = sum(map(len, found.values()))
     if count == 0 or any_language or (mode is None and count <= FOREIGN_SHARE * len(texts)):
@@ -188,21 +210,16 @@ def decrypt(path: str | Path, key: str | Path | None, out: str | Path, recipient
     BadInput
         No such texts, another key, or `out` exists.
     """
-    import polars as pl
-
-    from leeward.notes.identities.keys import Keys, read
-    from leeward.notes.identities.replacing import decrypt as opened
-
     source, target = Path(path) / "share" / "text.parquet", Path(out)
     if not source.is_file():
         raise BadInput(f"{Path(path).name}: no share/text.parquet; was it written with --text encrypted?")
     require_new(target)
-    keys = Keys.of(read(_key_file(key, recipient)))
+    secret = keys.Keys.of(keys.read(_key_file(key, recipient)))
     table = pl.read_parquet(source)
-    table = table.with_columns(pl.Series("text", [opened(text, keys) for text in table["text"]], pl.String))
+    table = table.with_columns(pl.Series("text", [opened(text, secret) for text in table["text"]], pl.String))
     aside = target.with_name(target.name + ".partial")
     try:
-        aside.touch(mode=0o600)  # its owner's alone before anything is in it
+        own_file(aside)
         if target.suffix == ".csv":
             table.write_csv(aside)
         else:
@@ -223,8 +240,6 @@ def key_file_of(recipient: str | None = None) -> Path:
     BadInput
         The name is none for a file, or there can be no such folder.
     """
-    from leeward.queries.state import VARIABLE, account_folder
-
     name = recipient or "everybody"
     if not RECIPIENT.fullmatch(name):
         raise BadInput("--recipient: a name of letters, digits, `.`, `_` and `-`, 64 at most, is needed.")
@@ -246,24 +261,10 @@ def _secret(
     key: str | Path | None, recipient: str | None, seed: int | None, out: Path
 ) -> tuple[bytes, Path | None]:
     """The secret and its file. A seed alone, for tests and studies, gives one that follows from it and is not kept."""
-    from leeward.notes.identities.keys import read_or_make
-
     if seed is not None and key is None and recipient is None:
         return Randomness.of(seed).stream("notes", "key").bytes(32), None
     file = _key_file(key, recipient)
-    return read_or_make(file, out), file
-
-
-def _rows(frame: pl.DataFrame, work: Work, runner: Engine) -> pl.DataFrame:
-    """The kernel's rows, in the order of the notes."""
-    import polars as pl
-
-    from leeward.notes.pipeline import INPUT, OUTPUT
-
-    size = SMALL_BLOCK if getattr(runner, "processes", False) else BLOCK
-    blocks = frame.select(*INPUT.names).with_columns(((pl.col("row") - 1) // size).alias("block"))
-    found = pl.DataFrame(pl.from_arrow(runner.map_groups(blocks, "block", work, OUTPUT, order=("row",))))
-    return found.sort("row")
+    return keys.read_or_make(file, out), file
 
 
 def _progress(total: int, say: Tell) -> Callable[[int], None]:
@@ -279,75 +280,43 @@ def _progress(total: int, say: Tell) -> Callable[[int], None]:
     return tell_rows
 
 
-def _write(
-    pending: Any,
-    frame: pl.DataFrame,
-    rows: pl.DataFrame,
-    work: Work,
-    randomness: Any,
-    review: int,
-    words: Any,
-    mode: str | None,
-    foreign: Mapping[str, int],
-) -> dict[str, Any]:
-    """Write table, texts and review page; returns the figures."""
-    import polars as pl
-
-    from leeward.notes.table import ROW, with_disagreements
-
-    order = randomness.stream("notes", "order").permutation(frame.height)
-    rows = rows.with_columns(pl.Series("note", order, pl.Int64)).sort("note")
-    table = with_disagreements(rows.select("note", *ROW.names))
+def _write_tables(pending: Draft, frame: pl.DataFrame, table: pl.DataFrame) -> None:
+    """Custody's table, and which note and patient of the source each of its numbers is."""
     table.drop("row").write_parquet(pending.custody / "table.parquet", compression="zstd")
     source = frame.select(
         "row", "file", pl.col("note").alias("source_note"), pl.col("patient").alias("source_patient")
     )
     numbers = table.select("note", "row", "patient").join(source, on="row", how="left", maintain_order="left")
     numbers.write_parquet(pending.custody / "numbers.parquet", compression="zstd")
-    _write_texts(pending, rows, mode, sum(foreign.values()))
-    counts = (
-        rows["found"]
-        .explode(empty_as_null=True)
-        .drop_nulls()
-        .value_counts(sort=True)
-        .sort("count", "found", descending=[True, False])
-    )
-    by_category = dict(zip(*(counts[name].to_list() for name in ("found", "count")), strict=True))
-    figures: dict[str, Any] = {
-        "notes": table.height,
-        "patients": table["patient"].n_unique(),
-        "members": list(work.members),
-        "lexicon": {"name": words.name, "concepts": len(words), "digest": words.digest},
-        "text": mode,
-        "other_languages": dict(foreign),
-        "control_characters": int(frame["controls"].sum()),
+
+
+def _count_categories(rows: pl.DataFrame) -> dict[str, int]:
+    """How many spans there are of each category, the most frequent first."""
+    counts = rows["found"].explode(empty_as_null=True).drop_nulls().value_counts()
+    return dict(counts.sort("count", "found", descending=[True, False]).iter_rows())
+
+
+def _figures_of(table: pl.DataFrame, by_category: Mapping[str, int]) -> dict[str, Any]:
+    columns = ("visit_month", "age", "sex", "race", "zip", "place")
+    return {
         "spans": {
-            k: sum(n for c, n in by_category.items() if c.startswith(k)) for k in ("EID", "QID", "HMI")
+            kind: sum(n for category, n in by_category.items() if category.startswith(kind))
+            for kind in ("EID", "QID", "HMI")
         },
         "categories": by_category,
         "terms": table["terms"].explode(empty_as_null=True).drop_nulls().n_unique(),
         "terms_per_note": int(table["terms"].list.len().sum()) / table.height,
         "disagreeing": int((table["disagrees"].list.len() > 0).sum()),
-        "known": {
-            c: int(table[c].is_not_null().sum())
-            for c in ("visit_month", "age", "sex", "race", "zip", "place")
-        },
+        "known": {name: int(table[name].is_not_null().sum()) for name in columns},
     }
-    spans = rows.select("row", "spans")
-    pending.put(
-        "custody/review.html", _review(frame, table, spans, work, randomness, review, words, by_category)
-    )
-    return figures
 
 
-def _write_texts(pending: Any, rows: pl.DataFrame, mode: str | None, foreign: int) -> None:
+def _write_texts(pending: Draft, rows: pl.DataFrame, mode: str | None, foreign: int) -> None:
     """`share/` holds texts where they were asked for, and is not there otherwise.
 
     The list of what was replaced goes with texts whose brackets and tokens show it anyway. Of surrogates it stays in
     custody: any name that it does not list would be a real one that the annotators missed.
     """
-    import polars as pl
-
     shutil.rmtree(pending.share)
     if mode is None:
         return
@@ -358,48 +327,25 @@ def _write_texts(pending: Any, rows: pl.DataFrame, mode: str | None, foreign: in
         readme += FOREIGN.format(count=foreign, total=rows.height)
     pending.put("share/README.md", readme)
     rows.select("note", "patient", "text").write_parquet(pending.share / "text.parquet", compression="zstd")
-    lists = ["starts", "ends", "kinds", "categories"]
-    names = dict(zip(lists, ("start", "end", "kind", "category"), strict=True))
-    replaced = (
-        rows.filter(pl.col("starts").list.len() > 0)
-        .select("note", *lists)
-        .explode(*lists, empty_as_null=False)
-        .rename(names)
-    )
+    names = {"starts": "start", "ends": "end", "kinds": "kind", "categories": "category"}
+    replaced = rows.filter(pl.col("starts").list.len() > 0).select("note", *names)
     folder = pending.custody if hidden else pending.share
-    replaced.write_parquet(folder / "replacements.parquet", compression="zstd")
-
-
-def _review(
-    frame: pl.DataFrame,
-    table: pl.DataFrame,
-    spans: pl.DataFrame,
-    work: Work,
-    randomness: Any,
-    count: int,
-    words: Any,
-    by_category: Mapping[str, int],
-) -> str:
-    import polars as pl
-
-    from leeward.notes.pipeline import reader_of, spans_of
-    from leeward.notes.review import Reviewed, page
-
-    drawn = randomness.stream("notes", "review").permutation(table.height)
-    shown = (
-        table.with_columns(pl.Series("_drawn", drawn), (pl.col("disagrees").list.len() == 0).alias("_agrees"))
-        .sort("_agrees", "_drawn")
-        .head(count)
+    replaced.explode(*names, empty_as_null=False).rename(names).write_parquet(
+        folder / "replacements.parquet", compression="zstd"
     )
+
+
+def _draw_reviewed(
+    frame: pl.DataFrame, table: pl.DataFrame, rows: pl.DataFrame, work: Work, count: int
+) -> list[Reviewed]:
+    """The notes of the review page: first those that annotators disagree on, each by the number drawn for it."""
+    agrees = (pl.col("disagrees").list.len() == 0).alias("_agrees")
+    shown = table.with_columns(agrees).sort("_agrees", "_drawn").head(count)
     among = pl.col("row").is_in(shown["row"].implode())
     texts = dict(frame.filter(among).select("row", "text").iter_rows())
     if work.keeps_spans:
-        found = {row: spans_of(written) for row, written in spans.filter(among).iter_rows()}
+        found = {row: spans_of(each) for row, each in rows.select("row", "spans").filter(among).iter_rows()}
     else:
         reader = reader_of(work.members, work.lexicon)
         found = {row: reader.read(text) for row, text in texts.items()}
-    notes = [Reviewed(row["note"], row, texts[row["row"]], found[row["row"]]) for row in shown.to_dicts()]
-    asserted = {term for note in notes for term in note.row["terms"]}
-    return page(
-        notes, table.height, {term: words[term].name for term in asserted if term in words}, by_category
-    )
+    return [Reviewed(row["note"], row, texts[row["row"]], found[row["row"]]) for row in shown.to_dicts()]

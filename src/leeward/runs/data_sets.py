@@ -1,4 +1,5 @@
-"""Data sets that were indexed before by this account, so that indexing again gives no second budget.
+"""The budget of indexed data: where it is kept, and how data that were indexed before by this account are recognised,
+so that indexing them again gives no second one.
 
 Each index leaves a record in every state folder (`leeward.queries.state`: the account's, and the machine's where there
 is one): the data set's id, where its ledger is, and a sketch of its patients: keyed hashes of what each patient's rows
@@ -10,7 +11,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import secrets
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
@@ -18,8 +21,15 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from leeward.errors import BadInput
+from leeward.queries.answer.api import login_name
+from leeward.queries.answer.plan import LINK
 from leeward.queries.index.counts import Index
+from leeward.queries.ledger import budgets, families, opening, spending
+from leeward.queries.ledger.engines import parse_url, place_of
+from leeward.queries.privacy.accounting import to_epsilon
 from leeward.queries.state import state_folders, write_whole
+from leeward.release.aside import own_file
 
 FOLDER: Final = "data sets"
 SKETCH: Final = 512
@@ -34,6 +44,52 @@ class Known:
     id: str
     place: str
     sketch: list[int]
+
+
+def parent_of(text: str | None) -> str | None:
+    """The identity of a parent: of the index in a folder, or as it is written."""
+    return Index.open(text).meta.id if text is not None and Path(text).is_dir() else text
+
+
+def place_of_budget(
+    index: Index, folder: Path, url: str | None, parent: str | None, reason: str | None
+) -> str | Path | None:
+    """Where the budget of the data is: at `url`, with an index of the same data that was made before, or (None) in the
+    folder.
+
+    BadInput for data that share most of their patients with a data set indexed before, unless that is named as their
+    parent or a reason is given.
+    """
+    for known in [] if reason is not None or parent is not None else find_similar(index):
+        same, place = known.id == index.meta.id, Path(known.place)
+        if same and (url is not None or "://" in known.place):
+            continue  # a ledger that many indexes share knows the data itself
+        if same and os.access(place / opening.EMBEDDED, os.R_OK | os.W_OK):
+            own_file(folder / LINK).write_text(json.dumps({"folder": known.place}) + "\n", encoding="utf-8")
+            return place
+        what = "hold the same rows as" if same else "share most of their patients with"
+        raise BadInput(
+            f"these data {what} a data set that was indexed before, in {known.place}, and would get a second budget "
+            "for the same patients. Name it with --parent, to spend its budget; or say with --new-budget REASON why "
+            "these patients get another one."
+        )
+    return url
+
+
+def register(data_set: budgets.DataSet, place: str | Path, folder: Path) -> float:
+    """Give a data set its budget in the ledger, and whoever indexes all of it where nobody has it by default.
+
+    Returns the epsilon that is left for one more answer: less than the budget where the ledger knew the data.
+    """
+    ledger = opening.make_ledger(place, folder)
+    try:
+        new = budgets.register(ledger, data_set)
+        if new and data_set.parent is None and data_set.default_allotment == "none":
+            with suppress(BadInput):  # the system does not say who that is
+                budgets.allot(ledger, data_set.id, login_name(), data_set.budget.epsilon)
+        return to_epsilon(spending.left(ledger, data_set.id, None).anybody)
+    finally:
+        families.close(ledger)
 
 
 def find_similar(index: Index) -> list[Known]:
@@ -51,10 +107,11 @@ def find_similar(index: Index) -> list[Known]:
     return sorted(found.values(), key=lambda known: known.id != index.meta.id)
 
 
-def remember(index: Index, place: str) -> None:
-    """Leave a record of an index whose budget is at `place`."""
+def remember(index: Index, place: str | Path) -> None:
+    """Leave a record of an index whose budget is in a folder, or in the database of a URL."""
+    kept = place_of(parse_url(place)) if isinstance(place, str) else str(place)
     for folder in state_folders(FOLDER):
-        known = Known(index.meta.id, place, hashes_of(index, _key(folder))[:SKETCH].tolist())
+        known = Known(index.meta.id, kept, hashes_of(index, _key(folder))[:SKETCH].tolist())
         write_whole(folder / f"{index.meta.id}.json", json.dumps(asdict(known)).encode())
 
 

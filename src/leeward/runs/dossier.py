@@ -10,6 +10,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
+import polars as pl
+
 from leeward.advise.dossier.content import TITLE, Evidence, annex, check_entries, parts_of, render, titles
 from leeward.advise.dossier.context import Context, load_context
 from leeward.advise.dossier.signing import SIGNATURE, is_signed, sign
@@ -37,6 +39,10 @@ from leeward.verify import Verification
 from leeward.version import __version__
 
 JSON, HTML, EVIDENCE = "dossier.json", "dossier.html", "evidence.json"
+FIGURES = ("measures.json", "verification.json")
+"""Files of custody that a dossier rests on."""
+
+TABLES = ("explore.parquet", "compare.parquet")
 ALTERNATIVES_SHOWN = 40
 
 
@@ -138,7 +144,7 @@ def dossier(
             raise VerificationFailed(f"{refusal(outcome)} No dossier was written.")
         say("Gathering the evidence")
         found = evidence_of(opened, outcome, asked, cohort, population, explored)
-        questions = _questions(asked, cohort, population)
+        questions = _questions(asked, cohort)
     files = files_of(opened, found)
     scope = scope_of(opened)
     evidence = Evidence(files, said, audience == "recipient", "" if scope is None else scope.within)
@@ -201,9 +207,8 @@ def _threshold(limit: Threshold, release: Release) -> dict[str, Any]:
 def files_of(release: Release, evidence: Mapping[str, Any]) -> dict[str, Any]:
     """The evidence files, parsed."""
     files: dict[str, Any] = {"release.json": dict(release.manifest), "evidence.json": dict(evidence)}
-    for name in ("measures.json", "verification.json"):
-        path = None if release.custody is None else release.custody / name
-        files[name] = {} if path is None else _json(path)
+    for name in FIGURES:
+        files[name] = {} if release.custody is None else _json(release.custody / name)
     return files
 
 
@@ -240,33 +245,34 @@ def check(
     require_plain_files(place)
     raw, content = _read(place)
     opened = Release.open(release, compare=False)  # what differs is told file by file
-    evidence = _json(place / EVIDENCE)
-    stated, there = content["digests"], digests_of(opened, place)
-    if JSON in stated:
-        there[JSON] = digest_of(content)
-    faults = [
-        f"{name} does not match." for name, digest in there.items() if stated.get(name, digest) != digest
-    ]
-    faults += [f"{name} is not there." for name in stated if name not in there]
-    # Of custody a recipient's dossier states nothing; those of earlier versions state neither page nor JSON.
-    faults += [
-        f"{name} was added."
-        for name in there
-        if name not in (HTML, *stated) and not name.startswith("custody/")
-    ]
+    faults = _compare_files(content, opened, place)
     outcome = verify(release)
     if not outcome.passed:
         faults.append(f"The release does not verify today: {refusal(outcome)}")
-    wrong = check_entries(content, files_of(opened, evidence))
+    wrong = check_entries(content, files_of(opened, _json(place / EVIDENCE)))
     faults += [f"The figure does not match: {label}." for label in wrong]
     figures = sum("pointer" in e for part in content["parts"] for e in part["entries"])
-    signed = None
+    signed, written = None, place / SIGNATURE
     if private is not None and not faults:
-        (place / SIGNATURE).write_text(sign(raw, private), encoding="utf-8")
+        written.write_text(sign(raw, private), encoding="utf-8")
     if key is not None:
-        written = place / SIGNATURE
         signed = written.is_file() and is_signed(raw, written.read_text(encoding="utf-8").strip(), key)
     return Match(tuple(faults), figures, signed)
+
+
+def _compare_files(content: Mapping[str, Any], release: Release, folder: Path) -> list[str]:
+    """What is not as a dossier states it, in a sentence each."""
+    stated, there = content["digests"], digests_of(release, folder)
+    if JSON in stated:
+        there[JSON] = digest_of(content)
+    changed = [name for name, digest in there.items() if stated.get(name, digest) != digest]
+    # Of custody a recipient's dossier states nothing; those of earlier versions state neither page nor JSON.
+    added = [name for name in there if name not in (HTML, *stated) and not name.startswith("custody/")]
+    return [
+        *(f"{name} does not match." for name in changed),
+        *(f"{name} is not there." for name in stated if name not in there),
+        *(f"{name} was added." for name in added),
+    ]
 
 
 def _read(folder: Path) -> tuple[bytes, dict[str, Any]]:
@@ -285,19 +291,11 @@ def _read(folder: Path) -> tuple[bytes, dict[str, Any]]:
 
 def digests_of(release: Release, folder: Path) -> dict[str, str]:
     """SHA-256 of every input file of a dossier: the share, the custodian's figures, and the files of its own folder."""
-    files = {
-        f"share/{p.relative_to(release.share).as_posix()}": p for p in release.share.rglob("*") if p.is_file()
-    }
+    files = {f"share/{path.relative_to(release.share).as_posix()}": path for path in release.share.rglob("*")}
     if release.custody is not None:
-        files |= {
-            f"custody/{name}": release.custody / name for name in ("measures.json", "verification.json")
-        }
+        files |= {f"custody/{name}": release.custody / name for name in FIGURES}
     files |= {path.name: path for path in folder.iterdir() if path.name not in (JSON, SIGNATURE, LOCK)}
-    return {
-        name: hashlib.sha256(path.read_bytes()).hexdigest()
-        for name, path in sorted(files.items())
-        if path.is_file()
-    }
+    return {name: sha256_of(path) for name, path in sorted(files.items()) if path.is_file()}
 
 
 def digest_of(content: Mapping[str, Any]) -> str:
@@ -351,34 +349,29 @@ def _write(
             (aside / SIGNATURE).write_text(sign(text.encode(), key), encoding="utf-8")
 
 
-def _questions(plan: Plan | None, cohort: Cohort | None, population: Cohort | None) -> tuple[str, ...]:
+def _questions(plan: Plan | None, cohort: Cohort | None) -> tuple[str, ...]:
     """The questions that the advice for this plan leaves to people."""
     if plan is None or cohort is None:
         return ()
-
     kind: Literal["events", "table"] = "table" if cohort.events is None else "events"
     return tuple(questions_of(Situation(plan, Facts(kind, 0, 0, 0))))
 
 
 def _alternatives(folder: Path) -> list[dict[str, Any]]:
     """What an exploration found for each line, by spec."""
-    import polars as pl
-
-    files = [file for file in (folder / "explore.parquet", folder / "compare.parquet") if file.is_file()]
-    if not files:
+    file = next((folder / name for name in TABLES if (folder / name).is_file()), None)
+    if file is None:
         raise BadInput(
-            f"{folder}: neither explore.parquet nor compare.parquet; name the folder of leeward explore or compare."
+            f"{folder}: neither {' nor '.join(TABLES)}; name the folder of leeward explore or compare."
         )
-    rows = pl.read_parquet(files[0]).to_dicts()
-    places = [name.removeprefix("line_") for name in rows[0] if name.startswith("line_")] if rows else []
+    runs = pl.read_parquet(file).head(ALTERNATIVES_SHOWN).with_row_index("run")
+    lines = [name for name in runs.columns if name.startswith("line_")]
+    verified = runs.filter(pl.col("status") == "verified")
+    values = verified.unpivot(lines, index=["run", "spec", "risk_maximum"], variable_name="line").drop_nulls(
+        "value"
+    )
+    rows = values.sort("run", maintain_order=True).select("spec", "line", "value", "risk_maximum").iter_rows()
     return [
-        {
-            "spec": describe_spec(row["spec"]),
-            "line": f"line {place}",
-            "value": row[f"line_{place}"],
-            "risk": row["risk_maximum"],
-        }
-        for row in rows[:ALTERNATIVES_SHOWN]
-        for place in places
-        if row["status"] == "verified" and row[f"line_{place}"] is not None
+        {"spec": describe_spec(spec), "line": line.replace("_", " "), "value": value, "risk": risk}
+        for spec, line, value, risk in rows
     ]

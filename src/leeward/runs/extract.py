@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import polars as pl
 
 from leeward.cohort.cohort import Cohort
 from leeward.errors import BadInput
 from leeward.methods.visits import extract as drawing
-from leeward.methods.visits.extract import Master
 from leeward.methods.visits.selection import carry_payload, records_of, select_patients
 from leeward.randomness import Randomness
 from leeward.release import draft
-from leeward.runs.protect import Result, measure, open_result, verify_or_raise
+from leeward.release.manifest import sha256_of
+from leeward.runs.measure import measure
+from leeward.runs.protect import Result, open_result, verify_or_raise
 from leeward.runs.reports import write_report
-
-if TYPE_CHECKING:
-    import polars as pl
 
 
 def extract(
@@ -69,30 +68,28 @@ def extract(
     records, strangers = records_of(whole, select_patients(whole, selection, column))
     if not len(records):
         raise BadInput("--select: none of these patients is in the master.")
-    notices = (
-        (f"{strangers:,} of the patients named are not in the master and were left out.",)
-        if strangers
-        else ()
-    )
+    left_out = f"{strangers:,} of the patients named are not in the master and were left out."
     further = None if payload is None else carry_payload(payload, column, whole, records)
+    manifest = whole.release.share / "release.json"  # the extract's verifier counts in the master
+    known = whole.release.custody_json("measures.json")
+    if known is None:
+        raise BadInput(
+            f"{master}: no custody/measures.json; name the whole folder that `leeward visits` wrote."
+        )
     with draft(out) as pending:
         anonymized = drawing.extract(
             whole,
             records,
             further,
-            notices,
+            (left_out,) if strangers else (),
             Randomness.of(seed),
             (membership_is_secret or "").strip() or None,
         )
         pending.write(anonymized, formats=("parquet", *formats))
-        pending.put_json("custody/master.json", _describe_master(Path(master), whole))
+        where = {"path": str(Path(master).absolute()), "sha256": sha256_of(manifest)}
+        pending.put_json("custody/master.json", where)
         verification = verify_or_raise(pending.folder)
         pending.put_json("custody/verification.json", verification.to_json())
-        known = whole.release.custody_json("measures.json")
-        if known is None:
-            raise BadInput(
-                f"{master}: no custody/measures.json; name the whole folder that `leeward visits` wrote."
-            )
         figures: dict[str, Any] = {
             "source": {
                 "name": f"Cohort of {Path(master).name}",
@@ -111,9 +108,3 @@ def extract(
             pending.put_json("custody/measures.json", figures)
         write_report(pending.folder)
     return open_result(pending.out, verification, figures)
-
-
-def _describe_master(path: Path, master: Master) -> dict[str, str]:
-    """Where the master is and which it was: the extract's verifier counts there."""
-    manifest = (master.release.share / "release.json").read_bytes()
-    return {"path": str(path.absolute()), "sha256": hashlib.sha256(manifest).hexdigest()}

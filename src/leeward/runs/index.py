@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
+
+import polars as pl
+import pyarrow as pa
 
 from leeward.cohort import Cohort
 from leeward.cohort.readers import parquet
@@ -16,18 +19,15 @@ from leeward.errors import BadInput
 from leeward.queries.index.build import Built, index_cohort, index_events, index_table
 from leeward.queries.index.rows import NOTE_COLUMNS
 from leeward.queries.language.vocabulary import AnyText, Vocabulary
+from leeward.queries.ledger.budgets import DataSet
 from leeward.queries.privacy.accounting import Budget, micro
 from leeward.randomness import Randomness
 from leeward.release.aside import make_private, rename, work_beside
 from leeward.release.spec import SourceSpec
+from leeward.runs.data_sets import parent_of, place_of_budget, register, remember
 from leeward.runs.progress import Tell, watch
-from leeward.runs.registering import parent_of, place_of_budget, register, remember_data_set
 from leeward.runs.specs import read_source
 from leeward.runs.vocabularies import domains_of, domains_of_notes, lexicon_terms, vocabulary_of
-
-if TYPE_CHECKING:
-    import polars as pl
-
 
 SHARE_KNOWN = 0.5
 """The lexicon is a table's vocabulary when it has at least this share of the table's distinct terms."""
@@ -35,6 +35,12 @@ SHARE_UNKNOWN = 0.05
 """A larger share of codes or terms that the vocabulary lacks is refused: somebody named the wrong one."""
 TABLES = ("notes.parquet", "table.parquet")
 """A folder of annotated notes holds its table under one of these names."""
+FIT: dict[str, Callable[[pa.DataType], bool]] = {
+    "patient": lambda kind: pa.types.is_integer(kind) or parquet.is_text(kind),
+    "code": parquet.is_text,
+    "date": pa.types.is_temporal,
+}
+"""Types of columns that Spark reads as the reader does."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -133,23 +139,42 @@ def index(
         Nothing is left at `out`.
     """
     budget = Budget(epsilon=micro(epsilon_total, "epsilon_total"), accounting=accounting, delta=delta)
-    wanted = _indexing(options)
-    with beside(Path(out).absolute()) as folder, watch(tell) as say:
+    known = [each.name for each in dataclasses.fields(Indexing)]
+    for name in options:
+        if name not in known:
+            raise BadInput(f"`index` has no option `{name}`; it has {', '.join(known)}.")
+    wanted = Indexing(**options)
+    target = Path(out).absolute()
+    with beside(target) as folder, watch(tell) as say:
         built = build(source, folder, wanted, say)
-        place = place_of_budget(built, folder, ledger, wanted.parent, new_budget)
-        remaining = register(
-            built,
-            folder,
-            budget,
-            place,
+        meta = built.index.meta
+        place = place_of_budget(built.index, folder, ledger, wanted.parent, new_budget)
+        data_set = DataSet(
+            reason=new_budget,
+            id=meta.id,
+            budget=budget,
+            parent=meta.parent,
             unit=unit,
             threshold=threshold,
-            default=default_allotment,
-            separately=charge_projects_separately,
-            reason=new_budget,
+            default_allotment=default_allotment,
+            charge_projects_separately=charge_projects_separately,
         )
-    remember_data_set(built, Path(out).absolute(), place)
-    terms = {
+        remaining = register(data_set, place or folder, folder)
+    remember(built.index, place or target)
+    return {
+        "index": str(out),
+        "data_set": meta.id,
+        "parent": meta.parent,
+        "row": meta.row,
+        "rows": built.index.rows,
+        "patients": built.index.patients,
+        "qids": [{"name": q.name, "kind": q.kind, "domain": q.domain} for q in meta.qids],
+        "vocabulary": meta.vocabulary,
+        "vocabulary_public": meta.vocabulary_public,
+        "max_rows_per_patient": meta.max_rows_per_patient,
+        "seeded": meta.seeded,
+        "left_out": dict(built.left_out),
+        "epsilon_total": float(epsilon_total),
         "remaining": remaining,
         "shared_with": str(place) if isinstance(place, Path) else None,
         "default_allotment": default_allotment,
@@ -159,15 +184,6 @@ def index(
         "accounting": accounting,
         "delta": delta,
     }
-    return facts(built, str(out), float(epsilon_total), terms)
-
-
-def _indexing(options: Mapping[str, Any]) -> Indexing:
-    known = [each.name for each in dataclasses.fields(Indexing)]
-    for name in options:
-        if name not in known:
-            raise BadInput(f"`index` has no option `{name}`; it has {', '.join(known)}.")
-    return Indexing(**options)
 
 
 @contextmanager
@@ -188,66 +204,36 @@ def beside(out: Path) -> Iterator[Path]:
 def build(
     source: str | Path | SourceSpec | Cohort | pl.DataFrame, folder: Path, wanted: Indexing, say: Tell
 ) -> Built:
-    """The index in `folder`, of a table of notes or of a cohort."""
-    import polars as pl
-
+    """The index in `folder`, of a table of notes or of a cohort. BadInput where the vocabulary lacks much of it."""
     say("Reading")
     if isinstance(source, str | Path):
         source = SourceSpec(path=str(source))
-    if isinstance(source, SourceSpec) and source.accept_unknown:
-        wanted = dataclasses.replace(wanted, accept_unknown=True)
-    table = table_of_notes(source) if isinstance(source, SourceSpec) else source
-    if isinstance(table, pl.DataFrame):
-        return _of_notes(table, folder, wanted, _find_vocabulary(wanted, source), say)
-    if isinstance(source, SourceSpec):
-        straight = columns_of_parquet(source) if wanted.engine == "spark" else None
-        named = _find_vocabulary(wanted, source)
-        if straight is not None and named is not None:
-            return _through_spark(source, straight, folder, wanted, named, say)
-        return _of_cohort(
-            read_source(with_attributes(source, wanted.quasi_identifiers)), folder, wanted, named, say
-        )
-    assert not isinstance(source, pl.DataFrame)
-    return _of_cohort(source, folder, wanted, wanted.terms, say)
-
-
-def _find_vocabulary(wanted: Indexing, source: object) -> str | None:
-    """The vocabulary that was named, with the index's options or with the source."""
-    return wanted.terms or (source.vocabulary if isinstance(source, SourceSpec) else None)
-
-
-def _common(wanted: Indexing) -> dict[str, Any]:
-    return {
+    options: dict[str, Any] = {
         "domains": domains_of(wanted.domains),
         "max_rows_per_patient": wanted.max_rows_per_patient,
         "parent": parent_of(wanted.parent),
         "about_patients": wanted.about_patients,
         "randomness": Randomness.of(wanted.seed),
     }
-
-
-def _of_notes(table: pl.DataFrame, folder: Path, wanted: Indexing, named: str | None, say: Tell) -> Built:
-    if wanted.row is not None:
-        raise BadInput("--row is for cohorts; a row of a table of notes is a note.")
-    terms = vocabulary_of(named) if named else vocabulary_of_table(table)
-    say("Indexing")
-    left_out = (
-        [] if not wanted.quasi_identifiers else columns_to_drop(table.columns, wanted.quasi_identifiers)
-    )
-    common = _common(wanted)
-    common["domains"] = {**domains_of_notes(table.columns, left_out), **common["domains"]}
-    built = index_table(table, folder, terms=terms, leave_out=left_out, **common)
-    return _check_vocabulary(built, int(table["terms"].list.len().sum()), wanted)
-
-
-def _check_vocabulary(built: Built, entries: int, wanted: Indexing) -> Built:
-    """The index. BadInput where its vocabulary lacks many of the codes or terms."""
+    named, accept_unknown = wanted.terms, wanted.accept_unknown
+    if isinstance(source, SourceSpec):
+        named, accept_unknown = named or source.vocabulary, accept_unknown or source.accept_unknown
+        notes = table_of_notes(source)
+        columns = columns_of_parquet(source) if notes is None and wanted.engine == "spark" else None
+        if columns is not None and named is not None:
+            say("Indexing through Spark")
+            return index_events(
+                str(source.path), folder, make("spark"), terms=vocabulary_of(named), columns=columns, row=wanted.row,
+                attributes=wanted.quasi_identifiers, **options,
+            )  # fmt: skip
+        source = read_source(with_attributes(source, wanted.quasi_identifiers)) if notes is None else notes
+    if isinstance(source, pl.DataFrame):
+        built, entries = _of_notes(source, folder, wanted, named, options, say)
+    else:
+        built, entries = _of_cohort(source, folder, wanted, named, options, say)
     for what, count in built.left_out.items():
-        if (
-            what.endswith("the vocabulary lacks")
-            and count > SHARE_UNKNOWN * entries
-            and not wanted.accept_unknown
-        ):
+        lacks = what.endswith("the vocabulary lacks") and count > SHARE_UNKNOWN * entries
+        if lacks and not accept_unknown:
             kind = what.partition(" ")[0]
             raise BadInput(
                 f"{count:,} of {entries:,} {kind} are not in the vocabulary {built.index.meta.vocabulary}; nobody "
@@ -256,88 +242,81 @@ def _check_vocabulary(built: Built, entries: int, wanted: Indexing) -> Built:
     return built
 
 
-def _through_spark(
-    source: SourceSpec, columns: Mapping[str, str], folder: Path, wanted: Indexing, named: str, say: Tell
-) -> Built:
-    """Parquet that Spark reads by itself."""
+def _of_notes(
+    table: pl.DataFrame,
+    folder: Path,
+    wanted: Indexing,
+    named: str | None,
+    options: dict[str, Any],
+    say: Tell,
+) -> tuple[Built, int]:
+    """The index of a table of notes, and how many terms the table has."""
+    asked = wanted.quasi_identifiers
+    if wanted.row is not None:
+        raise BadInput("--row is for cohorts; a row of a table of notes is a note.")
+    terms = vocabulary_of(named) if named else vocabulary_of_table(table)
+    say("Indexing")
+    for name in asked:
+        if name not in table.columns:
+            raise BadInput(
+                f"--quasi-identifiers: the table has no column {name!r}; it has {', '.join(table.columns)}."
+            )
+    own = {*asked, *NOTE_COLUMNS} if asked else table.columns
+    left_out = [column for column in table.columns if column not in own]
+    options["domains"] = {**domains_of_notes(table.columns, left_out), **options["domains"]}
+    built = index_table(table, folder, terms=terms, leave_out=left_out, **options)
+    return built, int(table["terms"].list.len().sum())
 
-    say("Indexing through Spark")
-    return index_events(
-        str(source.path), folder, make("spark"), terms=vocabulary_of(named), attributes=wanted.quasi_identifiers,
-        columns=columns, row=wanted.row, **_common(wanted),
-    )  # fmt: skip
 
-
-def _of_cohort(cohort: Cohort, folder: Path, wanted: Indexing, named: str | None, say: Tell) -> Built:
+def _of_cohort(
+    cohort: Cohort, folder: Path, wanted: Indexing, named: str | None, options: dict[str, Any], say: Tell
+) -> tuple[Built, int]:
+    """The index of a cohort, and how many events it has."""
     # Both classifications at once, or codes below one root: terms are the codes as they are written.
     known = named or (None if cohort.vocabulary in ("icd", "icd-undotted", "flat") else cohort.vocabulary)
     terms = None if known is None else vocabulary_of(known)
     say("Indexing")
-    common = {**_common(wanted), "row": wanted.row}
-    cohort = _with_columns(cohort, wanted.quasi_identifiers)
+    events, people = cohort.require_events(), cohort.patients
+    if people is not None:  # some formats bring columns that nobody asked for
+        people = people.select("patient", *(c for c in people.columns if c in wanted.quasi_identifiers))
     if wanted.engine == "local":
-        return _check_vocabulary(
-            index_cohort(cohort, folder, terms=terms, **common), cohort.require_events().height, wanted
-        )
-    events, attributes = events_with_attributes(cohort)
+        cohort = dataclasses.replace(cohort, patients=people)
+        return index_cohort(cohort, folder, terms=terms, row=wanted.row, **options), events.height
+    attributes = [] if people is None else [column for column in people.columns if column != "patient"]
+    if people is not None:
+        events = events.drop(attributes, strict=False).join(people, on="patient", how="left")
+    spark = make("spark")
     built = index_events(
-        events, folder, make("spark"), terms=terms or AnyText(), attributes=attributes, **common
+        events, folder, spark, terms=terms or AnyText(), attributes=attributes, row=wanted.row, **options
     )
-    return _check_vocabulary(built, events.height, wanted)
-
-
-def _with_columns(cohort: Cohort, wanted: Sequence[str]) -> Cohort:
-    """The cohort with those columns of its patients that may be asked for; some formats bring more."""
-    if cohort.patients is None:
-        return cohort
-    kept = [name for name in cohort.patients.columns if name == "patient" or name in wanted]
-    return dataclasses.replace(cohort, patients=cohort.patients.select(kept))
+    return built, events.height
 
 
 def columns_of_parquet(source: SourceSpec) -> dict[str, str] | None:
     """Role -> column of a plain Parquet file of events, which Spark can read by itself; None for anything else."""
-    import pyarrow as pa
-
     columns = {role: name for role, name in source.columns.items() if role != "patients"}
-    plain = source.format in (None, "events") and not (
-        source.lines or source.missing or source.code_separator
-    )
     path = Path(str(source.path))
-    if not plain or path.suffix != ".parquet" or not path.is_file() or "birth" in columns:
+    for_reader = (
+        source.format not in (None, "events"),
+        source.lines,
+        source.missing,
+        source.code_separator,
+        "birth" in columns,
+        not all(isinstance(name, str) for name in columns.values()),  # several columns of codes
+    )
+    if any(for_reader) or path.suffix != ".parquet" or not path.is_file():
         return None
-    if not all(isinstance(name, str) for name in columns.values()):
-        return None  # several columns of codes
-    available = {field.name: field.type for field in parquet.schema(path)}
-    roles = {role: str(columns.get(role, role)) for role in ("patient", "code")}
-    roles |= {role: str(columns.get(role, role)) for role in ("visit", "date", "age")
-              if role in columns or (not source.columns and role in available)}  # fmt: skip
-    fit = {
-        "patient": lambda kind: pa.types.is_integer(kind) or parquet.is_text(kind),
-        "code": parquet.is_text,
-        "date": pa.types.is_temporal,
-    }
-    for role, fits in fit.items():
-        column = roles.get(role)
-        if column in available and not fits(available[column]):
-            return None  # the reader converts it, or says why not
-    return roles
-
-
-def events_with_attributes(cohort: Any) -> tuple[pl.DataFrame, list[str]]:
-    """The events with the patients' attributes in each, and the names of these."""
-    events, people = cohort.require_events(), cohort.patients
-    if people is None:
-        return events, []
-    names = [column for column in people.columns if column != "patient"]
-    return events.drop(*(n for n in names if n in events.columns)).join(
-        people, on="patient", how="left"
-    ), names
+    types = {field.name: field.type for field in parquet.schema(path)}
+    optional = columns if source.columns else types
+    roles = ["patient", "code", *(role for role in ("visit", "date", "age") if role in optional)]
+    found = {role: str(columns.get(role, role)) for role in roles}
+    # Of another type the reader converts a column, or says why not.
+    fit = all(fits(types[found[role]]) for role, fits in FIT.items() if found.get(role) in types)
+    return found if fit else None
 
 
 def table_of_notes(source: SourceSpec) -> pl.DataFrame | None:
     """The table of notes that a path names: Parquet with the columns patient and terms; None for anything else."""
-    import pyarrow as pa
-
     path = Path(str(source.path))
     if path.is_dir():
         path = next((path / sub / name for sub in ("", "custody", "custody/data", "data") for name in TABLES
@@ -349,16 +328,6 @@ def table_of_notes(source: SourceSpec) -> pl.DataFrame | None:
     if not {"patient", "terms"} <= set(held.names) or not pa.types.is_nested(held.field("terms").type):
         return None
     return parquet.frame(path)
-
-
-def columns_to_drop(columns: Sequence[str], wanted: Sequence[str]) -> list[str]:
-    """The columns of a table of notes that are neither its own nor asked for."""
-    for name in wanted:
-        if name not in columns:
-            raise BadInput(
-                f"--quasi-identifiers: the table has no column {name!r}; it has {', '.join(columns)}."
-            )
-    return [column for column in columns if column not in wanted and column not in NOTE_COLUMNS]
 
 
 def vocabulary_of_table(table: pl.DataFrame) -> Vocabulary | None:
@@ -373,29 +342,5 @@ def with_attributes(source: SourceSpec, columns: Sequence[str]) -> SourceSpec:
     """The source with its attributes read too."""
     if not columns:
         return source
-    named = dict(source.columns)
-    if source.format in (None, "events"):
-        named.setdefault("patient", "patient")
-        named.setdefault("code", "code")
-    return dataclasses.replace(source, columns={**named, "patients": tuple(columns)})
-
-
-def facts(built: Built, out: str, epsilon_total: float, terms: Mapping[str, Any]) -> dict[str, Any]:
-    """What was indexed, for the custodian."""
-    index, meta = built.index, built.index.meta
-    return {
-        "index": out,
-        "data_set": meta.id,
-        "parent": meta.parent,
-        "row": meta.row,
-        "rows": index.rows,
-        "patients": index.patients,
-        "qids": [{"name": q.name, "kind": q.kind, "domain": q.domain} for q in meta.qids],
-        "vocabulary": meta.vocabulary,
-        "vocabulary_public": meta.vocabulary_public,
-        "max_rows_per_patient": meta.max_rows_per_patient,
-        "seeded": meta.seeded,
-        "left_out": dict(built.left_out),
-        "epsilon_total": epsilon_total,
-        **terms,
-    }
+    needed = {name: name for name in ("patient", "code")} if source.format in (None, "events") else {}
+    return dataclasses.replace(source, columns={**needed, **source.columns, "patients": tuple(columns)})

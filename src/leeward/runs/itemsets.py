@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +34,7 @@ from leeward.release.spec import SourceSpec, Spec, to_yaml
 from leeward.runs.protect import verify
 from leeward.runs.reports import write_report
 from leeward.runs.writing import require_passed
+from leeward.vocabulary.names import icd_name
 
 
 def itemsets(
@@ -91,11 +92,15 @@ def itemsets(
         qids=tuple(quasi_identifiers),
     )
     session = open_session(index, ledger)
+    data_set = session.index.meta.id
     items = items_of(session.index, asked.qids)
-    require_patients(session)
+    if session.terms.unit != "patient":
+        raise BadInput("the catalogue protects patients; the budget of this index is for single notes.")
     question = asked.question(session.index)
     least = first_threshold(items.terms, asked)
-    cost, before = _price(session, asked, question, user)
+    paid = stored(session.ledger, data_set, digest(text_of(question))) is not None
+    cost = 0.0 if paid else to_epsilon(asked.epsilon)
+    before = to_epsilon(left(session.ledger, data_set, user).user)
     if tell is not None:
         price = f"costs {cost:g}" if cost else "was paid before and costs nothing"
         tell(f"this {price}; only single terms with a noisy count of at least {least:,} patients are listed; "
@@ -105,19 +110,18 @@ def itemsets(
     if cost and not yes:
         check_threshold(session, least)
     found = charge(session, question, asked.epsilon, user, lambda: release_catalogue(session.index, asked))
-    remaining = to_epsilon(left(session.ledger, session.index.meta.id, user).user)
+    remaining = to_epsilon(left(session.ledger, data_set, user).user)
     if out is not None:
-        write(str(out), session, asked, items, found, remaining, tuple(formats))
-    return figures(found, None if out is None else str(out), to_epsilon(asked.epsilon), remaining)
-
-
-def _price(
-    session: IndexSession, asked: Catalogue, question: dict[str, Any], user: str
-) -> tuple[float, float]:
-    """What the catalogue would take from the budget now, and what the user has left."""
-    data_set = session.index.meta.id
-    paid = stored(session.ledger, data_set, digest(text_of(question))) is not None
-    return 0.0 if paid else to_epsilon(asked.epsilon), to_epsilon(left(session.ledger, data_set, user).user)
+        write(out, session, to_release(session, asked, items, found), asked, found, remaining, formats)
+    pairs = zip(found["itemsets"], found["counts"], strict=True)
+    return {
+        "release": None if out is None else str(out),
+        "itemsets": [{"items": items, "count": count} for items, count in pairs],
+        "levels": found["levels"],
+        "epsilon": to_epsilon(asked.epsilon),
+        "unit": "patient",
+        "remaining": remaining,
+    }
 
 
 def check_threshold(session: IndexSession, least: int) -> None:
@@ -143,44 +147,36 @@ def read_stored_answers(index: str | Path, ledger: str | None = None) -> list[tu
     return spending.answers(session.ledger, session.index.meta.id)
 
 
-def require_patients(session: IndexSession) -> None:
-    """The catalogue protects patients; a budget of notes cannot pay for it."""
-    if session.terms.unit != "patient":
-        raise BadInput("the catalogue protects patients; the budget of this index is for single notes.")
-
-
 def write(
-    out: str,
+    out: str | Path,
     session: IndexSession,
+    made: Anonymized,
     asked: Catalogue,
-    items: Items,
-    found: dict[str, Any],
+    found: Mapping[str, Any],
     remaining: float,
-    formats: tuple[str, ...],
+    formats: Sequence[str],
 ) -> None:
     """The release folder, verified and reported, or nothing."""
-    made = to_release(session, asked, items, found)
-    method = {
-        "name": "notes",
-        **{key: value for key, value in asked.question(session.index).items() if key != "release"},
-        "domains": made.parameters["domains"],
-        "row": session.index.meta.row,
+    index = session.index
+    question = {key: value for key, value in asked.question(index).items() if key != "release"}
+    method = {"name": "notes", **question, "domains": made.parameters["domains"], "row": index.meta.row}
+    charged = {"epsilon": to_epsilon(asked.epsilon), "data_set": index.meta.id, "unit": "patient"}
+    figures = {
+        "source": {"name": index.path.name},
+        "notices": [],
+        "method": {
+            **made.custody,
+            "remaining": remaining,
+            "names": names_of_codes(index.meta.vocabulary, found),
+        },
     }
     with draft(out) as pending:
         pending.write(made, formats=tuple(dict.fromkeys(("parquet", *formats))))
-        charge = {"epsilon": to_epsilon(asked.epsilon), "data_set": session.index.meta.id, "unit": "patient"}
-        pending.put_json("custody/charge.json", charge)
-        name = session.index.path.name
-        pending.put(
-            "custody/spec.yaml", to_yaml(Spec(source=SourceSpec(format="memory", name=name), method=method))
-        )
-        figures = {
-            "source": {"name": name},
-            "notices": [],
-            "method": {**made.custody, "remaining": remaining, "names": names_of_codes(session, found)},
-        }
+        pending.put_json("custody/charge.json", charged)
+        source = SourceSpec(format="memory", name=index.path.name)
+        pending.put("custody/spec.yaml", to_yaml(Spec(source=source, method=method)))
         pending.put_json("custody/measures.json", figures)
-        answers = spending.answers(session.ledger, session.index.meta.id)
+        answers = spending.answers(session.ledger, index.meta.id)
         verification = require_passed(verify(pending.folder, answers=answers))
         pending.put_json("custody/verification.json", verification.to_json())
         write_report(pending.folder)
@@ -227,27 +223,10 @@ def in_order(values: Sequence[str]) -> list[str]:
     return sorted(values, key=(lambda value: (int(value), value)) if numbers else None)
 
 
-def names_of_codes(session: IndexSession, found: dict[str, Any]) -> dict[str, str]:
+def names_of_codes(vocabulary: str, found: Mapping[str, Any]) -> dict[str, str]:
     """What the listed ICD codes are called, for the custodian's report; nothing for another vocabulary."""
-    from leeward.vocabulary.names import icd_name
-
-    system = {"icd9": "ICD-9-CM", "icd10": "ICD-10-CM"}.get(session.index.meta.vocabulary, "")
-    listed = {item for items in found["itemsets"] for item in items}
-    named = {item: icd_name(item.upper(), system) for item in sorted(listed)} if system else {}
-    return {item: name for item, name in named.items() if name}
-
-
-def figures(found: dict[str, Any], out: str | None, epsilon: float, remaining: float) -> dict[str, Any]:
-    """The catalogue, as `leeward itemsets --json` prints it."""
-    listed = [
-        {"items": items, "count": count}
-        for items, count in zip(found["itemsets"], found["counts"], strict=True)
-    ]
-    return {
-        "release": out,
-        "itemsets": listed,
-        "levels": found["levels"],
-        "epsilon": epsilon,
-        "unit": "patient",
-        "remaining": remaining,
-    }
+    system = {"icd9": "ICD-9-CM", "icd10": "ICD-10-CM"}.get(vocabulary)
+    if system is None:
+        return {}
+    listed = sorted({item for items in found["itemsets"] for item in items})
+    return {item: name for item in listed if (name := icd_name(item.upper(), system))}

@@ -1,9 +1,9 @@
-"""Risk before, utility after: figures for the custodian, computed with the source at hand; never for
-`share/`."""
+"""Risk before, utility after: figures for the custodian, computed with the source at hand; never for `share/`."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from leeward.analysis.figures import plain
@@ -12,19 +12,23 @@ from leeward.cohort.cohort import Cohort
 from leeward.errors import BadInput
 from leeward.methods import METHODS
 from leeward.release import Release
+from leeward.release.spec import measure_of
 
 TRIED = "tried"
 """The measure of every method that has an attack: what it came to."""
 
 
 def measure(
-    release: Release, cohort: Cohort, wanted: Sequence[Any] = (), population: Cohort | None = None
+    release: Release | str | Path,
+    cohort: Cohort,
+    wanted: Sequence[Any] = (),
+    population: Cohort | None = None,
 ) -> dict[str, Any]:
-    """Measure a release against its source.
+    """What a release lost, against its source, and the risk before: for the custodian only.
 
     Parameters
     ----------
-    release : Release
+    release : Release or path
     cohort : Cohort
         The source of the release.
     wanted : sequence of str or mapping
@@ -43,19 +47,19 @@ def measure(
     BadInput
         Unknown measure or option, or no measures for the method.
     """
+    release = release if isinstance(release, Release) else Release.open(release)
     row = METHODS.get(release.method)
     module = None if row is None else row.measures_module()
-    if module is None:
+    if row is None or module is None:
         if wanted or row is None:
             raise BadInput(f"there are no measures of releases of the method `{release.method}`.")
         return {}
     asked = measures_asked(release, wanted)
+    others = [each for each in asked if TRIED not in each]
     further = {"population": population} if getattr(module, "NEEDS_POPULATION", False) else {}
-    tries = not wanted or any(TRIED in each for each in asked)
-    asked = [each for each in asked if TRIED not in each]
-    figures: dict[str, Any] = module.measure(release, cohort, asked, **further) if asked else {}
-    attack = getattr(row.reidentification(), "attack", None) if row is not None and tries else None
-    if attack is not None:
+    figures: dict[str, Any] = module.measure(release, cohort, others, **further) if others else {}
+    attack = getattr(row.reidentification(), "attack", None)
+    if attack is not None and (not wanted or len(others) < len(asked)):
         figures[TRIED] = plain(attack(release, cohort, population))
     return figures
 
@@ -89,13 +93,4 @@ def measures_asked(release: Release, wanted: Sequence[Any]) -> list[dict[str, di
     """What was asked for, or else the method's `DEFAULTS`; one mapping a measure."""
     row = METHODS.get(release.method)
     module = None if row is None else row.measures_module()
-    return [_normal(each) for each in wanted or getattr(module, "DEFAULTS", ())]
-
-
-def _normal(each: Any) -> dict[str, dict[str, Any]]:
-    """`mre` and `{mre: null}` mean `{mre: {}}`."""
-    if isinstance(each, str):
-        return {each: {}}
-    if isinstance(each, dict) and all(isinstance(o, dict | None) for o in each.values()):
-        return {str(name): dict(options or {}) for name, options in each.items()}
-    raise BadInput("`measure`: each entry is a name or a mapping of one name to its options.")
+    return [dict([measure_of(each)]) for each in wanted or getattr(module, "DEFAULTS", ())]

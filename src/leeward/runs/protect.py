@@ -23,7 +23,6 @@ from leeward.release.folder import check_out
 from leeward.release.reading import manifest_name
 from leeward.release.spec import SourceSpec, Spec, load
 from leeward.report.summary import Summary, result_html
-from leeward.runs.measure import measure as figures_of
 from leeward.runs.memory import engine_name, is_roomy, require_memory, require_memory_to_read
 from leeward.runs.progress import STAGES, Tell, watch
 from leeward.runs.reports import summary_of
@@ -273,22 +272,6 @@ def verify(
 def _events_of(source: Cohort) -> pl.DataFrame:
     """The events; none for a table of patients, whose methods look at the patients alone."""
     return no_events() if source.events is None and source.patients is not None else source.require_events()
-
-
-def measure(
-    release: Release | str | Path,
-    cohort: Cohort,
-    wanted: Sequence[Any] = (),
-    population: Cohort | None = None,
-) -> dict[str, Any]:
-    """What a release lost, against its source, and the risk before: JSON-able figures, for the custodian
-    only.
-
-    `wanted` as in a spec's `measure:`; empty: all that apply to the method. `population` for methods whose
-    model speaks of one.
-    """
-    opened = release if isinstance(release, Release) else Release.open(release)
-    return figures_of(opened, cohort, list(wanted), population)
 
 
 def verify_or_raise(
