@@ -170,7 +170,7 @@ def test_spark_reads_parquet_by_itself(leeward: Run, tmp_path: Path, monkeypatch
         asked.append(settings)
         return local("local", threads=threads)
 
-    monkeypatch.setattr(engine, "make", instead)
+    monkeypatch.setattr("leeward.runs.index.make", instead)
     done = leeward("index", path, *flags, "--engine", "spark", "-o", tmp_path / "spark")
     assert done.status == 0, done.err
     assert asked == ["spark"]
