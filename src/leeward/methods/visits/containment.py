@@ -22,8 +22,8 @@ from leeward.methods.visits.sets import Distinct, VisitSets, cut_to, is_in, sets
 PATIENTS_A_HOLDER = 1024
 """Labels held by more than one patient in so many have their holders as bits too."""
 
-SETS_AT_ONCE = 1 << 14
-NOBODY = 1 << 62
+SETS_AT_ONCE = 1 << 16
+NOBODY, NO_LIMIT = 1 << 62, 1 << 60
 
 
 def enforce_containment(visits: VisitSets, labels: int, k: int, threads: int = 1) -> tuple[VisitSets, int]:
@@ -129,14 +129,28 @@ class Postings:
 
     def count(self, content: Int32s, starts: Int64s, lengths: Int64s, limit: int, threads: int) -> Int64s:
         """Number of unions that contain each set, `limit` at most; if fewer than `limit`, any smaller number."""
-        return self._count(content, starts, lengths, np.full(len(starts), -1), limit, limit, threads)
+        _, rarest, _ = self._rarest(content, starts, lengths)
+        every, needed = np.full(len(starts), -1), np.full(len(starts), limit)
+        return self._count(rarest, threads, content, starts, lengths, every, self.holders, needed, limit)
 
     def choose(self, content: Int32s, starts: Int64s, lengths: Int64s, threads: int) -> Int64s:
-        """The place of the code to delete from each set."""
-        likely = self._rarest_places(content, starts, lengths, np.full(len(starts), -1))
-        most = self._count(content, starts, lengths, likely, 0, 1 << 60, threads)
-        rarest = content[starts + likely].astype(np.int64)
-        return _each(kernels.choose, rarest, threads, content, starts, lengths, likely, self.holders, most)
+        """The place of the code of each set that leaves the part with most holders (ties: the last place).
+
+        Of parts of one set that without the larger code is the smaller one. The part without the rarest code mostly
+        wins: counting of the others stops as soon as they cannot win.
+        """
+        likely, rarest, next_rarest = self._rarest(content, starts, lengths)
+        further = content, starts, lengths, likely, self.holders, np.zeros(len(starts), np.int64), NO_LIMIT
+        most = self._count(next_rarest, threads, *further)
+        owner, place = np.repeat(np.arange(len(starts)), lengths), ranges_of(np.zeros_like(lengths), lengths)
+        other = place != likely[owner]
+        owner, place = owner[other], place[other]
+        needed = most[owner] + (place < likely[owner])
+        further = content, starts[owner], lengths[owner], place, self.holders, needed, NO_LIMIT
+        width = int(lengths.max(initial=0)) + 1
+        best = most * width + likely
+        np.maximum.at(best, owner, self._count(rarest[owner], threads, *further) * width + place)
+        return best % width
 
     def may_return(
         self, lost: Int64s, source: VisitSets, others: int, threads: int, asked: Bools, returned: Bools
@@ -162,48 +176,28 @@ class Postings:
         kept = (keys[at] == wanted) | is_in(keys, self.everyone.keys(self.labels))[at]
         return entry, offsets_of(kept)[offsets_of(sizes)], source.values[at[kept]]
 
-    def _rarest_places(self, content: Int32s, starts: Int64s, lengths: Int64s, skipped: Int64s) -> Int64s:
-        """The place of the rarest code of each set (ties: the first), ignoring the place `skipped` (-1: none); -1 for a
-        set with no other code."""
-        bounds = offsets_of(lengths)
-        place = ranges_of(np.zeros(len(lengths), np.int64), lengths)
-        order = (
-            self.count_held()[content[ranges_of(starts, lengths)]] * (int(lengths.max(initial=0)) + 1) + place
-        )
-        order[place == np.repeat(skipped, lengths)] = NOBODY
-        found = np.full(len(starts), -1, np.int64)
-        full = np.flatnonzero(lengths)
-        if len(full):
-            least = np.minimum.reduceat(order, bounds[full])
-            found[full] = np.where(least == NOBODY, -1, least % (int(lengths.max()) + 1))
+    def _rarest(self, content: Int32s, starts: Int64s, lengths: Int64s) -> tuple[Int64s, Int64s, Int64s]:
+        """The place of the rarest code of each set (ties: the first), this code, and the rarest of the others (-1:
+        none); no set is empty."""
+        first, width = offsets_of(lengths)[:-1], int(lengths.max(initial=0)) + 1
+        place = ranges_of(np.zeros_like(lengths), lengths)
+        rank = self.count_held()[content[ranges_of(starts, lengths)]] * width + place
+        likely = np.minimum.reduceat(rank, first) % width
+        rank[first + likely] = NOBODY
+        least = np.minimum.reduceat(rank, first)
+        second = np.where(least == NOBODY, -1, content[starts + least % width * (least < NOBODY)])
+        return likely, content[starts + likely].astype(np.int64), second.astype(np.int64)
+
+    @staticmethod
+    def _count(rarest: Int64s, threads: int, *further: Any) -> Int64s:
+        """Run the kernel on all sets in batches; sets are independent, so threads do not change the result. Sets with
+        the same rarest code are consecutive, so that its holders are read once for all of them."""
+        found = np.empty(len(rarest), np.int64)
+        order = np.argsort(rarest, kind="stable")
+
+        def work(first: int) -> None:
+            kernels.count_containing(order[first : first + SETS_AT_ONCE], rarest, *further, found)
+
+        with pool(threads) as workers:
+            list(workers.map(work, range(0, len(rarest), SETS_AT_ONCE)))
         return found
-
-    def _count(
-        self,
-        content: Int32s,
-        starts: Int64s,
-        lengths: Int64s,
-        skipped: Int64s,
-        needed: int,
-        limit: int,
-        threads: int,
-    ) -> Int64s:
-        place = self._rarest_places(content, starts, lengths, skipped)
-        rarest = np.full(len(starts), -1, np.int64)
-        rarest[place >= 0] = content[(starts + place)[place >= 0]]
-        further = content, starts, lengths, skipped, self.holders, needed, limit
-        return _each(kernels.count_containing, rarest, threads, *further)
-
-
-def _each(kernel: Any, rarest: Int64s, threads: int, *further: Any) -> Int64s:
-    """Run a kernel on all sets in batches; sets are independent, so threads do not change the result. Sets with the
-    same rarest code are consecutive, so that its holders are read once for all of them."""
-    found = np.empty(len(rarest), np.int64)
-    order = np.argsort(rarest, kind="stable")
-
-    def work(first: int) -> None:
-        kernel(order[first : first + SETS_AT_ONCE], rarest, *further, found)
-
-    with pool(threads) as workers:
-        list(workers.map(work, range(0, len(rarest), SETS_AT_ONCE)))
-    return found

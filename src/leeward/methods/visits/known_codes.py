@@ -54,7 +54,8 @@ def enforce_known_codes(
         starts, sets = kernels.subsets_of_unions(everyone.offsets, everyone.values, known, m, base, widest)
         theirs = np.repeat(np.arange(len(starts) - 1), np.diff(starts)) * len(known) + sets
         checked = np.isin(theirs, mine)
-    knowledge = kernels.Knowledge(starts, sets, checked, _decode(known, m, base))
+    codes = _decode(known, m, base)
+    knowledge = kernels.Knowledge(starts, sets, checked, codes, (codes >= 0).sum(axis=1))
     kept = np.ones(len(everyone.values), np.bool_)
     sweeps = kernels.enforce(
         knowledge, order, everyone.offsets, everyone.values, kept, max(labels, 1), k, ALPHA

@@ -133,23 +133,27 @@ def _find(table: Int32s, known: Sets, h: Any, wanted: Int32s, size: int) -> int:
         place = (place + 1) & np.int64(mask)
 
 
+@njit(inner=True)
+def _holder(lists: Lists, t: int, p: int) -> int:
+    """The entry of patient p in the list of t, -1 for none."""
+    e = lists.head[t]
+    while e >= 0 and lists.patient[e] != p:
+        e = lists.after[e]
+    return e
+
+
 @njit
 def _count_union(lists: Lists, s: int, t: int) -> int:
     """Distinct patients who hold s or t."""
-    head, after, patient = lists.head, lists.after, lists.patient
     found = 0
-    e = head[t]
+    e = lists.head[t]
     while e >= 0:
         found += 1
-        e = after[e]
-    e = head[s]
+        e = lists.after[e]
+    e = lists.head[s]
     while e >= 0:
-        other = head[t]
-        while other >= 0 and patient[other] != patient[e]:
-            other = after[other]
-        if other < 0:
-            found += 1
-        e = after[e]
+        found += _holder(lists, t, lists.patient[e]) < 0
+        e = lists.after[e]
     return found
 
 
@@ -160,9 +164,7 @@ def _merge_lists(lists: Lists, s: int, t: int) -> None:
     e = head[s]
     while e >= 0:
         following = after[e]
-        other = head[t]
-        while other >= 0 and patient[other] != patient[e]:
-            other = after[other]
+        other = _holder(lists, t, patient[e])
         if other >= 0:
             times[other] += times[e]
         else:
@@ -199,6 +201,14 @@ def _exchange(s: int, c: int, node: int, lists: Lists, held: Codes) -> None:
 
 
 @njit(inner=True)
+def _change(s: int, known: int, size: int, k: int, known_sets: Sets, lists: Lists) -> int:
+    """By how many there are more sets with too few patients once s is the set `known` (-1: a new one, or none)."""
+    if known < 0:
+        return 0 if size > 0 else -1
+    return -2 if known_sets.people[known] < k and _count_union(lists, s, known) >= k else -1
+
+
+@njit(inner=True)
 def _choose(
     s: int,
     k: int,
@@ -215,12 +225,13 @@ def _choose(
 
     The code is the one with the fewest violating sets after; then one that leaves no new node behind before one that
     climbs; then the one that the fewest patients lose entirely (`relative`: as a share of its patients); then the
-    lowest frequency; then the smallest code. The set after is written to `best_set`.
+    lowest frequency; then the smallest code. Quotients of whole numbers below 2**26 are equal or differ as floats too.
+    The set after is written to `best_set`.
     """
     content, length, start = known_sets.content, known_sets.lengths[s], known_sets.starts[s]
     trial = np.empty(length + 1, np.int32)
     best, best_size, best_known, best_hash = -1, 0, -1, np.uint64(0)
-    best_change, best_climbs, best_loss, best_held = 9, False, np.int64(0), np.int64(0)
+    best_key = (9.0, 0.0, 0.0, 0.0)
     for i in range(length):
         c = content[start + i]
         node = up[c]
@@ -229,25 +240,14 @@ def _choose(
         h = known_sets.hashes[s] - of_code[c]
         if climbs:
             h += of_code[node]
-        known = change = -1
-        if size > 0:
-            known = _find(table, known_sets, h, trial, size)
-            if known < 0:
-                change = 0
-            elif known_sets.people[known] < k and _count_union(lists, s, known) >= k:
-                change = -2
-        if change > best_change:
+        known = _find(table, known_sets, h, trial, size) if size > 0 else np.int64(-1)
+        change = _change(s, known, size, k, known_sets, lists)
+        if change > best_key[0]:
             continue
-        loss, frequency = _count_losing(s, c, lists, held), held.frequency[c]
-        better = change < best_change
-        if not better and climbs != best_climbs:
-            better = best_climbs
-        elif not better:
-            mine, theirs = (loss * best_held, best_loss * frequency) if relative else (loss, best_loss)
-            better = bool(mine < theirs or (mine == theirs and frequency < best_held))
-        if better:
-            best, best_size, best_known, best_hash = i, size, known, h
-            best_change, best_climbs, best_loss, best_held = change, climbs, loss, frequency
+        loss, frequency = float(_count_losing(s, c, lists, held)), float(held.frequency[c])
+        key = (float(change), 1.0 * climbs, loss / frequency if relative else loss, frequency)
+        if key < best_key:
+            best, best_size, best_known, best_hash, best_key = i, size, known, h, key
             best_set[:size] = trial[:size]
     return best, best_size, best_known, best_hash
 

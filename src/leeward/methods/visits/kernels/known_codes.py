@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from leeward.arrays import Bools, Int32s, Int64s
+from leeward.arrays import Bools, Float64s, Int32s, Int64s
 from leeward.compiled import njit
 
 NEARLY = 7
@@ -17,13 +17,14 @@ class Knowledge(NamedTuple):
     """The sets that an attacker may know, and the patients who could show them.
 
     starts, sets, checked : the sets that the codes of patient p could show are sets[starts[p]:starts[p + 1]];
-    checked: those of one visit of p. codes : int32[sets, m], ascending, -1 after the last.
+    checked: those of one visit of p. codes : int32[sets, m], ascending, -1 after the last; sizes : number of these.
     """
 
     starts: Int64s
     sets: Int32s
     checked: Bools
     codes: Int32s
+    sizes: Int64s
 
 
 @njit(inner=True)
@@ -76,18 +77,6 @@ def subsets_of_visits(
 
 
 @njit
-def _find(known: Int64s, key: int) -> int:
-    low, high = 0, known.shape[0]
-    while low < high:
-        middle = (low + high) >> 1
-        if known[middle] < key:
-            low = middle + 1
-        else:
-            high = middle
-    return low if low < known.shape[0] and known[low] == key else -1
-
-
-@njit
 def subsets_of_unions(
     starts: Int64s, union_values: Int32s, known: Int64s, m: int, base: int, widest: int
 ) -> tuple[Int64s, Int32s]:
@@ -106,8 +95,8 @@ def subsets_of_unions(
             found = grown
         first = total
         for i in range(end):
-            number = _find(known, keys[i])
-            if number >= 0:
+            number = np.searchsorted(known, keys[i])
+            if number < known.shape[0] and known[number] == keys[i]:
                 found[total] = number
                 total += 1
         found[first:total] = np.sort(found[first:total])
@@ -135,18 +124,16 @@ def _has(codes: Int32s, s: int, code: int) -> bool:
     return found
 
 
-@njit
-def _size(codes: Int32s, s: int) -> int:
-    size = 0
-    while size < codes.shape[1] and codes[s, size] >= 0:
-        size += 1
-    return size
-
-
 @njit(inner=True)
 def _is_short(e: int, known: Knowledge, support: Int32s, shown: Bools, k: int) -> bool:
     """Whether a patient shows a set of one visit with too few patients."""
     return known.checked[e] and support[known.sets[e]] < k and _whole(known.codes, known.sets[e], shown, -1)
+
+
+@njit(inner=True)
+def _add(amount: float, s: int, known: Knowledge, to: Float64s) -> None:
+    for i in range(known.sizes[s]):
+        to[known.codes[s, i]] += amount
 
 
 @njit(inner=True)
@@ -159,43 +146,36 @@ def _worst(
     shown: Bools,
     k: int,
     alpha: float,
-    room: Any,
+    room: tuple[Float64s, Float64s],
 ) -> int:
     """The code to delete from a patient, -1 if all sets have enough patients.
 
     Of the sets with too few patients those of fewest codes count: the code with the most of them for its cost, then
-    the one that fewest patients show, then the smallest. room : (int32[labels], float64[labels]), zeros; so again.
+    the one that fewest patients show, then the smallest. room : two float64[labels], zeros; so again.
     """
     short, cost = room
-    sets, codes = known.sets, known.codes
+    sets, codes, sizes = known.sets, known.codes, known.sizes
     fewest = codes.shape[1] + 1
     for e in range(low, high):
         if _is_short(e, known, support, shown, k):
-            fewest = min(fewest, _size(codes, sets[e]))
+            fewest = min(fewest, sizes[sets[e]])
     if fewest > codes.shape[1]:
         return -1
     for e in range(low, high):
         s = sets[e]
-        size = _size(codes, s)
-        if size == fewest and _is_short(e, known, support, shown, k):
-            for i in range(size):
-                short[codes[s, i]] += 1
-        if size == 2 and k <= support[s] <= k + NEARLY and _whole(codes, s, shown, -1):
-            for i in range(2):
-                cost[codes[s, i]] += 1.0 / (1 + support[s] - k)
-    best, best_score = -1, 0.0
-    for each in codes[sets[low:high]].ravel():
-        c = int(each)
-        if c < 0 or short[c] == 0:
-            continue
-        score = short[c] / (1.0 + alpha * cost[c])
-        tied = best >= 0 and score == best_score
-        if score > best_score or (tied and (single[c], c) < (single[best], best)):
-            best, best_score = c, score
-    for each in codes[sets[low:high]].ravel():
-        if each >= 0:
-            short[each] = 0
-            cost[each] = 0.0
+        if sizes[s] == fewest and _is_short(e, known, support, shown, k):
+            _add(1.0, s, known, short)
+        if sizes[s] == 2 and k <= support[s] <= k + NEARLY and _whole(codes, s, shown, -1):
+            _add(1.0 / (1 + support[s] - k), s, known, cost)
+    best, best_key = np.int64(-1), (0.0, 0.0, 0.0)
+    for c in codes[sets[low:high]].ravel():
+        if c >= 0:
+            key = (-short[c] / (1.0 + alpha * cost[c]), float(single[c]), float(c))
+            if short[c] > 0 and key < best_key:
+                best, best_key = np.int64(c), key
+    for c in codes[sets[low:high]].ravel():
+        if c >= 0:
+            short[c] = cost[c] = 0.0
     return best
 
 
@@ -243,36 +223,30 @@ def enforce(
     support = np.bincount(known.sets, minlength=known.codes.shape[0]).astype(np.int32)
     single = np.bincount(union_values, minlength=labels).astype(np.int32)
     shown = np.zeros(labels, np.bool_)
-    room = (np.zeros(labels, np.int32), np.zeros(labels, np.float64))
+    room = np.zeros(labels), np.zeros(labels)
     sweeps = 0
-    changed = True
-    while changed:
-        changed = False
-        sweeps += 1
-        for p in order:
-            low, high = known.starts[p], known.starts[p + 1]
-            mine = slice(starts[p], starts[p + 1])
-            shown[union_values[mine]] = kept[mine]
-            c = _worst(low, high, known, support, single, shown, k, alpha, room)
-            while c >= 0:
-                changed = True
-                _count_again(c, -1, low, high, known, support, shown)
-                shown[c] = False
-                single[c] -= 1
-                c = _worst(low, high, known, support, single, shown, k, alpha, room)
-            kept[mine] = shown[union_values[mine]]
-            shown[union_values[mine]] = False
-    changed = True
-    while changed:
-        changed = False
-        for p in order:
-            low, high = known.starts[p], known.starts[p + 1]
-            mine = slice(starts[p], starts[p + 1])
-            shown[union_values[mine]] = kept[mine]
-            for i in range(starts[p], starts[p + 1]):
-                c = np.int64(union_values[i])
-                if not kept[i] and _may_return(c, low, high, known, support, shown, k):
-                    _count_again(c, 1, low, high, known, support, shown)
-                    shown[c] = kept[i] = changed = True
-            shown[union_values[mine]] = False
+    for deleting in (True, False):
+        changed = True
+        while changed:
+            changed = False
+            sweeps += deleting
+            for p in order:
+                low, high = known.starts[p], known.starts[p + 1]
+                mine = slice(starts[p], starts[p + 1])
+                shown[union_values[mine]] = kept[mine]
+                c = _worst(low, high, known, support, single, shown, k, alpha, room) if deleting else -1
+                while c >= 0:
+                    changed = True
+                    _count_again(c, -1, low, high, known, support, shown)
+                    shown[c] = False
+                    single[c] -= 1
+                    c = _worst(low, high, known, support, single, shown, k, alpha, room)
+                for i in range(starts[p], starts[p + 1]):
+                    c = np.int64(union_values[i])
+                    back = not deleting and not kept[i]
+                    if back and _may_return(c, low, high, known, support, shown, k):
+                        _count_again(c, 1, low, high, known, support, shown)
+                        shown[c] = changed = True
+                kept[mine] = shown[union_values[mine]]
+                shown[union_values[mine]] = False
     return sweeps
