@@ -99,7 +99,8 @@ class Declaration:
 
 
 def declarations(cls: Any) -> tuple[Declaration, ...]:
-    """The declared fields of a class that a user can give: its own in its order, then those of its bases."""
+    """The declared fields of a class that a user can give: its own in its order, and those of its bases
+    where it annotates `inherited`, or after its own."""
     return tuple(each for each in _declarations(cls) if each.given)
 
 
@@ -115,11 +116,10 @@ def _declarations(cls: Any) -> tuple[Declaration, ...]:
         for base in reversed(cls.__mro__)
         for name in inspect.get_annotations(base)
     }
-    own = list(inspect.get_annotations(cls))
+    own = {name: place for place, name in enumerate(inspect.get_annotations(cls))}
+    above = own.get("inherited", len(own))
     found = []
-    for field in sorted(
-        dataclasses.fields(cls), key=lambda f: own.index(f.name) if f.name in own else len(own)
-    ):
+    for field in sorted(dataclasses.fields(cls), key=lambda field: own.get(field.name, above)):
         default = field.default if field.default_factory is dataclasses.MISSING else field.default_factory()
         # Not typing.get_type_hints: it evaluates in the class, where a function in a parameter sees no module.
         hint = eval(field.type, modules[field.name]) if isinstance(field.type, str) else field.type

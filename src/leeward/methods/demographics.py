@@ -17,6 +17,19 @@ WORDS_OF_LEVELS = ("exact", "all")
 OF_CLASSES = ("demographics", True)
 """Shown in a manifest that has demographics, and in no other."""
 
+Hierarchies = Annotated[
+    Mapping[str, str] | None,
+    Parameter(
+        "The hierarchy of a column: intervals, prefix, exact, or a CSV file with the columns node,parent.",
+        default="intervals for ages and years, prefix for post codes, else exact",
+        metavar="COL:HIERARCHY[,…]",
+        form="intervals|prefix|exact|file",
+        word="file",
+        ascending=True,
+        when=OF_CLASSES,
+    ),
+]
+
 
 @dataclass(frozen=True, kw_only=True)
 class WithDemographics(Parameters):
@@ -53,18 +66,6 @@ class WithDemographics(Parameters):
             when=OF_CLASSES,
         ),
     ] = "merge"
-    hierarchies: Annotated[
-        Mapping[str, str] | None,
-        Parameter(
-            "The hierarchy of a column: intervals, prefix, exact, or a CSV file with the columns node,parent.",
-            default="intervals for ages and years, prefix for post codes, else exact",
-            metavar="COL:HIERARCHY[,…]",
-            form="intervals|prefix|exact|file",
-            word="file",
-            ascending=True,
-            when=OF_CLASSES,
-        ),
-    ] = field(default=None, hash=False)
 
     def rules(self) -> None:
         names = self.demographics
@@ -99,3 +100,4 @@ class WithRecoding(WithDemographics):
             when=OF_CLASSES,
         ),
     ] = "full"
+    hierarchies: Hierarchies = field(default=None, hash=False)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, ClassVar, Literal
 
 from leeward.fields import Parameter
-from leeward.methods.demographics import WithDemographics
+from leeward.methods.demographics import Hierarchies, WithDemographics
 
 MOST_MENTIONS = 65_535
 
@@ -56,6 +56,8 @@ class Censoring(WithDemographics):
             ascending=True,
         ),
     ] = field(default=None, hash=False)
+    inherited: ClassVar[None]
+    hierarchies: Hierarchies = field(default=None, hash=False)
     payload: Annotated[
         tuple[str, ...],
         Parameter("Columns of the sample's patients to release unprotected.", metavar="COL[,COL…]"),

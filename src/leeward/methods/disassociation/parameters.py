@@ -123,6 +123,7 @@ class Disassociation(WithRecoding):
             shown="never",
         ),
     ] = None
+    inherited: ClassVar[None]
     payload: Annotated[
         tuple[str, ...],
         Parameter(

@@ -103,6 +103,7 @@ class Trajectories(WithRecoding):
             shown="never",
         ),
     ] = field(default=None, hash=False)
+    inherited: ClassVar[None]
     hierarchy: Annotated[
         str | None,
         Parameter(

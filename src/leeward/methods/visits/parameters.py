@@ -69,6 +69,7 @@ class Visits(WithRecoding):
         bool, Parameter("Merge codes that stay rare into the least frequent code of their group.")
     ] = False
     merge_visits: Annotated[bool, Parameter("One set of codes per patient instead of one per visit.")] = False
+    inherited: ClassVar[None]
     payload: Annotated[
         tuple[str, ...], Parameter("Columns of the patients to release unprotected.", metavar="COL[,COL…]")
     ] = ()
