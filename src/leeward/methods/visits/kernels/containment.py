@@ -45,7 +45,7 @@ class Lists(NamedTuple):
 def _holds(values: Int32s, low: int, high: int, code: int) -> bool:
     """Whether `code` is among the ascending values[low:high]."""
     place = low + np.searchsorted(values[low:high], code)
-    return place < high and values[place] == code
+    return bool(place < high and values[place] == code)
 
 
 @njit
@@ -115,9 +115,9 @@ def _has_others(
 @njit(inner=True)
 def _rarest(content: Int32s, start: int, length: int, skipped: int, lists: Lists) -> tuple[int, int]:
     """The rarest code of a set but the one at `skipped` and `lists.code` (-1: no other), and the number of these."""
-    rarest, others = np.int64(-1), 0
+    rarest, others = -1, 0
     for i in range(length):
-        c = np.int64(content[start + i])
+        c = int(content[start + i])
         if i != skipped and c != lists.code:
             others += 1
             if rarest < 0 or lists.counts[c] < lists.counts[rarest]:

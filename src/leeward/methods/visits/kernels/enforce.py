@@ -240,7 +240,7 @@ def _choose(
         h = known_sets.hashes[s] - of_code[c]
         if climbs:
             h += of_code[node]
-        known = _find(table, known_sets, h, trial, size) if size > 0 else np.int64(-1)
+        known = _find(table, known_sets, h, trial, size) if size > 0 else -1
         change = _change(s, known, size, k, known_sets, lists)
         if change > best_key[0]:
             continue

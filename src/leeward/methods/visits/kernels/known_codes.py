@@ -167,12 +167,12 @@ def _worst(
             _add(1.0, s, known, short)
         if sizes[s] == 2 and k <= support[s] <= k + NEARLY and _whole(codes, s, shown, -1):
             _add(1.0 / (1 + support[s] - k), s, known, cost)
-    best, best_key = np.int64(-1), (0.0, 0.0, 0.0)
+    best, best_key = -1, (0.0, 0.0, 0.0)
     for c in codes[sets[low:high]].ravel():
         if c >= 0:
             key = (-short[c] / (1.0 + alpha * cost[c]), float(single[c]), float(c))
             if short[c] > 0 and key < best_key:
-                best, best_key = np.int64(c), key
+                best, best_key = int(c), key
     for c in codes[sets[low:high]].ravel():
         if c >= 0:
             short[c] = cost[c] = 0.0
