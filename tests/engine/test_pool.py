@@ -14,7 +14,7 @@ from tests.waiting import LONG, wait_until
 
 import leeward
 from leeward import engine
-from leeward.engine.pool import at_most, available_threads, beside, over_blocks, pool, processors
+from leeward.engine.local import at_most, available_threads, beside, over_blocks, pool, processors
 
 SOURCE = Path(leeward.__file__).parent
 POOLS = {"ThreadPoolExecutor", "ProcessPoolExecutor", "Pool", "Thread", "sched_getaffinity", "cpu_count"}

@@ -16,8 +16,8 @@ from tests.oracles.disassociation_checks import Chunk, Joint, Leaf, Tree, domain
 from leeward.contracts.disassociation import CONTRACT
 from leeward.contracts.readme import readme_of
 from leeward.methods.disassociation import Disassociation
-from leeward.release.content import Anonymized, Guarantee, ReleaseTable
-from leeward.release.manifest import FileEntry, manifest_of, to_json_text
+from leeward.release.content import Anonymized, Guarantee, ReleaseTable, manifest_of
+from leeward.release.manifest import FileEntry, to_json_text
 from leeward.release.tables import sha256_of
 
 RECORDS = """296.00 296.01 296.02 834.0 944.01

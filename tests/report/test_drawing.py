@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from leeward.report import charts
-from leeward.report.drawing import Drawing, percentages, ticks, ticks_from_zero
+from leeward.report.charts import Drawing, percentages, ticks, ticks_from_zero
 
 SVG = "{http://www.w3.org/2000/svg}"
 

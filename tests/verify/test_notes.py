@@ -18,8 +18,8 @@ from tests.forging import write_parquet
 from leeward.contracts.notes import CONTRACT
 from leeward.contracts.readme import readme_of
 from leeward.queries.answer.catalogue import Items, next_candidates
-from leeward.release.content import Anonymized, Guarantee
-from leeward.release.manifest import FileEntry, manifest_of, to_json_text
+from leeward.release.content import Anonymized, Guarantee, manifest_of
+from leeward.release.manifest import FileEntry, to_json_text
 from leeward.release.tables import sha256_of
 from leeward.verify import Source, verify
 from leeward.verify.notes.check import candidates

@@ -16,8 +16,8 @@ from leeward.advise.utility.verdicts import RULE
 from leeward.fields import declarations
 from leeward.methods import METHODS
 from leeward.pages import template_of
-from leeward.report import drawing
-from leeward.report.drawing import Drawing, Scale
+from leeward.report import charts as drawing
+from leeward.report.charts import Drawing, Scale
 from leeward.report.sections import number, percent
 from leeward.report.summary import sentence
 from leeward.report.writing import to_html

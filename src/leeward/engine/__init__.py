@@ -6,8 +6,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from leeward.engine.engine import Engine, Frame, Kernel
-from leeward.engine.local import LocalEngine
-from leeward.engine.pool import ahead, at_most, available_threads, beside, over_blocks, pool
+from leeward.engine.local import (
+    LocalEngine,
+    ahead,
+    at_most,
+    available_threads,
+    beside,
+    over_blocks,
+    pool,
+)
 from leeward.errors import BadInput, did_you_mean
 
 __all__ = [

@@ -1,24 +1,219 @@
-"""The local engine: Polars for relational steps, a pool of threads (or of processes) for kernels."""
+"""The local engine: Polars for relational steps, a pool of threads (or of processes) for kernels; and the only pools of
+the house, with how many threads a run may use.
+
+`at_most(threads)` bounds everything that is started inside it, in whatever thread, so that a measure deep in a
+report keeps to `--threads` without having it handed down. With one thread all work is done by the caller.
+"""
 
 from __future__ import annotations
 
 import itertools
+import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future
+from concurrent.futures import Executor, Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from contextvars import ContextVar, copy_context
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, TypeVar
 
 import numpy as np
 import polars as pl
+import polars.selectors as cs
 import pyarrow as pa
 
-from leeward.engine._arrow import check_schema, order_of, plain_frame, plain_table
 from leeward.engine.engine import Frame, Kernel
-from leeward.engine.pool import pool, processes
+
+# pyarrow looks for pandas at its first array, and of two threads that make theirs together one fails: it looks now.
+pa.array(np.zeros(1))
+
+Result = TypeVar("Result")
+
+BLOCKS_A_THREAD = 4
+SMALLEST_BLOCK = 16
 
 BLOCK_ROWS = 20_000
 """Small groups go to a thread in blocks of about this many rows, so that the hand-over costs little."""
+
+_bound: ContextVar[int | None] = ContextVar("threads", default=None)
+_helpers: ContextVar[Executor | None] = ContextVar("helpers", default=None)
+
+
+def processors() -> int:
+    """The processors that this process may use; where the system does not say (macOS), those of the machine."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def available_threads() -> int:
+    """Threads that work may be shared out to: the bound of `at_most`, or the processors."""
+    return _bound.get() or processors()
+
+
+@contextmanager
+def at_most(threads: int | None) -> Iterator[None]:
+    """Inside, `available_threads` is `threads` and no pool has more; None leaves the bound as it is."""
+    bound = _bound.set(threads or _bound.get())
+    try:
+        with _Threads(max(1, available_threads() - 1)) as helpers:  # started when first used
+            token = _helpers.set(helpers)
+            try:
+                yield
+            finally:
+                _helpers.reset(token)
+    finally:
+        _bound.reset(bound)
+
+
+class _Caller(Executor):
+    """Work is done when it is submitted, by the thread that submits it."""
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        done: Future[Any] = Future()
+        try:
+            done.set_result(fn(*args, **kwargs))
+        except Exception as error:
+            done.set_exception(error)
+        return done
+
+
+class _Threads(ThreadPoolExecutor):
+    """Threads that know the bound of the thread that submits."""
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        return super().submit(copy_context().run, fn, *args, **kwargs)
+
+    def __exit__(self, kind: type[BaseException] | None, *rest: Any) -> bool | None:
+        """Waits for the work, unless the caller was interrupted: a kernel may go on for minutes."""
+        if kind is None or issubclass(kind, Exception):
+            return super().__exit__(kind, *rest)
+        self.shutdown(wait=False, cancel_futures=True)
+        return None
+
+
+def pool(threads: int | None = None) -> Executor:
+    """A pool of `threads`, or of as many as there are; never more than the bound. To be used in a `with`.
+
+    Its work should release the interpreter's lock, as compiled kernels do.
+    """
+    most = available_threads()
+    size = most if threads is None else min(threads, _bound.get() or threads)
+    return _Threads(size) if size > 1 else _Caller()
+
+
+def beside(*, at_once: bool = True) -> Executor:
+    """One thread beside the caller's, or with a bound of 1, or not `at_once`, the caller itself."""
+    return _Threads(1) if at_once and available_threads() > 1 else _Caller()
+
+
+def ahead(items: Iterator[Result]) -> Iterator[Result]:
+    """The items, the next one made in a thread while the caller works on the last."""
+    with beside() as other:
+        waiting = other.submit(next, items, None)
+        while (item := waiting.result()) is not None:
+            waiting = other.submit(next, items, None)
+            yield item
+
+
+def processes(workers: int) -> Executor:
+    """A pool of processes, for kernels of plain Python."""
+    from concurrent.futures import ProcessPoolExecutor
+    from multiprocessing import get_context
+
+    # Spawned: forked children of a process with threads may hang on a lock that one of these held.
+    return ProcessPoolExecutor(workers, mp_context=get_context("spawn"))
+
+
+def over_blocks(
+    work: Callable[[int, int], Result],
+    n: int,
+    *,
+    threads: int | None = None,
+    smallest: int = SMALLEST_BLOCK,
+) -> list[Result]:
+    """`work(low, high)` over 0 … n in blocks of at least `smallest`; the results in order.
+
+    `n` of 0 is one empty block. The caller works too, beside threads that stay for the next blocks inside `at_most`:
+    starting one takes longer than many a block.
+    """
+    most = threads or available_threads()
+    size = max(smallest, -(-n // (most * BLOCKS_A_THREAD)))
+    bounds = [(low, min(low + size, n)) for low in range(0, n, size)] or [(0, 0)]
+    waiting = deque(enumerate(bounds))
+    results: dict[int, Result] = {}
+
+    def take() -> None:
+        while True:
+            try:
+                block, (low, high) = waiting.popleft()
+            except IndexError:
+                return
+            try:
+                results[block] = work(low, high)
+            except BaseException:
+                waiting.clear()
+                raise
+
+    others = min(most, _bound.get() or most, len(bounds)) - 1
+    with _at_hand(others) as helpers:
+        takers = [*(helpers.submit(take) for _ in range(others)), _Caller().submit(take)]
+        begun = [each for each in takers if not each.cancel()]
+        wait(begun)
+    for each in begun:
+        each.result()
+    return [results[block] for block in range(len(bounds))]
+
+
+@contextmanager
+def _at_hand(threads: int) -> Iterator[Executor]:
+    """The helpers of `at_most`; outside of it some of one's own."""
+    kept = _helpers.get()
+    if kept is not None or not threads:
+        yield kept or _Caller()
+        return
+    with _Threads(threads) as helpers:
+        yield helpers
+
+
+def plain_type(kind: pa.DataType) -> pa.DataType:
+    """The one Arrow type that kernels see for a logical type: no large or view variants, no dictionaries."""
+    if pa.types.is_dictionary(kind):
+        return plain_type(kind.value_type)
+    if pa.types.is_large_string(kind) or kind == pa.string_view():
+        return pa.string()
+    if pa.types.is_large_binary(kind) or kind == pa.binary_view():
+        return pa.binary()
+    if pa.types.is_large_list(kind) or pa.types.is_list(kind):
+        return pa.list_(plain_type(kind.value_type))
+    if pa.types.is_unsigned_integer(kind):
+        return pa.int64()
+    return kind
+
+
+def plain_table(table: pa.Table) -> pa.Table:
+    """The table with plain types."""
+    return table.cast(pa.schema([(field.name, plain_type(field.type)) for field in table.schema]))
+
+
+def plain_frame(frame: pl.LazyFrame) -> pl.LazyFrame:
+    """A Polars frame with the types that every engine has."""
+    return frame.with_columns(
+        cs.enum().cast(pl.String), cs.categorical().cast(pl.String), cs.unsigned_integer().cast(pl.Int64)
+    )
+
+
+def order_of(columns: Sequence[str], by: str, order: Sequence[str] | None) -> list[str]:
+    """The columns to sort a group by."""
+    chosen = columns if order is None else order
+    return [column for column in chosen if column != by]
+
+
+def check_schema(result: pa.Table, schema: pa.Schema) -> pa.Table:
+    """The kernel's result, refused when it is not of the promised schema."""
+    if not isinstance(result, pa.Table) or result.schema.names != schema.names:
+        got = result.schema.names if isinstance(result, pa.Table) else type(result).__name__
+        raise ValueError(f"the kernel promised the columns {schema.names} and returned {got}")
+    return result.cast(schema)
 
 
 @dataclass(frozen=True)

@@ -19,9 +19,8 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from leeward.engine._arrow import check_schema, order_of, plain_frame, plain_table
 from leeward.engine.engine import Frame, Kernel
-from leeward.engine.pool import available_threads
+from leeward.engine.local import available_threads, check_schema, order_of, plain_frame, plain_table
 from leeward.errors import BadInput, did_you_mean
 
 if TYPE_CHECKING:

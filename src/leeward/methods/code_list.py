@@ -9,14 +9,14 @@ that a code is listed, or not, would bound the number of its patients.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from leeward.cohort.cohort import CodeName
 from leeward.cohort.names import names_of
 from leeward.release.content import Anonymized, ReleaseTable
 
@@ -44,110 +44,80 @@ def with_code_list(
     tables = anonymized.tables
     noted: set[str] = set()
     written: set[str] = set()
-    k = int(anonymized.guarantee.k or 0)
-    shown_only = anonymized.parameters.get("attacker") == "algorithm"
 
-    def batches() -> Iterator[pa.RecordBatch]:
-        labels = noted | released_labels(tuple(each for each in tables if each.path not in written))
-        bases: dict[str, str] = {}
-        if anonymized.method == "visits":
-            labels = {member for label in labels for member in label.split(MEMBERS)}
-        if anonymized.parameters.get("repeats"):
-            bases = {label: MENTION.sub("", label) for label in labels}
-        listed = labels | set(bases.values())
-        yield code_list(listed, nodes_above(tables), cohort, k, bases, frequent, shown_only=shown_only)
-
-    watched = tuple(_note_labels(each, noted, written) for each in tables)
-    return replace(anonymized, tables=(*watched, ReleaseTable(PATH, SCHEMA, batches)))
-
-
-def _note_labels(table: ReleaseTable, noted: set[str], written: set[str]) -> ReleaseTable:
-    """The table, whose labels are noted while it is written, so that it need not be made a second time."""
-
-    def batches() -> Iterator[pa.RecordBatch]:
+    def note_labels(table: ReleaseTable) -> Iterator[pa.RecordBatch]:
+        """The rows of a table, whose labels are noted while it is written, so that it need not be made twice."""
         for batch in table.batches():
             noted.update(labels_of(table, batch))
             yield batch
         written.add(table.path)
 
-    return replace(table, batches=batches)
+    def batches() -> Iterator[pa.RecordBatch]:
+        for table in tables:
+            if table.path not in written:
+                for _ in note_labels(table):
+                    pass
+        yield code_list(anonymized, noted, cohort, frequent)
 
-
-def code_list(
-    released: set[str],
-    above: Mapping[str, str],
-    cohort: Cohort,
-    k: int,
-    bases: Mapping[str, str],
-    frequent: frozenset[str] | None = None,
-    *,
-    shown_only: bool = False,
-) -> pa.RecordBatch:
-    """One row a code, sorted; see the head of the module. `bases`: the code of each numbered mention."""
-    if frequent is None:
-        sets = cohort.code_sets()
-        supports = sets.supports()
-        frequent = frozenset(c for c, support in zip(sets.codes, supports, strict=True) if support >= k)
-    rows = sorted(released if shown_only else released | frequent)
-    own = names_of(cohort, {bases.get(code, code) for code in rows})
-    names = {code: own[bases.get(code, code)] for code in rows}
-    return pa.RecordBatch.from_arrays(
-        [
-            pa.array(rows, pa.string()),
-            pa.array([_public_name(names[code], k) for code in rows], pa.string()),
-            pa.array([names[code].vocabulary for code in rows], pa.string()),
-            pa.array([not _is_shown(code, released, above) for code in rows], pa.bool_()),
-        ],
-        schema=SCHEMA,
-    )
-
-
-def _public_name(name: CodeName, k: int) -> str:
-    return name.name if name.may_be_shown(k) else ""
-
-
-def _is_shown(code: str, released: set[str], above: Mapping[str, str]) -> bool:
-    """Whether a released label is the code or a node above it."""
-    node: str | None = code
-    while node is not None:
-        if node in released:
-            return True
-        node = above.get(node)
-    return False
-
-
-def released_labels(tables: tuple[ReleaseTable, ...]) -> set[str]:
-    """The distinct codes and labels of the data files."""
-    return {label for table in tables for batch in table.batches() for label in labels_of(table, batch)}
+    watched = tuple(replace(each, batches=partial(note_labels, each)) for each in tables)
+    return replace(anonymized, tables=(*watched, ReleaseTable(PATH, SCHEMA, batches)))
 
 
 def labels_of(table: ReleaseTable, batch: pa.RecordBatch) -> set[str]:
     """The distinct codes and labels of some rows of a data file."""
     found: set[str] = set()
-    for column, flat in (("codes", _flat), ("code", _plain)):
-        if column in table.schema.names and table.path.endswith(".parquet"):
-            found.update(pc.unique(flat(batch.column(column))).drop_null().to_pylist())
+    for name in ("codes", "code"):
+        if name in table.schema.names and table.path.endswith(".parquet"):
+            column = batch.column(name)
+            values = column.flatten() if name == "codes" else column
+            if pa.types.is_dictionary(values.type):
+                values = values.dictionary.take(pc.unique(values.indices).drop_null())
+            found.update(pc.unique(values).drop_null().to_pylist())
     return found
 
 
-def nodes_above(tables: tuple[ReleaseTable, ...]) -> dict[str, str]:
-    """The parent of each node of the released hierarchy of codes; nothing without one."""
-    found: dict[str, str] = {}
+def code_list(
+    anonymized: Anonymized, labels: set[str], cohort: Cohort, frequent: frozenset[str] | None = None
+) -> pa.RecordBatch:
+    """One row a code, sorted; see the head of the module. `labels`: those of the data files."""
+    k = int(anonymized.guarantee.k or 0)
+    if anonymized.method == "visits":
+        labels = {member for label in labels for member in label.split(MEMBERS)}
+    repeats = anonymized.parameters.get("repeats")
+    bases = {label: MENTION.sub("", label) for label in labels} if repeats else {}
+    released = labels | set(bases.values())
+    shown = with_nodes_below(released, anonymized.tables)
+    if frequent is None:
+        sets = cohort.code_sets()
+        supports = sets.supports()
+        frequent = frozenset(c for c, support in zip(sets.codes, supports, strict=True) if support >= k)
+    shown_only = anonymized.parameters.get("attacker") == "algorithm"
+    rows = sorted(released if shown_only else released | frequent)
+    own = names_of(cohort, {bases.get(code, code) for code in rows})
+    names = [own[bases.get(code, code)] for code in rows]
+    return pa.RecordBatch.from_arrays(
+        [
+            pa.array(rows, pa.string()),
+            pa.array([name.name if name.may_be_shown(k) else "" for name in names], pa.string()),
+            pa.array([name.vocabulary for name in names], pa.string()),
+            pa.array([code not in shown for code in rows], pa.bool_()),
+        ],
+        schema=SCHEMA,
+    )
+
+
+def with_nodes_below(released: set[str], tables: Iterable[ReleaseTable]) -> set[str]:
+    """The released labels, and every node of the released hierarchy of codes that is below one of them."""
+    below: dict[str, list[str]] = {}
     for table in tables:
-        if table.path == "code_hierarchy.csv":
-            for batch in table.batches():
-                pairs = zip(batch.column("node").to_pylist(), batch.column("parent").to_pylist(), strict=True)
-                found |= {node: parent for node, parent in pairs if parent}
+        for batch in table.batches() if table.path == "code_hierarchy.csv" else ():
+            for node, parent in zip(
+                *(batch.column(name).to_pylist() for name in ("node", "parent")), strict=True
+            ):
+                below.setdefault(parent, []).append(node)
+    found, waiting = set(released), list(released)
+    while waiting:
+        new = [node for node in below.get(waiting.pop(), ()) if node not in found]
+        found.update(new)
+        waiting += new
     return found
-
-
-def _flat(column: pa.Array) -> pa.Array:
-    return _plain(column.flatten())
-
-
-def _plain(column: pa.Array) -> pa.Array:
-    """The values of a column of texts, of a dictionary those that rows have."""
-    if pa.types.is_dictionary(column.type):
-        used = pc.unique(column.indices).drop_null()
-        return column.dictionary.take(used)
-    return column

@@ -20,7 +20,7 @@ from starlette.responses import HTMLResponse, RedirectResponse
 from leeward.portal.guards import portal_of
 from leeward.portal.permissions import Viewer
 from leeward.portal.question import faults_of
-from leeward.report.drawing import ticks_from_zero
+from leeward.report.charts import ticks_from_zero
 from leeward.version import __version__
 
 HERE: Final = Path(__file__).parent

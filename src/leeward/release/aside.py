@@ -89,8 +89,7 @@ def written_aside(out: Path) -> Iterator[Path]:
     """A folder beside `out` that becomes `out`, its owner's alone, when the block ends well; else it is removed."""
     with work_beside(out) as folder:
         yield folder
-        make_private(folder)
-        finish(folder, out.absolute())
+        finish(folder, out.absolute(), folder)
 
 
 @contextmanager
@@ -105,12 +104,14 @@ def work_beside(out: Path) -> Iterator[Path]:
         remove(folder)
 
 
-def finish(folder: Path, out: Path, mode: int = 0o700) -> None:
-    """Give the folder its name; from then on others may enter it as `mode` says.
+def finish(folder: Path, out: Path, private: Path, mode: int = 0o700) -> None:
+    """Make a part of the folder its owner's alone, and give the folder its name; from then on others may enter it as
+    `mode` says.
 
     The lock goes last: it does not count in a folder of the name that it states, so that a process killed in between
     leaves either a folder aside, locked, or a whole one.
     """
+    make_private(private)
     rename(folder, out)
     OPEN.discard(folder)
     out.chmod(mode)

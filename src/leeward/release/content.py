@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import pyarrow as pa
 
 from leeward.contracts.contract import Contract, Words
+from leeward.release.manifest import FileEntry
+from leeward.version import RELEASE_FORMAT, __version__
 
 
 @dataclass(frozen=True)
@@ -123,3 +125,19 @@ class Anonymized:
     custody: Mapping[str, Any] = field(default_factory=dict)
     notices: tuple[str, ...] = ()
     seeded: bool = False
+
+
+def manifest_of(anonymized: Anonymized, files: Sequence[FileEntry]) -> dict[str, Any]:
+    """The manifest of a release. A seed is never named, only that there was one."""
+    manifest: dict[str, Any] = {
+        "leeward": __version__,
+        "format": RELEASE_FORMAT,
+        "method": anonymized.method,
+        "parameters": dict(anonymized.parameters),
+        "guarantee": anonymized.guarantee.to_json(),
+        "records": anonymized.records,
+        "files": [{"path": f.path, "rows": f.rows, "sha256": f.sha256} for f in files],
+    }
+    if anonymized.seeded:
+        manifest["seeded"] = True
+    return manifest

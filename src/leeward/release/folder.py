@@ -19,9 +19,9 @@ from typing import Any
 from leeward.contracts import contract_of
 from leeward.contracts.readme import readme_of
 from leeward.errors import BadInput
-from leeward.release.aside import UNPUBLISHED, finish, make_private, work_beside
-from leeward.release.content import Anonymized
-from leeward.release.manifest import DIGESTS, NAME, FileEntry, manifest_of, sha256_of, to_json_text
+from leeward.release.aside import UNPUBLISHED, finish, work_beside
+from leeward.release.content import Anonymized, manifest_of
+from leeward.release.manifest import DIGESTS, NAME, FileEntry, sha256_of, to_json_text
 
 FORMATS = ("parquet", "csv")
 """What `formats:` may name. Parquet is always written; `csv` adds a copy beside it."""
@@ -131,11 +131,10 @@ def draft(out: str | Path) -> Iterator[Draft]:
         yield pending
         if (pending.share / UNPUBLISHED).is_file():  # a release: annotated notes have no manifest to verify
             pending.put_digests()
-        make_private(pending.custody)
         flush(folder)
         check_out(out)
         _publish(pending.share)
-        finish(folder, out, mode)
+        finish(folder, out, pending.custody, mode)
         _flush_folder(out.parent)
 
 

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from leeward.errors import BadInput
 from leeward.version import RELEASE_FORMAT, __version__, other_format
-
-if TYPE_CHECKING:
-    from leeward.release.content import Anonymized
 
 NAME = "release.json"
 
@@ -44,22 +41,6 @@ def sha256_of(path: Path) -> str:
     """The SHA-256 of a file, as the manifest writes it."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def manifest_of(anonymized: Anonymized, files: Sequence[FileEntry]) -> dict[str, Any]:
-    """The manifest of a release. A seed is never named, only that there was one."""
-    manifest: dict[str, Any] = {
-        "leeward": __version__,
-        "format": RELEASE_FORMAT,
-        "method": anonymized.method,
-        "parameters": dict(anonymized.parameters),
-        "guarantee": anonymized.guarantee.to_json(),
-        "records": anonymized.records,
-        "files": [{"path": f.path, "rows": f.rows, "sha256": f.sha256} for f in files],
-    }
-    if anonymized.seeded:
-        manifest["seeded"] = True
-    return manifest
 
 
 def to_json_text(content: Mapping[str, Any]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +18,12 @@ from leeward.version import refuse_other_format
 
 
 def manifest_name(folder: str | Path) -> str:
-    """The manifest's file name: another one while this process still writes the release."""
+    """The manifest's file name: another one while this process writes the release. BadInput while another does."""
+    refuse_unfinished(Path(folder))
     return UNPUBLISHED if is_written_here(Path(folder)) else NAME
 
 
-@dataclass(frozen=True)
+@dataclass
 class Release:
     """A release on disk.
 
@@ -34,11 +35,28 @@ class Release:
         The custodian's folder; None where there is only `share/`.
     manifest : mapping
         The content of `release.json`.
+    method : str
+        The method's name, for example `disassociation`.
+    parameters : mapping
+        The method's public parameters.
+    guarantee : mapping
+        The guarantee claimed: `name`, `attacker`, `not_protected` and the numbers that apply.
+    seeded : bool
+        True when a person chose the seed: such a release is for tests and studies only.
     """
 
     share: Path
     custody: Path | None
     manifest: Mapping[str, Any]
+    method: str = field(init=False)
+    parameters: Mapping[str, Any] = field(init=False)
+    guarantee: Mapping[str, Any] = field(init=False)
+    seeded: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.method = str(self.manifest.get("method"))
+        self.parameters, self.guarantee = (self.manifest.get(key, {}) for key in ("parameters", "guarantee"))
+        self.seeded = bool(self.manifest.get("seeded"))
 
     @staticmethod
     def open(path: str | Path, *, compare: bool = True) -> Release:
@@ -63,7 +81,6 @@ class Release:
             )
         if not folder.is_dir():
             raise BadInput(f"{folder}: not a folder; name the release's folder, not a file in it.")
-        refuse_unfinished(folder)
         name = manifest_name(folder)
         share = folder if (folder / name).is_file() else folder / "share"
         if not (share / name).is_file():
@@ -88,34 +105,12 @@ class Release:
         refuse_other_format(self.manifest, str(self.share))
 
     @property
-    def method(self) -> str:
-        """The method's name, for example `disassociation`."""
-        return str(self.manifest["method"])
-
-    @property
-    def parameters(self) -> Mapping[str, Any]:
-        """The method's public parameters."""
-        parameters: Mapping[str, Any] = self.manifest["parameters"]
-        return parameters
-
-    @property
-    def guarantee(self) -> Mapping[str, Any]:
-        """The guarantee claimed: `name`, `attacker`, `not_protected` and the numbers that apply."""
-        guarantee: Mapping[str, Any] = self.manifest["guarantee"]
-        return guarantee
-
-    @property
     def records(self) -> int:
         """Number of released records."""
         records = self.manifest["records"]
         if not isinstance(records, int) or records < 0:
             raise BadInput(f"{self.share / NAME}: `records` is no number of records; the release is damaged.")
         return records
-
-    @property
-    def seeded(self) -> bool:
-        """True when a person chose the seed: such a release is for tests and studies only."""
-        return bool(self.manifest.get("seeded", False))
 
     def names(self) -> tuple[str, ...]:
         """The data files, relative to `share/data/`, in the manifest's order."""
@@ -154,10 +149,10 @@ class Release:
         BadInput
             By the digests of custody, it is not as the run wrote it.
         """
-        if self.custody is None or not is_file(self.custody / name):
+        if self.custody is None or not (self.custody / name).is_file():
             return None
         digests = self.custody / DIGESTS
-        if is_file(digests):
+        if digests.is_file():
             try:
                 known = json.loads(digests.read_bytes())["files"].get(name)
             except (ValueError, RecursionError, TypeError, KeyError, AttributeError):

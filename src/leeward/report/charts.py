@@ -1,39 +1,240 @@
-"""Charts as inline SVG, without a browser, a network or JavaScript.
+"""Charts as inline SVG, without a browser, a network or JavaScript (docs/decisions/0005-charts-offline.md): first their
+parts (text, bars, lines, dots, axes), then the charts.
 
 Colours are those of Okabe and Ito (2008), which colour-blind readers can tell apart; they also differ in lightness.
+Those of text and lines follow the page (`--ink`, `--line`, `--soft`), so that a dark page stays readable; without a
+page they are those of the light one. Whatever is written is freed of signs that XML does not have.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
-from leeward.report.drawing import (
-    INK,
-    SOFT,
-    TITLE,
-    Axis,
-    Drawing,
-    Scale,
-    Written,
-    axis_below,
-    axis_left,
-    counts,
-    percentages,
-    plane,
-    powers_of_ten,
-    room_left,
-    ticks,
-    ticks_from_zero,
-    width_of,
-)
+from markupsafe import escape
+
+from leeward.texts import for_xml
+
+FONT = "system-ui, Segoe UI, Helvetica, Arial, sans-serif"
+INK, LINE, SOFT = "var(--ink, #1d2733)", "var(--line, #d9dee5)", "var(--soft, #566273)"
+LABEL, TITLE, LEGEND = 12, 13, 13
+"""Sizes of letters in pixels."""
+
+LETTER = 0.6
+"""Width of a letter in heights: that of a wide one in the fonts named, so that no label is cut."""
 
 BLUE, ORANGE, VERMILION, GREY = "#0072B2", "#E69F00", "#D55E00", "#8A8F98"
 WIDTH = 760
 """Pixels of the drawing inside the axes: with them, the width of a page's text."""
 
 Rows = Sequence[dict[str, Any]]
+
+
+@dataclass
+class Drawing:
+    """Marks in the order in which they are drawn, in pixels from the upper left corner."""
+
+    marks: list[str] = field(default_factory=list)
+
+    def text(
+        self,
+        x: float,
+        y: float,
+        words: str,
+        *,
+        size: float = LABEL,
+        anchor: str = "start",
+        color: str = INK,
+        turned: bool = False,
+    ) -> None:
+        """Words with their base line at y; `anchor` as in SVG; `turned` to be read from below."""
+        turn = f' transform="rotate(-90 {number(x)} {number(y)})"' if turned else ""
+        self.marks.append(
+            f'<text x="{number(x)}" y="{number(y)}" font-size="{size}" text-anchor="{anchor}" fill="{color}"{turn}>'
+            f"{escape(for_xml(words))}</text>"
+        )
+
+    def bar(self, x: float, y: float, width: float, height: float, color: str, opacity: float = 1.0) -> None:
+        """A filled rectangle."""
+        seen = f' fill-opacity="{number(opacity)}"' if opacity < 1 else ""
+        self.marks.append(
+            f'<rect x="{number(x)}" y="{number(y)}" width="{number(width)}" height="{number(height)}" '
+            f'fill="{color}"{seen}/>'
+        )
+
+    def line(
+        self, points: Sequence[tuple[float, float]], color: str = LINE, width: float = 1.0, dash: str = ""
+    ) -> None:
+        """Straight pieces through the points."""
+        path = "M" + "L".join(f"{number(x)} {number(y)}" for x, y in points)
+        dashed = f' stroke-dasharray="{dash}"' if dash else ""
+        self.marks.append(f'<path d="{path}" fill="none" stroke="{color}" stroke-width="{width}"{dashed}/>')
+
+    def dot(self, x: float, y: float, radius: float, color: str, *, ring: bool = False) -> None:
+        """A filled circle, or a ring."""
+        ink = f'fill="none" stroke="{color}"' if ring else f'fill="{color}" fill-opacity="0.7"'
+        self.marks.append(f'<circle cx="{number(x)}" cy="{number(y)}" r="{number(radius)}" {ink}/>')
+
+    def legend(self, x: float, y: float, colors: dict[str, str], end: float = math.inf) -> float:
+        """A square and a name for each colour, in rows up to `end`, and the last row's base line; a single colour needs
+        none."""
+        start = x
+        for name, color in colors.items() if len(colors) > 1 else ():
+            wide = 16 + width_of(name, LEGEND)
+            if x > start and x + wide > end:
+                x, y = start, y + 20
+            self.bar(x, y - 10, 11, 11, color)
+            self.text(x + 16, y, name, size=LEGEND)
+            x += wide + 24
+        return y
+
+    def svg(self, width: float, height: float) -> str:
+        """The whole as an element that scales with the page."""
+        return (
+            f'<svg xmlns="http://www.w3.org/2000/svg" width="{number(width)}" height="{number(height)}" '
+            f'viewBox="0 0 {number(width)} {number(height)}" font-family="{FONT}">{"".join(self.marks)}</svg>'
+        )
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Values from `low` to `high` laid out over pixels from `start` to `end`, evenly by what `by` makes of them."""
+
+    low: float
+    high: float
+    start: float
+    end: float
+    by: Callable[[float], float] = float
+
+    def __call__(self, value: float) -> float:
+        """The pixel of a value."""
+        low, high = self.by(self.low), self.by(self.high)
+        share = 0.0 if high == low else (self.by(value) - low) / (high - low)
+        return self.start + share * (self.end - self.start)
+
+
+def width_of(words: str, size: float = LABEL) -> float:
+    """Pixels that words take at most."""
+    return len(words) * size * LETTER
+
+
+def number(value: float) -> str:
+    """A coordinate: two decimals at most."""
+    return f"{value:.2f}".rstrip("0").rstrip(".")
+
+
+def step_of(span: float, about: int) -> float:
+    """1, 2 or 5 times a power of ten, so that some `about` steps make the span."""
+    power = 10.0 ** math.floor(math.log10(span / about))
+    return power * next(each for each in (1, 2, 5, 10) if each * power >= span / about * 0.999)
+
+
+def ticks(low: float, high: float, about: int) -> list[float]:
+    """Round values from `low` to `high`, some `about` of them."""
+    if high <= low:
+        return [low]
+    step = step_of(high - low, about)
+    return [n * step for n in range(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1)]
+
+
+def ticks_from_zero(high: float, about: int) -> list[float]:
+    """Round values from 0, the last of them the first that is not below `high`; to 1 where that is 0."""
+    step = step_of(high or 1.0, about)
+    return [n * step for n in range(math.ceil((high or 1.0) / step - 1e-9) + 1)]
+
+
+def powers_of_ten(low: float, high: float) -> list[float]:
+    """The powers of ten from `low` to `high`."""
+    return [10.0**n for n in range(math.ceil(math.log10(low)), math.floor(math.log10(high)) + 1)]
+
+
+Written = Callable[[float], str]
+"""A value of an axis as people read it."""
+
+
+def decimals(values: Sequence[float], *, times: float = 1, unit: str = "", signed: bool = False) -> Written:
+    """Values with the decimals that tell the neighbours of an axis apart."""
+    steps = [times * (b - a) for a, b in pairwise(values)]
+    digits = max(0, math.ceil(-math.log10(min(steps)) - 1e-9)) if steps and min(steps) > 0 else 0
+    sign = "+" if signed else ""
+    return lambda value: f"{times * value:{sign if value else ''}.{digits}f}{unit}"
+
+
+def percentages(values: Sequence[float], *, signed: bool = False) -> Written:
+    """Shares in per cent, likewise."""
+    return decimals(values, times=100, unit=" %", signed=signed)
+
+
+def counts(value: float) -> str:
+    """A count with its thousands."""
+    return f"{value:,.0f}" if value == round(value) else f"{value:,.2g}"
+
+
+def axis_below(
+    drawing: Drawing, scale: Scale, y: float, at: Sequence[float], written: Written, title: str
+) -> None:
+    """A horizontal axis at the height y: line, marks, labels, title. Labels that would touch are left out."""
+    drawing.line([(scale.start, y), (scale.end, y)], SOFT)
+    right = -math.inf
+    for value in at:
+        x, words = scale(value), written(value)
+        drawing.line([(x, y), (x, y + 5)], SOFT)
+        if x - width_of(words) / 2 > right + 4:
+            drawing.text(x, y + 18, words, anchor="middle")
+            right = x + width_of(words) / 2
+    drawing.text((scale.start + scale.end) / 2, y + 40, title, size=TITLE, anchor="middle")
+
+
+def axis_left(
+    drawing: Drawing, scale: Scale, x: float, end: float, at: Sequence[float], written: Written, title: str
+) -> None:
+    """A vertical axis at x: labels, title, and a thin line across the drawing, to `end`, at each mark."""
+    for value in at:
+        drawing.line([(x, scale(value)), (end, scale(value))])
+        drawing.text(x - 8, scale(value) + 4, written(value), anchor="end")
+    widest = max((width_of(written(value)) for value in at), default=0)
+    drawing.text(
+        x - 8 - widest - 12, (scale.start + scale.end) / 2, title, size=TITLE, anchor="middle", turned=True
+    )
+
+
+def room_left(at: Sequence[float], written: Written) -> float:
+    """Pixels that a vertical axis takes left of the drawing: labels and the title."""
+    return max((width_of(written(value)) for value in at), default=0) + 8 + 12 + TITLE + 4
+
+
+@dataclass(frozen=True)
+class Axis:
+    """Values from `low` to `high`, laid out by `by`, with marks `at` some of them, and a title."""
+
+    title: str
+    low: float
+    high: float
+    at: Sequence[float]
+    written: Written
+    by: Callable[[float], float] = float
+
+    @classmethod
+    def around(cls, title: str, values: Sequence[float], about: int = 8) -> Axis:
+        """An axis that holds the values, with about so many round marks."""
+        low, high = min(values), max(values)
+        margin = 0.02 * (high - low) or 1.0
+        at = ticks(low - margin, high + margin, about)
+        return cls(title, low - margin, high + margin, at, decimals(at))
+
+
+def plane(x: Axis, y: Axis, width: float, height: float, top: float) -> tuple[Drawing, Scale, Scale]:
+    """A drawing with two axes, and the scales of both."""
+    left = room_left(y.at, y.written)
+    drawing = Drawing()
+    along = Scale(x.low, x.high, left, left + width, x.by)
+    up = Scale(y.low, y.high, top + height, top, y.by)
+    axis_left(drawing, up, left, left + width, y.at, y.written, y.title)
+    axis_below(drawing, along, top + height, x.at, x.written, x.title)
+    return drawing, along, up
 
 
 def bars_by_group(

@@ -69,11 +69,6 @@ class Section:
     title: str
     parts: tuple[Part, ...]
 
-    @property
-    def anchor(self) -> str:
-        """The section's name in links."""
-        return "".join(c if c.isalnum() else "-" for c in self.title.lower()).strip("-")
-
 
 Column = tuple[str, str, Callable[[Any], str]]
 """A heading; the figure of a row that is below it (`kept.are`: of a figure of its own; empty: the row itself); how it

@@ -24,7 +24,7 @@ def render(
     summary: Summary | None = None,
 ) -> str:
     """The report as HTML: the first screen, the sections, the guarantee, the checks and the notices."""
-    page = template_of("leeward.report", "report.html.j2", marked=to_html, plain=plain)
+    page = template_of("leeward.report", "report.html.j2", marked=to_html, plain=plain, anchor=anchor)
     return page.render(
         release=release,
         numbers=numbers_of(release.guarantee),
@@ -108,6 +108,11 @@ def to_html(text: str) -> Any:
     html = re.sub(r"\*\*(.+?)\*\*", r"<strong>\1</strong>", html)
     html = re.sub(r"\bk\^m\b", "k<sup>m</sup>", html)
     return Markup(re.sub(r"`(.+?)`", r"<code>\1</code>", html))
+
+
+def anchor(title: str) -> str:
+    """A section's name in links."""
+    return "".join(c if c.isalnum() else "-" for c in title.lower()).strip("-")
 
 
 def plain(text: str) -> str:

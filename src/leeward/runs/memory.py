@@ -116,7 +116,7 @@ def engine_name(engine: Any) -> str:
 def _require(
     fit: Memory, patients: int, rows: int, what: str, engine: str, spark: Memory, *, by_parts: bool = False
 ) -> None:
-    free, need = free_memory(), fit.bytes(patients, rows)
+    need, free = fit.bytes(patients, rows), free_memory()
     if free is None or need - memory_in_use() <= free:
         return
     free += memory_in_use()

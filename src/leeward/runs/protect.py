@@ -18,7 +18,6 @@ from leeward.fields import build, nearest
 from leeward.methods import METHODS
 from leeward.randomness import Randomness
 from leeward.release import Release, draft
-from leeward.release.aside import refuse_unfinished
 from leeward.release.folder import check_out
 from leeward.release.reading import manifest_name
 from leeward.release.spec import SourceSpec, Spec, load
@@ -197,6 +196,7 @@ def _release(
     for each in (cohort, population):
         if each is not None and not allow_memory:
             require_memory(method.name, each, engine)
+    roomy = is_roomy(method.name, cohort, engine)
     with draft(out) as pending:
         runner = make(spec.engine, threads=threads)
         say(f"Protecting {cohort.name} ({method.name})")
@@ -210,7 +210,7 @@ def _release(
             lambda: verify_or_raise(pending.folder, cohort, population),
             lambda made: measure_release(pending, cohort, spec.measure, made, population),
             say,
-            roomy=is_roomy(method.name, cohort, engine),
+            roomy=roomy,
         )
     return open_result(pending.out, verification, figures)
 
@@ -252,7 +252,6 @@ def verify(
     BadInput
         `path` is no release. A refuted guarantee is a failed check, not an error: see `.passed`.
     """
-    refuse_unfinished(Path(path))
     if source is not None:
         known: Source | None = Source(
             _events_of(source),

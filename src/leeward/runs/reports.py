@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from leeward.advise.risk import measured_lines, risk_lines, threshold_rows
 from leeward.errors import BadInput
 from leeward.methods import METHODS
+from leeward.release import Release
 from leeward.release.aside import own_file
-
-if TYPE_CHECKING:
-    from leeward.release import Release
-    from leeward.report.sections import Section
-    from leeward.report.summary import Summary
+from leeward.report import render
+from leeward.report.sections import Section, Table, number, table_of
+from leeward.report.summary import Costs, Summary, summarize
 
 CATALOGUE = "notes"
 """A catalogue of an index: a release, though of no method."""
@@ -29,9 +29,6 @@ def write_report(folder: Path) -> Path:
     BadInput
         The folder is no release, or has no `custody/` with both files.
     """
-    from leeward.release import Release
-    from leeward.report import render
-
     release = Release.open(folder)
     measures, verification = map(release.custody_json, ("measures.json", "verification.json"))
     if release.custody is None or measures is None or verification is None:
@@ -49,9 +46,6 @@ def write_report(folder: Path) -> Path:
 
 def summary_of(release: Release, measures: Mapping[str, Any] | None = None) -> Summary:
     """What the release is safe against, what not, and with the custodian's figures what it cost."""
-    from leeward.advise.risk import risk_lines
-    from leeward.report.summary import Costs, summarize
-
     costs = None if measures is None else getattr(report_of(release.method), "costs", None)
     risk = risk_lines(release, (measures or {}).get("reidentification"))
     return summarize(release, Costs() if costs is None else costs(release, measures), risk)
@@ -73,8 +67,6 @@ def sections_of(method: str) -> Callable[..., list[Section]] | None:
 
 def attack_sections(measures: Mapping[str, Any]) -> list[Section]:
     """What the attacks on the release came to; none where none was made."""
-    from leeward.report.sections import Section, number, table_of
-
     found = measures.get("tried")
     if not found:
         return []
@@ -102,9 +94,6 @@ def attack_sections(measures: Mapping[str, Any]) -> list[Section]:
 def risk_sections(release: Release, measures: Mapping[str, Any]) -> list[Section]:
     """The risk measured, and reported thresholds beside the guarantee's maximum, which the summary says; none where the
     guarantee bounds none."""
-    from leeward.advise.risk import measured_lines, threshold_rows
-    from leeward.report.sections import Section, Table
-
     found = measures.get("reidentification")
     lines, rows = measured_lines(found), threshold_rows(release.guarantee, found)
     if not lines and not rows:

@@ -7,7 +7,7 @@ from typing import Any
 
 from leeward.release import Release
 from leeward.report import charts
-from leeward.report.drawing import Drawing, Scale, width_of
+from leeward.report.charts import Drawing, Scale, width_of
 from leeward.report.sections import Chart, Notes, Part, Section, Table, Tile, Tiles, number, percent, table_of
 from leeward.report.summary import Cost, Costs, Tone, share
 

@@ -9,7 +9,7 @@ from itertools import cycle
 from typing import Any
 
 from leeward.report import charts
-from leeward.report.drawing import Axis, Drawing, Scale, decimals, plane, ticks, ticks_from_zero
+from leeward.report.charts import Axis, Drawing, Scale, decimals, plane, ticks, ticks_from_zero
 from leeward.report.sections import Chart
 
 SMALLEST_P = 1e-300
