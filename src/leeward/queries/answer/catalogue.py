@@ -43,34 +43,22 @@ Members = tuple[int, ...]
 
 @dataclass(frozen=True, kw_only=True)
 class Catalogue:
-    """Parameters of a catalogue; all of them are public.
-
-    Attributes
-    ----------
-    epsilon : int
-        Micro-ε of the whole release, for each patient.
-    max_size : int
-        Most items of an itemset, values included; also the number of levels that share ε.
-    contributions : int
-        Itemsets of a size that a patient is counted in at most.
-    threshold : int or None
-        Noisy counts below it are not listed. None: for each level the least count that noise alone reaches with a
-        probability of at most `spurious`, whatever the candidate.
-    spurious : float
-        See `threshold`.
-    qids : tuple of str
-        Quasi-identifiers whose values take part; their domains must be public.
-    max_candidates : int
-        Most candidates of a level; beyond it those go on whose parts have the largest noisy counts.
-    """
+    """Parameters of a catalogue; all of them are public."""
 
     epsilon: int
+    """Micro-ε of the whole release, for each patient."""
     max_size: int = 2
+    """Most items of an itemset, values included; also the number of levels that share ε."""
     contributions: int = 10
+    """Itemsets of a size that a patient is counted in at most."""
     threshold: int | None = None
+    """Noisy counts below it are not listed. None: for each level the least count that noise alone reaches with a
+    probability of at most `spurious`, whatever the candidate."""
     spurious: float = 0.05
     qids: tuple[str, ...] = ()
+    """Quasi-identifiers whose values take part; their domains must be public."""
     max_candidates: int = 100_000
+    """Most candidates of a level; beyond it those go on whose parts have the largest noisy counts."""
 
     def __post_init__(self) -> None:
         if self.max_size < 1 or self.contributions < 1 or self.max_candidates < 1:

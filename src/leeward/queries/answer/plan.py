@@ -142,12 +142,11 @@ def plan_query(session: IndexSession, asked: Question) -> Plan:
         by, bins, per_patient = qid.name, _bins(index, query, qid.name), qid.per_patient
         if asked.unit == "patient" and not (per_patient and counted == "patient"):
             most = asked.most
+    spread = limit or len(bins)  # the most that a patient adds to all bins together: rows kept, or bins
     change = mechanism.sensitivity(
         unit=asked.unit,
         counted=counted,
-        contributions=min(
-            limit or len(bins), most or limit or len(bins)
-        ),  # of a patient to all bins together
+        contributions=min(spread, most or spread),
         bins=len(bins),
         one_bin=per_patient,
         bounded=limit is not None,

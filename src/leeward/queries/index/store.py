@@ -45,24 +45,16 @@ QidKind = Literal["month", "integer", "text"]
 
 @dataclass(frozen=True)
 class Qid:
-    """Public description of a quasi-identifier.
-
-    Attributes
-    ----------
-    name : str
-        Folded.
-    kind : 'month', 'integer' or 'text'
-        What its values are, so which conditions it takes: months and integers have ranges, text has wildcards.
-    domain : tuple of str or None
-        Permissible values, public: (first, last) of months and integers, all values of text. None: not declared.
-    per_patient : bool
-        Every patient has at most one value by construction (an attribute of the patient, not of the row).
-    """
+    """Public description of a quasi-identifier."""
 
     name: str
+    """Folded."""
     kind: QidKind
+    """Months and integers have ranges, text has wildcards."""
     domain: tuple[str, ...] | None = None
+    """Permissible values, public: (first, last) of months and integers, all values of text. None: not declared."""
     per_patient: bool = False
+    """Every patient has at most one value by construction (an attribute of the patient, not of the row)."""
 
     def number_of(self, value: str) -> int | None:
         """The number of a month or a whole number; None for what is none, and for every text."""
@@ -89,43 +81,26 @@ class Qid:
 
 @dataclass(frozen=True)
 class Meta:
-    """Metadata of an index. All but `id` and `parent` may be shown with an answer; none reveals data.
-
-    Attributes
-    ----------
-    id : str
-        Identity of the data (a digest of the rows before contributions were bounded): the same data indexed again
-        have the same budget.
-    parent : str or None
-        The data set that these data descend from; they share its cap.
-    row : str
-        What a row is: 'note', 'visit' or 'patient'.
-    qids : tuple of Qid
-    vocabulary : str
-        Name of the vocabulary.
-    vocabulary_public : bool
-        False: there is no list of terms; any text may be asked for.
-    max_rows_per_patient : int or None
-        Contributions are bounded to so many rows a patient (1 where a row is a patient); None: not bounded, then
-        only patients can be counted with the patient as the unit.
-    seeded : bool
-        The rows kept under the bound were drawn with a chosen seed: for tests and studies.
-    synthetic : bool
-        A made-up twin: not one value of it comes from data.
-    about_patients : int or None
-        How many patients there are, as the custodian states publicly; the exact number is data.
-    """
+    """Metadata of an index. All but `id` and `parent` may be shown with an answer; none reveals data."""
 
     id: str
+    """A digest of the rows before contributions were bounded: the same data indexed again have the same budget."""
     parent: str | None
+    """The data set that these data descend from; they share its cap."""
     row: str
+    """What a row is: 'note', 'visit' or 'patient'."""
     qids: tuple[Qid, ...]
     vocabulary: str
     vocabulary_public: bool
+    """False: there is no list of terms; any text may be asked for."""
     max_rows_per_patient: int | None
+    """1 where a row is a patient; None: not bounded, then only patients can be counted, each as the unit."""
     seeded: bool = False
+    """The rows kept under the bound were drawn with a chosen seed: for tests and studies."""
     synthetic: bool = False
+    """A made-up twin: not one value of it comes from data."""
     about_patients: int | None = None
+    """How many patients there are, as the custodian states publicly; the exact number is data."""
 
     def qid(self, name: str) -> Qid:
         """The quasi-identifier of a name; BadInput with the nearest names when the index has none."""

@@ -102,25 +102,21 @@ def parse(text: str, conditions: Mapping[str, str] | None = None, /, **more: str
 
 def terms_of(text: str) -> tuple[str, ...]:
     """The terms between the `&` of a text, folded."""
-    terms: list[str] = []
-    current: list[str] = []
+    terms = [""]
     for piece in PIECE.findall(text):
         if piece == '"':
             raise BadInput("the query has a quotation mark without its partner.")
         if piece == "&":
-            terms.append(_join(current))
-            current = []
+            terms.append("")
         else:
-            current.append(piece)
-    terms.append(_join(current))
-    return tuple(terms)
+            terms[-1] += piece
+    return tuple(map(_read_term, terms))
 
 
-def _join(pieces: list[str]) -> str:
-    whole = "".join(pieces).strip()
-    exact = whole.startswith(EXACT)
-    inner = whole[len(EXACT) :].strip() if exact else whole
-    if len(inner) > 1 and inner.startswith('"') and inner.endswith('"') and inner.count('"') == 2:
+def _read_term(text: str) -> str:
+    mark = EXACT if text.strip().startswith(EXACT) else ""
+    inner = text.strip().removeprefix(EXACT).strip()
+    if re.fullmatch('"[^"]*"', inner):
         inner = inner[1:-1]
     elif '"' in inner:
         raise BadInput("quotation marks go around a whole term.")
@@ -130,7 +126,7 @@ def _join(pieces: list[str]) -> str:
         )
     if not fold(inner):
         raise BadInput("a query needs a term on each side of &; for example `sore throat & fever`.")
-    return (EXACT if exact else "") + fold(inner)
+    return mark + fold(inner)
 
 
 def fold(text: str) -> str:
@@ -156,19 +152,22 @@ def condition(qid: str, text: str) -> Predicate | None:
     if "*" in value[:-1]:
         raise BadInput(f"`{name}`: the wildcard * can only be the last character, as in 1230*.")
     if ".." in value:
-        low, _, high = value.partition("..")
-        low, high = fold(low), fold(high)
-        if not low or not high or ".." in high or high.startswith(".") or "*" in value:
-            raise BadInput(
-                f"`{name}`: malformed range; write low..high, both ends included, as in 2009-04..2009-06."
-            )
-        found = Predicate(name, "range", low, high)
-        found = Predicate(name, "equals", low) if low == high else found
+        found = _read_range(name, value)
     elif value.endswith("*"):
         found = Predicate(name, "prefix", fold(value[:-1]))
     else:
         found = Predicate(name, "equals", fold(value))
     return in_months(found) if name == WHEN else found
+
+
+def _read_range(name: str, value: str) -> Predicate:
+    ends = [fold(end) for end in value.split("..")]
+    if len(ends) != 2 or not all(ends) or ends[1].startswith(".") or "*" in value:
+        raise BadInput(
+            f"`{name}`: malformed range; write low..high, both ends included, as in 2009-04..2009-06."
+        )
+    low, high = ends
+    return Predicate(name, "equals", low) if low == high else Predicate(name, "range", low, high)
 
 
 def in_months(predicate: Predicate) -> Predicate:
@@ -231,8 +230,8 @@ def _months_with_prefix(predicate: Predicate) -> tuple[int, int]:
 
 def quote(text: str) -> str:
     """A name in canonical form: bare, or as JSON text if it holds a character of the syntax."""
-    body = text[len(EXACT) :] if text.startswith(EXACT) else text
     mark = EXACT if text.startswith(EXACT) else ""
+    body = text.removeprefix(EXACT)
     return mark + (json.dumps(body, ensure_ascii=False) if SPECIAL.search(body) else body)
 
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import compress
 from typing import Any, ClassVar, Final
 
@@ -34,16 +34,8 @@ ALIASES = pa.schema([("alias", pa.string()), ("name", pa.string())])
 class Vocabulary(ABC):
     """Interface of vocabularies: `Terms` is a list, `Codes` a form, `AnyText` neither.
 
-    Attributes
-    ----------
-    parents : mapping
-        Term or node -> the node above it (a tree or forest). A node stands for all terms at and below it.
-    aliases : mapping
-        Another name, such as a synonym or a category's title -> term or node.
-    labels : mapping
-        Term or node -> display name, which questions may use too.
-    name : str
-        What the vocabulary is called, for example `icd9`.
+    `parents` has the node above each term or node (a tree or forest; a node stands for all terms at and below it),
+    `aliases` other names of them, such as synonyms, `labels` display names, which questions may use too.
     """
 
     parents: Mapping[str, str] = field(default_factory=dict)
@@ -95,15 +87,15 @@ class Vocabulary(ABC):
     def _write_tables(self, terms: Iterable[str]) -> tuple[pa.Table, pa.Table]:
         listed = set(terms)
         names = sorted({*listed, *self.parents, *self.parents.values(), *self.labels})
-        columns = {
-            "name": names,
-            "term": [name in listed for name in names],
-            "parent": [self.parents.get(name) for name in names],
-            "label": [self.labels.get(name) for name in names],
-        }
-        aliases = sorted(self.aliases.items())
-        others = {"alias": [alias for alias, _ in aliases], "name": [name for _, name in aliases]}
-        return pa.table(columns, SCHEMA), pa.table(others, ALIASES)
+        columns = [
+            names,
+            [name in listed for name in names],
+            [self.parents.get(name) for name in names],
+            [self.labels.get(name) for name in names],
+        ]
+        aliases = dict(sorted(self.aliases.items()))
+        others = pa.table([list(aliases.keys()), list(aliases.values())], schema=ALIASES)
+        return pa.table(columns, schema=SCHEMA), others
 
     @abstractmethod
     def to_tables(self) -> tuple[pa.Table, pa.Table]:
@@ -174,37 +166,24 @@ class Terms(Vocabulary):
         """Every folded name, in order."""
         return tuple(sorted(self.names))
 
-    def members(self, name: str) -> frozenset[int]:
-        """Numbers of the terms at and below a term or node (exactly `name`); of `=term`, the term alone."""
-        known = self._members.get(name)
-        if known is None:
-            known = self._members[name] = self._find_below(name)
-        return known
-
     @cached_property
-    def _members(self) -> dict[str, frozenset[int]]:
-        return {}
+    def members(self) -> Callable[[str], frozenset[int]]:
+        """Name -> numbers of the terms at and below a term or node (exactly that name); of `=term`, the term alone."""
+        return cache(self._find_below)
 
     def _find_below(self, name: str) -> frozenset[int]:
         if name.startswith(EXACT) and name not in self.number:
-            return frozenset([self.number[name[len(EXACT) :]]])
-        found: set[int] = set()
-        waiting, seen = [name], set()
-        while waiting:
-            current = waiting.pop()
-            if current in seen:
-                continue
-            seen.add(current)
-            if current in self.number:
-                found.add(self.number[current])
-            waiting += self._children.get(current, ())
-        return frozenset(found)
+            return frozenset([self.number[name.removeprefix(EXACT)]])
+        below = [name]
+        for each in below:  # which grows meanwhile
+            below += self._children.get(each, ())
+        return frozenset(self.number[each] for each in below if each in self.number)
 
     def resolve(self, asked: str) -> str:
         """The term if the name stands for one, else the lowest node with the same members, by name; an exact term keeps
         its mark only where it differs from the node."""
         exact = asked.startswith(EXACT)
-        wanted = fold(asked[len(EXACT) :] if exact else asked)
+        wanted = fold(asked.removeprefix(EXACT))
         name = self.names.get(wanted)
         if name is None or (exact and name not in self.number):
             raise self._unknown(wanted, exact, self.names)
@@ -285,13 +264,8 @@ class Codes(Vocabulary):
     Diagnosis classifications hold their structure (chapters, sections, categories), not the list of codes in use. So a
     code is known by how it is written and by its category, and stands for itself and all codes that begin with it.
     `parents` are category -> section and section -> chapter, `labels` titles of these nodes, `aliases` titles of
-    categories.
-
-    Attributes
-    ----------
-    form : str
-        A regular expression of a code in upper case without blanks, with a group for the category and one for what
-        follows it (of alternatives, those that matched): `250.00` and `25000` are both `250` and `00`.
+    categories. `form` is a regular expression of a code in upper case without blanks, with a group for the category and
+    one for what follows it (of alternatives, those that matched): `250.00` and `25000` are both `250` and `00`.
     """
 
     form: str
@@ -330,7 +304,7 @@ class Codes(Vocabulary):
 
     def resolve(self, asked: str) -> str:
         exact = asked.startswith(EXACT)
-        wanted = asked[len(EXACT) :] if exact else asked
+        wanted = asked.removeprefix(EXACT)
         parts = self._parts(wanted)
         if parts is not None:
             code = _join(*parts)

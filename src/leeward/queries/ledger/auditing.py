@@ -33,12 +33,12 @@ class Check:
 class Audit:
     """Results of an audit of one family of data sets. `head` is the last hash: keep it elsewhere."""
 
-    checks: tuple[Check, ...]
     entries: int
     head: str
     spent: float
     """ε of all answers of the family together, at the budget's δ."""
     total: float
+    checks: tuple[Check, ...]
 
     @property
     def passed(self) -> bool:
@@ -47,16 +47,7 @@ class Audit:
 
     def to_json(self) -> dict[str, Any]:
         """As `leeward audit --json` prints it."""
-        return {
-            "passed": self.passed,
-            "entries": self.entries,
-            "head": self.head,
-            "spent": self.spent,
-            "total": self.total,
-            "checks": [
-                {"name": each.name, "passed": each.passed, "detail": each.detail} for each in self.checks
-            ],
-        }
+        return {"passed": self.passed, **vars(self), "checks": [vars(check) for check in self.checks]}
 
 
 def audit(ledger: Ledger, data_set: str, expected: str | None = None) -> Audit:
@@ -68,33 +59,28 @@ def audit(ledger: Ledger, data_set: str, expected: str | None = None) -> Audit:
         family = family_of(connection, ledger, data_set)
         terms = family_terms(connection, family)
         entries = list(chain.entries_of(connection, family))
+        data_sets = sa.select(tables.data_sets.c.data_set).where(tables.data_sets.c.family == family)
+        lines = {each: line_of(connection, each) for each in connection.scalars(data_sets)}
         answers = _rows(
-            connection,
-            sa.select(tables.answers).join(tables.data_sets).where(tables.data_sets.c.family == family),
+            connection, sa.select(tables.answers).where(tables.answers.c.data_set.in_(list(lines)))
         )
         accounts = _rows(connection, sa.select(tables.accounts).where(tables.accounts.c.family == family))
-        lines = {
-            row["data_set"]: line_of(connection, row["data_set"])
-            for row in _rows(
-                connection, sa.select(tables.data_sets).where(tables.data_sets.c.family == family)
-            )
-        }
     budget = Budget(epsilon=terms.epsilon, accounting=terms.accounting, delta=terms.delta)
     events = [json.loads(entry.body) for entry in entries if _is_object(entry.body)]
     charges = [event for event in events if event.get("event") == "charged"]
     spent = sum(row["spent"] for row in accounts if row["account"] == f"data:{family}")
+    over = sum(not 0 <= row["spent"] <= row["most"] for row in accounts)
     checks = [
         _chain(entries, terms.entries, terms.head),
         _accounts(accounts, events, lines, family),
-        _caps(accounts),
+        Check("caps", not over, f"{over} accounts spent more than they may"),
         _composition(charges, budget),
         _answers(answers, charges, events),
     ]
     if expected is not None:
         checks.append(_find_head(entries, expected))
-    return Audit(
-        tuple(checks), len(entries), terms.head, spent_epsilon(spent, budget), to_epsilon(budget.epsilon)
-    )
+    total = to_epsilon(budget.epsilon)
+    return Audit(len(entries), terms.head, spent_epsilon(spent, budget), total, tuple(checks))
 
 
 def _chain(entries: list[Entry], count: int, head: str) -> Check:
@@ -136,11 +122,6 @@ def _accounts(
         else f"{len(accounts)} accounts hold the sums of the log"
     )
     return Check("accounts", not wrong, detail)
-
-
-def _caps(accounts: list[dict[str, Any]]) -> Check:
-    over = [row for row in accounts if not 0 <= row["spent"] <= row["most"]]
-    return Check("caps", not over, f"{len(over)} accounts spent more than they may")
 
 
 def _composition(charges: list[dict[str, Any]], budget: Budget) -> Check:

@@ -84,7 +84,20 @@ def register(ledger: Ledger, data_set: DataSet) -> bool:
             return False
         family = data_set.id if data_set.parent is None else _family_of_parent(connection, ledger, data_set)
         if data_set.parent is None:
-            _insert_family(connection, data_set)
+            connection.execute(
+                tables.families.insert().values(
+                    family=data_set.id,
+                    accounting=data_set.budget.accounting,
+                    epsilon=data_set.budget.epsilon,
+                    delta=data_set.budget.delta,
+                    unit=data_set.unit,
+                    entries=0,
+                    head=chain.START,
+                    arrived=True,
+                    default_allotment=data_set.default_allotment,
+                    separately=data_set.charge_projects_separately,
+                )
+            )
         row = lock(connection, ledger, family)
         before = check(connection, ledger, family, row.entries, row.head)
         connection.execute(
@@ -121,7 +134,7 @@ def _family_of_parent(connection: sa.Connection, ledger: Ledger, data_set: DataS
         )
     if terms.separately != data_set.charge_projects_separately:
         raise BadInput("A derived data set charges projects as its parent does (charge_projects_separately).")
-    if terms.separately and budget.limit < _cap(connection, family):
+    if terms.separately and budget.limit < _most(connection, family):
         raise BadInput(
             "A derived data set of one that charges projects separately has at least its parent's budget: the end of a "
             "smaller one would tell of other projects. What is spent on it is spent on the parent too."
@@ -129,26 +142,10 @@ def _family_of_parent(connection: sa.Connection, ledger: Ledger, data_set: DataS
     return family
 
 
-def _cap(connection: sa.Connection, family: str) -> int:
-    asked = sa.select(tables.accounts.c.most).where(tables.accounts.c.account == f"data:{family}")
+def _most(connection: sa.Connection, data_set: str) -> int:
+    """The most that may be spent on a data set."""
+    asked = sa.select(tables.accounts.c.most).where(tables.accounts.c.account == f"data:{data_set}")
     return int(connection.execute(asked).scalar_one())
-
-
-def _insert_family(connection: sa.Connection, data_set: DataSet) -> None:
-    connection.execute(
-        tables.families.insert().values(
-            family=data_set.id,
-            accounting=data_set.budget.accounting,
-            epsilon=data_set.budget.epsilon,
-            delta=data_set.budget.delta,
-            unit=data_set.unit,
-            entries=0,
-            head=chain.START,
-            arrived=True,
-            default_allotment=data_set.default_allotment,
-            separately=data_set.charge_projects_separately,
-        )
-    )
 
 
 def _opening_entry(data_set: DataSet) -> dict[str, Any]:
@@ -198,8 +195,15 @@ def allot(
             raise BadInput("An allotment cannot be less than what was spent already.")
         if within_cap:
             _check_within_cap(change.known.accounts, family, account, most)
-        if project and terms.separately:
-            require_room(change.known.accounts, family, more=most - spent, account=account)
+        if (
+            project
+            and terms.separately
+            and not has_room(change.known.accounts, family, most - spent, account)
+        ):
+            raise BadInput(
+                "projects pay separately for this index, so what they have left together may not exceed what all have "
+                "left. Allot less."
+            )
         changed = connection.execute(
             tables.accounts.update().where(tables.accounts.c.account == account).values(most=most)
         ).rowcount
@@ -222,20 +226,14 @@ def _check_within_cap(accounts: Mapping[str, list[int]], family: str, account: s
         )
 
 
-def require_room(
-    accounts: Mapping[str, list[int]], family: str, *, more: int = 0, account: str | None = None
-) -> None:
-    """BadInput where projects (all but `account`) and `more` would have left more than all have together."""
+def has_room(accounts: Mapping[str, list[int]], family: str, more: int, account: str | None = None) -> bool:
+    """Whether projects (all but `account`) and `more` have left no more than all have together."""
     start = account_of(family, None, "")
     held = sum(
         most - spent for name, (most, spent) in accounts.items() if name.startswith(start) and name != account
     )
     cap, spent = accounts[f"data:{family}"]
-    if held + more > cap - spent:
-        raise BadInput(
-            "projects pay separately for this index, so what they have left together may not exceed what all have "
-            "left. Allot less."
-        )
+    return held + more <= cap - spent
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -290,12 +288,6 @@ def terms_of(ledger: Ledger, data_set: str) -> Terms:
     )
 
 
-def has_budget(ledger: Ledger, data_set: str) -> bool:
-    """Whether the ledger has a budget for the data set."""
-    with reading(ledger) as connection:
-        return find_family(connection, data_set) is not None
-
-
 def check_user(user: str) -> str:
     """Return a valid user name; BadInput otherwise."""
     if not user or len(user) > LONGEST_NAME or not user.isprintable() or user != user.strip():
@@ -307,9 +299,7 @@ def _same(connection: sa.Connection, data_set: DataSet, family: str) -> None:
     row = connection.execute(
         sa.select(tables.data_sets).where(tables.data_sets.c.data_set == data_set.id)
     ).one()
-    most = connection.execute(
-        sa.select(tables.accounts.c.most).where(tables.accounts.c.account == f"data:{data_set.id}")
-    ).scalar()
+    most = _most(connection, data_set.id)
     terms, budget = family_terms(connection, family), data_set.budget
     there = (row.parent, row.threshold, most, terms.accounting, terms.unit, terms.separately)
     if there != (

@@ -227,20 +227,20 @@ def _password_of(url: sa.URL) -> str | None:
         url.database or url.username or "",
         url.username or "",
     )
-    for line in _read_passfile():
-        fields = [re.sub(r"\\(.)", r"\1", field) for field in re.split(r"(?<!\\):", line)]
-        fits = all(field in ("*", value) for field, value in zip(fields, wanted, strict=False))
-        if len(fields) == 5 and not line.startswith("#") and fits:
-            return fields[4]
+    for *place, password in _read_passfile():
+        if all(field in ("*", value) for field, value in zip(place, wanted, strict=True)):
+            return password
     return None
 
 
-def _read_passfile() -> list[str]:
-    """The passfile's lines; none where others can read it, as libpq does, or where it cannot be read."""
+def _read_passfile() -> list[list[str]]:
+    """The fields of the passfile's lines; none where others can read it, as libpq does, or where it cannot be read."""
     try:
         path = Path(os.environ.get("PGPASSFILE") or Path.home() / ".pgpass")
         if os.name == "posix" and stat.S_IMODE(path.stat().st_mode) & 0o077:
             return []
-        return path.read_text(encoding="utf-8").splitlines()
+        lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, RuntimeError, UnicodeDecodeError):
         return []
+    fields = [re.split(r"(?<!\\):", line) for line in lines if not line.startswith("#")]
+    return [[re.sub(r"\\(.)", r"\1", field) for field in each] for each in fields if len(each) == 5]

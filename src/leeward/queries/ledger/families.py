@@ -38,7 +38,6 @@ from leeward.queries.ledger.replay import (
 SNAPSHOTS: Final = 20
 """Number of times a family's state is read again if other threads write to it meanwhile."""
 
-
 _families_of, _sets_of = tables.families.c, tables.data_sets.c
 # Built once, as all that every question asks: SQLAlchemy takes longer to build a statement than to run it.
 FAMILY: Final = sa.select(_sets_of.family).where(_sets_of.data_set == sa.bindparam("data_set"))

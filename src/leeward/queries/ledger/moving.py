@@ -9,6 +9,7 @@ A restored copy can be continued when the newest one is lost; what is remembered
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import sqlalchemy as sa
@@ -41,7 +42,8 @@ def move(old: Ledger, new: Ledger, data_set: str) -> None:
         if not there:
             values = dict(row._mapping) | {"moved": None, "arrived": True}
             connection.execute(tables.families.insert().values(**values))
-            copies["data_sets"] = _parents_first(copies["data_sets"])
+            parents = {each["data_set"]: each["parent"] for each in copies["data_sets"]}
+            copies["data_sets"].sort(key=lambda each: _generation(parents, each["data_set"]))
             for table in OF_A_FAMILY:
                 for each in copies[table.name]:
                     connection.execute(table.insert().values(**each))
@@ -77,16 +79,10 @@ def _of(table: sa.Table, family: str) -> sa.Select[Any]:
     return sa.select(table).where(table.c.family == family)
 
 
-def _parents_first(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    parents = {row["data_set"]: row["parent"] for row in rows}
-
-    def generation(row: dict[str, Any]) -> int:
-        depth, current = 0, row["parent"]
-        while current is not None:
-            depth, current = depth + 1, parents[current]
-        return depth
-
-    return sorted(rows, key=generation)
+def _generation(parents: Mapping[str, str | None], data_set: str) -> int:
+    """The number of a data set's ancestors."""
+    parent = parents[data_set]
+    return 0 if parent is None else 1 + _generation(parents, parent)
 
 
 def accept_restored(ledger: Ledger, data_set: str, reason: str) -> int:
@@ -113,20 +109,14 @@ def accept_restored(ledger: Ledger, data_set: str, reason: str) -> int:
             for name, (most, spent) in head.accounts.items():
                 before = raised.get(name, [most, 0])
                 raised[name] = [max(before[0], spent), max(before[1], spent)]
+        accounts = tables.accounts
         for name, (most, spent) in raised.items():
-            _set(connection, change.family, name, most, spent, name in known.accounts)
+            held = {"most": most, "spent": spent}
+            if name in known.accounts:
+                connection.execute(accounts.update().where(accounts.c.account == name).values(held))
+            else:
+                connection.execute(accounts.insert().values(account=name, family=change.family, **held))
         lost = max(head.entries for head in heads) - known.entries
         change.append([{"event": "restored", "reason": reason, "lost": lost, "accounts": raised}])
         forget_heads(ledger, known.first)
     return lost
-
-
-def _set(connection: sa.Connection, family: str, account: str, most: int, spent: int, there: bool) -> None:
-    if not there:
-        connection.execute(
-            tables.accounts.insert().values(account=account, family=family, most=most, spent=spent)
-        )
-        return
-    connection.execute(
-        tables.accounts.update().where(tables.accounts.c.account == account).values(most=most, spent=spent)
-    )

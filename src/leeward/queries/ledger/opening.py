@@ -79,25 +79,12 @@ def open_ledger(where: str | Path, beside: Path | None = None) -> Ledger:
 
     LedgerUnreachable where there is none or the database does not answer.
     """
-    ledger = _open(where, may_create=False, beside=beside)
-    with _translate_errors(ledger), _connect(ledger) as connection:
-        found = _revision(connection)
-        if found is None:
-            raise LedgerUnreachable(
-                f"{ledger.place}: there is no ledger of Leeward here. No answer was given. "
-                "`leeward index` makes one together with the index."
-            )
-    _upgrade(ledger, found)
-    return ledger
+    return _open(where, beside, may_create=False)
 
 
 def make_ledger(where: str | Path, beside: Path | None = None) -> Ledger:
     """As `open_ledger`, and a new, empty ledger where there is none yet."""
-    ledger = _open(where, may_create=True, beside=beside)
-    with _translate_errors(ledger), _connect(ledger) as connection:
-        found = _revision(connection)
-    _upgrade(ledger, found)
-    return ledger
+    return _open(where, beside, may_create=True)
 
 
 def open_database(url: str) -> Ledger:
@@ -249,17 +236,27 @@ def _takes_no_connection(error: BaseException) -> bool:
     )
 
 
-def _open(where: str | Path, *, may_create: bool, beside: Path | None) -> Ledger:
+def _open(where: str | Path, beside: Path | None, *, may_create: bool) -> Ledger:
     if isinstance(where, str) and "://" in where:
-        return _by_url(where, may_create, beside)
-    folder = Path(where)
-    file = folder / EMBEDDED
-    if not is_file(file) and not (may_create and is_folder(folder)):
+        ledger = _by_url(where, may_create, beside)
+    else:
+        file = Path(where) / EMBEDDED
+        if not is_file(file) and not (may_create and is_folder(where)):
+            raise LedgerUnreachable(
+                f"{file}: the index has no ledger, so nothing is answered. It is made once, by `leeward index`; "
+                "put the file back, or give the one that has the budget now with --ledger URL."
+            )
+        ledger = _ledger(sa.URL.create("sqlite", database=str(file)), str(file), beside or Path(where))
+    with _translate_errors(ledger), _connect(ledger) as connection:
+        found = _revision(connection)
+    if found is None and not may_create:
         raise LedgerUnreachable(
-            f"{file}: the index has no ledger, so nothing is answered. It is made once, by `leeward index`; "
-            "put the file back, or give the one that has the budget now with --ledger URL."
+            f"{ledger.place}: there is no ledger of Leeward here. No answer was given. "
+            "`leeward index` makes one together with the index."
         )
-    return _ledger(sa.URL.create("sqlite", database=str(file)), str(file), beside or folder)
+    if found != REVISION:
+        _upgrade(ledger, found)
+    return ledger
 
 
 def _by_url(text: str, may_create: bool, beside: Path | None) -> Ledger:
@@ -311,8 +308,6 @@ def _revision(connection: sa.Connection) -> str | None:
 
 
 def _upgrade(ledger: Ledger, found: str | None) -> None:
-    if found == REVISION:
-        return
     if found is not None and found > REVISION:
         raise LedgerUnreachable(
             f"{ledger.place}: the ledger was made by a later version of Leeward (its schema is {found}, this version "

@@ -120,10 +120,13 @@ CHARGES: Final = ("charged", "charged again")
 def accounts_of_charge(event: Mapping[str, Any], family: str, line: Iterable[str]) -> list[str]:
     """The accounts that an entry of a charge takes its price from; `line`: its data set and the ancestors."""
     accounts = [f"data:{each}" for each in line] if event["event"] == "charged" else []
-    accounts.append(account_of(family, event["user"]))
-    if event.get("project") is not None:
-        accounts.append(account_of(family, None, event["project"]))
-    return accounts
+    return accounts + own_accounts(family, event["user"], event.get("project"))
+
+
+def own_accounts(family: str, user: str | None, project: str | None) -> list[str]:
+    """The accounts of a user and of a project, as far as they are named."""
+    accounts = [] if user is None else [account_of(family, user)]
+    return accounts if project is None else [*accounts, account_of(family, None, project)]
 
 
 def account_of(family: str, user: str | None = None, project: str | None = None) -> str:
@@ -147,28 +150,20 @@ def check(connection: sa.Connection, ledger: Ledger, family: str, entries: int, 
             _seen[ledger.key, family] = known
             why = f"its log has {entries} entries and had {known.entries} before: an old copy was put back"
             raise LogShortened(_error_text(ledger, why), entries)
-        _take_up(ledger, family, known, chain.entries_of(connection, family, known.entries), entries, head)
+        fault = None
+        for entry in chain.entries_of(connection, family, known.entries):
+            fault = fault or known.take(family, entry)
+        if fault is None and (known.entries, known.head) != (entries, head):
+            fault = f"the log has {known.entries} of {entries} entries, or another last one"
         accounts = connection.execute(ACCOUNTS, {"family": family})
         held = {row.account: [row.most, row.spent] for row in accounts}
         wrong = [name for name in {*held, *known.accounts} if held.get(name) != known.accounts.get(name)]
         if wrong:
-            raise LedgerInconsistent(
-                _error_text(ledger, f"{len(wrong)} of {len(held)} accounts differ from the log")
-            )
+            fault = fault or f"{len(wrong)} of {len(held)} accounts differ from the log"
+        if fault is not None:
+            raise LedgerInconsistent(_error_text(ledger, fault))
         _seen[ledger.key, family] = known
         return known.copy()
-
-
-def _take_up(
-    ledger: Ledger, family: str, known: Replay, later: Iterable[chain.Entry], entries: int, head: str
-) -> None:
-    for entry in later:
-        if fault := known.take(family, entry):
-            raise LedgerInconsistent(_error_text(ledger, fault))
-    if (known.entries, known.head) != (entries, head):
-        raise LedgerInconsistent(
-            _error_text(ledger, f"the log has {known.entries} of {entries} entries, or another last one")
-        )
 
 
 def entries_so_far(ledger: Ledger, family: str) -> int:

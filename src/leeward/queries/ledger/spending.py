@@ -14,10 +14,10 @@ import sqlalchemy as sa
 
 from leeward.errors import BadInput, GuaranteeUnreachable
 from leeward.queries.ledger import chain, tables
-from leeward.queries.ledger.budgets import check_user, require_room, terms_of
+from leeward.queries.ledger.budgets import check_user, has_room, terms_of
 from leeward.queries.ledger.families import Change, changing, line_of, state_of_log, unknown_data
 from leeward.queries.ledger.opening import Ledger, reading
-from leeward.queries.ledger.replay import Replay, account_of
+from leeward.queries.ledger.replay import Replay, own_accounts
 from leeward.queries.privacy.accounting import Budget, affordable, cost, spent_epsilon, to_epsilon
 
 _account, _answer, _data_set = tables.accounts.c, tables.answers.c, tables.data_sets.c
@@ -28,7 +28,9 @@ TERMS: Final = (
     .join(tables.data_sets)
     .where(_data_set.data_set == sa.bindparam("data_set"))
 )
-HELD: Final = sa.select(tables.accounts).where(_among)
+HELD: Final = sa.select(
+    _account.account, _account.spent, (_account.most - _account.spent).label("free")
+).where(_among)
 TAKE: Final = (
     tables.accounts.update()
     .where(_among, _account.spent + sa.bindparam("price", type_=sa.BigInteger) <= _account.most)
@@ -140,7 +142,16 @@ def reserve(
     try:
         return _reserve(ledger, data_set, user, charges, project)
     except BudgetSpent as error:
-        _refuse(ledger, data_set, user, charges, project)
+        refused = {
+            "event": "refused",
+            "data_set": data_set,
+            "user": user,
+            "questions": len(charges),
+            "epsilon": sum(charge.epsilon for charge in charges),
+            **({} if project is None else {"project": project}),
+        }
+        with changing(ledger, data_set) as change:
+            change.append([refused])
         if isinstance(error, NotAllotted):
             raise
     free = left(ledger, data_set, user, project)
@@ -183,18 +194,34 @@ def _charge(
     due: Mapping[str, Charge],
     new: Mapping[str, Charge],
 ) -> None:
-    """Take the prices of what is `due`, and write it down; what is not `new` too, a further project pays for."""
+    """Take the prices of what is `due` (what is not `new` only from the project and the user), and write them down."""
     connection, family, terms = change.connection, change.family, change.terms
     prices = {key: cost(charge.epsilon, terms.accounting) for key, charge in due.items()}
     line, own = _accounts(change.known, data_set, family, user, project, terms.default_allotment)
     fresh = sum(prices[key] for key in new)
-    if terms.separately and project is None and new:
-        _leave_allotments(change.known.accounts, family, fresh)
+    outside = terms.separately and project is None and new
+    if outside and not has_room(change.known.accounts, family, fresh):
+        raise NotAllotted(
+            "Not enough budget: what is left of this index is allotted to its projects, which pay separately. Nothing "
+            "was charged. Ask in a project, or allot less."
+        )
     if terms.separately and own:
         _take(connection, line, fresh)
         _take(connection, own, sum(prices.values()))
     else:
         _take(connection, [*line, *own], fresh)
+    _write_down(change, data_set, user, project, due, new, prices)
+
+
+def _write_down(
+    change: Change,
+    data_set: str,
+    user: str,
+    project: str | None,
+    due: Mapping[str, Charge],
+    new: Mapping[str, Charge],
+    prices: Mapping[str, int],
+) -> None:
     asked = [
         {"data_set": data_set, "user": user, "key": key, "question": charge.question, "epsilon": charge.epsilon,
          "cost": prices[key]}
@@ -202,22 +229,11 @@ def _charge(
     ]  # fmt: skip
     if new:
         more = {"charged": chain.now(), "payload": None}
-        connection.execute(CHARGED, [{**each, **more} for each in asked if each["key"] in new])
+        change.connection.execute(CHARGED, [{**each, **more} for each in asked if each["key"] in new])
     whose = {} if project is None else {"project": project}
     change.append(
         {"event": "charged" if each["key"] in new else "charged again", **each, **whose} for each in asked
     )
-
-
-def _leave_allotments(accounts: Mapping[str, list[int]], family: str, price: int) -> None:
-    """NotAllotted for a question outside of projects that would take what projects have left."""
-    try:
-        require_room(accounts, family, more=price)
-    except BadInput:
-        raise NotAllotted(
-            "Not enough budget: what is left of this index is allotted to its projects, which pay separately. Nothing "
-            "was charged. Ask in a project, or allot less."
-        ) from None
 
 
 def _accounts(
@@ -225,10 +241,9 @@ def _accounts(
 ) -> tuple[list[str], list[str]]:
     """Every account that pays, by the log, which the accounts were checked against: the data set and its ancestors; the
     project and the user. NotAllotted for a name without an allotment where it needs one."""
-    own = account_of(family, user)
-    of_project = None if project is None else account_of(family, None, project)
-    there = {name for name in (own, of_project) if name is not None and name in known.accounts}
-    if of_project is not None and of_project not in there:
+    own = own_accounts(family, user, project)
+    there = [name for name in own if name in known.accounts]
+    if project is not None and own[-1] not in there:
         raise NotAllotted(_without(f"the project {project}", f"--allot-project {project}=E"))
     if default == "none" and not there:
         raise NotAllotted(_without(user, f"--allot {user}=E"))
@@ -249,22 +264,6 @@ def _take(connection: sa.Connection, ids: Sequence[str], price: int) -> None:
         raise BudgetSpent("the price is not left")  # rolls back; `reserve` says what is left then
 
 
-def _refuse(ledger: Ledger, data_set: str, user: str, charges: Sequence[Charge], project: str | None) -> None:
-    with changing(ledger, data_set) as change:
-        change.append(
-            [
-                {
-                    "event": "refused",
-                    "data_set": data_set,
-                    "user": user,
-                    "questions": len(charges),
-                    "epsilon": sum(charge.epsilon for charge in charges),
-                    **({} if project is None else {"project": project}),
-                }
-            ]
-        )
-
-
 def store(
     ledger: Ledger, data_set: str, payloads: dict[str, str], *, separately: bool = False
 ) -> dict[str, str]:
@@ -280,21 +279,17 @@ def store(
             given = {"of": data_set, "question_key": key, "payload": payload}
             if change.connection.execute(STORE, given).rowcount:
                 kept[key] = payload
-        others = [key for key in payloads if key not in kept]
-        stored = _answers(change.connection, data_set, others) if others else {}
-        logged = {**kept, **({key: text for key, text in stored.items() if text} if separately else {})}
-        if logged:
-            bodies = [
+        others = payloads.keys() - kept.keys()
+        stored = _answers(change.connection, data_set, sorted(others)) if others else {}
+        before = {key: payload for key, payload in stored.items() if payload}
+        if logged := kept | (before if separately else {}):
+            change.append(
                 {"event": "answered", "data_set": data_set, "key": key, "digest": chain.digest(payload)}
                 for key, payload in logged.items()
-            ]
-            change.append(bodies)
-    for key in others:
-        payload_before = stored.get(key)
-        if payload_before is None:
-            raise BadInput("An answer without a charge is never stored; reserve its budget first.")
-        kept[key] = payload_before
-    return kept
+            )
+    if others - before.keys():
+        raise BadInput("An answer without a charge is never stored; reserve its budget first.")
+    return kept | before
 
 
 def left(ledger: Ledger, data_set: str, user: str | None, project: str | None = None) -> Left:
@@ -311,16 +306,14 @@ def _remaining(
         raise unknown_data(ledger)
     line = [data_set] if terms.parent is None else line_of(connection, data_set)
     of_line = [f"data:{each}" for each in line]
-    names = [] if user is None else [account_of(terms.family, user)]
-    if project is not None:
-        names.append(account_of(terms.family, None, project))
+    names = own_accounts(terms.family, user, project)
     rows = {row.account: row for row in connection.execute(HELD, {"among": [*of_line, *names]})}
-    free = {name: row.most - row.spent for name, row in rows.items()}
-    everybody = min(free[each] for each in of_line)
-    allotted = [free[name] for name in names if name in free]
-    lacks_one = project is not None and names[-1] not in free
-    lacks_one |= not allotted and terms.default_allotment == "none"
-    own = 0 if lacks_one else min([everybody, *allotted])
+    everybody = min(rows[each].free for each in of_line)
+    allotted = [rows[name].free for name in names if name in rows]
+    lacks_project = project is not None and names[-1] not in rows
+    if lacks_project or (not allotted and terms.default_allotment == "none"):
+        allotted = [0]
+    own = min([everybody, *allotted])
     budget = Budget(epsilon=terms.epsilon, accounting=terms.accounting, delta=terms.delta)
     return Left(
         spent_epsilon=spent_epsilon(rows[f"data:{terms.family}"].spent, budget),

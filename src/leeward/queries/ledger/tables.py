@@ -22,12 +22,8 @@ families = sa.Table(
     sa.Column("head", sa.Text, nullable=False),
     sa.Column("moved", sa.Text),  # where its ledger is now; null while it is here
     sa.Column("arrived", sa.Boolean, nullable=False),
-    sa.Column(
-        "default_allotment", sa.Text, nullable=False, server_default="all"
-    ),  # of a name without one: none or all
-    sa.Column(
-        "separately", sa.Boolean, nullable=False, server_default=sa.false()
-    ),  # each project pays for itself
+    sa.Column("default_allotment", sa.Text, nullable=False, server_default="all"),  # of a name without one
+    sa.Column("separately", sa.Boolean, nullable=False, server_default=sa.false()),  # each project pays
 )
 """One row a family of data sets: its budget's terms and the end of its log. Whoever writes locks this row first."""
 
