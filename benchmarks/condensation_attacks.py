@@ -26,7 +26,7 @@ from tests.attacks.condensation import exact_time
 from common import commit, machine, table
 from leeward.analysis.plan import design_of, models_of
 from leeward.analysis.regression import fit
-from leeward.cohort.readers.table import read_table
+from leeward.cohort.readers import read
 from leeward.errors import LeewardError
 from leeward.methods.condensation import Condensation
 from leeward.methods.condensation.measures.models import compare
@@ -80,7 +80,7 @@ def released(registry: Registry, k: int, seed: int, given: argparse.Namespace) -
         rare="keep",
         **more,
     )
-    made = method.protect(read_table(registry.frame), randomness=Randomness.of(seed))
+    made = method.protect(read(registry.frame, format="table"), randomness=Randomness.of(seed))
     frame = pl.from_arrow(next(iter(made.tables[0].batches())))
     assert isinstance(frame, pl.DataFrame)
     (groups,) = [each for each in made.custody_tables if each.path == "source_rows.parquet"]
@@ -92,7 +92,7 @@ def released(registry: Registry, k: int, seed: int, given: argparse.Namespace) -
 
 
 def measured(registry: Registry, k: int, given: argparse.Namespace) -> list[str]:
-    columns = read_table(registry.frame).table().columns
+    columns = read(registry.frame, format="table").table().columns
     (model,) = models_of(registry.plan((*FURTHER_OUTCOMES, *PLANTED)))
     before = fit("cox", design_of(model, registry.frame, columns))
     near, linked, compared, broken, tied = [], [], [], [], []

@@ -27,7 +27,7 @@ from tests.attacks.condensation import time_beside
 from common import commit, machine, table
 from leeward.analysis.plan import design_of, models_of
 from leeward.analysis.regression import Fit, fit
-from leeward.cohort.readers.table import read_table
+from leeward.cohort.readers import read
 from leeward.errors import GuaranteeUnreachable
 from leeward.methods.condensation import Condensation
 from leeward.methods.condensation.measures.models import compare
@@ -67,7 +67,7 @@ def released(pair: Pair, k: int, seed: int, related: bool) -> tuple[pl.DataFrame
     """The released table, and how often a random row of a patient's own group has the patient's time asked for."""
     more = {"relations": (f"{pair.times[1]} <= {pair.times[0]}",)} if related else {}
     method = Condensation(k=k, strata=pair.events, time=pair.times, **more)
-    made = method.protect(read_table(pair.frame), randomness=Randomness.of(seed))
+    made = method.protect(read(pair.frame, format="table"), randomness=Randomness.of(seed))
     frame = pl.from_arrow(next(iter(made.tables[0].batches())))
     assert isinstance(frame, pl.DataFrame)
     (groups,) = [each for each in made.custody_tables if each.path == "source_rows.parquet"]
@@ -102,7 +102,7 @@ def attacked(pair: Pair, frame: pl.DataFrame) -> list[float]:
 
 def models(pair: Pair, frame: pl.DataFrame) -> list[Fit]:
     """A Cox model of each time."""
-    columns = read_table(pair.frame).table().columns
+    columns = read(pair.frame, format="table").table().columns
     covariates = [each for each in pair.frame.columns if each not in (*pair.times, *pair.events, *LATER)]
     found = []
     for time, event in zip(pair.times, pair.events, strict=True):

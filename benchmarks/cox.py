@@ -23,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 from common import commit, machine, table
 from leeward.analysis.plan import Design, design_of, models_of
 from leeward.analysis.regression import fit
-from leeward.cohort.readers.table import read_table
+from leeward.cohort.readers import read
 from registries import FURTHER_OUTCOMES, load, resample
 
 SETS = ("flchain", "gbsg", "mgus2", "rotterdam", "support2", "nafld1")
@@ -31,7 +31,7 @@ SETS = ("flchain", "gbsg", "mgus2", "rotterdam", "support2", "nafld1")
 
 def designs(name: str, data: Path, resamples: int) -> list[Design]:
     registry = load(data, name)
-    columns = read_table(registry.frame).table().columns
+    columns = read(registry.frame, format="table").table().columns
     (model,) = models_of(registry.plan(FURTHER_OUTCOMES))
     frames = [registry.frame, *(resample(registry.frame, seed) for seed in range(1, resamples + 1))]
     return [design_of(model, frame, columns) for frame in frames]

@@ -9,8 +9,8 @@ import polars as pl
 import pytest
 import sklearn.neighbors  # noqa: F401  # importing it draws from Python's own generator, which tests must not do
 from tests.attacks.condensation import attack, attack_beside, exact_time, time_beside
+from tests.cohort.sources import read_table
 
-from leeward.cohort.readers.table import read_table
 from leeward.errors import BadInput
 from leeward.methods.condensation import Condensation
 from leeward.methods.condensation import cell as cells

@@ -9,8 +9,8 @@ import numpy as np
 import polars as pl
 import pytest
 from tests.attacks.k_anonymity import attack, candidates
+from tests.cohort.sources import read_table
 
-from leeward.cohort.readers.table import read_table
 from leeward.methods.k_anonymity import KAnonymity
 from leeward.randomness import Randomness
 from leeward.release import write

@@ -10,7 +10,7 @@ from typing import Any
 
 import polars as pl
 
-from leeward.cohort import Cohort
+from leeward.cohort import Cohort, read
 
 Rows = dict[str, list[Any]]
 
@@ -105,3 +105,8 @@ def kinds(cohort: Cohort) -> dict[str, tuple[int, tuple[int, ...]]]:
 def whole_ages(cohort: Cohort) -> list[int | None]:
     """Completed years at each event."""
     return [None if age is None else int(age) for age in cohort.require_events()["age"]]
+
+
+def read_table(source: Any, **options: Any) -> Cohort:
+    """A source of the format `table`."""
+    return read(source, format="table", **options)

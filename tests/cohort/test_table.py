@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from tests.cohort.sources import read_table
 
 from leeward.cohort import Cohort, read
 from leeward.cohort.lenses.table import decimals_of, half_away
-from leeward.cohort.readers.table import read_table
 from leeward.errors import BadInput
 from leeward.synthetic.registry import VARIABLES, registry, write_registry
 

@@ -86,7 +86,11 @@ def test_icd9_levels_of_the_disassociation_paper(
 ) -> None:
     """Loukides 2014, Table 2: 295 (level 1), 295-299 (2), 290-319 (3)."""
     assert [ICD9CM.level(code, n) for n in range(4)] == [code, category, section, chapter]
-    assert (ICD9CM.category(code), ICD9CM.section(code), ICD9CM.chapter(code)) == (category, section, chapter)
+    assert (ICD9CM.category(code), ICD9CM.level(code, 2), ICD9CM.level(code, 3)) == (
+        category,
+        section,
+        chapter,
+    )
 
 
 @pytest.mark.parametrize(
@@ -106,7 +110,7 @@ def test_icd9_levels_of_the_disassociation_paper(
     ],
 )
 def test_icd10_sections_and_chapters(code: str, section: str, chapter: str) -> None:
-    assert (ICD10CM.section(code), ICD10CM.chapter(code)) == (section, chapter)
+    assert (ICD10CM.level(code, 2), ICD10CM.level(code, 3)) == (section, chapter)
     assert ICD10CM.is_known(code)
 
 
@@ -115,7 +119,7 @@ def test_categories_that_do_not_exist_are_unknown() -> None:
         assert not ICD9CM.is_known(code)
     for code in ("A16", "C7C", "A0A", "U99", "T89", "250.00"):
         assert not ICD10CM.is_known(code)
-    assert ICD9CM.section("043.9") == "042-044"
+    assert ICD9CM.level("043.9", 2) == "042-044"
 
 
 def test_titles_and_levels_out_of_range() -> None:
@@ -178,8 +182,8 @@ def test_every_code_is_one_leaf_under_its_levels(codes: set[str]) -> None:
     for code in codes:
         if ICD9CM.is_known(code):
             line = [hierarchy.labels[x] for x in hierarchy.ancestors(hierarchy.index[code])]
-            assert ICD9CM.section(code) in line
-            assert ICD9CM.chapter(code) in line
+            assert ICD9CM.level(code, 2) in line
+            assert ICD9CM.level(code, 3) in line
 
 
 def test_level_groups_are_disjoint_and_cover_all_codes() -> None:
@@ -235,6 +239,6 @@ def test_sibling_groups_are_disjoint_and_stay_in_a_chapter(codes: set[str], n: i
     assert set(members) <= codes
     for group in groups:
         assert 2 <= len(group) <= n
-        assert len({ICD9CM.chapter(code) for code in group}) == 1
-    short = [ICD9CM.chapter(group[0]) for group in groups if len(group) < n]
+        assert len({ICD9CM.level(code, 3) for code in group}) == 1
+    short = [ICD9CM.level(group[0], 3) for group in groups if len(group) < n]
     assert len(set(short)) == len(short)

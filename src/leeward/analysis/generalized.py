@@ -49,6 +49,10 @@ class Generalized:
         """Label (index) of everything that can be asked: each released code, and each label as it is written."""
         return {**{label: i for i, label in enumerate(self.records.codes)}, **self.label_of}
 
+    def labels_meant(self, codes: Sequence[str]) -> Counter[int]:
+        """How many of the released codes among these each label has."""
+        return Counter(self.label_of[code] for code in set(codes) if code in self.label_of)
+
     def keeps(self, query: Sequence[str]) -> bool:
         """Whether every code or label of a query is released, a code by itself or inside a label."""
         return all(code in self.places for code in query)
@@ -87,8 +91,7 @@ def read_parts(release: Release | str | Path) -> tuple[Generalized, ...]:
     classes = opened.table("classes.parquet").collect()
     return tuple(
         _part(
-            records.join(row, on=names, how="semi")["codes"],
-            codes.filter(pl.col("class") == row["class"][0]),
+            records.join(row, on=names, how="semi")["codes"], codes.filter(pl.col("class") == row["class"][0])
         )
         for row in classes.iter_slices(1)
     )
@@ -155,16 +158,12 @@ def counts(release: Generalized, queries: Sequence[Sequence[str]], reading: str 
     n = len(queries)
     answerable = np.array([release.keeps(query) for query in queries], np.bool_)
     images: list[list[int]] = []
-    shares = np.zeros(n)
-    exact = np.zeros(n, np.bool_)
-    for i, query in enumerate(queries):
-        if not answerable[i]:
-            continue
-        asked = Counter(release.label_of[code] for code in set(query) if code in release.label_of)
-        images.append(sorted({release.places[code] for code in query}))
-        sizes = {label: len(release.members[label]) for label in asked}
-        shares[i] = np.prod([all_there(sizes[label], t, reading) for label, t in asked.items()])
-        exact[i] = all(size == 1 for size in sizes.values())
+    shares, exact = np.zeros(n), np.zeros(n, np.bool_)
+    for i in np.flatnonzero(answerable).tolist():
+        images.append(sorted({release.places[code] for code in queries[i]}))
+        asked = [(len(release.members[label]), t) for label, t in release.labels_meant(queries[i]).items()]
+        shares[i] = np.prod([all_there(size, t, reading) for size, t in asked])
+        exact[i] = all(size == 1 for size, _ in asked)
     held = np.zeros(n, np.int64)
     if images:
         held[answerable] = supports_of(release.records, images)
@@ -216,12 +215,7 @@ def matching(release: Generalized, constraint: Sequence[str], reading: str = "su
     """Expected number of records with at least one code of `constraint` (for MRE)."""
     check_reading(reading)
     none = np.ones(len(release.members))
-    touched: dict[int, int] = {}
-    for code in set(constraint):
-        if code in release.label_of:
-            label = release.label_of[code]
-            touched[label] = touched.get(label, 0) + 1
-    for label, t in touched.items():
+    for label, t in release.labels_meant(constraint).items():
         none[label] = none_there(len(release.members[label]), t, reading)
     sets = release.records
     entries = np.flatnonzero((none < 1.0)[sets.values])

@@ -7,7 +7,7 @@ r set when record r holds the code.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -40,6 +40,14 @@ def bit_rows(lists: Sequence[AnyArray], n: int) -> UInt64s:
         has[numbers] = True
         row[:] = np.packbits(has, bitorder="little").view(np.uint64)
     return bits
+
+
+def common(lists: Iterable[AnyArray]) -> AnyArray:
+    """The numbers that are in all of these ascending lists (at least one)."""
+    found, *others = sorted(lists, key=len)
+    for each in others:
+        found = found[each.take(np.searchsorted(each, found), mode="clip") == found]
+    return found
 
 
 LIMIT = 5_000_000
@@ -94,12 +102,8 @@ def mine(
 
     In the order of a depth-first walk, codes ascending: (a), (a, b), (a, b, c), (a, c), (b), …
 
-    Raises
-    ------
-    BadInput
-        `min_support` is out of range.
-    TooManyItemsets
-        More than `limit` itemsets reach it (a BadInput too).
+    Raises BadInput: `min_support` is out of range; TooManyItemsets: more than `limit` itemsets reach it (a BadInput
+    too).
     """
     from leeward.analysis import kernels
 

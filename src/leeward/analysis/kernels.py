@@ -53,6 +53,21 @@ def grown(array: AnyArray, needed: int) -> Any:
 
 
 @njit
+def by_support(items: AnyArray, starts: AnyArray) -> Any:
+    """The items by rising length of their lists, `starts[i]:starts[i + 1]`; equal ones stay in their order."""
+    order = items.copy()
+    for i in range(1, len(order)):
+        j = i
+        while (
+            j > 0
+            and starts[order[j] + 1] - starts[order[j]] < starts[order[j - 1] + 1] - starts[order[j - 1]]
+        ):
+            order[j], order[j - 1] = order[j - 1], order[j]
+            j -= 1
+    return order
+
+
+@njit
 def eclat(bits: AnyArray, supports: AnyArray, pair: AnyArray, least: int, size: int, limit: int) -> Any:
     """Depth-first walk over the frequent codes; (offsets, ranks, supports), one more than `limit` at most.
 
@@ -110,8 +125,7 @@ def eclat(bits: AnyArray, supports: AnyArray, pair: AnyArray, least: int, size: 
 
 @njit
 def supports(starts: AnyArray, records: AnyArray, offsets: AnyArray, items: AnyArray, n: int) -> Any:
-    """Support of each itemset: the rarest code's records, thinned by each other code's, merged or by
-    bisection."""
+    """Support of each itemset: the rarest code's records, thinned by each other code's, merged or by bisection."""
     out = np.empty(len(offsets) - 1, np.int64)
     held = np.empty(0, np.int32)
     for q in range(len(offsets) - 1):
@@ -119,42 +133,39 @@ def supports(starts: AnyArray, records: AnyArray, offsets: AnyArray, items: AnyA
         if first == last:
             out[q] = n
             continue
-        order = items[first:last].copy()
-        for i in range(1, len(order)):  # by rising support
-            j = i
-            while (
-                j > 0
-                and starts[order[j] + 1] - starts[order[j]] < starts[order[j - 1] + 1] - starts[order[j - 1]]
-            ):
-                order[j], order[j - 1] = order[j - 1], order[j]
-                j -= 1
+        order = by_support(items[first:last], starts)
         count = starts[order[0] + 1] - starts[order[0]]
         if len(held) < count:
             held = np.empty(2 * count, np.int32)
         held[:count] = records[starts[order[0]] : starts[order[0] + 1]]
         for i in range(1, len(order)):
-            low, high = starts[order[i]], starts[order[i] + 1]
-            kept = 0
-            if count * 16 < high - low:
-                for h in range(count):
-                    low += np.searchsorted(records[low:high], held[h])
-                    if low == high:
-                        break
-                    if records[low] == held[h]:
-                        held[kept] = held[h]
-                        kept += 1
-            else:
-                at = np.int64(0)
-                while at < count and low < high:
-                    a, b = held[at], records[low]
-                    if a == b:
-                        held[kept] = a
-                        kept += 1
-                    at += 1 if a <= b else 0
-                    low += 1 if b <= a else 0
-            count = kept
+            count = _keep_common(held, count, records[starts[order[i]] : starts[order[i] + 1]])
         out[q] = count
     return out
+
+
+@njit(inner=True)
+def _keep_common(held: AnyArray, count: int, records: AnyArray) -> Any:
+    """Keep of the first `count` numbers in `held` those among `records` (both ascending); returns how many stay."""
+    kept, low, high = np.int64(0), np.int64(0), np.int64(len(records))
+    if count * 16 < high:
+        for h in range(count):
+            low += np.searchsorted(records[low:high], held[h])
+            if low == high:
+                break
+            if records[low] == held[h]:
+                held[kept] = held[h]
+                kept += 1
+        return kept
+    at = np.int64(0)
+    while at < count and low < high:
+        a, b = held[at], records[low]
+        if a == b:
+            held[kept] = a
+            kept += 1
+        at += np.int64(a <= b)
+        low += np.int64(b <= a)
+    return kept
 
 
 PART_KEYS = 16_384
@@ -279,13 +290,8 @@ def rarest_subsets(
     bits, partial = np.empty((widest, words), np.uint64), np.empty((largest, words), np.uint64)
     for at in range(len(chosen)):
         r = chosen[at]
-        own = values[offsets[r] : offsets[r + 1]].copy()
-        for i in range(1, len(own)):  # by rising support
-            j = i
-            while j > 0 and starts[own[j] + 1] - starts[own[j]] < starts[own[j - 1] + 1] - starts[own[j - 1]]:
-                own[j], own[j - 1] = own[j - 1], own[j]
-                j -= 1
-        width = min(len(own), widest)
+        own = by_support(values[offsets[r] : offsets[r + 1]], starts)[:widest]
+        width = len(own)
         touched, subsets = np.int64(0), np.int64(0)
         for j in range(width):
             touched += starts[own[j] + 1] - starts[own[j]]
@@ -299,31 +305,36 @@ def rarest_subsets(
                 for t in range(starts[own[j]], starts[own[j] + 1]):
                     bits[j, holders[t] >> 6] |= np.uint64(1) << np.uint64(holders[t] & 63)
             _rarest_of_bits(bits, width, partial, out[at])
-            continue
-        count[: 1 << width] = 0
-        for j in range(width):
-            bit = np.uint16(1 << j)
-            for t in range(starts[own[j]], starts[own[j] + 1]):
-                overlap[holders[t]] |= bit
-        for j in range(width):
-            for t in range(starts[own[j]], starts[own[j] + 1]):
-                mask = overlap[holders[t]]
-                if mask:
-                    count[mask] += 1
-                    overlap[holders[t]] = np.uint16(0)
-        for j in range(width):
-            for mask in range(1 << width):
-                if not (mask >> j) & 1:
-                    count[mask] += count[mask | (1 << j)]
-        for mask in range(1, 1 << width):
-            size = 0
-            rest = mask
-            while rest:
-                rest &= rest - 1
-                size += 1
-            if size <= largest:
-                out[at, size - 1] = min(out[at, size - 1], count[mask])
+        else:
+            _rarest_of_masks(own, starts, holders, overlap, count, out[at])
     return out
+
+
+@njit(inner=True)
+def _rarest_of_masks(
+    own: AnyArray, starts: AnyArray, holders: AnyArray, overlap: AnyArray, count: AnyArray, out: AnyArray
+) -> None:
+    """Smallest support of a set of 1 … len(out) of the codes `own`, by what each record shares with them; `overlap`
+    (zero, and left so) and `count` are scratch."""
+    masks = 1 << len(own)
+    count[:masks] = 0
+    for j in range(len(own)):
+        for t in range(starts[own[j]], starts[own[j] + 1]):
+            overlap[holders[t]] |= np.uint16(1 << j)
+    for j in range(len(own)):
+        for t in range(starts[own[j]], starts[own[j] + 1]):
+            count[overlap[holders[t]]] += (
+                1  # of a record that was counted already the empty mask, which is not read
+            )
+            overlap[holders[t]] = np.uint16(0)
+    for j in range(len(own)):
+        for mask in range(masks):
+            if not (mask >> j) & 1:
+                count[mask] += count[mask | (1 << j)]
+    for mask in range(1, masks):
+        size = popcount(mask)
+        if size <= len(out):
+            out[size - 1] = min(out[size - 1], count[mask])
 
 
 @njit

@@ -42,14 +42,8 @@ class Model:
 
     def to_json(self) -> dict[str, Any]:
         """As the spec writes it."""
-        content = {
-            "response": self.response,
-            "time": self.time,
-            "event": self.event,
-            "event_value": self.event_value,
-            "covariates": list(self.covariates),
-        }
-        return {self.kind: {key: value for key, value in content.items() if value is not None}}
+        content = {key: value for key in KEYS[:4] if (value := getattr(self, key)) is not None}
+        return {self.kind: {**content, "covariates": list(self.covariates)}}
 
     def columns(self) -> list[str]:
         """Every column that the model reads."""
@@ -73,10 +67,7 @@ class Design:
 def models_of(plan: Sequence[Any]) -> tuple[Model, ...]:
     """The plan's models.
 
-    Raises
-    ------
-    BadInput
-        An entry that is no model, an unknown key, a missing column.
+    Raises BadInput: an entry that is no model, an unknown key, a missing column.
     """
     return tuple(_model_of(entry, number) for number, entry in enumerate(plan, start=1))
 
@@ -91,20 +82,18 @@ def _model_of(entry: Any, number: int) -> Model:
     where = f"{where}.{kind}"
     if not isinstance(content, Mapping) or not set(content) <= set(KEYS):
         raise BadInput(f"`{where}` takes {', '.join(KEYS)}.")
-    covariates = content.get("covariates")
-    if isinstance(covariates, str):
-        covariates = [covariates]
-    if not (
-        isinstance(covariates, list | tuple) and covariates and all(isinstance(c, str) for c in covariates)
-    ):
-        raise BadInput(f"`{where}.covariates` is a list of columns.")
     _check_types(content, where)
-    model = Model(kind, tuple(covariates), *(content.get(key) for key in KEYS[:4]))
+    covariates = content["covariates"]
+    covariates = (covariates,) if isinstance(covariates, str) else tuple(covariates)
+    model = Model(kind, covariates, *(content.get(key) for key in KEYS[:4]))
     _check_outcome(model, where)
     return model
 
 
 def _check_types(content: Mapping[str, Any], where: str) -> None:
+    names = content.get("covariates")
+    if not isinstance(names, list | tuple | str) or not names or not all(isinstance(c, str) for c in names):
+        raise BadInput(f"`{where}.covariates` is a list of columns.")
     for key in ("response", "time", "event"):
         if not isinstance(content.get(key), str | None):
             raise BadInput(
@@ -130,9 +119,8 @@ def check_models(models: Sequence[Model], table: Table) -> None:
         role = f"plan[{number}].{model.kind}"
         for name in model.columns():
             table.column(name, role)
-        for outcome in (model.time, model.event):
-            if outcome is not None:
-                _require_known(table, outcome, role)
+        for outcome in filter(None, (model.time, model.event)):
+            _require_known(table, outcome, role)
         if model.time is not None and table.column(model.time).kind not in ("number", "whole"):
             raise BadInput(f"{table.name}: the time '{model.time}' of {role} must be a number.")
         if model.kind == "linear" and model.response and table.column(model.response).is_categorical:
@@ -185,11 +173,11 @@ def design_of(
     matrix = np.empty((frame.height, len(names)))
     place = 0
     for column in covariates:
-        values = encode(frame[column.name], column, "table")
-        missing = np.isnan(values)
-        for level in range(1, len(column.levels)) if column.is_categorical else (None,):
-            matrix[:, place] = values if level is None else np.where(missing, np.nan, values == level)
-            place += 1
+        values, width = encode(frame[column.name], column, "table")[:, None], len(coefficients_of(column))
+        if column.is_categorical:
+            values = np.where(np.isnan(values), np.nan, values == np.arange(1, width + 1))
+        matrix[:, place : place + width] = values
+        place += width
     outcome = outcome_of(model, frame, columns, cut)
     whole = inside & ~np.isnan(matrix).any(axis=1) & ~np.isnan(outcome)
     if not whole.all():

@@ -22,7 +22,7 @@ the others'.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -99,11 +99,8 @@ class Constraints:
 
     def rows(self, codes: Sequence[str]) -> list[tuple[str, str]]:
         """(constraint, code) pairs for `custody/data/policy.parquet`, by constraint and code."""
-        return [
-            (name, codes[code])
-            for name, members in zip(self.names, self.members(), strict=True)
-            for code in members
-        ]
+        pairs = zip(self.names, self.members(), strict=True)
+        return [(name, codes[code]) for name, members in pairs for code in members]
 
     @staticmethod
     def none(n_codes: int) -> Constraints:
@@ -143,10 +140,11 @@ def constraints(
     wanted = parse(policy)
     if wanted is None:
         return Constraints.none(len(sets.codes))
-    return _OF_KIND[wanted.kind](wanted.value, sets, vocabulary)
-
-
-# -- parsing ---------------------------------------------------------------------------------------
+    if wanted.kind == "frequency":
+        return _of_frequency(float(wanted.value), sets)
+    if wanted.kind == "file":
+        return _of_file(Path(str(wanted.value)), sets)
+    return _of_vocabulary(wanted, sets, vocabulary)
 
 
 def _from_mapping(mapping: Mapping[str, Any]) -> Policy | None:
@@ -192,25 +190,17 @@ def _make(kind: str, value: object) -> Policy:
     return Policy(kind, int(number) if kind in LEAST else number)
 
 
-# -- from a vocabulary -----------------------------------------------------------------------------
-
-
-def _of_hierarchy(level: int, sets: CodeSets, vocabulary: str | Vocabulary | None) -> Constraints:
-    return _of_groups(_vocabulary("hierarchy", vocabulary).level_groups(sets.codes, level), sets.codes)
-
-
-def _of_similarity(size: int, sets: CodeSets, vocabulary: str | Vocabulary | None) -> Constraints:
-    runs = _vocabulary("similarity", vocabulary).sibling_groups(sets.codes, size)
-    return _of_groups({f"{run[0]}–{run[-1]}": run for run in runs}, sets.codes)
-
-
-def _vocabulary(kind: str, vocabulary: str | Vocabulary | None) -> Vocabulary:
+def _of_vocabulary(policy: Policy, sets: CodeSets, vocabulary: str | Vocabulary | None) -> Constraints:
     if vocabulary is None:
         raise BadInput(
-            f"policy `{kind}` needs a vocabulary: `icd9`, `icd10`, one that was added (`leeward vocabulary list`) or a "
-            "hierarchy file (CSV `node,parent`). Without one: policy `none`."
+            f"policy `{policy.kind}` needs a vocabulary: `icd9`, `icd10`, one that was added (`leeward vocabulary "
+            "list`) or a hierarchy file (CSV `node,parent`). Without one: policy `none`."
         )
-    return load(vocabulary) if isinstance(vocabulary, str) else vocabulary
+    known, value = load(vocabulary) if isinstance(vocabulary, str) else vocabulary, int(policy.value)
+    if policy.kind == "hierarchy":
+        return _of_groups(known.level_groups(sets.codes, value), sets.codes)
+    runs = known.sibling_groups(sets.codes, value)
+    return _of_groups({f"{run[0]}–{run[-1]}": run for run in runs}, sets.codes)
 
 
 def _of_groups(groups: Mapping[str, Sequence[str]], codes: Sequence[str]) -> Constraints:
@@ -221,10 +211,7 @@ def _of_groups(groups: Mapping[str, Sequence[str]], codes: Sequence[str]) -> Con
     return Constraints(tuple(groups), of_code)
 
 
-# -- from the data ---------------------------------------------------------------------------------
-
-
-def _of_frequency(min_support: float, sets: CodeSets, vocabulary: str | Vocabulary | None) -> Constraints:
+def _of_frequency(min_support: float, sets: CodeSets) -> Constraints:
     """Disjoint maximal frequent itemsets: highest support first; ties: the longer, then the smaller codes."""
     from leeward.analysis.itemsets import frequent_itemsets
 
@@ -248,12 +235,8 @@ def maximal_itemsets(itemsets: Sequence[tuple[int, ...]]) -> list[tuple[int, ...
     return [itemset for itemset in itemsets if itemset not in inside]
 
 
-# -- from a file -----------------------------------------------------------------------------------
-
-
-def _of_file(given: str, sets: CodeSets, vocabulary: str | Vocabulary | None) -> Constraints:
+def _of_file(path: Path, sets: CodeSets) -> Constraints:
     """Read a user's constraints; every complaint names the row."""
-    path = Path(given)
     number = {code: i for i, code in enumerate(sets.codes)}
     place: dict[str, int] = {}
     of_code = np.full(len(sets.codes), NONE, np.int32)
@@ -287,34 +270,23 @@ def _read_entries(path: Path) -> list[tuple[int, str, str]]:
             f"{path.name}: the policy file is empty; give one constraint a line, or rows `constraint,code`."
         )
     header = [cell.lower() for cell in _cells_of(lines[0][1])]
-    entries: list[tuple[int, str, str]] = []
-    if not {"constraint", "code"} <= set(header):
-        for row, line in lines:
-            cells = _cells_of(line.replace(";", ","))
-            if not all(cells):
-                raise BadInput(
-                    f"{path.name}, row {row}: an empty code; one constraint a line, codes separated by commas."
-                )
-            entries += [(row, f"line {row}", code) for code in cells]
-        return entries
-    for row, line in lines[1:]:
-        cells = _cells_of(line)
-        given = dict(zip(header, cells, strict=False))
-        if len(cells) != len(header) or not given["constraint"] or not given["code"]:
+    if {"constraint", "code"} <= set(header):
+        return [(row, *_entry(f"{path.name}, row {row}", header, _cells_of(line))) for row, line in lines[1:]]
+    listed = [(row, _cells_of(line.replace(";", ","))) for row, line in lines]
+    for row, cells in listed:
+        if not all(cells):
             raise BadInput(
-                f"{path.name}, row {row}: {len(cells)} cells or an empty one; each row is `constraint,code`."
+                f"{path.name}, row {row}: an empty code; one constraint a line, codes separated by commas."
             )
-        entries.append((row, given["constraint"], given["code"]))
-    return entries
+    return [(row, f"line {row}", code) for row, cells in listed for code in cells]
+
+
+def _entry(where: str, header: Sequence[str], cells: Sequence[str]) -> tuple[str, str]:
+    given = dict(zip(header, cells, strict=False))
+    if len(cells) != len(header) or not given["constraint"] or not given["code"]:
+        raise BadInput(f"{where}: {len(cells)} cells or an empty one; each row is `constraint,code`.")
+    return given["constraint"], given["code"]
 
 
 def _cells_of(line: str) -> list[str]:
     return [cell.strip().strip('"') for cell in line.split(",")]
-
-
-_OF_KIND: dict[str, Callable[[Any, CodeSets, str | Vocabulary | None], Constraints]] = {
-    "hierarchy": _of_hierarchy,
-    "similarity": _of_similarity,
-    "frequency": _of_frequency,
-    "file": _of_file,
-}

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
@@ -26,8 +27,7 @@ MEMBERS = "|"
 """Between the codes of a merged label."""
 
 
-@dataclass(frozen=True)
-class Counted:
+class Counted(NamedTuple):
     """Bounds and expectation of each query: int64, float64, int64."""
 
     low: Int64s
@@ -108,19 +108,13 @@ def labels_of(release: Release) -> Labelled:
     record = rows["record"].to_numpy().astype(np.int64)
     if record.max(initial=-1) >= release.records:
         raise BadInput(f"{release.share}: more records than release.json states; the release is damaged.")
-    text = rows["codes"].cast(pl.String)
-    labels = text.unique().sort()
-    place = dict(zip(labels, range(len(labels)), strict=True))
+    labels = rows["codes"].cast(pl.String).unique().sort()
+    label = rows["codes"].cast(pl.Enum(labels)).to_physical().to_numpy().astype(np.int64)
     parent: dict[str, str] = {}
     if "code_hierarchy.csv" in release.names():
-        parent = dict(release.table("code_hierarchy.csv").select("node", "parent").collect().iter_rows())
-    return Labelled(
-        release.records,
-        record,
-        text.replace_strict(place, return_dtype=pl.Int64).to_numpy(),
-        tuple(labels),
-        {node: above or "" for node, above in parent.items()},
-    )
+        tree = release.table("code_hierarchy.csv").select("node", pl.col("parent").fill_null(""))
+        parent = dict(tree.collect().iter_rows())
+    return Labelled(release.records, record, label, tuple(labels), parent)
 
 
 def counts_where(

@@ -233,16 +233,13 @@ def _linear(matrix: Floats, design: Design) -> tuple[Floats, ...]:
     """Ordinary least squares on standardized columns, with p values of Student's t."""
     from scipy.special import stdtr
 
-    scaled, spread = _standardize(matrix)
-    with_intercept = np.column_stack([scaled, np.ones(len(scaled))])
+    with_intercept, spread = _standardize(matrix)
     at, *_ = np.linalg.lstsq(with_intercept, design.outcome)
     rest = design.outcome - with_intercept @ at
     free = len(rest) - len(at)
     variances = rest @ rest / free * np.diagonal(np.linalg.inv(with_intercept.T @ with_intercept))
     at, errors = at[:-1], np.sqrt(variances[:-1])
-    with np.errstate(
-        divide="ignore", invalid="ignore"
-    ):  # nothing is left over of an outcome that is 0 everywhere
+    with np.errstate(divide="ignore", invalid="ignore"):  # of an outcome that is 0 everywhere nothing is left
         p = 2.0 * stdtr(free, -np.abs(at / errors))
     return at / spread, errors / spread, p
 
@@ -250,21 +247,22 @@ def _linear(matrix: Floats, design: Design) -> tuple[Floats, ...]:
 def _logistic(matrix: Floats, design: Design) -> tuple[Floats, ...] | None:
     if len(np.unique(design.outcome)) < 2:
         return tuple(np.full(matrix.shape[1], np.nan) for _ in range(3))
-    scaled, spread = _standardize(matrix)
-    with_intercept = np.column_stack([scaled, np.ones(len(scaled))])
-    found = maximum(logistic(with_intercept, design.outcome), with_intercept.shape[1], len(scaled))
+    with_intercept, spread = _standardize(matrix)
+    found = maximum(logistic(with_intercept, design.outcome), *with_intercept.shape[::-1])
     return None if found is None else _estimates(*found, spread)
 
 
 def _cox(matrix: Floats, design: Design) -> tuple[Floats, ...] | None:
-    scaled, spread = _standardize(matrix)
-    found = maximum(cox(scaled, design.outcome, np.asarray(design.event, bool)), scaled.shape[1], len(scaled))
+    with_intercept, spread = _standardize(matrix)
+    scaled = np.ascontiguousarray(with_intercept[:, :-1])
+    found = maximum(cox(scaled, design.outcome, np.asarray(design.event, bool)), *scaled.shape[::-1])
     return None if found is None else _estimates(*found, spread)
 
 
 def _standardize(matrix: Floats) -> tuple[Floats, Floats]:
+    """The columns around their mean in units of their spread, then a column of ones; and the spreads."""
     spread = matrix.std(axis=0)
-    return np.ascontiguousarray((matrix - matrix.mean(axis=0)) / spread), spread
+    return np.column_stack([(matrix - matrix.mean(axis=0)) / spread, np.ones(len(matrix))]), spread
 
 
 def _estimates(at: Floats, information: Floats, spread: Floats) -> tuple[Floats, ...]:

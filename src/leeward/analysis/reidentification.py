@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
-from leeward.analysis.itemsets import postings
+from leeward.analysis.itemsets import common, postings
 from leeward.arrays import AnyArray, Float64s, Int32s, Int64s
 from leeward.cohort.lenses.code_sets import CodeSets
 from leeward.randomness import Randomness
@@ -119,7 +119,4 @@ class Holders:
 
     def count(self, wanted: Iterable[int]) -> int:
         """How many records have all of these labels, at least one label."""
-        found, *others = sorted((self.of(label) for label in wanted), key=len)
-        for each in others:
-            found = found[each.take(np.searchsorted(each, found), mode="clip") == found]
-        return len(found)
+        return len(common(map(self.of, wanted)))

@@ -52,7 +52,7 @@ def classification_codes(name: str) -> Codes:
     found: Classification = load(name)  # type: ignore[assignment]  # both are classifications
     above: dict[str, str] = {}
     for category in (each for each in _spellings(name) if found.is_known(each)):
-        path = [category, found.section(category), found.chapter(category)]
+        path = [category, found.level(category, 2), found.level(category, 3)]
         names = list(dict.fromkeys(path))  # a section of one category may bear its name
         if len(names) == 1:
             names.append(found.name)

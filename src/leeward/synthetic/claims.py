@@ -118,7 +118,7 @@ def _model(codes: int) -> dict[str, Any]:
     draws = Randomness.of(0).stream("synthetic claims", "model", codes)
     catalogue = code_catalogue(codes)
     weight = code_weights(codes)
-    chapters = np.unique([str(ICD9CM.chapter(code)) for code in catalogue], return_inverse=True)[1]
+    chapters = np.unique([str(ICD9CM.level(code, 3)) for code in catalogue], return_inverse=True)[1]
     number = int(chapters.max()) + 1
     common = np.bincount(chapters, weights=weight, minlength=number)
     rows = []

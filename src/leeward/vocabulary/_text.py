@@ -15,9 +15,8 @@ from leeward.errors import BadInput
 
 @dataclass(frozen=True)
 class TextTable:
-    """A delimited file: header names as written, cells stripped of outer blanks, `rows` the line each cell
-    row began on.
-    """
+    """A delimited file: header names as written, cells stripped of outer blanks, `rows` the line each cell row began
+    on."""
 
     path: Path
     header: tuple[str, ...]

@@ -14,14 +14,13 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike
 
-from leeward.arrays import Int32s, Int64s
+from leeward.arrays import Int32s
 from leeward.errors import BadInput
 from leeward.vocabulary.hierarchy import Hierarchy
 
 FIRST, LAST = 0, 127
 HIPAA_TOP = 90
-"""HIPAA Safe Harbor, 45 CFR 164.514(b)(2)(i)(C): ages over 89 may only appear as one category, 90 or older.
-"""
+"""HIPAA Safe Harbor, 45 CFR 164.514(b)(2)(i)(C): ages over 89 may only appear as one category, 90 or older."""
 
 OPEN_END = 150
 """Highest age that an open-ended label (`90+`) of a user's hierarchy takes in."""
@@ -36,13 +35,11 @@ class AgeTree:
     hierarchy : the tree; `level` i of a binary tree is its blocks of 2^i years.
     first : the lowest age in years.
     leaf : int32[last - first + 1], the node of each age from `first` on.
-    binary : whether the tree is full and binary, so that losses follow from arithmetic (`block_level`).
     """
 
     hierarchy: Hierarchy
     first: int
     leaf: Int32s
-    binary: bool
 
     @property
     def last(self) -> int:
@@ -80,21 +77,22 @@ def binary(first: int = FIRST, last: int = LAST) -> AgeTree:
             "(0–127, 1–128)."
         )
     height = n.bit_length() - 1
-    pairs: list[tuple[str, str | None]] = []
-    levels: dict[str, int] = {}
-    for level in range(height, -1, -1):
-        for start in range(first, last + 1, 1 << level):
-            label = block_label(start, level, first)
-            pairs.append((label, block_label(start, level + 1, first) if level < height else None))
-            levels[label] = level
+    levels = {
+        block_label(start, level, first): level
+        for level in range(height, -1, -1)
+        for start in range(first, last + 1, 1 << level)
+    }
+    pairs = [
+        (label, block_label(_bounds(label)[0], level + 1, first) if level < height else None)
+        for label, level in levels.items()
+    ]
     names = tuple(f"{1 << level}-year" for level in range(height + 1))
     hierarchy = Hierarchy.from_pairs(pairs, f"age {first}–{last}", levels, names)
-    return AgeTree(hierarchy, first, hierarchy.leaves.copy(), binary=True)
+    return AgeTree(hierarchy, first, hierarchy.leaves.copy())
 
 
 def hipaa(first: int = FIRST, last: int = LAST) -> AgeTree:
-    """One year a leaf up to 89, and `90+`; above them the blocks of `binary`, those that reach 90 left
-    open-ended.
+    """One year a leaf up to 89, and `90+`; above them the blocks of `binary`, those that reach 90 left open-ended.
 
     A block with ages below 90 and from 90 on takes in `90+` whole and is named by its first age (`88+` has
     the leaves 88, 89 and 90+); blocks that would add nothing to the one below are left out. Raises BadInput
@@ -103,32 +101,21 @@ def hipaa(first: int = FIRST, last: int = LAST) -> AgeTree:
     full = binary(first, last).hierarchy
     if not first < HIPAA_TOP <= last:
         raise BadInput(f"ages {first}–{last}: the HIPAA age hierarchy needs a range with 89 and 90 in it.")
-    pairs: list[tuple[str, str | None]] = []
-    levels: dict[str, int] = {}
-    spine: str | None = None  # the open-ended block that the next one hangs under
-    above: dict[int, str] = {}
-    for node, label in enumerate(full.labels):
-        low, high = _bounds(label)
-        if low >= HIPAA_TOP:
-            continue
-        parent = above.get(int(full.parent[node]), spine)
-        own = label
-        if high >= HIPAA_TOP:
-            own = f"{low}+"
-            if own != spine:
-                pairs.append((own, spine))
-                levels[own] = int(full.level[node])
-            spine = own
-        else:
-            pairs.append((own, parent))
-            levels[own] = int(full.level[node])
-        above[node] = own
     top = f"{HIPAA_TOP}+"
-    pairs.append((top, spine))
-    levels[top] = 0
-    hierarchy = Hierarchy.from_pairs(pairs, f"age {first}–89, 90+", levels, full.level_names)
+    above: dict[str, str | None] = {}
+    levels = {top: 0}
+    label: list[str] = []
+    for node, (low, high) in enumerate(map(_bounds, full.labels)):
+        own = f"{low}+" if high >= HIPAA_TOP else full.labels[node]
+        label.append(own)
+        parent = label[full.parent[node]] if node else None
+        if low < HIPAA_TOP and own != parent:
+            above[own] = parent
+            levels[own] = int(full.level[node])
+    above[top] = next(each for each in reversed(above) if each.endswith("+"))
+    hierarchy = Hierarchy.from_pairs(above.items(), f"age {first}–89, 90+", levels, full.level_names)
     ages = [str(age) if age < HIPAA_TOP else top for age in range(first, last + 1)]
-    return AgeTree(hierarchy, first, hierarchy.nodes_of(ages), binary=False)
+    return AgeTree(hierarchy, first, hierarchy.nodes_of(ages))
 
 
 def from_csv(path: str | Path) -> AgeTree:
@@ -149,7 +136,7 @@ def from_csv(path: str | Path) -> AgeTree:
             )
     _check_spans(hierarchy, spans)
     leaf = np.concatenate([np.full(high - low + 1, node, np.int32) for low, high, node in covered])
-    return AgeTree(hierarchy, covered[0][0], leaf, binary=False)
+    return AgeTree(hierarchy, covered[0][0], leaf)
 
 
 def _check_spans(hierarchy: Hierarchy, spans: list[tuple[int, int]]) -> None:
@@ -168,13 +155,6 @@ def block_label(age: int, level: int, first: int = FIRST) -> str:
     """The label of the block of 2^level years that holds `age` in the binary tree from `first` on."""
     start = first + ((age - first) >> level << level)
     return str(start) if level == 0 else f"{start}-{start + (1 << level) - 1}"
-
-
-def block_level(a: ArrayLike, b: ArrayLike, first: int = FIRST) -> Int64s:
-    """The level of the smallest block with both ages: the number of bits of (a - first) XOR (b - first)."""
-    differ = (np.asarray(a, np.int64) - first) ^ (np.asarray(b, np.int64) - first)
-    # frexp gives the exact number of bits of integers below 2^53.
-    return np.frexp(differ.astype(np.float64))[1].astype(np.int64)
 
 
 def _bounds(label: str, name: str = "age") -> tuple[int, int]:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from leeward.errors import BadInput
 from leeward.vocabulary.hierarchy import Hierarchy
+
+Item = TypeVar("Item")
 
 
 @dataclass(frozen=True)
@@ -58,44 +60,35 @@ def require_codes(codes: Iterable[str], vocabulary: Vocabulary) -> list[str]:
     return distinct
 
 
-def leaf_groups(codes: Sequence[str], key: Callable[[str], str]) -> dict[str, tuple[str, ...]]:
-    """The codes of each key, keys in order of first appearance, codes in the order given."""
-    groups: dict[str, list[str]] = {}
-    for code in codes:
-        groups.setdefault(key(code), []).append(code)
+def leaf_groups(items: Iterable[Item], key: Callable[[Item], str]) -> dict[str, tuple[Item, ...]]:
+    """The items of each key, keys in order of first appearance, items in the order given."""
+    groups: dict[str, list[Item]] = {}
+    for each in items:
+        groups.setdefault(key(each), []).append(each)
     return {label: tuple(members) for label, members in groups.items()}
 
 
-def sibling_runs(codes: Sequence[str], paths: Sequence[tuple[str, ...]], n: int) -> list[tuple[str, ...]]:
-    """Disjoint runs of `n` codes under the lowest common node possible; see `Classification.sibling_groups`.
+def _cut(pools: Iterable[tuple[Item, ...]], n: int) -> list[tuple[Item, ...]]:
+    """Every pool in pieces of `n`; its last one may be shorter."""
+    return [pool[start : start + n] for pool in pools for start in range(0, len(pool), n)]
 
-    Parameters
-    ----------
+
+def sibling_runs(codes: Sequence[str], paths: Sequence[tuple[str, ...]], n: int) -> list[tuple[str, ...]]:
+    """Disjoint runs of `n` codes under the lowest common node possible, ordered by their first code's place in `codes`;
+    see `Classification.sibling_groups`.
+
     codes : in the order in which runs are cut.
     paths : for each code its node at each level, lowest level first; the highest is never crossed.
     n : codes a run; the last run of a highest node may have fewer, but at least two.
-
-    Returns
-    -------
-    The runs, ordered by their first code's place in `codes`.
     """
     if n < 2:
         raise BadInput(f"A group of siblings has at least 2 codes; {n} were asked for.")
     height = len(paths[0]) if paths else 0
     waiting = list(range(len(codes)))
-    runs: list[list[int]] = []
+    runs: list[tuple[int, ...]] = []
     for level in range(height):
-        pools: dict[str, list[int]] = {}
-        for i in waiting:
-            pools.setdefault(paths[i][level], []).append(i)
-        waiting = []
-        for pool in pools.values():
-            whole = len(pool) - len(pool) % n
-            runs += [pool[start : start + n] for start in range(0, whole, n)]
-            rest = pool[whole:]
-            if level < height - 1:
-                waiting += rest
-            elif len(rest) > 1:
-                runs.append(rest)
-        waiting.sort()
+        pieces = _cut(leaf_groups(waiting, key=lambda i: paths[i][level]).values(), n)
+        least = n if level < height - 1 else 2
+        runs += [piece for piece in pieces if len(piece) >= least]
+        waiting = sorted(i for piece in pieces if len(piece) < n for i in piece)
     return [tuple(codes[i] for i in run) for run in sorted(runs)]

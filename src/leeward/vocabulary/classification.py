@@ -1,11 +1,9 @@
-"""What ICD-9-CM and ICD-10-CM have in common: chapters, sections, categories, and codes that extend a
-category.
+"""What ICD-9-CM and ICD-10-CM have in common: chapters, sections, categories, and codes that extend a category.
 
-A classification is a table of ranges. A code's category is its beginning (three characters; four for the E
-codes of ICD-9-CM), a section is a run of categories, a chapter a run of sections. Labels of sections and
-chapters are their ranges (`250`'s section is `249-259`), as in the disassociation paper; where a chapter
-has one section of the same range the chapter's label says so (`280-289 (chapter)`), because labels are
-unique.
+A classification is a table of ranges. A code's category is its beginning (three characters; four for the E codes of
+ICD-9-CM), a section is a run of categories, a chapter a run of sections. Labels of sections and chapters are their
+ranges (`250`'s section is `249-259`), as in the disassociation paper; where a chapter has one section of the same range
+the chapter's label says so (`280-289 (chapter)`), because labels are unique.
 """
 
 from __future__ import annotations
@@ -13,7 +11,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib import resources
 from typing import Self
@@ -48,11 +46,11 @@ class Diagnoses(Vocabulary):
 
     @abstractmethod
     def clean(self, code: str) -> tuple[str | None, bool]:
-        """The canonical form of a text (None if it has not the form of a code), and whether leading zeros were put
-        back."""
+        """The canonical form of a text (dotted, upper case, no blanks; None if it has not the form of a code), and
+        whether leading zeros were put back."""
 
     def normalise(self, code: str) -> str | None:
-        """The canonical form (dotted, upper case, no blanks), or None if the text does not have a code's form."""
+        """The canonical form of a text, see `clean`."""
         return self.clean(code)[0]
 
     @abstractmethod
@@ -115,8 +113,6 @@ class Classification(Diagnoses):
         gaps = expand(" ".join(label for label, _ in rows["gap"]))
         return cls(name, _parts(rows["chapter"]), _parts(rows["section"]), gaps, dict(rows["placed"]), digits)
 
-    # -- codes ----
-
     @abstractmethod
     def category_of(self, code: str) -> str:
         """The category of a canonical code."""
@@ -137,27 +133,18 @@ class Classification(Diagnoses):
         canonical = self.normalise(code)
         return code if canonical is None else self.category_of(canonical)
 
-    def section(self, code: str) -> str:
-        """The section's label; the category where the classification has no section for it."""
-        part = self._section_of(self.category(code))
-        return self.category(code) if part is None else part.label
-
-    def chapter(self, code: str) -> str:
-        """The chapter's label; the category where the classification has no chapter for it."""
-        part = self._section_of(self.category(code))
-        return self.category(code) if part is None else self._chapter_of[part.label].label
-
     def level(self, code: str, n: int) -> str:
-        """The code at a policy level: 0 the code, 1 category, 2 section, 3 chapter. Raises BadInput."""
+        """The code at a policy level: 0 the code, 1 category, 2 and 3 the label of its section or chapter (the category
+        where the classification has none for it). Raises BadInput."""
         if n == 0:
             return self.normalise(code) or code
-        return (self.category, self.section, self.chapter)[self._check_level(n) - 1](code)
+        category = self.category(code)
+        part = None if self._check_level(n) == 1 else self._section_of(category)
+        return category if part is None else part.label if n == 2 else self._chapter_of[part.label].label
 
     def title(self, node: str) -> str:
         """The title of a chapter or section, by label; the root's is the classification's name, others their label."""
         return self._titles.get(node, node)
-
-    # -- hierarchies ----
 
     @property
     def level_names(self) -> tuple[str, ...]:
@@ -165,33 +152,25 @@ class Classification(Diagnoses):
         return (*self.digits, "section", "chapter", "root")
 
     def level_groups(self, codes: Iterable[str], n: int) -> dict[str, tuple[str, ...]]:
-        """The codes under each node of policy level `n` (1 category, 2 section, 3 chapter), in classification order.
-
-        Groups are disjoint and cover every code; a code without a place is a group by itself.
-        """
+        """As `Vocabulary.level_groups`, in classification order; a code without a place is a group by itself."""
         return super().level_groups(codes, self._check_level(n))
 
     def sibling_groups(self, codes: Iterable[str], n: int) -> list[tuple[str, ...]]:
-        """Disjoint groups of `n` sibling codes, consecutive in code order (Loukides 2014, Section 6: `sim
-        n`).
+        """Disjoint groups of `n` sibling codes, consecutive in code order (Loukides 2014, Section 6: `sim n`).
 
-        Runs of `n` are cut inside a category first (295.00 … 295.04); what a category has left over is
-        joined with the left-overs of its section, then of its chapter, and cut likewise; what a chapter has
-        left (fewer than `n`) forms a smaller group. No group crosses a chapter; a code that is left alone,
-        or that the classification has no place for, is in no group. Raises BadInput for n < 2.
+        Runs of `n` are cut inside a category first (295.00 … 295.04); what a category has left over is joined with the
+        left-overs of its section, then of its chapter, and cut likewise; what a chapter has left (fewer than `n`) forms
+        a smaller group. No group crosses a chapter; a code that is left alone, or that the classification has no place
+        for, is in no group. Raises BadInput for n < 2.
         """
-        placed = [
-            c for c in sorted(set(codes), key=self.order) if self._section_of(self.category(c)) is not None
-        ]
-        paths = [(self.category(c), self.section(c), self.chapter(c)) for c in placed]
-        return sibling_runs(placed, paths, n)
+        in_order = sorted(set(codes), key=self.order)
+        placed = [code for code in in_order if self._section_of(self.category(code)) is not None]
+        return sibling_runs(placed, [tuple(self.level(code, n) for n in (1, 2, 3)) for code in placed], n)
 
     def order(self, code: str) -> tuple[int, str]:
         """A sorting key: the classification's own order of sections, then the code; codes without a place last."""
         part = self._section_of(self.category(code))
         return (len(self.sections) if part is None else self._section_number[part.label], code)
-
-    # -- inside ----
 
     def _section_of(self, category: str) -> Part | None:
         label = self.placed.get(category)
@@ -221,7 +200,7 @@ class Classification(Diagnoses):
 
     @cached_property
     def _by_start(self) -> list[Part]:
-        spelt = (part for part in self.sections if part.first not in self.placed)
+        spelt = [part for part in self.sections if part.first not in self.placed]
         return sorted(spelt, key=lambda part: part.first)
 
     @cached_property
@@ -238,11 +217,8 @@ class Classification(Diagnoses):
         found = {}
         for part in self.sections:
             chapter = next(c for c in self.chapters if c.first <= part.first <= c.last)
-            found[part.label] = (
-                chapter
-                if chapter.label != part.label
-                else Part(f"{chapter.label} (chapter)", chapter.first, chapter.last, chapter.title)
-            )
+            same = chapter.label == part.label
+            found[part.label] = replace(chapter, label=f"{chapter.label} (chapter)") if same else chapter
         return found
 
     @cached_property

@@ -1,12 +1,10 @@
 """Generalization hierarchies as flat arrays (a tree whose leaves are the values that records hold).
 
-Nodes are numbered depth first, so the subtree of a node is the run of numbers `node … end[node]` and an
-ancestor test is two comparisons; leaves are numbered the same way, so the leaves below a node are an
-interval too.
+Nodes are numbered depth first, so the subtree of a node is the run of numbers `node … end[node]` and an ancestor test
+is two comparisons; leaves are numbered the same way, so the leaves below a node are an interval too.
 
-Loss follows Tamersoy (2011), chapter IV, by docs/methods/trajectories.md#loss: Δ(node) is the number of
-leaves below the node, where a leaf has none, so generalizing a value to the root costs the same as
-suppressing it (1).
+Loss follows Tamersoy (2011), chapter IV, by docs/methods/trajectories.md#loss: Δ(node) is the number of leaves below
+the node, where a leaf has none, so generalizing a value to the root costs the same as suppressing it (1).
 """
 
 from __future__ import annotations
@@ -31,19 +29,15 @@ Pairs = Sequence[tuple[str, str | None]]
 class Hierarchy:
     """A rooted tree of labels; every array has one entry a node, int32, node 0 is the root.
 
-    Attributes
-    ----------
     name : what to call it in messages.
     labels : the text of each node, unique.
     parent : the node above, -1 for the root.
     depth : steps from the root.
-    end : the last node of the subtree; `node` is an ancestor-or-self of `x` if and only if `node <= x <=
-        end[node]`.
+    end : the last node of the subtree; `node` is `x` or an ancestor of it if and only if `node <= x <= end[node]`.
     leaf_count : leaves under the node; a leaf counts 1 (the reading of AvgRE).
     first_leaf, last_leaf : the interval of leaf numbers under the node (both included).
     leaves : int32[|A|], the node of each leaf number.
-    level : a node's kind, rising towards the root; height above the lowest leaf unless the vocabulary says
-        otherwise.
+    level : a node's kind, rising towards the root; height above the lowest leaf unless the vocabulary says otherwise.
     level_names : one name a level (`"5-digit"`, …).
     index : node of each label.
     """
@@ -61,8 +55,6 @@ class Hierarchy:
     level_names: tuple[str, ...]
     index: Mapping[str, int] = field(repr=False)
 
-    # -- making ----
-
     @classmethod
     def from_pairs(
         cls,
@@ -74,9 +66,8 @@ class Hierarchy:
     ) -> Hierarchy:
         """Build from (node, parent) pairs; the root's parent is None or empty. Children keep the order given.
 
-        `levels` gives each label's level (default: height); `rows` are row numbers for messages (default:
-        1, 2, …). Raises BadInput: no node, empty label, a node twice, an unknown parent, no root, two
-        roots, a cycle.
+        `levels` gives each label's level (default: height); `rows` are row numbers for messages (default: 1, 2, …).
+        Raises BadInput: no node, empty label, a node twice, an unknown parent, no root, two roots, a cycle.
         """
         listed = list(pairs)
         if not listed:
@@ -84,6 +75,7 @@ class Hierarchy:
         above, order = _place_nodes(listed, name, list(rows) or range(1, len(listed) + 1))
         n = len(order)
         labels = tuple(listed[i][0] for i in order)
+        index = dict(zip(labels, range(n), strict=True))
         position = np.full(n + 1, -1, np.int32)  # the last one is that of no parent
         position[order] = np.arange(n)
         parent = position[np.array(above)[order]]
@@ -109,20 +101,16 @@ class Hierarchy:
             leaves=np.flatnonzero(is_leaf).astype(np.int32),
             level=level,
             level_names=tuple(level_names) or tuple(f"level {i}" for i in range(int(level.max()) + 1)),
-            index={label: node for node, label in enumerate(labels)},
+            index=index,
         )
 
     @classmethod
     def from_csv(cls, path: str | Path, name: str | None = None) -> Hierarchy:
-        """Read a CSV with the columns `node` and `parent` (empty for the root). Raises BadInput with file
-        and row.
-        """
+        """Read a CSV with the columns `node` and `parent` (empty for the root). Raises BadInput with file and row."""
         path = Path(path)
         table = read_table(path)
         nodes, parents = table.column("node"), table.column("parent")
         return cls.from_pairs(zip(nodes, parents, strict=True), name=name or path.name, rows=table.rows)
-
-    # -- reading ----
 
     @property
     def n_leaves(self) -> int:
@@ -179,8 +167,6 @@ class Hierarchy:
         a, b = np.asarray(above), np.asarray(below)
         return np.asarray((a <= b) & (b <= self.end[a]))
 
-    # -- loss ----
-
     @property
     def deltas(self) -> Int32s:
         """Δ of every node, int32: leaves below it, a leaf having none (docs/methods/trajectories.md#loss)."""
@@ -209,37 +195,28 @@ class Hierarchy:
             node = int(self.parent[node])
         return node
 
-    # -- parts and files ----
-
     def restrict(self, codes: Iterable[str]) -> Hierarchy:
         """The hierarchy whose leaves are exactly `codes`, with the inner nodes above them; levels stay.
 
-        A code that is above another one keeps its label for a leaf of its own, and the inner node is renamed:
-        with 250 and 250.00 the inner node becomes `250.*` and has the leaves `250` and `250.00`.
-        Raises BadInput for no code, or codes that the hierarchy lacks (their number only).
+        A code that is above another one keeps its label for a leaf of its own, and the inner node is renamed: with 250
+        and 250.00 the inner node becomes `250.*` and has the leaves `250` and `250.00`. Raises BadInput for no code, or
+        codes that the hierarchy lacks (their number only).
         """
-        wanted = sorted(set(self.nodes_of(sorted(set(codes))).tolist()))
+        wanted = set(self.nodes_of(sorted(set(codes))).tolist())
         if not wanted:
             raise BadInput(f"{self.name}: no code is left to build a hierarchy over; give at least one.")
-        kept: set[int] = set()
-        inner: set[int] = set()
-        for node in wanted:
-            kept.add(node)
-            inner.update(self.ancestors(node))
-        kept |= inner
-        own_leaf = inner.intersection(wanted)
+        inner = {above for node in wanted for above in self.ancestors(node)}
         taken = set(self.labels)
-        label = {node: self.labels[node] for node in kept}
-        label |= {node: inner_label(self.labels[node], taken) for node in own_leaf}
-        pairs: list[tuple[str, str | None]] = []
+        label: dict[int, str] = {}
+        above: dict[str, str | None] = {}
         levels: dict[str, int] = {}
-        for node in sorted(kept):
-            pairs.append((label[node], label[int(self.parent[node])] if node else None))
-            levels[label[node]] = int(self.level[node])
-            if node in own_leaf:
-                pairs.append((self.labels[node], label[node]))
-                levels[self.labels[node]] = int(self.level[node])
-        return Hierarchy.from_pairs(pairs, self.name, levels, self.level_names)
+        for node in sorted(wanted | inner):
+            own = self.labels[node]
+            label[node] = inner_label(own, taken) if node in inner & wanted else own
+            above[label[node]] = label[int(self.parent[node])] if node else None
+            above.setdefault(own, label[node])  # the leaf of a code that is above another one
+            levels |= dict.fromkeys((own, label[node]), int(self.level[node]))
+        return Hierarchy.from_pairs(above.items(), self.name, levels, self.level_names)
 
     def to_pairs(self) -> list[tuple[str, str]]:
         """(node, parent) labels, parents first; the root's parent is the empty text."""
@@ -249,9 +226,7 @@ class Hierarchy:
         ]
 
     def write_csv(self, path: str | Path) -> None:
-        """Write `node,parent` (UTF-8, one line feed a row): `code_hierarchy.csv` and `age_hierarchy.csv` of
-        a release.
-        """
+        """Write `node,parent` (UTF-8, one line feed a row)."""
         write_table(Path(path), ("node", "parent"), self.to_pairs())
 
 

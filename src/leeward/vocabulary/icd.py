@@ -17,11 +17,9 @@ from dataclasses import dataclass
 
 from leeward.vocabulary.classification import Classification, Diagnoses
 
-_NUMERIC = re.compile(
-    r"(?P<whole>\d{3})(?P<tail>\d{0,2})|(?P<short>\d{1,3})\.(?P<after>\d{0,2})|(?P<bare>\d{1,2})"
+_NINTH = re.compile(
+    r"(V\d\d)\.?(\d{0,2})|(E\d\d\d)\.?(\d?)|(\d{3})(\d{0,2})|(\d{1,3})\.(\d{0,2})|(\d{1,2})()"
 )
-_V = re.compile(r"(V\d\d)\.?(\d{0,2})")
-_E = re.compile(r"(E\d\d\d)\.?(\d?)")
 _TENTH = re.compile(r"([A-Z][0-9][0-9A-Z])(?:\.?([0-9A-Z]{1,4}))?")
 _MARKS = ".-*†+!#"
 
@@ -42,18 +40,11 @@ class Ninth(Classification):
     def clean(self, code: str) -> tuple[str | None, bool]:
         """The canonical form of a text (None if it has not the form of a code), and whether zeros were put back."""
         text = "".join(code.split()).upper()
-        if not text.isascii():
-            return None, False
-        supplementary = _V.fullmatch(text) or _E.fullmatch(text)
-        if supplementary:
-            return _add_dot(*supplementary.groups()), False
-        found = _NUMERIC.fullmatch(text)
+        found = _NINTH.fullmatch(text) if text.isascii() else None
         if found is None:
             return None, False
-        if found["whole"]:
-            return _add_dot(found["whole"], found["tail"]), False
-        short = found["short"] or found["bare"]
-        return _add_dot(short.zfill(3), found["after"] or ""), len(short) < 3
+        category, tail = (each for each in found.groups() if each is not None)
+        return _add_dot(category.zfill(3), tail), len(category) < 3
 
     def category_of(self, code: str) -> str:
         """The category of a canonical code: what is before the dot."""
@@ -180,10 +171,5 @@ class Icd(Diagnoses):
 ICD = Icd("ICD-9-CM and ICD-10-CM", undotted=False)
 ICD_UNDOTTED = Icd("ICD-9-CM and ICD-10-CM without dots", undotted=True)
 
-BY_NAME: dict[str, Diagnoses] = {
-    "icd9": ICD9CM,
-    "icd10": ICD10CM,
-    "icd": ICD,
-    "icd-undotted": ICD_UNDOTTED,
-}
+BY_NAME: dict[str, Diagnoses] = {"icd9": ICD9CM, "icd10": ICD10CM, "icd": ICD, "icd-undotted": ICD_UNDOTTED}
 """The built-in vocabularies by the name that the command line uses."""

@@ -53,19 +53,18 @@ def icd_of(code: str, vocabulary: str | None) -> str | None:
 
     `vocabulary` is icd9, icd10, icd or icd-undotted; None where the cohort has another one or the code is of neither.
     """
-    from leeward.vocabulary.icd import ICD, ICD_UNDOTTED
+    from leeward.vocabulary.icd import BY_NAME, Icd
 
-    found = _classifications()
-    if vocabulary in ("icd9", "icd10"):
-        of = found["ICD-9-CM" if vocabulary == "icd9" else "ICD-10-CM"]
-        return of.name if of.is_known(code) or of.title(code) != code else None
-    if vocabulary not in ("icd", "icd-undotted"):
+    found = BY_NAME.get(vocabulary or "")
+    if isinstance(found, Classification):
+        return found.name if found.is_known(code) or found.title(code) != code else None
+    if not isinstance(found, Icd):
         return None
-    one = (ICD if vocabulary == "icd" else ICD_UNDOTTED).of(code)
-    if one is not None:
+    if one := found.of(code):
         return one.name
-    for of in found.values():
-        if of.title(code.removesuffix(f" ({of.name})")) != code.removesuffix(f" ({of.name})"):
+    for of in _classifications().values():
+        node = code.removesuffix(f" ({of.name})")
+        if of.title(node) != node:
             return of.name
     return None
 

@@ -41,16 +41,12 @@ def from_concept_ancestor(path: str | Path) -> Hierarchy:
         if ancestor != descendant:
             below.setdefault(ancestor, set()).add(descendant)
             above.setdefault(descendant, {})[ancestor] = levels
-    parent = {c: _nearest(found, below) for c, found in above.items()}
+    parent = {c: min(found, key=lambda a: (found[a], -len(below[a]), a)) for c, found in above.items()}
     parent |= _covers({c: frozenset(found) for c, found in below.items() if c not in parent}, above)
     concepts = sorted({c for row in rows for c in row[:2]})
     pairs: list[tuple[str, str | None]] = [(ROOT, None)]
     pairs += [(str(c), str(parent.get(c, ROOT))) for c in concepts]
     return Hierarchy.from_pairs(pairs, path.name)
-
-
-def _nearest(found: dict[int, int], below: dict[int, set[int]]) -> int:
-    return min(found, key=lambda a: (found[a], -len(below[a]), a))
 
 
 def _covers(below: dict[int, frozenset[int]], above: dict[int, dict[int, int]]) -> dict[int, int]:
@@ -93,14 +89,10 @@ def is_concept_ancestor(path: Path) -> bool:
 
 def concept_beside(path: Path) -> Path:
     """The file CONCEPT in the folder of a CONCEPT_ANCESTOR. Raises BadInput where there is none."""
-    found = _concepts(path)
+    found = [each for each in path.parent.iterdir() if each.name.partition(".")[0].lower() == "concept"]
     if len(found) != 1:
         raise BadInput(f"{path.name}: no file CONCEPT beside it, which says the codes of its concepts.")
     return found[0]
-
-
-def _concepts(path: Path) -> list[Path]:
-    return [each for each in path.parent.iterdir() if each.name.partition(".")[0].lower() == "concept"]
 
 
 def concepts_of(concept: Path, column: str, wanted: Iterable[str]) -> list[tuple[str, str]]:
@@ -111,22 +103,28 @@ def concepts_of(concept: Path, column: str, wanted: Iterable[str]) -> list[tuple
 
 def concept_names(path: Path) -> dict[str, tuple[str, str]]:
     """Concept id -> code and name, from the CONCEPT beside a CONCEPT_ANCESTOR; nothing where there is none."""
-    found = _concepts(path)
-    if len(found) != 1:
+    try:
+        concept = concept_beside(path)
+    except BadInput:
         return {}
-    rows = _rows_of(found[0], ("concept_id", "concept_code", "concept_name"), pl.lit(True))
+    rows = _rows_of(concept, ("concept_id", "concept_code", "concept_name"), pl.lit(True))
     return {concept: (code, name) for concept, code, name in rows}
+
+
+def scan(path: Path) -> pl.LazyFrame:
+    """A table of the vocabulary site (separated by tabs, without quotes) or a CSV, all text, its columns in lower
+    case."""
+    tabs = "\t" in header_of(path)
+    rows = pl.scan_csv(
+        path, separator="\t" if tabs else ",", infer_schema=False, quote_char=None if tabs else '"'
+    )
+    return rows.rename({name: name.lower() for name in rows.collect_schema().names()})
 
 
 def _rows_of(concept: Path, columns: Sequence[str], chosen: pl.Expr) -> list[Any]:
     """Some columns of the chosen rows of CONCEPT."""
-    separator = "\t" if "\t" in header_of(concept) else ","
     try:
-        rows = pl.scan_csv(
-            concept, separator=separator, infer_schema=False, quote_char=None if separator == "\t" else '"'
-        )
-        rows = rows.rename({name: name.lower() for name in rows.collect_schema().names()})
-        rows = rows.select(pl.col(columns).str.strip_chars()).drop_nulls()
+        rows = scan(concept).select(pl.col(columns).str.strip_chars()).drop_nulls()
         return rows.filter(chosen).collect(engine="streaming").rows()
     except (pl.exceptions.PolarsError, OSError):
         raise BadInput(f"{concept.name}: cannot be read as OMOP's CONCEPT.") from None

@@ -6,7 +6,7 @@ phecodes counts for the longest one, the largest among equals; all are kept.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -47,9 +47,7 @@ class PhecodeMap:
         return listed.get(canonical, ()) if canonical else ()
 
     def group(self, code: str, vocabulary: str = "icd9") -> str | None:
-        """The one phecode that stands for a code: the longest, the largest among equals; None if there is
-        none.
-        """
+        """The one phecode that stands for a code: the longest, the largest among equals; None if there is none."""
         found = self.phecodes(code, vocabulary)
         return max(found, key=lambda phecode: (len(phecode), phecode)) if found else None
 
@@ -60,29 +58,33 @@ class PhecodeMap:
         return tuple(p for p in above if p in self.all_phecodes)
 
     def roll_up(self, code: str, vocabulary: str = "icd9") -> tuple[str, ...]:
-        """All phecodes that a code counts for: those listed and, unless the file exempts it, those above
-        them.
-        """
+        """All phecodes that a code counts for: those listed and, unless the file exempts it, those above them."""
         found = set(self.phecodes(code, vocabulary))
         if (vocabulary, _normalise(code, vocabulary)) not in self.no_rollup:
             found.update(p for phecode in tuple(found) for p in self.parents(phecode))
         return tuple(sorted(found))
 
     def exclude_controls(self, phecode: str) -> tuple[str, ...]:
-        """The phecodes whose holders are not controls of `phecode`, sorted; empty if the file names no
-        range.
-        """
+        """The phecodes whose holders are not controls of `phecode`, sorted; empty if the file names no range."""
         ranges = self.exclusions.get(phecode, ())
-        return tuple(p for p, number in self._numbers if any(low <= number <= high for low, high in ranges))
+        known = sorted(self.all_phecodes) if ranges else ()
+        return tuple(each for each in known if any(low <= float(each) <= high for low, high in ranges))
+
+    def joined(self, other: PhecodeMap) -> PhecodeMap:
+        """Both maps, of different vocabularies, as one; what this one says of a phecode goes first."""
+        return PhecodeMap(
+            f"{self.name}, {other.name}",
+            {**self.codes, **other.codes},
+            {**other.phenotypes, **self.phenotypes},
+            {**other.categories, **self.categories},
+            {**other.exclusions, **self.exclusions},
+            self.no_rollup | other.no_rollup,
+        )
 
     @cached_property
     def all_phecodes(self) -> frozenset[str]:
         """Every phecode of the file."""
         return frozenset(p for listed in self.codes.values() for found in listed.values() for p in found)
-
-    @cached_property
-    def _numbers(self) -> tuple[tuple[str, float], ...]:
-        return tuple((p, float(p)) for p in sorted(self.all_phecodes))
 
 
 def load(path: str | Path, *, ignored: bool = False) -> PhecodeMap:
@@ -96,35 +98,40 @@ def load(path: str | Path, *, ignored: bool = False) -> PhecodeMap:
     """
     table = read_table(Path(path))
     code_column, vocabularies = _codes(table)
-    codes: dict[str, dict[str, set[str]]] = {}
-    phenotypes: dict[str, str] = {}
-    categories: dict[str, str] = {}
-    exclusions: dict[str, tuple[Range, ...]] = {}
-    no_rollup: set[tuple[str, str]] = set()
     phecodes = table.column("phecode", "phecode_uncorrected")
-    phenotype = _optional(table, "phenotype", "phecode_string", "phecode_str")
-    category = _optional(table, "category_string", "category", "group")
     exclude = _optional(table, "excl. phecodes", "exclude_range", "phecode_exclude_range", "excl_phecodes")
     rollup, ignore = _optional(table, "rollup"), _optional(table, "ignore bool", "ignore_bool")
-    for i, phecode in enumerate(phecodes):
-        if not phecode or (_is_set(ignore[i]) and not ignored):
-            continue
-        _number(phecode, table, i)
-        vocabulary = vocabularies[i]
-        code = _normalise(code_column[i], vocabulary) or code_column[i]
-        codes.setdefault(vocabulary, {}).setdefault(code, set()).add(phecode)
-        if phenotype[i]:
-            phenotypes.setdefault(phecode, phenotype[i])
-        if category[i]:
-            categories.setdefault(phecode, category[i])
-        if exclude[i] and phecode not in exclusions:
-            exclusions[phecode] = _ranges(exclude[i], table, i)
-        if rollup[i] and not _is_set(rollup[i]):
-            no_rollup.add((vocabulary, code))
-    if not codes:
+    rows = [i for i, phecode in enumerate(phecodes) if phecode and (ignored or not _is_set(ignore[i]))]
+    if not rows:
         raise BadInput(f"{table.path.name}: no row with a code and a phecode.")
-    listed = {v: {code: tuple(sorted(p)) for code, p in by.items()} for v, by in codes.items()}
-    return PhecodeMap(table.path.name, listed, phenotypes, categories, exclusions, frozenset(no_rollup))
+    codes: dict[tuple[str, str], set[str]] = {}
+    kept: set[tuple[str, str]] = set()
+    for i in rows:
+        _number(phecodes[i], table, i)
+        code = vocabularies[i], _normalise(code_column[i], vocabularies[i]) or code_column[i]
+        codes.setdefault(code, set()).add(phecodes[i])
+        kept |= {code} if rollup[i] and not _is_set(rollup[i]) else set()
+    first = {phecodes[i]: i for i in reversed(rows) if exclude[i]}
+    return PhecodeMap(
+        table.path.name,
+        _by_vocabulary(codes),
+        _texts_of(phecodes, rows, _optional(table, "phenotype", "phecode_string", "phecode_str")),
+        _texts_of(phecodes, rows, _optional(table, "category_string", "category", "group")),
+        {phecode: _ranges(exclude[i], table, i) for phecode, i in first.items()},
+        frozenset(kept),
+    )
+
+
+def _by_vocabulary(codes: Mapping[tuple[str, str], set[str]]) -> dict[str, dict[str, tuple[str, ...]]]:
+    found: dict[str, dict[str, tuple[str, ...]]] = {}
+    for (vocabulary, code), phecodes in codes.items():
+        found.setdefault(vocabulary, {})[code] = tuple(sorted(phecodes))
+    return found
+
+
+def _texts_of(phecodes: Sequence[str], rows: Sequence[int], column: Sequence[str]) -> dict[str, str]:
+    """What a column says of each phecode first."""
+    return {phecodes[i]: column[i] for i in reversed(rows) if column[i]}
 
 
 def _codes(table: TextTable) -> tuple[list[str], list[str]]:

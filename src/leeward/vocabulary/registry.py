@@ -42,8 +42,7 @@ def home(environ: Mapping[str, str] | None = None) -> Path:
 def add(kind: str, path: str | Path, environ: Mapping[str, str] | None = None) -> Path:
     """Check a vocabulary file and keep a copy, replacing the last one of its kind; returns where it is.
 
-    Raises BadInput for an unknown kind, a file that its reader refuses, or a directory that cannot be
-    written.
+    Raises BadInput for an unknown kind, a file that its reader refuses, or a directory that cannot be written.
     """
     source = Path(path)
     put = KINDS[_check_kind(kind)]
@@ -74,9 +73,7 @@ def add(kind: str, path: str | Path, environ: Mapping[str, str] | None = None) -
 
 
 def find(kind: str, environ: Mapping[str, str] | None = None) -> Path:
-    """Where the added vocabulary of a kind is. Raises BadInput, with the command that adds one, if there is
-    none.
-    """
+    """Where the added vocabulary of a kind is. Raises BadInput, with the command that adds one, if there is none."""
     for candidate in _candidates(_check_kind(kind), environ):
         if candidate.exists():
             return candidate

@@ -48,13 +48,7 @@ def active_rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[int, list[
     """
     table = _rows(path)
     header = [cell.strip().lower() for cell in next(table, [])]
-    if not any(header):
-        raise BadInput(f"{path.name}: the file is empty; it needs a header and rows.")
-    for name in ("active", *columns):
-        if name not in header:
-            known = ", ".join(map(repr, header[:12]))
-            raise BadInput(f"{path.name}, row 1: no column {name!r}; the header has {known}.")
-    on, places = header.index("active"), [header.index(name) for name in columns]
+    on, *places = (_place(path, header, name) for name in ("active", *columns))
     for row, cells in enumerate(table, start=2):
         if not any(cells):
             continue
@@ -64,6 +58,15 @@ def active_rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[int, list[
             raise BadInput(f"{path.name}, row {row}: the column 'active' needs 0 or 1.")
         if cells[on] == "1":
             yield row, [cells[place].strip() for place in places]
+
+
+def _place(path: Path, header: Sequence[str], name: str) -> int:
+    if not any(header):
+        raise BadInput(f"{path.name}: the file is empty; it needs a header and rows.")
+    if name not in header:
+        known = ", ".join(map(repr, header[:12]))
+        raise BadInput(f"{path.name}, row 1: no column {name!r}; the header has {known}.")
+    return header.index(name)
 
 
 def _rows(path: Path) -> Iterator[list[str]]:

@@ -8,7 +8,7 @@ every method can run on it, and has no group of its own.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -98,12 +98,7 @@ def from_lines(path: str | Path) -> Hierarchy:
     parent: dict[str, str | None] = {}
     row_of: dict[str, int] = {}
     leaves: set[str] = set()
-    for row, line in enumerate(read_text(path).splitlines(), 1):
-        if not line.strip():
-            continue
-        cells = [cell.strip() for cell in line.split(";")]
-        if not all(cells) or len(cells) < 2:
-            raise BadInput(f"{path.name}, row {row}: write `leaf;parent;…;{ROOT}`, no part empty.")
+    for row, cells in _split_lines(path):
         if cells[0] in leaves:
             raise BadInput(
                 f"{path.name}, row {row}: the leaf {cells[0]!r} appears again (row {row_of[cells[0]]})."
@@ -118,6 +113,16 @@ def from_lines(path: str | Path) -> Hierarchy:
                 )
             row_of.setdefault(node, row)
     return Hierarchy.from_pairs(parent.items(), path.name, rows=[row_of[node] for node in parent])
+
+
+def _split_lines(path: Path) -> Iterator[tuple[int, list[str]]]:
+    """The number and the cells of each line that is not blank."""
+    for row, line in enumerate(read_text(path).splitlines(), 1):
+        cells = [cell.strip() for cell in line.split(";")]
+        if line.strip() and (not all(cells) or len(cells) < 2):
+            raise BadInput(f"{path.name}, row {row}: write `leaf;parent;…;{ROOT}`, no part empty.")
+        if line.strip():
+            yield row, cells
 
 
 @dataclass(frozen=True)
@@ -149,12 +154,11 @@ class OpenVocabulary(Vocabulary):
         """The hierarchy over exactly these codes. Raises BadInput if there is none."""
         distinct = require_codes(codes, self)
         tree = self._tree(distinct)
-        known = [] if tree is None else [code for code in distinct if code in tree.index]
         pairs: list[tuple[str, str | None]] = [(ROOT, None)]
-        if tree is not None and known:
+        if tree is not None and (known := [code for code in distinct if code in tree.index]):
             pairs += tree.restrict(known).to_pairs()[1:]
-        pairs += [(code, ROOT) for code in sorted(set(distinct) - set(known))]
-        return Hierarchy.from_pairs(pairs, self.name)
+            distinct = sorted(set(distinct).difference(known))
+        return Hierarchy.from_pairs([*pairs, *((code, ROOT) for code in distinct)], self.name)
 
     def level_groups(self, codes: Iterable[str], n: int) -> dict[str, tuple[str, ...]]:
         """The codes under each node of policy level `n`; disjoint, all codes covered."""
@@ -216,14 +220,11 @@ def _above(path: Path, codes: Iterable[str]) -> Hierarchy:
 
     Nothing in it depends on other codes than those asked for.
     """
-    separator = "\t" if "\t" in omop.header_of(path) else ","
-    rows = pl.scan_csv(path, separator=separator, infer_schema=False)
-    rows = rows.rename({name: name.lower() for name in rows.collect_schema().names()})
     wanted = pl.Series([int(code) for code in codes if code.isdecimal()], dtype=pl.Int64)
-    numbers = rows.select(
-        pl.col("ancestor_concept_id").cast(pl.Int64).alias("above"),
-        pl.col("descendant_concept_id").cast(pl.Int64).alias("below"),
-        pl.col("min_levels_of_separation").cast(pl.Int64).alias("levels"),
+    numbers = omop.scan(path).select(
+        above=pl.col("ancestor_concept_id").cast(pl.Int64),
+        below=pl.col("descendant_concept_id").cast(pl.Int64),
+        levels=pl.col("min_levels_of_separation").cast(pl.Int64),
     )
     there = numbers.filter(pl.col("below").is_in(wanted.implode())).collect(engine="streaming")
     inner = pl.concat([there["above"], wanted]).unique().implode()

@@ -9,9 +9,9 @@ import numpy as np
 import polars as pl
 import pytest
 from hypothesis import strategies as st
+from tests.cohort.sources import read_table
 
 from leeward.cohort import Cohort
-from leeward.cohort.readers.table import read_table
 from leeward.methods.condensation import method as condensing
 from leeward.synthetic.registry import registry
 

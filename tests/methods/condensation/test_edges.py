@@ -11,10 +11,10 @@ import polars as pl
 import pyarrow as pa
 import pytest
 import sklearn.cluster  # noqa: F401  # importing it draws from Python's own generator, which tests must not do
+from tests.cohort.sources import read_table
 from tests.methods.condensation.tables import no_repetitions  # noqa: F401  # a fixture
 
 from leeward.cohort.readers import read
-from leeward.cohort.readers.table import read_table
 from leeward.errors import BadInput, GuaranteeUnreachable
 from leeward.methods.condensation import Condensation
 from leeward.methods.k_anonymity import KAnonymity

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 import pytest
+from tests.cohort.sources import read_table
 
-from leeward.cohort.readers.table import read_table
 from leeward.methods.condensation import Condensation
 from leeward.methods.condensation.condense import ready
 from leeward.methods.condensation.prepare import Layout, Prepared

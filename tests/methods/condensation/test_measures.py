@@ -11,11 +11,11 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.cohort.sources import read_table
 from tests.methods.condensation.tables import COVARIATES, OUTCOME, PLAN, lung, no_repetitions  # noqa: F401  # a fixture
 
 from leeward.analysis.plan import Model, design_of, event_rows, median_time, models_of
 from leeward.analysis.regression import Fit, fit
-from leeward.cohort.readers.table import read_table
 from leeward.errors import BadInput
 from leeward.methods.condensation import Condensation
 from leeward.methods.condensation import method as condensing

@@ -12,11 +12,11 @@ import pytest
 import sklearn.cluster  # noqa: F401  # importing it draws from Python's own generator, which tests must not do
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.cohort.sources import read_table
 from tests.methods.condensation.tables import PLAN, lung, no_repetitions, small_tables  # noqa: F401  # a fixture
 from tests.spark_fixture import spark_engine  # noqa: F401  # a fixture
 
 from leeward.cohort import Cohort
-from leeward.cohort.readers.table import read_table
 from leeward.engine import make
 from leeward.errors import BadInput, GuaranteeUnreachable
 from leeward.methods.condensation import Condensation

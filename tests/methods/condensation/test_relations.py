@@ -12,9 +12,9 @@ import pytest
 import sklearn.cluster  # noqa: F401  # importing it draws from Python's own generator, which tests must not do
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.cohort.sources import read_table
 from tests.oracles import proposed_relations
 
-from leeward.cohort.readers.table import read_table
 from leeward.errors import BadInput, GuaranteeUnreachable
 from leeward.methods.condensation import Condensation, proposals
 from leeward.methods.condensation import keeping as kernels

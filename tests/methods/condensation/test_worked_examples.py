@@ -8,12 +8,12 @@ import numpy as np
 import polars as pl
 import pytest
 import sklearn.cluster  # noqa: F401  # importing it draws from Python's own generator, which tests must not do
+from tests.cohort.sources import read_table
 from tests.methods.condensation.tables import PLAN, lung, no_repetitions  # noqa: F401  # a fixture
 from tests.oracles import condensation as oracle
 
 from leeward.analysis.plan import Design, design_of, models_of
 from leeward.analysis.regression import fit
-from leeward.cohort.readers.table import read_table
 from leeward.methods.condensation import Condensation
 from leeward.methods.condensation import grouping as kernels
 from leeward.methods.condensation.condense import exchange

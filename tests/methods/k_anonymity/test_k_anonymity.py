@@ -9,10 +9,10 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.cohort.sources import read_table
 from tests.oracles import k_anonymity as oracle
 
 from leeward.cohort import Cohort
-from leeward.cohort.readers.table import read_table
 from leeward.errors import BadInput
 from leeward.methods.k_anonymity import KAnonymity
 from leeward.methods.k_anonymity.method import mondrian

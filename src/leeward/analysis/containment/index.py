@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leeward.analysis.containment import kernels
-from leeward.analysis.itemsets import bit_rows
-from leeward.arrays import Int32s, Int64s, UInt16s, UInt32s, UInt64s, offsets_of
+from leeward.analysis.itemsets import bit_rows, common
+from leeward.arrays import Int32s, Int64s, UInt16s, UInt32s, UInt64s, offsets_of, positions_of, ranges_of
 from leeward.cohort.lenses.code_sets import CodeCounts
 from leeward.engine import pool
 
@@ -45,17 +45,15 @@ class Multisets:
 
     def take(self, records: Int64s) -> Multisets:
         """The records of these numbers, in this order."""
-        lengths = np.diff(self.offsets)[records]
-        offsets = offsets_of(lengths)
-        entries = np.repeat(self.offsets[records] - offsets[:-1], lengths) + np.arange(offsets[-1])
-        return Multisets(offsets, self.values[entries], self.counts[entries])
+        entries = positions_of(self.offsets, records)
+        return Multisets(
+            offsets_of(np.diff(self.offsets)[records]), self.values[entries], self.counts[entries]
+        )
 
     def with_counts(self, counts: NDArray[np.integer]) -> Multisets:
         """The same entries with other counts; entries of count 0 go."""
         kept = counts > 0
-        held = np.bincount(self.owners()[kept], minlength=len(self))
-        offsets = offsets_of(held)
-        return Multisets(offsets, self.values[kept], counts[kept].astype(np.int32))
+        return Multisets(offsets_of(kept)[self.offsets], self.values[kept], counts[kept].astype(np.int32))
 
     def cap(self, caps: Int64s) -> Multisets:
         """Each code at most `caps[code]` times."""
@@ -63,18 +61,12 @@ class Multisets:
 
     def distinct(self) -> tuple[Multisets, Int64s]:
         """The different records, in order of first appearance, and the number of each record among them."""
-        numbers = np.zeros(len(self), np.int64)
-        first: list[int] = []
         seen: dict[tuple[bytes, bytes], int] = {}
-        for r, (start, end) in enumerate(
-            zip(self.offsets[:-1].tolist(), self.offsets[1:].tolist(), strict=True)
-        ):
-            key = (self.values[start:end].tobytes(), self.counts[start:end].tobytes())
-            number = seen.setdefault(key, len(first))
-            if number == len(first):
-                first.append(r)
-            numbers[r] = number
-        return self.take(np.array(first, np.int64)), numbers
+        numbers = np.zeros(len(self), np.int64)
+        for r in range(len(self)):
+            values, counts = self.record(r)
+            numbers[r] = seen.setdefault((values.tobytes(), counts.tobytes()), len(seen))
+        return self.take(np.unique(numbers, return_index=True)[1]), numbers
 
     def record(self, r: int) -> tuple[Int32s, Int32s]:
         """Codes and counts of one record."""
@@ -132,18 +124,13 @@ class Population(Protocol):
         """For each record the overlaps of at least `floors[r]` (≥ 1) mentions."""
 
 
-def item_offsets(caps: Int64s) -> Int64s:
-    """Where each code's levels begin in the flat numbering by (code, level), int64[codes + 1]."""
-    return offsets_of(caps)
-
-
 def levels_of(records: Multisets, starts: Int64s) -> tuple[Int64s, Int64s]:
-    """Every (record, item) of the records: one line a mention, as (record int64, item int64)."""
-    total = records.counts.astype(np.int64)
-    first = starts[records.values]
-    entry = np.repeat(np.arange(len(total)), total)
-    place = np.arange(int(total.sum())) - np.repeat(np.cumsum(total) - total, total)
-    return records.owners()[entry], first[entry] + place
+    """Every (record, item) of the records: one line a mention, as (record int64, item int64). The items of a code c,
+    its levels, are numbered from `starts[c]` on (`offsets_of` the caps)."""
+    return (
+        np.repeat(records.owners(), records.counts),
+        ranges_of(starts[records.values], records.counts),
+    )
 
 
 GRID_BITS = 20.0
@@ -173,7 +160,7 @@ class Index:
 
     def __init__(self, people: Multisets, caps: Int64s, threads: int = 1) -> None:
         self._people = people
-        self._starts = item_offsets(caps)
+        self._starts = offsets_of(caps)
         self.caps = caps
         self.n = len(people)
         self.threads = threads
@@ -254,7 +241,9 @@ class Index:
                 out,
             )
 
-        _in_threads(count, range(0, len(asked), QUESTIONS_AT_ONCE), self.threads)
+        firsts = range(0, len(asked), QUESTIONS_AT_ONCE)
+        with pool(min(self.threads, len(firsts))) as workers:
+            list(workers.map(count, firsts))
         return out
 
     def owners(self, codes: Int32s, counts: Int32s) -> UInt32s:
@@ -263,13 +252,7 @@ class Index:
         if not len(items):
             return np.arange(self.n, dtype=np.uint32)
         lists = [self._lists[self._list_offsets[item] : self._list_offsets[item + 1]] for item in items]
-        found, *others = sorted(lists, key=len)
-        for other in others:
-            if not len(found):
-                break
-            place = np.minimum(np.searchsorted(other, found), len(other) - 1)
-            found = found[other[place] == found]
-        return found
+        return common(lists)
 
     def records(self) -> Multisets:
         """The people's records, codes outside of the numbering left out."""
@@ -321,8 +304,3 @@ def number_records(lens: CodeCounts, codes: Sequence[str]) -> Multisets:
     known = values >= 0
     before = offsets_of(known)
     return Multisets(before[lens.offsets], values[known], lens.counts[known])
-
-
-def _in_threads(work: Callable[[int], object], firsts: Sequence[int], threads: int) -> None:
-    with pool(min(threads, len(firsts))) as workers:
-        list(workers.map(work, firsts))

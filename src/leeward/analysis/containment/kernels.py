@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from leeward.analysis.kernels import popcount
+from leeward.analysis.kernels import by_support, popcount
 from leeward.arrays import Int16s, Int32s, Int64s, UInt16s, UInt32s, UInt64s
 from leeward.compiled import njit
 
@@ -138,22 +138,10 @@ def intersections(
         if length == 0:
             out[q] = n
             continue
-        items = top_items[asked[q] : asked[q + 1]].copy()
-        for j in range(
-            1, length
-        ):  # by rising support: the shortest list leads, the likeliest miss comes first
-            item = items[j]
-            support = list_offsets[item + 1] - list_offsets[item]
-            i = j
-            while i > 0 and list_offsets[items[i - 1] + 1] - list_offsets[items[i - 1]] > support:
-                items[i] = items[i - 1]
-                i -= 1
-            items[i] = item
+        # The shortest list leads; the likeliest miss comes first.
+        items = by_support(top_items[asked[q] : asked[q + 1]], list_offsets)
         if dense[items[0]] >= 0:
-            rows = np.empty(length, np.int64)
-            for j in range(length):
-                rows[j] = dense[items[j]]
-            out[q] = _dense_intersection(rows, words, limit)
+            out[q] = _dense_intersection(dense[items], words, limit)
         else:
             out[q] = _sparse_intersection(items, list_offsets, lists, dense, words, limit)
 

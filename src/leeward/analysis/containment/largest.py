@@ -12,13 +12,13 @@ pass over the population.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from leeward.analysis.containment import kernels
-from leeward.analysis.containment.index import Multisets, Population, item_offsets, levels_of
-from leeward.arrays import Bools, Int64s, offsets_of
+from leeward.analysis.containment.index import Multisets, Population, levels_of
+from leeward.arrays import Bools, Int64s, offsets_of, ranges_of
 from leeward.engine import pool
 
 
@@ -28,8 +28,7 @@ def drop_order(records: Multisets, caps: Int64s, key: Int64s) -> Int64s:
     By rising `key` of (code, level), flat as `Population.supports`; at equal keys the later code and the higher level
     go first. `key` must not fall with the level, so that a code loses its highest level first.
     """
-    starts = item_offsets(caps)
-    owner, item = levels_of(records, starts)
+    owner, item = levels_of(records, offsets_of(caps))
     entry = np.repeat(np.arange(len(records.counts)), records.counts)
     return entry[np.lexsort((-item, key[item], owner))].astype(np.int64)
 
@@ -54,8 +53,7 @@ def count_drops(population: Population, records: Multisets, order: Int64s, k: in
 def after_drops(records: Multisets, order: Int64s, drops: Int64s) -> Int64s:
     """What is left of each entry's count when the first `drops[r]` mentions of record r in `order` are gone."""
     sizes = records.sizes()
-    place = np.arange(len(order)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    gone = order[place < np.repeat(drops, sizes)]
+    gone = order[ranges_of(np.zeros_like(sizes), sizes) < np.repeat(drops, sizes)]
     return records.counts - np.bincount(gone, minlength=len(records.counts))
 
 
@@ -63,8 +61,7 @@ BUDGET = 2_000_000_000
 """Cells that the search for one record may look at: about two seconds, which hardly any record needs."""
 
 
-@dataclass(frozen=True)
-class Parts:
+class Parts(NamedTuple):
     """The part kept of each record, and whether it is known to be the largest one."""
 
     kept: Multisets
@@ -105,5 +102,5 @@ def largest_parts(population: Population, records: Multisets, k: int, budget: in
 def _highest_levels(supports: Int64s, caps: Int64s, k: int) -> Int64s:
     """The highest level of each code that at least k people reach, int64[codes]."""
     enough = offsets_of(supports >= k)
-    starts = item_offsets(caps)
+    starts = offsets_of(caps)
     return np.asarray(enough[starts[1:]] - enough[starts[:-1]], np.int64)

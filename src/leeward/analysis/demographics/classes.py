@@ -100,10 +100,7 @@ def classes_of(
     alike : int64[records], equal for records of which all or none may be taken into a small class; who is taken is
         then not drawn, but decided by the records alone (see `MergingAlike`).
 
-    Raises
-    ------
-    GuaranteeUnreachable
-        Fewer than k records, or none left.
+    Raises GuaranteeUnreachable: fewer than k records, or none left.
     """
     vectors, of_record = group_vectors(columns.vectors(levels))
     return enlarge(columns, vectors, of_record, k, small, randomness, kept, alike)
@@ -146,9 +143,11 @@ def enlarge(
     if small == "suppress":
         vectors = np.concatenate([vectors, np.zeros((1, len(columns)), np.int32)])
         of_record = np.where(below[of_record], len(vectors) - 1, of_record)
-    merging = Merging(columns, vectors, of_record, k, kept)
-    if alike is not None:
-        merging = MergingAlike(columns, vectors, of_record, k, kept, alike)
+    if alike is None:
+        merging = Merging(columns, vectors, of_record, k, kept)
+    else:
+        merging = MergingAlike(columns, vectors, of_record.copy(), k, kept)
+        merging.alike = alike
     merging.run()
     assigned = merging.assign(randomness)
     taken = int(((assigned != of_record) & ~below[of_record]).sum()) if small == "merge" else 0
@@ -161,8 +160,7 @@ class Merging:
     A class of n < k records takes from another class as many records as it lacks, or all of them where fewer than k
     would stay there. The class that is made has the least common vector of both. The cost is the LM that this adds,
     over all records that get another vector. Which records of a class are taken is drawn at random, so that it does not
-    depend on
-    what a patient has.
+    depend on what a patient has.
     """
 
     def __init__(
@@ -189,17 +187,14 @@ class Merging:
         others = np.flatnonzero(self.sizes > 0)
         others = others[others != small]
         takes = np.where(self.sizes[others] - lacking >= self.k, lacking, self.sizes[others])
-        above = least_common(self.columns, self.vectors[others], self.vectors[small])
-        added = self.columns.loss(above, self.weights)
-        cost = self.sizes[small] * (added - self.columns.loss(self.vectors[small], self.weights))
-        cost = cost + takes * (added - self.columns.loss(self.vectors[others], self.weights))
-        best = int(np.argmin(np.round(cost, 9)))
+        above, cost = _joining(
+            self.columns, self.weights, self.vectors, small, self.sizes[small], others, takes
+        )
+        best = int(np.argmin(cost))
         target, other = self._class_of(above[best]), int(others[best])
         self._move(small, target, int(self.sizes[small]))
-        wanted = self.k - int(
-            self.sizes[target]
-        )  # nobody where an older class of that vector is large enough
-        if wanted > 0:
+        wanted = self.k - int(self.sizes[target])
+        if wanted > 0:  # no older class of that vector is large enough
             enough = self.sizes[other] - wanted >= self.k
             self._move(other, target, wanted if enough else int(self.sizes[other]))
 
@@ -238,17 +233,7 @@ class MergingAlike(Merging):
     """As `Merging`, without a draw: records that are alike are taken together, those of which a class has the fewest
     first (of equals the lower number), until there are enough; all where fewer than k would stay."""
 
-    def __init__(
-        self,
-        columns: Columns,
-        vectors: Int32s,
-        of_record: Int64s,
-        k: int,
-        kept: frozenset[str],
-        alike: Int64s,
-    ) -> None:
-        super().__init__(columns, vectors, of_record, k, kept)
-        self.alike, self.of_record = alike, of_record.copy()
+    alike: Int64s
 
     def _move(self, source: int, target: int, records: int) -> None:
         if source == target or not records:
@@ -277,6 +262,18 @@ def least_common(columns: Columns, vectors: Int32s, other: Int32s) -> Int32s:
             number.reshape(-1)
         ]
     return found
+
+
+def _joining(
+    columns: Columns, weights: Float64s, vectors: Int32s, small: int, size: int, others: Int64s, takes: Int64s
+) -> tuple[Int32s, Float64s]:
+    """The least common vector of the class `small` with each of the others, and the LM that it adds to the `size`
+    records of the one and those that it takes from the other."""
+    above = least_common(columns, vectors[others], vectors[small])
+    loss = columns.loss(above, weights)
+    cost = size * (loss - columns.loss(vectors[small], weights))
+    cost = cost + takes * (loss - columns.loss(vectors[others], weights))
+    return above, np.round(cost, 9)
 
 
 def in_order(columns: Columns, vectors: AnyArray, of_record: AnyArray, small: int, moved: int) -> Classes:
@@ -308,11 +305,6 @@ class Sensitive:
         found = np.bincount(class_of * width + self.number, minlength=classes * width)
         return found.reshape(classes, width).astype(np.int64)
 
-    @property
-    def limited(self) -> Bools:
-        """bool[values]: whether a value must be rare; having none need not."""
-        return self.values.is_not_null().to_numpy()
-
 
 def sensitive_columns(table: pl.DataFrame, ells: Mapping[str, int]) -> tuple[Sensitive, ...]:
     """The columns of `ells`; `table` has a row for each released record."""
@@ -320,11 +312,8 @@ def sensitive_columns(table: pl.DataFrame, ells: Mapping[str, int]) -> tuple[Sen
     for name, ell in ells.items():
         text = table[name].cast(pl.String)
         values = text.unique().sort(nulls_last=True)
-        number = values.to_frame("value").with_row_index("number")
-        rows = text.to_frame("value").join(
-            number, on="value", how="left", nulls_equal=True, maintain_order="left"
-        )
-        found.append(Sensitive(name, values, rows["number"].to_numpy().astype(np.int64), ell))
+        number = {value: i for i, value in enumerate(values)}
+        found.append(Sensitive(name, values, np.array([number[each] for each in text], np.int64), ell))
     return tuple(found)
 
 
@@ -332,21 +321,11 @@ def diversify_classes(classes: Classes, columns: Sequence[Sensitive], kept: froz
     """Join classes in which a sensitive value is too frequent, the smallest first, with the class where that costs the
     least LM: of those that make it rare enough, where there is one.
 
-    Raises
-    ------
-    GuaranteeUnreachable
-        A value that is too frequent among all records.
+    Raises GuaranteeUnreachable: a value that is too frequent among all records.
     """
     inside = np.flatnonzero(classes.of_record >= 0)
     class_of = classes.of_record[inside].astype(np.int64)
-    counts = [column.counts(class_of, len(classes))[:, column.limited] for column in columns]
-    for column, table in zip(columns, counts, strict=True):
-        most = int(table.sum(axis=0).max(initial=0))
-        if most * column.ell > len(inside):
-            raise GuaranteeUnreachable(
-                f"`sensitive_columns.{column.name}`: {most:,} of {len(inside):,} patients have the same value, more "
-                f"than 1 in {column.ell}. Lower it, or leave harmless values empty in the source."
-            )
+    counts = [_limited_counts(column, class_of, len(classes)) for column in columns]
     vectors, sizes = classes.vectors.copy(), classes.sizes
     weights: Float64s = np.array([KEPT if name in kept else 1.0 for name in classes.columns.names])
     joined = np.arange(len(classes))
@@ -359,12 +338,9 @@ def diversify_classes(classes: Classes, columns: Sequence[Sensitive], kept: froz
         small = int(bad[np.argmin(sizes[bad])])
         others = np.flatnonzero(sizes > 0)
         others = others[others != small]
-        above = least_common(classes.columns, vectors[others], vectors[small])
-        loss = classes.columns.loss(above, weights)
-        cost = sizes[small] * (loss - classes.columns.loss(vectors[small], weights))
-        cost = cost + sizes[others] * (loss - classes.columns.loss(vectors[others], weights))
+        above, cost = _joining(classes.columns, weights, vectors, small, sizes[small], others, sizes[others])
         still = frequent(sizes[others] + sizes[small], [t[others] + t[small] for t in counts])
-        best = int(np.lexsort((np.round(cost, 9), still))[0])
+        best = int(np.lexsort((cost, still))[0])
         # A class that has the new labels already joins too: two classes never have the same.
         for other in {int(others[best]), *others[(vectors[others] == above[best]).all(axis=1)].tolist()}:
             joined[joined == other] = small
@@ -374,17 +350,21 @@ def diversify_classes(classes: Classes, columns: Sequence[Sensitive], kept: froz
             sizes[small] += sizes[other]
             sizes[other] = 0
         vectors[small] = above[best]
-    return _renumber(classes, vectors, joined)
+    of_record = np.where(classes.of_record < 0, -1, joined[classes.of_record])
+    return in_order(classes.columns, vectors, of_record, classes.small, classes.taken)
 
 
-def _renumber(classes: Classes, vectors: Int32s, joined: Int64s) -> Classes:
-    """The classes that are left, in the order of their vectors."""
-    used = np.unique(joined)
-    order = used[np.lexsort(vectors[used].T[::-1])]
-    number = np.full(len(vectors) + 1, -1, np.int32)
-    number[order] = np.arange(len(order), dtype=np.int32)
-    number[:-1] = number[joined]
-    return replace(classes, vectors=vectors[order].astype(np.int32), of_record=number[classes.of_record])
+def _limited_counts(column: Sensitive, class_of: Int64s, classes: int) -> Int64s:
+    """The records of each class with each value that must be rare; GuaranteeUnreachable for one that is too frequent
+    among all."""
+    table = column.counts(class_of, classes)[:, column.values.is_not_null().to_numpy()]
+    most = int(table.sum(axis=0).max(initial=0))
+    if most * column.ell > len(class_of):
+        raise GuaranteeUnreachable(
+            f"`sensitive_columns.{column.name}`: {most:,} of {len(class_of):,} patients have the same value, more "
+            f"than 1 in {column.ell}. Lower it, or leave harmless values empty in the source."
+        )
+    return table
 
 
 def count_values(classes: Classes, columns: Sequence[Sensitive]) -> pl.DataFrame:
@@ -392,18 +372,13 @@ def count_values(classes: Classes, columns: Sequence[Sensitive]) -> pl.DataFrame
     then by value, null last."""
     class_of = classes.of_record[classes.of_record >= 0].astype(np.int64)
     parts = []
-    for place, column in enumerate(columns):
+    for column in columns:
         table = column.counts(class_of, len(classes))
         number, value = np.nonzero(table)
-        parts.append(
-            pl.DataFrame(
-                {
-                    "class": number.astype(np.int64),
-                    "place": np.full(len(number), place),
-                    "column": [column.name] * len(number),
-                    "value": column.values.gather(value),
-                    "records": table[number, value],
-                }
-            )
-        )
-    return pl.concat(parts).sort("class", "place", maintain_order=True).drop("place")
+        shown = {"value": column.values.gather(value), "records": table[number, value]}
+        parts.append(pl.DataFrame({"class": number.astype(np.int64), **shown}))
+    names = pl.concat(
+        part.select("class", column=pl.lit(each.name)) for part, each in zip(parts, columns, strict=True)
+    )
+    counted = pl.concat(parts).with_columns(names["column"])
+    return counted.select("class", "column", "value", "records").sort("class", maintain_order=True)

@@ -5,8 +5,8 @@ exact and nothing else), and the level at which a column is published (docs/meth
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -46,15 +46,11 @@ def interval_of(text: str) -> tuple[int, int] | None:
     return (first, last) if first <= last else None
 
 
-def interval_label(first: int, last: int) -> str:
-    """`73`, or `70-79`."""
-    return str(first) if first == last else f"{first}-{last}"
-
-
-def block_around(first: int, last: int, width: int) -> tuple[int, int] | None:
-    """The block of `width` numbers that holds the interval; None where it crosses a border of blocks."""
-    low = first - first % width
-    return (low, low + width - 1) if last < low + width else None
+def _labels_around(first: int, last: int) -> list[str]:
+    """The label of an interval, such as `73` or `70-79`, and those of the blocks of `WIDTHS` that hold it."""
+    blocks = [(first - first % width, width) for width in WIDTHS if last - first + 1 < width]
+    above = [f"{low}-{low + width - 1}" for low, width in blocks if last < low + width]
+    return [str(first) if first == last else f"{first}-{last}", *above]
 
 
 def interval_tree(name: str, values: Sequence[str]) -> tuple[Hierarchy, dict[str, str]]:
@@ -67,21 +63,12 @@ def interval_tree(name: str, values: Sequence[str]) -> tuple[Hierarchy, dict[str
     strange = 0
     for text in values:
         bounds = interval_of(text)
-        if bounds is None:
-            if text == MISSING or OPEN_END.fullmatch(text):
-                label[text] = text
-                parent[text] = ROOT
-            else:
-                strange += 1
+        if bounds is None and text != MISSING and not OPEN_END.fullmatch(text):
+            strange += 1
             continue
-        label[text] = below = interval_label(*bounds)
-        for width in WIDTHS:
-            block = block_around(*bounds, width)
-            if block is None or bounds[1] - bounds[0] + 1 >= width:
-                continue
-            above = interval_label(*block)
-            parent[below] = below = above  # the targets are assigned from left to right
-        parent[below] = ROOT
+        path = [text] if bounds is None else _labels_around(*bounds)
+        label[text] = path[0]
+        parent |= zip(path, [*path[1:], ROOT], strict=True)
     if strange:
         raise BadInput(
             f"column `{name}`: {strange:,} of {len(values):,} distinct values are neither numbers nor intervals such "
@@ -106,12 +93,9 @@ def prefix_tree(name: str, values: Sequence[str]) -> tuple[Hierarchy, dict[str, 
         )
     parent: dict[str, str] = {}
     for text in values:
-        below = text
-        if text != MISSING:
-            for kept in range(len(text) - 1, 0, -1):
-                above = text[:kept] + "*" * (len(text) - kept)
-                parent[below] = below = above
-        parent[below] = ROOT
+        shorter = range(len(text) - 1, 0, -1) if text != MISSING else ()
+        above = [text[:kept] + "*" * (len(text) - kept) for kept in shorter]
+        parent |= zip([text, *above], [*above, ROOT], strict=True)
     return _tree(name, parent), {text: text for text in values}
 
 
@@ -160,7 +144,8 @@ Level = int | str
 """How finely a column is published: years of an interval, characters of a prefix, steps below the root of a file's
 hierarchy; or `exact`, or `all` (nothing)."""
 
-KINDS = ("intervals", "prefix", "exact")
+TREES = {"intervals": interval_tree, "prefix": prefix_tree, "exact": exact_tree}
+"""The kinds of hierarchies that are made of the values."""
 
 AGES = re.compile(r"(^|[^a-z])(age|ages|year|years|yob)([^a-z]|$)", re.IGNORECASE)
 POST_CODES = re.compile(r"(^|[^a-z])(zip|zipcode|zip_code|postcode|postal_code|plz)([^a-z]|$)", re.IGNORECASE)
@@ -216,8 +201,7 @@ class Column:
     def _intervals(self, width: int) -> Bools:
         if width not in (1, *WIDTHS):
             raise BadInput(f"`keep.{self.name}`: {self.levels_text()}.")
-        bounds = [interval_of(label) for label in self.tree.labels]
-        widths = np.array([0 if b is None else b[1] - b[0] + 1 for b in bounds])
+        widths = self._widths
         wide = int((widths[self.node] > width).sum())
         if wide:
             raise BadInput(
@@ -228,6 +212,12 @@ class Column:
         # The widest interval of at most `width` is published: what is directly below a wider one, or below the root.
         highest = (widths[np.maximum(above, 0)] > width) | (above <= 0)
         return np.asarray(highest | (widths > width))
+
+    @property
+    def _widths(self) -> Int64s:
+        """int64[nodes]: the numbers in each interval; 0 for labels that are none."""
+        bounds = [interval_of(label) or (1, 0) for label in self.tree.labels]
+        return np.array([last - first + 1 for first, last in bounds], np.int64)
 
     def levels_text(self) -> str:
         """What levels the column can have, in words."""
@@ -240,25 +230,19 @@ class Column:
 
     def levels(self) -> list[Level]:
         """All levels, the finest first; of levels that tell the same records apart only the finest."""
+        wanted: Iterable[Level] = ()
         if self.kind == "intervals":
-            bounds = [interval_of(self.tree.labels[node]) for node in np.unique(self.node)]
-            widest = max((b[1] - b[0] + 1 for b in bounds if b is not None), default=1)
-            wanted: list[Level] = [width for width in (1, *WIDTHS) if width >= widest]
+            widest = max(1, int(self._widths[self.node].max(initial=0)))
+            wanted = (width for width in (1, *WIDTHS) if width >= widest)
         elif self.kind == "prefix":
-            longest = max(len(label) for label in self.tree.labels)
-            wanted = list(range(longest, 0, -1))
+            wanted = range(max(map(len, self.tree.labels)), 0, -1)
         elif self.kind == "file":
-            wanted = list(range(int(self.tree.depth.max()), 0, -1))
-        else:
-            wanted = []
-        found: list[Level] = []
-        seen: set[bytes] = set()
-        for level in ["exact", *wanted, "all"]:
-            key = np.unique(self.at(level)[self.node], return_inverse=True)[1].tobytes()
-            if key not in seen:
-                seen.add(key)
-                found.append(level)
-        return found
+            wanted = range(int(self.tree.depth.max()), 0, -1)
+        first: dict[bytes, Level] = {}
+        for level in ("exact", *wanted, "all"):
+            apart = np.unique(self.at(level)[self.node], return_inverse=True)[1]
+            first.setdefault(apart.tobytes(), level)
+        return list(first.values())
 
     @property
     def losses(self) -> Float64s:
@@ -304,9 +288,7 @@ class Columns:
 
     def take(self, records: Int64s | Bools) -> Columns:
         """The columns of some of the records."""
-        return Columns(
-            tuple(Column(c.name, c.kind, c.tree, c.node[records], c.missing) for c in self.columns)
-        )
+        return Columns(tuple(replace(column, node=column.node[records]) for column in self.columns))
 
 
 def columns_of(
@@ -319,11 +301,8 @@ def columns_of(
 ) -> Columns:
     """The demographic columns `names` of the patients `wanted`, in that order.
 
-    Raises
-    ------
-    BadInput
-        A column that is not there, a patient twice, an identifier, a hierarchy that lacks a value, a level that a
-        column does not have.
+    Raises BadInput: a column that is not there, a patient twice, an identifier, a hierarchy that lacks a value, a
+    level that a column does not have.
     """
     rows = values_of(patients, wanted, names, source)
     found = tuple(_column(rows[name], hierarchies.get(name), keep.get(name), source) for name in names)
@@ -340,18 +319,8 @@ def values_of(
 
     Raises BadInput for a column that is not there or cannot be published under its name, and a patient twice.
     """
-    available = [] if patients is None else [name for name in patients.columns if name != "patient"]
     for name in names:
-        if name not in available:
-            listed = f" Its columns: {', '.join(available)}." if available else " None were read: name them."
-            raise BadInput(
-                f"{source}: no column '{name}' of the patients.{did_you_mean(name, available)}{listed}"
-            )
-        if not NAME.fullmatch(name) or name.lower() in RESERVED:
-            raise BadInput(
-                f"{source}: a column of a release cannot be named '{name}'; rename it (letters, digits, `_`, `.`, `-` "
-                "and blanks, and none of the names that a release has already)."
-            )
+        _require_column(name, [] if patients is None else patients.columns, source)
     assert patients is not None  # for the types: a column was found
     doubled = int(patients["patient"].is_duplicated().sum())
     if doubled:
@@ -361,6 +330,20 @@ def values_of(
     table = patients.select("patient", *names)
     people = wanted.alias("patient").to_frame()
     return people.join(table, on="patient", how="left", maintain_order="left").drop("patient")
+
+
+def _require_column(name: str, columns: Sequence[str], source: str) -> None:
+    available = [each for each in columns if each != "patient"]
+    if name not in available:
+        listed = f" Its columns: {', '.join(available)}." if available else " None were read: name them."
+        raise BadInput(
+            f"{source}: no column '{name}' of the patients.{did_you_mean(name, available)}{listed}"
+        )
+    if not NAME.fullmatch(name) or name.lower() in RESERVED:
+        raise BadInput(
+            f"{source}: a column of a release cannot be named '{name}'; rename it (letters, digits, `_`, `.`, `-` "
+            "and blanks, and none of the names that a release has already)."
+        )
 
 
 def texts_of(values: pl.Series) -> pl.Series:
@@ -380,11 +363,9 @@ def kind_of(name: str, values: pl.Series) -> str:
     numeric = len(known) > 0 and bool(known.str.contains(r"^\d+(\.\d+)?$").all())
     if POST_CODES.search(name):
         return "prefix"
-    if AGES.search(name) and (numeric or any(interval_of(text) for text in known.head(20))):
+    if AGES.search(name) and (numeric or any(map(interval_of, known.head(20)))):
         return "intervals"
-    if len(known) and not numeric and all(interval_of(text) for text in known):
-        return "intervals"
-    return "exact"
+    return "intervals" if len(known) and not numeric and all(map(interval_of, known)) else "exact"
 
 
 def _column(values: pl.Series, hierarchy: str | Hierarchy | None, level: Level | None, source: str) -> Column:
@@ -392,10 +373,9 @@ def _column(values: pl.Series, hierarchy: str | Hierarchy | None, level: Level |
     text = texts_of(values)
     counts = text.value_counts().sort(name)
     distinct = counts[name].to_list()
-    if hierarchy is None:
-        kind = kind_of(name, counts[name])
-    else:
-        kind = hierarchy if isinstance(hierarchy, str) and hierarchy in KINDS else "file"
+    kind = kind_of(name, counts[name]) if hierarchy is None else hierarchy
+    if not isinstance(kind, str) or kind not in TREES:
+        kind = "file"
     lone = int((counts["count"] == 1).sum())
     bare = kind == "exact" or level == "exact"
     if bare and level != "all" and lone > MOST_UNIQUE * len(text) and len(text) > 1:
@@ -403,14 +383,7 @@ def _column(values: pl.Series, hierarchy: str | Hierarchy | None, level: Level |
             f"{source}: column `{name}` is an identifier: {lone:,} of {len(text):,} patients have a value that nobody "
             "else has. Leave it out, or give it a hierarchy (`hierarchies`) and keep a level of it (`keep`)."
         )
-    if kind == "intervals":
-        tree, label = interval_tree(name, distinct)
-    elif kind == "prefix":
-        tree, label = prefix_tree(name, distinct)
-    elif kind == "exact":
-        tree, label = exact_tree(name, distinct)
-    else:
-        tree, label = file_tree(name, hierarchy or "", distinct)
+    tree, label = TREES[kind](name, distinct) if kind in TREES else file_tree(name, hierarchy or "", distinct)
     number = {each: tree.index[label[each]] for each in distinct}
     node = text.replace_strict(number, return_dtype=pl.Int32).to_numpy()
     return Column(name, kind, tree, node, int((text == MISSING).sum()))

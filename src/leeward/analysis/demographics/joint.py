@@ -107,21 +107,11 @@ def draw(
             codes.append(np.sort(stream.permutation(own)[:size]))
             cell.append(int(cell_of[record]))
     where = np.array(cell, np.int64)
-    true = by_cell(
-        where, codes, lambda number, asked: supports_of(sets.take(np.flatnonzero(cell_of == number)), asked)
-    )
-    return Questions(
-        cell_of, cells, where, np.array([len(each) for each in codes], np.int64), codes, true.astype(np.int64)
-    )
-
-
-def by_cell(cell: Int64s, codes: list[AnyArray], answer: Callable[[int, list[AnyArray]], Any]) -> AnyArray:
-    """The answers to all questions, asked cell by cell."""
-    found = np.zeros(len(cell))
-    for number in np.unique(cell):
-        mine = np.flatnonzero(cell == number)
-        found[mine] = answer(int(number), [codes[i] for i in mine])
-    return found
+    true = np.zeros(len(where), np.int64)
+    for number in np.unique(where):
+        mine = np.flatnonzero(where == number)
+        true[mine] = supports_of(sets.take(np.flatnonzero(cell_of == number)), [codes[i] for i in mine])
+    return Questions(cell_of, cells, where, np.array([len(each) for each in codes], np.int64), codes, true)
 
 
 def independence(questions: Questions, sets: CodeSets) -> Float64s:
@@ -154,22 +144,12 @@ def joint_risk(columns: Columns, sets: CodeSets, k: int, m: int) -> dict[str, An
     n = len(sets)
     _, group = group_vectors(columns.vectors({}))
     alike = np.bincount(group)[group]
-    alone = {
-        "m": 0,
-        "unique": int((alike == 1).sum()),
-        "below_k": int((alike < k).sum()),
-        "patients_exact": True,
-    }
+    found = [(0, int((alike == 1).sum()), int((alike < k).sum()), True)]
     both = risk_before(with_group(sets, group), k, seed=SEED, largest_m=m)
+    found += [(row["m"], row["unique"], row["below_k"], row["patients_exact"]) for row in both["by_m"]]
     rows = [
-        {
-            "codes": row["m"],
-            "patients": n,
-            "unique": row["unique"],
-            "below_k": row["below_k"],
-            "exact": row["patients_exact"],
-        }
-        for row in (alone, *both["by_m"])
+        {"codes": codes, "patients": n, "unique": unique, "below_k": below, "exact": exact}
+        for codes, unique, below, exact in found
     ]
     return {"k": k, "patients": n, "before": rows}
 
@@ -232,37 +212,34 @@ def fitting_of(columns: Columns, classes: ReleasedClasses) -> tuple[Int64s, Bool
 
 def records_in_release(release: Release, cohort: Cohort, sets: CodeSets) -> CodeSets:
     """The code sets of the patients who are released: with `small: drop`, those whose values fit a class."""
-    if release.parameters.get("small") != "drop" or not release.parameters.get("demographics"):
-        return sets
-    return sets.take(np.flatnonzero(_fitting_any(release, cohort, sets.patients)))
+    inside = _released(release, cohort, sets.patients)
+    return sets if inside.all() else sets.take(np.flatnonzero(inside))
 
 
 def cohort_in_release(release: Release, cohort: Cohort, patients: pl.Series) -> Cohort:
     """The cohort of those of `patients` who are released, see `records_in_release`."""
-    if release.parameters.get("small") != "drop" or not release.parameters.get("demographics"):
+    inside = _released(release, cohort, patients)
+    if inside.all():
         return cohort
-    inside = patients.filter(pl.Series(_fitting_any(release, cohort, patients)))
-    shown = pl.col("patient").is_in(inside.implode())
+    shown = pl.col("patient").is_in(patients.filter(pl.Series(inside)).implode())
     return replace(cohort, events=cohort.require_events().filter(shown))
 
 
-def _fitting_any(release: Release, cohort: Cohort, patients: pl.Series) -> Bools:
-    """bool[patients]: whether the exact values fit a class."""
+def _released(release: Release, cohort: Cohort, patients: pl.Series) -> Bools:
+    """bool[patients]: whether the exact values fit a class, where `drop` may have left some out."""
+    if release.parameters.get("small") != "drop":
+        return np.ones(len(patients), np.bool_)
     number, fitting = fitting_classes(release, cohort, patients)
     return np.asarray(fitting[number].any(axis=1))
 
 
 def column_losses(classes: ReleasedClasses, columns: Columns) -> dict[str, float]:
     """The mean LM of each column over the released records."""
-    return {
-        column.name: float(
-            np.average(
-                [column.losses[column.tree.index[each[i]]] for each in classes.labels],
-                weights=classes.records,
-            )
-        )
-        for i, column in enumerate(columns.columns)
-    }
+    found = {}
+    for column, labels in zip(columns.columns, zip(*classes.labels, strict=True), strict=True):
+        nodes = [column.tree.index[label] for label in labels]
+        found[column.name] = float(np.average(column.losses[nodes], weights=classes.records))
+    return found
 
 
 def whole_patient(

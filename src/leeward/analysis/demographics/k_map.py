@@ -45,22 +45,16 @@ def columns_of_both(
 ) -> Both:
     """The columns of sample and population, each given as (the frame of patients, the patients wanted, its name).
 
-    Raises
-    ------
-    BadInput
-        As `columns_of`, of either; patients of the sample whose demographics nobody in the population has.
+    Raises BadInput: as `columns_of`, of either; patients of the sample whose demographics nobody in the population
+    has.
     """
-    texts = [
-        pl.DataFrame([texts_of(column).alias(column.name) for column in values_of(*each).get_columns()])
-        for each in ((people, wanted, names, source) for people, wanted, source in (population, sample))
-    ]
-    rows = pl.concat(texts)
+    both = [values_of(people, wanted, names, source) for people, wanted, source in (population, sample)]
+    rows = pl.concat(frame.select(texts_of(column).alias(column.name) for column in frame) for frame in both)
     numbers = pl.Series(range(rows.height), dtype=pl.Int64)
     stacked = rows.with_columns(numbers.alias("patient"))
     n = len(population[1])
-    columns_of(
-        stacked, numbers[:n], names, hierarchies, keep, population[2]
-    )  # an identifier is one in the population
+    # An identifier is one in the population.
+    columns_of(stacked, numbers[:n], names, hierarchies, keep, population[2])
     columns = columns_of(stacked, numbers, names, hierarchies, keep, sample[2])
     _, exact = group_vectors(columns.vectors({}))
     strangers = int((~np.isin(exact[n:], exact[:n])).sum())
@@ -82,10 +76,7 @@ def classes_in_population(
     costs least, until k people fit it (`merge`), or the root (`suppress`); or its patients are left out (`drop`). What
     becomes of a vector depends on the population alone, never on the sample.
 
-    Raises
-    ------
-    GuaranteeUnreachable
-        `drop` would leave nobody.
+    Raises GuaranteeUnreachable: `drop` would leave nobody.
     """
     sample = both.sample if records is None else both.sample.take(records)
     vectors, of_person = group_vectors(both.everyone.vectors(levels))
@@ -95,12 +86,13 @@ def classes_in_population(
     few = int((sizes[own] < k).sum())
     weights = np.array([KEPT if name in kept else 1.0 for name in sample.names])
     target = vectors.copy()
-    for i in np.unique(own[sizes[own] < k]).tolist():
-        if small == "suppress":
-            target[i] = 0
-        elif small == "merge":
+    rare = np.unique(own[sizes[own] < k])
+    if small == "suppress":
+        target[rare] = 0
+    elif small == "merge":
+        for i in rare.tolist():
             target[i] = _enlarge(sample, vectors, sizes, i, k, weights)
-    left = sizes[own] < k if small == "drop" else np.zeros(len(own), np.bool_)
+    left = (sizes[own] < k) & (small == "drop")
     if left.all():
         raise GuaranteeUnreachable(
             f"no class of demographics has k = {k} people of the population, so `small: drop` would leave nobody. Keep "

@@ -44,7 +44,7 @@ class ReleasedClasses:
     @staticmethod
     def read(release: Release) -> ReleasedClasses:
         """The classes of a release. BadInput for a release without demographics."""
-        names = tuple(str(name) for name in release.parameters.get("demographics") or ())
+        names = tuple(map(str, release.parameters.get("demographics") or ()))
         if not names:
             raise BadInput(f"{release.share}: the release has no demographics.")
         table = pl.read_parquet(release.path("classes.parquet"))
@@ -74,9 +74,7 @@ class ReleasedClasses:
 
     def fitting_value(self, i: int, value: str) -> Bools:
         """bool[classes]: those that a patient with this exact value in a column may be in."""
-        shares = {label: self._share(i, label, value) for label in {each[i] for each in self.labels}}
-        fits = {label for label, share in shares.items() if share is None or share > 0}
-        return np.array([each[i] in fits for each in self.labels], np.bool_)
+        return self._shares(i, value) != 0
 
     def part_of(self, where: Mapping[str, str]) -> Concerned:
         """The part of each class that the labels `where` concern.
@@ -96,26 +94,23 @@ class ReleasedClasses:
         """`part_of` for labels that need not be in the release, as the custodian asks."""
         share, possible = np.ones(len(self.labels)), np.ones(len(self.labels), np.bool_)
         for name, wanted in where.items():
-            i = self.names.index(name)
-            by_label = {label: self._share(i, label, wanted) for label in {each[i] for each in self.labels}}
-            shares = [by_label[each[i]] for each in self.labels]
-            inside = sum(int(n) for n, part in zip(self.records, shares, strict=True) if part == 1)
-            outside = sum(int(n) for n, part in zip(self.records, shares, strict=True) if part == 0)
+            shares = self._shares(self.names.index(name), wanted)
+            inside, outside = int(self.records[shares == 1].sum()), int(self.records[shares == 0].sum())
             unknown = inside / (inside + outside) if inside + outside else 0.5
-            share *= [unknown if part is None else part for part in shares]
-            possible &= np.array([part is None or part > 0 for part in shares])
+            share *= np.where(np.isnan(shares), unknown, shares)
+            possible &= shares != 0
         return Concerned(share, possible)
+
+    def _shares(self, i: int, wanted: str) -> Float64s:
+        """float64[classes]: `_share` of each class's label in column i, NaN for None."""
+        of_label = {label: self._share(i, label, wanted) for label in {each[i] for each in self.labels}}
+        return np.array([of_label[each[i]] for each in self.labels], np.float64)
 
     def _require_label(self, name: str, wanted: str) -> None:
         """BadInput for a label that no class can have."""
         known = self.parents[self.names.index(name)]
-        bounds = interval_of(wanted)
-        if wanted in known or bounds is not None or "*" in wanted:
-            return
-        prefixes = any(
-            label.endswith("*") and len(label) == len(wanted) and len(wanted) > 1 for label in known
-        )
-        if prefixes:
+        prefixed = len(wanted) > 1 and any(each.endswith("*") and len(each) == len(wanted) for each in known)
+        if prefixed or wanted in known or interval_of(wanted) is not None or "*" in wanted:
             return
         listed = ", ".join(list(known)[:LABELS_SHOWN]) + (", …" if len(known) > LABELS_SHOWN else "")
         raise BadInput(

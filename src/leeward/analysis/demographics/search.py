@@ -77,6 +77,18 @@ class Setting:
         """The columns whose level is to be found."""
         return [i for i, name in enumerate(self.columns.names) if name not in self.keep]
 
+    def named(self, levels: Sequence[Level]) -> dict[str, Level]:
+        """These levels of the free columns by their names."""
+        return {self.columns.names[i]: level for i, level in zip(self.free, levels, strict=True)}
+
+    def objective(self, levels: Sequence[Level], records: Int64s | None) -> float:
+        """The objective at these levels of the free columns, measured in these records (None: all); infinite where
+        there are no classes."""
+        named = self.named(levels)
+        classes = self.form(named, records)
+        name = ", ".join(f"{column}: {level}" for column, level in named.items()) or "as kept"
+        return np.inf if classes is None else self.measure(name, classes, records).objective
+
     def sample(self) -> Int64s | None:
         """The records that are searched; None for all. Drawn from a fixed stream: same data, same sample."""
         n = self.columns.records
@@ -87,12 +99,13 @@ class Setting:
         return np.sort(drawn).astype(np.int64)
 
     def form(self, levels: Mapping[str, Level], records: Int64s | None) -> Classes | None:
-        """The classes of these records (None: all) at some levels; None where `drop` would leave nobody, or the sample
-        is too small."""
+        """The classes of these records (None: all) at some levels of the columns that are not kept; None where `drop`
+        would leave nobody, or the sample is too small."""
         inside = self.columns if records is None else self.columns.take(records)
         alike = self.alike if self.alike is None or records is None else self.alike[records]
         kept = frozenset(self.keep)
         try:
+            levels = {**levels, **self.keep}
             return classes_of(inside, levels, self.k, self.small, self.randomness, kept, alike)
         except GuaranteeUnreachable:
             if records is None and self.small != "drop":
@@ -115,37 +128,20 @@ class Setting:
 def search_full(setting: Setting) -> Found:
     """One level a column for everybody: the vector of levels with the least objective.
 
-    Raises
-    ------
-    GuaranteeUnreachable
-        Fewer than k records.
+    Raises GuaranteeUnreachable: fewer than k records.
     """
-    columns, keep, records = setting.columns, dict(setting.keep), setting.sample()
-    names = [columns.names[i] for i in setting.free]
-    choices = [columns.columns[i].levels() for i in setting.free]
-
-    def classes_at(levels: Sequence[Level], some: Int64s | None) -> Classes | None:
-        return setting.form({**keep, **dict(zip(names, levels, strict=True))}, some)
-
-    tried: dict[tuple[Level, ...], Point | None] = {}
-
-    def point(levels: tuple[Level, ...], some: Int64s | None) -> Point | None:
-        classes = classes_at(levels, some)
-        name = ", ".join(f"{n}: {level}" for n, level in zip(names, levels, strict=True)) or "as kept"
-        return None if classes is None else setting.measure(name, classes, some)
-
+    records = setting.sample()
+    choices = [setting.columns.columns[i].levels() for i in setting.free]
     every = list(itertools.product(*choices))
-    if len(every) <= MOST_CANDIDATES:
-        tried = {levels: point(levels, records) for levels in every} if len(every) > 1 else {every[0]: None}
-    else:
-        _walk(choices, tried, lambda levels: point(levels, records))
-    known = {levels: p for levels, p in tried.items() if p is not None}
-    best = sorted(known, key=lambda levels: known[levels].objective) or list(tried)
+    tried = dict.fromkeys(every, np.inf)
+    if len(every) > MOST_CANDIDATES:
+        tried = _walk(choices, lambda levels: setting.objective(levels, records))
+    elif len(every) > 1:
+        tried = {levels: setting.objective(levels, records) for levels in every}
+    best = _possible(tried) or list(tried)
     if records is not None and len(best) > 1:
-        again = {levels: point(levels, None) for levels in best[:LAST]}
-        last = {levels: p for levels, p in again.items() if p is not None}
-        best = sorted(last, key=lambda levels: last[levels].objective) or best
-    chosen = classes_at(best[0], None)
+        best = _possible({levels: setting.objective(levels, None) for levels in best[:LAST]}) or best
+    chosen = setting.form(setting.named(best[0]), None)
     if chosen is None:
         raise GuaranteeUnreachable(
             f"no class of demographics has k = {setting.k} patients, so `small: drop` would leave nobody. Keep less of "
@@ -154,33 +150,31 @@ def search_full(setting: Setting) -> Found:
     return Found(chosen, tuple(setting.points))
 
 
-def _walk(
-    choices: Sequence[Sequence[Level]],
-    tried: dict[tuple[Level, ...], Point | None],
-    point: Callable[[tuple[Level, ...]], Point | None],
-) -> None:
-    """From the coarsest levels on: refine the column by one level that helps most, until none does."""
-    at = [len(levels) - 1 for levels in choices]
+def _possible(tried: Mapping[tuple[Level, ...], float]) -> list[tuple[Level, ...]]:
+    """The levels at which there are classes, the least objective first."""
+    return [levels for levels in sorted(tried, key=tried.__getitem__) if tried[levels] < np.inf]
 
-    def level_names(places: Sequence[int]) -> tuple[Level, ...]:
+
+def _walk(
+    choices: Sequence[Sequence[Level]], objective: Callable[[tuple[Level, ...]], float]
+) -> dict[tuple[Level, ...], float]:
+    """The objectives that a walk meets: from the coarsest levels on, refine by one level the column that helps most,
+    until none does."""
+
+    def levels_at(places: Sequence[int]) -> tuple[Level, ...]:
         return tuple(levels[i] for levels, i in zip(choices, places, strict=True))
 
-    best = tried[level_names(at)] = point(level_names(at))
+    at = [len(levels) - 1 for levels in choices]
+    tried = {levels_at(at): objective(levels_at(at))}
     while True:
         steps = [[p - (j == i) for j, p in enumerate(at)] for i in range(len(at)) if at[i] > 0]
         for step in steps:
-            if level_names(step) not in tried:
-                tried[level_names(step)] = point(level_names(step))
-        better = [
-            (found.objective, step)
-            for step in steps
-            if (found := tried[level_names(step)]) is not None
-            and (best is None or found.objective < best.objective)
-        ]
-        if not better:
-            return
-        at = min(better)[1]
-        best = tried[level_names(at)]
+            if levels_at(step) not in tried:
+                tried[levels_at(step)] = objective(levels_at(step))
+        value, best = min(((tried[levels_at(step)], step) for step in steps), default=(np.inf, at))
+        if value >= tried[levels_at(at)]:
+            return tried
+        at = best
 
 
 @dataclass(frozen=True)
@@ -200,10 +194,7 @@ def search_local(setting: Setting) -> Found:
     children keep the node (with the smallest other child, while they are fewer than k). All cuts of a class are
     measured by running the method in the parts, and the best is taken.
 
-    Raises
-    ------
-    GuaranteeUnreachable
-        Fewer than k records.
+    Raises GuaranteeUnreachable: fewer than k records.
     """
     cutting = _Cutting(setting)
     waiting, turn = sorted(cutting.members), 0
@@ -257,23 +248,19 @@ class _Cutting:
 
     def cut_each(self, classes: Sequence[int]) -> list[int]:
         """Cut each of some classes where that helps most, if it does; the classes that were made."""
-        plans = {(c, i): plan for c in classes for i in self.setting.free if (plan := self._plan(c, i))}
-        parts = [part for plan in plans.values() if len(plan) > 1 for _, part in plan]
-        counts = iter(self._count(parts))
-        # Where one child holds all records, its label says more and costs nothing.
-        lost = {
-            (c, i): [next(counts) for _ in plan] if len(plan) > 1 else [self.lost[c]]
-            for (c, i), plan in plans.items()
-        }
-        made: list[int] = []
-        for c in classes:
-            gains = {
-                i: self._gain(c, i, plans[c, i], lost[c, i]) for i in self.setting.free if (c, i) in plans
-            }
-            best = min(gains, key=lambda i: (-gains[i], i), default=None)
-            if best is not None and gains[best] > 0:
-                made += self._cut(c, best, plans[c, best], lost[c, best])
-        return made
+        plans = [(c, i, plan) for c in classes for i in self.setting.free if (plan := self._plan(c, i))]
+        best: dict[int, tuple[float, int, list[Part], list[int]]] = {}
+        for (c, i, plan), lost in zip(plans, self._count_plans(plans), strict=True):
+            gain = self._gain(c, i, plan, lost)
+            if gain > (best[c][0] if c in best else 0):
+                best[c] = gain, i, plan, lost
+        return [new for c, (_, i, plan, lost) in best.items() for new in self._cut(c, i, plan, lost)]
+
+    def _count_plans(self, plans: Sequence[tuple[int, int, list[Part]]]) -> list[list[int]]:
+        """The code occurrences lost in each part of each plan. Nothing is counted where one child holds all records:
+        its label says more and costs nothing."""
+        counts = iter(self._count([part for _, _, plan in plans if len(plan) > 1 for _, part in plan]))
+        return [[next(counts) for _ in plan] if len(plan) > 1 else [self.lost[c]] for c, _, plan in plans]
 
     def _plan(self, c: int, i: int) -> list[Part]:
         """The parts of a cut along column i, the last one under the class's own node for what stays; none where it
@@ -318,12 +305,10 @@ class _Cutting:
         start, of_record = group_vectors(columns.vectors(self.levels))
         known = {tuple(vector): c for c, vector in enumerate(self.first.tolist())}
         vectors = [*self.vector.values()]
-        begin = []
-        for each in start.tolist():
-            if tuple(each) not in known:
-                known[tuple(each)] = len(vectors)
-                vectors.append(np.array(each, np.int32))
-            begin.append(known[tuple(each)])
+        for each in start:
+            if known.setdefault(tuple(each.tolist()), len(vectors)) == len(vectors):
+                vectors.append(each)
+        begin = [known[tuple(each)] for each in start.tolist()]
         place = np.array(begin)[of_record]
         waiting = sorted(self.cuts.keys() & set(begin))
         while waiting:

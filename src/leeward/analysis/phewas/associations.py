@@ -9,14 +9,14 @@ For each phecode and each predictor (a SNP as 0, 1 or 2 copies of an allele, or 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import polars as pl
 
 from leeward.analysis.phewas.phenotypes import Phenotypes
-from leeward.arrays import AnyArray, Bools, Float64s, Int64s
+from leeward.arrays import Bools, Float64s, Int64s
 from leeward.engine import pool
 from leeward.errors import BadInput
 
@@ -79,14 +79,10 @@ def scan(
     """
     # What the covariates alone explain is the same for every predictor, and a good place to start from.
     null = _Cells.of(people, covariates)
-    start = _fit_all(
-        phenotypes, null, np.full((len(phenotypes.names), len(null.design)), np.nan), min_cases, threads
-    )
+    nowhere = np.full((len(phenotypes.names), len(null.design)), np.nan)
+    start = _fit_all(phenotypes, null, nowhere, min_cases, threads).beta
     return pl.concat(
-        [
-            _of_predictor(phenotypes, people, name, covariates, start.beta, min_cases, threads)
-            for name in predictors
-        ]
+        _of_predictor(phenotypes, people, name, covariates, start, min_cases, threads) for name in predictors
     )
 
 
@@ -269,15 +265,8 @@ def _allelic(phenotypes: Phenotypes, predictor: pl.Series, tested: Bools) -> dic
     known = ~np.isnan(copies)
     if np.isin(copies[known], (0.0, 1.0, 2.0)).all():
         tables = _allele_tables(phenotypes, np.where(known, copies, 0).astype(np.int64), known)
-        odds, p, exact = allelic_tests(tables[tested])
-        odds, p, exact = (_spread(each, tested, n) for each in (odds, p, exact))
-    return {"odds_ratio": odds, "p_allelic": p, "exact": exact.astype(np.bool_)}
-
-
-def _spread(values: AnyArray, where: Bools, n: int) -> AnyArray:
-    whole = np.full(n, np.nan) if values.dtype.kind == "f" else np.zeros(n, values.dtype)
-    whole[where] = values
-    return whole
+        odds[tested], p[tested], exact[tested] = allelic_tests(tables[tested])
+    return {"odds_ratio": odds, "p_allelic": p, "exact": exact}
 
 
 def _allele_tables(phenotypes: Phenotypes, copies: Int64s, known: Bools) -> Int64s:
@@ -348,16 +337,9 @@ def compare(
         mine = both.filter(pl.col("predictor") == predictor)
         for rule in CORRECTIONS:
             was, now = mine[rule].fill_null(False), mine[f"{rule}_after"].fill_null(False)
-            rows.append(
-                {
-                    "predictor": predictor,
-                    "rule": rule,
-                    "original": int(was.sum()),
-                    "kept": int((was & now).sum()),
-                    "lost": int((was & ~now).sum()),
-                    "false": int((now & ~was).sum()),
-                }
-            )
+            figures = {"original": was, "kept": was & now, "lost": was & ~now, "false": now & ~was}
+            counted = {name: int(each.sum()) for name, each in figures.items()}
+            rows.append({"predictor": predictor, "rule": rule, **counted})
     return pl.DataFrame(rows)
 
 
@@ -387,13 +369,5 @@ def mapping_of(files: str | Sequence[str] | None, *, ignored: bool = False) -> P
             raise BadInput(
                 f"phewas: {first.name} and {other.name} map the same vocabulary; give one file for each."
             )
-        first = replace(
-            first,
-            name=f"{first.name}, {other.name}",
-            codes={**first.codes, **other.codes},
-            phenotypes={**other.phenotypes, **first.phenotypes},
-            categories={**other.categories, **first.categories},
-            exclusions={**other.exclusions, **first.exclusions},
-            no_rollup=first.no_rollup | other.no_rollup,
-        )
+        first = first.joined(other)
     return first

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from leeward.arrays import AnyArray, Int32s, Int64s, UInt32s, offsets_of
+from leeward.arrays import AnyArray, Int32s, Int64s, UInt32s, offsets_of, positions_of
 from leeward.errors import BadInput
 
 
@@ -15,16 +15,10 @@ from leeward.errors import BadInput
 class CodeSets:
     """Every patient's set of distinct codes.
 
-    Attributes
-    ----------
-    offsets : int64[n + 1]
-        Record r holds `values[offsets[r]:offsets[r + 1]]`.
-    values : int32[total]
-        Indices into `codes`, ascending inside a record, no repeats.
-    codes : tuple of str
-        The distinct codes, sorted lexicographically, so that comparing indices compares codes.
-    patients : pl.Series
-        The identifier of each record, ascending; never leaves the custodian.
+    offsets : int64[n + 1], record r holds `values[offsets[r]:offsets[r + 1]]`.
+    values : int32[total], indices into `codes`, ascending inside a record, no repeats.
+    codes : the distinct codes, sorted lexicographically, so that comparing indices compares codes.
+    patients : the identifier of each record, ascending; never leaves the custodian.
     """
 
     offsets: Int64s
@@ -37,10 +31,11 @@ class CodeSets:
 
     def take(self, records: AnyArray) -> CodeSets:
         """The code sets of some of the records, in their order; codes keep their numbers."""
-        lengths = np.diff(self.offsets)[records]
-        offsets = offsets_of(lengths)
-        places = np.repeat(self.offsets[:-1][records] - offsets[:-1], lengths) + np.arange(offsets[-1])
-        return CodeSets(offsets, self.values[places], self.codes, self.patients.gather(records))
+        offsets, values = (
+            offsets_of(np.diff(self.offsets)[records]),
+            self.values[positions_of(self.offsets, records)],
+        )
+        return CodeSets(offsets, values, self.codes, self.patients.gather(records))
 
     def lengths(self) -> Int64s:
         """Number of distinct codes of each record, int64[n]."""
@@ -70,10 +65,8 @@ def patient_numbers(patient: pl.Series) -> tuple[Int64s, pl.Series]:
             return table[(patient - low).to_numpy()], distinct
         return np.searchsorted(distinct.to_numpy(), patient.to_numpy()), distinct
     numbered = pl.DataFrame({"patient": distinct}).with_row_index("number")
-    numbers = patient.to_frame("patient").join(numbered, on="patient", how="left", maintain_order="left")[
-        "number"
-    ]
-    return numbers.to_numpy().astype(np.int64), distinct
+    joined = patient.to_frame("patient").join(numbered, on="patient", how="left", maintain_order="left")
+    return joined["number"].to_numpy().astype(np.int64), distinct
 
 
 def categories(codes: pl.Series) -> tuple[str, ...]:
@@ -124,20 +117,12 @@ def code_sets_of(events: pl.DataFrame) -> CodeSets:
 class CodeCounts:
     """Every patient's multiset of codes.
 
-    Attributes
-    ----------
-    offsets : int64[n + 1]
-        Record r holds the entries `offsets[r]:offsets[r + 1]` of `values` and `counts`.
-    values : int32[total]
-        Indices into `codes`, ascending inside a record, no repeats.
-    counts : int32[total]
-        Mentions of each code in the record, at least 1.
-    codes : tuple of str
-        The codes that occur, sorted lexicographically, so that comparing indices compares codes.
-    patients : pl.Series
-        The identifier of each record, ascending; never leaves the custodian.
-    rows : uint32[n]
-        First source row of each record (1-based), for messages; 0 where the events have no `row`.
+    offsets : int64[n + 1], record r holds the entries `offsets[r]:offsets[r + 1]` of `values` and `counts`.
+    values : int32[total], indices into `codes`, ascending inside a record, no repeats.
+    counts : int32[total], mentions of each code in the record, at least 1.
+    codes : the codes that occur, sorted lexicographically, so that comparing indices compares codes.
+    patients : the identifier of each record, ascending; never leaves the custodian.
+    rows : uint32[n], first source row of each record (1-based), for messages; 0 where the events have no `row`.
     """
 
     offsets: Int64s

@@ -35,22 +35,13 @@ DOMAIN_KEYS = ("low", "high", "levels", "ordered")
 class Column:
     """What is permissible in a column.
 
-    Attributes
-    ----------
-    name : str
-    kind : `number`, `whole`, `date`, `levels` or `ordered`
     dtype : polars type of the input
-    levels : tuple
-        The levels in their order (declared, or sorted), for `levels` and `ordered`.
-    low, high : float
-        The range: declared, or else the observed least and greatest value (which are real ones). NaN where every
-        value is missing.
-    declared : bool
-        True when the custodian gave the domain.
-    decimals : int or None
-        Decimals that every value of a `number` column is written with; None where values have more than six.
-    missing : int
-        How many values are missing.
+    levels : the levels in their order (declared, or sorted), for `levels` and `ordered`
+    low, high : the range: declared, or else the observed least and greatest value (which are real ones). NaN where
+        every value is missing
+    declared : whether the custodian gave the domain
+    decimals : decimals that every value of a `number` column is written with; None where values have more than six
+    missing : how many values are missing
     """
 
     name: str
@@ -90,13 +81,8 @@ class Column:
         elif self.dtype.is_decimal():
             series = pl.Series(np.where(missing, 0.0, values)).cast(self.dtype)
         else:
-            whole = half_away(np.where(missing, 0.0, values)).astype(np.int64)
-            physical = pl.Series(whole)
-            series = (
-                physical.cast(pl.Int32).cast(self.dtype)
-                if self.dtype == pl.Date
-                else physical.cast(self.dtype)
-            )
+            whole = pl.Series(half_away(np.where(missing, 0.0, values)).astype(np.int64))
+            series = (whole.cast(pl.Int32) if self.dtype == pl.Date else whole).cast(self.dtype)
         if missing.any():
             series = series.set(pl.Series(missing), None)
         return series.alias(self.name)
@@ -104,16 +90,8 @@ class Column:
 
 @dataclass(frozen=True)
 class Table:
-    """A table of patients.
-
-    Attributes
-    ----------
-    frame : pl.DataFrame
-        The input's columns without the identifier.
-    columns : tuple of Column, in the frame's order
-    name : str
-        What to call the table in messages.
-    """
+    """A table of patients: the input's columns without the identifier, in their order, and what to call it in
+    messages."""
 
     frame: pl.DataFrame
     columns: tuple[Column, ...]
@@ -141,11 +119,7 @@ class Table:
 def table_of(frame: pl.DataFrame | None, domains: Mapping[str, Any], name: str) -> Table:
     """The table lens of a patients' frame (its `patient` column is left out: identifiers are never released).
 
-    Raises
-    ------
-    BadInput
-        No rows, no columns, a column of a kind that cannot be released, a domain
-        that does not fit.
+    Raises BadInput: no rows, no columns, a column of a kind that cannot be released, a domain that does not fit.
     """
     if frame is None or frame.height == 0:
         raise BadInput(f"{name}: no rows; a table of patients needs at least one row a patient.")
@@ -220,8 +194,7 @@ def refuse_names(table: Table, used: Collection[str]) -> None:
     for column in table.columns:
         if not column.is_categorical or column.declared or column.name in used or len(table) < rows:
             continue
-        counts = table.frame[column.name].drop_nulls().value_counts()["count"]
-        lone = int((counts == 1).sum())
+        lone = int(table.frame[column.name].drop_nulls().is_unique().sum())
         if lone > share * len(table):
             raise BadInput(
                 f"{table.name}: {lone:,} of {len(table):,} rows have a text of their own in '{column.name}': that "

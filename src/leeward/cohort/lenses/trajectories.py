@@ -17,20 +17,12 @@ from leeward.errors import BadInput
 class Trajectories:
     """Every patient's multiset of (code, age) pairs, ordered by (age, code); repeats stay.
 
-    Attributes
-    ----------
-    offsets : int64[n + 1]
-        Record r holds the pairs `offsets[r]:offsets[r + 1]`; every record has at least one.
-    codes : int32[total]
-        Indices into `labels`.
-    ages : int32[total]
-        Whole years; fractions are cut off (33.9 is 33).
-    labels : tuple of str
-        The codes that occur, sorted lexicographically, so that comparing indices compares codes.
-    patients : pl.Series
-        The identifier of each record, ascending; never leaves the custodian.
-    odd : tuple of Notice
-        Rows that hold no usable age, by kind, and patients left without a pair. They are not in the arrays.
+    offsets : int64[n + 1], record r holds the pairs `offsets[r]:offsets[r + 1]`; every record has at least one.
+    codes : int32[total], indices into `labels`.
+    ages : int32[total], whole years; fractions are cut off (33.9 is 33).
+    labels : the codes that occur, sorted lexicographically, so that comparing indices compares codes.
+    patients : the identifier of each record, ascending; never leaves the custodian.
+    odd : rows that hold no usable age, by kind, and patients left without a pair. They are not in the arrays.
     """
 
     offsets: Int64s
@@ -68,8 +60,7 @@ def trajectories_of(
         )
     years = events["age"].cast(pl.Float64).floor()
     odd = _odd_rows(events, years, first, last)
-    usable = years.is_not_null() & years.is_not_nan() & years.is_between(first, last)
-    kept = events.filter(usable)
+    kept = events.filter(years.is_between(first, last))
     if kept.height == 0:
         raise BadInput(f"{name}: no event has an age from {first} to {last} years.")
     numbers, patients = patient_numbers(kept["patient"])
@@ -88,19 +79,15 @@ def trajectories_of(
 
 
 def _odd_rows(events: pl.DataFrame, years: pl.Series, first: int, last: int) -> list[Notice]:
-    missing = years.is_null() | years.is_nan().fill_null(False)
-    kinds = {
-        "missing age": (missing, "rows without a readable age"),
-        "age before birth": (~missing & (years < 0).fill_null(False), "rows with an age before birth"),
-        "age outside": (
-            ~missing & (years >= 0).fill_null(False) & ((years < first) | (years > last)).fill_null(False),
-            f"rows with an age outside {first}–{last} years",
-        ),
-    }
+    years = years.fill_nan(None)
+    outside = ((years < first) | (years > last)) & (years >= 0)
     found = []
-    for kind, (mask, message) in kinds.items():
-        count = int(mask.sum())
-        if count:
+    for kind, mask, message in (
+        ("missing age", years.is_null(), "rows without a readable age"),
+        ("age before birth", years < 0, "rows with an age before birth"),
+        ("age outside", outside, f"rows with an age outside {first}–{last} years"),
+    ):
+        if count := int(mask.sum()):
             rows = events.filter(mask)["row"].sort().head(ROWS_SHOWN) if "row" in events.columns else ()
             found.append(Notice.of_rows(kind, f"{count:,} {message}", rows, count))
     return found

@@ -19,20 +19,12 @@ LARGEST_KEY = 2**63 - 1
 class Visits:
     """Every patient's visits.
 
-    Attributes
-    ----------
-    patient_offsets : int64[n + 1]
-        Patient p has the visits `patient_offsets[p]:patient_offsets[p + 1]`, at least one.
-    offsets : int64[visits + 1]
-        Visit v holds `values[offsets[v]:offsets[v + 1]]`, at least one code.
-    values : int32[total]
-        Indices into `codes`, ascending inside a visit, no repeats.
-    codes : tuple of str
-        The codes that occur, sorted lexicographically, so that comparing indices compares codes.
-    patients : pl.Series
-        The identifier of each patient, ascending; never leaves the custodian.
-    rows : uint32[visits]
-        First source row of each visit (1-based).
+    patient_offsets : int64[n + 1], patient p has the visits `patient_offsets[p]:patient_offsets[p + 1]`, at least one.
+    offsets : int64[visits + 1], visit v holds `values[offsets[v]:offsets[v + 1]]`, at least one code.
+    values : int32[total], indices into `codes`, ascending inside a visit, no repeats.
+    codes : the codes that occur, sorted lexicographically, so that comparing indices compares codes.
+    patients : the identifier of each patient, ascending; never leaves the custodian.
+    rows : uint32[visits], first source row of each visit (1-based).
     """
 
     patient_offsets: Int64s
@@ -72,12 +64,8 @@ def visits_of(events: pl.DataFrame, name: str = "cohort", *, merged: bool = Fals
     """The visits lens of `events` (`patient`, `code` as an Enum of sorted categories, `visit` or `date`).
 
     Without a visit column a date is a visit. Rows whose visit is null are a visit each. `merged` puts all codes of a
-    patient into one visit and needs neither column. The order of the rows has no influence but on `rows`.
-
-    Raises
-    ------
-    BadInput
-        Neither a visit nor a date column, and not `merged`.
+    patient into one visit and needs neither column; BadInput without one of them. The order of the rows has no
+    influence but on `rows`.
     """
     codes = categories(events["code"])
     numbers, patients = patient_numbers(events["patient"])

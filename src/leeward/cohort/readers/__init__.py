@@ -11,7 +11,7 @@ from typing import Any
 from leeward.cohort.cohort import Cohort
 from leeward.cohort.notices import Notice
 from leeward.cohort.readers.codes import FEW_JOINED, JOINED_CODES, SHARE_UNKNOWN, UNKNOWN_CODE
-from leeward.cohort.readers.columns import ColumnNames
+from leeward.cohort.readers.columns import ColumnNames, as_tuple
 from leeward.cohort.readers.databases import Database
 from leeward.cohort.readers.delimited import collect_encodings
 from leeward.cohort.readers.files import WHOLE, suffix, unpack
@@ -103,7 +103,8 @@ def _read(asked: Request, kind: str | None, table: str | None) -> Cohort:
             if suffix(Path(path)) in WHOLE and is_file(path):
                 from leeward.cohort.readers.whole import read_whole
 
-                frame, name, noticed = read_whole(Path(path), table, _codes(asked.columns))
+                codes = as_tuple((asked.columns or {}).get("code", "code"))
+                frame, name, noticed = read_whole(Path(path), table, codes)
         if frame is not None:
             kind = kind or "events"
         elif kind != "table" or table is not None:
@@ -115,12 +116,6 @@ def _read(asked: Request, kind: str | None, table: str | None) -> Cohort:
         cohort = READERS[kind].read(replace(asked, source=source, name=name, store=store))
     encodings = [Notice("encoding", message, 1) for message in dict.fromkeys(told)]
     return cohort.with_notices(*noticed, *encodings)
-
-
-def _codes(columns: ColumnNames | None) -> tuple[str, ...]:
-    """The columns of codes."""
-    named = (columns or {}).get("code", "code")
-    return (named,) if isinstance(named, str) else tuple(named)
 
 
 def refuse_unknown(cohort: Cohort, total: int) -> None:

@@ -64,22 +64,15 @@ def rules_of(vocabulary: str) -> Rules:
     name = VOCABULARY_NAMES.get(vocabulary.strip().lower())
     if name == "none":
         return AS_WRITTEN
-    if name in ("icd9", "icd10"):
-        from leeward.vocabulary.icd import ICD9CM, ICD10CM
-
-        one = ICD9CM if name == "icd9" else ICD10CM
-        return Rules(name, one.name, one.clean, one.is_known)
     if name is not None:
-        from leeward.vocabulary.icd import ICD, ICD_UNDOTTED
+        from leeward.vocabulary.icd import BY_NAME
 
-        both = ICD if name == "icd" else ICD_UNDOTTED
-        return Rules(name, both.name, both.clean, both.is_known)
+        icd = BY_NAME[name]
+        return Rules(name, icd.name, icd.clean, icd.is_known)
     open_to_all = vocabulary.strip().lower()
     tree = Path(vocabulary.removesuffix(BY_CODE))
     if open_to_all == "flat" or user_tree(open_to_all) is not None or is_concept_ancestor(tree):
-        return Rules(
-            vocabulary, Path(vocabulary).name, lambda text: (as_written(text), False), lambda code: True
-        )
+        return replace(AS_WRITTEN, name=vocabulary, title=Path(vocabulary).name)
     if not Path(vocabulary).suffix:
         raise BadInput(
             f"No vocabulary '{vocabulary}': give icd9, icd10, icd (both), flat, none, one that was added (`leeward "
@@ -88,9 +81,7 @@ def rules_of(vocabulary: str) -> Rules:
     from leeward.vocabulary import Hierarchy
 
     leaves = frozenset(Hierarchy.from_csv(vocabulary).leaf_labels())
-    return Rules(
-        vocabulary, Path(vocabulary).name, lambda text: (as_written(text), False), leaves.__contains__
-    )
+    return replace(AS_WRITTEN, name=vocabulary, title=Path(vocabulary).name, known=leaves.__contains__)
 
 
 def as_written(text: str) -> str:
@@ -125,34 +116,26 @@ class Normalised:
     def by_each(rules: Sequence[Rules], texts: Sequence[str]) -> Normalised:
         """Each text by its own rules."""
         codes: list[str] = []
-        unknown = np.zeros(len(texts), np.bool_)
-        restored = np.zeros(len(texts), np.bool_)
+        unknown, restored, joined = np.zeros((3, len(texts)), np.bool_)
         for i, (rule, text) in enumerate(zip(rules, texts, strict=True)):
-            standard, restored[i] = rule.clean(text)
-            unknown[i] = standard is None or not rule.known(standard)
-            restored[i] &= ~unknown[i]
-            codes.append(as_written(text) if standard is None or unknown[i] else standard)
-        joined = [out and _joins(text, rule) for text, rule, out in zip(texts, rules, unknown, strict=True)]
+            standard, zeros = rule.clean(text)
+            if standard is not None and rule.known(standard):
+                restored[i] = zeros
+                codes.append(standard)
+            else:
+                unknown[i], joined[i] = True, _joins(text, rule)
+                codes.append(as_written(text))
         names = {rule.name for rule in rules}
+        only = AS_WRITTEN if len(names) != 1 else rules[0]
         if {"icd9", "icd10"} <= names <= {"icd9", "icd10", "icd"}:
-            only: Rules | None = rules_of("icd")
-        else:
-            only = rules[0] if len(names) == 1 else None
-        return Normalised(
-            tuple(codes),
-            unknown,
-            restored,
-            np.array(joined, np.bool_),
-            only.name if only else None,
-            only.title if only else "their vocabularies",
-        )
+            only = rules_of("icd")
+        title = "their vocabularies" if len(names) != 1 and only is AS_WRITTEN else only.title
+        return Normalised(tuple(codes), unknown, restored, joined, only.name, title)
 
     def without(self, which: Bools, texts: Sequence[str]) -> Normalised:
         """The same, where the texts of `which` are not recognised either."""
-        codes = tuple(
-            as_written(text) if out else code
-            for code, text, out in zip(self.codes, texts, which, strict=True)
-        )
+        triples = zip(self.codes, texts, which, strict=True)
+        codes = tuple(as_written(text) if out else code for code, text, out in triples)
         return replace(self, codes=codes, unknown=self.unknown | which, restored=self.restored & ~which)
 
     def as_enum(self, numbers: Int32s) -> pl.Series:

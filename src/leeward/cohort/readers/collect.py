@@ -170,25 +170,21 @@ class Collector:
         return found
 
     def _note_conversions(self, batch: pa.RecordBatch, row: UInt32s) -> None:
-        optional = self.columns.optional()
-        looks = {"age": DECIMAL_COMMA}
-        if self.date_format is None:
-            looks |= {"date": GERMAN_DATE, "birth": GERMAN_DATE}
-        for role, pattern in looks.items():
-            if role in optional and pa.types.is_string(batch.column(optional[role]).type):
-                hits = pc.match_substring_regex(batch.column(optional[role]), pattern)
-                at = np.flatnonzero(pl.Series(pl.from_arrow(hits)).fill_null(False).to_numpy())
-                if len(at):
-                    self._converted.setdefault(role, []).append(row[at])
+        """Remember the rows whose ages have a decimal comma, and whose dates are day.month.year."""
+        german = GERMAN_DATE if self.date_format is None else None
+        looks = {"age": DECIMAL_COMMA, "date": german, "birth": german}
+        for role, name in self.columns.optional().items():
+            if looks.get(role) and pa.types.is_string(batch.column(name).type):
+                hits = pc.match_substring_regex(batch.column(name), looks[role])
+                self._converted.setdefault(role, []).append(row[np.asarray(hits.fill_null(False))])
 
     def _conversion_notices(self) -> list[Notice]:
         found = []
         for role, parts in self._converted.items():
-            rows = np.concatenate(parts)
-            name = self.columns.optional()[role]
+            rows, name = np.concatenate(parts), self.columns.optional()[role]
             how = "a decimal comma, read as a point" if role == "age" else "points, read as day.month.year"
             message = f"{count_noun('value', len(rows))} of column '{name}' with {how}"
-            found.append(Notice.of_rows(f"form of {role}", message, rows))
+            found += [Notice.of_rows(f"form of {role}", message, rows)] if len(rows) else []
         return found
 
     def take(self) -> list[pl.DataFrame]:
@@ -225,9 +221,7 @@ class Collector:
         self._refuse_nothing(sum(part.height for part in self._events))
         rows = stack(self._events)
         patient, row, numbers = rows["patient"], rows["row"].to_numpy(), rows["code"].to_numpy()
-        extra: dict[str, pl.Series] = {
-            role: rows[role] for role in ("visit", "date", "age") if role in rows.columns
-        }
+        extra = {each.name: each for each in rows if each.name in ("visit", "date", "age")}
         if "vocabulary" in rows.columns:
             named = [VOCABULARY_NAMES.get(v.lower(), v) for v in self.vocabularies.texts]
             normalised, numbers, of_rows = self._normalise_by_vocabulary(numbers, rows["vocabulary"], named)
@@ -289,10 +283,10 @@ class Collector:
 
     def _date_notices(self, rows: pl.DataFrame) -> list[Notice]:
         found = []
-        for role in ("date", "birth"):
+        for role, name in self.columns.optional().items():
             kind = UNREADABLE.format(role)
             if kind in rows.columns:
-                message = f"{{}} whose value in column '{self.columns.optional()[role]}' is no date that can be read"
+                message = f"{{}} whose value in column '{name}' is no date that can be read"
                 found += notice_rows(kind, rows[kind], rows["row"].to_numpy(), message)
         return found
 
@@ -302,23 +296,21 @@ class Collector:
         gaps = stack(self._gaps)
         empty, found = gaps.filter("all"), []
         if len(self.columns.code) > 1:  # of a wide form's columns the last ones are empty as a rule
-            if empty.height:
-                message = f"{count_noun('row', empty.height)} without any code{self._where()} left out"
-                found.append(Notice.of_rows("missing code", message, empty["row"]))
+            message = f"{count_noun('row', empty.height)} without any code{self._where()} left out"
+            found = [Notice.of_rows("missing code", message, empty["row"])] if empty.height else []
         elif self.unit == "row" or self.missing:
             count = int(gaps["cells"].sum())
-            message = f"{count:,} missing code{'s' if count > 1 else ''}{self._where()} left out"
-            found.append(Notice.of_rows("missing code", message, gaps["row"], count))
-        if not empty.height:
-            return found
-        without, with_codes = in_one_type(empty["patient"], patient)
-        lost = empty.with_columns(without.alias("patient")).join(
-            with_codes.alias("patient").to_frame(), on="patient", how="anti"
-        )
-        if people := lost["patient"].n_unique():
-            who = "patient" if self.unit == "row" else "line"
-            message = f"{people:,} {who}{'s' if people > 1 else ''} without any code left out"
-            found.append(Notice.of_rows("record without codes", message, lost["row"].sort(), people))
+            message = f"{count_noun('missing code', count)}{self._where()} left out"
+            found = [Notice.of_rows("missing code", message, gaps["row"], count)]
+        if empty.height:
+            without, with_codes = in_one_type(empty["patient"], patient)
+            lost = empty.filter(~without.is_in(with_codes.unique().implode()))
+            people = lost["patient"].n_unique()
+            message = (
+                f"{count_noun('patient' if self.unit == 'row' else 'line', people)} without any code left out"
+            )
+            rows = lost["row"].sort()
+            found += [Notice.of_rows("record without codes", message, rows, people)] if people else []
         return found
 
     def _where(self) -> str:
@@ -337,9 +329,7 @@ def _date_by_visit(
     visits, before = read(), extra["date"]
     if visits is None:
         return []
-    extra["date"] = before.zip_with(
-        before.is_not_null(), look_up(extra["visit"], visits.drop_nulls())["date"]
-    )
+    extra["date"] = before.fill_null(look_up(extra["visit"], visits.drop_nulls())["date"])
     filled = before.is_null() & extra["date"].is_not_null()
     return notice_rows(
         "date of the visit", filled, row, "{} without a date of their own: the visit's is taken"
@@ -350,9 +340,8 @@ def _alike(patient: pl.Series, row: UInt32s) -> list[Notice]:
     """A notice of identifiers that differ in blanks, leading zeros or `.0` alone: they may be one patient's."""
     if patient.dtype != pl.String:
         return []
-    first = pl.DataFrame({"patient": patient, "row": row}).unique(
-        "patient", keep="first", maintain_order=True
-    )
+    rows = pl.DataFrame({"patient": patient, "row": row})
+    first = rows.unique("patient", keep="first", maintain_order=True)
     twice = first.filter(simplify(first["patient"]).is_duplicated())
     if not twice.height:
         return []

@@ -11,7 +11,7 @@ import datetime
 import decimal
 import os
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -48,7 +48,9 @@ class Database:
     """One schema of a database as a store of tables, names in lower case."""
 
     def __init__(self, url: str) -> None:
-        address, _, place = url.partition("#") if "@" not in url else _split_after_host(url)
+        user, at, rest = url.rpartition("@")  # a # in the password is none
+        address, _, place = rest.partition("#")
+        address = user + at + address
         self._engine = _engine(address)
         self.name = Path(self._engine.url.database or self._engine.url.drivername).name
         with (
@@ -58,21 +60,16 @@ class Database:
             inspector = _sqlalchemy().inspect(self._engine)
             schema, _, self.table = place.rpartition(".")
             self.schema: str | None = schema or None
-            if not schema and self.table and not self._is_table(inspector) and self._is_schema(inspector):
-                self.schema, self.table = self.table, ""
             names = inspector.get_table_names(self.schema) + inspector.get_view_names(self.schema)
+            if self.table not in ("", *names) and not schema and self.table in inspector.get_schema_names():
+                self.schema, self.table = self.table, ""
+                names = inspector.get_table_names(self.schema) + inspector.get_view_names(self.schema)
         self._tables = {name.lower(): name for name in names}
         self._inspector = inspector
 
     def file(self, table: str) -> Path | None:
         """A database has no files."""
         return None
-
-    def _is_table(self, inspector: sa.Inspector) -> bool:
-        return self.table in inspector.get_table_names() + inspector.get_view_names()
-
-    def _is_schema(self, inspector: sa.Inspector) -> bool:
-        return self.table in inspector.get_schema_names()
 
     @contextmanager
     def _close_after_error(self) -> Iterator[None]:
@@ -259,38 +256,27 @@ def as_arrow(values: Sequence[Any], name: str, title: str) -> pa.Array:
     if kinds <= {str}:
         return pa.array(values, pa.string())
     if kinds <= {int, float, decimal.Decimal}:
-        return _numbers(values)
+        return _numbers(values, kinds)
     if kinds <= {datetime.date, datetime.datetime}:
-        return pa.array(map(_day, values), pa.date32())
+        return _as(lambda day: day.date() if isinstance(day, datetime.datetime) else day, values, pa.date32())
     if kinds <= {str, int, uuid.UUID}:
-        return pa.array(map(_text, values), pa.string())
+        return _as(str, values, pa.string())
     found = ", ".join(sorted(kind.__name__ for kind in kinds))
     raise BadInput(f"{name}: column '{title}' holds {found}; readable are text, numbers and dates.")
 
 
-def _numbers(values: Sequence[Any]) -> pa.Array:
+def _numbers(values: Sequence[Any], kinds: Collection[type]) -> pa.Array:
     """Numbers as whole ones where all are; whole ones beyond 64 bits as text."""
     known = [value for value in values if value is not None]
-    if all(type(value) is int for value in known) and not all(-(2**63) <= value < 2**63 for value in known):
-        return pa.array(map(_text, values), pa.string())
-    whole = all(value == value // 1 for value in known)
-    number, kind = (int, pa.int64()) if whole else (float, pa.float64())
-    return pa.array([None if value is None else number(value) for value in values], kind)
+    if kinds == {int} and (min(known) < -(2**63) or max(known) >= 2**63):
+        return _as(str, values, pa.string())
+    if all(value == value // 1 for value in known):
+        return _as(int, values, pa.int64())
+    return _as(float, values, pa.float64())
 
 
-def _text(value: Any) -> str | None:
-    return None if value is None else str(value)
-
-
-def _day(value: datetime.date | None) -> datetime.date | None:
-    return value.date() if isinstance(value, datetime.datetime) else value
-
-
-def _split_after_host(url: str) -> tuple[str, str, str]:
-    """The URL and what follows '#'; a '#' in the password is none."""
-    user, at, rest = url.rpartition("@")
-    address, sign, place = rest.partition("#")
-    return user + at + address, sign, place
+def _as(convert: Callable[[Any], Any], values: Sequence[Any], kind: pa.DataType) -> pa.Array:
+    return pa.array([None if value is None else convert(value) for value in values], kind)
 
 
 def _engine(address: str) -> sa.Engine:

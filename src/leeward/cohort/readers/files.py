@@ -6,6 +6,7 @@ from __future__ import annotations
 import errno
 import glob
 import lzma
+import re
 import shutil
 import tempfile
 import zipfile
@@ -134,36 +135,34 @@ def _member(file: Path, table: str | None, folder: Path) -> Path:
             target = folder / PurePosixPath(entry.filename).name
             with archive.open(entry) as packed, target.open("wb") as whole:
                 shutil.copyfileobj(packed, whole)
-    except (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, RuntimeError):
-        raise damage_error(
-            file
-        ) from None  # the last: a compression or an encryption that this Python does not know
-    except OSError as error:
+    except OSError as error:  # damaged bzip2 has no error of its own, and a directory may lie nowhere
         if error.errno not in (None, errno.EINVAL):  # a full or failing disk
             raise
-        raise damage_error(
-            file
-        ) from None  # damaged bzip2 has no error of its own, and a directory may lie nowhere
+        raise damage_error(file) from None
+    # The last: a compression or an encryption that this Python does not know.
+    except (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, RuntimeError):
+        raise damage_error(file) from None
     return target
 
 
 def _choose_member(file: Path, archive: zipfile.ZipFile, table: str | None) -> zipfile.ZipInfo:
+    hidden = re.compile(r"(^|/)(\.|__)")
     inside = {
         entry.filename: entry
         for entry in archive.infolist()
-        if not entry.is_dir() and not any(part.startswith((".", "__")) for part in entry.filename.split("/"))
+        if not entry.is_dir() and not hidden.search(entry.filename)
     }
-    if table is not None:
-        if table not in inside:
-            raise BadInput(f"{file.name}: no file '{table}' in it.{did_you_mean(table, inside)}")
-        return inside[table]
     tables = [name for name in inside if suffix(Path(name)) in (*READABLE, *WHOLE)] or list(inside)
-    if len(tables) != 1:
+    if table is None and len(tables) == 1:
+        return inside[tables[0]]
+    if table is None:
         named = f": {', '.join(sorted(tables)[:10])}{', …' if len(tables) > 10 else ''}" if tables else ""
         raise BadInput(
             f"{file.name}: {len(tables)} files in it{named}. Name one with --table, or unpack them."
         )
-    return inside[tables[0]]
+    if table not in inside:
+        raise BadInput(f"{file.name}: no file '{table}' in it.{did_you_mean(table, inside)}")
+    return inside[table]
 
 
 def require_room(file: Path, size: int, free: int | None) -> None:

@@ -45,21 +45,9 @@ class Format:
     in_database: bool = False
 
 
-def _read_table(asked: Request) -> Cohort:
-    return read_table(
-        asked.source,
-        name=asked.name,
-        columns=asked.columns,
-        missing=asked.missing,
-        drop=asked.drop,
-        domains=asked.domains or None,
-        date_format=asked.date_format,
-    )
-
-
 READERS = {
     "events": Format(read_tables, ("code_separator", "patients")),
-    "table": Format(_read_table, ("drop", "domains")),
+    "table": Format(read_table, ("drop", "domains")),
     "lines": Format(read_lines, ("code_separator",)),
     "omop": Format(read_omop, ("domains", "concepts"), ("condition_occurrence",), in_database=True),
     "fhir": Format(read_fhir),
@@ -69,23 +57,25 @@ READERS = {
 }
 
 
+TAKERS = {
+    name: [kind for kind, each in READERS.items() if name in each.options and kind != "table"]
+    for name in ("code_separator", "patients", "domains", "concepts", "query")
+}
+"""Each option with the formats that take it; a `table` takes `drop`, and `domains` of another kind."""
+
 OF_ROWS = ("events", "table")
 """Formats of one table, whatever holds it."""
 
 
 def check_options(kind: str, asked: Request) -> None:
     """BadInput for an option that the format does not take, naming those that do, or takes otherwise."""
-    taken = READERS[kind].options
     by_column = isinstance(asked.domains, Mapping)
-    if (asked.drop or by_column) and "drop" not in taken:
+    if (asked.drop or by_column) and kind != "table":
         raise BadInput("`drop` and a mapping of `domains` belong to a source of the format `table`.")
-    if asked.domains and not by_column and "drop" in taken:
+    if asked.domains and not by_column and kind == "table":
         raise BadInput("`domains` of a table is a mapping of columns to permissible values.")
-    for name in dict.fromkeys(option for each in READERS.values() for option in each.options):
-        if getattr(asked, name) not in (None, (), False) and name not in taken:
-            takers = [other for other, each in READERS.items() if name in each.options]
-            if name == "domains":
-                takers.remove("table")  # whose domains are another thing
+    for name, takers in TAKERS.items():
+        if name not in READERS[kind].options and getattr(asked, name) not in (None, (), False):
             raise BadInput(f"`{name}` is for the format {' or '.join(takers)}; this is '{kind}'.")
 
 

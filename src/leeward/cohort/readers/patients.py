@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import polars as pl
 
+from leeward.arrays import count_noun
 from leeward.cohort.notices import Notice
-from leeward.cohort.readers.values import in_one_type, with_points
-
-WHOLE_NUMBER = r"^-?(0|[1-9][0-9]{0,17})$"
-DECIMAL_NUMBER = r"^-?(0|[1-9][0-9]*)(\.[0-9]+)?$"
+from leeward.cohort.readers.values import DECIMAL_NUMBER, in_one_type, numbers_of
 
 
 def one_row_each(
@@ -19,40 +17,26 @@ def one_row_each(
     A patient whose rows disagree is counted in a notice.
     """
     names = [name for name in gathered.columns if name != "patient"]
-    typed = [(_parse_numbers(gathered[name], missing)) for name in names]
-    gathered = gathered.with_columns(each for each, _ in typed)
-    frame = gathered.group_by("patient", maintain_order=True).agg(
-        *(pl.col(name).drop_nulls().first() for name in names),
-        *(pl.col(name).drop_nulls().n_unique().gt(1).alias(f"{name}\x1f") for name in names),
-    )
-    notices = [comma_notice(name) for name, (_, comma) in zip(names, typed, strict=True) if comma]
+    notices = []
     for name in names:
-        count = int(frame[f"{name}\x1f"].sum())
-        if count:
-            people = f"{count:,} patient{'s' if count > 1 else ''}"
-            notices.append(
-                Notice(
-                    "conflicting attribute",
-                    f"{people} with several values of '{name}': the first is kept",
-                    count,
-                )
-            )
-    frame, absent = _of_events(frame.select("patient", *names), patient)
-    if absent:
-        people = f"{absent:,} patient{'s' if absent > 1 else ''}"
-        notices.append(
-            Notice("patient without attributes", f"{people} of the events without attributes", absent)
-        )
-    return frame, notices
-
-
-def _of_events(frame: pl.DataFrame, patient: pl.Series) -> tuple[pl.DataFrame, int]:
-    wanted = patient.unique().sort()
-    wanted, known = in_one_type(wanted, frame["patient"])
+        if gathered.schema[name] == pl.String:
+            numbers, commas = _parse_numbers(gathered[name], missing)
+            gathered = gathered.with_columns(numbers)
+            notices += [comma_notice(name)] if commas else []
+    values = {name: pl.col(name).drop_nulls() for name in names}
+    frame = gathered.group_by("patient", maintain_order=True).agg(each.first() for each in values.values())
+    several = gathered.group_by("patient").agg(each.n_unique() > 1 for each in values.values())
+    for name in names:
+        if count := int(several[name].sum()):
+            message = f"{count_noun('patient', count)} with several values of '{name}': the first is kept"
+            notices.append(Notice("conflicting attribute", message, count))
+    wanted, known = in_one_type(patient.unique().sort(), frame["patient"])
+    if absent := int((~wanted.is_in(known.implode())).sum()):
+        message = f"{count_noun('patient', absent)} of the events without attributes"
+        notices.append(Notice("patient without attributes", message, absent))
     frame = frame.with_columns(known.alias("patient"))
-    absent = int((~wanted.is_in(known.implode())).sum())
     joined = pl.DataFrame({"patient": wanted}).join(frame, on="patient", how="left", maintain_order="left")
-    return joined.with_columns(pl.Series("patient", patient.unique().sort())), absent
+    return joined.with_columns(patient.unique().sort().alias("patient")), notices
 
 
 def comma_notice(name: str) -> Notice:
@@ -60,19 +44,10 @@ def comma_notice(name: str) -> Notice:
     return Notice("decimal comma", f"the commas of column '{name}' are read as decimal points", 1)
 
 
-def _parse_numbers(series: pl.Series, missing: frozenset[str]) -> tuple[pl.Series, bool]:
-    """Text as whole or decimal numbers where every value is one ('007' and '0/1' stay text), and whether it had decimal
-    commas."""
-    if series.dtype != pl.String:
-        return series, False
-    stripped = series.str.strip_chars()
-    series = series.set(stripped.is_in(["", *missing]).fill_null(False), None)
-    values = series.drop_nulls()
-    if len(values) == 0:
-        return series, False
-    if values.str.contains(WHOLE_NUMBER).all():
-        return series.cast(pl.Int64), False
-    if values.str.contains(DECIMAL_NUMBER).all():
-        return series.cast(pl.Float64), False
-    pointed = with_points(series)
-    return (series, False) if pointed is None else (pointed.cast(pl.Float64), True)
+def _parse_numbers(texts: pl.Series, missing: frozenset[str]) -> tuple[pl.Series, bool]:
+    """Text as numbers where every value is one, and whether it had decimal commas."""
+    texts = texts.set(texts.str.strip_chars().is_in(["", *missing]).fill_null(False), None)
+    numbers = numbers_of(texts, DECIMAL_NUMBER)
+    if numbers is None:
+        return texts, False
+    return numbers, bool(texts.str.contains(",", literal=True).any())

@@ -14,8 +14,17 @@ from leeward.cohort.cohort import Cohort
 from leeward.cohort.notices import Notice, row_text
 from leeward.cohort.readers.columns import require_columns
 from leeward.cohort.readers.files import find_files
-from leeward.cohort.readers.patients import DECIMAL_NUMBER, WHOLE_NUMBER, comma_notice
-from leeward.cohort.readers.values import GERMAN_DATE, NO_VALUE_TEXTS, german_dates, plain, with_points
+from leeward.cohort.readers.patients import comma_notice
+from leeward.cohort.readers.request import Request
+from leeward.cohort.readers.values import (
+    DECIMAL_NUMBER,
+    GERMAN_DATE,
+    NO_VALUE_TEXTS,
+    blank_as_null,
+    german_dates,
+    numbers_of,
+    plain,
+)
 from leeward.errors import BadInput, did_you_mean
 
 ISO_DATE = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
@@ -23,45 +32,38 @@ NOT_XML = r"[^\t\n\r\x{20}-\x{D7FF}\x{E000}-\x{FFFD}\x{10000}-\x{10FFFF}]"
 SCIENTIFIC = r"^-?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 
 
-def read_table(
-    path: str | Path | pl.DataFrame,
-    *,
-    name: str = "frame",
-    columns: Mapping[str, Any] | None = None,
-    missing: Iterable[str] = (),
-    drop: Sequence[str] = (),
-    domains: Mapping[str, Any] | None = None,
-    date_format: str | None = None,
-) -> Cohort:
+def read_table(asked: Request) -> Cohort:
     """A table of patients as a cohort whose `patients` frame has the table's columns.
 
-    The parameters are those of `readers.read`; `columns` is `{patient: COL}`, the identifier: it is checked to be
-    unique and never released. Without it each row counts as a patient. Outer blanks of texts are taken off; dates are
-    ISO 8601 or day.month.year unless `date_format` says otherwise. Raises BadInput for whatever cannot be read, an
-    unknown column, an empty table.
+    `columns` is `{patient: COL}`, the identifier: it is checked to be unique and never released. Without it each row
+    counts as a patient. Outer blanks of texts are taken off; dates are ISO 8601 or day.month.year unless `date_format`
+    says otherwise. Raises BadInput for whatever cannot be read, an unknown column, an empty table.
     """
-    name = name if isinstance(path, pl.DataFrame) else Path(path).name
-    frame = path if isinstance(path, pl.DataFrame) else _of_files(path)
+    if isinstance(asked.source, pl.DataFrame):
+        name, frame = asked.name, asked.source
+    else:
+        name, frame = Path(asked.source).name, _of_files(asked.source)
     if frame.height == 0:
         raise BadInput(f"{name}: the table has column names but no rows.")
+    drop = asked.drop
     if "" in frame.columns:  # row names of R; what the column is called below, `drop` may call it too
         unnamed = f"column_{frame.columns.index('')}"
         frame, drop = frame.rename({"": unnamed}), [each or unnamed for each in drop]
-    patient = _patient(columns)
+    patient = _patient(asked.columns)
     frame = _drop_columns(name, frame, drop, patient)
-    frame, notices = _clean(name, frame, frozenset(text.strip() for text in missing), patient, date_format)
+    frame, notices = _clean(name, frame, asked.missing, patient, asked.date_format)
     if patient:
         frame = frame.rename({patient: "patient"})
-    return Cohort(patients=frame, notices=tuple(notices), name=name, domains=dict(domains or {}))
+    return Cohort(patients=frame, notices=tuple(notices), name=name, domains=dict(asked.domains))
 
 
 def _patient(columns: Mapping[str, Any] | None) -> str | None:
-    for role in columns or {}:
-        if role != "patient":
-            raise BadInput(
-                f"A table's column map has the role `patient` only; got '{role}'.{did_you_mean(role, ['patient'])}"
-            )
-    return None if not columns else str(columns["patient"])
+    other = next((role for role in columns or {} if role != "patient"), None)
+    if other is not None:
+        raise BadInput(
+            f"A table's column map has the role `patient` only; got '{other}'.{did_you_mean(other, ['patient'])}"
+        )
+    return str(columns["patient"]) if columns else None
 
 
 def _drop_columns(name: str, frame: pl.DataFrame, drop: Sequence[str], patient: str | None) -> pl.DataFrame:
@@ -102,66 +104,67 @@ def _of_files(path: str | Path) -> pl.DataFrame:
         ) from None
 
 
-def _refuse_control(title: str, name: str, texts: pl.Series) -> None:
-    """Levels go into pages and pictures, which are XML: a sign that XML lacks is a fault of the file."""
-    bad = texts.str.contains(NOT_XML).fill_null(False)
-    if bad.any():
-        raise BadInput(
-            f"{title}: column '{name}' holds a text with a control character "
-            f"({row_text(np.flatnonzero(bad.to_numpy()) + 1)}); take it out of the file."
-        )
-
-
 def _clean(
     title: str, frame: pl.DataFrame, missing: frozenset[str], patient: str | None, date_format: str | None
 ) -> tuple[pl.DataFrame, list[Notice]]:
     """Texts without outer blanks, blank and `missing` as null, and as numbers or dates where all of them are."""
-    notices = []
+    notices: list[Notice] = []
     series = []
-    for name in frame.columns:
-        each = frame[name]
-        if each.dtype in (pl.Float32, pl.Float64):
-            each = each.fill_nan(None)
+    for each in frame:
         if each.dtype == pl.String:
-            _refuse_control(title, name, each)
-            trimmed = int((each != each.str.strip_chars()).sum())
-            if trimmed:
-                message = f"blanks around {count_noun('value', trimmed)} of column '{name}' taken off"
-                notices.append(Notice("trimmed", message, trimmed))
-            read = _parse_text(each, missing, date_format)
-            if read.dtype == pl.Float64 and each.str.contains(",", literal=True).any():
-                notices.append(comma_notice(name))
-            each = read
-        elif missing and each.dtype.is_numeric():
-            each = each.set(each.cast(pl.String).is_in(list(missing)).fill_null(False), None)
-        if each.null_count() == len(each):
-            notices.append(Notice("empty column", f"column '{name}' has no value at all", len(each)))
-        elif name != patient and each.n_unique() == 1:
-            notices.append(
-                Notice("constant column", f"column '{name}' has one value in every row", len(each))
+            each = _clean_text(title, each, missing, date_format, notices)
+        elif each.dtype.is_numeric():
+            each = each.fill_nan(None) if each.dtype.is_float() else each
+            each = (
+                each.set(each.cast(pl.String).is_in(list(missing)).fill_null(False), None)
+                if missing
+                else each
             )
+        if each.null_count() == len(each):
+            notices.append(Notice("empty column", f"column '{each.name}' has no value at all", len(each)))
+        elif each.name != patient and each.n_unique() == 1:
+            message = f"column '{each.name}' has one value in every row"
+            notices.append(Notice("constant column", message, len(each)))
         series.append(each)
     cleaned = pl.DataFrame(series)
     return cleaned, [*notices, *_looks_missing(cleaned, missing, date_format)]
 
 
+def _clean_text(
+    title: str, texts: pl.Series, missing: frozenset[str], date_format: str | None, notices: list[Notice]
+) -> pl.Series:
+    """Texts as what all of them are; BadInput for a control character: levels go into XML."""
+    bad = texts.str.contains(NOT_XML).fill_null(False)
+    if bad.any():
+        raise BadInput(
+            f"{title}: column '{texts.name}' holds a text with a control character ({row_text(bad.arg_true() + 1)}); "
+            f"take it out of the file."
+        )
+    trimmed = int((texts != texts.str.strip_chars()).sum())
+    if trimmed:
+        message = f"blanks around {count_noun('value', trimmed)} of column '{texts.name}' taken off"
+        notices.append(Notice("trimmed", message, trimmed))
+    read = _parse_text(texts, missing, date_format)
+    if read.dtype == pl.Float64 and texts.str.contains(",", literal=True).any():
+        notices.append(comma_notice(texts.name))
+    return read
+
+
 def _looks_missing(frame: pl.DataFrame, missing: frozenset[str], date_format: str | None) -> list[Notice]:
     """A notice of texts that are what tables write where there is no value; the words are ours, not a patient's."""
-    found: dict[str, pl.Series] = {}
-    typed = []
-    for each in frame.iter_columns():
-        if each.dtype != pl.String:
-            continue
-        at = each.str.to_lowercase().is_in(list(NO_VALUE_TEXTS)).fill_null(False)
-        if at.any():
-            found[each.name] = at
-            if _parse_text(each, missing | set(each.filter(at)), date_format).dtype != pl.String:
-                typed.append(each.name)
+    texts = frame.select(pl.col(pl.String))
+    at = texts.select(pl.all().str.to_lowercase().is_in(list(NO_VALUE_TEXTS)).fill_null(False))
+    found = {each.name: each.filter(hit) for each, hit in zip(texts, at, strict=True) if hit.any()}
     if not found:
         return []
-    words = sorted({word for name, at in found.items() for word in frame[name].filter(at)})
-    hits = sum(int(at.sum()) for at in found.values())
-    rows = np.sort(np.concatenate([np.flatnonzero(at.to_numpy()) for at in found.values()])) + 1
+    typed = [
+        name
+        for name, each in found.items()
+        if _parse_text(texts[name], missing | set(each), date_format).dtype != pl.String
+    ]
+    words = sorted({word for each in found.values() for word in each})
+    hits = sum(map(len, found.values()))
+    rows = np.sort(np.concatenate([hit.arg_true().to_numpy() for hit in at])) + 1
     message = (
         f"{count_noun('value', hits)} {_quote(words)} in {_quote(found)} may mean 'no value' but "
         f"{'counts' if hits == 1 else 'count'} as one"
@@ -178,22 +181,11 @@ def _quote(names: Iterable[str]) -> str:
 
 def _parse_text(texts: pl.Series, missing: frozenset[str], date_format: str | None) -> pl.Series:
     """Texts as numbers or dates where all of them are such."""
-    texts = texts.str.strip_chars()
-    texts = texts.set(texts.is_in(["", *missing]).fill_null(False), None)
-    # What is written once a level is judged once a level.
+    texts = blank_as_null(texts, missing)
     values = texts.drop_nulls().unique()
-    if len(values) == 0:
-        return texts
-    if values.str.contains(WHOLE_NUMBER).all():
-        return texts.cast(pl.Int64)
-    if (
-        values.str.contains(f"{DECIMAL_NUMBER}|{SCIENTIFIC}").all()
-        and not values.str.contains(r"^-?0[0-9]").any()
-    ):
-        return texts.cast(pl.Float64)
-    pointed = with_points(texts)
-    if pointed is not None:
-        return pointed.cast(pl.Float64)
+    numbers = numbers_of(texts, f"{DECIMAL_NUMBER}|{SCIENTIFIC}")
+    if numbers is not None or len(values) == 0:
+        return texts if numbers is None else numbers
     dates = None
     if date_format is not None:
         dates = texts.str.to_date(date_format, strict=False)

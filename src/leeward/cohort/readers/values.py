@@ -47,6 +47,8 @@ GERMAN = "%d.%m.%Y"
 GERMAN_DATE = r"^\s*([0-9]{1,2}\.[0-9]{1,2}\.[0-9]{4})(?:[^0-9.]|$)"
 DECIMAL_COMMA = r"^\s*(-?[0-9]+),([0-9]+)\s*$"
 THOUSANDS = r"^-?[1-9][0-9]{0,2}(,[0-9]{3})+$"
+WHOLE_NUMBER = r"^-?(0|[1-9][0-9]{0,17})$"
+DECIMAL_NUMBER = r"^-?(0|[1-9][0-9]*)(\.[0-9]+)?$"
 
 
 def german_dates(texts: pl.Series) -> pl.Series:
@@ -54,24 +56,28 @@ def german_dates(texts: pl.Series) -> pl.Series:
     return texts.str.extract(GERMAN_DATE).str.to_date(GERMAN, strict=False)
 
 
-def with_points(texts: pl.Series) -> pl.Series | None:
-    """The texts with a point for a decimal comma, where all are numbers and one is surely no group of thousands."""
-    known = texts.drop_nulls().unique()
+def numbers_of(texts: pl.Series, decimal: str) -> pl.Series | None:
+    """The texts as whole or decimal numbers where each is one (as `decimal` has it; '007' and '0/1' are none), or has a
+    decimal comma and one is surely no group of thousands; None elsewhere."""
+    known = texts.drop_nulls().unique()  # what is written once a level is judged once a level
+    if len(known) == 0:
+        return None
+    if known.str.contains(WHOLE_NUMBER).all():
+        return texts.cast(pl.Int64)
+    if known.str.contains(decimal).all() and not known.str.contains(r"^-?0[0-9]").any():
+        return texts.cast(pl.Float64)
     commas = known.filter(known.str.contains(DECIMAL_COMMA))
-    if len(commas) == 0 or commas.str.contains(THOUSANDS).all():
+    numbers = len(commas) and known.str.contains(r"^-?[0-9]+(,[0-9]+)?$").all()
+    if not numbers or commas.str.contains(THOUSANDS).all():
         return None
-    if not known.str.contains(r"^-?[0-9]+(,[0-9]+)?$").all():
-        return None
-    return texts.str.replace(DECIMAL_COMMA, "$1.$2")
+    return texts.str.replace(DECIMAL_COMMA, "$1.$2").cast(pl.Float64)
 
 
 def plain(column: pa.Array | pl.Series, name: str = "the source", title: str = "") -> pl.Series:
     """An Arrow column as a Polars series without dictionary encoding; a series as it is.
 
-    Raises
-    ------
-    BadInput
-        Values of a type that no column of a cohort has (nested ones, decimal numbers of 256 bits), damaged ones.
+    Raises BadInput: values of a type that no column of a cohort has (nested ones, decimal numbers of 256 bits),
+    damaged ones.
     """
     if isinstance(column, pl.Series):
         return column
@@ -98,26 +104,17 @@ def identifiers(column: pa.Array | pl.Series, name: str, title: str) -> pl.Serie
     '007' stays text: it is not the identifier '7'.
     """
     series = plain(column, name, title)
-    if series.dtype.is_integer() or series.dtype == pl.Null:
-        return (
-            series.cast(pl.Int64, strict=False)
-            if series.dtype != pl.UInt64
-            else _from_text(series.cast(pl.String))
-        )
-    if series.dtype.is_float():
-        whole = series.cast(pl.Int64, strict=False)
-        if (whole.cast(pl.Float64) == series.cast(pl.Float64)).all():
-            return whole
+    kind = series.dtype
+    if kind in (pl.String, pl.UInt64, pl.Enum, pl.Categorical):
+        return _from_text(series.cast(pl.String))
+    whole = series.cast(pl.Int64, strict=False) if kind.is_numeric() or kind == pl.Null else None
+    if whole is None or kind.is_decimal():
+        raise BadInput(f"{name}: column '{title}' holds {kind}; identifiers must be whole numbers or text.")
+    if kind.is_float() and not (whole.cast(pl.Float64) == series.cast(pl.Float64)).all():
         raise BadInput(
             f"{name}: column '{title}' holds fractions; identifiers must be whole numbers or text."
         )
-    if series.dtype != pl.String:
-        if isinstance(series.dtype, (pl.Enum, pl.Categorical)):
-            return _from_text(series.cast(pl.String))
-        raise BadInput(
-            f"{name}: column '{title}' holds {series.dtype}; identifiers must be whole numbers or text."
-        )
-    return _from_text(series)
+    return whole
 
 
 def identify_patients(
@@ -346,18 +343,16 @@ def _refuse_control(
 
 def _as_texts(values: pa.Array, name: str, title: str) -> list[str | None]:
     kind = values.type
-    if is_text(kind):
+    if is_text(kind) or pa.types.is_null(kind):
         return values.to_pylist()
-    if pa.types.is_integer(kind):
-        return [None if v is None else str(v) for v in values.to_pylist()]
-    if pa.types.is_null(kind):
-        return [None] * len(values)
+    if not pa.types.is_integer(kind) and not pa.types.is_floating(kind):
+        raise BadInput(f"{name}: column '{title}' holds {kind}, not codes; codes are text or whole numbers.")
+    numbers = pl.Series(pl.from_arrow(values))
     if pa.types.is_floating(kind):
-        numbers = [None if v is None or v != v else v for v in values.to_pylist()]
-        if all(v is None or v.is_integer() for v in numbers):
-            return [None if v is None else str(int(v)) for v in numbers]
-        raise BadInput(
-            f"{name}: column '{title}' holds codes as decimal numbers, where 250.1 and 250.10 are the same; "
-            f"store them as text."
-        )
-    raise BadInput(f"{name}: column '{title}' holds {kind}, not codes; codes are text or whole numbers.")
+        numbers = numbers.cast(pl.Float64).fill_nan(None)
+        if not (numbers.is_finite() & (numbers == numbers.floor())).all():
+            raise BadInput(
+                f"{name}: column '{title}' holds codes as decimal numbers, where 250.1 and 250.10 are the same; "
+                f"store them as text."
+            )
+    return [None if number is None else str(int(number)) for number in numbers]

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
-import numpy as np
 import polars as pl
 
 from leeward.arrays import count_noun
@@ -78,11 +77,11 @@ def needs_extra(file: Path) -> BadInput:
 def _sheet(file: Path, table: str | None, codes: Collection[str]) -> tuple[pl.DataFrame, str, list[Notice]]:
     name, rows, errors = _open_sheet(file, table)
     title = f"{file.name}, sheet '{name}'"
-    if not rows or not any(cell != "" for cell in rows[0]):
+    if not rows or not _has_value(rows[0]):
         raise BadInput(f"{title}: the first row is blank; it must hold the column names.")
     header = [str(cell).strip() for cell in rows[0]]
     width = max(place for place, cell in enumerate(header, 1) if cell)
-    require_columns(title, [each for each in header[:width] if each], header)
+    require_columns(title, list(filter(None, header)), header)
     if errors:
         cell, column, row = errors[0]
         named = f"column '{header[column]}'" if column < width and header[column] else f"column {column + 1}"
@@ -127,14 +126,18 @@ def _open_sheet(file: Path, table: str | None) -> tuple[str, list[list[Any]], li
 
 def _body_of(rows: list[list[Any]], header: Sequence[str], width: int, title: str) -> list[list[Any]]:
     """The rows below the header, without blank ones at the end. BadInput where a value has no column name above it."""
-    filled = [number for number, row in enumerate(rows, 1) if any(cell != "" for cell in row)]
-    beside = next((n for n in filled if any(cell != "" for cell in rows[n - 1][width:])), None)
+    filled = [number for number, row in enumerate(rows, 1) if _has_value(row)]
+    beside = next((number for number in filled if _has_value(rows[number - 1][width:])), None)
     if beside or "" in header[:width]:
         place = f"row {beside} has a value" if beside else f"column {header.index('') + 1} is"
         raise BadInput(f"{title}: {place} below no column name; name the column, or empty it.")
     if not filled:
         raise BadInput(f"{title}: the sheet has column names but no rows.")
     return rows[: filled[-1]]
+
+
+def _has_value(row: Sequence[Any]) -> bool:
+    return any(cell != "" for cell in row)
 
 
 def _sheet_name(file: Path, names: Sequence[str], table: str | None) -> str:
@@ -163,39 +166,30 @@ def _error_cells(file: Path, number: int) -> Iterator[tuple[str, int, int]]:
 
 def _column(cells: list[Any], title: str, name: str, is_code: bool, notices: list[Notice]) -> pl.Series:
     """The cells of a column: numbers, dates, or text where it holds several kinds; blank ones are null."""
-    values = [None if cell == "" else cell for cell in cells]
-    kinds = {type(value) for value in values if value is not None}
-    numbers = np.array([isinstance(value, float) for value in values])
-    if is_code and numbers.any():
-        _note_numbers(values, numbers, title, name, notices)
+    if is_code:
+        _note_numbers(cells, title, name, notices)
+    kinds = {type(cell) for cell in cells if cell != ""}
     if kinds <= {float}:
-        series = pl.Series(values, dtype=pl.Float64)
+        series = pl.Series([None if cell == "" else cell for cell in cells], dtype=pl.Float64)
         return series.cast(pl.Int64) if _whole_numbers(series) else series
-    if kinds <= {datetime.date, datetime.datetime}:
-        days = [value.date() if isinstance(value, datetime.datetime) else value for value in values]
-        return pl.Series(days, dtype=pl.Date)
-    return pl.Series([None if value is None else _text(value) for value in values], dtype=pl.String)
+    texts = pl.Series([None if cell == "" else _text(cell) for cell in cells], dtype=pl.String)
+    dates = kinds <= {datetime.date, datetime.datetime}
+    return texts.str.head(10).str.to_date("%Y-%m-%d") if dates else texts
 
 
-def _note_numbers(
-    values: Sequence[Any],
-    numbers: np.ndarray[Any, np.dtype[np.bool_]],
-    title: str,
-    name: str,
-    notices: list[Notice],
-) -> None:
-    rows: list[int] = (np.flatnonzero(numbers) + 1).tolist()
-    broken = [row for row in rows if not values[row - 1].is_integer()]
+def _note_numbers(cells: Sequence[Any], title: str, name: str, notices: list[Notice]) -> None:
+    rows = [row for row, cell in enumerate(cells, 1) if isinstance(cell, float)]
+    broken = [row for row in rows if not cells[row - 1].is_integer()]
     if broken:
         raise BadInput(
-            f"{title}: column '{name}' holds codes as decimal numbers ({row_text(np.array(broken))}), where 250.1 and "
+            f"{title}: column '{name}' holds codes as decimal numbers ({row_text(broken)}), where 250.1 and "
             f"250.10 are the same; store them as text."
         )
     message = (
         f"{count_noun('code', len(rows))} of column '{name}' as numbers: a sheet drops their zeros (250.00 becomes "
         f"250, 038 becomes 38); format the column as text where codes have such zeros"
     )
-    notices.append(Notice.of_rows("codes as numbers", message, rows))
+    notices += [Notice.of_rows("codes as numbers", message, rows)] if rows else []
 
 
 def _text(value: Any) -> str:

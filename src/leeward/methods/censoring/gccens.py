@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from leeward.analysis.containment import Index, Multisets, Population, largest_parts
-from leeward.analysis.containment.index import item_offsets, levels_of
+from leeward.analysis.containment.index import levels_of
 from leeward.analysis.containment.largest import count_drops, drop_order
 from leeward.arrays import Int64s, UInt32s, offsets_of
 from leeward.errors import BadInput
@@ -55,7 +55,7 @@ def censoring_order(capped: Multisets, caps: Int64s) -> tuple[Int64s, Int64s]:
 
     Ties: the lower code first, as Algorithm 1's argmin; a code that ties with itself stays the lowest.
     """
-    starts = item_offsets(caps)
+    starts = offsets_of(caps)
     _, item = levels_of(capped, starts)
     support = np.bincount(item, minlength=int(starts[-1]))
     code = np.repeat(np.arange(len(caps)), caps)
@@ -68,7 +68,7 @@ def censoring_order(capped: Multisets, caps: Int64s) -> tuple[Int64s, Int64s]:
 def caps_after(rank: Int64s, caps: Int64s, stop: int) -> Int64s:
     """The caps once the first `stop` pairs are censored, int64[codes]."""
     kept = np.concatenate([[0], np.cumsum(rank >= stop)])
-    starts = item_offsets(caps)
+    starts = offsets_of(caps)
     return np.asarray(kept[starts[1:]] - kept[starts[:-1]], np.int64)
 
 
@@ -94,7 +94,7 @@ def _where_all_are_safe(
 def _stop_of(population: Population, records: Multisets, caps: Int64s, rank: Int64s, k: int) -> int:
     """The furthest place at which one of these records becomes safe."""
     drops = count_drops(population, records, drop_order(records, caps, rank), k)
-    owner, item = levels_of(records, item_offsets(caps))
+    owner, item = levels_of(records, offsets_of(caps))
     ranks = rank[item][np.lexsort((rank[item], owner))]
     sizes = records.sizes()
     last = (np.cumsum(sizes) - sizes + drops - 1)[drops > 0]
@@ -119,7 +119,7 @@ def raise_caps(population: Index, capped: Multisets, k: int) -> Censored:
     distinct, _ = capped.distinct()
     caps = highest(capped, len(population.caps))
     rank, code_at = censoring_order(capped, caps)
-    starts = item_offsets(caps)
+    starts = offsets_of(caps)
     owner, item = levels_of(distinct, starts)
     by_item = np.argsort(item, kind="stable")
     holders, bounds = owner[by_item], offsets_of(np.bincount(item, minlength=int(starts[-1])))

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from leeward.analysis.containment import Multisets
-from leeward.analysis.containment.index import item_offsets, levels_of, number_records
+from leeward.analysis.containment.index import levels_of, number_records
 from leeward.analysis.demographics.classes import Classes, group_vectors, in_order
 from leeward.analysis.demographics.k_map import FIRST_ROW, Both, columns_of_both
 from leeward.analysis.demographics.search import Found, Setting, search_full
@@ -230,7 +230,7 @@ def publish(people: Multisets, caps: Int64s, k: int) -> tuple[Multisets, Int64s]
     """What each person would be published as, and the group of each, int64[n]; k must not exceed their number."""
     capped = people.cap(caps)
     distinct, number = capped.distinct()
-    starts = item_offsets(caps)
+    starts = offsets_of(caps)
     owner, item = levels_of(distinct, starts)
     by_record, by_item = np.lexsort((item, owner)), np.lexsort((owner, item))
     items = item[by_record]
