@@ -31,6 +31,8 @@ MAKERS = {"Cohort": "lw.read(…)", "Method": "lw.Disassociation(…)", "Release
 """What gives an object of a class, for messages."""
 
 NUMBERS = {int: numbers.Integral, float: numbers.Real}
+CLASSES: dict[Any, Any] = {**NUMBERS, Path: os.PathLike}
+"""What stands for a type of an annotation."""
 
 LISTS = (Sequence, Iterable)
 
@@ -88,38 +90,40 @@ def _options_of(hint: Any) -> tuple[Any, ...]:
 
 
 def _fits(hint: Any, value: Any) -> bool:
-    origin, inside = typing.get_origin(hint), typing.get_args(hint)
+    options, origin = _options_of(hint), typing.get_origin(hint)
+    if len(options) > 1:
+        return any(_fits(each, value) for each in options)
     if hint is Any:
         return True
-    if len(_options_of(hint)) > 1:
-        return any(_fits(each, value) for each in inside)
     if origin is typing.Literal:
-        return isinstance(value, str) and value in inside
-    if hint in NUMBERS:
-        return isinstance(value, NUMBERS[hint]) and not isinstance(value, bool)
-    if hint is Path:
-        return isinstance(value, os.PathLike)
-    if not isinstance(value, origin or hint) or (origin in LISTS and isinstance(value, str | bytes)):
+        return isinstance(value, str) and value in typing.get_args(hint)
+    if not isinstance(value, CLASSES.get(hint) or origin or hint):
         return False
-    if origin is Mapping:
-        return all(_fits(inside[0], key) and _fits(inside[1], item) for key, item in value.items())
-    if origin in LISTS and not isinstance(value, Iterator):
-        return all(_fits(inside[0], item) for item in value)
-    return True
+    if (hint in NUMBERS and isinstance(value, bool)) or (origin in LISTS and isinstance(value, str | bytes)):
+        return False
+    return not any(True for _ in _misfits(hint, value))
+
+
+def _misfits(hint: Any, value: Any) -> Iterator[Any]:
+    """What does not fit inside a mapping or a list; an iterator is left as it is."""
+    origin, inside = typing.get_origin(hint), typing.get_args(hint)
+    sides: Iterable[tuple[Any, Any]] = ()
+    if origin is Mapping and isinstance(value, Mapping):
+        sides = (side for item in value.items() for side in zip(inside, item, strict=True))
+    elif origin in LISTS and isinstance(value, Iterable) and not isinstance(value, str | bytes | Iterator):
+        sides = ((inside[0], item) for item in value)
+    return (item for kind, item in sides if not _fits(kind, item))
 
 
 def _describe(hint: Any) -> str:
     """What a value must be, in words."""
-    origin = typing.get_origin(hint)
+    kind, inside = typing.get_origin(hint) or hint, typing.get_args(hint)
     if len(_options_of(hint)) > 1:
-        return " or ".join(
-            dict.fromkeys(_describe(each) for each in _options_of(hint) if each is not type(None))
-        )
-    if origin is typing.Literal:
-        return " or ".join(f"`{each}`" for each in typing.get_args(hint))
-    if (origin or hint) in WORDS:
-        inside = typing.get_args(hint)
-        return WORDS[origin or hint] + (" of text" if origin in LISTS and inside == (str,) else "")
+        return " or ".join(dict.fromkeys(_describe(each) for each in inside if each is not types.NoneType))
+    if kind is typing.Literal:
+        return " or ".join(f"`{each}`" for each in inside)
+    if kind in WORDS:
+        return WORDS[kind] + (" of text" if kind in LISTS and inside == (str,) else "")
     maker = MAKERS.get(hint.__name__)
     return f"a {hint.__name__}" + (f" (`{maker}` gives one)" if maker else "")
 
@@ -127,12 +131,8 @@ def _describe(hint: Any) -> str:
 def _describe_given(hint: Any, value: Any) -> str:
     """The kind of what was given, or of what does not fit inside it."""
     for each in _options_of(hint):
-        origin, inside = typing.get_origin(each), typing.get_args(each)
-        if origin is Mapping and isinstance(value, Mapping):
-            sides = [side for item in value.items() for side in zip(inside, item, strict=True)]
-            return f"{kind_of(next(side for kind, side in sides if not _fits(kind, side)))} in it"
-        if origin in LISTS and isinstance(value, Sequence) and not isinstance(value, str | bytes):
-            return f"{kind_of(next(item for item in value if not _fits(inside[0], item)))} in it"
+        for item in _misfits(each, value):
+            return f"{kind_of(item)} in it"
     return kind_of(value)
 
 

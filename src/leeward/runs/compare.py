@@ -20,7 +20,7 @@ from leeward.release.spec import Spec
 from leeward.runs.explore import Exploration, lines_of, risk_of, settings_of, table_of, write_page
 from leeward.runs.progress import Tell, watch
 from leeward.runs.protect import verify
-from leeward.runs.specs import open_release, plan_of, read_custody_spec, read_source
+from leeward.runs.specs import open_release, plan_of, read_custody_spec, read_missing, read_source
 from leeward.runs.writing import refusal
 
 NO_DIGESTS = "custody has no digests of its files, so whether its figures are the run's was not checked"
@@ -66,7 +66,7 @@ def compare(
             say("Reading the source")
             cohort = read_source(specs[0].source)
             known = next((spec.population for spec in specs if spec.population is not None), None)
-            population = population or (None if known is None else read_source(known))
+            population = read_missing(population, known)
         lines, settings = lines_of(asked, specs[0], cohort), settings_of(asked, cohort)
         say("What the source says of the plan")
         prepared = prepare(lines, cohort)

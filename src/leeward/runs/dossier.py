@@ -33,7 +33,7 @@ from leeward.release.manifest import sha256_of, to_json_text
 from leeward.release.spec import SourceSpec
 from leeward.runs.progress import Tell, watch
 from leeward.runs.protect import verify
-from leeward.runs.specs import open_release, plan_of, read_custody_spec, read_source
+from leeward.runs.specs import open_release, plan_of, read_custody_spec, read_missing
 from leeward.runs.writing import refusal
 from leeward.verify import Verification
 from leeward.version import __version__
@@ -132,12 +132,9 @@ def dossier(
             f"{release}: no custody folder; a dossier needs the custodian's folder, not the share alone."
         )
     with watch(tell) as say:
-        named = _sources(opened, asked)
-        if cohort is None and named[0] is not None:
-            say("Reading the source")
-            cohort = read_source(named[0])
-        if population is None and named[1] is not None:
-            population = read_source(named[1])
+        say("Reading the source")
+        source, others = _sources(opened, asked)
+        cohort, population = read_missing(cohort, source), read_missing(population, others)
         say("Verifying the release")
         outcome = verify(release, cohort, population if cohort is not None else None)
         if not outcome.passed:

@@ -40,7 +40,7 @@ from leeward.release.manifest import to_json_text
 from leeward.release.spec import Spec, load
 from leeward.runs.progress import Tell, watch
 from leeward.runs.protect import method_of, verify_or_raise
-from leeward.runs.specs import plan_of, read_source
+from leeward.runs.specs import plan_of, read_missing, read_source
 from leeward.runs.writing import measure_release
 from leeward.version import __version__
 
@@ -138,8 +138,7 @@ def explore(
     with at_most(threads), watch(tell) as say, ExitStack() as held:
         say("Reading the source")
         cohort = read_source(spec.source) if cohort is None else cohort
-        if population is None and spec.population is not None:
-            population = read_source(spec.population)
+        population = read_missing(population, spec.population)
         if sample is not None:
             cohort = sampled(cohort, sample)
         lines = lines_of(asked, spec, cohort)
@@ -155,9 +154,9 @@ def explore(
         missing = [point for point in points if not _file(folder, point).is_file()]
         if missing:
             say("What the source says of the plan")
-            prepared = prepare(lines, cohort)
+            thresholds = limits(settings["threshold"])
+            job = _Job(folder, prepare(lines, cohort), population, spec, thresholds, keep)
             done = len(points) - len(missing)
-            job = _Job(folder, prepared, population, spec, limits(settings["threshold"]), keep)
             with pool(min(available_threads(), len(missing))) as workers:
                 for place, point in enumerate(workers.map(job.run, missing), start=done + 1):
                     say(f"Tried {place} of {len(points)}: {point.name}")

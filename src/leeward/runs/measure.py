@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from leeward.analysis.figures import plain
@@ -13,6 +14,7 @@ from leeward.errors import BadInput
 from leeward.methods import METHODS
 from leeward.release import Release
 from leeward.release.spec import measure_of
+from leeward.runs.specs import open_release
 
 TRIED = "tried"
 """The measure of every method that has an attack: what it came to."""
@@ -47,18 +49,17 @@ def measure(
     BadInput
         Unknown measure or option, or no measures for the method.
     """
-    release = release if isinstance(release, Release) else Release.open(release)
-    row = METHODS.get(release.method)
-    module = None if row is None else row.measures_module()
-    if row is None or module is None:
-        if wanted or row is None:
+    release = open_release(release)
+    module = module_of(release)
+    if module is None:
+        if wanted or release.method not in METHODS:
             raise BadInput(f"there are no measures of releases of the method `{release.method}`.")
         return {}
     asked = measures_asked(release, wanted)
     others = [each for each in asked if TRIED not in each]
     further = {"population": population} if getattr(module, "NEEDS_POPULATION", False) else {}
     figures: dict[str, Any] = module.measure(release, cohort, others, **further) if others else {}
-    attack = getattr(row.reidentification(), "attack", None)
+    attack = getattr(METHODS[release.method].reidentification(), "attack", None)
     if attack is not None and (not wanted or len(others) < len(asked)):
         figures[TRIED] = plain(attack(release, cohort, population))
     return figures
@@ -91,6 +92,11 @@ def measure_what_runs(
 
 def measures_asked(release: Release, wanted: Sequence[Any]) -> list[dict[str, dict[str, Any]]]:
     """What was asked for, or else the method's `DEFAULTS`; one mapping a measure."""
+    asked = wanted or getattr(module_of(release), "DEFAULTS", ())
+    return [{name: options} for name, options in map(measure_of, asked)]
+
+
+def module_of(release: Release) -> ModuleType | None:
+    """The measures of the release's method; None where it has none."""
     row = METHODS.get(release.method)
-    module = None if row is None else row.measures_module()
-    return [dict([measure_of(each)]) for each in wanted or getattr(module, "DEFAULTS", ())]
+    return None if row is None else row.measures_module()

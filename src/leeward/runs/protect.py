@@ -25,7 +25,7 @@ from leeward.report.summary import Summary, result_html
 from leeward.runs.memory import engine_name, is_roomy, require_memory, require_memory_to_read
 from leeward.runs.progress import STAGES, Tell, watch
 from leeward.runs.reports import summary_of
-from leeward.runs.specs import Method, no_events, parameters_of, read_source
+from leeward.runs.specs import Method, no_events, parameters_of, read_missing, read_source
 from leeward.runs.writing import measure_release, require_passed, write_verified
 from leeward.verify import Source, Verification
 from leeward.verify import verify as check
@@ -105,8 +105,7 @@ def protect(
     threads : int, optional
         Default: all processors.
     seed : int, optional
-        For tests and studies only: the release is then marked as seeded. Left out, randomness comes from
-        the operating system.
+        For tests and studies only: the release is then marked as seeded.
     formats : sequence of str
         `parquet` (always written), `csv`.
     measures : sequence
@@ -177,7 +176,7 @@ def run(
                 require_memory_to_read(each, method.name)
         say("Reading the source")
         cohort = read_source(spec.source)
-        population = None if spec.population is None else read_source(spec.population)
+        population = read_missing(None, spec.population)
         return _release(as_run, method, cohort, population, out, threads, allow_memory, say)
 
 

@@ -27,7 +27,7 @@ from leeward.release.manifest import to_json_text
 from leeward.release.spec import SourceSpec, Spec, parse, to_yaml
 from leeward.runs.explore import number_of_patients, release_aside, sampled
 from leeward.runs.progress import Tell, watch
-from leeward.runs.specs import plan_of, read_source
+from leeward.runs.specs import plan_of, read_missing, read_source
 
 SAMPLE = 100_000
 """Patients, at most, on whom a spec is tried before it is handed out."""
@@ -71,9 +71,7 @@ def recommend(
                 raise BadInput("the plan has no `source`; name the file or folder to read.")
             say("Reading the source")
             cohort = read_source(asked.source)
-        if population is None and asked.population is not None:
-            say("Reading the population")
-            population = read_source(asked.population)
+        population = read_missing(population, asked.population)
         say("Applying the rules")
         facts = facts_of(asked, cohort, population)
         codes = cohort.code_sets().codes if cohort.events is not None else ()

@@ -38,11 +38,11 @@ class Method(Protocol):
         ...
 
 
-def open_release(path: str | Path) -> Release:
+def open_release(path: Release | str | Path) -> Release:
     """A release on disk: its manifest, guarantee and tables. BadInput where the folder is none."""
     from leeward.release import Release
 
-    return Release.open(path)
+    return path if isinstance(path, Release) else Release.open(path)
 
 
 def read_custody_spec(release: Release) -> Spec | None:
@@ -62,6 +62,11 @@ def read_source(source: SourceSpec) -> Cohort:
     options = {each.name: getattr(source, each.name) for each in dataclasses.fields(source)}
     del options["path"], options["name"]
     return read(source.path, **{**options, "columns": source.columns or None})
+
+
+def read_missing(given: Cohort | None, source: SourceSpec | None) -> Cohort | None:
+    """The cohort that was given, or else that of the source, or None."""
+    return read_source(source) if given is None and source is not None else given
 
 
 def parameters_of(method: Method) -> dict[str, Any]:
