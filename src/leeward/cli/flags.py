@@ -93,8 +93,8 @@ def pairs_of(text: str, each: Declaration) -> dict[str, Any]:
             raise BadInput(f"{each.flag}: entry {place} is not written NAME:VALUE.")
     if len(dict(pairs)) < len(pairs):
         raise BadInput(f"{each.flag}: a name occurs twice; keep one value for each.")
-    takesnumber_ofs = "int" in str(each.hint)
-    return {name: int(value) if takesnumber_ofs and value.isdigit() else value for name, value in pairs}
+    takes_numbers = "int" in str(each.hint)
+    return {name: int(value) if takes_numbers and value.isdigit() else value for name, value in pairs}
 
 
 def numbers_of(text: str, each: Declaration) -> dict[str, int]:

@@ -16,14 +16,23 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import numbers
+import types
 import typing
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from leeward.errors import BadInput
-from leeward.fields.declarations import Declaration, Parameter, declarations, options_of, stated
-from leeward.fields.fitting import for_pydantic
+from leeward.fields.declarations import (
+    LARGEST,
+    Declaration,
+    Parameter,
+    declarations,
+    options_of,
+    split,
+    stated,
+)
 from leeward.fields.refusals import BadParameter, describe_values, kind_of, nearest, refusal
 
 __all__ = [
@@ -63,19 +72,16 @@ def check_values(cls: type, given: Mapping[str, Any]) -> dict[str, Any]:
     """The values as the class keeps them. BadParameter at the first that does not fit its declaration."""
     import pydantic
 
-    known = {each.name: each for each in declarations(cls)}
+    known = _by_name(cls)
     # What was parsed already (a policy, a model, a source) is judged by the class's own rules.
-    parsed = {name: value for name, value in given.items() if dataclasses.is_dataclass(value)}
-    found: dict[str, Any] = {}
+    found = dict(given)
     for name, value in given.items():
-        if name in parsed:
-            found[name] = value
+        if dataclasses.is_dataclass(value):
             continue
         try:
             found[name] = _adapter(cls, name).validate_python(value)
         except pydantic.ValidationError as error:
-            places = [part for part in error.errors()[0]["loc"] if isinstance(part, int)]
-            raise refusal(known[name], value, places) from None
+            raise refusal(known[name], value, [each["loc"] for each in error.errors()]) from None
     return found
 
 
@@ -94,18 +100,15 @@ def build(
     """
     if not isinstance(content, Mapping):
         raise BadInput(f"`{where or 'spec'}` must be a mapping; got {kind_of(content)}.")
-    known = {each.name: each for each in declarations(cls)}
-    words = {word: name for word, name in (aliases or {}).items() if name in known and word not in known}
-    shown = [name for name in known if name not in words.values()] + list(words)
-    check_keys(content, shown, where, also=known)
+    known = _by_name(cls)
+    words = _words(aliases or {}, known)
+    check_keys(content, {*known, *words} - {*words.values()}, where, also=known)
     values: dict[str, Any] = {}
     for word, value in content.items():
-        name = words.get(word, word)
-        path = f"{where}.{word}" if where else word
+        name, path = words.get(word, word), ".".join(filter(None, [where, word]))
         if name in values:
             raise BadInput(f"`{path}` and its other name are both given; keep one.")
-        inner = _nested_class(known[name].hint)
-        values[name] = build(inner, value, path) if inner is not None and _unbuilt(value) else value
+        values[name] = _value_of(known[name].hint, value, path)
     for name, each in known.items():
         if name not in values and each.required:
             raise BadParameter(name, "is missing; give it a value.").inside(where)
@@ -113,6 +116,22 @@ def build(
         return cls(**values)
     except BadParameter as error:
         raise error.inside(where) from None
+
+
+def _by_name(cls: type) -> dict[str, Declaration]:
+    return {each.name: each for each in declarations(cls)}
+
+
+def _words(aliases: Mapping[str, str], known: Iterable[str]) -> dict[str, str]:
+    """The words that stand for a field, without those that are a field's own name."""
+    return {word: name for word, name in aliases.items() if name in known and word not in known}
+
+
+def _value_of(hint: Any, value: Any, where: str) -> Any:
+    """A nested declared class made of its mapping; any other value as given."""
+    inner = _nested_class(hint)
+    is_made = inner is None or value is None or dataclasses.is_dataclass(value)
+    return value if is_made else build(inner, value, where)
 
 
 def check_keys(
@@ -174,17 +193,14 @@ def schema_of_manifest(cls: type) -> dict[str, Any]:
 
 def _property(cls: type, each: Declaration) -> dict[str, Any]:
     nested = _nested_class(each.hint)
-    found: dict[str, Any]
-    if nested:
-        found = schema(nested)
-        if type(None) in options_of(each.hint):
-            found = {"anyOf": [found, {"type": "null"}]}
-    else:
-        found = dict(_adapter(cls, each.name).json_schema(mode="validation"))
+    found = schema(nested) if nested else dict(_adapter(cls, each.name).json_schema(mode="validation"))
+    if nested and type(None) in options_of(each.hint):
+        found = {"anyOf": [found, {"type": "null"}]}
     if each.parameter.help:
         found["description"] = each.parameter.help
-    plain = isinstance(each.default, bool | int | float | str)
-    return found | ({"default": each.default} if plain else {})
+    if isinstance(each.default, bool | int | float | str):
+        found["default"] = each.default
+    return found
 
 
 @functools.cache
@@ -194,10 +210,58 @@ def _adapter(cls: type, name: str) -> Any:
 
     each = next(each for each in (*declarations(cls), *stated(cls)) if each.name == name)
     config = pydantic.ConfigDict(strict=True, arbitrary_types_allowed=True, allow_inf_nan=False)
-    hint = for_pydantic(each.hint, each.parameter)
+    hint = _for_pydantic(each.hint, each.parameter)
     return pydantic.TypeAdapter(hint) if is_declared(each.hint) else pydantic.TypeAdapter(hint, config=config)
 
 
-def _unbuilt(value: Any) -> bool:
-    """Whether a nested class is still to be made: neither made, nor left out."""
-    return value is not None and not dataclasses.is_dataclass(value)
+def _for_pydantic(hint: Any, parameter: Parameter) -> Any:
+    """The type as pydantic takes it: with its range, lists as tuples and NumPy's numbers as Python's."""
+    from pydantic import BeforeValidator, Field
+
+    inner, own = split(hint)
+    if own is not None:
+        return _for_pydantic(inner, own)
+    if hint in (int, float):
+        sides = ("ge", "gt", "le", "lt")
+        limits = {side: limit for side in sides if (limit := getattr(parameter, side)) is not None}
+        read = BeforeValidator(_whole_number if hint is int else _plain_number)
+        return typing.Annotated[hint, Field(**limits), read]
+    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    fitted = tuple(_for_pydantic(each, parameter) for each in arguments)
+    if origin in (typing.Union, types.UnionType):
+        return typing.Union[fitted]  # noqa: UP007
+    if origin is Mapping:
+        return Mapping[fitted]  # type: ignore[misc,valid-type]  # made at run time
+    return _tuple(arguments, fitted) if origin is tuple else hint
+
+
+def _tuple(arguments: tuple[Any, ...], fitted: tuple[Any, ...]) -> Any:
+    from pydantic import BeforeValidator, Field
+
+    if arguments == (str, Ellipsis):
+        read = BeforeValidator(_many_texts, json_schema_input_type=str | list[str])
+    else:
+        many = {} if Ellipsis in arguments else {"min_length": len(arguments), "max_length": len(arguments)}
+        listed = typing.Annotated[list[fitted[0]], Field(**many)]  # type: ignore[valid-type]
+        read = BeforeValidator(_many, json_schema_input_type=listed)
+    return typing.Annotated[tuple[fitted], read]  # type: ignore[valid-type]
+
+
+def _plain_number(value: Any) -> Any:
+    """NumPy's whole numbers as Python's; everything else as it is."""
+    return int(value) if isinstance(value, numbers.Integral) and not isinstance(value, bool) else value
+
+
+def _whole_number(value: Any) -> Any:
+    """As `_plain_number`; ValueError above what compiled code counts to."""
+    if isinstance(value, numbers.Integral) and abs(int(value)) > LARGEST:
+        raise ValueError("too large")
+    return _plain_number(value)
+
+
+def _many(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _many_texts(value: Any) -> Any:
+    return (value,) if isinstance(value, str) else _many(value)

@@ -10,7 +10,6 @@ from typing import Any
 from leeward import errors
 from leeward.errors import BadInput
 from leeward.fields.declarations import LARGEST, Declaration, Parameter, choices_of, options_of, split
-from leeward.fields.fitting import for_pydantic
 
 
 class BadParameter(BadInput):
@@ -57,77 +56,72 @@ def kind_of(value: Any) -> str:
     return type(value).__name__
 
 
-def refusal(each: Declaration, value: Any, places: Sequence[int]) -> BadParameter:
-    """The sentence: the parameter, what it must be, and the kind of value that was given."""
-    options = [option for option in options_of(each.hint) if option is not type(None)]
-    if isinstance(value, list | tuple) and places and places[0] < len(value):
-        items = typing.get_args(next(option for option in options if typing.get_origin(option) is tuple))
-        item, place = value[places[0]], places[0] + 1
-        return BadParameter(f"{each.name}[{place}]", _must(items[0], each.parameter, item))
-    for option in options:
-        origin = typing.get_origin(option)
-        if isinstance(value, Mapping) and isinstance(origin, type) and issubclass(origin, Mapping):
-            of_key, of_value = typing.get_args(option)
-            for key, item in value.items():
-                if of_key is str and not isinstance(key, str):
-                    return BadParameter(
-                        each.name, f'must have keys of text, quoted as in "250"; got {kind_of(key)}.'
-                    )
-                if not _fits(of_value, each.parameter, item):
-                    return BadParameter(f"{each.name}.{key}", _must(of_value, each.parameter, item))
-    return BadParameter(each.name, _must(each.hint, each.parameter, value))
+def refusal(each: Declaration, value: Any, locations: Sequence[tuple[int | str, ...]]) -> BadParameter:
+    """The sentence: the parameter, what it must be, and the kind of value that was given. `locations` in the value, as
+    pydantic has them."""
+    place = next((part for part in locations[0] if isinstance(part, int)), None)
+    if isinstance(value, list | tuple) and place is not None and place < len(value):
+        must = _must(_arguments_of(each.hint, tuple)[0], each.parameter, value[place])
+        return BadParameter(f"{each.name}[{place + 1}]", must)
+    entries = _arguments_of(each.hint, Mapping)
+    if not entries or not isinstance(value, Mapping):
+        return BadParameter(each.name, _must(each.hint, each.parameter, value))
+    others = [key for key in value if not isinstance(key, str)]
+    if entries[0] is str and others:
+        words = f'must have keys of text, quoted as in "250"; got {kind_of(others[0])}.'
+        return BadParameter(each.name, words)
+    key = next(part for location in locations for part in location if part in value)
+    return BadParameter(f"{each.name}.{key}", _must(entries[1], each.parameter, value[key]))
+
+
+def _arguments_of(hint: Any, origin: type) -> tuple[Any, ...]:
+    """What the tuple or the mapping holds that is among the options of a type; empty without one."""
+    return next((typing.get_args(each) for each in options_of(hint) if typing.get_origin(each) is origin), ())
 
 
 def _must(hint: Any, parameter: Parameter, value: Any) -> str:
     inner, own = split(hint)
-    hint, parameter = inner, own or parameter
-    choices = [choice for option in options_of(hint) for choice in choices_of(option)]
+    given = _given(inner, value)
+    end = "" if given.endswith("?") else "."
+    return f"must be {describe_values(inner, own or parameter)}; got {given}{end}"
+
+
+def _given(hint: Any, value: Any) -> str:
+    """A number that is out of its range and a word that is no choice, or else the kind of a value."""
+    options = options_of(hint)
+    choices = [choice for option in options for choice in choices_of(option)]
     if isinstance(value, str) and choices:
         close = errors.nearest(value, choices)
-        given = f"got `{value}`; did you mean `{close}`?" if close else f"got `{value}`."
-    elif isinstance(value, numbers.Real) and _is_number_kind(hint, value):
-        large = isinstance(value, numbers.Integral) and abs(int(value)) > LARGEST and int in options_of(hint)
-        given = f"got {value}{', more than 2**63 - 1' if large else ''}."
-    else:
-        given = f"got {kind_of(value)}."
-    return f"must be {describe_values(hint, parameter)}; {given}"
+        return f"`{value}`; did you mean `{close}`?" if close else f"`{value}`"
+    if not _is_number_of(options, value):
+        return kind_of(value)
+    large = int in options and isinstance(value, numbers.Integral) and abs(int(value)) > LARGEST
+    return f"{value}{', more than 2**63 - 1' if large else ''}"
 
 
-def _is_number_kind(hint: Any, value: Any) -> bool:
+def _is_number_of(options: Sequence[Any], value: Any) -> bool:
     """Whether the number is of the right kind, and so outside its range."""
-    kinds = options_of(hint)
-    whole = isinstance(value, numbers.Integral)
-    return not isinstance(value, bool) and ((whole and int in kinds) or float in kinds)
-
-
-def _fits(hint: Any, parameter: Parameter, value: Any) -> bool:
-    import pydantic
-
-    config = pydantic.ConfigDict(strict=True, allow_inf_nan=False)
-    try:
-        pydantic.TypeAdapter(for_pydantic(hint, parameter), config=config).validate_python(value)
-    except pydantic.ValidationError:
-        return False
-    return True
+    kinds = (numbers.Real,) if float in options else (numbers.Integral,) if int in options else ()
+    return isinstance(value, kinds) and not isinstance(value, bool)
 
 
 def _describe(hint: Any, parameter: Parameter) -> str:
     hint, own = split(hint)
     parameter = own or parameter
-    if hint in (int, float):
-        return _range("a whole number" if hint is int else "a number", parameter)
-    if hint in (bool, str):
-        return "true or false" if hint is bool else "text"
-    choices = choices_of(hint)
-    if choices:
-        quoted = [f"`{choice}`" for choice in choices]
-        return " or ".join([", ".join(quoted[:-1]), quoted[-1]] if len(quoted) > 1 else quoted)
+    if choices := choices_of(hint):
+        *others, last = (f"`{choice}`" for choice in choices)
+        return " or ".join(filter(None, [", ".join(others), last]))
+    if hint in KINDS:
+        return _range(KINDS[hint], parameter) if hint in (int, float) else KINDS[hint]
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
-    if origin is tuple:
-        if arguments == (float, float):
-            return _range("two numbers", parameter)
-        return "text or a list of text" if arguments[0] is str else "a list"
-    return "a mapping"
+    if origin is not tuple:
+        return "a mapping"
+    if arguments == (float, float):
+        return _range("two numbers", parameter)
+    return "text or a list of text" if arguments[0] is str else "a list"
+
+
+KINDS = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}
 
 
 def _range(kind: str, parameter: Parameter) -> str:
@@ -137,6 +131,6 @@ def _range(kind: str, parameter: Parameter) -> str:
     )
     if ge and le:
         return f"{kind} from {ge} to {le}"
-    limits = [f"of at least {ge}"] if ge else [f"above {gt}"] if gt else []
-    limits += [f"at most {le}"] if le else [f"below {lt}"] if lt else []
+    words = {"of at least": ge, "above": gt, "at most": le, "below": lt}
+    limits = [f"{word} {limit}" for word, limit in words.items() if limit]
     return f"{kind} {' and '.join(limits)}" if limits else kind
