@@ -68,7 +68,6 @@ def _spot(key: tuple[str, str, str, bool], runs: Sequence[tuple[Row, float]], li
 
 
 def chance_of(spot: Spot) -> str:
-    """A spot's risk in words."""
     return f"{'at least ' if spot.at_least else ''}{spot.risk:.3g}"
 
 

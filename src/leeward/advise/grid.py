@@ -29,7 +29,6 @@ class Point:
 
     @property
     def name(self) -> str:
-        """The method's name."""
         return str(self.method["name"])
 
     @property

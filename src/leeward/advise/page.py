@@ -171,7 +171,6 @@ def _mark(method: str, methods: Sequence[str], x: float, y: float, color: str) -
 
 
 def legend(name: str, methods: Sequence[str]) -> str:
-    """A method's mark by itself."""
     mark = _mark(name, methods, 9, 9, COLORS.get(name, BEATEN))
     return f'<svg xmlns="http://www.w3.org/2000/svg" width="18" height="18" aria-hidden="true">{mark}</svg>'
 

@@ -63,7 +63,6 @@ class Line(Declared):
 
     @property
     def title(self) -> str:
-        """What the recipient will do, in a few words."""
         return self.kind
 
 
@@ -79,7 +78,6 @@ class Counted(Line):
 
     @property
     def accepted(self) -> Within:
-        """The accepted error."""
         return within_of(self.within, "within")
 
 
@@ -247,12 +245,10 @@ class Plan(Declared):
 
     @property
     def lines(self) -> tuple[Line, ...]:
-        """The lines, parsed."""
         return tuple(line_of(entry, number) for number, entry in enumerate(self.plan, start=1))
 
     @property
     def limit(self) -> Threshold | None:
-        """The threshold."""
         return threshold_of(self.threshold)
 
     @property

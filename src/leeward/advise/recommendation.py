@@ -196,7 +196,6 @@ def steps_of(situation: Situation) -> Iterator[Step]:
 
 
 def _step_of_m(situation: Situation) -> Step:
-    """m, of data with codes."""
     knows = situation.plan.recipient.knows
     if situation.m is None:
         return Step("m", "all", "the attacker knows all codes of a patient")

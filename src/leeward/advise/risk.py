@@ -32,8 +32,6 @@ MUCH = 0.05
 
 @dataclass(frozen=True)
 class Above:
-    """The share of patients whose risk is above a threshold."""
-
     threshold: float
     share: float
 

@@ -62,7 +62,6 @@ class Candidate:
         return self.closed is None and any(RANK[each.verdict] < 2 for each in of_lines)
 
     def to_json(self) -> dict[str, Any]:
-        """As JSON."""
         return {
             "method": self.name,
             "title": self.title,
@@ -103,12 +102,10 @@ def _columns_of(line: Line | None) -> tuple[str, ...]:
 
 
 def _attacker_columns(case: Case) -> tuple[str, ...]:
-    """Columns of a table that the attacker knows."""
     return tuple(_knows(case).columns) or case.situation.facts.columns
 
 
 def _least(case: Case) -> int:
-    """The smallest count that matters to the line."""
     return case.line.least if isinstance(case.line, Counts | Query) else 0
 
 
@@ -148,7 +145,6 @@ CONDITIONS: dict[str, Callable[[Case], bool]] = {
 
 @functools.cache
 def rules() -> Mapping[str, Any]:
-    """The rules as read."""
     found: Mapping[str, Any] = content_of_yaml(FILE.read_text(encoding="utf-8"))
     return found
 
@@ -177,7 +173,6 @@ def _candidate(rule: Mapping[str, Any], situation: Situation) -> Candidate:
 
 
 def _first(entries: Sequence[Mapping[str, Any]], case: Case) -> Mapping[str, Any] | None:
-    """The first entry all of whose conditions hold."""
     return next(
         (each for each in entries if all(CONDITIONS[name](case) for name in each.get("when", ()))), None
     )

@@ -57,7 +57,6 @@ class Situation:
 
     @property
     def k(self) -> int:
-        """The plan's."""
         return self.plan.k
 
     @property
@@ -108,7 +107,6 @@ def facts_of(plan: Plan, cohort: Cohort, population: Cohort | None = None) -> Fa
 
 
 def _groups(vocabulary: str | None, codes: Sequence[str]) -> tuple[int, ...]:
-    """The number of code groups at each policy level; none without a vocabulary."""
     from leeward.vocabulary import load
 
     if vocabulary in (None, "none"):

@@ -42,7 +42,6 @@ class Threshold:
 
 @functools.cache
 def profiles() -> dict[str, Threshold]:
-    """The shipped thresholds by name."""
     rows: list[dict[str, Any]] = content_of_yaml(FILE.read_text(encoding="utf-8"))
     return {row["name"]: Threshold(**row) for row in rows}
 

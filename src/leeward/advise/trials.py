@@ -33,11 +33,9 @@ class Trial:
 
     @property
     def people(self) -> str:
-        """Whom it was tried on."""
         return f"{self.patients:,} of {self.of:,} patients" if self.patients < self.of else "all patients"
 
     def to_json(self) -> dict[str, Any]:
-        """As JSON."""
         lines = plain(self.kept)
         return {"patients": self.patients, "of": self.of, "lines": lines, "refused": self.refused}
 

@@ -94,7 +94,6 @@ def _left(done: dict[str, Any]) -> str:
 
 
 def lines_of(done: dict[str, Any]) -> list[str]:
-    """The facts for a person."""
     kinds = ", ".join(f"{q['name']} ({q['kind']})" for q in done["qids"]) or "none"
     lines = [
         f"{done['rows']:,} rows ({done['row']}s) of {done['patients']:,} patients indexed in {done['index']}.",

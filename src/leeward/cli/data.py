@@ -95,7 +95,6 @@ def profile(source: Any, k: int, as_json: bool) -> None:
 
 
 def profile_lines(figures: Mapping[str, Any]) -> list[str]:
-    """The profile for a person."""
     source, codes, k = figures["source"], figures["codes"], figures["k"]
     vocabulary = f" ({source['vocabulary']})" if source["vocabulary"] else ""
     counts = (count_noun(noun, source[f"{noun}s"]) for noun in ("patient", "event"))

@@ -143,8 +143,6 @@ def _option(cls: type, each: Declaration, required: bool) -> Option:
 
 
 class _Text(click.ParamType):  # type: ignore[type-arg]  # generic in some versions of click
-    """A value as the command line writes it."""
-
     name = "text"
 
     def __init__(self, each: Declaration) -> None:
@@ -158,5 +156,4 @@ class _Text(click.ParamType):  # type: ignore[type-arg]  # generic in some versi
         return f"[{'|'.join(choices)}]" if choices else self.each.name.upper()
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The value; already converted ones are left as they are."""
         return from_text(self.each, value) if isinstance(value, str) else value

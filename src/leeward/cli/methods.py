@@ -248,7 +248,6 @@ def run_and_tell(
 def _with_columns(
     source: Any, population: Any, given: dict[str, Any], usual: tuple[str, ...]
 ) -> tuple[Any, Any]:
-    """Source and population with the columns of the patients that the parameters name."""
     wanted = tuple(name for key in OF_PATIENTS for name in given.get(key, ()))
     if not wanted:
         return source, population

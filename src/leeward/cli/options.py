@@ -34,7 +34,6 @@ def commas(context: click.Context, parameter: click.Parameter, value: str | None
 
 
 def stack(*options: Option) -> Option:
-    """Several options as one decorator."""
     return lambda function: functools.reduce(lambda made, option: option(made), reversed(options), function)
 
 
@@ -45,7 +44,6 @@ def flag(names: str, metavar: str | None, text: str = "", /, **more: Any) -> Opt
 
 
 def switch(names: str, text: str, /, **more: Any) -> Option:
-    """An option without a value."""
     return flag(names, None, text, is_flag=True, **more)
 
 

@@ -35,7 +35,6 @@ def synth() -> None:
 def _options(
     out: str = "A .parquet, .csv or .csv.gz file.", metavar: str = "FILE", **patients: Any
 ) -> Option:
-    """`--patients`, `-o` and `--seed`."""
     words = patients.pop("text", "Number of patients.")
     return stack(
         flag("--patients", "N", words, **{"type": click.IntRange(min=1), "required": True} | patients),

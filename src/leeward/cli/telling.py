@@ -85,7 +85,6 @@ def summary_lines(summary: Summary) -> Iterator[str]:
 
 
 def little_lines(summary: Summary) -> Iterator[str]:
-    """The verdict where little is left."""
     if summary.little_left:
         for line in wrap(f"Little is left: {summary.little_left}"):
             yield click.style(line, fg="red", bold=True)
@@ -107,7 +106,6 @@ def label_lines(
 
 
 def wrap(text: str, indent: int = 0) -> list[str]:
-    """The lines of a text on this terminal."""
     width = min(WIDEST, shutil.get_terminal_size((WIDEST, 24)).columns) - indent
     return textwrap.wrap(for_terminal(text), max(30, width), break_on_hyphens=False) or [""]
 

@@ -78,31 +78,25 @@ MOST_MENTIONS = 65_535
 def words(parameters: Mapping[str, Any]) -> Words:
     """The wording of a k-map by scope."""
     k, scope, payload = parameters["k"], parameters["scope"], parameters.get("payload") or ()
-    attacker, exact, fits = (
-        (ATTACKER_OF_GROUPS, EVERYBODY, ALIKE) if scope == "groups" else (ATTACKER, EXACT, FITS)
-    )
-    carried = f", and {', '.join(f'`{name}`' for name in payload)} as they were" if payload else ""
-    names, opening = classes.names_of(parameters), ""
+    grouped = scope == "groups"
+    attacker, exact, fits = (ATTACKER_OF_GROUPS, EVERYBODY, ALIKE) if grouped else (ATTACKER, EXACT, FITS)
+    names, opening, carried = classes.names_of(parameters), "", ""
     if names:
         opening = CLASSES.format(names=classes.in_words(names))
         opening += (LEFT_OUT if parameters.get("small") == "drop" else "") + "\n"
-        carried = ", the labels " + ", ".join(f"`{name}`" for name in names) + carried
+        carried = f", the labels {classes.quoted(names)}"
+        exact = exact.format(names=classes.in_words(names))
+    else:
+        exact = fits = ""
+    carried += f", and {classes.quoted(payload)} as they were" if payload else ""
     rule = {"record": (KNOWS_THE_RECORD_RULE,), "groups": ()}.get(scope, (KNOWS_THE_GREEDY_RULE,))
+    known = "codes and mentions" + (", and the method" if grouped else "")
     return Words(
         "k-map" + (classes.INSIDE if names else ""),
-        attacker.format(
-            k=k,
-            exact=exact.format(names=classes.in_words(names)) if names else "",
-            fits=fits if names else "",
-        ),
+        attacker.format(k=k, exact=exact, fits=fits),
         (*NOT_PROTECTED, *(each.format(k=k) for each in rule), *classes.limits(parameters)),
         opening + README.format(payload=carried, rule=RULES[scope]),
-        stated_facts(
-            "codes and mentions" + (", and the method" if scope == "groups" else ""),
-            "population",
-            payload,
-            **classes.facts(parameters),
-        ),
+        stated_facts(known, "population", payload, **classes.facts(parameters)),
     )
 
 
@@ -128,7 +122,7 @@ CONTRACT = Contract(
             "records.parquet",
             {},
             payload=True,
-            made=classes.label_columns({"record": ("int64",), "codes": LISTS}),
+            made=classes.label_columns({"record": "int64", "codes": LISTS}),
             order=("record",),
         ),
         CODES,

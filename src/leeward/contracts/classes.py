@@ -42,6 +42,11 @@ def in_words(names: Sequence[str]) -> str:
     return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
 
 
+def quoted(names: Sequence[str]) -> str:
+    """The names as code, for a README."""
+    return ", ".join(f"`{name}`" for name in names)
+
+
 def exact(names: Sequence[str]) -> str:
     """What attackers know of demographics, before what they know beside; nothing without demographics."""
     return f"the exact {in_words(names)} and " if names else ""
@@ -79,16 +84,12 @@ def hierarchy_files(parameters: Mapping[str, Any]) -> list[str]:
 
 def class_columns(parameters: Mapping[str, Any]) -> Mapping[str, Any]:
     """The columns of `classes.parquet`."""
-    return {
-        "class": ("int64",),
-        **dict.fromkeys(names_of(parameters), ("string",)),
-        "records": ("int64",),
-    }
+    return {"class": "int64", **dict.fromkeys(names_of(parameters), "string"), "records": "int64"}
 
 
 def label_columns(columns: Mapping[str, Any]) -> Callable[[Mapping[str, Any]], Mapping[str, Any]]:
     """The columns of a table of records: these, then each demographic's label."""
-    return lambda parameters: {**columns, **dict.fromkeys(names_of(parameters), ("string",))}
+    return lambda parameters: {**columns, **dict.fromkeys(names_of(parameters), "string")}
 
 
 TABLES = (

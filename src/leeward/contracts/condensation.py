@@ -102,23 +102,15 @@ def words(
     broken : relations that the source keeps and the table does not, each with its percentage of rows.
     """
     models = models_of(parameters)
-    strata = distinct(parameters.get("strata"), [model.get("event") for _, model in models])
     times = distinct(parameters.get("time"), [model.get("time") for _, model in models])
     matched = times if algorithm in MATCHING_TIMES else []
     exact = [] if parameters.get("coarsen_time") else matched
-    left_open = []
-    if exact:
-        left_open.append(EXACT_TIMES.format(strata=", ".join(strata) or "none", times=", ".join(exact)))
-        left_open += [SEVERAL_TIMES.format(**_several(exact))] if len(exact) > 1 else []
-    elif matched:
-        several = parameters.get("coarsen_groups")
-        left_open.append(COARSE_TIMES.format(groups=f" ({several} neighbouring ones)" if several else ""))
-    left_open += [NO_K_ANONYMITY, ATTRIBUTES, MEMBERSHIP, POOLED]
     further = {
         OWN_VALUES: has_own_values(parameters, algorithm),
         RARE_KEPT: parameters.get("rare") == "keep",
         OBSERVED: observed,
     }
+    left_open = [*_of_times(parameters, matched, exact), NO_K_ANONYMITY, ATTRIBUTES, MEMBERSHIP, POOLED]
     left_open += [sentence for sentence, there in further.items() if there]
     reading = README.format(times=_times(matched, exact), plan=_plan(models))
     kept = [f"- `{each}`" for each in parameters.get("relations") or ()]
@@ -132,6 +124,19 @@ def words(
         reading,
         stated_facts("all columns but the times", "group", **({"exact": exact} if exact else {})),
     )
+
+
+def _of_times(parameters: Mapping[str, Any], matched: list[str], exact: list[str]) -> list[str]:
+    """What times leave open that follow the strata: exact ones, or coarse ones."""
+    if exact:
+        strata = distinct(
+            parameters.get("strata"), [model.get("event") for _, model in models_of(parameters)]
+        )
+        found = [EXACT_TIMES.format(strata=", ".join(strata) or "none", times=", ".join(exact))]
+        return found + ([SEVERAL_TIMES.format(**_several(exact))] if len(exact) > 1 else [])
+    several = parameters.get("coarsen_groups")
+    groups = f" ({several} neighbouring ones)" if several else ""
+    return [COARSE_TIMES.format(groups=groups)] if matched else []
 
 
 def has_own_values(parameters: Mapping[str, Any], algorithm: str) -> bool:
@@ -164,7 +169,6 @@ def _times(matched: list[str], exact: list[str]) -> str:
 
 
 def _several(exact: list[str]) -> dict[str, str]:
-    """The words for times of which the first alone follows the other columns."""
     return {"first": exact[0], "further": ", ".join(exact[1:]), "are": "are" if exact[2:] else "is"}
 
 
@@ -196,7 +200,6 @@ def plain(value: Any) -> bool:
 
 
 def texts(value: Any) -> bool:
-    """A list of distinct texts, not empty."""
     fits = isinstance(value, list) and all(isinstance(each, str) for each in value)
     return fits and 0 < len(value) == len(set(value))
 
@@ -208,7 +211,6 @@ MODEL = dict.fromkeys(("response", "time", "event"), lambda value: isinstance(va
 
 
 def is_model(entry: Any) -> bool:
-    """Whether this is a model of one kind with its columns."""
     if not isinstance(entry, dict) or len(entry) != 1:
         return False
     ((kind, model),) = entry.items()

@@ -7,7 +7,7 @@ from typing import Any
 
 from leeward.contracts import classes
 from leeward.contracts.contract import LISTS, Contract, Table, Words, declared, stated_facts
-from leeward.contracts.readme import of_codes
+from leeward.contracts.readme import knows_the_algorithm, of_codes
 
 ATTACKER_OF_ANY = (
     "Somebody who knows up to {m} codes of a patient and looks for the records that could be the "
@@ -26,19 +26,13 @@ CLASSED_OCCUR = (
     "names them."
 )
 
-KNOWS_THE_ALGORITHM = (
-    "Somebody who knows the algorithm can rule out data that it would have turned into something else. Of the records "
-    "that fit, and of the codes that a label stands for, some may then be more likely than others, and at times one "
-    "alone is left."
-)
-
 NOT_PROTECTED = (
     "What the fitting records have in common: if all of them hold a label, it is learnt.",
     "Somebody who knows which codes a patient does not have.",
 )
 
 NOT_PROTECTED_FURTHER = (
-    KNOWS_THE_ALGORITHM,
+    knows_the_algorithm("the records that fit, and of the codes that a label stands for"),
     "Several releases of the same people compared with one another, or people who pool what they know.",
 )
 
@@ -108,13 +102,13 @@ def words(parameters: Mapping[str, Any]) -> Words:
     )
 
 
-RECORDS = {"record": ("int64",), "codes": LISTS}
-CODES = {"code": ("string",), "members": LISTS, "suppressed": ("bool",)}
+RECORDS = {"record": "int64", "codes": LISTS}
+CODES = {"code": "string", "members": LISTS, "suppressed": "bool"}
 
 
 def code_columns(parameters: Mapping[str, Any]) -> Mapping[str, Any]:
     """The columns of `codes.parquet`: with classes, whose label it is before all others."""
-    return {**({"class": ("int64",)} if classes.names_of(parameters) else {}), **CODES}
+    return {**({"class": "int64"} if classes.names_of(parameters) else {}), **CODES}
 
 
 COUNTING = of_codes(

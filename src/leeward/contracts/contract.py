@@ -19,6 +19,9 @@ Schema = Mapping[str, Any]
 """JSON Schema of a parameter's value as a manifest shows it, and beside it (`fields.Parameter`): `default`, `shown`,
 `when`, `form`, `word`, `found`, `ascending`."""
 
+Columns = Mapping[str, str | Sequence[str]]
+"""Columns of a table in order, each with its Arrow type, or the types that stand for the same."""
+
 LISTS = ("list<element: string>", "list<item: string>")
 
 
@@ -61,7 +64,7 @@ class Table:
     ----------
     path : str, or parameters -> paths
         Below `data/`; with parameters, the paths of all such files of a release with them, in the manifest's order.
-    columns : mapping of column to Arrow types, in order; None: the source's own columns.
+    columns : None: the source's own columns.
     payload : bool
         The columns that `parameters.payload` names follow.
     nullable : names of columns that may hold nulls (payload columns may).
@@ -70,10 +73,10 @@ class Table:
     """
 
     path: str | Callable[[Mapping[str, Any]], Iterable[str]]
-    columns: Mapping[str, Sequence[str]] | None
+    columns: Columns | None
     payload: bool = False
     nullable: frozenset[str] = frozenset()
-    made: Callable[[Mapping[str, Any]], Mapping[str, Sequence[str]]] | None = None
+    made: Callable[[Mapping[str, Any]], Columns] | None = None
     order: tuple[str, ...] = ()
 
     def paths_of(self, parameters: Mapping[str, Any]) -> Iterable[str]:
@@ -82,12 +85,14 @@ class Table:
 
     def columns_of(self, parameters: Mapping[str, Any]) -> Mapping[str, Sequence[str]] | None:
         """The columns in order, for these parameters."""
-        return self.columns if self.made is None else self.made(parameters)
+        columns = self.columns if self.made is None else self.made(parameters)
+        if columns is None:
+            return None
+        return {name: (kind,) if isinstance(kind, str) else kind for name, kind in columns.items()}
 
 
 CODES = Table(
-    "codes.parquet",
-    {"code": ("string",), "name": ("string",), "vocabulary": ("string",), "suppressed": ("bool",)},
+    "codes.parquet", {"code": "string", "name": "string", "vocabulary": "string", "suppressed": "bool"}
 )
 """The list of codes, which every release of codes has (see `verify.codes`)."""
 

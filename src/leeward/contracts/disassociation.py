@@ -115,7 +115,6 @@ SENSITIVE_COLUMNS = """
 
 
 def words(parameters: Mapping[str, Any]) -> Words:
-    """The wording of Guarantee 1."""
     k, m = parameters["k"], parameters["m"]
     if parameters.get("attacker") == "algorithm":
         return Words(
@@ -125,11 +124,9 @@ def words(parameters: Mapping[str, Any]) -> Words:
             README_OF_COUNTS,
             stated_facts("up to m codes", "data sets"),
         )
-    names, payload, ells = (
-        classes.names_of(parameters),
-        parameters.get("payload") or (),
-        classes.ells_of(parameters),
-    )
+    names, ells = classes.names_of(parameters), classes.ells_of(parameters)
+    payload = parameters.get("payload") or ()
+    more = {"diversity": ells} if ells else {}
     left_open = [
         SOME_DATA_SET.format(k=k),
         COVERS + (NO_COVERS if parameters["safe"] else ""),
@@ -146,13 +143,7 @@ def words(parameters: Mapping[str, Any]) -> Words:
         (CLASSED_ATTACKER if names else ATTACKER).format(names=classes.in_words(names), m=m),
         tuple(left_open),
         reading(parameters) + README,
-        stated_facts(
-            "up to m codes",
-            "data sets",
-            payload,
-            **classes.facts(parameters),
-            **({"diversity": ells} if ells else {}),
-        ),
+        stated_facts("up to m codes", "data sets", payload, **classes.facts(parameters), **more),
     )
 
 
@@ -165,12 +156,12 @@ def reading(parameters: Mapping[str, Any]) -> str:
     return text + (SENSITIVE_COLUMNS.format(ells=ells) if ells else "") + "\n"
 
 
-NODES = {"node": ("int64",), "parent": ("int64",), "kind": ("string",), "records": ("int64",)}
+NODES = {"node": "int64", "parent": "int64", "kind": "string", "records": "int64"}
 
 
 def node_columns(parameters: Mapping[str, Any]) -> Mapping[str, Any]:
     """The columns of `nodes.parquet`: with classes, one more."""
-    return {**NODES, **({"class": ("int64",)} if classes.names_of(parameters) else {})}
+    return {**NODES, **({"class": "int64"} if classes.names_of(parameters) else {})}
 
 
 RANKED = {"partitioning": "ranked", "nested": True, "safe": True, "reconstructions": 0}
@@ -220,36 +211,24 @@ high <- counted + sum(nodes$records[match(item$node, nodes$node)])
 CONTRACT = Contract(
     tables=(
         *classes.TABLES,
-        Table(
-            "nodes.parquet",
-            NODES,
-            nullable=frozenset({"parent"}),
-            made=node_columns,
-            order=("node",),
-        ),
+        Table("nodes.parquet", NODES, nullable=frozenset({"parent"}), made=node_columns, order=("node",)),
         Table(
             "chunks.parquet",
-            {
-                "node": ("int64",),
-                "chunk": ("int64",),
-                "kind": ("string",),
-                "subrecord": ("int64",),
-                "codes": LISTS,
-            },
+            {"node": "int64", "chunk": "int64", "kind": "string", "subrecord": "int64", "codes": LISTS},
             nullable=frozenset({"subrecord"}),
             order=("node", "chunk", "subrecord"),
         ),
         Table(
             lambda parameters: ["payload.parquet"] if parameters.get("payload") else [],
-            {"node": ("int64",), "column": ("string",), "value": ("string",)},
+            {"node": "int64", "column": "string", "value": "string"},
             nullable=frozenset({"value"}),
         ),
         Table(
             lambda parameters: ["sensitive.parquet"] if classes.ells_of(parameters) else [],
-            {"class": ("int64",), "column": ("string",), "value": ("string",), "records": ("int64",)},
+            {"class": "int64", "column": "string", "value": "string", "records": "int64"},
             nullable=frozenset({"value"}),
         ),
-        Table(reconstructions, {"record": ("int64",), "codes": LISTS}, order=("record",)),
+        Table(reconstructions, {"record": "int64", "codes": LISTS}, order=("record",)),
         CODES,
     ),
     parameters=declared("disassociation"),

@@ -7,7 +7,7 @@ from typing import Any
 
 from leeward.contracts import classes
 from leeward.contracts.contract import CODES, Contract, Counting, Table, Words, declared, stated_facts
-from leeward.contracts.readme import BOUNDED
+from leeward.contracts.readme import BOUNDED, knows_the_algorithm
 
 ROWS = {
     "patients+events": "one code",
@@ -17,15 +17,10 @@ ROWS = {
 }
 """What an attacker knows who can do a join, beside demographics."""
 
-KNOWS_THE_ALGORITHM = (
-    "Somebody who knows the algorithm can rule out data that it would have turned into something else. Of the patients "
-    "that fit, some may then be more likely than others, and at times one alone is left."
-)
-
 NOT_PROTECTED = (
     "Knowledge of more rows than a view has, of how many rows a patient has, or of codes that the patient lacks.",
     "One number joins a patient's rows: an attacker who finds one of them in another way reads them all.",
-    KNOWS_THE_ALGORITHM,
+    knows_the_algorithm("the patients that fit"),
     "Attackers who pool what they know, or who hold an earlier release of the same patients.",
     "What a patient suffers from, when all candidates share it.",
 )
@@ -54,7 +49,6 @@ def has_days(parameters: Mapping[str, Any]) -> bool:
 
 
 def words(parameters: Mapping[str, Any]) -> Words:
-    """The wording for the views named."""
     named, names, days = parameters["views"], classes.names_of(parameters), parameters.get("days")
     known = " or ".join(ROWS[view] for view in named)
     whose = (
@@ -74,8 +68,8 @@ def words(parameters: Mapping[str, Any]) -> Words:
 
 def visit_columns(parameters: Mapping[str, Any]) -> Mapping[str, Any]:
     """The columns of `visits.parquet`: with `days`, one more."""
-    found = {"record": ("int64",), "visit": ("int64",)}
-    return {**found, **({"day": ("int64",)} if parameters.get("days") else {})}
+    found = {"record": "int64", "visit": "int64"}
+    return {**found, **({"day": "int64"} if parameters.get("days") else {})}
 
 
 COUNTING = Counting(
@@ -104,9 +98,9 @@ cat(low, "to", high, "patients\\n")
 CONTRACT = Contract(
     tables=(
         *classes.TABLES,
-        Table("patients.parquet", {}, made=classes.label_columns({"record": ("int64",)}), order=("record",)),
+        Table("patients.parquet", {}, made=classes.label_columns({"record": "int64"}), order=("record",)),
         Table("visits.parquet", {}, made=visit_columns, order=("record", "visit")),
-        Table("events.parquet", {"record": ("int64",), "visit": ("int64",), "code": ("string",)}),
+        Table("events.parquet", {"record": "int64", "visit": "int64", "code": "string"}),
         CODES,
     ),
     parameters=declared("linked"),

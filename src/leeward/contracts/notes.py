@@ -28,7 +28,6 @@ and `count`, the number of patients with a {row} that has all of them, plus nois
 
 
 def words(parameters: Mapping[str, Any]) -> Words:
-    """The wording of a catalogue."""
     reading = README.format(row=parameters["row"], contributions=parameters["contributions"])
     return Words(
         "differential privacy",

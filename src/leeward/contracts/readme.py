@@ -50,6 +50,14 @@ def of_codes(pandas: str, r: str, intro: str = BOUNDED) -> Counting:
     return Counting(intro, LISTED + pandas + PRINT, R_LISTED + r + R_PRINT)
 
 
+def knows_the_algorithm(what: str) -> str:
+    """The sentence that no guarantee against it goes without: attackers who know the algorithm, and what of."""
+    return (
+        "Somebody who knows the algorithm can rule out data that it would have turned into something else. Of "
+        f"{what}, some may then be more likely than others, and at times one alone is left."
+    )
+
+
 OPENING = """\
 {records:,} records, anonymized with Leeward {version} (method `{method}`). Records are numbered anew; neither numbers \
 nor row order mean anything.
@@ -100,7 +108,6 @@ def counting_lines(counting: Counting | None) -> str:
 
 
 def opening(method: str, records: int, version: str) -> str:
-    """What the release is."""
     text = OPENING_OF_CATALOGUE if method == "notes" else OPENING
     return text.format(method=method, records=records, version=version)
 

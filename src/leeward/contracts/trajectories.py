@@ -7,7 +7,7 @@ from typing import Any
 
 from leeward.contracts import classes
 from leeward.contracts.contract import CODES, Contract, Table, Words, declared, stated_facts
-from leeward.contracts.readme import BOUNDED_BELOW, of_codes
+from leeward.contracts.readme import BOUNDED_BELOW, knows_the_algorithm, of_codes
 
 ATTACKER = (
     "Somebody who knows everything about a patient's codes and ages, all of them in order, and that the patient is in "
@@ -21,15 +21,9 @@ CLASSED_ATTACKER = (
     "demographic, so a guess at which of them is the patient's is right at most once in {k}."
 )
 
-KNOWS_THE_ALGORITHM = (
-    "Somebody who knows the algorithm can rule out data that it would have turned into something else. Of the codes "
-    "and ages that a generalized value stands for, some may then be more likely than others, and at times one alone is "
-    "left."
-)
-
 NOT_PROTECTED = (
     "Whatever a group's records share becomes known about every member: their (generalized) codes and ages.",
-    KNOWS_THE_ALGORITHM,
+    knows_the_algorithm("the codes and ages that a generalized value stands for"),
     "Several releases of the same people compared with one another, or people who pool what they know.",
 )
 
@@ -69,9 +63,7 @@ UNLISTED = "; codes that fewer than {k} patients have are not listed there"
 
 
 def words(parameters: Mapping[str, Any]) -> Words:
-    """The wording of k-anonymous trajectories."""
     k, names, payload = parameters["k"], classes.names_of(parameters), parameters.get("payload") or ()
-    carried = ", ".join(f"`{name}`" for name in payload)
     return Words(
         "k-anonymity in classes of demographics" if names else "k-anonymity",
         (CLASSED_ATTACKER if names else ATTACKER).format(k=k, names=classes.in_words(names)),
@@ -79,7 +71,7 @@ def words(parameters: Mapping[str, Any]) -> Words:
         (classes.readme(parameters) + CLASSES.format(k=k) + "\n" if names else "")
         + README.format(
             k=k,
-            payload=f" with {carried} as they were" if payload else "",
+            payload=f" with {classes.quoted(payload)} as they were" if payload else "",
             listed=UNLISTED.format(k=k) if "listed_codes" in parameters else "",
             order=ORDERS[parameters.get("order", "kept")],
         ),
@@ -94,7 +86,7 @@ def together(parameters: Mapping[str, Any]) -> bool:
     return sensitive == ("diversity" in parameters) and (whole or "listed_codes" in parameters)
 
 
-RECORDS = {"record": ("int64",)}
+RECORDS = {"record": "int64"}
 
 COUNTING = of_codes(
     pandas="""\
@@ -116,15 +108,11 @@ CONTRACT = Contract(
     tables=(
         Table(
             "trajectories.parquet",
-            {"record": ("int64",), "position": ("int64",), "code": ("string",), "age": ("string",)},
+            {"record": "int64", "position": "int64", "code": "string", "age": "string"},
             order=("record", "position"),
         ),
         Table(
-            "records.parquet",
-            RECORDS,
-            payload=True,
-            made=classes.label_columns(RECORDS),
-            order=("record",),
+            "records.parquet", RECORDS, payload=True, made=classes.label_columns(RECORDS), order=("record",)
         ),
         Table("code_hierarchy.csv", None),
         Table("age_hierarchy.csv", None),

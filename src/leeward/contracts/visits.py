@@ -7,7 +7,7 @@ from typing import Any
 
 from leeward.contracts import classes
 from leeward.contracts.contract import CODES, LISTS, Contract, Table, Words, declared, stated_facts
-from leeward.contracts.readme import BOUNDED_BELOW, of_codes
+from leeward.contracts.readme import BOUNDED_BELOW, knows_the_algorithm, of_codes
 
 NAMES = {
     "visit": "k-anonymous visits",
@@ -41,16 +41,10 @@ ATTACKER_OF_CODES = (
 
 EXACT, SAME = ", the exact {names} of that person,", " with the same released demographics"
 
-KNOWS_THE_ALGORITHM = (
-    "Somebody who knows the algorithm can rule out data that it would have turned into something else. Of the patients "
-    "that fit, and of the codes that a label stands for, some may then be more likely than others, and at times one "
-    "alone is left."
-)
-
 NOT_PROTECTED = (
     "Somebody who knows several visits of a person, or how many visits the person had.",
     "What all patients who share a visit's set have in common: it is learnt about each of them.",
-    KNOWS_THE_ALGORITHM,
+    knows_the_algorithm("the patients that fit, and of the codes that a label stands for"),
     "Several releases compared: cohorts drawn from one master can be joined by visits, and so can their payloads.",
 )
 
@@ -174,7 +168,6 @@ def words(parameters: Mapping[str, Any], *, figures: Mapping[str, Any] | None = 
 
 
 def attacker_of(parameters: Mapping[str, Any]) -> str:
-    """The attacker's sentence at a level."""
     names = classes.names_of(parameters)
     exact, same = (EXACT.format(names=classes.in_words(names)), SAME) if names else ("", "")
     if parameters["level"] != "codes":
@@ -197,10 +190,9 @@ def of_level(parameters: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def readme_of(parameters: Mapping[str, Any], payload: Sequence[str]) -> str:
-    """How a recipient reads the files."""
     names = classes.names_of(parameters)
-    labels = ", the labels " + ", ".join(f"`{name}`" for name in names) if names else ""
-    carried = ", and the payload " + ", ".join(f"`{name}`" for name in payload) if payload else ""
+    labels = f", the labels {classes.quoted(names)}" if names else ""
+    carried = f", and the payload {classes.quoted(payload)}" if payload else ""
     rare = ", and some codes were taken out of visits whose set was rare"
     return (classes.readme(parameters) + IN_CLASSES + "\n" if names else "") + README.format(
         row="patient (all visits as one set)" if parameters.get("merge_visits") else "visit",
@@ -241,15 +233,13 @@ CONTRACT = Contract(
     tables=(
         *classes.TABLES,
         Table(
-            "visits.parquet",
-            {"record": ("int64",), "visit": ("int64",), "codes": LISTS},
-            order=("record", "visit"),
+            "visits.parquet", {"record": "int64", "visit": "int64", "codes": LISTS}, order=("record", "visit")
         ),
         Table(
             "records.parquet",
             {},
             payload=True,
-            made=classes.label_columns({"record": ("int64",)}),
+            made=classes.label_columns({"record": "int64"}),
             order=("record",),
         ),
         Table(hierarchies_of_codes, None),

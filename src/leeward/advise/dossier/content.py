@@ -40,7 +40,6 @@ class Entry:
     chance_pointer: str | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """As `dossier.json` has it."""
         return {key: value for key, value in asdict(self).items() if value is not None}
 
 
@@ -152,7 +151,6 @@ def declared(label: str, value: Any) -> Entry:
 
 
 def _figures(evidence: Evidence, row: Mapping[str, Any]) -> Iterator[Entry]:
-    """Those of the method, in one part."""
     of_method = data_of("figures.yaml").get(evidence.files["release.json"]["method"], ())
     yield from evidence.entries([each for each in of_method if each["part"] == row["part"]], "measures.json#")
 
