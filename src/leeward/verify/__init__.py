@@ -16,7 +16,7 @@ from polars.exceptions import PanicException
 
 from leeward.contracts import contract_of
 from leeward.errors import BadInput
-from leeward.verify.checks import Check, Source, Verification
+from leeward.verify.checks import Check, Source, Verification, failing
 from leeward.verify.codes import codes_checks
 from leeward.verify.contract_checks import contract_checks, spec_checks
 from leeward.verify.manifest import NAME, Share, custody_checks, manifest_checks, manifest_types, open_share
@@ -34,6 +34,12 @@ CHECKERS: dict[str, str] = {
 }
 """Method of the manifest -> "module:function", called as `function(share, source) -> list[Check]`. Each folder here is
 the verifier of the method of its name, with a `check.py`; the modules beside them are shared."""
+
+
+SEEDED = (
+    "The release was made with a chosen seed: whoever learns the seed can undo its shuffles. "
+    "Share only releases made without a seed."
+)
 
 
 def verify(path: str | Path, source: Source | None = None, manifest: str = NAME) -> Verification:
@@ -54,16 +60,9 @@ def verify(path: str | Path, source: Source | None = None, manifest: str = NAME)
             f"release.json: no verifier for the method {share.method!r}; known: {', '.join(CHECKERS)}."
         )
     checks = [types, *manifest_checks(share), *custody_checks(share)]
-    if all(check.passed for check in checks if check.name == "files_present"):
+    if "files_present" not in failing(checks):
         checks = form_and_content(share, source, checks)
-    warnings: tuple[str, ...] = ()
-    if share.manifest.get("seeded"):
-        warnings = (
-            (
-                "The release was made with a chosen seed: whoever learns the seed can undo its shuffles. "
-                "Share only releases made without a seed."
-            ),
-        )
+    warnings = (SEEDED,) if share.manifest.get("seeded") else ()
     return Verification(share.method, tuple(checks), warnings, source is not None, list_gaps(share, source))
 
 
@@ -72,22 +71,20 @@ def form_and_content(share: Share, source: Source | None, checks: list[Check]) -
     contract = contract_of(share.method)
     if contract is None:
         detail = "The method has no contract: nothing says what a release of it may hold."
-        checks = [*checks, Check("contract", False, detail)]
-        return checks + content_checks(share, source, formed=False)
+        return [*checks, Check("contract", False, detail), *content_checks(share, source, formed=False)]
     checks = checks + contract_checks(share, contract) + storage_checks(share)
-    if any(check.name == "parameters" and not check.passed for check in checks):
+    if "parameters" in failing(checks):
         return checks  # all that follows reads them
-    if all(check.passed for check in checks if check.name == "only_rows"):
-        formed = all(check.passed for check in checks)
-        checks += guard("codes_listed", lambda: codes_checks(share, source), formed=formed)
-    if all(check.passed for check in checks):
+    if "only_rows" not in failing(checks):
+        checks += guard("codes_listed", lambda: codes_checks(share, source), formed=not failing(checks))
+    if not failing(checks):
         checks += check_orders(share, contract.records) + owner_orders(share, contract.owners, source)
-    formed = all(check.passed for check in checks)
+    formed = not failing(checks)
     checks += guard("parameters_of_spec", lambda: spec_checks(share, contract), formed=formed)
-    if any(check.name == "columns_of_contract" and not check.passed for check in checks):
+    if "columns_of_contract" in failing(checks):
         detail = "Files have not the columns of the contract, so that their content cannot be laid out."
         return [*checks, Check("layout", False, detail)]
-    return checks + content_checks(share, source, formed=all(check.passed for check in checks))
+    return checks + content_checks(share, source, formed=not failing(checks))
 
 
 def content_checks(share: Share, source: Source | None, *, formed: bool) -> list[Check]:

@@ -6,7 +6,8 @@ who may read the release.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import itertools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -40,12 +41,7 @@ class Check:
 
     def to_json(self) -> dict[str, Any]:
         """As written to `verification.json`."""
-        return {
-            "name": self.name,
-            "passed": self.passed,
-            "detail": self.detail,
-            "figures": dict(self.figures),
-        }
+        return vars(self) | {"figures": dict(self.figures)}
 
 
 @dataclass(frozen=True)
@@ -108,7 +104,7 @@ class Verification:
     @property
     def passed(self) -> bool:
         """True when no check failed."""
-        return all(check.passed for check in self.checks)
+        return not self.failures
 
     @property
     def saw_custody(self) -> bool:
@@ -142,11 +138,15 @@ class Verification:
         return f"Verification({self.method}: {len(self.checks)} checks, {outcome})"
 
 
+def failing(checks: Iterable[Check]) -> set[str]:
+    """The names of the checks that failed."""
+    return {check.name for check in checks if not check.passed}
+
+
 def of_count(
     name: str, violations: int, good: str, bad: str, figures: Mapping[str, Any] | None = None
 ) -> Check:
-    """A check that passes when nothing violates it: `good` is the sentence then, `bad` follows the count
-    else."""
+    """A check that passes when nothing violates it: `good` is the sentence then, `bad` follows the count else."""
     all_figures = {"violations": int(violations), **(figures or {})}
     return Check(name, violations == 0, good if violations == 0 else f"{violations:,} {bad}", all_figures)
 
@@ -154,11 +154,8 @@ def of_count(
 def check_numbers(records: pl.Series, stated: int, name: str = "records_numbered") -> Check:
     """Records are numbered 0 … n-1, as many as the manifest states."""
     whole = len(records) == stated and records.sort().equals(pl.Series(range(stated), dtype=pl.Int64))
-    good, bad = (
-        "Records are numbered from 0, each once.",
-        "Record numbers have gaps, repeats or a wrong count.",
-    )
-    return Check(name, whole, good if whole else bad)
+    good = "Records are numbered from 0, each once."
+    return Check(name, whole, good if whole else "Record numbers have gaps, repeats or a wrong count.")
 
 
 def unlike_counts(stated: pl.DataFrame, found: pl.DataFrame, missing: int = 0) -> int:
@@ -202,32 +199,33 @@ def merge_checks(checks: Sequence[Check], parts: int, what: str) -> Check:
     figures = {what: len(checks)} | merge_figures([check.figures for check in checks])
     deviations, limit = figures.get("deviations", {}), figures.get("limit", 0)
     telling = [each for each, z in deviations.items() if abs(z) > limit]
-    broken = [check for check in checks if not check.passed]
+    broken = [check.detail for check in checks if not check.passed]
     if broken:
-        detail = f"{len(broken):,} of {parts:,} {what} fail. First: {broken[0].detail}"
+        detail = f"{len(broken):,} of {parts:,} {what} fail. First: {broken[0]}"
     elif telling:
         detail = f"Over {parts:,} {what} an order says something: {', '.join(telling)}."
     elif len(checks) < parts:
         detail = f"{parts - len(checks):,} of {parts:,} {what} could not be checked so far."
     else:
-        detail = f"In each of {parts:,} {what}: {checks[-1].detail}"
-    passed = not broken and not telling and len(checks) == parts
-    return Check(checks[0].name, passed, detail, figures)
+        return Check(checks[0].name, True, f"In each of {parts:,} {what}: {checks[-1].detail}", figures)
+    return Check(checks[0].name, False, detail, figures)
 
 
 def merge_figures(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """The figures of `merge_checks`."""
-    figures: dict[str, Any] = {}
-    for key in dict.fromkeys(key for part in parts for key in part):
-        given = [part[key] for part in parts if part.get(key) is not None]
-        if key == "deviations":
-            names = dict.fromkeys(name for each in given for name in each)
-            of_name = {name: [float(each[name]) for each in given if name in each] for name in names}
-            figures[key] = {name: round(sum(z) / len(z) ** 0.5, 2) for name, z in of_name.items()}
-        elif not given:
-            figures[key] = None
-        elif key == "limit":
-            figures[key] = given[0]
-        else:
-            figures[key] = min(given) if key.startswith("smallest") else sum(given)
-    return figures
+    keys = dict.fromkeys(key for part in parts for key in part)
+    return {
+        key: _merge_figure(key, [part[key] for part in parts if part.get(key) is not None]) for key in keys
+    }
+
+
+def _merge_figure(key: str, given: list[Any]) -> Any:
+    if not given:
+        return None
+    if key == "deviations":
+        names = dict.fromkeys(itertools.chain.from_iterable(given))
+        of_name = {name: [float(each[name]) for each in given if name in each] for name in names}
+        return {name: round(sum(z) / len(z) ** 0.5, 2) for name, z in of_name.items()}
+    if key == "limit":
+        return given[0]
+    return min(given) if key.startswith("smallest") else sum(given)

@@ -83,11 +83,10 @@ class Tree:
             return False
         if self.kind == "file":
             return len(self.above(label) or ()) > int(level)
-        interval = bounds(above)
+        interval, kept = bounds(above), above.rstrip("*")
         if interval is not None:
             return interval[1] - interval[0] < int(level)
-        kept = above.rstrip("*")
-        return len(kept) < len(above) and len(kept) >= int(level)
+        return int(level) <= len(kept) < len(above)
 
     def covers(self, label: str, value: str) -> bool:
         """Whether a patient with the exact `value` may be released with `label`."""
@@ -102,17 +101,23 @@ class Tree:
         if MISSING in (label, value):
             return False
         if self.whole is not None:
-            at = value
-            for _ in range(len(self.whole)):
-                if at == label:
-                    return True
-                at = self.whole.get(at, "")
-            return False
+            return label in way_up(self.whole, value)
         inner, outer = bounds(value), bounds(label)
         if inner is not None and outer is not None:
             return outer[0] <= inner[0] and inner[1] <= outer[1]
         kept = label.rstrip("*")
         return 0 < len(kept) < len(label) == len(value) and value.startswith(kept)
+
+
+def way_up(parent: Mapping[str, str], node: str) -> list[str]:
+    """The node and those above it, as far as they are known; a cycle is walked once."""
+    found = [node]
+    for _ in range(len(parent)):
+        node = parent.get(node, "")
+        if node == "":
+            break
+        found.append(node)
+    return found
 
 
 def natural(label: str) -> list[tuple[int, int, str]]:

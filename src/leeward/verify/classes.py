@@ -218,6 +218,21 @@ def find_patients(
     return patients.filter(pl.Series(keep, dtype=pl.Boolean)), [each for each in values if fits[each]]
 
 
+@dataclass(frozen=True)
+class Placed:
+    """The classes of a release, and the place among them of each record's (-1: none), int64[records]."""
+
+    classes: Classes
+    of_record: NDArray[np.int64]
+
+
+def place_in_classes(share: Share, records: pl.DataFrame) -> tuple[list[Check], Placed]:
+    """The checks of the classes, and every record in its class."""
+    classes = read_classes(share)
+    placed, of_record = place_records(records, classes)
+    return [*class_checks(classes, share), placed], Placed(classes, of_record)
+
+
 def place_records(records: pl.DataFrame, classes: Classes) -> tuple[Check, NDArray[np.int64]]:
     """The class of each record (its place among the classes; -1: none), from the labels in the table of records; and
     whether each has one, and every class the number of records that it states."""

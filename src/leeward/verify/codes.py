@@ -6,8 +6,10 @@ at hand, from the source.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 
 import polars as pl
 import pyarrow as pa
@@ -15,9 +17,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from leeward.verify.checks import Check, Source, of_count
-from leeward.verify.class_labels import read_pairs
+from leeward.verify.class_labels import read_pairs, way_up
 from leeward.verify.manifest import Share, open_share
-from leeward.verify.storage import UNREADABLE, open_with_dictionaries
+from leeward.verify.storage import UNREADABLE, open_with_dictionaries, unless_readable
 from leeward.vocabulary.names import OF_CATEGORY, icd_name
 
 NAME = "codes.parquet"
@@ -30,17 +32,13 @@ SOURCE_ROWS = 1 << 17
 MENTION = re.compile(r"#\d+$")
 
 
+@unless_readable(False)
 def lists_codes(share: Share) -> bool:
     """Whether the share has a list of codes of this form (constraints has one of its own)."""
     file = share.data(NAME)
-    if not any(entry["path"] == f"data/{NAME}" for entry in share.manifest["files"]) or not file.is_file():
+    if f"data/{NAME}" not in share.paths or not file.is_file():
         return False
-    try:
-        return {each.name: each.type for each in pq.read_schema(file)} == COLUMNS
-    except MemoryError:  # Arrow's is an ArrowException too
-        raise
-    except UNREADABLE:
-        return False
+    return {each.name: each.type for each in pq.read_schema(file)} == COLUMNS
 
 
 def codes_checks(share: Share, source: Source | None) -> list[Check]:
@@ -68,17 +66,19 @@ def read_list(share: Share) -> pl.DataFrame:
 
 
 def check_code_list(share: Share, listed: pl.DataFrame, shown: set[str]) -> Check:
-    """Sorted and distinct; every shown code is listed as such; suppressed codes are shown nowhere."""
+    """Sorted and distinct; every shown code is listed as such; suppressed codes, and nodes above them, are shown
+    nowhere."""
     codes = listed["code"]
     wrong = int(codes.n_unique() != listed.height) + int(not codes.is_sorted())
-    above = nodes_above(share)
+    above = dict(read_pairs(share.data("code_hierarchy.csv")) or ())
     free = set(listed.filter(~pl.col("suppressed"))["code"])
     hidden = set(listed.filter(pl.col("suppressed"))["code"])
+    unseen = {code for code in free | hidden if shown.isdisjoint(way_up(above, code))}
     extract = share.manifest["parameters"].get("extract")
-    wrong += len(shown - free)
-    wrong += 0 if extract else sum(not _below(code, shown, above) for code in free)
-    wrong += sum(_below(code, shown, above) for code in hidden)
-    if extract and not wrong:
+    wrong += len(shown - free) + len(hidden - unseen)
+    if not extract:
+        wrong += len(free & unseen)
+    elif not wrong:
         wrong += _unlike_master(share, listed)
     return of_count(
         "codes_listed",
@@ -89,37 +89,23 @@ def check_code_list(share: Share, listed: pl.DataFrame, shown: set[str]) -> Chec
 
 
 def _unlike_master(share: Share, listed: pl.DataFrame) -> int:
-    """1 for a cohort whose list is not its master's."""
-    import json
-    from pathlib import Path
-
-    note = share.folder.parent / "custody" / "master.json"
-    if not note.is_file():
+    """1 for a cohort whose list is not its master's; the method's own check says where the master is not there."""
+    note = None if share.custody is None else share.custody / "master.json"
+    if note is None or not note.is_file():
         return 0  # the share alone: stated as unchecked
     try:
-        named = Path(str(json.loads(note.read_text(encoding="utf-8"))["path"]))
+        path = note.parent.parent / str(json.loads(note.read_text(encoding="utf-8"))["path"])
     except (ValueError, KeyError, TypeError):
-        return 0  # as below
-    path = named if named.is_absolute() else note.parent.parent / named
+        return 0
     if not (path / "share" / "release.json").is_file():
-        return 0  # the method's own check says that the master is not there
+        return 0
     return int(not read_list(open_share(path)).equals(listed))
 
 
 def codes_of_files(share: Share) -> set[str]:
     """The codes and labels in the data files, the members of a visit's generalized label one by one."""
-    found: set[str] = set()
-    for entry in share.manifest["files"]:
-        file = share.folder / str(entry["path"])
-        if file.suffix != ".parquet" or file.name == NAME:
-            continue
-        names = pq.read_schema(file).names
-        column = next((name for name in ("codes", "code") if name in names), None)
-        if column is None:
-            continue
-        for batch in open_with_dictionaries(file, (column,)).iter_batches(BLOCK_ROWS, columns=[column]):
-            values = batch.column(0).flatten() if pa.types.is_list(batch.column(0).type) else batch.column(0)
-            found.update(pc.unique(values).drop_null().cast(pa.string()).to_pylist())
+    files = [share.folder / path for path in share.paths if path.endswith(".parquet")]
+    found = set().union(*(_codes_of(file) for file in files if file.name != NAME))
     if share.method == "visits":
         return {member for label in found for member in label.split(MEMBERS)}
     if share.manifest["parameters"].get("repeats"):
@@ -127,22 +113,16 @@ def codes_of_files(share: Share) -> set[str]:
     return found
 
 
-def nodes_above(share: Share) -> Mapping[str, str]:
-    """The parent of each node of the released hierarchy of codes."""
-    pairs = read_pairs(share.data("code_hierarchy.csv"))
-    return {node: parent for node, parent in pairs or () if parent}
-
-
-def _below(code: str, shown: set[str], above: Mapping[str, str]) -> bool:
-    """Whether the code, or a node above it, is shown."""
-    node: str | None = code
-    for _ in range(len(above) + 1):
-        if node is None:
-            return False
-        if node in shown:
-            return True
-        node = above.get(node)
-    return False
+def _codes_of(file: Path) -> set[str]:
+    names = pq.read_schema(file).names
+    column = next((name for name in ("codes", "code") if name in names), None)
+    if column is None:
+        return set()
+    found: set[str] = set()
+    for batch in open_with_dictionaries(file, (column,)).iter_batches(BLOCK_ROWS, columns=[column]):
+        values = batch.column(0).flatten() if pa.types.is_list(batch.column(0).type) else batch.column(0)
+        found.update(pc.unique(values).drop_null().cast(pa.string()).to_pylist())
+    return found
 
 
 def code_names(listed: pl.DataFrame) -> Check:

@@ -17,13 +17,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-import yaml
 
 from leeward.contracts.contract import LARGEST, Contract, Schema, Table, Words
 from leeward.contracts.readme import readme_of
-from leeward.verify.checks import Check, of_count
-from leeward.verify.manifest import FILE_KEYS, GUARANTEE_KEYS, REQUIRED_KEYS, Share
-from leeward.verify.storage import UNREADABLE
+from leeward.verify.checks import Check, of_count, payload_of
+from leeward.verify.manifest import FILE_KEYS, GUARANTEE_KEYS, README, REQUIRED_KEYS, Share, read_spec
+from leeward.verify.storage import unless_readable
 
 VERSION = re.compile(r"\d+\.\d+\.\d+([.+-]?[a-z0-9.]+)?")
 NUMBERS = ("k", "m", "epsilon", "delta")
@@ -118,46 +117,40 @@ def guarantee_words(share: Share, contract: Contract) -> Check:
     """The guarantee and the README say what the method and its parameters call for, word by word."""
     stated = share.manifest["guarantee"]
     guarantee = json.dumps({key: value for key, value in stated.items() if key not in (*NUMBERS, "risk")})
-    try:
-        written = (share.folder / "README.md").read_bytes().decode("utf-8")
-    except (OSError, UnicodeDecodeError):
-        written = None
-    spoken = read = False
-    for words in words_of(share, contract):
-        wanted: dict[str, Any] = {
-            "name": words.name,
-            "unit": "patient",
-            "attacker": words.attacker,
-            "not_protected": list(words.not_protected),
-        }
-        if words.facts:
-            wanted["facts"] = dict(words.facts)
-        if guarantee == json.dumps(wanted):
-            spoken = True
-            read = read or written == readme_of(share.manifest, words.readme, contract)
+    fitting = [words for words in words_of(share, contract) if guarantee == json.dumps(guarantee_of(words))]
     faults = []
-    if not spoken:
+    if not fitting:
         faults.append("The guarantee's words are not those of the method and its parameters.")
-    if written is None:
+    try:
+        written = (share.folder / README).read_bytes().decode("utf-8")
+    except (OSError, UnicodeDecodeError):
         faults.append("README.md is missing or no text.")
-    elif not read:
-        faults.append("README.md is not what the manifest and the method call for.")
+    else:
+        if written not in [readme_of(share.manifest, words.readme, contract) for words in fitting]:
+            faults.append("README.md is not what the manifest and the method call for.")
     good = "The guarantee and the README say what the method and its parameters call for."
     return Check("words", not faults, " ".join(faults) or good)
+
+
+def guarantee_of(words: Words) -> dict[str, Any]:
+    """The texts of a guarantee, as the manifest has them."""
+    texts = {"name": words.name, "unit": "patient", "attacker": words.attacker}
+    facts = {"facts": dict(words.facts)} if words.facts else {}
+    return {**texts, "not_protected": list(words.not_protected), **facts}
 
 
 def files_of_contract(share: Share, contract: Contract) -> Check:
     """The data files are those of the contract, in its order; a CSV copy follows each Parquet file or none; no further
     folders."""
-    listed = [entry["path"] for entry in share.manifest["files"]]
-    wanted = [path for path, _ in islice(contract.files_of(share.manifest["parameters"]), len(listed) + 1)]
-    copies = {path: [path, f"{path[:-8]}.csv"] for path in wanted if path.endswith(".parquet")}
-    if any(copy in listed for _, copy in copies.values()):
-        wanted = [each for path in wanted for each in copies.get(path, [path])]
-    wrong = len(set(listed) ^ set(wanted)) or int(listed != wanted)
-    folders = {path.parent.as_posix() for path in map(share.folder.joinpath, listed)}
-    folders = {folder.removeprefix(share.folder.as_posix()).strip("/") for folder in folders} | {"data"}
-    there = {path.relative_to(share.folder).as_posix() for path in share.folder.rglob("*") if path.is_dir()}
+    listed = share.paths
+    wanted = [Path(path) for path, _ in known_files(share, contract)]
+    copied = [each for path in wanted for each in dict.fromkeys((path, path.with_suffix(".csv")))]
+    if set(map(str, copied)) - set(map(str, wanted)) & set(listed):
+        wanted = copied
+    right = [path.as_posix() for path in wanted]
+    wrong = len(set(listed) ^ set(right)) or int(listed != right)
+    folders = {Path(path).parent for path in listed} | {Path("data")}
+    there = {path.relative_to(share.folder) for path in share.folder.rglob("*") if path.is_dir()}
     return of_count(
         "files_of_contract",
         wrong + len(there - folders),
@@ -166,86 +159,71 @@ def files_of_contract(share: Share, contract: Contract) -> Check:
     )
 
 
+def known_files(share: Share, contract: Contract) -> list[tuple[str, Table]]:
+    """The files of the contract with their forms: as many as the manifest lists, and one more."""
+    return list(islice(contract.files_of(share.manifest["parameters"]), len(share.paths) + 1))
+
+
 def parquet_files(share: Share, contract: Contract) -> list[tuple[Path, Table]]:
     """The Parquet files of the contract that the manifest lists, each with its form."""
-    listed = {entry["path"] for entry in share.manifest["files"]}
-    known = islice(contract.files_of(share.manifest["parameters"]), len(listed) + 1)
-    return [
-        (share.folder / path, form) for path, form in known if path in listed and path.endswith(".parquet")
-    ]
+    known = [each for each in known_files(share, contract) if each[0] in share.paths]
+    return [(share.folder / path, form) for path, form in known if path.endswith(".parquet")]
 
 
 def columns_of_contract(share: Share, contract: Contract) -> Check:
     """Every data file has the columns and types of the contract, and nulls only where it allows them."""
-    wrong = 0
-    payload = [str(name) for name in share.manifest["parameters"].get("payload") or ()]
-    for file, table in parquet_files(share, contract):
-        columns = table.columns_of(share.manifest["parameters"])
-        if columns is None:
-            continue
-        try:
-            stored = pq.ParquetFile(file)
-            schema = stored.schema_arrow
-            wrong += sum(
-                _has_nulls(stored, column)
-                for column in columns
-                if column in schema.names and column not in table.nullable
-            )
-        except MemoryError:  # Arrow's is an ArrowException too
-            raise
-        except UNREADABLE:
-            wrong += 1
-            continue
-        carried = payload if table.payload else []
-        wrong += schema.names != [*columns, *carried]
-        wrong += bool(set(carried) & {"record", "visit", "codes", "patient"})
-        for column, kinds in columns.items():
-            if column in schema.names:
-                wrong += str(schema.field(column).type) not in kinds
+    parameters = share.manifest["parameters"]
+    files = parquet_files(share, contract)
     return of_count(
         "columns_of_contract",
-        wrong,
+        sum(_wrong_columns(file, table, parameters) for file, table in files),
         "Every file has the columns and types of the contract.",
         "columns are missing, not of the contract, of another type, or hold nulls.",
     )
 
 
+@unless_readable(1)
+def _wrong_columns(file: Path, table: Table, parameters: Mapping[str, Any]) -> int:
+    columns, carried = table.columns_of(parameters), payload_of(parameters) if table.payload else []
+    if columns is None:
+        return 0
+    stored = pq.ParquetFile(file)
+    schema = stored.schema_arrow
+    there = {column: kinds for column, kinds in columns.items() if column in schema.names}
+    wrong = sum(_has_nulls(stored, column) for column in there if column not in table.nullable)
+    wrong += schema.names != [*columns, *carried]
+    wrong += bool(set(carried) & {"record", "visit", "codes", "patient"})
+    return wrong + sum(str(schema.field(column).type) not in kinds for column, kinds in there.items())
+
+
 def rows_in_order(share: Share, contract: Contract) -> Check:
     """Rows stand in the order of their numbers, so that only the numbers can say something."""
-    wrong = 0
-    for file, table in parquet_files(share, contract):
-        try:
-            wrong += bool(table.order) and not ascending(file, table.order)
-        except MemoryError:  # Arrow's is an ArrowException too
-            raise
-        except UNREADABLE:
-            wrong += 1
+    files = parquet_files(share, contract)
     return of_count(
         "rows_in_order",
-        wrong,
+        sum(bool(table.order) and not ascending(file, table.order) for file, table in files),
         "Rows stand in the order of their numbers.",
         "files have rows in another order than that of their numbers.",
     )
 
 
+@unless_readable(False)
 def ascending(file: Path, columns: Sequence[str]) -> bool:
     """Whether rows ascend by whole-number columns, the first one first; equal rows do not."""
-    last: tuple[int, ...] | None = None
     stored = pq.ParquetFile(file)
     if not set(columns) <= set(stored.schema_arrow.names):
         return False
+    last = [np.empty(0, np.int64)] * len(columns)
     for batch in stored.iter_batches(ROWS_AT_ONCE, columns=list(columns)):
-        if not batch.num_rows:
-            continue
-        numbers = [pc.fill_null(batch.column(each).cast(pa.int64()), -1).to_numpy() for each in columns]
-        rises, same = np.zeros(batch.num_rows - 1, np.bool_), np.ones(batch.num_rows - 1, np.bool_)
-        for each in numbers:
-            rises |= same & (each[1:] > each[:-1])
-            same &= each[1:] == each[:-1]
-        first = tuple(int(each[0]) for each in numbers)
-        if not rises.all() or (last is not None and first <= last):
+        rises, same = np.zeros(1, np.bool_), np.ones(1, np.bool_)
+        for i, column in enumerate(columns):
+            numbers = pc.fill_null(batch.column(column).cast(pa.int64()), -1).to_numpy()
+            numbers = np.concatenate([last[i], numbers])
+            rises = rises | (same & (numbers[1:] > numbers[:-1]))
+            same = same & (numbers[1:] == numbers[:-1])
+            last[i] = numbers[-1:]
+        if not rises.all():
             return False
-        last = tuple(int(each[-1]) for each in numbers)
     return True
 
 
@@ -275,25 +253,23 @@ def parameters_known(share: Share, contract: Contract) -> Check:
 
 def spec_checks(share: Share, contract: Contract) -> list[Check]:
     """The manifest has the parameters that the spec asks for, and no others; no check without a spec."""
-    file = share.folder.parent / "custody" / "spec.yaml"
-    if share.folder.name != "share" or not file.is_file():
+    spec = read_spec(share)
+    if spec is None:
         return []
-    try:
-        spec = yaml.safe_load(file.read_text(encoding="utf-8"))
-        method = {("policy" if key == "utility" else key): value for key, value in spec["method"].items()}
-    except (OSError, UnicodeDecodeError, yaml.YAMLError, KeyError, TypeError, AttributeError):
+    if not spec:
         return [Check("parameters_of_spec", False, "custody/spec.yaml cannot be read as the spec of a run.")]
-    asked = {name: value for name, value in method.items() if value is not None}
+    given = spec["method"] | {"policy": spec["method"].get("policy") or spec["method"].get("utility")}
+    asked = {name: value for name, value in given.items() if value is not None and name != "utility"}
     wrong = differing(visible(contract.parameters, contract.completed(asked)), share.manifest["parameters"])
     wrong -= {name for name, each in contract.parameters.items() if each.get("found") and not asked.get(name)}
     versions = spec.get("versions")
+    version = versions.get("leeward") if isinstance(versions, dict) else None
     run = {
-        "leeward": versions.get("leeward") if isinstance(versions, dict) else None,
+        "leeward": version or share.manifest["leeward"],
         "method": str(asked.get("name")),
-        "seeded": True if spec.get("seed") is not None else None,
+        "seeded": spec.get("seed") is not None,
     }
-    run["leeward"] = run["leeward"] or share.manifest["leeward"]
-    wrong |= differing(run, {name: share.manifest.get(name) for name in run})
+    wrong |= differing(run, {name: share.manifest.get(name, False) for name in run})
     return [
         of_count(
             "parameters_of_spec",

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
 Words = NDArray[np.uint64]
+Floats = NDArray[np.float64]
 
 
 def distinct(keys: Longs) -> Longs:
@@ -75,6 +76,27 @@ def run_sums(words: Words, offsets: Longs) -> Words:
     """The sum of each list, modulo 2^64."""
     total = np.concatenate([np.zeros(1, np.uint64), np.cumsum(words)])
     return total[offsets[1:]] - total[offsets[:-1]]
+
+
+def preorder(parent: Ints) -> tuple[Ints, Ints]:
+    """(nodes in preorder, the place there where each one's subtree ends); nodes of a cycle are left out. A parent below
+    0 is none."""
+    n = len(parent)
+    above = np.where(parent < 0, n, parent).tolist()
+    below: list[list[int]] = [[] for _ in range(n + 1)]
+    for node in range(n):
+        below[above[node]].append(node)
+    order: list[int] = []
+    waiting = below[n][::-1]
+    while waiting:
+        order.append(waiting.pop())
+        waiting += reversed(below[order[-1]])
+    size = [1] * (n + 1)
+    for node in reversed(order):
+        size[above[node]] += size[node]
+    end = np.zeros(n, np.int32)
+    end[order] = np.arange(len(order)) + np.array(size, np.int32)[order]
+    return np.array(order, np.int32), end
 
 
 LARGEST = 1 << 62

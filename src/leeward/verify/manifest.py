@@ -14,12 +14,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pyarrow.parquet as pq
+import yaml
 
 from leeward.contracts.contract import LARGEST
 from leeward.errors import BadInput
 from leeward.verify.checks import Check, of_count
+from leeward.verify.flat import Words
 from leeward.version import refuse_other_format
 
 REQUIRED_KEYS = ("leeward", "format", "method", "parameters", "guarantee", "records", "files")
@@ -36,7 +39,8 @@ README = "README.md"
 
 @dataclass(frozen=True)
 class Share:
-    """A shared folder and its manifest, a file called `name`; nothing else of the release is read."""
+    """A shared folder and its manifest, a file called `name`; nothing else of the release is read, but for what the
+    custodian keeps beside it."""
 
     folder: Path
     manifest: dict[str, Any]
@@ -46,6 +50,11 @@ class Share:
     @property
     def method(self) -> str:
         return str(self.manifest["method"])
+
+    @property
+    def paths(self) -> list[str]:
+        """The files that the manifest lists, in its order."""
+        return [str(entry["path"]) for entry in self.manifest["files"]]
 
     def data(self, name: str) -> Path:
         """Path of the data file `name`, for example `chunks.parquet`."""
@@ -57,10 +66,21 @@ class Share:
             self._tables[name] = pl.read_parquet(self.data(name))
         return self._tables[name]
 
+    @property
+    def custody(self) -> Path | None:
+        """The custodian's folder, where it is at hand."""
+        custody = self.folder.parent / "custody"
+        return custody if self.folder.name == "share" and custody.is_dir() else None
+
+    def kept(self, name: str) -> Path | None:
+        """The custodian's data file `name`, where it is at hand."""
+        file = self.folder.parent / "custody" / "data" / name
+        return file if self.folder.name == "share" and file.is_file() else None
+
     def guarantee(self, key: str) -> int:
         """An integer of the manifest's guarantee (`k`, `m`)."""
         value = self.manifest["guarantee"].get(key)
-        if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        if type(value) is not int or value < 1:
             raise BadInput(f"release.json: guarantee.{key} must be a whole number of at least 1.")
         return value
 
@@ -71,27 +91,45 @@ def open_share(path: str | Path, name: str = NAME) -> Share:
     folder = Path(path)
     if (folder / "share" / name).is_file():
         folder = folder / "share"
-    file = folder / name
-    if not file.is_file():
+    if not (folder / name).is_file():
         raise BadInput(f"{path}: no release.json; give a release's folder or its share folder.")
     require_files(folder)
+    return Share(folder, _read_manifest(folder / name, str(path)), name)
+
+
+def _read_manifest(file: Path, release: str) -> dict[str, Any]:
     try:
         manifest = json.loads(file.read_text(encoding="utf-8"))
     except (ValueError, RecursionError):
         raise BadInput(f"{file.name}: not JSON; the manifest is damaged.") from None
-    if isinstance(manifest, dict) and "leeward" in manifest:
-        refuse_other_format(manifest, str(path))
-    missing = (
-        [key for key in REQUIRED_KEYS if key not in manifest] if isinstance(manifest, dict) else REQUIRED_KEYS
-    )
+    if not isinstance(manifest, dict):
+        manifest = {}
+    if "leeward" in manifest:
+        refuse_other_format(manifest, release)
+    missing = [key for key in REQUIRED_KEYS if key not in manifest]
     if missing:
         raise BadInput(f"release.json lacks {', '.join(missing)}.")
     if not isinstance(manifest["guarantee"], dict) or not isinstance(manifest["files"], list):
         raise BadInput("release.json: `guarantee` must be an object and `files` a list.")
-    for entry in manifest["files"]:
-        if not isinstance(entry, dict) or not set(FILE_KEYS) <= set(entry):
-            raise BadInput("release.json: each of `files` needs a path, its rows and its sha256.")
-    return Share(folder, manifest, name)
+    if not all(map(_is_entry, manifest["files"])):
+        raise BadInput("release.json: each of `files` needs a path, its rows and its sha256.")
+    return manifest
+
+
+def _is_entry(entry: Any) -> bool:
+    return isinstance(entry, dict) and set(FILE_KEYS) <= set(entry)
+
+
+def read_spec(share: Share) -> dict[str, Any] | None:
+    """The custodian's spec of the run; None without it, empty where it cannot be read as one."""
+    file = None if share.custody is None else share.custody / "spec.yaml"
+    if file is None or not file.is_file():
+        return None
+    try:
+        spec = yaml.safe_load(file.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError):
+        return {}
+    return spec if isinstance(spec, dict) and isinstance(spec.get("method"), dict) else {}
 
 
 def require_files(folder: Path) -> None:
@@ -168,18 +206,18 @@ def manifest_types(share: Share) -> Check:
 def manifest_checks(share: Share) -> list[Check]:
     """The listed files exist, hold the bytes and rows stated, and no other file lies beside them."""
     listed = {str(entry["path"]): entry for entry in share.manifest["files"]}
-    inside = {path: entry for path, entry in listed.items() if _is_inside(share.folder, path)}
-    present = {path: entry for path, entry in inside.items() if (share.folder / path).is_file()}
-    changed = sum(_sha256(share.folder / path) != entry["sha256"] for path, entry in present.items())
-    recount = sum(_rows(share.folder / path) != entry["rows"] for path, entry in present.items())
-    found = {p.relative_to(share.folder).as_posix() for p in share.folder.rglob("*") if not p.is_dir()}
-    links = sum(p.is_symlink() for p in share.folder.rglob("*"))
-    extra = found - set(listed) - {share.name, README}
-    absent = len(listed) - len(present)
+    present = {
+        share.folder / path: entry for path, entry in listed.items() if _is_present(share.folder, path)
+    }
+    changed = sum(_sha256(file) != entry["sha256"] for file, entry in present.items())
+    recount = sum(_rows(file) != entry["rows"] for file, entry in present.items())
+    inside = list(share.folder.rglob("*"))
+    found = {path.relative_to(share.folder).as_posix() for path in inside if not path.is_dir()}
+    extra = len(found - set(listed) - {share.name, README}) + sum(path.is_symlink() for path in inside)
     return [
         of_count(
             "files_present",
-            absent,
+            len(listed) - len(present),
             f"Every listed file is there, {len(listed)} in all.",
             "listed files are missing.",
         ),
@@ -194,21 +232,23 @@ def manifest_checks(share: Share) -> list[Check]:
         ),
         of_count(
             "no_other_files",
-            len(extra) + links,
+            extra,
             "Nothing lies beside the listed files.",
             "files or links lie in the share that the manifest does not list.",
         ),
         of_count(
             "csv_copies",
-            sum(not _same_content(share.folder / path) for path in present if path.endswith(".csv")),
+            sum(file.suffix == ".csv" and not _same_content(file) for file in present),
             "Every CSV copy says what its Parquet file says.",
             "CSV copies differ from their Parquet file.",
         ),
     ]
 
 
-def _is_inside(folder: Path, path: str) -> bool:
-    return (folder / path).resolve().is_relative_to(folder.resolve())
+def _is_present(folder: Path, path: str) -> bool:
+    """Whether a file is there, inside the folder."""
+    file = folder / path
+    return file.resolve().is_relative_to(folder.resolve()) and file.is_file()
 
 
 def _same_content(csv_file: Path) -> bool:
@@ -270,15 +310,9 @@ DRAWING = "drawing.parquet"
 """Of a cohort drawn from a master: the reason why membership is secret, and the digest of the payload."""
 
 
-def custody_of(share: Share) -> Path | None:
-    """The custodian's folder, where it is at hand."""
-    custody = share.folder.parent / "custody"
-    return custody if share.folder.name == "share" and custody.is_dir() else None
-
-
 def custody_checks(share: Share) -> list[Check]:
     """The files that the run wrote have their digests; no check without custody, or where it has no digests."""
-    custody = custody_of(share)
+    custody = share.custody
     if custody is None or not (custody / DIGESTS).exists():
         return []
     listed = _read_digests(custody / DIGESTS)
@@ -313,3 +347,11 @@ def _sha256_inside(custody: Path, name: str) -> str | None:
         return _sha256(file) if file.is_file() and file.is_relative_to(custody.resolve()) else None
     except (OSError, ValueError):
         return None
+
+
+def draw_words(share: Share, n: int) -> Words:
+    """n random odd words, drawn by the files' digests: sums of them stand for sets, and no method can know them."""
+    text = "".join(str(entry["sha256"]) for entry in share.manifest["files"])
+    key = int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")
+    drawn = np.random.Generator(np.random.Philox(key=key)).integers(0, 1 << 63, n, dtype=np.int64)
+    return drawn.astype(np.uint64) * np.uint64(2) + np.uint64(1)

@@ -11,9 +11,10 @@ from __future__ import annotations
 import hashlib
 import io
 import re
-from collections.abc import Collection
+from collections.abc import Callable, Collection
+from functools import wraps
 from pathlib import Path
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -31,6 +32,27 @@ OWN = f"parquet-cpp-arrow version {pa.__version__}"
 
 UNREADABLE = (OSError, ValueError, pa.ArrowException)
 """What reading a damaged file can raise."""
+
+Given = ParamSpec("Given")
+Found = TypeVar("Found")
+
+
+def unless_readable(otherwise: Found) -> Callable[[Callable[Given, Found]], Callable[Given, Found]]:
+    """Makes a function give `otherwise` for a damaged file; want of memory says nothing of the file."""
+
+    def of(read: Callable[Given, Found]) -> Callable[Given, Found]:
+        @wraps(read)
+        def guarded(*args: Given.args, **more: Given.kwargs) -> Found:
+            try:
+                return read(*args, **more)
+            except MemoryError:  # Arrow's is an ArrowException too
+                raise
+            except UNREADABLE:
+                return otherwise
+
+        return guarded
+
+    return of
 
 
 class _Digest(io.RawIOBase):
@@ -63,17 +85,12 @@ def open_with_dictionaries(file: Path, columns: Collection[str]) -> pq.ParquetFi
 
 def storage_checks(share: Share) -> list[Check]:
     """Parquet and CSV files hold nothing but their rows."""
-    wrong = 0
-    for entry in share.manifest["files"]:
-        file = share.folder / str(entry["path"])
-        if file.suffix == ".parquet":
-            wrong += not plain_parquet(file)
-        elif file.suffix == ".csv":
-            wrong += not plain_csv(file)
+    plain = {".parquet": plain_parquet, ".csv": plain_csv}
+    files = [share.folder / path for path in share.paths if Path(path).suffix in plain]
     return [
         of_count(
             "only_rows",
-            wrong,
+            sum(not plain[file.suffix](file) for file in files),
             "The files hold nothing but their rows: no metadata, no gaps, no unused values.",
             "files hold more than their rows need: metadata, gaps, unused values, or another way of writing them.",
         )
@@ -82,49 +99,47 @@ def storage_checks(share: Share) -> list[Check]:
 
 def foreign_writers(share: Share) -> int:
     """How many Parquet files another version of Arrow wrote, so that their bytes cannot be written again here."""
-    found = 0
-    for entry in share.manifest["files"]:
-        if str(entry["path"]).endswith(".parquet"):
-            try:
-                found += pq.read_metadata(share.folder / str(entry["path"])).created_by != OWN
-            except MemoryError:  # Arrow's is an ArrowException too
-                raise
-            except UNREADABLE:
-                continue
-    return found
+    return sum(_is_foreign(share.folder / path) for path in share.paths if path.endswith(".parquet"))
 
 
+@unless_readable(False)
+def _is_foreign(file: Path) -> bool:
+    return bool(pq.read_metadata(file).created_by != OWN)
+
+
+@unless_readable(False)
 def plain_parquet(file: Path) -> bool:
     """True when writing the file's rows again gives the same bytes; by its structure for another version's files."""
-    try:
-        metadata = pq.read_metadata(file)
-        if WRITER.fullmatch(metadata.created_by or "") is None or metadata.metadata:
-            return False
-        stored = pq.ParquetFile(file, metadata=metadata)
-        schema = stored.schema_arrow
-        if schema.metadata or any(schema.field(i).metadata for i in range(len(schema))):
-            return False
-        rows = [metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)]
-        if any(each != ROWS_A_GROUP for each in rows[:-1]):
-            return False
-        if metadata.created_by != OWN:
-            for group in range(len(rows)):
-                stored.read_row_group(group).validate(full=True)
-            return _no_gaps(file, metadata)
-        with file.open("rb") as stream:
-            stored_digest = hashlib.file_digest(stream, "sha256").digest()
-        texts = [
-            metadata.schema.column(i).path
-            for i in range(metadata.num_columns)
-            if metadata.schema.column(i).physical_type == "BYTE_ARRAY"
-            and metadata.schema.column(i).max_repetition_level == 0  # Arrow writes lists of numbers otherwise
-        ]
-        as_numbers = pq.ParquetFile(file, metadata=metadata, read_dictionary=texts)
-        return _rewrite_digest(as_numbers) == stored_digest or _rewrite_digest(stored) == stored_digest
-    except MemoryError:  # Arrow's is an ArrowException too
-        raise
-    except UNREADABLE:
+    metadata = pq.read_metadata(file)
+    stored = pq.ParquetFile(file, metadata=metadata)
+    if _carries_metadata(stored):
         return False
+    rows = [metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)]
+    if any(each != ROWS_A_GROUP for each in rows[:-1]):
+        return False
+    if metadata.created_by != OWN:
+        for group in range(len(rows)):
+            stored.read_row_group(group).validate(full=True)
+        return _no_gaps(file, metadata)
+    with file.open("rb") as stream:
+        stored_digest = hashlib.file_digest(stream, "sha256").digest()
+    columns = map(metadata.schema.column, range(metadata.num_columns))
+    texts = [each.path for each in columns if _is_text(each)]
+    as_numbers = pq.ParquetFile(file, metadata=metadata, read_dictionary=texts)
+    return stored_digest in (_rewrite_digest(as_numbers), _rewrite_digest(stored))
+
+
+def _carries_metadata(stored: pq.ParquetFile) -> bool:
+    """Whether the file, its schema or a column has metadata, or was not written by Arrow."""
+    metadata, schema = stored.metadata, stored.schema_arrow
+    if WRITER.fullmatch(metadata.created_by or "") is None or metadata.metadata or schema.metadata:
+        return True
+    return any(schema.field(i).metadata for i in range(len(schema)))
+
+
+def _is_text(column: Any) -> bool:
+    """Whether a column holds texts, not lists of them: Arrow writes lists of numbers otherwise."""
+    return bool(column.physical_type == "BYTE_ARRAY" and column.max_repetition_level == 0)
 
 
 def _rewrite_digest(stored: pq.ParquetFile) -> bytes | None:
@@ -180,28 +195,21 @@ def _no_gaps(file: Path, metadata: Any) -> bool:
     return bool(at + metadata.serialized_size + 8 == file.stat().st_size)
 
 
+@unless_readable(False)
 def plain_csv(file: Path) -> bool:
     """True when writing the file's cells again gives the same bytes."""
-    try:
-        if (parquet := file.with_suffix(".parquet")).is_file():
-            again = _copy_of(parquet)
-        else:
-            table = pcsv.read_csv(
-                file,
-                read_options=pcsv.ReadOptions(use_threads=False),
-                parse_options=pcsv.ParseOptions(newlines_in_values=True),
-                convert_options=pcsv.ConvertOptions(
-                    column_types={"node": pa.string(), "parent": pa.string()}, strings_can_be_null=False
-                ),
-            )
-            sink = pa.BufferOutputStream()
-            pcsv.write_csv(table, sink)
-            again = sink.getvalue().to_pybytes()
-        return again == file.read_bytes()
-    except MemoryError:  # Arrow's is an ArrowException too
-        raise
-    except UNREADABLE:
-        return False
+    if (parquet := file.with_suffix(".parquet")).is_file():
+        return _copy_of(parquet) == file.read_bytes()
+    types = {"node": pa.string(), "parent": pa.string()}
+    table = pcsv.read_csv(
+        file,
+        read_options=pcsv.ReadOptions(use_threads=False),
+        parse_options=pcsv.ParseOptions(newlines_in_values=True),
+        convert_options=pcsv.ConvertOptions(column_types=types, strings_can_be_null=False),
+    )
+    sink = pa.BufferOutputStream()
+    pcsv.write_csv(table, sink)
+    return bool(sink.getvalue().to_pybytes() == file.read_bytes())
 
 
 def _copy_of(parquet: Path) -> bytes:

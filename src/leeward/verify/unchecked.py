@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from leeward.verify.checks import Source
-from leeward.verify.manifest import DIGESTS, DRAWING, NAME, Share, custody_of
+from leeward.verify.manifest import DIGESTS, DRAWING, NAME, Share
 from leeward.verify.storage import foreign_writers
 
 LOST_ROWS = "whether codes and days are the patients' own, and what is missing was rare"
@@ -87,71 +87,72 @@ AS_DRAWN = (
     "whether the payload that joined, and the reason why membership is secret, are those of the drawing"
 )
 
+NO_CUSTODY = "Without the custodian's folder"
+LISTED_SETS = "the listed code sets, which the guarantee is about"
+AS_ARROW_WROTE = (
+    "their metadata and gaps were inspected, but not whether dictionaries and statistics hold more than the "
+    "rows do"
+)
+OTHERS = "whether other releases of the same patients exist"
+
 
 def list_gaps(share: Share, source: Source | None) -> tuple[str, ...]:
     """One sentence for each thing that was not checked."""
-    found = []
-    if source is None:
-        found += [f"Without the source: {each}." for each in WITHOUT_SOURCE.get(share.method, ())]
-    custody = custody_of(share) is not None
-    found += _of_custody(share)
-    if share.method == "notes" and (source is None or source.answers is None):
-        found += [f"Without the ledger (--index INDEX): {each}." for each in WITHOUT_LEDGER]
-    if share.method == "disassociation":
-        found += _of_disassociation(share, custody)
-    if share.manifest["parameters"].get("demographics") and share.method != "censoring":
-        found.append("Never checked: whether the records that joined a small class were drawn at random.")
-    if share.manifest["guarantee"].get("m") is None and share.method == "constraints" and not custody:
-        found.append("Without the custodian's folder: the listed code sets, which the guarantee is about.")
+    method, parameters = share.method, share.manifest["parameters"]
+    drawn = bool(parameters.get("demographics")) and method != "censoring"
+    no_answers = method == "notes" and (source is None or source.answers is None)
+    whole_sets = method == "constraints" and share.manifest["guarantee"].get("m") is None
     foreign = foreign_writers(share)
-    if foreign:
-        found.append(
-            f"Another version of Arrow wrote {foreign} files: their metadata and gaps were inspected, but not whether "
-            "dictionaries and statistics hold more than the rows do."
-        )
-    found += [f"Never checked: {each}." for each in NEVER.get(share.method, ())]
-    found.append("Never checked: whether other releases of the same patients exist.")
-    return tuple(found)
+    return (
+        *_gaps(source is None, "Without the source", *WITHOUT_SOURCE.get(method, ())),
+        *_of_custody(share),
+        *_gaps(no_answers, "Without the ledger (--index INDEX)", *WITHOUT_LEDGER),
+        *_of_disassociation(share),
+        *_gaps(drawn, "Never checked", "whether the records that joined a small class were drawn at random"),
+        *_gaps(whole_sets and share.custody is None, NO_CUSTODY, LISTED_SETS),
+        *_gaps(foreign > 0, f"Another version of Arrow wrote {foreign} files", AS_ARROW_WROTE),
+        *_gaps(True, "Never checked", *NEVER.get(method, ()), OTHERS),
+    )
+
+
+def _gaps(applies: bool, why: str, *gaps: str) -> list[str]:
+    """What was not checked and why, where that applies."""
+    return [f"{why}: {each}." for each in gaps] if applies else []
 
 
 def _of_custody(share: Share) -> list[str]:
     """What needs the custodian's folder, its digests, and its spec."""
-    custody = custody_of(share)
-    found = []
+    custody, earlier = share.custody, ", which earlier versions of Leeward did not write"
     if custody is None:
-        found += [
-            f"Without the custodian's folder: {each}." for each in WITHOUT_CUSTODY.get(share.method, ())
-        ]
-        found.append(f"Without the custodian's folder: {EVIDENCE}.")
-    elif (custody / DIGESTS).exists():
-        found.append(f"Never checked: whether custody/{DIGESTS} was restated after a change.")
-    elif share.name == NAME:  # digests are written when all else is
-        found.append(
-            f"Without custody/{DIGESTS}, which earlier versions of Leeward did not write: {EVIDENCE}."
-        )
-    if custody is None or not (custody / "spec.yaml").is_file():
-        found.append(f"Without the spec of the run: {PARAMETERS}.")
-    drawn = share.method == "visits" and share.manifest["parameters"].get("extract")
-    if drawn and custody is not None and not (custody / "data" / DRAWING).is_file():
-        found.append(
-            f"Without custody/data/{DRAWING}, which earlier versions of Leeward did not write: {AS_DRAWN}."
-        )
-    return found
+        lacking = [*WITHOUT_CUSTODY.get(share.method, ()), EVIDENCE]
+        return [*_gaps(True, NO_CUSTODY, *lacking), *_gaps(True, "Without the spec of the run", PARAMETERS)]
+    digests, extract = (custody / DIGESTS).exists(), share.manifest["parameters"].get("extract")
+    undrawn = share.method == "visits" and bool(extract) and share.kept(DRAWING) is None
+    written = share.name == NAME  # digests are written when all else is
+    return [
+        *_gaps(digests, "Never checked", f"whether custody/{DIGESTS} was restated after a change"),
+        *_gaps(written and not digests, f"Without custody/{DIGESTS}{earlier}", EVIDENCE),
+        *_gaps(not (custody / "spec.yaml").is_file(), "Without the spec of the run", PARAMETERS),
+        *_gaps(undrawn, f"Without custody/data/{DRAWING}{earlier}", AS_DRAWN),
+    ]
 
 
-def _of_disassociation(share: Share, custody: bool) -> list[str]:
+def _of_disassociation(share: Share) -> list[str]:
+    if share.method != "disassociation":
+        return []
     m, parameters = share.manifest["guarantee"].get("m"), share.manifest["parameters"]
-    found = []
-    if isinstance(m, int) and m > 2:
-        found.append(f"Sets of 3 to {m} codes: candidates were counted for a sample of them.")
-    if parameters.get("payload") and not custody:
-        found.append(
-            "Without the custodian's folder: whether payload values are those of their cluster's patients, and whether "
-            "their order says whose they are."
-        )
-    if parameters.get("diversity") and not custody:
-        found.append(
-            "Without the custodian's folder: whether at most one record in l of every cluster has a given sensitive "
-            "code; item chunks have no counts."
-        )
-    return found
+    without = share.custody is None
+    sampled = isinstance(m, int) and m > 2
+    return [
+        *_gaps(sampled, f"Sets of 3 to {m} codes", "candidates were counted for a sample of them"),
+        *_gaps(
+            bool(parameters.get("payload")) and without,
+            NO_CUSTODY,
+            "whether payload values are those of their cluster's patients, and whether their order says whose they are",
+        ),
+        *_gaps(
+            bool(parameters.get("diversity")) and without,
+            NO_CUSTODY,
+            "whether at most one record in l of every cluster has a given sensitive code; item chunks have no counts",
+        ),
+    ]

@@ -6,9 +6,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leeward.verify.constraints.check import rows_alike
-from leeward.verify.flat import Ints, Longs
-from leeward.verify.kernels import number_sets
+from leeward.verify.flat import Ints, Longs, run_sums
+from leeward.verify.kernels import sum_images
 
 LABEL = np.array([*range(40), *range(40), -1, -1], np.int32)
 
@@ -23,19 +22,11 @@ lists = st.lists(
 
 
 @given(lists, lists)
-def test_equal_sets_have_equal_numbers(mine: list[list[int]], theirs: list[list[int]]) -> None:
+def test_equal_sets_have_equal_sums(mine: list[list[int]], theirs: list[list[int]]) -> None:
     records = [sorted({v % 40 for v in row}) for row in theirs]
-    found = rows_alike(flat(mine), LABEL, flat(records)).tolist()
+    words = np.random.default_rng(1).integers(1, 1 << 63, 40).astype(np.uint64)
+    offsets, values = flat(records)
+    found = [*sum_images(*flat(mine), LABEL, words).tolist(), *run_sums(words[values], offsets).tolist()]
     sets = [frozenset(LABEL[row].tolist()) - {-1} for row in mine] + [frozenset(row) for row in records]
-    assert [number == 0 for number in found] == [not each for each in sets]
+    assert [word == 0 for word in found] == [not each for each in sets]
     assert len(set(zip(found, sets, strict=True))) == len(set(found)) == len(set(sets))
-
-
-def test_sets_of_the_same_mixed_key_are_compared() -> None:
-    keys = np.array([-5, -5, -5, 7, 7, 0], np.int64)
-    pool = np.array([2, 3, 4, 2, 3, 5, 2, 3, 4], np.int32)
-    found = number_sets(keys, np.array([0, 3, 6, 0, 0, 0], np.int64), pool).tolist()
-    assert found[0] == found[2] != found[1]
-    assert found[3] == found[4]
-    assert len(set(found)) == 4
-    assert found[5] == 0

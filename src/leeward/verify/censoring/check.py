@@ -17,13 +17,10 @@ import pyarrow.parquet as pq
 
 from leeward.errors import BadInput
 from leeward.verify.censoring.classed import (
-    Placed,
+    People,
     by_groups,
-    by_groups_in_classes,
-    events_apart,
     k_map_of_classes,
-    owners_in_order,
-    place_in_classes,
+    place_in_population,
     split_by_class,
 )
 from leeward.verify.censoring.holders import Postings, Shown, check_owners, owners_of
@@ -31,6 +28,7 @@ from leeward.verify.checks import (
     Check,
     Source,
     check_numbers,
+    failing,
     of_count,
     payload_of,
     same_payload,
@@ -69,23 +67,31 @@ def check(share: Share, source: Source | None = None) -> list[Check]:
         return checks
     parameters, shown, k = share.manifest["parameters"], Shown.of(table), share.guarantee("k")
     own = check_owners(share, table, shown, source)
-    proven = bool(own) and all(each.passed for each in own)
+    proven = bool(own) and not failing(own)
     if demographics_of(share):
         checks += in_classes(table, shown, share, source, proven)
     else:
         postings = Postings.of(source.population)
         checks += [k_map(shown, table.num_rows, postings, k), *against_source(table, source, proven)]
         checks += [*payload(table, share, source), *accounts(shown, share, source.numbered)]
-    if parameters.get("scope") == "groups" and not demographics_of(share):
-        sample, people = records_of_people(source.numbered), records_of_people(source.population)
-        checks += by_groups(records_of(table), sample, people, k, parameters)
+        if parameters.get("scope") == "groups":
+            released, sample, people = (
+                [((), record) for record in records]
+                for records in (
+                    records_of(table),
+                    records_of_people(source.numbered),
+                    records_of_people(source.population),
+                )
+            )
+            labels = [()] * len(people)
+            checks += by_groups(released, sample, people, labels, lambda own, values: True, k, parameters)[1:]
     return [*checks, *caps(shown, parameters), *own]
 
 
 def in_classes(table: pa.Table, shown: Shown, share: Share, source: Source, proven: bool) -> list[Check]:
     """What depends on demographics: the classes, the people who fit them, and what each class shows."""
     assert source.population_events is not None  # asked for before
-    checks, placed = place_in_classes(table, share, source)
+    checks, placed = place_in_population(table, share, source)
     if placed is None:
         return checks
     checks.append(k_map_of_classes(shown, placed, source.population_events, share.guarantee("k")))
@@ -93,42 +99,44 @@ def in_classes(table: pa.Table, shown: Shown, share: Share, source: Source, prov
         checks += _groups_in_classes(table, placed, share, source)
     owners = owners_of(share, source) if proven else None
     source = select_patients(share, placed.classes, source)
-    own = None if owners is None else owners_in_order(table, owners)
-    checks += demographics_of_patients(placed.classes, placed.of_row, source, own)
+    rows = pl.DataFrame({"record": table["record"].to_numpy(), "class": placed.of_record})
+    own = None
+    if owners is not None:
+        rows = rows.join(owners, on="record", how="left", maintain_order="left")
+        own = rows["patient"]
+    checks += demographics_of_patients(placed.classes, placed.of_record, source, own)
     checks += [*against_source(table, source, proven), *payload(table, share, source)]
     if owners is None:
         return checks
-    numbered = Numbered(events_apart(source.events, placed, table, owners))
+    events = source.events.join(rows.select("patient", "class"), on="patient")
+    numbered = Numbered(events.with_columns(of_class("code")).drop("class"))
     return checks + accounts(split_by_class(shown, placed), share, numbered, classed=True)
 
 
-def _groups_in_classes(table: pa.Table, placed: Placed, share: Share, source: Source) -> list[Check]:
+def _groups_in_classes(table: pa.Table, placed: People, share: Share, source: Source) -> list[Check]:
     """Scope `groups` with demographics: the custodian's file says which labels everybody would be published with."""
-    file = share.folder.parent / "custody" / "data" / "people.parquet"
-    if not file.is_file():
+    file = share.kept("people.parquet")
+    if file is None:
         raise BadInput(
             "which labels the population would be published with is in custody/data/people.parquet; give the whole "
             "folder of the release."
         )
-    names = list(placed.classes.names)
+    classes = placed.classes
     said = pl.read_parquet(file).sort("place")
-    values = exact_values(placed.classes, source, source.numbered.patients)
-    if (
-        said["place"].to_list() != list(range(len(placed.people)))
-        or values is None
-        or set(names) - set(said.columns)
-    ):
+    values = exact_values(classes, source, source.numbered.patients)
+    everybody = said["place"].to_list() == list(range(len(placed.people)))
+    if not everybody or values is None or not set(classes.names) <= set(said.columns):
         detail = "custody/data/people.parquet has not everybody of the population, or the columns lack."
         return [Check("population_classes", False, detail)]
-    labels = [None if None in row else row for row in said.select(names).rows()]
-    shown = [placed.classes.labels[c] if c >= 0 else () for c in placed.of_row.tolist()]
-    number = {each: c for c, each in enumerate(placed.classes.labels)}
-    return by_groups_in_classes(
+    labels = [None if None in row else row for row in said.select(classes.names).rows()]
+    shown = [classes.labels[c] if c >= 0 else () for c in placed.of_record.tolist()]
+    number = {each: c for c, each in enumerate(classes.labels)}
+    return by_groups(
         list(zip(shown, records_of(table), strict=True)),
         list(zip(values, records_of_people(source.numbered), strict=True)),
         list(zip(placed.values, records_of_people(source.population), strict=True)),
         labels,
-        lambda mine, exact: bool(placed.classes.fit(exact)[number[mine]]),
+        lambda mine, exact: bool(classes.fit(exact)[number[mine]]),
         share.guarantee("k"),
         share.manifest["parameters"],
     )
@@ -248,45 +256,24 @@ def against_source(table: pa.Table, source: Source, proven: bool) -> list[Check]
 def accounts(shown: Shown, share: Share, numbered: Numbered, *, classed: bool = False) -> list[Check]:
     """Nothing was lost on the way in or out: each code has as many mentions in the source as the method says that it
     read, and in the release as it says that it meant to show; a global cap is the same for every record."""
-    keys, has = numbered.mentions
-    patient, held = np.divmod(keys, numbered.width)
-    code = shown.among(numbered.codes)
-    checks = []
-    if share.manifest["parameters"].get("scope") in ("global", "raise"):
-        most = np.zeros(numbered.width, np.int64)
-        np.maximum.at(most, code[code >= 0], shown.shows[code >= 0])
-        limited = np.minimum(has, most[held])
-        left = limited > 0
-        # a code that the source lacks is another entry: a place beyond those of the source
-        unknown = np.where(code >= 0, code, numbered.width + shown.code)
-        mine = alike(shown.place, unknown, shown.shows)
-        theirs = alike(patient[left], held[left], limited[left])
-        checks.append(
-            of_count(
-                "censored_alike",
-                sum((mine - theirs).values()),
-                "Every record shows all mentions up to one cap a code.",
-                "records show fewer mentions than the caps of the other records allow.",
-            )
-        )
-    file = share.folder.parent / "custody" / "data" / "caps.parquet"
-    if not file.is_file():
+    by_scope = share.manifest["parameters"].get("scope") in ("global", "raise")
+    checks = [same_caps(shown, numbered)] if by_scope else []
+    file = share.kept("caps.parquet")
+    if file is None:
         return checks
     said = pl.read_parquet(file)
     if classed:
         if "class" not in said.columns:
-            return [
-                *checks,
-                Check("mentions_read", False, "custody/data/caps.parquet does not tell classes apart."),
-            ]
+            detail = "custody/data/caps.parquet does not tell classes apart."
+            return [*checks, Check("mentions_read", False, detail)]
         said = said.with_columns(of_class("code"))
-    for name, column, codes, number, counted, of in (
-        ("mentions_read", "mentions", numbered.codes, held, has, "source"),
-        ("mentions_shown", "shown", shown.codes, shown.code, shown.shows, "release"),
+    keys, has = numbered.mentions
+    for name, column, codes, number, counted, of, missing in (
+        ("mentions_read", "mentions", numbered.codes, keys % numbered.width, has, "source", -1),
+        ("mentions_shown", "shown", shown.codes, shown.code, shown.shows, "release", 0),
     ):
         sums = np.bincount(number, counted, minlength=len(codes)).astype(np.int64)
         found = pl.DataFrame({"code": codes, "n": sums}, schema={"code": pl.String, "n": pl.Int64})
-        missing = -1 if column == "mentions" else 0
         wrong = unlike_counts(said.select("code", column), found.filter(pl.col("n") > 0), missing)
         checks.append(
             of_count(
@@ -297,6 +284,27 @@ def accounts(shown: Shown, share: Share, numbered: Numbered, *, classed: bool = 
             )
         )
     return checks
+
+
+def same_caps(shown: Shown, numbered: Numbered) -> Check:
+    """Every record shows the mentions of its patient, up to the most that any record shows of the code."""
+    keys, has = numbered.mentions
+    patient, held = np.divmod(keys, numbered.width)
+    code = shown.among(numbered.codes)
+    most = np.zeros(numbered.width, np.int64)
+    np.maximum.at(most, code[code >= 0], shown.shows[code >= 0])
+    limited = np.minimum(has, most[held])
+    left = limited > 0
+    # a code that the source lacks is another entry: a place beyond those of the source
+    unknown = np.where(code >= 0, code, numbered.width + shown.code)
+    mine = alike(shown.place, unknown, shown.shows)
+    theirs = alike(patient[left], held[left], limited[left])
+    return of_count(
+        "censored_alike",
+        sum((mine - theirs).values()),
+        "Every record shows all mentions up to one cap a code.",
+        "records show fewer mentions than the caps of the other records allow.",
+    )
 
 
 def alike(owner: Longs, code: Longs, shows: Longs) -> Counter[tuple[int, int, int]]:

@@ -14,28 +14,17 @@ import polars as pl
 import pyarrow as pa
 
 from leeward.verify.censoring.holders import Postings, Shown
-from leeward.verify.checks import Check, Source, of_count
-from leeward.verify.classes import (
-    Classes,
-    class_checks,
-    code_of_class,
-    exact_values,
-    of_class,
-    place_records,
-    read_classes,
-    together,
-)
-from leeward.verify.flat import Longs, Numbered, distinct
+from leeward.verify.checks import Check, Source, failing, of_count
+from leeward.verify.classes import Placed, code_of_class, exact_values, place_in_classes, together
+from leeward.verify.flat import Numbered, distinct
 from leeward.verify.manifest import Share
 
 
 @dataclass(frozen=True)
-class Placed:
+class People(Placed):
     """The classes of a release, the class of each record in the order of the rows, and the exact values of everybody in
     the population, with their identifiers."""
 
-    classes: Classes
-    of_row: Longs
     people: pl.Series
     values: list[tuple[str, ...]]
 
@@ -45,39 +34,37 @@ class Placed:
         return self.people.filter(pl.Series([fits[each] for each in self.values], dtype=pl.Boolean))
 
 
-def place_in_classes(table: pa.Table, share: Share, source: Source) -> tuple[list[Check], Placed | None]:
+def place_in_population(table: pa.Table, share: Share, source: Source) -> tuple[list[Check], People | None]:
     """The checks of the classes, whose sizes are those in the population; None where they are not as they must be."""
     assert source.population_events is not None  # asked for before
-    classes = read_classes(share)
-    placed, of_row = place_records(pl.DataFrame(pl.from_arrow(table.select(classes.names))), classes)
+    checks, placed = place_in_classes(share, pl.DataFrame(pl.from_arrow(table.drop(["codes"]))))
     # `class_sizes` is about the records of a class; a k-map needs k people of the population.
-    checks = [*(each for each in class_checks(classes, share) if each.name != "class_sizes"), placed]
+    checks = [each for each in checks if each.name != "class_sizes"]
     people = source.population_events["patient"].unique().sort()
-    values = exact_values(classes, replace(source, patients=source.population_patients), people)
+    values = exact_values(placed.classes, replace(source, patients=source.population_patients), people)
     if values is None:
         detail = "The population has not the demographic columns of the release."
         return [*checks, Check("class_people", False, detail)], None
-    found = Placed(classes, of_row, people, values)
+    found = People(placed.classes, placed.of_record, people, values)
     k = share.guarantee("k")
-    sizes = [len(found.fitting(number)) for number in range(len(classes.labels))]
-    few = sum(size < k for size in sizes)
+    sizes = [len(found.fitting(number)) for number in range(len(placed.classes.labels))]
     checks.append(
         of_count(
             "class_people",
-            few,
+            sum(size < k for size in sizes),
             f"At least {k} people of the population could have the labels of each of {len(sizes):,} classes.",
             f"classes have labels that fewer than {k} people of the population could have.",
             {"classes": len(sizes), "smallest": min(sizes, default=None)},
         )
     )
-    return checks, found if all(each.passed for each in checks) else None
+    return checks, None if failing(checks) else found
 
 
-def k_map_of_classes(shown: Shown, placed: Placed, events: pl.DataFrame, k: int) -> Check:
+def k_map_of_classes(shown: Shown, placed: People, events: pl.DataFrame, k: int) -> Check:
     """At least k people of the population fit each record's labels and hold all of it."""
     parts = []
     for number in range(len(placed.classes.labels)):
-        rows = np.flatnonzero(placed.of_row == number)
+        rows = np.flatnonzero(placed.of_record == number)
         fitting = events.filter(pl.col("patient").is_in(placed.fitting(number).implode()))
         counts = Postings.of(Numbered(fitting)).holders(shown.select(rows), len(rows), k)
         few = int((counts < k).sum())
@@ -95,29 +82,17 @@ def k_map_of_classes(shown: Shown, placed: Placed, events: pl.DataFrame, k: int)
     return together(parts)[0]
 
 
-def split_by_class(shown: Shown, placed: Placed) -> Shown:
+def split_by_class(shown: Shown, placed: People) -> Shown:
     """The mentions, the codes of each class apart."""
     width = max(1, len(shown.codes))
-    keys = placed.of_row[shown.place] * width + shown.code
+    keys = placed.of_record[shown.place] * width + shown.code
     used = distinct(keys)
     codes = [code_of_class(key // width, shown.codes[key % width]) for key in used.tolist()]
     return replace(shown, codes=codes, code=np.searchsorted(used, keys))
 
 
-def events_apart(events: pl.DataFrame, placed: Placed, table: pa.Table, owners: pl.DataFrame) -> pl.DataFrame:
-    """The events of the released patients, the codes of each class apart."""
-    classes = pl.DataFrame({"record": table["record"].to_numpy(), "class": placed.of_row})
-    of_patient = owners.join(classes, on="record").select("patient", "class")
-    return events.join(of_patient, on="patient").with_columns(of_class("code")).drop("class")
-
-
-def owners_in_order(table: pa.Table, owners: pl.DataFrame) -> pl.Series:
-    """The patient of each row, as custody names them (`record`, `patient`)."""
-    rows = pl.DataFrame({"record": table["record"].to_numpy()})
-    return rows.join(owners, on="record", how="left", maintain_order="left")["patient"]
-
-
-Record = tuple[tuple[str, int], ...]
+Item = tuple[str, int]
+Record = tuple[Item, ...]
 Labels = tuple[str, ...]
 
 
@@ -132,63 +107,49 @@ def apply_caps(record: Record, parameters: Mapping[str, Any]) -> Record:
 
 
 def publish(people: Sequence[Record], k: int) -> dict[Record, Record]:
-    """What every distinct record of the population is published as."""
+    """What every distinct record of the population is published as: what all of its group have."""
     weight = Counter(people)
     items = {r: {(code, n) for code, count in r for n in range(1, count + 1)} for r in weight}
     groups: list[list[Record]] = []
-
-    def split(node: list[Record]) -> list[Record]:
-        """Groups of the node's people; returns those who are too few to be one."""
-        inside = set(node)
-        count: Counter[tuple[str, int]] = Counter()
-        holders = defaultdict(list)
-        for r in node:
-            for item in items[r]:
-                count[item] += weight[r]
-                holders[item].append(r)
-        people = sum(weight[r] for r in node)
-        while people >= k:
-            fitting = [(-n, item) for item, n in count.items() if k <= n < people]
-            if not fitting:
-                groups.append(list(inside))
-                return []
-            chosen = min(fitting)[1]
-            those = [r for r in holders[chosen] if r in inside]
-            gone = set(those) - set(split(those))
-            inside -= gone
-            for r in gone:
-                people -= weight[r]
-                for item in items[r]:
-                    count[item] -= weight[r]
-        return list(inside)
-
-    left = split(list(weight))
+    left = split(list(weight), weight, items, k, groups)
     groups[-1] += left
     shown: dict[Record, Record] = {}
     for group in groups:
-        common = set.intersection(*(items[r] for r in group))
-        levels: Counter[str] = Counter(code for code, _ in common)
-        for r in group:
-            shown[r] = tuple(sorted(levels.items()))
+        levels = Counter(code for code, _ in set.intersection(*(items[r] for r in group)))
+        shown |= dict.fromkeys(group, tuple(sorted(levels.items())))
     return shown
 
 
-def by_groups(
-    released: Sequence[Record],
-    sample: Sequence[Record],
-    people: Sequence[Record],
+def split(
+    node: list[Record],
+    weight: Mapping[Record, int],
+    items: Mapping[Record, set[Item]],
     k: int,
-    parameters: Mapping[str, Any],
-) -> list[Check]:
-    """Every record is what the public rule publishes for its person, and at least k people are published so."""
-    whole = [apply_caps(record, parameters) for record in people]
-    rule = publish(whole, k)
-    owners = Counter(rule[record] for record in whole)
-    expected = Counter(rule.get(apply_caps(record, parameters), ()) for record in sample)
-    return _checks(Counter(released), owners, expected, k)
+    groups: list[list[Record]],
+) -> list[Record]:
+    """Adds the groups of the node's people to `groups`; returns those who are too few to be one."""
+    inside, people = set(node), sum(map(weight.__getitem__, node))
+    count: Counter[Item] = Counter()
+    holders = defaultdict(list)
+    for r in node:
+        for item in items[r]:
+            count[item] += weight[r]
+            holders[item].append(r)
+    while people >= k:
+        fitting = [(-n, item) for item, n in count.items() if k <= n < people]
+        if not fitting:
+            groups.append(list(inside))
+            return []
+        those = inside.intersection(holders[min(fitting)[1]])
+        gone = those.difference(split(list(those), weight, items, k, groups))
+        inside -= gone
+        for r in gone:
+            people -= weight[r]
+            count.subtract(dict.fromkeys(items[r], weight[r]))
+    return list(inside)
 
 
-def by_groups_in_classes(
+def by_groups(
     released: Sequence[tuple[Labels, Record]],
     sample: Sequence[tuple[Labels, Record]],
     people: Sequence[tuple[Labels, Record]],
@@ -197,53 +158,48 @@ def by_groups_in_classes(
     k: int,
     parameters: Mapping[str, Any],
 ) -> list[Check]:
-    """The same inside classes: `labels` are those that everybody of `people` (exact values and record) would be
-    published with, None for nobody's. They must fit, and be the same for people who are alike."""
+    """Every record is what the public rule publishes for its person, and at least k people are published so.
+
+    `labels` are those that everybody of `people` (exact values and record) would be published with, None for nobody's,
+    () without demographics. They must fit, and be the same for people who are alike.
+    """
     shown = {own for own, _ in released}
     of_person: dict[tuple[Labels, Record], Labels | None] = {}
-    unlike = unfit = 0
+    wrong = 0
     classes: dict[Labels, list[Record]] = defaultdict(list)
     for (values, record), own in zip(people, labels, strict=True):
-        unlike += of_person.setdefault((values, record), own) != own
+        wrong += of_person.setdefault((values, record), own) != own
         if own is not None and own in shown:
-            unfit += not fit(own, values)
+            wrong += not fit(own, values)
             classes[own].append(apply_caps(record, parameters))
-    alike: Counter[tuple[Labels, Record]] = Counter()
+    owners: Counter[tuple[Labels, Record]] = Counter()
     rule: dict[tuple[Labels, Record], Record] = {}
     for own, records in classes.items():
         found = publish(records, k) if len(records) >= k else {record: record for record in records}
         rule |= {(own, record): published_as for record, published_as in found.items()}
-        alike += Counter((own, found[record]) for record in records)
+        owners.update((own, found[record]) for record in records)
     expected: Counter[tuple[Labels, Record]] = Counter()
     for values, record in sample:
-        own = of_person.get((values, record))
+        own = of_person.get((values, record), None if values else ())
         if own is not None:
             expected[own, rule.get((own, apply_caps(record, parameters)), ())] += 1
     return [
         of_count(
             "population_classes",
-            unlike + unfit,
+            wrong,
             "Everybody of the population has labels that fit the exact values, and people who are alike the same.",
             "people of the population have labels that do not fit, or others than people who are alike.",
         ),
-        *_checks(Counter(released), alike, expected, k),
-    ]
-
-
-def _checks(released: Counter[Any], owners: Counter[Any], expected: Counter[Any], k: int) -> list[Check]:
-    """owners : how many people would be published as each record. expected : what the sample is published as."""
-    short = sum(count for record, count in released.items() if owners[record] < k)
-    return [
         of_count(
             "published_alike",
-            short,
+            sum(owners[record] < k for record in released),
             f"At least {k} people of the population would be published exactly as each record.",
             f"records are what fewer than {k} people would be published as.",
             {"fewest": min((owners[record] for record in released), default=0)},
         ),
         of_count(
             "public_rule",
-            sum((released - expected).values()),
+            sum((Counter(released) - expected).values()),
             "Every record is what the public rule publishes for a person of the sample.",
             "records are not what the public rule publishes.",
         ),

@@ -87,9 +87,12 @@ class Postings:
 
     def holders(self, shown: Shown, records: int, enough: int) -> Longs:
         """For each record how many people hold all of it; counted up to `enough`."""
+        codes = shown.among(self.codes)
+        sizes = np.where(codes >= 0, np.diff(self.starts, append=0)[codes], 0)
+        rarest = np.lexsort((sizes, shown.place))
         offsets = np.searchsorted(shown.place, np.arange(records + 1)).astype(np.int64)
         counts: Longs = count_holders(
-            offsets, shown.among(self.codes), shown.shows, self.starts, self.people, self.has, self.n, enough
+            offsets, codes[rarest], shown.shows[rarest], self.starts, self.people, self.has, self.n, enough
         )
         return counts
 
@@ -98,34 +101,23 @@ class Postings:
 def count_holders(
     offsets: Longs, codes: Longs, shows: Longs, starts: Longs, people: Longs, has: Longs, n: int, enough: int
 ) -> Longs:
-    """People who hold each record: those of its rarest code, looked up among the holders of each other code."""
+    """People who hold each record: those of its rarest code, which is its first one (-1: nobody's), looked up among the
+    holders of each other code."""
     counts = np.zeros(len(offsets) - 1, np.int64)
     for record in range(len(offsets) - 1):
         first, last = offsets[record], offsets[record + 1]
         if first == last:
             counts[record] = n
-            continue
-        rarest, fewest = first, np.int64(-1)
-        for i in range(first, last):
-            size = starts[codes[i] + 1] - starts[codes[i]] if codes[i] >= 0 else np.int64(0)
-            if fewest < 0 or size < fewest:
-                rarest, fewest = i, size
-        if fewest == 0:
-            continue
-        for p in range(starts[codes[rarest]], starts[codes[rarest] + 1]):
-            if has[p] < shows[rarest]:
-                continue
-            whole = True
-            for i in range(first, last):
-                if i == rarest:
-                    continue
-                low, high = starts[codes[i]], starts[codes[i] + 1]
-                at = low + np.searchsorted(people[low:high], people[p])
-                if at == high or people[at] != people[p] or has[at] < shows[i]:
-                    whole = False
-                    break
-            if whole:
-                counts[record] += 1
+        elif codes[first] >= 0:
+            for p in range(starts[codes[first]], starts[codes[first] + 1]):
+                whole = has[p] >= shows[first]
+                for i in range(first + 1, last):
+                    low, high = starts[codes[i]], starts[codes[i] + 1]
+                    at = low + np.searchsorted(people[low:high], people[p])
+                    whole = whole and at < high and people[at] == people[p] and has[at] >= shows[i]
+                    if not whole:
+                        break
+                counts[record] += whole
                 if counts[record] >= enough:
                     break
     return counts
@@ -136,20 +128,18 @@ def check_owners(share: Share, table: pa.Table, shown: Shown, source: Source) ->
 
     `custody/data/records.parquet` names the place of each record's patient among the sample's, ascending.
     """
-    file = share.folder.parent / "custody" / "data" / "records.parquet"
-    if share.folder.name != "share" or not file.is_file():
-        return []
     owners = owners_of(share, source)
+    if owners is None:
+        return []
     whole = owners.height == table.num_rows == owners["record"].n_unique() == owners["patient"].n_unique()
     if not whole or owners["patient"].null_count():
         return [Check("own_patients", False, "custody/data/records.parquet does not name each patient once.")]
     names = payload_of(share.manifest["parameters"])
     released = pl.DataFrame(pl.from_arrow(table.drop(["codes"])))
     place = released.select("record").join(owners, on="record", how="left", maintain_order="left")["place"]
-    more = released["record"].gather(more_than_own(place.fill_null(-1).to_numpy(), shown, source))
+    wrong = set(released["record"].gather(more_than_own(place.fill_null(-1).to_numpy(), shown, source)))
     released = released.join(owners.select("record", "patient"), on="record")
     once = released.height == table.num_rows == released["record"].n_unique()
-    wrong = set(more)
     if names and source.patients is not None:
         wrong |= set(other_payload(released, source.patients, "patient", names)["record"])
     return [
@@ -162,14 +152,14 @@ def check_owners(share: Share, table: pa.Table, shown: Shown, source: Source) ->
     ]
 
 
-def owners_of(share: Share, source: Source) -> pl.DataFrame:
-    """`record`, `place`, `patient`: the patient whom custody names for each record, null for none."""
-    said = pl.read_parquet(share.folder.parent / "custody" / "data" / "records.parquet").select(
-        "record", "place"
-    )
+def owners_of(share: Share, source: Source) -> pl.DataFrame | None:
+    """`record`, `place`, `patient`: the patient whom custody names for each record, null for none; None without it."""
+    file = share.kept("records.parquet")
+    if file is None:
+        return None
+    said = pl.read_parquet(file).select("record", pl.col("place").cast(pl.Int64))
     patients = source.numbered.patients.to_frame("patient").with_row_index("place")
-    patients = patients.with_columns(pl.col("place").cast(pl.Int64))
-    return said.with_columns(pl.col("place").cast(pl.Int64)).join(patients, on="place", how="left")
+    return said.join(patients.with_columns(pl.col("place").cast(pl.Int64)), on="place", how="left")
 
 
 def more_than_own(owner: Longs, shown: Shown, source: Source) -> Longs:

@@ -9,7 +9,7 @@ compared. Nothing of the method is used.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ import polars as pl
 from leeward.contracts.condensation import ALGORITHMS, COLUMN, columns_of, has_own_values
 from leeward.verify.checks import Check, Source, of_count
 from leeward.verify.condensation.own_values import (
+    is_number,
     nearer_than_chance,
     order_inside,
     times_apart,
@@ -34,6 +35,9 @@ COPIES_FACTOR, COPIES_FEW = 5.0, 10
 """Copies may be so many times what chance repeats, and a few more: where chance repeats next to nothing, next to
 nothing may be copied, whatever the size of the table."""
 
+STRATIFYING = ("balanced", "improved")
+"""Algorithms whose groups lie inside strata."""
+
 SHUFFLES, SHUFFLED_ROWS = 20, 20_000
 """Shuffles of the source that say what chance repeats, and the rows in all of them: a large table needs one."""
 
@@ -45,8 +49,7 @@ def check(share: Share, source: Source | None = None) -> list[Check]:
         return checks
     original = None if source is None or source.patients is None else plain(source.patients, table)
     checks += check_relations(share.manifest["parameters"].get("relations", ()), table)
-    custody = share.folder.parent / "custody" / "data"
-    groups = groups_of(custody, share.method)
+    groups = groups_of(share)
     if groups is not None:
         checks += check_groups(share, table, *groups)
         if original is not None:
@@ -88,13 +91,12 @@ def plain(patients: pl.DataFrame, table: pl.DataFrame) -> pl.DataFrame:
     return patients.with_columns(casts)
 
 
-def groups_of(custody: Any, method: str) -> tuple[pl.DataFrame, pl.DataFrame] | None:
+def groups_of(share: Share) -> tuple[pl.DataFrame, pl.DataFrame] | None:
     """The custodian's source rows and released rows with their groups; None where the folder is not at hand."""
-    paths = [custody / "source_rows.parquet", custody / "released_rows.parquet"]
-    if not all(path.is_file() for path in paths):
+    source, released = share.kept("source_rows.parquet"), share.kept("released_rows.parquet")
+    if source is None or released is None:
         return None
-    source, released = (pl.read_parquet(path) for path in paths)
-    return source, released
+    return pl.read_parquet(source), pl.read_parquet(released)
 
 
 def check_groups(
@@ -138,60 +140,50 @@ def against_groups(
     """The groups, row by row: a released row has the stratum, and together they have the levels, of the source rows."""
     parameters = share.manifest["parameters"]
     strata = [name for name in strata_of(parameters) if name in table.columns]
-    own_levels = share.method == "condensation" and (
-        parameters.get("marginals") == "group"
-        or (parameters.get("marginals") is None and parameters.get("algorithm") == "balanced")
-    )
-    stratified = bool(strata) and parameters.get("algorithm") in ("balanced", "improved")
+    marginals, algorithm = parameters.get("marginals"), parameters.get("algorithm")
+    own = marginals == "group" or (marginals is None and algorithm == "balanced")
+    own_levels = own and share.method == "condensation"
+    stratified = bool(strata) and algorithm in STRATIFYING
     if not (stratified or own_levels):
         return []
     if highest(source["row"]) > original.height or highest(released["record"]) >= table.height:
-        return [
-            Check(
-                "strata_of_groups", False, "The custody files name rows that source or release do not have."
-            )
-        ]
-    checks = [levels_of_groups(share, table, original, source, released)] if own_levels else []
+        detail = "The custody files name rows that source or release do not have."
+        return [Check("strata_of_groups", False, detail)]
+    before = original[source["row"].to_numpy() - 1].with_columns(source["group"])
+    after = table[released["record"].to_numpy()].with_columns(released["group"])
+    checks = []
     if own_levels:
-        before = original[source["row"].to_numpy() - 1].with_columns(source["group"])
-        after = table[released["record"].to_numpy()].with_columns(released["group"])
+        k = share.guarantee("k")
+        checks.append(levels_of_groups(parameters, before, after, k))
+        checks.append(values_of_groups(parameters, before, after, times_of(parameters), strata, k))
+    if stratified:
+        theirs, ours = (each.select(*strata, "group").unique() for each in (before, after))
+        mixed = theirs.height - theirs["group"].n_unique()
+        strange = ours.join(theirs, on=[*strata, "group"], how="anti").height
         checks.append(
-            values_of_groups(parameters, before, after, times_of(parameters), strata, share.guarantee("k"))
+            of_count(
+                "strata_of_groups",
+                mixed + strange,
+                "No group mixes strata, and its released rows are of its stratum.",
+                "groups mix strata, or have released rows of another stratum.",
+            )
         )
-    if not stratified:
-        return checks
-    before = original.select(strata)[source["row"].to_numpy() - 1].with_columns(source["group"])
-    after = table.select(strata)[released["record"].to_numpy()].with_columns(released["group"])
-    mixed = before.unique().height - before["group"].n_unique()
-    strange = after.unique().join(before.unique(), on=[*strata, "group"], how="anti").height
-    return [
-        *checks,
-        of_count(
-            "strata_of_groups",
-            mixed + strange,
-            "No group mixes strata, and its released rows are of its stratum.",
-            "groups mix strata, or have released rows of another stratum.",
-        ),
-    ]
+    return checks
 
 
-def levels_of_groups(
-    share: Share, table: pl.DataFrame, original: pl.DataFrame, source: pl.DataFrame, released: pl.DataFrame
-) -> Check:
+def levels_of_groups(parameters: Any, before: pl.DataFrame, after: pl.DataFrame, k: int) -> Check:
     """A group's released rows have its source rows' levels: each level of k rows or more at least as often.
 
     More often is possible, for values that were withheld or imputed take a level of their group. Columns that a
     relation names are left out: they may follow from others.
     """
-    k, named = share.guarantee("k"), columns_of(share.manifest["parameters"].get("relations", ()))
-    before, after = original[source["row"].to_numpy() - 1], table[released["record"].to_numpy()]
+    left_out = {"group", *columns_of(parameters.get("relations", ()))}
     short = 0
-    for name, kind in original.schema.items():
-        if name not in table.columns or kind.is_numeric() or kind.is_temporal() or name in named:
+    for name, kind in before.schema.items():
+        if name not in after.columns or is_number(kind) or name in left_out:
             continue
-        held = pl.DataFrame([source["group"], before[name].cast(pl.String).alias("level")]).drop_nulls()
-        common = held.group_by("level").len().filter(pl.col("len") >= k)
-        shown = pl.DataFrame([released["group"], after[name].cast(pl.String).alias("level")])
+        held, shown = (each.select("group", level=pl.col(name).cast(pl.String)) for each in (before, after))
+        common = held.drop_nulls().group_by("level").len().filter(pl.col("len") >= k)
         own = held.join(common, on="level", how="semi").group_by("group", "level").len()
         both = own.join(shown.group_by("group", "level").len(), on=["group", "level"], how="left")
         short += both.filter(pl.col("len_right").fill_null(0) < pl.col("len")).height
@@ -226,34 +218,39 @@ def against_source(
     groups: tuple[pl.DataFrame, pl.DataFrame] | None = None,
 ) -> list[Check]:
     """Columns, types, strata counts, times, permissible values, verbatim copies."""
-    types = [
-        name
-        for name in original.columns
-        if name not in table.columns or not same_kind(original.schema[name], table.schema[name])
-    ]
-    further = [name for name in table.columns if name not in original.columns]
+    there = {name: table.schema.get(name) for name in original.columns}
+    wrong = sum(not same_kind(original.schema[name], kind) for name, kind in there.items())
+    wrong += len(set(table.columns) - set(there))
     checks = [
         of_count(
             "columns_and_types",
-            len(types) + len(further) or int(table.columns != original.columns),
+            wrong or int(table.columns != original.columns),
             "The table has the source's columns and types, in the source's order.",
             "columns differ from the source's in name or type, or are in another order.",
         )
     ]
-    if types or further:
+    if wrong:
         return checks
-    parameters = share.manifest["parameters"]
     checks.append(permissible(share, table, original))
     checks += strata_counts(share, table, original)
-    if share.method == "condensation":
-        checks.append(copies(share, table, original, None if groups is None else groups[0]))
-        if groups is not None and highest(groups[0]["row"]) <= original.height:
-            leave, chance = [*strata_of(parameters), *times_of(parameters)], shuffle(original, groups[0], 0)
-            checks += nearer_than_chance(table, original, chance, leave, share.guarantee("k"))
-            times = [name for name in times_of(parameters) if name in table.columns]
-            if len(times) > 1 and not parameters.get("coarsen_time"):
-                strata = [name for name in strata_of(parameters) if name in table.columns]
-                checks += times_apart(table, original, chance, times, strata, share.guarantee("k"))
+    if share.method != "condensation":
+        return checks
+    known = None if groups is None or highest(groups[0]["row"]) > original.height else groups[0]
+    checks.append(copies(share, table, original, known))
+    return checks if known is None else checks + likeness(share, table, original, known)
+
+
+def likeness(share: Share, table: pl.DataFrame, original: pl.DataFrame, groups: pl.DataFrame) -> list[Check]:
+    """Near twins and times beside known ones, against rows shuffled inside the groups."""
+    parameters, k = share.manifest["parameters"], share.guarantee("k")
+    leave, chance = [*strata_of(parameters), *times_of(parameters)], shuffle(original, groups, 0)
+    checks = nearer_than_chance(table, original, chance, leave, k)
+    times, strata = (
+        [name for name in names if name in table.columns]
+        for names in (times_of(parameters), strata_of(parameters))
+    )
+    if len(times) > 1 and not parameters.get("coarsen_time"):
+        checks += times_apart(table, original, chance, times, strata, k)
     return checks
 
 
@@ -268,19 +265,15 @@ def permissible(share: Share, table: pl.DataFrame, original: pl.DataFrame) -> Ch
         before, after = original[name], table[name]
         if not before.null_count():
             wrong += after.null_count()
-        known = after.drop_nulls()
-        if not len(known):
-            continue
-        if kind.is_numeric() or kind.is_temporal():
-            if kind.is_float() and (known.is_nan() | known.is_infinite()).any():
-                wrong += 1
-            inside = before.drop_nulls()
-            if not len(inside):
-                wrong += len(known)
-                continue
-            wrong += int(((known < inside.min()) | (known > inside.max())).sum())
+        known, held = after.drop_nulls(), before.drop_nulls()
+        if not is_number(kind):
+            wrong += int((~known.is_in(held.unique().implode())).sum())
+        elif not len(held):
+            wrong += len(known)
         else:
-            wrong += int((~known.is_in(before.drop_nulls().unique().implode())).sum())
+            wrong += int(((known < held.min()) | (known > held.max())).sum())
+        if kind.is_float():
+            wrong += int((known.is_nan() | known.is_infinite()).any())
     return of_count(
         "permissible_values",
         wrong,
@@ -291,48 +284,33 @@ def permissible(share: Share, table: pl.DataFrame, original: pl.DataFrame) -> Ch
 
 def strata_counts(share: Share, table: pl.DataFrame, original: pl.DataFrame) -> list[Check]:
     """Each stratum has its number of rows, or none where it has fewer than k; and its times where they are exact."""
-    parameters = share.manifest["parameters"]
-    names = [name for name in strata_of(parameters) if name in original.columns]
-    if parameters.get("algorithm") not in ("balanced", "improved"):
+    parameters, k = share.manifest["parameters"], share.guarantee("k")
+    if parameters.get("algorithm") not in STRATIFYING:
         return []
-    k = share.guarantee("k")
+    names, times = (
+        [name for name in columns if name in original.columns]
+        for columns in (strata_of(parameters), times_of(parameters))
+    )
+    whole, strata = original, 1
+    both = pl.DataFrame({"len": [original.height, table.height]})
     if names:
         kept = original.group_by(names).len().filter(pl.col("len") >= k)
         both = pl.concat([kept, table.group_by(names).len()], how="vertical_relaxed")
-    else:
-        kept = pl.DataFrame({"len": [original.height]})
-        both = pl.DataFrame({"len": [original.height, table.height]})
-    failures = int((~both.is_duplicated()).sum())
+        whole, strata = original.join(kept, on=names, how="semi", nulls_equal=True), kept.height
     checks = [
         of_count(
             "strata_counts",
-            failures,
-            f"Each of the {kept.height:,} strata of at least k rows has its number of rows; others are withheld.",
+            int((~both.is_duplicated()).sum()),
+            f"Each of the {strata:,} strata of at least k rows has its number of rows; others are withheld.",
             "strata have another number of rows than in the source.",
         )
     ]
-    times = [name for name in times_of(parameters) if name in original.columns]
-    if times and not parameters.get("coarsen_time"):
-        whole = (
-            original
-            if not names
-            else original.join(kept.select(names), on=names, how="semi", nulls_equal=True)
-        )
-        changed = sum(
-            not whole.select(*names, time)
-            .sort(*names, time)
-            .equals(table.select(*names, time).sort(*names, time))
-            for time in times
-        )
-        checks.append(
-            of_count(
-                "times",
-                changed,
-                "Each stratum has its times.",
-                "time columns differ from the source's strata.",
-            )
-        )
-    return checks
+    if not times or parameters.get("coarsen_time"):
+        return checks
+    theirs, ours = ([each.select(*names, t).sort(*names, t) for t in times] for each in (whole, table))
+    changed = sum(not one.equals(other) for one, other in zip(theirs, ours, strict=True))
+    good, bad = "Each stratum has its times.", "time columns differ from the source's strata."
+    return [*checks, of_count("times", changed, good, bad)]
 
 
 def copies(
@@ -352,7 +330,7 @@ def copies(
         return Check("no_verbatim_copies", True, "Every row of the source is shared by k rows or more.")
     copied = standing(rare, table.select(original.columns).cast(original.schema))
     chance = float(rare.filter(pl.col("len") > 1)["len"].sum() or 0) / total
-    if groups is not None and highest(groups["row"]) <= original.height:
+    if groups is not None:
         repeats = max(1, min(SHUFFLES, SHUFFLED_ROWS // original.height))
         again = [standing(rare, shuffle(original, groups, each)) for each in range(1, repeats + 1)]
         chance = max(chance, float(np.mean(again)) / total)
@@ -446,53 +424,56 @@ def _broken(text: str, table: pl.DataFrame) -> pl.Expr | None:
     condition, _, rest = text.partition("=>") if "<=>" not in text else ("", "", text)
     if not rest:
         condition, rest = "", condition
-    inside = pl.lit(True)
-    if condition:
-        found = _parts(rf"\s*{COLUMN} = {COLUMN}\s*", condition)
-        if found is None or found[0] not in table.columns:
-            return None
-        inside = _parse(table, found[0]) == _number_or_text(table, found[0], found[1])
-    found = _parts(rf"\s*{COLUMN} = 0 <=> {COLUMN} = 0\s*", rest)
-    if found is not None:
-        return _if_columns(table, found, (pl.col(found[0]) == 0) != (pl.col(found[1]) == 0))
-    found = _parts(rf"\s*{COLUMN} -> {COLUMN}\s*", rest)
-    if found is not None:
-        if not set(found) <= set(table.columns):
-            return None
-        return pl.col(found[1]).drop_nulls().n_unique().over(found[0]) > 1
-    found = _parts(rf"\s*{COLUMN} (?:<=|>=|=) {COLUMN}\s*", rest)
+    inside = _holds(table, condition) if condition else pl.lit(True)
+    for form, rule in FORMS.items():
+        found = _parts(form, rest)
+        if found is not None and inside is not None:
+            return rule(table, inside, *found)
+    return None
+
+
+def _holds(table: pl.DataFrame, condition: str) -> pl.Expr | None:
+    found = _parts(rf"\s*{COLUMN} = {COLUMN}\s*", condition)
     if found is None or found[0] not in table.columns:
         return None
-    left = pl.col(found[0])
-    right = pl.col(found[1]) if found[1] in table.columns else None
-    if right is None:
-        try:
-            right = pl.lit(float(found[1]))
-        except ValueError:
-            return None
-    sign = re.search(r" (<=|>=|=) ", rest)
-    assert sign is not None  # the form has one
-    broken = {"<=": left > right, ">=": left < right, "=": left != right}[sign.group(1)]
-    return inside & broken
+    if table.schema[found[0]].is_numeric():
+        return pl.col(found[0]) == pl.lit(_number(found[1]))
+    return pl.col(found[0]).cast(pl.String) == pl.lit(found[1])
+
+
+def _zero_together(table: pl.DataFrame, inside: pl.Expr, one: str, other: str) -> pl.Expr | None:
+    both = {one, other} <= set(table.columns)
+    return (pl.col(one) == 0) != (pl.col(other) == 0) if both else None
+
+
+def _determined(table: pl.DataFrame, inside: pl.Expr, one: str, other: str) -> pl.Expr | None:
+    both = {one, other} <= set(table.columns)
+    return pl.col(other).drop_nulls().n_unique().over(one) > 1 if both else None
+
+
+def _compared(table: pl.DataFrame, inside: pl.Expr, one: str, sign: str, other: str) -> pl.Expr | None:
+    number = _number(other)
+    if one not in table.columns or (other not in table.columns and number is None):
+        return None
+    left, right = pl.col(one), pl.col(other) if other in table.columns else pl.lit(number)
+    return inside & {"<=": left > right, ">=": left < right, "=": left != right}[sign]
+
+
+FORMS: dict[str, Callable[..., pl.Expr | None]] = {
+    rf"\s*{COLUMN} = 0 <=> {COLUMN} = 0\s*": _zero_together,
+    rf"\s*{COLUMN} -> {COLUMN}\s*": _determined,
+    rf"\s*{COLUMN} (<=|>=|=) {COLUMN}\s*": _compared,
+}
+"""The form of a relation -> where a row breaks it, of the rows inside its condition."""
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
 
 
 def _parts(form: str, text: str) -> list[str] | None:
     found = re.fullmatch(form, text)
     return None if found is None else [each for each in found.groups() if each is not None]
-
-
-def _if_columns(table: pl.DataFrame, names: Sequence[str], rule: pl.Expr) -> pl.Expr | None:
-    return rule if set(names) <= set(table.columns) else None
-
-
-def _parse(table: pl.DataFrame, name: str) -> pl.Expr:
-    return pl.col(name) if table.schema[name].is_numeric() else pl.col(name).cast(pl.String)
-
-
-def _number_or_text(table: pl.DataFrame, name: str, value: str) -> pl.Expr:
-    if not table.schema[name].is_numeric():
-        return pl.lit(value)
-    try:
-        return pl.lit(float(value))
-    except ValueError:
-        return pl.lit(None)

@@ -18,9 +18,7 @@ from numpy.typing import NDArray
 from leeward.compiled import njit
 from leeward.contracts.condensation import columns_of
 from leeward.verify.checks import Check, of_count
-from leeward.verify.flat import Longs, heads_of
-
-Floats = NDArray[np.float64]
+from leeward.verify.flat import Floats, Longs, heads_of
 
 MOST_ROWS, MOST_SOURCE = 1_000, 20_000
 """Released rows whose distances are looked at, and source rows that they are compared with, drawn in a fixed way."""
@@ -35,6 +33,11 @@ NEAR = 0.25
 """A near twin: nearer than this part of the distance from that source row to its own nearest."""
 
 
+def is_number(kind: pl.DataType) -> bool:
+    """Whether a column is of numbers, dates or times."""
+    return kind.is_numeric() or kind.is_temporal()
+
+
 def values_of_groups(
     parameters: Mapping[str, Any],
     before: pl.DataFrame,
@@ -45,42 +48,41 @@ def values_of_groups(
 ) -> Check:
     """Numbers, times and missing values of each group, column by column. Both tables have a column `group`.
 
-    Left out: columns that a relation names (they may follow from others). Fewer than k missing values of a column are
-    imputed, as all are with `missing: impute`: then none may be missing, and groups without a missing value count.
+    Left out: columns that a relation names (they may follow from others).
     """
-    named = columns_of(parameters.get("relations") or ())
-    columns = [
-        name
-        for name, kind in before.schema.items()
-        if name != "group"
-        and name not in named
-        and name not in strata
-        and (kind.is_numeric() or kind.is_temporal())
-    ]
-    matched = set(times) if parameters.get("algorithm") in ("balanced", "improved") else set()
+    left_out = {"group", *strata, *columns_of(parameters.get("relations") or ())}
+    columns = [name for name, kind in before.schema.items() if is_number(kind) and name not in left_out]
     before, after = before.sort("group"), after.sort("group")
-    wrong = 0
-    for name in columns:
-        exact = name in matched and not parameters.get("coarsen_time")
-        if exact and name != times[0]:
-            pools = pools_of(before, name, strata)
-            mine, theirs = (
-                each.join(pools, on="group").select(name, group="pool") for each in (before, after)
-            )
-            wrong += strange_groups(mine.sort("group"), theirs.sort("group"), name, True, None)
-            continue
-        if name in matched and parameters.get("coarsen_time"):
-            wrong += 0 if parameters.get("coarsen_groups") else not_medians(before, after, name)
-            continue
-        wrong += strange_groups(
-            before, after, name, exact, k if parameters.get("missing") != "impute" else None
-        )
     return of_count(
         "values_of_groups",
-        wrong,
+        sum(strange_values(parameters, before, after, name, times, strata, k) for name in columns),
         "Every group shows its own numbers, moved by no more than half the gap to a neighbour, and the times it may.",
         "columns of groups show other numbers or times than their source rows have.",
     )
+
+
+def strange_values(
+    parameters: Mapping[str, Any],
+    before: pl.DataFrame,
+    after: pl.DataFrame,
+    name: str,
+    times: Sequence[str],
+    strata: Sequence[str],
+    k: int,
+) -> int:
+    """Groups that show other numbers of a column than they may.
+
+    Fewer than k missing values of a column are imputed, as all are with `missing: impute`: then none may be missing,
+    and groups without a missing value count.
+    """
+    matched = name in times and parameters.get("algorithm") in ("balanced", "improved")
+    if matched and parameters.get("coarsen_time"):
+        return 0 if parameters.get("coarsen_groups") else not_medians(before, after, name)
+    if matched and name != times[0]:
+        pools = pools_of(before, name, strata)
+        own, made = (each.join(pools, on="group").select(name, group="pool") for each in (before, after))
+        return strange_groups(own.sort("group"), made.sort("group"), name, True, None)
+    return strange_groups(before, after, name, matched, k if parameters.get("missing") != "impute" else None)
 
 
 def numbers_of(table: pl.DataFrame, name: str) -> pl.DataFrame:
@@ -153,7 +155,7 @@ def nearer_than_chance(
     names = [
         name
         for name, kind in original.schema.items()
-        if name in table.columns and name not in leave and (kind.is_numeric() or kind.is_temporal())
+        if name in table.columns and name not in leave and is_number(kind)
     ]
     if len(names) < FEWEST_NUMBERS or original.height < 20:
         return []
@@ -176,17 +178,20 @@ def nearer_than_chance(
 
 
 def twins_of(own: pl.DataFrame, made: pl.DataFrame) -> NDArray[np.bool_]:
-    """Which of the rows made are near twins of one of the source's."""
+    """Which of the rows made are near twins of one of the source's: nearer than a part of that row's distance to its
+    own nearest. Rows that another source row equals single nobody out and have no near twins."""
     numbers, levels = places(own, made)
     rows = np.arange(own.height, len(numbers))
-    return near_twins(numbers, levels, own.height, rows, np.full(made.height, -1, np.int64))
+    far, where = nearest(numbers, levels, own.height, rows, np.full(made.height, -1, np.int64))
+    gap, _ = nearest(numbers, levels, own.height, where, where)
+    return np.asarray((gap > 0) & (far < NEAR * gap))
 
 
 def places(own: pl.DataFrame, made: pl.DataFrame) -> tuple[Floats, Longs]:
     """Ranks of numbers among the source's (0 to 1; missing: -1) and numbers of levels, source rows first."""
     numbers, levels = [], []
     for name, kind in own.schema.items():
-        if kind.is_numeric() or kind.is_temporal():
+        if is_number(kind):
             both = [each[name].to_physical().cast(pl.Float64).fill_nan(None) for each in (own, made)]
             known = np.sort(both[0].drop_nulls().to_numpy())
             for_rows = []
@@ -203,16 +208,6 @@ def places(own: pl.DataFrame, made: pl.DataFrame) -> tuple[Floats, Longs]:
         np.column_stack(numbers) if numbers else np.zeros((rows, 0)),
         np.column_stack(levels) if levels else np.zeros((rows, 0), np.int64),
     )
-
-
-def near_twins(numbers: Floats, levels: Longs, n: int, rows: Longs, themselves: Longs) -> NDArray[np.bool_]:
-    """Which of `rows` are near twins of one of the first `n` rows; `themselves`: the row of these that each is, or -1.
-
-    Rows that another source row equals single nobody out and have no near twins.
-    """
-    far, where = nearest(numbers, levels, n, rows, themselves)
-    gap, _ = nearest(numbers, levels, n, where, where)
-    return np.asarray((gap > 0) & (far < NEAR * gap))
 
 
 @njit

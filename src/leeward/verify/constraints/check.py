@@ -8,18 +8,17 @@ With the source at hand, the generalized rows of the source are compared with th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import zip_longest
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars as pl
 
-from leeward.verify.checks import Check, Source, check_numbers, of_count
-from leeward.verify.classes import class_checks, demographics_of, place_records, read_classes, together
+from leeward.verify.checks import Check, Source, check_numbers, failing, of_count
+from leeward.verify.classes import demographics_of, place_in_classes, together
 from leeward.verify.constraints.classed import (
     MOST_WRITTEN,
     Lists,
@@ -30,9 +29,9 @@ from leeward.verify.constraints.classed import (
     no_other_codes,
     split,
 )
-from leeward.verify.flat import Ints, Longs, pairs_of_lists, values_of_groups
-from leeward.verify.kernels import count_pairs, number_sets, write_keys
-from leeward.verify.manifest import Share
+from leeward.verify.flat import Ints, Longs, Words, pairs_of_lists, run_sums, values_of_groups
+from leeward.verify.kernels import count_pairs, sum_images
+from leeward.verify.manifest import Share, draw_words
 from leeward.verify.order import order_check
 
 PAIRS_A_ENTRY = 16
@@ -41,44 +40,43 @@ PAIRS_A_ENTRY = 16
 
 def check(share: Share, source: Source | None = None) -> list[Check]:
     """Every check of a release; the later ones are left out when the files cannot be laid out."""
-    k, names = share.guarantee("k"), demographics_of(share)
     codes, records = share.table("codes.parquet"), share.table("records.parquet")
     lists = (codes["members"], records["codes"])
     nulls = sum(each.null_count() + entries_of(each).null_count() for each in lists)
     if nulls:
         return [Check("layout", False, f"Lists of codes hold {nulls:,} nulls.")]
-    records = with_numbers(records, codes["code"])
+    records, placed = with_numbers(records, codes["code"]), None
     checks = [check_numbers(records["record"], share.manifest["records"], "record_numbers")]
-    classes = read_classes(share) if names else None
-    if classes is None:
-        parts = [(rows_of(records), codes)]
-    else:
-        checks += class_checks(classes, share)
-        placed, of_record = place_records(records, classes)
-        checks += [placed, class_codes(codes, classes)]
-        if not all(c.passed for c in checks):
+    if demographics_of(share):
+        found, placed = place_in_classes(share, records)
+        checks += [*found, class_codes(codes, placed.classes)]
+        if failing(checks):
             return checks
-        parts = [(rows_of(own), listed) for own, listed in split(records, codes, classes, of_record)]
-    checks += together([structure(*part) for part in parts]) if classes else structure(*parts[0])
-    if not all(c.passed for c in checks):
+    parts = [(records, codes)] if placed is None else split(records, codes, placed)
+    merge = together if placed is not None else itertools.chain.from_iterable
+    laid = [(rows_of(own), listed) for own, listed in parts]
+    checks += merge([structure(*part) for part in laid])
+    if failing(checks):
         return checks
-    ordered = [[labels_in_order(*part)] for part in parts]
-    checks += together(ordered) if classes else ordered[0]
-    published = [lay_out(*part) for part in parts]
-    custody = share.folder.parent / "custody" / "data"
+    checks += merge([[labels_in_order(*part)] for part in laid])
+    published = [lay_out(*part) for part in laid]
+    checks += sets_of_labels(share, published)
+    if source is None:
+        return checks
+    if placed is None:
+        return checks + against_source(published[0], codes, share, source)
+    return checks + against_source_in_classes(published, placed, codes, share, source)
+
+
+def sets_of_labels(share: Share, published: list[Published]) -> list[Check]:
+    """The guarantee, of any sets or of the listed ones, and utility constraints where custody keeps them."""
+    k, policy = share.guarantee("k"), share.kept("policy.parquet")
     if share.manifest["guarantee"].get("m") is None:
-        checks.append(check_private_sets(published, k, custody / "privacy.parquet"))
+        checks = [check_private_sets(published, k, share.kept("privacy.parquet"))]
     else:
-        checks += any_sets(published, k, share.guarantee("m"))
-    if (custody / "policy.parquet").is_file() and "policy" in share.manifest["parameters"]:
-        checks.append(check_utility_constraints(published, custody / "policy.parquet"))
-    if source is not None and classes is not None:
-        numbers = [np.flatnonzero(of_record == c) for c in range(len(classes.numbers))]
-        checks += against_source_in_classes(published, numbers, classes, codes, share, source)
-    elif source is not None:
-        checks += against_source(published[0], codes, source)
-        if share.manifest["parameters"].get("algorithm") != "mapping":
-            checks.append(no_other_codes(codes, source.numbered.held))
+        checks = any_sets(published, k, share.guarantee("m"))
+    if policy is not None and "policy" in share.manifest["parameters"]:
+        checks.append(check_utility_constraints(published, policy))
     return checks
 
 
@@ -212,7 +210,8 @@ def any_sets(parts: Sequence[Published], k: int, m: int) -> list[Check]:
     """k^m in every class: every set of one label, of two labels, of 3 … m labels."""
     found = [rare_sets(part.holds, k, m) for part in parts]
     violations, counted = (
-        [sum(sizes) for sizes in zip_longest(*(each[i] for each in found), fillvalue=0)] for i in (0, 1)
+        [sum(sizes) for sizes in itertools.zip_longest(*(each[i] for each in found), fillvalue=0)]
+        for i in (0, 1)
     )
     checks = [
         of_count(
@@ -275,32 +274,26 @@ def count_sets_of_two(rows: Lists) -> tuple[Longs, Longs]:
     return keys.astype(np.int64), counts.ravel()[keys].astype(np.int64)
 
 
-def check_private_sets(parts: Sequence[Published], k: int, file: Path) -> Check:
+def check_private_sets(parts: Sequence[Published], k: int, file: Path | None) -> Check:
     """The image of every privacy constraint that the custodian listed, with all its parts."""
-    name = "listed_sets"
-    if not file.is_file():
-        return Check(name, False, "The privacy constraints stay in custody: verify the whole release folder.")
-    rows = pl.read_parquet(file)
+    if file is None:
+        detail = "The privacy constraints stay in custody: verify the whole release folder."
+        return Check("listed_sets", False, detail)
+    groups = pl.read_parquet(file).group_by("constraint", maintain_order=True).agg("code")["code"].to_list()
     bad = looked = 0
     for part in parts:
-        images = {tuple(part.image(group)) for (_,), group in _groups(rows)}
+        images = {tuple(part.image(group)) for group in groups}
         looked += len(images)
         everyone = np.arange(len(part.holds.offsets) - 1)
-        for image in images:
-            if image:
-                violations, _ = rare_sets(part.holds.select(everyone, np.array(image)), k, len(image))
-                bad += any(violations)
+        for image in images - {()}:
+            violations, _ = rare_sets(part.holds.select(everyone, np.array(image)), k, len(image))
+            bad += any(violations)
     return of_count(
-        name,
+        "listed_sets",
         bad,
         f"All {looked:,} images of privacy constraints, and their parts, are held by 0 or at least {k}.",
         f"images of privacy constraints have a part that fewer than {k} records hold.",
     )
-
-
-def _groups(rows: pl.DataFrame) -> Iterable[tuple[tuple[Any, ...], list[str]]]:
-    for key, group in rows.group_by("constraint", maintain_order=True):
-        yield key, group["code"].to_list()
 
 
 def check_utility_constraints(parts: Sequence[Published], file: Path) -> Check:
@@ -319,65 +312,49 @@ def check_utility_constraints(parts: Sequence[Published], file: Path) -> Check:
     )
 
 
-def against_source(published: Published, codes: pl.DataFrame, source: Source) -> list[Check]:
-    """Every source code is a member or suppressed, and the published rows are the source's, generalized."""
-    numbered = source.numbered
+def against_source(published: Published, codes: pl.DataFrame, share: Share, source: Source) -> list[Check]:
+    """Every source code is a member or suppressed, and the published rows are the source's, generalized: sets of labels
+    are compared by sums of random words."""
+    numbered, holds = source.numbered, published.holds
+    mapped = share.manifest["parameters"].get("algorithm") == "mapping"
     places = [published.number.get(code) for code in numbered.codes]
-    unaccounted = sum(
-        place is None and people > 0 for place, people in zip(places, numbered.people.tolist(), strict=True)
-    )
+    held = zip(places, numbered.people.tolist(), strict=True)
+    unaccounted = sum(place is None and people > 0 for place, people in held)
     label = np.array([-1 if place is None else place for place in places], np.int32)
-    people = len(numbered.patients)
-    row = rows_alike(numbered.sets, label, (published.holds.offsets, published.holds.labels))
-    kinds = int(row.max(initial=0)) + 1
-    difference = np.bincount(row[:people], minlength=kinds) - np.bincount(row[people:], minlength=kinds)
-    lost, invented = int(difference.clip(0).sum()), int((-difference).clip(0).sum())
+    words = draw_words(share, max(len(published.labels), 1))
+    mine, theirs = sum_images(*numbered.sets, label, words), run_sums(words[holds.labels], holds.offsets)
+    sets = compare_sets(mine, theirs).with_columns(more=pl.col("patients") - pl.col("records"))
+    alone = sets.filter(pl.col("patients") == 1, pl.col("records") == 1, pl.col("set") != 0)
+    patient = alone.sort("record")["patient"]
+    known = {"patient": patient, "source row": pl.Series(numbered.first).gather(patient)}
     return [
         of_count(
             "every_code_accounted_for", unaccounted, "Every source code is released or listed as suppressed.",
             "source codes are neither released nor suppressed.",
         ),
         of_count(
-            "rows_generalize_source_rows", invented, "Every published row is a generalized source row.",
+            "rows_generalize_source_rows", int((-sets["more"]).clip(0).sum()),
+            "Every published row is a generalized source row.",
             "published rows are no generalization of a source row.",
         ),
-        of_count("no_row_lost", lost, "Every source row is published.", "source rows are not published."),
-        order_of_unique(row[:people], row[people:], source),
+        of_count(
+            "no_row_lost", int(sets["more"].clip(0).sum()), "Every source row is published.",
+            "source rows are not published.",
+        ),
+        order_check("order_of_records", known, "records"),
+        *([] if mapped else [no_other_codes(codes, numbered.held)]),
     ]  # fmt: skip
 
 
-def rows_alike(mine: tuple[Longs, Ints], label: Ints, theirs: tuple[Any, Any]) -> Ints:
-    """A number for each person's and then each record's set of labels, 0 for the empty one; equal sets, equal numbers.
-
-    mine : offsets and codes of each person, whose labels `label` has (-1: none). theirs : offsets and labels of each
-    record.
-    """
-    people, records = len(mine[0]) - 1, len(theirs[0]) - 1
-    same = np.arange(1 + int(max(label.max(initial=0), theirs[1].max(initial=0))), dtype=np.int32)
-    keys, place = np.empty(people + records, np.int64), np.empty(people + records, np.int64)
-    pool = np.empty(people + records + len(mine[1]) + len(theirs[1]), np.int32)
-    bits, used = len(same).bit_length(), 0
-    for (offsets, values), image, begin in ((mine, label, 0), (theirs, same, people)):
-        lists = slice(begin, begin + len(offsets) - 1)
-        used = write_keys(
-            offsets.astype(np.int64), values, image, bits, keys[lists], place[lists], pool, used
-        )
-    numbers: Ints = number_sets(keys, place, pool)
-    return numbers
-
-
-def order_of_unique(mine: Ints, theirs: Ints, source: Source) -> Check:
-    """The order of the records that only one patient can have, against identifiers and the source's rows.
-
-    mine, theirs : the number of each patient's and each record's set of labels.
-    """
-    kinds = int(max(mine.max(initial=0), theirs.max(initial=0))) + 1
-    alone = (np.bincount(mine, minlength=kinds) == 1) & (np.bincount(theirs, minlength=kinds) == 1)
-    alone[0] = False
-    patient = np.zeros(kinds, np.int64)
-    patient[mine] = np.arange(len(mine))
-    known = patient[theirs[alone[theirs]]]
-    first = source.numbered.first[known]
-    return order_check(
-        "order_of_records", {"patient": pl.Series(known), "source row": pl.Series(first)}, "records"
-    )
+def compare_sets(mine: Words, theirs: Words) -> pl.DataFrame:
+    """Each `set` of patients or of records, with how many `patients` and `records` have it and the place of one of
+    each: `patient`, `record`."""
+    counted = [
+        pl.DataFrame({"set": sets})
+        .with_row_index(of)
+        .group_by("set")
+        .agg(pl.len().alias(many), pl.col(of).first())
+        for sets, of, many in ((mine, "patient", "patients"), (theirs, "record", "records"))
+    ]
+    both = counted[0].join(counted[1], on="set", how="full", coalesce=True)
+    return both.with_columns(pl.col("patients", "records").fill_null(0).cast(pl.Int64))

@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 
 from leeward.verify.checks import Check, Source, of_count
-from leeward.verify.classes import Classes, class_source, find_patients, largest_flow
+from leeward.verify.classes import Classes, Placed, class_source, find_patients, largest_flow
 from leeward.verify.flat import Ints, Longs, find, offsets_of, places_of
 from leeward.verify.manifest import Share
 from leeward.verify.order import order_check
@@ -114,29 +114,30 @@ def class_codes(codes: pl.DataFrame, classes: Classes) -> Check:
 
 
 def split(
-    records: pl.DataFrame, codes: pl.DataFrame, classes: Classes, of_record: Longs
+    records: pl.DataFrame, codes: pl.DataFrame, placed: Placed
 ) -> list[tuple[pl.DataFrame, pl.DataFrame]]:
     """The records of each class, numbered anew, and its codes."""
     return [
         (
-            records.filter(of_record == c).select(record=pl.int_range(pl.len()), codes="codes"),
+            records.filter(placed.of_record == c).select(record=pl.int_range(pl.len()), codes="codes"),
             codes.filter(pl.col("class") == number).drop("class"),
         )
-        for c, number in enumerate(classes.numbers)
+        for c, number in enumerate(placed.classes.numbers)
     ]
 
 
 def against_source_in_classes(
     parts: list[Published],
-    numbers: list[Longs],
-    classes: Classes,
+    placed: Placed,
     codes: pl.DataFrame,
     share: Share,
     source: Source,
 ) -> list[Check]:
     """Beside the source: the records can be given to the patients one to one, each of a class that fits the patient's
-    exact demographics, with the patient's codes generalized as that class does; and sampled patients have k candidates.
-    `numbers`: the numbers of each class's records."""
+    exact demographics, with the patient's codes generalized as that class does; and sampled patients have k
+    candidates."""
+    classes = placed.classes
+    numbers = [np.flatnonzero(placed.of_record == c) for c in range(len(classes.numbers))]
     events = source.events.select("patient", pl.col("code").cast(pl.String)).drop_nulls()
     patients, values = find_patients(share, classes, source, events["patient"].unique().sort())
     if values is None:

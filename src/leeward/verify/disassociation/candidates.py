@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Mapping
+from functools import cache
 
 import numpy as np
 import polars as pl
@@ -78,42 +79,30 @@ def check_some_sets(layout: Layout, k: int, m: int, share: Share, sets: int = SA
     """Guarantee 1 for sets of 3 to m codes drawn from what one cluster shows; candidates are counted in
     that cluster and the joint clusters above it alone, which can only be stricter. The draw is keyed by the
     files' hashes, so that it repeats and yet no method can know it beforehand."""
-    key = int.from_bytes(
-        b"".join(bytes.fromhex(str(entry["sha256"]))[:4] for entry in share.manifest["files"])[:8].ljust(
-            8, b"\0"
-        ),
-        "big",
-    )
+    digests = (bytes.fromhex(str(entry["sha256"]))[:4] for entry in share.manifest["files"])
+    key = int.from_bytes(b"".join(digests)[:8].ljust(8, b"\0"), "big")
     generator = np.random.Generator(np.random.Philox(key=key))
     leaves = np.flatnonzero(layout.nodes.leaf)
-    width = max(len(layout.chunks.codes), 1)
-    stamp, hit = np.zeros(width, np.int64), np.zeros(width, np.int64)
-    few = counted = 0
-    smallest = None
+    stamp = np.zeros(max(len(layout.chunks.codes), 1), np.int64)
+    counts: list[int] = []
     for size in range(3, m + 1):
         drawn = 0
         for leaf in generator.choice(leaves, sets):
-            chain = layout.chain(int(leaf))
-            wanted = draw(layout, chain, size, generator)
-            if len(wanted) < size:
-                continue
-            drawn += 1
-            count = int(counting.set_candidates(wanted, chain, layout.flat, stamp, hit))
-            if count <= 0:  # these codes cannot lie in one record
-                continue
-            counted += 1
-            few += count < k
-            smallest = count if smallest is None else min(smallest, count)
+            wanted = draw(layout, layout.chain(int(leaf)), size, generator)
+            if len(wanted) == size:
+                drawn += 1
+                counts.append(int(counting.set_candidates(wanted, leaf, layout.flat, stamp, False)))
         if not drawn:  # no cluster that was drawn shows as many codes: none shows more
             break
+    counts = [count for count in counts if count > 0]  # others cannot lie in one record
     return of_count(
         "candidates_of_sampled_sets",
-        few,
-        f"Each of {counted:,} sampled sets of 3 to {m} codes has at least {k} candidate records."
+        sum(count < k for count in counts),
+        f"Each of {len(counts):,} sampled sets of 3 to {m} codes has at least {k} candidate records."
         if m > 2
         else "No sets of more than 2 codes to sample (m is below 3).",
-        f"of {counted:,} sampled sets of 3 to {m} codes have fewer than {k} candidate records.",
-        {"sets": counted, "smallest": smallest},
+        f"of {len(counts):,} sampled sets of 3 to {m} codes have fewer than {k} candidate records.",
+        {"sets": len(counts), "smallest": min(counts, default=None)},
     )
 
 
@@ -201,32 +190,19 @@ def check_patients(
 
     Candidates are counted in the best cluster of every tree of nodes of a fitting class, which can only be stricter.
     """
-    holders: dict[int, Holders] = {}
-    numbers: dict[int, dict[str, int]] = {}
+    part_of = cache(lambda c: Holders(layouts[c]))
     generator = np.random.Generator(np.random.Philox(key=len(values)))
-    lost = few = sets = 0
-    smallest: int | None = None
+    lost, counts = 0, []
     for patient, codes in records.items():
-        fitting = np.flatnonzero(classes.fit(values[patient])).tolist()
-        for c in fitting:
-            if c not in holders:
-                holders[c] = Holders(layouts[c])
-                numbers[c] = {code: i for i, code in enumerate(layouts[c].chunks.codes)}
-        inside = [c for c in fitting if all(code in numbers[c] for code in codes)]
-        fits = any(holders[c].fit(np.array([numbers[c][code] for code in codes], np.int32)) for c in inside)
-        lost += not fits
+        fitting = list(map(part_of, np.flatnonzero(classes.fit(values[patient])).tolist()))
+        lost += not any(part.fit(part.number(codes)) for part in fitting)
         for wanted in _draw_known_sets(sorted(codes), m, generator):
             count = 0
-            for c in fitting:
-                if all(code in numbers[c] for code in wanted):
-                    count += _candidates(
-                        layouts[c], np.array([numbers[c][code] for code in wanted], np.int32), k
-                    )
+            for part in fitting:
+                count += part.candidates(part.number(wanted), k)
                 if count >= k:
                     break
-            sets += 1
-            few += count < k
-            smallest = count if smallest is None else min(smallest, count)
+            counts.append(count)
     return [
         of_count(
             "source_records_fit",
@@ -237,10 +213,12 @@ def check_patients(
         ),
         of_count(
             "candidates_of_patients",
-            few,
-            f"Each of {sets:,} code sets of sampled patients, with their demographics, has at least {k} candidates.",
-            f"of {sets:,} code sets of sampled patients, with their demographics, have fewer than {k} candidates.",
-            {"sets": sets},
+            sum(count < k for count in counts),
+            f"Each of {len(counts):,} code sets of sampled patients, with their demographics, has at least {k} "
+            "candidates.",
+            f"of {len(counts):,} code sets of sampled patients, with their demographics, have fewer than {k} "
+            "candidates.",
+            {"sets": len(counts)},
         ),
     ]
 
@@ -252,14 +230,6 @@ def _draw_known_sets(codes: list[str], m: int, generator: np.random.Generator) -
     if len(every) <= SETS_A_PATIENT:
         return every
     return [every[i] for i in np.sort(generator.permutation(len(every))[:SETS_A_PATIENT])]
-
-
-def _candidates(layout: Layout, wanted: Ints, enough: int) -> int:
-    """Records that may hold all of `wanted`, the best cluster of each tree of nodes, until there are enough."""
-    width = max(len(layout.chunks.codes), 1)
-    stamp, hit = np.zeros(width, np.int64), np.zeros(width, np.int64)
-    leaves = np.flatnonzero(layout.nodes.leaf)
-    return int(counting.candidates_of_trees(wanted, enough, leaves, layout.flat, stamp, hit))
 
 
 def in_each(layouts: list[Layout], checks: Callable[[Layout], list[Check]]) -> list[Check]:

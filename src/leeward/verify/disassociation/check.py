@@ -48,7 +48,6 @@ from leeward.verify.disassociation.layout import (
     first_chunk,
     first_node,
     lay_out,
-    preorder,
     read_chunks,
     read_nodes,
 )
@@ -63,7 +62,7 @@ from leeward.verify.disassociation.stated import (
     sensitive_values,
     single_codes,
 )
-from leeward.verify.flat import Longs, heads_of, offsets_of
+from leeward.verify.flat import Longs, heads_of, offsets_of, preorder
 from leeward.verify.manifest import Share
 
 

@@ -49,15 +49,15 @@ Checker = Callable[[Share, Source | None], list[Check]]
 
 def goes_in_parts(share: Share, source: Source | None) -> bool:
     """Whether the release is checked in parts; BadInput where it must be, for its source is on the disk, and cannot."""
-    parameters = share.manifest["parameters"]
-    records = share.manifest["records"]
-    apart = not any(parameters.get(name) for name in WHOLE) and parameters.get("attacker") != "algorithm"
+    parameters, records = share.manifest["parameters"], share.manifest["records"]
+    stored = source is not None and len(source.stored) > 0
+    apart = not any(map(parameters.get, WHOLE)) and parameters.get("attacker") != "algorithm"
     apart &= source is None or _custody(share).is_file()
-    if source is not None and source.stored and not apart:
+    if stored and not apart:
         raise BadInput(
             "this release cannot be checked in parts beside its source, which is larger than memory."
         )
-    return apart and (bool(source and source.stored) or (isinstance(records, int) and records > MOST_AT_ONCE))
+    return apart and (stored or (isinstance(records, int) and records > MOST_AT_ONCE))
 
 
 def check_parts(share: Share, source: Source | None, check: Checker) -> list[Check]:

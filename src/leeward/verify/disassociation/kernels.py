@@ -67,52 +67,33 @@ def chunk_anonymity(
     number of times that a non-empty subrecord occurs). Supports are anti-monotone, so the subsets of size
     min(m, length) of every subrecord suffice."""
     groups = len(start) - 1
-    subset = np.full(groups, UNLIMITED, np.int64)
-    whole = np.full(groups, UNLIMITED, np.int64)
-    n_codes = codes.max() + 1 if len(codes) else 1
-    slot = np.zeros(n_codes, np.int64)
-    bits = np.zeros(64, np.uint64)
-    partial = np.zeros(64, np.uint64)
-    rows = np.zeros(64, np.int64)
-    done = np.zeros(64, np.bool_)
-    local = np.zeros(64, np.int64)
-    chosen = np.zeros(64, np.int64)
-    everything = np.zeros(1, np.uint64)
+    subset, whole = np.full(groups, UNLIMITED, np.int64), np.full(groups, UNLIMITED, np.int64)
+    slot = np.zeros(codes.max() + 1 if len(codes) else 1, np.int64)
+    most = longest = cells = 1
+    for g in range(groups):
+        n = start[g + 1] - start[g]
+        most, cells = max(most, n), max(cells, (bounds[g + 1] - bounds[g]) * ((n + 63) // 64))
+    for row in range(len(offsets) - 1):
+        longest = max(longest, offsets[row + 1] - offsets[row])
+    bits, everything = np.zeros(cells, np.uint64), np.zeros((most + 63) // 64, np.uint64)
+    partial = np.zeros(min(m, longest) * len(everything), np.uint64)
+    rows, done = np.zeros(most, np.int64), np.zeros(most, np.bool_)
+    local, chosen = np.zeros(longest + 1, np.int64), np.zeros(longest + 1, np.int64)
     for g in range(groups):
         if kind[g] == ITEM:
             continue
         width = bounds[g + 1] - bounds[g]
-        for i in range(width):
-            slot[codes[bounds[g] + i]] = i
+        slot[codes[bounds[g] : bounds[g + 1]]] = np.arange(width)
         filled = 0
-        longest = 0
-        if len(rows) < start[g + 1] - start[g]:
-            rows = np.zeros(2 * (start[g + 1] - start[g]), np.int64)
-            done = np.zeros(len(rows), np.bool_)
         for row in range(start[g], start[g + 1]):
             if offsets[row + 1] > offsets[row]:
                 rows[filled] = row
-                done[filled] = False
                 filled += 1
-                longest = max(longest, offsets[row + 1] - offsets[row])
-        if filled == 0:
-            continue
         words = (filled + 63) // 64
-        size_bits = width * words
-        if len(bits) < size_bits:
-            bits = np.zeros(2 * size_bits, np.uint64)
-        bits[:size_bits] = np.uint64(0)
-        depth = min(m, longest)
-        if len(partial) < depth * words:
-            partial = np.zeros(2 * depth * words, np.uint64)
-        if len(local) < longest + 1:
-            local = np.zeros(2 * longest + 2, np.int64)
-            chosen = np.zeros(2 * longest + 2, np.int64)
-        if len(everything) < words:
-            everything = np.zeros(2 * words, np.uint64)
+        bits[: width * words] = np.uint64(0)
+        done[:filled] = False
         for i in range(filled):
-            row = rows[i]
-            for v in range(offsets[row], offsets[row + 1]):
+            for v in range(offsets[rows[i]], offsets[rows[i] + 1]):
                 bits[slot[values[v]] * words + i // 64] |= np.uint64(1) << np.uint64(i % 64)
         for i in range(filled):
             if done[i]:
@@ -121,28 +102,37 @@ def chunk_anonymity(
             length = offsets[row + 1] - offsets[row]
             for j in range(length):
                 local[j] = slot[values[offsets[row] + j]]
-            count = np.int64(0)
-            for w in range(words):
-                word = bits[local[0] * words + w]
-                for j in range(1, length):
-                    word &= bits[local[j] * words + w]
-                everything[w] = word
-                count += _popcount(word)
-            same = np.int64(0)
-            for w in range(words):
-                if everything[w] == np.uint64(0):
-                    continue
-                for b in range(min(64, filled - w * 64)):
-                    if (everything[w] >> np.uint64(b)) & np.uint64(1):
-                        other = w * 64 + b
-                        if offsets[rows[other] + 1] - offsets[rows[other]] == length:
-                            same += 1
-                            done[other] = True
-            whole[g] = min(whole[g], same)
+            count = _rows_with_all(bits, words, local, length, everything)
+            whole[g] = min(whole[g], _mark_equal(everything, filled, length, rows, offsets, done))
             if length > m:
                 count = _smallest_subset(bits, words, local, length, m, partial, chosen)
             subset[g] = min(subset[g], count)
     return subset, whole
+
+
+@njit(inner=True)
+def _rows_with_all(bits: Array, words: int, local: Array, length: int, everything: Array) -> Any:
+    """How many rows have all of `local[:length]`; `everything` becomes their bitmap."""
+    count = np.int64(0)
+    for w in range(words):
+        word = bits[local[0] * words + w]
+        for j in range(1, length):
+            word &= bits[local[j] * words + w]
+        everything[w] = word
+        count += _popcount(word)
+    return count
+
+
+@njit(inner=True)
+def _mark_equal(everything: Array, filled: int, length: int, rows: Array, offsets: Array, done: Array) -> Any:
+    """Marks the rows of the bitmap that have `length` codes as done, and returns how many they are."""
+    same = np.int64(0)
+    for i in range(filled):
+        equal = offsets[rows[i] + 1] - offsets[rows[i]] == length
+        if equal and (everything[i // 64] >> np.uint64(i % 64)) & np.uint64(1):
+            same += 1
+            done[i] = True
+    return same
 
 
 @njit
@@ -215,63 +205,72 @@ def pair_candidates(flat: Flat, low: int, high: int, width: int) -> Any:
 
 
 @njit
-def set_candidates(wanted: Array, chain: Array, flat: Flat, stamp: Array, hit: Array) -> Any:
-    """Records of one cluster's own chunks and of the shared chunks above (`chain`, the cluster first) that
-    may hold all of `wanted`; -1 when a code is not visible. `stamp` (int64 a code) and `hit` are scratch."""
-    node_groups, groups_of, kind = flat.node_groups, flat.groups_of, flat.kind
-    start, offsets, values = flat.start, flat.offsets, flat.values
-    bounds, codes = flat.bounds, flat.codes
-    smallest = UNLIMITED
-    found = 0
+def set_candidates(wanted: Array, leaf: int, flat: Flat, stamp: Array, exact: bool) -> Any:
+    """Records that may hold all of `wanted`, by a cluster's own chunks and the shared chunks above; a code lies in the
+    lowest chunk that has it. 0 when a code is not visible. `stamp` (int64 a code) is scratch.
+
+    exact : whether a record may hold these codes and no others, as 0 or more; what it leaves in each record or shared
+    chunk is one of that chunk's subrecords.
+    """
+    smallest, found, v = UNLIMITED, 0, leaf
     for c in wanted:
         stamp[c] = 1
-    for step in range(len(chain)):
-        v = chain[step]
+    while v >= 0 and smallest > 0:
         smallest = min(smallest, flat.records[v])
-        for q in range(node_groups[v], node_groups[v + 1]):
-            g = groups_of[q]
-            inside = 0
-            for i in range(bounds[g], bounds[g + 1]):
-                if stamp[codes[i]] == 1:
-                    stamp[codes[i]] = 2
-                    hit[inside] = codes[i]
-                    inside += 1
+        for q in range(flat.node_groups[v], flat.node_groups[v + 1]):
+            inside, count = _in_chunk(flat.groups_of[q], flat, stamp, exact)
             found += inside
-            if inside > 0 and kind[g] != ITEM:
-                count = np.int64(0)
-                for row in range(start[g], start[g + 1]):
-                    have = 0
-                    for i in range(offsets[row], offsets[row + 1]):
-                        if stamp[values[i]] == 2:
-                            have += 1
-                    if have == inside:
-                        count += 1
-                smallest = min(smallest, count)
-            for i in range(inside):
-                stamp[hit[i]] = 3
+            smallest = min(smallest, count)
+        v = flat.parent[v]
     for c in wanted:
         stamp[c] = 0
-    return smallest if found == len(wanted) else np.int64(-1)
+    return smallest if found == len(wanted) else np.int64(0)
+
+
+@njit(inner=True)
+def _in_chunk(g: int, flat: Flat, stamp: Array, exact: bool) -> Any:
+    """How many of the codes stamped 1 a chunk has, which get another stamp, and how many subrecords hold them."""
+    inside, count = 0, UNLIMITED
+    for i in range(flat.bounds[g], flat.bounds[g + 1]):
+        if stamp[flat.codes[i]] == 1:
+            stamp[flat.codes[i]] = 2
+            inside += 1
+    if flat.kind[g] != ITEM and (inside > 0 or exact):
+        count = _rows_with(g, inside, flat, stamp, exact)
+    for i in range(flat.bounds[g], flat.bounds[g + 1] if inside > 0 else flat.bounds[g]):
+        if stamp[flat.codes[i]] == 2:
+            stamp[flat.codes[i]] = 3
+    return inside, count
+
+
+@njit(inner=True)
+def _rows_with(g: int, inside: int, flat: Flat, stamp: Array, exact: bool) -> Any:
+    """Subrecords with all of the `inside` codes stamped 2; `exact`: 1 where one has these and no others."""
+    count = np.int64(0)
+    for row in range(flat.start[g], flat.start[g + 1]):
+        length = flat.offsets[row + 1] - flat.offsets[row]
+        if length < inside or (exact and length != inside):
+            continue
+        have = 0
+        for i in range(flat.offsets[row], flat.offsets[row + 1]):
+            have += stamp[flat.values[i]] == 2
+        count += have == inside
+        if exact and count > 0:
+            break
+    return count
 
 
 @njit
-def candidates_of_trees(
-    wanted: Array, enough: int, leaves: Array, flat: Flat, stamp: Array, hit: Array
-) -> Any:
+def candidates_of_trees(wanted: Array, enough: int, leaves: Array, flat: Flat, stamp: Array) -> Any:
     """Records that may hold all of `wanted`: the best cluster of each tree of nodes, summed until there are
     `enough`."""
-    parent = flat.parent
-    best = np.zeros(len(parent), np.int64)  # of each root
-    chain = np.empty(len(parent), np.int32)
+    best = np.zeros(len(flat.parent), np.int64)  # of each root
     total = np.int64(0)
     for leaf in leaves:
-        depth = 1
-        chain[0] = leaf
-        while parent[chain[depth - 1]] >= 0:
-            chain[depth] = parent[chain[depth - 1]]
-            depth += 1
-        count = set_candidates(wanted, chain[:depth], flat, stamp, hit)
-        root = chain[depth - 1]
+        root = leaf
+        while flat.parent[root] >= 0:
+            root = flat.parent[root]
+        count = set_candidates(wanted, leaf, flat, stamp, False)
         if count > best[root]:
             total += count - best[root]
             best[root] = count
@@ -281,56 +280,11 @@ def candidates_of_trees(
 
 
 @njit
-def _fits(record: Array, leaf: int, flat: Flat, stamp: Array) -> Any:
-    node_groups, groups_of, kind = flat.node_groups, flat.groups_of, flat.kind
-    start, offsets, values = flat.start, flat.offsets, flat.values
-    bounds, codes = flat.bounds, flat.codes
-    for c in record:
-        stamp[c] = 1
-    found = 0
-    good = True
-    v = leaf
-    while v >= 0:
-        for q in range(node_groups[v], node_groups[v + 1]):
-            g = groups_of[q]
-            inside = 0
-            for i in range(bounds[g], bounds[g + 1]):
-                if stamp[codes[i]] == 1:
-                    stamp[codes[i]] = 2
-                    inside += 1
-            found += inside
-            if kind[g] != ITEM and good:
-                match = False
-                for row in range(start[g], start[g + 1]):
-                    if offsets[row + 1] - offsets[row] != inside:
-                        continue
-                    have = 0
-                    for i in range(offsets[row], offsets[row + 1]):
-                        if stamp[values[i]] == 2:
-                            have += 1
-                    if have == inside:
-                        match = True
-                        break
-                good = match
-            if inside > 0:
-                for i in range(bounds[g], bounds[g + 1]):
-                    if stamp[codes[i]] == 2:
-                        stamp[codes[i]] = 3
-        if not good:
-            break
-        v = flat.parent[v]
-    for c in record:
-        stamp[c] = 0
-    return good and found == len(record)
-
-
-@njit
 def fits_somewhere(record: Array, holders: Array, flat: Flat, stamp: Array) -> Any:
-    """True when a record is one that some cluster at or below one of `holders` may hold: each code visible,
-    and what the record leaves in each record or shared chunk is one of that chunk's subrecords. A code lies
-    in the lowest chunk that has it."""
+    """True when a record is one that some cluster at or below one of `holders` may hold."""
     for v in holders:
         for at in range(flat.position[v], flat.end[v]):
-            if flat.leaf[flat.order[at]] and _fits(record, flat.order[at], flat, stamp):
+            leaf = flat.order[at]
+            if flat.leaf[leaf] and set_candidates(record, leaf, flat, stamp, True) > 0:
                 return True
     return False

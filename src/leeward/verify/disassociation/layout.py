@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from leeward.verify.flat import Ints, Longs, count_keys, distinct, find, offsets_of, places_of
+from leeward.verify.flat import Ints, Longs, count_keys, distinct, find, offsets_of, places_of, preorder
 from leeward.verify.storage import open_with_dictionaries
 
 RECORD, SHARED, ITEM, PAYLOAD = 0, 1, 2, 3
@@ -294,26 +294,6 @@ def lay_out(nodes: Nodes, chunks: Chunks) -> Layout:
     groups_of = np.argsort(chunks.node, kind="stable").astype(np.int64)
     node_groups = offsets_of(np.bincount(chunks.node, minlength=len(nodes.leaf)))
     return Layout(nodes, chunks, order, end, node_groups, groups_of, *chunk_codes(chunks))
-
-
-def preorder(parent: Ints) -> tuple[Ints, Ints]:
-    """(nodes in preorder, the place there where each one's subtree ends); nodes of a cycle are left out."""
-    n = len(parent)
-    above = np.where(parent < 0, n, parent).tolist()
-    below: list[list[int]] = [[] for _ in range(n + 1)]
-    for node in range(n):
-        below[above[node]].append(node)
-    order: list[int] = []
-    waiting = below[n][::-1]
-    while waiting:
-        order.append(waiting.pop())
-        waiting += reversed(below[order[-1]])
-    size = [1] * (n + 1)
-    for node in reversed(order):
-        size[above[node]] += size[node]
-    end = np.zeros(n, np.int32)
-    end[order] = np.arange(len(order)) + np.array(size, np.int32)[order]
-    return np.array(order, np.int32), end
 
 
 def chunk_codes(chunks: Chunks) -> tuple[Longs, Ints, Longs, Longs, Longs]:

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from leeward.verify.checks import Check
 from leeward.verify.disassociation.layout import ITEM, PAYLOAD, Layout
-from leeward.verify.flat import Longs, Words, find, heads_of, offsets_of, pairs_of_lists, places_of
+from leeward.verify.flat import Floats, Longs, Words, find, heads_of, offsets_of, pairs_of_lists, places_of
 from leeward.verify.order import LIMIT, order_check
 
 
@@ -89,7 +89,6 @@ def _deviation(excess: NDArray[np.float64], variance: NDArray[np.float64]) -> fl
     return float(excess.sum() / np.sqrt(spread)) if spread > 0 else 0.0
 
 
-Floats = NDArray[np.float64]
 Sums = NDArray[np.float64]
 """float64[statistics, 2]: above the mean, variance."""
 

@@ -7,8 +7,7 @@ chunk's domain, as multisets, and an item chunk lists what its members have besi
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,7 @@ from leeward.verify.disassociation.layout import ITEM, Layout, count_bounds, fir
 from leeward.verify.disassociation.numbering import Parts, check_zipping
 from leeward.verify.disassociation.stated import counts_of_single_codes, has_columns, with_payload
 from leeward.verify.flat import Ints, Longs, Words, find, heads_of, offsets_of, places_of, run_sums
-from leeward.verify.manifest import Share
+from leeward.verify.manifest import Share, draw_words
 from leeward.verify.order import order_check
 
 SAMPLED_RECORDS = 300
@@ -35,19 +34,19 @@ def against_source(
     """Every source code is released and no other, records agree, counts lie in their bounds, records fit a
     cluster: the one that custody names, or any (which is left out without `fit`). `payload`: whether each cluster has
     one value a record and column."""
-    parameters = share.manifest["parameters"]
+    parameters, released, records = (
+        share.manifest["parameters"],
+        layout.chunks.codes,
+        share.manifest["records"],
+    )
     events = number_repeats(source.events) if parameters.get("repeats") else source.events
     events = with_enum(where(events.select("patient", "code"), pl.col("patient", "code").is_not_null()))
-    released = layout.chunks.codes
-    enum = events.schema["code"]
-    categories = enum.categories.to_list() if isinstance(enum, pl.Enum) else []
-    held = events["code"].to_physical().unique().to_list()
-    wanted = {categories[c] for c in held}
-    patients = events["patient"].n_unique()
     # For l-diversity, occurrences of sensitive codes (all in item chunks) may have been suppressed.
     sensitive = set(parameters.get("sensitive") or ()) if parameters.get("diversity") else set()
-    missing = {code for code in wanted - set(released) if base_code(code, parameters) not in sensitive}
-    lost, invented = len(missing), len(set(released) - wanted)
+    open_code = {code for code in released if base_code(code, parameters) in sensitive}
+    kept, held, missing = released_codes(events, released)
+    invented, patients = len(released) - held, events["patient"].n_unique()
+    lost = sum(base_code(code, parameters) not in sensitive for code in missing)
     checks = [
         of_count(
             "nothing_invented",
@@ -57,9 +56,9 @@ def against_source(
         ),
         Check(
             "source_records",
-            patients == share.manifest["records"],
-            f"The source has {patients:,} patients, the release {share.manifest['records']:,} records.",
-            {"source": patients, "release": share.manifest["records"]},
+            patients == records,
+            f"The source has {patients:,} patients, the release {records:,} records.",
+            {"source": patients, "release": records},
         ),
     ]
     if parameters.get("attacker") == "algorithm":
@@ -70,26 +69,49 @@ def against_source(
     checks.insert(0, of_codes)
     if lost or invented:
         return checks
+    del events
+    return checks + beside(layout, source, share, kept, open_code, fit=fit, payload=payload)
+
+
+def released_codes(events: pl.DataFrame, released: tuple[str, ...]) -> tuple[pl.DataFrame, int, list[str]]:
+    """`patient` and `code` (the released code's number) of the events with a released code; how many released codes
+    they have, and which others there are. `events`: see `with_enum`."""
+    kind = events.schema["code"]
+    assert isinstance(kind, pl.Enum)
     number = {code: i for i, code in enumerate(released)}
-    translate = np.array([number.get(code, -1) for code in categories], np.int32)
-    numbered = pl.DataFrame(
-        {"patient": events["patient"], "code": translate[events["code"].to_physical().to_numpy()]}
-    )
-    open_codes = np.array([base_code(code, parameters) in sensitive for code in released], np.bool_)
-    kept = where(numbered, pl.col("code") >= 0)
-    del events, numbered
-    held_by = pairs_of(kept, max(len(released), 1))
-    checks.append(counts_in_bounds(layout, held_by[1], open_codes))
-    custody = share.folder.parent / "custody" / "data"
-    if (custody / "clusters.parquet").is_file():
+    translate = np.array([number.get(code, -1) for code in kind.categories] or [-1], np.int32)
+    physical = events["code"].to_physical()
+    held = physical.unique().to_numpy()
+    missing = kind.categories.gather(held[translate[held] < 0]).to_list()
+    numbered = pl.DataFrame({"patient": events["patient"], "code": translate[physical.to_numpy()]})
+    return where(numbered, pl.col("code") >= 0), len(held) - len(missing), missing
+
+
+def beside(
+    layout: Layout,
+    source: Source,
+    share: Share,
+    kept: pl.DataFrame,
+    open_code: set[str],
+    *,
+    fit: bool,
+    payload: bool,
+) -> list[Check]:
+    """The counts of codes, and the records, of the source against the chunks. `kept`: see `released_codes`;
+    `open_code`: the released codes of which occurrences may have been suppressed."""
+    held_by = pairs_of(kept, max(len(layout.chunks.codes), 1))
+    suppressible = np.array([code in open_code for code in layout.chunks.codes], np.bool_)
+    checks = [counts_in_bounds(layout, held_by[1], suppressible)]
+    if share.kept("clusters.parquet") is not None:
         if payload and source.patients is not None and has_columns(share, source.patients):
             layout, kept = with_payload(layout, kept, share, source.patients)
             held_by = pairs_of(kept, len(layout.chunks.codes))
-            open_codes = np.append(open_codes, np.zeros(len(layout.chunks.codes) - len(released), np.bool_))
-        return checks + against_members(layout, share, kept, held_by, custody, open_codes)
+            suppressible = np.array([code in open_code for code in layout.chunks.codes], np.bool_)
+        custody = share.folder.parent / "custody" / "data"
+        return checks + against_members(layout, share, kept, held_by, custody, suppressible)
     if not fit:
         return checks
-    return [*checks, records_fit(layout, kept.filter(~open_codes[kept["code"].to_numpy()]))]
+    return [*checks, records_fit(layout, kept.filter(~suppressible[kept["code"].to_numpy()]))]
 
 
 def where(frame: pl.DataFrame, condition: pl.Expr) -> pl.DataFrame:
@@ -161,16 +183,31 @@ class Holders:
 
     def __init__(self, layout: Layout) -> None:
         self.layout = layout
+        self.numbers = {code: i for i, code in enumerate(layout.chunks.codes)}
         by_code = np.argsort(layout.codes, kind="stable")
         self.nodes: Ints = layout.chunks.node[layout.group[by_code]]
         self.offsets = offsets_of(np.bincount(layout.codes, minlength=len(layout.chunks.codes)))
         self.stamp = np.zeros(max(len(layout.chunks.codes), 1), np.int64)
 
-    def fit(self, record: Ints) -> bool:
+    def number(self, codes: Iterable[str]) -> Ints | None:
+        """The codes as numbers; None where the release lacks one."""
+        found = [self.numbers.get(code, -1) for code in codes]
+        return None if -1 in found else np.array(found, np.int32)
+
+    def fit(self, record: Ints | None) -> bool:
         """True when some cluster may hold the record."""
+        if record is None:
+            return False
         rarest = min(record, key=lambda c: self.offsets[c + 1] - self.offsets[c])
         holders = self.nodes[self.offsets[rarest] : self.offsets[rarest + 1]]
         return bool(counting.fits_somewhere(record, holders, self.layout.flat, self.stamp))
+
+    def candidates(self, wanted: Ints | None, enough: int) -> int:
+        """Records that may hold all of `wanted`, the best cluster of each tree of nodes, until there are enough."""
+        if wanted is None:
+            return 0
+        leaves, flat = np.flatnonzero(self.layout.nodes.leaf), self.layout.flat
+        return int(counting.candidates_of_trees(wanted, enough, leaves, flat, self.stamp))
 
 
 SUPPRESSED = "suppressed.parquet"
@@ -196,7 +233,7 @@ def against_members(
     size = np.bincount(node, minlength=len(layout.nodes.leaf))
     uneven = layout.nodes.leaf & (size != layout.nodes.records)
     chunks, group = layout.chunks, layout.group
-    secret = salts(share, len(chunks.codes))
+    secret = draw_words(share, len(chunks.codes))
     parts, lost, holders = project(layout, node, starts, values, secret)
     words = run_sums(secret[chunks.values], chunks.offsets)
     filled = np.diff(chunks.offsets) > 0
@@ -284,14 +321,6 @@ def pairs_of(events: pl.DataFrame, codes: int) -> tuple[pl.Series, Longs]:
     key.sort()
     new = np.append(True, key[1:] != key[:-1])[: len(key)]
     return patients, key if new.all() else key[new]
-
-
-def salts(share: Share, codes: int) -> Words:
-    """A random word for each code, drawn by the files' digests: sums of them stand for sets of codes."""
-    text = "".join(str(entry["sha256"]) for entry in share.manifest["files"])
-    key = int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")
-    drawn = np.random.Generator(np.random.Philox(key=key)).integers(0, 1 << 63, codes, dtype=np.int64)
-    return drawn.astype(np.uint64) * np.uint64(2) + np.uint64(1)
 
 
 def project(

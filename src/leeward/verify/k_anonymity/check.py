@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,9 +10,10 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from leeward.verify.checks import Check, Source, of_count
+from leeward.verify.checks import Check, Source, failing, of_count
 from leeward.verify.condensation.check import check as check_table
 from leeward.verify.condensation.check import groups_of, layout, plain, strata_of
+from leeward.verify.condensation.own_values import is_number
 from leeward.verify.manifest import Share
 
 
@@ -26,22 +26,17 @@ def check(share: Share, source: Source | None = None) -> list[Check]:
     checks.append(equal_rows(share, table))
     if source is None or source.patients is None:
         return checks
-    checks.append(every_row(table, source.patients))
-    custody = share.folder.parent / "custody" / "data"
-    groups = groups_of(custody, share.method)
     original = plain(source.patients, table)
-    if groups is not None and all(each.passed for each in checks):
-        checks += of_groups(share, table, original, custody, *groups)
+    detail = f"{table.height:,} rows for {original.height:,} rows of the source."
+    checks.append(Check("every_row_once", table.height == original.height, detail))
+    groups = groups_of(share)
+    if groups is not None and not failing(checks):
+        checks += of_groups(share, table, original, *groups)
     return checks
 
 
 def of_groups(
-    share: Share,
-    table: pl.DataFrame,
-    original: pl.DataFrame,
-    custody: Path,
-    source: pl.DataFrame,
-    released: pl.DataFrame,
+    share: Share, table: pl.DataFrame, original: pl.DataFrame, source: pl.DataFrame, released: pl.DataFrame
 ) -> list[Check]:
     """Each group shows the typical value of its source rows in every quasi-identifier, and its other columns as they
     are (docs/methods/k-anonymity.md#values)."""
@@ -54,7 +49,7 @@ def of_groups(
     moved = both.filter(pl.col("len").ne_missing(pl.col("len_right"))).height
     events = set(strata_of({"plan": share.manifest["parameters"].get("plan", ())}))
     as_text = [pl.col(name).cast(pl.String) for name in events if name in table.columns]
-    order = _orders_of_levels(custody)
+    order = _orders_of_levels(share)
     before, after = before.with_columns(as_text), after.with_columns(as_text)
     return [
         of_count(
@@ -72,16 +67,13 @@ def of_groups(
     ]
 
 
-def _orders_of_levels(custody: Path) -> dict[str, list[str]]:
+def _orders_of_levels(share: Share) -> dict[str, list[str]]:
     """The levels, in their order, of the columns that were declared to be ordered."""
-    file = custody / "ordered.parquet"
-    if not file.is_file():
+    file = share.kept("ordered.parquet")
+    if file is None:
         return {}
-    rows = pl.read_parquet(file)
-    return {
-        str(name): levels["level"].to_list()
-        for (name,), levels in rows.group_by("column", maintain_order=True)
-    }
+    levels = pl.read_parquet(file).group_by("column", maintain_order=True).agg("level")
+    return dict(levels.select("column", "level").iter_rows())
 
 
 def untypical(
@@ -119,10 +111,6 @@ def untypical(
     return sum(int((~found).sum()) for found in groups.select(sound))
 
 
-def is_number(kind: pl.DataType) -> bool:
-    return kind.is_numeric() or kind.is_temporal()
-
-
 def precision(column: pl.Series) -> float:
     """Half a unit of the last decimal that the column's values have; 0 with more than six."""
     values = column.drop_nulls().drop_nans().to_numpy()
@@ -131,15 +119,6 @@ def precision(column: pl.Series) -> float:
         if np.all(np.abs(scaled - np.round(scaled)) <= 1e-9 * np.maximum(np.abs(scaled), 1.0)):
             return float(0.5 / 10.0**decimals)
     return 0.0
-
-
-def every_row(table: pl.DataFrame, original: pl.DataFrame) -> Check:
-    """The table has one row for each of the source's."""
-    return Check(
-        "every_row_once",
-        table.height == original.height,
-        f"{table.height:,} rows for {original.height:,} rows of the source.",
-    )
 
 
 def equal_rows(share: Share, table: pl.DataFrame) -> Check:

@@ -9,17 +9,15 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from leeward.verify.checks import Check, Source, of_count
+from leeward.verify.checks import Check, Source, failing, of_count
 from leeward.verify.classes import (
-    Classes,
+    Placed,
     check_demographics,
-    class_checks,
     class_source,
     demographics_of,
     exact_values,
     find_patients,
-    place_records,
-    read_classes,
+    place_in_classes,
 )
 from leeward.verify.manifest import Share
 
@@ -37,20 +35,19 @@ def check(share: Share, source: Source | None = None) -> list[Check]:
     patients, visits, events = (
         pl.read_parquet(share.data(f"{name}.parquet")) for name in ("patients", "visits", "events")
     )
-    checks = [check_keys(share, patients, visits, events)]
-    classes = read_classes(share) if demographics_of(share) else None
-    of_record = np.zeros(patients.height, np.int64)
-    if classes is not None:
-        placed, of_record = place_records(patients, classes)
-        checks += [*class_checks(classes, share), placed]
+    checks, placed = [check_keys(share, patients, visits, events)], None
+    if demographics_of(share):
+        found, placed = place_in_classes(share, patients)
+        checks += found
     checks.append(days_in_steps(share, visits))
-    if not all(each.passed for each in checks):
+    if failing(checks):
         return checks
+    of_record = np.zeros(patients.height, np.int64) if placed is None else placed.of_record
     class_of = pl.DataFrame({"record": patients["record"], "class": of_record})
     checks += views_of_k(share, class_of, visits, events)
-    return (
-        checks if source is None else checks + with_source(share, source, classes, of_record, visits, events)
-    )
+    if source is not None:
+        checks += with_source(share, source, placed, class_of, visits, events)
+    return checks
 
 
 def check_keys(share: Share, patients: pl.DataFrame, visits: pl.DataFrame, events: pl.DataFrame) -> Check:
@@ -129,42 +126,56 @@ def join_of(view: str, class_of: pl.DataFrame, visits: pl.DataFrame, events: pl.
 def with_source(
     share: Share,
     source: Source,
-    classes: Classes | None,
-    of_record: np.ndarray,
+    placed: Placed | None,
+    class_of: pl.DataFrame,
     visits: pl.DataFrame,
     events: pl.DataFrame,
 ) -> list[Check]:
     """The patients' demographics, and every event and day where custody tells whose a number is."""
     own = source.events.drop_nulls(["patient", "code"])
     patients = own["patient"].unique().sort()
-    custody = share.folder.parent / "custody" / "data" / "records.parquet"
-    place = pl.read_parquet(custody).sort("record")["place"].to_numpy() if custody.is_file() else None
+    custody = share.kept("records.parquet")
+    place = None if custody is None else pl.read_parquet(custody).sort("record")["place"].to_numpy()
     if place is not None and not np.isin(place, np.arange(len(patients))).all():
         return [Check("every_patient", False, "The source lacks patients whom custody names.")]
     checks = []
-    if classes is not None:
-        values = exact_values(classes, source, patients)
-        _, released = find_patients(share, classes, source, patients)
-        checks.append(class_source(classes, released, all_released=True))
+    if placed is not None:
+        values = exact_values(placed.classes, source, patients)
+        _, released = find_patients(share, placed.classes, source, patients)
+        checks.append(class_source(placed.classes, released, all_released=True))
         if place is not None and values is not None:
-            checks.append(check_demographics(classes, of_record, [values[i] for i in place]))
+            theirs = [values[i] for i in place]
+            checks.append(check_demographics(placed.classes, placed.of_record, theirs))
     else:
         detail = f"The source has {len(patients):,} patients, the release {share.manifest['records']:,}."
         checks.append(Check("every_patient", len(patients) == share.manifest["records"], detail))
     if place is None:
         return checks
-    owner = pl.DataFrame({"record": np.arange(len(place)), "patient": patients.gather(place)})
-    owner = owner.with_columns(pl.Series("class", of_record))
+    return checks + check_rows(share, source, own, class_of, patients.gather(place), visits, events)
+
+
+def check_rows(
+    share: Share,
+    source: Source,
+    own: pl.DataFrame,
+    class_of: pl.DataFrame,
+    owners: pl.Series,
+    visits: pl.DataFrame,
+    events: pl.DataFrame,
+) -> list[Check]:
+    """Every event and day against those of the patient whom custody names (`owners`: of each record)."""
+    owner = pl.DataFrame({"record": np.arange(len(owners)), "patient": owners, "class": class_of["class"]})
     known = source_days(own, share.manifest["parameters"].get("days"))
-    checks += [
+    checks = [
         check_own_rows(owner, known, visits, events),
         check_lost_rows(share, owner, known, visits, events),
     ]
-    told = source.events.columns
+    unseen = share.manifest["parameters"]["views"] == ["patients+events"] and "visit" in source.events.columns
     if (
-        share.manifest["parameters"]["views"] == ["patients+events"]
-        and "visit" in told
-        and not sum(source.events.select("patient", "visit", "code").null_count().row(0))
+        unseen
+        and not source.events.select(
+            pl.any_horizontal(pl.col("patient", "visit", "code").is_null()).any()
+        ).item()
     ):
         checks.append(check_own_visits(owner, source.events, visits, events))
     return checks

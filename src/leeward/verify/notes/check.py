@@ -158,20 +158,19 @@ def budget(share: Share, levels: dict[int, dict[str, Any]]) -> Check:
     contributions = share.manifest["parameters"].get("contributions")
     if type(stated) is not float or not isinstance(contributions, int) or contributions < 1:
         return Check("budget", False, "The manifest states no epsilon, or no bound of contributions.")
-    if not all(map(in_millionths, (stated, *(level["epsilon"] for level in levels.values())))):
+    spent = [level["epsilon"] for level in levels.values()]
+    if not all(map(in_millionths, (stated, *spent))):
         return Check("budget", False, "The manifest states an epsilon that is no whole number of millionths.")
-    total = math.fsum(level["epsilon"] for level in levels.values())
-    weak = sum(
-        not math.isclose(level["scale"] * level["epsilon"], contributions, rel_tol=ROUNDING)
-        for level in levels.values()
+    total = math.fsum(spent)
+    noise = [level["scale"] * level["epsilon"] for level in levels.values()]
+    weak = sum(not math.isclose(each, contributions, rel_tol=ROUNDING) for each in noise)
+    detail = (
+        f"{weak} of them have other noise than that." if weak else "Their noise is that of their epsilon."
     )
     return Check(
         "budget",
-        total <= stated * (1 + ROUNDING) and stated > 0 and weak == 0,
-        f"{len(levels)} levels spend epsilon {total:g} together; {stated:g} is stated. "
-        + (
-            f"{weak} of them have other noise than that." if weak else "Their noise is that of their epsilon."
-        ),
+        stated > 0 and total <= stated * (1 + ROUNDING) and weak == 0,
+        f"{len(levels)} levels spend epsilon {total:g} together; {stated:g} is stated. {detail}",
         {"levels": total, "stated": stated, "weak": weak},
     )
 

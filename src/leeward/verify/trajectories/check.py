@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from leeward.verify.checks import Check, Source, of_count
-from leeward.verify.classes import class_checks, demographics_of, place_records, read_classes
+from leeward.verify.checks import Check, Source, failing, of_count
+from leeward.verify.classes import demographics_of, place_in_classes
 from leeward.verify.flat import Longs
 from leeward.verify.manifest import Share
 from leeward.verify.trajectories.layout import (
@@ -24,7 +24,7 @@ from leeward.verify.trajectories.layout import (
     span_of,
     tree_checks,
 )
-from leeward.verify.trajectories.source import Classed, against_source
+from leeward.verify.trajectories.source import against_source
 
 
 def check(share: Share, source: Source | None = None) -> list[Check]:
@@ -32,25 +32,22 @@ def check(share: Share, source: Source | None = None) -> list[Check]:
     checks, released = layout(share)
     if released is None:
         return checks
-    classed = None
+    placed, parameters = None, share.manifest["parameters"]
     if demographics_of(share):
-        classes = read_classes(share)
-        placed, of_record = place_records(released.records, classes)
-        checks += [*class_checks(classes, share), placed]
-        classed = Classed(classes, of_record)
-        released = in_classes(released, of_record)
+        found, placed = place_in_classes(share, released.records)
+        checks += found
+        released = in_classes(released, placed.of_record)
+    in_order = ages_in_order if parameters.get("order", "kept") != "free" else check_order
     checks += [
         k_anonymous(released, share.guarantee("k")),
         values_are_nodes(released),
-        check_order(released)
-        if share.manifest["parameters"].get("order", "kept") == "free"
-        else ages_in_order(released),
-        *ages_not_wider(released, share.manifest["parameters"]),
-        *diverse(released, share.manifest["parameters"]),
+        in_order(released),
+        *ages_not_wider(released, parameters),
+        *diverse(released, parameters),
     ]
-    if source is not None and all(each.passed for each in checks):
-        checks += against_source(released, share, source, classed)
-    checks += tree_checks(released, share.manifest["parameters"])
+    if source is not None and not failing(checks):
+        checks += against_source(released, share, source, placed)
+    checks += tree_checks(released, parameters)
     return checks + check_hierarchy(released.code_tree, share, source)
 
 

@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-import yaml
 
-from leeward.verify.checks import Check, Source, of_count
+from leeward.verify.checks import Check, Source, check_numbers, of_count
 from leeward.verify.class_labels import read_pairs
-from leeward.verify.flat import Longs
-from leeward.verify.manifest import Share
+from leeward.verify.flat import Longs, offsets_of, preorder
+from leeward.verify.kernels import number_lists
+from leeward.verify.manifest import Share, read_spec
 from leeward.vocabulary import VOCABULARIES, load
 
 AGE_LABEL = re.compile(r"(\d+)(?:-(\d+)|(\+))?")
@@ -72,41 +72,34 @@ class Released:
 
 def layout(share: Share) -> tuple[list[Check], Released | None]:
     """The four files can be read as trajectories: columns, numbers of records and positions, two trees."""
-    pairs, records = share.table("trajectories.parquet"), share.table("records.parquet")
-    trees = []
+    pairs = share.table("trajectories.parquet").sort("record", "position")
+    records, trees = share.table("records.parquet").sort("record"), []
     for name in ("code_hierarchy.csv", "age_hierarchy.csv"):
         tree, fault = read_tree(share.data(name))
         if tree is None:
             return [Check("layout", False, f"{name}: {fault}")], None
         trees.append(tree)
     bad_ages = sum(AGE_LABEL.fullmatch(label) is None for label in trees[1].labels)
-    numbers = records["record"].sort().to_numpy()
     n = int(share.manifest["records"])
-    misnumbered = int(len(numbers) != n or not np.array_equal(numbers, np.arange(n)))
-    pairs = pairs.sort("record", "position")
-    record, position = pairs["record"].to_numpy(), pairs["position"].to_numpy()
-    stray = int(np.count_nonzero((record < 0) | (record >= n)))
-    if misnumbered or stray or bad_ages:
-        problem = (
-            f"{bad_ages} age labels are no ages."
-            if bad_ages
-            else f"Records are not numbered 0 … {n - 1:,}, or {stray} pairs belong to no record."
-        )
+    stray = pairs.filter(~pl.col("record").is_between(0, n - 1)).height
+    problem = ""
+    if stray or not check_numbers(records["record"], n).passed:
+        problem = f"Records are not numbered 0 … {n - 1:,}, or {stray} pairs belong to no record."
+    if bad_ages:
+        problem = f"{bad_ages} age labels are no ages."
+    if problem:
         return [Check("layout", False, problem)], None
-    first = np.concatenate([[True], record[1:] != record[:-1]]) if len(record) else np.zeros(0, np.bool_)
-    expected = np.arange(len(record)) - np.maximum.accumulate(np.where(first, np.arange(len(record)), 0))
-    gaps = int(np.count_nonzero(position != expected))
+    gaps = pairs.filter(pl.col("position") != pl.int_range(pl.len()).over("record")).height
     checks = [
-        Check("layout", True, f"{n:,} records and {len(record):,} published pairs, in two hierarchies."),
+        Check("layout", True, f"{n:,} records and {pairs.height:,} published pairs, in two hierarchies."),
         of_count(
             "positions", gaps, "Pairs are numbered 0, 1, … in every record.", "pairs break the numbering."
         ),
     ]
     if gaps:
         return checks, None
-    offsets = np.concatenate([[0], np.cumsum(np.bincount(record, minlength=n))]).astype(np.int64)
+    offsets = offsets_of(np.bincount(pairs["record"].to_numpy(), minlength=n))
     codes, ages = (_nodes(pairs[name], tree) for name, tree in zip(("code", "age"), trees, strict=True))
-    records = records.sort("record")
     return checks, Released(offsets, codes, ages, _kinds(pairs, offsets), trees[0], trees[1], records)
 
 
@@ -120,31 +113,21 @@ def tree_of(pairs: Sequence[tuple[str, str]]) -> tuple[Tree | None, str]:
     """The tree of (node, parent) pairs, or what is wrong with them."""
     labels = tuple(label for label, _ in pairs)
     index = {label: number for number, label in enumerate(labels)}
-    parents = [parent for _, parent in pairs]
-    if len(index) < len(labels) or sum(not parent for parent in parents) != 1:
+    parent = np.array([index.get(above, -2) if above else -1 for _, above in pairs], np.int32)
+    if len(index) < len(labels) or (parent == -1).sum() != 1:
         return None, "a node stands twice, or there is not exactly one root."
-    if any(parent and parent not in index for parent in parents):
+    if (parent == -2).any():
         return None, "a parent is no node."
-    children: list[list[int]] = [[] for _ in labels]
-    for node, parent in enumerate(parents):
-        if parent:
-            children[index[parent]].append(node)
-    low, high = np.full(len(labels), -1, np.int64), np.full(len(labels), -1, np.int64)
-    leaf: dict[str, int] = {}
-    waiting = [(parents.index(""), False)]
-    while waiting:
-        node, left = waiting.pop()
-        if left:
-            high[node] = len(leaf)
-            continue
-        low[node] = len(leaf)
-        waiting.append((node, True))
-        if not children[node]:
-            leaf[labels[node]] = len(leaf)
-        waiting += [(child, False) for child in reversed(children[node])]
-    if (high < 0).any():
+    order, end = preorder(parent)
+    if len(order) < len(labels):
         return None, "some nodes hang in a cycle."
-    return Tree(labels, index, low, high, leaf), ""
+    childless = np.ones(len(labels), np.bool_)
+    childless[parent[parent >= 0]] = False
+    before = offsets_of(childless[order].astype(np.int64))  # leaves before each place of the preorder
+    low = np.empty(len(labels), np.int64)
+    low[order] = before[:-1]
+    leaf = {labels[node]: number for number, node in enumerate(order[childless[order]].tolist())}
+    return Tree(labels, index, low, before[end], leaf), ""
 
 
 def _nodes(values: pl.Series, tree: Tree) -> Longs:
@@ -156,18 +139,10 @@ def _nodes(values: pl.Series, tree: Tree) -> Longs:
 
 def _kinds(pairs: pl.DataFrame, offsets: Longs) -> Longs:
     """Equal numbers for records whose published trajectories are equal; records without pairs are alike."""
-    texts = [
+    code, age = (
         pairs[name].cast(pl.Categorical).to_physical().to_numpy().astype(np.int64) for name in ("code", "age")
-    ]
-    return number_records(texts[0] << 32 | texts[1], offsets)
-
-
-def number_records(values: Longs, offsets: Longs) -> Longs:
-    """Equal numbers for records with equal runs values[offsets[r]:offsets[r + 1]], in order of first appearance."""
-    raw = values.tobytes()
-    seen: dict[bytes, int] = {}
-    bounds = (offsets * values.itemsize).tolist()
-    return np.array([seen.setdefault(raw[a:b], len(seen)) for a, b in itertools.pairwise(bounds)], np.int64)
+    )
+    return np.asarray(number_lists(offsets, code << 32 | age), np.int64)
 
 
 BUILT_IN = "hipaa"
@@ -226,44 +201,44 @@ OWN = "custom"
 def check_hierarchy(tree: Tree, share: Share, source: Source | None) -> list[Check]:
     """The manifest names the hierarchy that the custodian asked for, and the released tree is that one.
 
-    Without spec and source the name of the root is all that tells; a file may have the root of a built-in vocabulary.
     A hierarchy that lists the codes of k patients only is compared with the source (`hierarchy_lists_common_codes`).
     """
-    parameters = share.manifest["parameters"]
-    stated, common = parameters.get("hierarchy"), parameters.get("listed_codes") == COMMON
+    stated, common = (share.manifest["parameters"].get(name) for name in ("hierarchy", "listed_codes"))
     asked = hierarchy_of_spec(share) or (None if source is None else source.vocabulary)
-    if asked is None:
-        of_root = {name for name in VOCABULARIES if load(name).name == tree.labels[0]}
-        right = stated in (of_root if common and of_root else of_root | {OWN})
-    else:
-        right = stated == (asked.lower() if asked.lower() in VOCABULARIES else OWN)
+    right = stated in names_of(tree, asked, common == COMMON)
     detail = (
         "The manifest names the hierarchy of codes." if right else "The hierarchy of codes has another name."
     )
     checks = [Check("hierarchy_named", right, detail)]
-    if not right or common:
+    if not right or common == COMMON:
         return checks
     pairs = pairs_of(stated, asked, tree)
     if pairs is not None:
-        whole, _ = tree_of(pairs)
-        same = tree.equals(whole)
+        same = tree.equals(tree_of(pairs)[0])
         said = "is" if same else "is not"
         detail = f"The hierarchy of codes {said} the one named, over the codes that it lists."
         checks.append(Check("hierarchy_as_named", same, detail))
     return checks
 
 
+def names_of(tree: Tree, asked: str | None, common: bool) -> set[str]:
+    """What the manifest may call the hierarchy that was asked for. Without spec and source (None) the name of the root
+    is all that tells; a file may have the root of a built-in vocabulary."""
+    if asked is not None:
+        return {asked.lower() if asked.lower() in VOCABULARIES else OWN}
+    of_root = {name for name in VOCABULARIES if load(name).name == tree.labels[0]}
+    return of_root if common and of_root else of_root | {OWN}
+
+
 def hierarchy_of_spec(share: Share) -> str | None:
     """The hierarchy or vocabulary that custody's spec names; None without it (`parameters_of_spec` refutes an
     unreadable one)."""
-    file = share.folder.parent / "custody" / "spec.yaml"
-    if share.folder.name != "share" or not file.is_file():
+    spec = read_spec(share)
+    if not spec:
         return None
-    try:
-        spec: Any = yaml.safe_load(file.read_text(encoding="utf-8"))
-        found = spec["method"].get("hierarchy") or spec["source"].get("vocabulary")
-    except (OSError, UnicodeDecodeError, yaml.YAMLError, KeyError, TypeError, AttributeError):
-        return None
+    source = spec.get("source")
+    named = source.get("vocabulary") if isinstance(source, dict) else None
+    found = spec["method"].get("hierarchy") or named
     return None if found is None else str(found)
 
 

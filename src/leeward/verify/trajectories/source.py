@@ -5,26 +5,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from leeward.verify import kernels
-from leeward.verify.checks import Check, Source, of_count, payload_of, unlike_counts
-from leeward.verify.classes import Classes, class_source, find_patients, largest_flow
-from leeward.verify.flat import Longs
+from leeward.verify.checks import Check, Source, failing, of_count, payload_of, unlike_counts
+from leeward.verify.classes import Placed, class_source, find_patients, largest_flow
+from leeward.verify.flat import Longs, offsets_of, places_of
+from leeward.verify.kernels import generalizes, number_lists
 from leeward.verify.manifest import Share
-from leeward.verify.trajectories.layout import (
-    COMMON,
-    OLDEST,
-    Released,
-    Tree,
-    number_records,
-    span_of,
-    tree_of,
-)
+from leeward.verify.trajectories.layout import COMMON, OLDEST, Released, Tree, span_of, tree_of
 from leeward.vocabulary import built_in, load
 
 MOST_RECORDS, MOST_EDGES = 50_000, 20_000_000
@@ -37,9 +30,9 @@ OPEN_END, OPEN_END_OWN = 127, 150
 """The oldest age below an open-ended label (`90+`) of the built-in trees, and of a custodian's own."""
 
 
-@dataclass
+@dataclass(frozen=True)
 class Originals:
-    """Distinct (trajectory, payload, demographics) of the source, as leaves: original o has offsets[o]:offsets[o + 1].
+    """Trajectories of the source as leaves: original o has the pairs offsets[o]:offsets[o + 1].
 
     copies : patients a distinct one.
     """
@@ -50,23 +43,43 @@ class Originals:
     copies: Longs
 
 
+@dataclass(frozen=True)
+class Fitting:
+    """Which records may be whose by payload and demographics.
+
+    payload, of_class : of each record its payload number, and the place of its class; carried, vector : of each
+    original the payload number, and the number of the exact demographics.
+    fits : bool[vectors, classes]
+    """
+
+    payload: Longs
+    of_class: Longs
+    carried: Longs
+    vector: Longs
+    fits: NDArray[np.bool_]
+
+    def of(self, records: Longs, originals: Longs) -> NDArray[np.bool_]:
+        """Whether each record may be of the original in the same place."""
+        same = self.carried[originals] == self.payload[records]
+        return same & self.fits[self.vector[originals], self.of_class[records]]
+
+
 def against_source(
-    released: Released, share: Share, source: Source, classed: Classed | None = None
+    released: Released, share: Share, source: Source, placed: Placed | None = None
 ) -> list[Check]:
     """The patients are all there, with their payload, and each record has an owner that it generalizes and whose
     demographics fit its class."""
     if "age" not in source.events.columns:
         return [Check("source_patients", False, "The source has no ages, so it cannot be the release's.")]
-    payload = payload_of(share.manifest["parameters"])
     usable = usable_rows(source, released, share.manifest["parameters"].get("ages") == "custom")
     checks: list[Check] = []
     values: list[tuple[str, ...]] | None = []
-    if classed is not None:
+    if placed is not None:
         everybody = usable["patient"].unique().sort()
-        people, values = find_patients(share, classed.classes, source, everybody)
+        people, values = find_patients(share, placed.classes, source, everybody)
         if len(people) < len(everybody):
             usable = usable.filter(pl.col("patient").is_in(people.implode()))
-        checks.append(class_source(classed.classes, values, all_released=True))
+        checks.append(class_source(placed.classes, values, all_released=True))
     read = accounts(released, share, usable)
     if values is None:
         return [*checks, *read]
@@ -79,70 +92,67 @@ def against_source(
         released = on_tree(released, whole)
     frame, unknown = leaves_of(usable, released.code_tree)
     if unknown:
-        return [
-            Check(
-                "source_values", False, f"{unknown:,} codes of the source are no leaf of the code hierarchy."
-            )
-        ]
-    n = len(released.offsets) - 1
-    patients = frame["patient"].n_unique()
-    detail = f"{n:,} records, {patients:,} patients with a usable age in the source."
-    checks.append(Check("source_patients", patients == n, detail, {"records": n, "patients": patients}))
-    carried, keys = payload_numbers(released, source, payload)
-    mine = number_payload(released, keys, payload)
-    checks += check_payload(mine, carried, frame)
-    if not all(check.passed for check in checks):
-        return [*checks, *read]
+        detail = f"{unknown:,} codes of the source are no leaf of the code hierarchy."
+        return [Check("source_values", False, detail)]
+    return [*checks, *owner_checks(released, share, source, frame, placed, values), *read]
+
+
+def owner_checks(
+    released: Released,
+    share: Share,
+    source: Source,
+    frame: pl.DataFrame,
+    placed: Placed | None,
+    values: list[tuple[str, ...]],
+) -> list[Check]:
+    """As many patients as records, with the same payload, and an owner of each record: the one that custody names, or
+    by a matching. `frame`: see `leaves_of`; `values`: the patients' exact demographics."""
+    patients = frame["patient"].unique(maintain_order=True)
+    n, people = len(released.offsets) - 1, len(patients)
+    detail = f"{n:,} records, {people:,} patients with a usable age in the source."
+    checks = [Check("source_patients", people == n, detail, {"records": n, "patients": people})]
+    names = payload_of(share.manifest["parameters"])
+    payload, carried = np.zeros(n, np.int64), np.zeros(people, np.int64)
+    if names and source.patients is not None:
+        payload, carried = number_payload(released.records, patients, source.patients, names)
+        same = np.array_equal(np.sort(payload), np.sort(carried))
+        detail = f"The payload is {'' if same else 'not '}that of the patients."
+        checks.append(Check("source_payload", same, detail))
+    if failing(checks):
+        return checks
+    fitting = fitting_of(payload, carried, placed, values)
     in_order = share.manifest["parameters"].get("order", "kept") == "kept"
-    fitting = fitting_of(mine, frame, carried, classed, values)
-    place = places_of(share, n)
+    finder = Finder(released, originals_of(frame), fitting, in_order)
+    place = named_places(share, n)
     if place is not None:
-        fits = np.array([fitting.of(r, place[r : r + 1])[0] for r in range(n)], np.bool_)
-        checks.append(check_owners(released, frame, place, fits, in_order))
+        checks.append(check_owners(finder, place))
         if checks[-1].passed:  # a matching: custody names it
             proven = "Every record can be given a patient of its own: custody names one, whom it generalizes."
-            return [*checks, Check("owners", True, proven, {"matched": True}), *read]
-    originals, fitting.carried, fitting.vector = originals_of(frame, fitting)
-    groups = groups_of(released, fitting.payload)
-    checks.append(match_owners(released, groups, originals, fitting, n, in_order))
-    return [*checks, *read]
-
-
-def check_payload(mine: Longs, carried: pl.DataFrame | None, frame: pl.DataFrame) -> list[Check]:
-    """The records have the payload of the patients, in whatever order; no check without payload."""
-    if carried is None:
-        return []
-    patient = frame.select("patient").unique().join(carried, on="patient", how="left")
-    same = np.array_equal(np.sort(mine), np.sort(patient["payload"].fill_null(-1).to_numpy()))
-    detail = f"The payload is {'' if same else 'not '}that of the patients."
-    return [Check("source_payload", same, detail)]
+            return [*checks, Check("owners", True, proven, {"matched": True})]
+    return [*checks, match_owners(finder.distinct(), n)]
 
 
 def accounts(released: Released, share: Share, usable: pl.DataFrame) -> list[Check]:
     """Nothing was lost on the way in or out: each code has as many pairs in the source as the method says that it read,
     and each published code as many in the release as it says that it meant to show."""
-    file = share.folder.parent / "custody" / "data" / "codes.parquet"
-    if not file.is_file():
+    file = share.kept("codes.parquet")
+    if file is None:
         return []
     said = pl.read_parquet(file)
     labels = pl.Series(released.code_tree.labels, dtype=pl.String)
-    found = {
-        "read": usable.group_by(code="text").len("found"),
-        "shown": labels.gather(released.codes).alias("code").to_frame().group_by("code").len("found"),
-    }
-    checks = []
-    for column, counted in found.items():
-        wrong = unlike_counts(said.select("code", column), counted)
-        name, of = ("pairs_read", "source") if column == "read" else ("pairs_shown", "release")
-        checks.append(
-            of_count(
-                name,
-                wrong,
-                f"Each code has as many pairs in the {of} as the method counted.",
-                f"codes have another number of pairs in the {of} than the method counted.",
-            )
+    shown = labels.gather(released.codes).alias("code").to_frame()
+    return [
+        of_count(
+            f"pairs_{column}",
+            unlike_counts(said.select("code", column), counted.group_by("code").len("found")),
+            f"Each code has as many pairs in the {of} as the method counted.",
+            f"codes have another number of pairs in the {of} than the method counted.",
         )
-    return checks
+        for column, of, counted in (
+            ("read", "source", usable.select(code="text")),
+            ("shown", "release", shown),
+        )
+    ]
 
 
 def vocabulary_pairs(
@@ -156,9 +166,7 @@ def vocabulary_pairs(
     vocabulary = built_in(released.code_tree.labels[0])
     if vocabulary is None and named is not None:
         vocabulary = load(named)
-    if vocabulary is None:
-        return None
-    return vocabulary.hierarchy(usable["text"].unique().to_list()).to_pairs()
+    return None if vocabulary is None else vocabulary.hierarchy(usable["text"].unique().to_list()).to_pairs()
 
 
 def are_k(patients: NDArray[np.int64], k: int) -> bool:
@@ -199,27 +207,27 @@ def on_tree(released: Released, whole: Tree) -> Released:
 
 def usable_rows(source: Source, released: Released, own_ages: bool) -> pl.DataFrame:
     """`patient`, `text` (the code), `age` (leaf of the age tree), `rank` (the leaf's place in order of age)."""
-    bounds = sorted((*span_of(label), leaf) for label, leaf in released.age_tree.leaf.items())
-    leaf_of_year = np.full(OLDEST + 1, -1, np.int64)
-    for first, last, leaf in bounds:
-        leaf_of_year[first : last + 1] = leaf
-    rank_of_leaf = np.zeros(len(bounds), np.int64)
-    rank_of_leaf[[leaf for _, _, leaf in bounds]] = np.arange(len(bounds))
-    oldest = max(last for _, last, _ in bounds)
+    spans = sorted((*span_of(label), leaf) for label, leaf in released.age_tree.leaf.items())
+    _, last, leaf = np.array(spans, np.int64).T
+    oldest = int(last.max())
     if oldest == OLDEST:
         oldest = OPEN_END_OWN if own_ages else OPEN_END
+    years = np.full(OLDEST + 1, -1, np.int64)
+    for rank, (low, high, _) in enumerate(spans):
+        years[low : high + 1] = rank
     events = source.events.select(
         "patient", text=pl.col("code").cast(pl.String), age=pl.col("age").cast(pl.Float64).floor()
     )
     readable = pl.col("age").is_not_null() & pl.col("age").is_not_nan()
     usable = events.filter(readable & pl.col("age").is_between(0, oldest))
-    leaf = leaf_of_year[usable["age"].to_numpy().astype(np.int64)]
-    ranks = rank_of_leaf[np.maximum(leaf, 0)]
-    return usable.with_columns(age=pl.Series(leaf), rank=pl.Series(ranks)).filter(pl.col("age") >= 0)
+    rank = years[usable["age"].to_numpy().astype(np.int64)]
+    ranked = usable.with_columns(age=pl.Series(leaf[rank]), rank=pl.Series(rank))
+    return ranked.filter(pl.col("rank") >= 0)
 
 
 def leaves_of(usable: pl.DataFrame, codes: Tree) -> tuple[pl.DataFrame, int]:
-    """`patient`, `code`, `age` as leaf numbers, in order; and how many codes are unknown."""
+    """`patient`, `code`, `age` as leaf numbers, patients ascending and their rows in order; and how many codes are
+    unknown."""
     distinct = usable["text"].unique()
     numbers = pl.Series([codes.leaf.get(code, -1) for code in distinct.to_list()], dtype=pl.Int64)
     frame = usable.with_columns(code=pl.col("text").replace_strict(distinct, numbers))
@@ -227,161 +235,121 @@ def leaves_of(usable: pl.DataFrame, codes: Tree) -> tuple[pl.DataFrame, int]:
     return frame.sort("patient", "rank", "text").select("patient", "code", "age"), unknown
 
 
-def payload_numbers(
-    released: Released, source: Source, payload: list[str]
-) -> tuple[pl.DataFrame | None, pl.DataFrame | None]:
-    """`patient`, `payload` (a number for each distinct combination of values), and the numbers' own table."""
-    if not payload or source.patients is None:
-        return None, None
-    texts = source.patients.select(
-        "patient", *(pl.col(name).cast(pl.String).fill_null("\0") for name in payload)
-    )
-    keys = texts.select(payload).unique().sort(payload).with_row_index("payload").cast({"payload": pl.Int64})
-    return texts.join(keys, on=payload, how="left").select("patient", "payload"), keys
+def number_payload(
+    records: pl.DataFrame, patients: pl.Series, people: pl.DataFrame, names: list[str]
+) -> tuple[Longs, Longs]:
+    """The number of the payload of each record and of each patient: equal values, equal numbers."""
+    own = patients.to_frame("patient").join(people, on="patient", how="left", maintain_order="left")
+    texts = [frame.select(pl.col(names).cast(pl.String).fill_null("\0")) for frame in (records, own)]
+    numbers = pl.concat(texts).select(pl.struct(names).rank("dense")).to_series().to_numpy().astype(np.int64)
+    return numbers[: records.height], numbers[records.height :]
 
 
-def number_payload(released: Released, keys: pl.DataFrame | None, payload: list[str]) -> Longs:
-    """The payload number of each released record; -1 for values that no patient has."""
-    if keys is None:
-        return np.zeros(len(released.offsets) - 1, np.int64)
-    texts = released.records.select(pl.col(name).cast(pl.String).fill_null("\0") for name in payload)
-    return texts.join(keys, on=payload, how="left", maintain_order="left")["payload"].fill_null(-1).to_numpy()
+def fitting_of(
+    payload: Longs, carried: Longs, placed: Placed | None, values: list[tuple[str, ...]]
+) -> Fitting:
+    """What payload and demographics say of records and patients."""
+    if placed is None:
+        alone = np.zeros(max(len(payload), len(carried)), np.int64)
+        return Fitting(
+            payload, alone[: len(payload)], carried, alone[: len(carried)], np.ones((1, 1), np.bool_)
+        )
+    numbers = {value: number for number, value in enumerate(dict.fromkeys(values))}
+    fits = np.stack([placed.classes.fit(value) for value in numbers])
+    vector = np.array([numbers[value] for value in values], np.int64)
+    return Fitting(payload, placed.of_record, carried, vector, fits)
 
 
-def originals_of(frame: pl.DataFrame, fitting: Fitting) -> tuple[Originals, Longs, Longs]:
-    """The distinct (trajectory, payload, demographics) of the source, rows of a patient stand together; and of each its
-    payload number and its demographics' number."""
-    codes, ages = (frame[name].to_numpy().astype(np.int64) for name in ("code", "age"))
+def originals_of(frame: pl.DataFrame) -> Originals:
+    """The trajectory of each patient, in the order of `leaves_of`."""
     lengths = frame.select(pl.col("patient").rle()).unnest("patient")["len"].to_numpy().astype(np.int64)
-    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-    shape = number_records(codes << 32 | ages, offsets)
-    _, first, copies = np.unique(
-        np.stack([shape, fitting.carried, fitting.vector]), axis=1, return_index=True, return_counts=True
-    )
-    ends = np.cumsum(lengths[first])
-    at = np.arange(int(ends[-1])) + np.repeat(offsets[first] - (ends - lengths[first]), lengths[first])
-    originals = Originals(
-        np.concatenate([[0], ends]).astype(np.int64), codes[at], ages[at], copies.astype(np.int64)
-    )
-    return originals, fitting.carried[first], fitting.vector[first]
+    codes, ages = (frame[name].to_numpy().astype(np.int64) for name in ("code", "age"))
+    return Originals(offsets_of(lengths), codes, ages, np.ones(len(lengths), np.int64))
 
 
-def groups_of(released: Released, payload: Longs) -> list[tuple[int, int, int]]:
-    """(a record of the group, its payload number, how many records) of each (published trajectory, payload)."""
-    table = pl.DataFrame({"kind": released.kind, "payload": payload, "record": np.arange(len(payload))})
-    found = table.group_by("kind", "payload").agg(pl.col("record").min(), pl.len()).sort("kind", "payload")
-    return list(
-        zip(found["record"].to_list(), found["payload"].to_list(), found["len"].to_list(), strict=True)
-    )
-
-
-@dataclass
+@dataclass(frozen=True)
 class Finder:
     """Finds the originals that a published trajectory can stand for."""
 
     released: Released
     originals: Originals
     fitting: Fitting
-    in_order: bool = True
-    known: dict[int, Longs] = field(default_factory=dict)
+    in_order: bool
 
-    def __post_init__(self) -> None:
-        o = self.originals
-        self.width = len(self.released.age_tree.leaf)
-        codes = len(self.released.code_tree.leaf)
-        used, code = np.unique(o.codes, return_inverse=True)
-        # Only codes that occur get cells: hierarchies may have many thousands.
-        self.used = used
-        cells = code * self.width + o.ages
-        owner = np.repeat(np.arange(len(o.copies)), np.diff(o.offsets))
-        order = np.argsort(cells, kind="stable")
-        counts = np.bincount(cells, minlength=len(used) * self.width)
-        self.starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-        self.holder = owner[order]
-        self.sums = np.zeros((len(used) + 1, self.width + 1), np.int64)
-        self.sums[1:, 1:] = counts.reshape(len(used), self.width).cumsum(0).cumsum(1)
-        self.seen = np.full(len(o.copies), -1, np.int64)
-        self.everyone = np.arange(len(o.copies))
-        self.buffer, self.held = np.empty(len(o.copies), np.int64), np.empty(len(o.copies), np.int64)
-        self.columns = np.searchsorted(used, np.arange(codes + 1))
+    def distinct(self) -> Finder:
+        """The same with each distinct (trajectory, payload, demographics) once."""
+        o, fitting = self.originals, self.fitting
+        shape = number_lists(o.offsets, o.codes << 32 | o.ages)
+        kinds = np.stack([shape, fitting.carried, fitting.vector])
+        _, first, copies = np.unique(kinds, axis=1, return_index=True, return_counts=True)
+        lengths = np.diff(o.offsets)[first]
+        at = places_of(o.offsets[first], lengths)
+        originals = Originals(offsets_of(lengths), o.codes[at], o.ages[at], copies.astype(np.int64))
+        fitting = replace(fitting, carried=fitting.carried[first], vector=fitting.vector[first])
+        return Finder(self.released, originals, fitting, self.in_order)
 
-    def rectangles(self, record: int) -> tuple[Longs, Longs, Longs, Longs]:
-        """Leaf intervals of the record's pairs."""
+    @cached_property
+    def intervals(self) -> tuple[Longs, Longs, Longs, Longs]:
+        """The leaves of each published pair: codes from, up to; ages from, up to."""
         r = self.released
-        span = slice(int(r.offsets[record]), int(r.offsets[record + 1]))
-        codes, ages = r.codes[span], r.ages[span]
-        return r.code_tree.low[codes], r.code_tree.high[codes], r.age_tree.low[ages], r.age_tree.high[ages]
+        codes, ages = r.code_tree, r.age_tree
+        return codes.low[r.codes], codes.high[r.codes], ages.low[r.ages], ages.high[r.ages]
 
-    def rarest(self, record: int) -> tuple[int, int]:
-        """(pairs of the source inside the record's rarest pair, its place); everybody for an empty record."""
-        c_low, c_high, a_low, a_high = self.rectangles(record)
-        best = (len(self.holder) + 1, -1)
-        for i in range(len(c_low)):
-            inside = kernels.grid_sum(
-                self.sums, self.columns[c_low[i]], self.columns[c_high[i]], a_low[i], a_high[i]
-            )
-            best = min(best, (int(inside), i))
-        return best
+    def match(self, records: Longs, originals: Longs) -> NDArray[np.bool_]:
+        """Whether each record can stand for the original in the same place."""
+        o = self.originals
+        pairs = generalizes(
+            self.released.offsets,
+            *self.intervals,
+            o.offsets,
+            o.codes,
+            o.ages,
+            records,
+            originals,
+            self.in_order,
+        )
+        return np.asarray(pairs) & self.fitting.of(records, originals)
+
+    @cached_property
+    def holders(self) -> tuple[Longs, Longs]:
+        """(starts, originals): those with code leaf c are originals[starts[c]:starts[c + 1]]."""
+        owner = np.repeat(np.arange(len(self.originals.copies)), np.diff(self.originals.offsets))
+        counts = np.bincount(self.originals.codes, minlength=len(self.released.code_tree.leaf))
+        return offsets_of(counts), owner[np.argsort(self.originals.codes, kind="stable")]
 
     def owners(self, record: int) -> Longs:
-        """The originals that the record can stand for, ascending."""
-        c_low, c_high, a_low, a_high = self.rectangles(record)
-        inside, place = self.rarest(record)
-        candidates = self.everyone
-        if place >= 0 and inside < len(self.everyone):
-            found = kernels.holders(
-                self.columns[c_low[place]], self.columns[c_high[place]], a_low[place], a_high[place],
-                self.starts, self.holder, self.width, self.seen, record, self.held,
-            )  # fmt: skip
-            candidates = self.held[:found]
-        o = self.originals
-        matches = kernels.owners if self.in_order else kernels.owners_in_any_order
-        found = matches(c_low, c_high, a_low, a_high, candidates, o.offsets, o.codes, o.ages, self.buffer)
-        owners = np.sort(self.buffer[:found])
-        return owners[self.fitting.of(record, owners)]
+        """The originals that the record can stand for, ascending: looked for among those with its rarest code."""
+        r, (starts, owner) = self.released, self.holders
+        codes = r.codes[r.offsets[record] : r.offsets[record + 1]]
+        own = np.ones(len(self.originals.copies), np.bool_)
+        if len(codes):
+            low, high = starts[r.code_tree.low[codes]], starts[r.code_tree.high[codes]]
+            rarest = np.argmin(high - low)
+            own[:] = False
+            own[owner[low[rarest] : high[rarest]]] = True
+        candidates = np.flatnonzero(own)
+        return candidates[self.match(np.full(len(candidates), record), candidates)]
 
 
-def match_owners(
-    released: Released,
-    groups: list[tuple[int, int, int]],
-    originals: Originals,
-    fitting: Fitting,
-    n: int,
-    in_order: bool = True,
-) -> Check:
-    """Records can be given to patients one to one, each generalizing its own (a matching exists)."""
-    finder = Finder(released, originals, fitting, in_order)
-    edges = owners_of(finder, groups) if n <= MOST_RECORDS else None
-    if edges is None:
-        return _check_sample(finder, groups)
-    needs = np.array([size for _, _, size in groups], np.int64)
-    return of_count(
-        "owners",
-        int(needs.sum()) - largest_flow(needs, edges, originals.copies),
-        "Every record can be given a patient of its own whom it generalizes, "
-        + ("in order." if in_order else "pair by pair, one to one."),
-        "records generalize no patient that is left for them.",
-        {"groups": len(groups), "matched": True},
-    )
-
-
-def owners_of(finder: Finder, groups: list[tuple[int, int, int]]) -> list[Longs] | None:
-    """The originals of each group; None for too many."""
-    found: list[Longs] = []
-    total = 0
-    for record, _, _ in groups:
-        found.append(finder.owners(record))
-        total += len(found[-1])
-        if total > MOST_EDGES:
-            return None
-    return found
-
-
-def _check_sample(finder: Finder, groups: list[tuple[int, int, int]]) -> Check:
-    """Beyond what can be matched: some groups, each by itself, have enough patients that they can stand for."""
-    chosen = groups[:: max(1, len(groups) // SAMPLED_GROUPS)]
+def match_owners(finder: Finder, n: int) -> Check:
+    """Records can be given to patients one to one, each generalizing its own (a matching exists); beyond what can be
+    matched, some groups, each by itself, have enough patients that they can stand for."""
+    alike = pl.DataFrame({"kind": finder.released.kind, "payload": finder.fitting.payload}).with_row_index()
+    groups = alike.group_by("kind", "payload").agg(pl.col("index").min(), pl.len()).sort("kind", "payload")
+    first, sizes = groups["index"].to_list(), groups["len"].to_numpy().astype(np.int64)
     copies = finder.originals.copies
-    short = sum(int(copies[finder.owners(r)].sum()) < size for r, _, size in chosen)
+    edges = owners_of(finder, first) if n <= MOST_RECORDS else None
+    if edges is not None:
+        return of_count(
+            "owners",
+            int(sizes.sum()) - largest_flow(sizes, edges, copies),
+            "Every record can be given a patient of its own whom it generalizes, "
+            + ("in order." if finder.in_order else "pair by pair, one to one."),
+            "records generalize no patient that is left for them.",
+            {"groups": len(first), "matched": True},
+        )
+    chosen = range(0, len(first), max(1, len(first) // SAMPLED_GROUPS))
+    short = sum(int(copies[finder.owners(first[i])].sum()) < sizes[i] for i in chosen)
     return of_count(
         "owners",
         short,
@@ -391,106 +359,35 @@ def _check_sample(finder: Finder, groups: list[tuple[int, int, int]]) -> Check:
     )
 
 
-@dataclass(frozen=True)
-class Classed:
-    """The classes of demographics of a release, and the place among them of each record's."""
-
-    classes: Classes
-    of_record: Longs
-
-
-@dataclass
-class Fitting:
-    """Which records may be whose by payload and demographics.
-
-    payload, of_class : of each record its payload number, and the place of its class; carried, vector : of each patient
-    (ascending) the payload number, and the number of the exact demographics
-    fits : bool[vectors, classes]
-    """
-
-    payload: Longs
-    carried: Longs
-    of_class: Longs
-    vector: Longs
-    fits: NDArray[np.bool_]
-
-    def of(self, record: int, patients: Longs) -> NDArray[np.bool_]:
-        """Which of some patients a record may be of."""
-        same = self.carried[patients] == self.payload[record]
-        return same & self.fits[self.vector[patients], self.of_class[record]]
+def owners_of(finder: Finder, records: list[int]) -> list[Longs] | None:
+    """The originals that each record can stand for; None for too many."""
+    found: list[Longs] = []
+    total = 0
+    for record in records:
+        found.append(finder.owners(record))
+        total += len(found[-1])
+        if total > MOST_EDGES:
+            return None
+    return found
 
 
-def fitting_of(
-    payload: Longs,
-    frame: pl.DataFrame,
-    carried: pl.DataFrame | None,
-    classed: Classed | None,
-    values: list[tuple[str, ...]],
-) -> Fitting:
-    """What payload and demographics say of records and patients, the patients in ascending order."""
-    ascending = frame.select("patient").unique().sort("patient")
-    n = ascending.height
-    own = np.zeros(n, np.int64)
-    if carried is not None:
-        joined = ascending.join(carried, on="patient", how="left", maintain_order="left")
-        own = joined["payload"].fill_null(-1).to_numpy().astype(np.int64)
-    if classed is None:
-        alone = np.zeros(max(n, len(payload)), np.int64)
-        return Fitting(payload, own, alone[: len(payload)], alone[:n], np.ones((1, 1), np.bool_))
-    numbers = {value: number for number, value in enumerate(dict.fromkeys(values))}
-    fits = np.stack([classed.classes.fit(value) for value in numbers])
-    vector = np.array([numbers[value] for value in values], np.int64)
-    return Fitting(payload, own, classed.of_record, vector, fits)
-
-
-def places_of(share: Share, n: int) -> Longs | None:
-    """For each record the place of its patient, ascending identifiers; None where custody does not say it."""
-    file = share.folder.parent / "custody" / "data" / "records.parquet"
-    if share.folder.name != "share" or not file.is_file():
+def named_places(share: Share, n: int) -> Longs | None:
+    """For each record the place of its patient, ascending identifiers (-1 where custody does not name each once); None
+    without custody."""
+    file = share.kept("records.parquet")
+    if file is None or not {"record", "place"} <= set(pl.read_parquet_schema(file)):
         return None
-    table = pl.read_parquet(file)
-    if not {"record", "place"} <= set(table.columns):
-        return None
-    table = table.sort("record")
-    ranks = np.arange(n)
-    fits = np.array_equal(table["record"].to_numpy(), ranks) and np.array_equal(
-        np.sort(table["place"].to_numpy()), ranks
-    )
-    return table["place"].to_numpy().astype(np.int64) if fits else np.full(n, -1, np.int64)
+    table = pl.read_parquet(file).sort("record")
+    once = all(np.array_equal(table[name].sort().to_numpy(), np.arange(n)) for name in ("record", "place"))
+    return table["place"].to_numpy().astype(np.int64) if once else np.full(n, -1, np.int64)
 
 
-def check_owners(
-    released: Released,
-    frame: pl.DataFrame,
-    place: Longs,
-    fitting: NDArray[np.bool_],
-    in_order: bool,
-) -> Check:
-    """Each record generalizes the pairs of its patient and has the patient's payload, and labels that fit.
-
-    frame : `patient`, `code`, `age` (leaves), patients ascending, a patient's rows in order.  fitting : whether
-    a record has the payload of the patient whom custody names, and a class that fits the patient.
-    """
-    runs = frame.select(pl.col("patient").rle()).unnest("patient")
-    offsets = np.concatenate([[0], np.cumsum(runs["len"].to_numpy())]).astype(np.int64)
-    codes, ages = (frame[name].to_numpy().astype(np.int64) for name in ("code", "age"))
-    r = released
-    matches = kernels.owners if in_order else kernels.owners_in_any_order
-    buffer, one = np.empty(1, np.int64), np.empty(1, np.int64)
-    low, high = r.code_tree.low[r.codes], r.code_tree.high[r.codes]
-    first, last = r.age_tree.low[r.ages], r.age_tree.high[r.ages]
-    wrong = 0
-    for record in range(len(r.offsets) - 1):
-        span = slice(int(r.offsets[record]), int(r.offsets[record + 1]))
-        one[0] = place[record]
-        fits = place[record] >= 0 and fitting[record]
-        wrong += not (
-            fits
-            and matches(low[span], high[span], first[span], last[span], one, offsets, codes, ages, buffer)
-        )
+def check_owners(finder: Finder, place: Longs) -> Check:
+    """Each record generalizes the patient whom custody names (`place`), and has that patient's payload and labels."""
+    records = np.flatnonzero(place >= 0)
     return of_count(
         "own_patients",
-        wrong,
+        len(place) - int(finder.match(records, place[records]).sum()),
         "Every record generalizes the patient whom custody names, with that patient's payload and labels that fit.",
         "records do not generalize the patient whom custody names, have another payload, or labels that do not fit the "
         "patient.",

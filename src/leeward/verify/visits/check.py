@@ -7,10 +7,10 @@ custodian's files are used as witnesses only: they say where to look, and what t
 from __future__ import annotations
 
 from leeward.verify.checks import Check, Source
-from leeward.verify.classes import demographics_of
+from leeward.verify.classes import Placed, demographics_of
 from leeward.verify.manifest import Share
 from leeward.verify.visits.cohorts import extract_checks, facts_of
-from leeward.verify.visits.layout import Placed, layout, place
+from leeward.verify.visits.layout import apart, layout, place
 from leeward.verify.visits.levels import level_checks, one_set_a_record
 from leeward.verify.visits.source import order_of_visits, source_checks
 
@@ -41,8 +41,8 @@ def check(share: Share, source: Source | None = None) -> list[Check]:
         if placed is None:
             return checks
     order = order_of_visits(share, visits)
-    visits = visits if placed is None else placed.apart(visits)
-    checks += [*level_checks(share, visits, visits, k, level, placed), order]
+    visits = visits if placed is None else apart(visits, placed)
+    checks += [*level_checks(share, visits, k, level, placed), order]
     if source is not None:
         checks += source_checks(share, visits, source, placed)
     return checks

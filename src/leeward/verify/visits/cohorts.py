@@ -14,16 +14,15 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from leeward.contracts.visits import CONTRACT, count_sentences, limits_of_cohort
 from leeward.errors import BadInput
-from leeward.verify.checks import Check, of_count, other_payload, payload_of
-from leeward.verify.classes import class_checks, demographics_of, place_records, read_classes
+from leeward.verify.checks import Check, failing, of_count, other_payload, payload_of
+from leeward.verify.classes import Placed, demographics_of, place_in_classes, place_records
 from leeward.verify.contract_checks import columns_of_contract, numbers_agree, parameters_known
 from leeward.verify.flat import Longs
 from leeward.verify.manifest import DRAWING, Share, manifest_checks, manifest_types, open_share
-from leeward.verify.visits.layout import Placed, VisitLists, layout, place
+from leeward.verify.visits.layout import VisitLists, apart, layout, place
 from leeward.verify.visits.levels import (
     code_check,
     joint,
@@ -36,81 +35,81 @@ from leeward.verify.visits.levels import (
 
 def extract_checks(share: Share, visits: VisitLists, k: int, level: str) -> list[Check]:
     """The master passes its own checks of files and sets, and the extract shows its records as the master does."""
-    custody = share.folder.parent / "custody"
-    master = open_master(custody)
-    formed = [manifest_types(master)]
-    for each in (parameters_known, numbers_agree):
-        formed += [each(master, CONTRACT)] if all(check.passed for check in formed) else []
-    if not all(each.passed for each in formed):
-        return [Check("master", False, "The master's release.json is not of the contract of visits.")]
-    same = master.manifest["guarantee"].get("k") == k and master.manifest["parameters"].get("level") == level
-    same &= demographics_of(master) == demographics_of(share)
+    master = open_master(share.folder.parent / "custody")
+    if (unfit := fault_of(share, master, k, level)) is not None:
+        return [Check("master", False, unfit)]
     checks = [
-        Check(
-            "master", same, f"Master of {int(master.manifest['records']):,} records, k = {k}, level {level}."
-        )
-    ]
-    if not same:
-        return [
-            Check("master", False, "The extract states another k, level or demographics than its master.")
-        ]
-    files = manifest_checks(master)
-    checks.append(
+        Check("master", True, f"Master of {master.manifest['records']:,} records, k = {k}, level {level}."),
         of_count(
             "master_files",
-            sum(not each.passed for each in files),
+            len(failing(manifest_checks(master))),
             "The master's files are as its manifest states.",
             "checks of the master's files failed.",
-        )
-    )
+        ),
+    ]
     columns = columns_of_contract(master, CONTRACT)
     if not columns.passed:
         return [*checks, columns]
     found, population = layout(master)
     if population is None:
         return [*checks, *(each for each in found if not each.passed)]
-    checks += [parameters_of_master(share, master), *payload_of_master(share, master, custody)]
-    checks += as_drawn(share, custody)
-    drawn: Placed | None = None
-    placed: Placed | None = None
+    pairs = pl.read_parquet(share.folder.parent / "custody" / "data" / "records.parquet").select(
+        "record", "master_record"
+    )
+    checks += [parameters_of_master(share, master), *payload_of_master(share, master, pairs)]
+    checks += as_drawn(share, pairs)
+    classes, placed = None, None
     if demographics_of(share):
-        more, drawn, placed = place_drawn(share, master)
+        more, drawn, placed = place_drawn(share, master, pairs)
         checks += more
         if drawn is None or placed is None:
             return checks
-        visits, population = drawn.apart(visits), placed.apart(population)
-    if level in ("codes", "containment"):
-        checks += level_checks(master, population, population, k, level, placed)
-    else:
-        checks.append(
-            visit_check(visits, population, k) if level == "visit" else code_check(visits, population, k)
-        )
-    classes = None if drawn is None or placed is None else (drawn, placed)
+        visits, population, classes = apart(visits, drawn), apart(population, placed), (drawn, placed)
+    checks += sets_of_population(master, visits, population, k, level, placed)
     checks += check_figures(share, visits, population, k, classes)
-    return [*checks, same_records(visits, population, custody, int(share.manifest["records"]))]
+    return [*checks, same_records(visits, population, pairs, int(share.manifest["records"]))]
 
 
-def place_drawn(share: Share, master: Share) -> tuple[list[Check], Placed | None, Placed | None]:
+def fault_of(share: Share, master: Share, k: int, level: str) -> str | None:
+    """Why a release is not the master of an extract; None where it may be."""
+    formed = manifest_types(master).passed and parameters_known(master, CONTRACT).passed
+    if not formed or not numbers_agree(master, CONTRACT).passed:
+        return "The master's release.json is not of the contract of visits."
+    same = master.manifest["guarantee"].get("k") == k and master.manifest["parameters"].get("level") == level
+    if not same or demographics_of(master) != demographics_of(share):
+        return "The extract states another k, level or demographics than its master."
+    return None
+
+
+def sets_of_population(
+    master: Share, visits: VisitLists, population: VisitLists, k: int, level: str, placed: Placed | None
+) -> list[Check]:
+    """What the extract shows is shared by k of the master's records; at levels that custody counts, the master's."""
+    if level in ("codes", "containment"):
+        return level_checks(master, population, k, level, placed)
+    return [visit_check(visits, population, k) if level == "visit" else code_check(visits, population, k)]
+
+
+def place_drawn(
+    share: Share, master: Share, pairs: pl.DataFrame
+) -> tuple[list[Check], Placed | None, Placed | None]:
     """The classes of a cohort and of its master, and every record of both in a class of the master's; None where they
     are not as they must be. The classes have at least k records in the master, not in the cohort."""
-    own = read_classes(share)
+    records = share.table("records.parquet").sort("record")
+    own, _ = place_in_classes(share, records)
     found, whole = place(master)
-    checks = [each for each in class_checks(own, share) if each.name != "class_sizes"]
-    checks.append(
-        of_count(
-            "master_classes",
-            sum(not each.passed for each in found),
-            f"The master's classes have at least {master.guarantee('k')} records each, and labels of its hierarchies.",
-            "checks of the master's classes failed.",
-        )
+    checks = [each for each in own if each.name != "class_sizes"]
+    of_master = of_count(
+        "master_classes",
+        len(failing(found)),
+        f"The master's classes have at least {master.guarantee('k')} records each, and labels of its hierarchies.",
+        "checks of the master's classes failed.",
     )
+    checks.append(of_master)
     if whole is None:
         return checks, None, None
-    records = pl.read_parquet(share.data("records.parquet")).sort("record")
-    checks.append(place_records(records, own)[0])
     _, of_record = place_records(records, whole.classes)
-    pairs = pl.read_parquet(share.folder.parent / "custody" / "data" / "records.parquet").sort("record")
-    masters = pairs["master_record"].to_numpy()
+    masters = pairs.sort("record")["master_record"].to_numpy()
     known = masters[(masters >= 0) & (masters < len(whole.of_record))]
     theirs = whole.of_record[known] if len(known) == len(of_record) else np.full(len(of_record), -2)
     checks.append(
@@ -121,8 +120,7 @@ def place_drawn(share: Share, master: Share) -> tuple[list[Check], Placed | None
             "records have other released demographics than the master's record.",
         )
     )
-    passed = all(each.passed for each in checks)
-    return checks, Placed(whole.classes, of_record) if passed else None, whole
+    return checks, None if failing(checks) else Placed(whole.classes, of_record), whole
 
 
 def open_master(custody: Path) -> Share:
@@ -149,38 +147,24 @@ def open_master(custody: Path) -> Share:
     return open_share(path)
 
 
-def same_records(visits: VisitLists, population: VisitLists, custody: Path, records: int) -> Check:
+def same_records(visits: VisitLists, population: VisitLists, pairs: pl.DataFrame, records: int) -> Check:
     """Each record has the visit sets of its own master record."""
-    pairs = pl.read_parquet(custody / "data" / "records.parquet").select("record", "master_record")
     whole = pairs.height == records == pairs["record"].n_unique() == pairs["master_record"].n_unique()
-    ordered = pairs.sort("master_record")
-    owners = ordered["master_record"].to_numpy()
-    place = np.minimum(np.searchsorted(owners, population.record), max(0, len(owners) - 1))
-    theirs = (
-        population.take(np.flatnonzero(owners[place] == population.record)) if len(owners) else population
-    )
-    own, master = joint(visits, theirs)
+    own, master = joint(visits, population)
     shown, held = number_sets(own, master)
-    width = int(max(shown.max(initial=0), held.max(initial=0))) + 1
-    number = (
-        ordered["record"].to_numpy()[np.searchsorted(owners, theirs.record)] if len(owners) else theirs.record
-    )
-    differing = _differing(own.record * width + shown, number * width + held)
+    counted = [
+        pl.DataFrame({of: each.record, "set": sets}).group_by(of, "set").len()
+        for of, each, sets in (("record", own, shown), ("master_record", master, held))
+    ]
+    theirs = counted[1].join(pairs.cast(pl.Int64), on="master_record").drop("master_record")
+    both = counted[0].join(theirs, on=["record", "set"], how="full", coalesce=True)
+    differing = both.filter(pl.col("len").ne_missing(pl.col("len_right"))).height
     return of_count(
         "same_as_master",
         differing + (not whole),
         "Every record shows the visits of its own record in the master, no more and no less.",
         "visit sets differ from the master's record.",
     )
-
-
-def _differing(one: NDArray[np.int64], other: NDArray[np.int64]) -> int:
-    """Keys that are not in both equally often."""
-    keys, counts = np.unique(one, return_counts=True)
-    others, theirs = np.unique(other, return_counts=True)
-    both, mine, yours = np.intersect1d(keys, others, assume_unique=True, return_indices=True)
-    unequal = int(np.count_nonzero(counts[mine] != theirs[yours]))
-    return len(keys) + len(others) - 2 * len(both) + unequal
 
 
 OWN = frozenset({"extract", "population", "membership_is_secret", "payload"})
@@ -200,31 +184,29 @@ def parameters_of_master(share: Share, master: Share) -> Check:
     )
 
 
-def payload_of_master(share: Share, master: Share, custody: Path) -> list[Check]:
+def payload_of_master(share: Share, master: Share, pairs: pl.DataFrame) -> list[Check]:
     """Every record has the payload of its own record in the master, in the columns that the master has too."""
     held = payload_of(master.manifest["parameters"])
     names = [name for name in payload_of(share.manifest["parameters"]) if name in held]
     if not names:
         return []
-    pairs = pl.read_parquet(custody / "data" / "records.parquet").select("record", "master_record")
-    own = pl.read_parquet(share.data("records.parquet"), columns=["record", *names])
-    theirs = pl.read_parquet(master.data("records.parquet")).rename({"record": "master_record"})
-    both = own.join(pairs, on="record", how="left")
+    own = share.table("records.parquet").select("record", *names).join(pairs, on="record", how="left")
+    theirs = master.table("records.parquet").rename({"record": "master_record"})
     return [
         of_count(
             "payload_of_master",
-            other_payload(both, theirs, "master_record", names).height,
+            other_payload(own, theirs, "master_record", names).height,
             "Every record has the payload of its own record in the master.",
             "records have another payload than the master's record.",
         )
     ]
 
 
-def as_drawn(share: Share, custody: Path) -> list[Check]:
+def as_drawn(share: Share, pairs: pl.DataFrame) -> list[Check]:
     """The reason and the payload are those with which the cohort was drawn: custody keeps the one, and a digest of the
     other. No check of a cohort that an earlier version drew."""
-    file = custody / "data" / DRAWING
-    if not file.is_file():
+    file = share.kept(DRAWING)
+    if file is None:
         return []
     parameters = share.manifest["parameters"]
     try:
@@ -232,7 +214,7 @@ def as_drawn(share: Share, custody: Path) -> list[Check]:
     except (OSError, ValueError, pl.exceptions.PolarsError):
         return [Check("reason_as_given", False, f"custody/data/{DRAWING} cannot be read.")]
     names = payload_of(parameters)
-    found = payload_digest(share, custody, names) if names else None
+    found = payload_digest(share, pairs, names) if names else None
     return [
         of_count(
             "reason_as_given",
@@ -249,14 +231,12 @@ def as_drawn(share: Share, custody: Path) -> list[Check]:
     ]
 
 
-def payload_digest(share: Share, custody: Path, names: Sequence[str]) -> str:
+def payload_digest(share: Share, pairs: pl.DataFrame, names: Sequence[str]) -> str:
     """SHA-256 of the payload in the order of the master's records: a line of JSON with the columns' names, and one for
     each record; what JSON has no value for is a text."""
-    own = pl.read_parquet(share.data("records.parquet"))
-    pairs = pl.read_parquet(custody / "data" / "records.parquet").select("record", "master_record")
-    values = own.join(pairs, on="record", how="left").sort("master_record").select(names)
+    rows = share.table("records.parquet").join(pairs, on="record", how="left").sort("master_record")
     found = hashlib.sha256()
-    for row in (values.columns, *values.iter_rows()):
+    for row in (names, *rows.select(names).iter_rows()):
         found.update(json.dumps(row, ensure_ascii=False, default=str).encode("utf-8") + b"\n")
     return found.hexdigest()
 

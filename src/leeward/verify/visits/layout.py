@@ -14,17 +14,9 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from leeward.verify.checks import Check, Source, check_numbers, of_count
+from leeward.verify.checks import Check, Source, check_numbers, failing, of_count
 from leeward.verify.class_labels import read_pairs
-from leeward.verify.classes import (
-    BETWEEN,
-    Classes,
-    class_checks,
-    code_of_class,
-    of_class,
-    place_records,
-    read_classes,
-)
+from leeward.verify.classes import BETWEEN, Placed, code_of_class, of_class, place_in_classes
 from leeward.verify.flat import Ints, Longs, offsets_of, places_of
 from leeward.verify.manifest import Share
 from leeward.verify.storage import open_with_dictionaries
@@ -32,17 +24,18 @@ from leeward.verify.storage import open_with_dictionaries
 
 @dataclass(frozen=True)
 class VisitLists:
-    """Visits in the order of the file; a record or visit is -1 where the file has a null, or no such column."""
+    """Visits in the order of the file: visit v holds `values[offsets[v] : offsets[v + 1]]`, indices into the sorted
+    `labels`. A record or visit is -1 where the file has a null, or no such column.
+
+    nulls : of the file, in whatever column; the arrays hold an empty list or nothing in their place.
+    """
 
     record: Longs
     visit: Longs
     offsets: Longs
-    """Visit v holds `values[offsets[v] : offsets[v + 1]]`, indices into `labels`, in the order of the file."""
     values: Ints
     labels: tuple[str, ...]
-    """Sorted, so that comparing indices compares labels."""
     nulls: int = 0
-    """Nulls of the file, in whatever column; the arrays hold an empty list or nothing in their place."""
 
     def __len__(self) -> int:
         return len(self.record)
@@ -55,17 +48,16 @@ class VisitLists:
         """Some of the visits, in the order given."""
         lengths = self.sizes()[rows]
         values = self.values[places_of(self.offsets[rows], lengths)]
-        return VisitLists(
-            self.record[rows], self.visit[rows], offsets_of(lengths), values, self.labels, self.nulls
-        )
+        offsets = offsets_of(lengths)
+        return replace(self, record=self.record[rows], visit=self.visit[rows], offsets=offsets, values=values)
 
     def with_labels(self, labels: tuple[str, ...]) -> VisitLists:
         """The same visits with indices into other sorted labels, which contain these."""
-        if labels == self.labels or not self.labels:
-            return VisitLists(self.record, self.visit, self.offsets, self.values, labels, self.nulls)
-        places = np.searchsorted(np.array(labels, dtype=object), np.array(self.labels, dtype=object))
-        values = places.astype(np.int32)[self.values]
-        return VisitLists(self.record, self.visit, self.offsets, values, labels, self.nulls)
+        if labels == self.labels:
+            return self
+        place = {label: number for number, label in enumerate(labels)}
+        places = np.array([place[label] for label in self.labels] or [0], np.int32)
+        return replace(self, values=places[self.values], labels=labels)
 
 
 def read_visits(file: Path) -> VisitLists:
@@ -91,19 +83,15 @@ def read_visits(file: Path) -> VisitLists:
 
 def _number_texts(flat: Any) -> tuple[tuple[str, ...], Ints]:
     """The sorted distinct texts of a chunked array, and each text's place among them; a null gets place 0."""
-    pieces = [
-        piece if pa.types.is_dictionary(piece.type) else piece.dictionary_encode() for piece in flat.chunks
-    ]
-    names = [np.array(piece.dictionary.to_pylist(), dtype=object) for piece in pieces]
-    labels = sorted({name for each in names for name in each if name is not None})
-    place = {name: number for number, name in enumerate(labels)}
-    values = [
-        np.array([place.get(name, 0) for name in each] or [0], np.int32)[
-            pc.fill_null(piece.indices, 0).to_numpy(zero_copy_only=False)
-        ]
-        for piece, each in zip(pieces, names, strict=True)
-    ]
-    return tuple(labels), np.concatenate(values) if values else np.zeros(0, np.int32)
+    if not pa.types.is_dictionary(flat.type):
+        flat = flat.dictionary_encode()
+    encoded = flat.unify_dictionaries().combine_chunks()
+    texts = np.array(encoded.dictionary.to_pylist(), dtype=object)
+    order = np.argsort(texts)
+    place = np.zeros(max(len(texts), 1), np.int32)
+    place[order] = np.arange(len(texts))
+    numbers = pc.fill_null(encoded.indices, 0).to_numpy(zero_copy_only=False)
+    return tuple(texts[order].tolist()), place[numbers]
 
 
 def _whole_numbers(column: Any) -> Longs:
@@ -117,13 +105,13 @@ ROOT = "*"
 def layout(share: Share) -> tuple[list[Check], VisitLists | None]:
     """Records and visits are numbered, sets are sorted."""
     visits = read_visits(share.data("visits.parquet"))
-    records, record = int(share.manifest["records"]), pl.read_parquet(share.data("records.parquet"))["record"]
+    records, record = int(share.manifest["records"]), share.table("records.parquet")["record"]
     checks = [check_numbers(record, records), *_visit_checks(visits, records)]
     tree = share.data(TREE)
     if tree.is_file():
         shown = {visits.labels[label] for label in np.unique(visits.values).tolist()}
         checks.append(code_hierarchy(tree, shown))
-    return checks, visits if all(each.passed for each in checks) else None
+    return checks, None if failing(checks) else visits
 
 
 def code_hierarchy(file: Path, shown: set[str]) -> Check:
@@ -188,43 +176,33 @@ def _count_disorder(visits: VisitLists) -> int:
     return len(np.unique(at)) + int(np.count_nonzero(sizes == 0))
 
 
-@dataclass(frozen=True)
-class Placed:
-    """The classes of a release, and the class of each record by its number: int64[records]."""
+def apart(visits: VisitLists, placed: Placed) -> VisitLists:
+    """The visits, the labels of each class apart."""
+    width = max(1, len(visits.labels))
+    keys = np.repeat(placed.of_record[visits.record], visits.sizes()) * width + visits.values
+    used, values = np.unique(keys, return_inverse=True)
+    labels = tuple(code_of_class(key // width, visits.labels[key % width]) for key in used.tolist())
+    return replace(visits, values=values.reshape(-1).astype(np.int32), labels=labels)
 
-    classes: Classes
-    of_record: Longs
 
-    def apart(self, visits: VisitLists) -> VisitLists:
-        """The visits, the labels of each class apart."""
-        width = max(1, len(visits.labels))
-        keys = np.repeat(self.of_record[visits.record], visits.sizes()) * width + visits.values
-        used, values = np.unique(keys, return_inverse=True)
-        labels = tuple(code_of_class(key // width, visits.labels[key % width]) for key in used.tolist())
-        return replace(visits, values=values.reshape(-1).astype(np.int32), labels=labels)
-
-    def source_apart(self, source: Source, patients: pl.DataFrame) -> Source:
-        """The events of the released patients (`record`, `patient`), the codes of each class apart."""
-        classes = pl.DataFrame({"record": np.arange(len(self.of_record)), "class": self.of_record})
-        owners = patients.select("patient", pl.col("record").cast(pl.Int64)).join(classes, on="record")
-        events = source.events.join(owners.drop("record"), on="patient", how="inner", maintain_order="left")
-        return replace(
-            source, events=events.with_columns(of_class("code").cast(pl.Categorical)).drop("class")
-        )
+def source_apart(source: Source, placed: Placed, patients: pl.DataFrame) -> Source:
+    """The events of the released patients (`record`, `patient`), the codes of each class apart."""
+    classes = pl.DataFrame({"record": np.arange(len(placed.of_record)), "class": placed.of_record})
+    owners = patients.select("patient", pl.col("record").cast(pl.Int64)).join(classes, on="record")
+    events = source.events.join(owners.drop("record"), on="patient", how="inner", maintain_order="left")
+    return replace(source, events=events.with_columns(of_class("code").cast(pl.Categorical)).drop("class"))
 
 
 def place(share: Share) -> tuple[list[Check], Placed | None]:
     """The checks of the classes, and every record in its class; None where they are not as they must be."""
-    classes = read_classes(share)
-    records = pl.read_parquet(share.data("records.parquet")).sort("record")
-    placed, of_record = place_records(records, classes)
-    checks = [*class_checks(classes, share), placed]
-    return checks, Placed(classes, of_record) if all(each.passed for each in checks) else None
+    checks, placed = place_in_classes(share, share.table("records.parquet").sort("record"))
+    return checks, None if failing(checks) else placed
 
 
-def read_named(file: Path, placed: Placed | None) -> pl.DataFrame | None:
+def read_named(share: Share, name: str, placed: Placed | None) -> pl.DataFrame | None:
     """A custodian's table of codes or labels, those of each class apart; None where it does not tell classes apart."""
-    table = pl.read_parquet(file)
+    file = share.kept(name)
+    table = pl.DataFrame() if file is None else pl.read_parquet(file)
     if placed is None:
         return table
     if "class" not in table.columns:

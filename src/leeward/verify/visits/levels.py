@@ -4,7 +4,6 @@ what a visit shows, a code, its whole set, every set of at most m codes, or what
 from __future__ import annotations
 
 from itertools import combinations, pairwise
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,10 +12,11 @@ from numpy.typing import NDArray
 
 from leeward.errors import BadInput
 from leeward.verify.checks import Check, Source, of_count
+from leeward.verify.classes import Placed
 from leeward.verify.flat import Ints, Longs, distinct, find, offsets_of, values_of_groups
 from leeward.verify.kernels import count_containers, number_lists
 from leeward.verify.manifest import Share
-from leeward.verify.visits.layout import Placed, VisitLists, read_visits
+from leeward.verify.visits.layout import VisitLists, apart, read_visits
 
 
 def number_sets(*parts: VisitLists) -> list[Longs]:
@@ -65,15 +65,14 @@ def code_check(wanted: VisitLists, population: VisitLists, k: int) -> Check:
 
 
 def sharing_check(name: str, holders: Longs, k: int, population: VisitLists, what: str, verb: str) -> Check:
-    smallest = int(holders.min()) if len(holders) else None
-    figures: dict[str, Any] = {"k": k, "distinct": len(holders), "smallest": smallest}
+    """Whether each of several things has k holders among the records of `population`."""
     records = len(distinct(population.record))
     return of_count(
         name,
         int((holders < k).sum()),
         f"Each of {len(holders):,} distinct {what} is shared: at least {k} of {records:,} records {verb} it.",
         f"of {len(holders):,} distinct {what} are shared by fewer than {k} records.",
-        figures,
+        {"k": k, "distinct": len(holders), "smallest": int(holders.min()) if len(holders) else None},
     )
 
 
@@ -136,38 +135,41 @@ def holders_of(population: VisitLists) -> tuple[Longs, Ints, Ints, NDArray[np.ui
     return starts, records, row_of, bits
 
 
-def sets_of_source(source: Source, folder: Path, codes: pl.DataFrame) -> VisitLists:
-    """The image of every source visit, by the custodian's files of who is who and what became of each code."""
-    people = pl.read_parquet(folder / "patients.parquet").select("record", "patient")
-    image = dict(codes.drop_nulls("label").select("code", "label").rows())
-    numbered = source.numbered
-    labels = tuple(sorted({image[code] for code in numbered.codes if code in image}))
-    place = {label: number for number, label in enumerate(labels)}
-    column = next((name for name in ("visit", "date") if name in source.events.columns), None)
-    label = np.array([place.get(image.get(code, ""), -1) for code in numbered.codes], np.int32)[numbered.code]
-    owners = numbered.patients.to_frame("patient").join(
-        people, on="patient", how="left", maintain_order="left"
-    )
-    of_patient = owners["record"].cast(pl.Int64).fill_null(-1).to_numpy()
-    visit, n = numbered.visits(column)
+def sets_of_source(source: Source, people: pl.DataFrame, codes: pl.DataFrame) -> VisitLists:
+    """The image of every source visit, by the custodian's tables of who is who and what became of each code."""
+    labels, label = images_of(source, codes.drop_nulls("label").select("code", "label"))
+    patients = source.numbered.patients.to_frame("patient")
+    owners = patients.join(people, on="patient", how="left", maintain_order="left")["record"]
+    owner_of = owners.cast(pl.Int64).fill_null(-1).to_numpy()
+    visit, n = source.numbered.visits(visit_column(source))
     owner = np.full(n, -1)
-    owner[visit] = of_patient[numbered.patient]
+    owner[visit] = owner_of[source.numbered.patient]
     offsets, entries = values_of_groups(visit, np.where(owner[visit] >= 0, label, np.int32(-1)), n)
     full = np.flatnonzero(np.diff(offsets))
     return VisitLists(owner[full], np.arange(len(full)), np.unique(offsets), entries, labels)
 
 
-def check_known_codes(name: str, wanted: VisitLists, population: VisitLists, k: int, m: int) -> Check:
-    """Visits apart: each set that a visit of `wanted` shows is in one visit each of k records."""
-    wanted, population = joint(wanted, population)
-    most = min(m, longest(wanted, population))
-    columns = [f"c{i}" for i in range(most)]
-    held = subsets_of(population, most).unique().group_by(columns).agg(pl.len().alias("records"))
-    asked = subsets_of(wanted, most).select(columns).unique()
-    counts = asked.join(held, on=columns, how="left", nulls_equal=True)["records"].fill_null(0).to_numpy()
-    return sharing_check(
-        name, counts.astype(np.int64), k, population, f"sets of at most {m} codes of visits", "show"
-    )
+def images_of(source: Source, image: pl.DataFrame) -> tuple[tuple[str, ...], Ints]:
+    """(labels, label): the labels of the source's codes, sorted, and the place among them of each event's, -1 for none.
+    `image` : code and its label."""
+    of_code = dict(image.rows())
+    labels = tuple(sorted({of_code[code] for code in source.numbered.codes if code in of_code}))
+    place = {label: number for number, label in enumerate(labels)}
+    numbers = [place.get(of_code.get(code, ""), -1) for code in source.numbered.codes]
+    return labels, np.array(numbers, np.int32)[source.numbered.code]
+
+
+def visit_column(source: Source) -> str | None:
+    """The column that tells the source's visits apart."""
+    return next((name for name in ("visit", "date") if name in source.events.columns), None)
+
+
+def check_known_codes(name: str, visits: VisitLists, k: int, m: int) -> Check:
+    """Visits apart: each set of codes that a visit shows is in one visit each of k records."""
+    columns = [f"c{i}" for i in range(min(m, longest(visits)))]
+    held = subsets_of(visits, len(columns)).unique().group_by(columns).len()["len"].to_numpy()
+    what = f"sets of at most {m} codes of visits"
+    return sharing_check(name, held.astype(np.int64), k, visits, what, "show")
 
 
 def check_codes_shown(
@@ -176,13 +178,10 @@ def check_codes_shown(
     """Each set of a source visit that its record shows, by whatever visit, is in k records."""
     sets, population = joint(sets, population)
     most = min(m, longest(sets, population))
-    columns = [f"c{i}" for i in range(most)]
-    asked = subsets_of(parts_shown(sets, population), most).select(columns).unique()
+    asked = subsets_of(parts_shown(sets, population), most).select(pl.exclude("record")).unique()
     codes = asked.fill_null(-1).to_numpy()
-    sizes = (codes >= 0).sum(axis=1)
-    offsets = offsets_of(sizes)
-    holders = holders_of(population)
-    counts = count_containers(offsets, codes[codes >= 0].astype(np.int32), *holders, k)
+    offsets = offsets_of((codes >= 0).sum(axis=1))
+    counts = count_containers(offsets, codes[codes >= 0].astype(np.int32), *holders_of(population), k)
     what = f"sets of at most {m} codes of source visits that records show"
     return sharing_check(name, counts, k, population, what, "contain")
 
@@ -210,54 +209,45 @@ def subsets_of(visits: VisitLists, m: int) -> pl.DataFrame:
 
 
 def level_checks(
-    share: Share, wanted: VisitLists, population: VisitLists, k: int, level: str, placed: Placed | None = None
+    share: Share, visits: VisitLists, k: int, level: str, placed: Placed | None = None
 ) -> list[Check]:
-    """The guarantee: what `wanted` shows is shared by k records of `population` (itself, or the master), of one class
-    where there are demographics (`placed`; the labels of the visits are apart by class then)."""
+    """The guarantee: what `visits` show is shared by k records, of one class where there are demographics (`placed`;
+    the labels of the visits are apart by class then). Of merged records, what they show of the source visits that the
+    custodian keeps."""
     if level == "visit":
-        return [visit_check(wanted, population, k)]
+        return [visit_check(visits, visits, k)]
     if level == "code":
-        return [code_check(wanted, population, k)]
+        return [code_check(visits, visits, k)]
+    m, checks = share.manifest["parameters"].get("m"), []
     if level == "codes":
-        return check_levels(share, wanted, population, k, placed)
-    return containment_checks(share, population, k, placed)
-
-
-def check_levels(
-    share: Share, wanted: VisitLists, population: VisitLists, k: int, placed: Placed | None
-) -> list[Check]:
-    """Any m codes that a visit shows are in visits of k records; of merged records, what they show of source visits."""
-    m = share.manifest["parameters"].get("m")
-    stated = isinstance(m, int) and m >= 2 and share.manifest["guarantee"].get("m") == m
-    checks = [
-        Check("m", stated, f"m = {m}, in parameters and guarantee." if stated else "no m >= 2 is stated.")
-    ]
-    if not stated:
-        return checks
-    if not share.manifest["parameters"].get("merge_visits"):
-        return [*checks, check_known_codes("known_codes", wanted, population, k, m)]
-    sets, population = custody_sets(share, population, placed)
-    return [*checks, unions_of_sets(sets, population), check_codes_shown(sets, population, k, m)]
-
-
-def containment_checks(share: Share, population: VisitLists, k: int, placed: Placed | None) -> list[Check]:
-    """What each record shows of each of its source visits, as the custodian keeps these, is part of k records."""
-    sets, population = custody_sets(share, population, placed)
-    return [unions_of_sets(sets, population), check_containment("contained_sets", sets, population, k)]
+        stated = isinstance(m, int) and m >= 2 and share.manifest["guarantee"].get("m") == m
+        detail = f"m = {m}, in parameters and guarantee." if stated else "no m >= 2 is stated."
+        checks.append(Check("m", stated, detail))
+        if not stated:
+            return checks
+        if not share.manifest["parameters"].get("merge_visits"):
+            return [*checks, check_known_codes("known_codes", visits, k, m)]
+    sets, visits = custody_sets(share, visits, placed)
+    counted = (
+        check_codes_shown(sets, visits, k, m)
+        if level == "codes"
+        else check_containment("contained_sets", sets, visits, k)
+    )
+    return [*checks, unions_of_sets(sets, visits), counted]
 
 
 def custody_sets(
     share: Share, population: VisitLists, placed: Placed | None
 ) -> tuple[VisitLists, VisitLists]:
     """The images of source visits that the custodian keeps, and the released visits, by one numbering of labels."""
-    file = share.folder.parent / "custody" / "data" / "visit_sets.parquet"
-    if not file.is_file():
+    file = share.kept("visit_sets.parquet")
+    if file is None:
         raise BadInput(
             f"level `{share.manifest['parameters']['level']}` is about visit sets that the merged release does not "
             "show: verify the whole release folder, with custody/data/visit_sets.parquet."
         )
     kept = read_visits(file)
-    sets, population = joint(kept if placed is None else placed.apart(kept), population)
+    sets, population = joint(kept if placed is None else apart(kept, placed), population)
     return sets, population
 
 

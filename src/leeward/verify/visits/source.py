@@ -17,12 +17,18 @@ from leeward.verify.checks import (
     same_payload,
     unlike_counts,
 )
-from leeward.verify.classes import demographics_of_patients, select_patients
+from leeward.verify.classes import Placed, demographics_of_patients, select_patients
 from leeward.verify.flat import Longs, Numbered, distinct, find, values_of_groups
 from leeward.verify.manifest import Share
 from leeward.verify.order import within_check
-from leeward.verify.visits.layout import Placed, VisitLists, bare, read_named
-from leeward.verify.visits.levels import check_codes_shown, check_containment, sets_of_source
+from leeward.verify.visits.layout import VisitLists, bare, read_named, source_apart
+from leeward.verify.visits.levels import (
+    check_codes_shown,
+    check_containment,
+    images_of,
+    sets_of_source,
+    visit_column,
+)
 from leeward.vocabulary import VOCABULARIES, load
 
 MEMBERS = "|"
@@ -34,30 +40,20 @@ def source_checks(
     share: Share, visits: VisitLists, source: Source, placed: Placed | None = None
 ) -> list[Check]:
     """Nothing was invented, each visit comes from one visit, merged codes belong together, the payload is whole."""
-    folder = share.folder.parent / "custody" / "data"
-    witnessed = all((folder / name).is_file() for name in ("patients.parquet", "codes.parquet"))
-    owners = pl.read_parquet(folder / "patients.parquet").select("record", "patient") if witnessed else None
-    checks = []
+    owners = read_owners(share)
+    if share.kept("codes.parquet") is None:
+        owners = None
     if placed is not None:
         source = select_patients(share, placed.classes, source)
-    people = len(source.numbered.patients)
-    records = int(share.manifest["records"])
-    checks.append(
-        Check(
-            "every_patient_once",
-            people == records,
-            f"{records:,} records for {people:,} patients of the source.",
-        )
-    )
+    people, records = len(source.numbered.patients), int(share.manifest["records"])
+    detail = f"{records:,} records for {people:,} patients of the source."
+    checks = [Check("every_patient_once", people == records, detail)]
     if source.vocabulary is not None:
-        stated = share.manifest["parameters"].get("vocabulary")
-        theirs = Path(source.vocabulary).name
+        same = share.manifest["parameters"].get("vocabulary") == Path(source.vocabulary).name
         detail = (
-            "The vocabulary is the source's."
-            if stated == theirs
-            else "The source's codes are of another vocabulary."
+            "The vocabulary is the source's." if same else "The source's codes are of another vocabulary."
         )
-        checks.append(Check("vocabulary_of_source", stated == theirs, detail))
+        checks.append(Check("vocabulary_of_source", same, detail))
     if owners is not None:
         same = owners["patient"].dtype == source.events["patient"].dtype
         if not same or not np.array_equal(owners["record"].sort().to_numpy(), np.arange(records)):
@@ -68,36 +64,35 @@ def source_checks(
         checks += demographics_of_patients(placed.classes, placed.of_record, source, own)
     if owners is not None:
         checks += witness_checks(share, visits, source, placed, owners)
-    return checks + payload_checks(share, source, folder)
+    return checks + payload_checks(share, source)
+
+
+def read_owners(share: Share) -> pl.DataFrame | None:
+    """`record`, `patient` as custody names them; None without custody."""
+    file = share.kept("patients.parquet")
+    return None if file is None else pl.read_parquet(file).select("record", "patient")
 
 
 def witness_checks(
     share: Share, visits: VisitLists, source: Source, placed: Placed | None, owners: pl.DataFrame
 ) -> list[Check]:
-    """The checks that the custodian's files of who is who, and of what became of each code, allow."""
-    folder = share.folder.parent / "custody" / "data"
-    codes = read_named(folder / "codes.parquet", placed)
+    """The checks that the custodian's files of who is who (`owners`), and of what became of each code, allow. Levels
+    about source visits: their images are made again from the source and counted in the records."""
+    codes = read_named(share, "codes.parquet", placed)
     if codes is None:
         return [Check("witness", False, "custody/data/codes.parquet does not tell classes apart.")]
     if placed is not None:
-        source = placed.source_apart(source, owners)
-    checks = [*code_checks(share, bare(codes, placed)), *image_checks(share, visits, source, folder, codes)]
-    checks += accounts(share, visits, source, folder, codes, placed)
-    return checks + check_against_source(share, visits, source, folder, codes)
-
-
-def check_against_source(
-    share: Share, visits: VisitLists, source: Source, folder: Path, codes: pl.DataFrame
-) -> list[Check]:
-    """Levels about source visits: their images are made again from the source and counted in the records."""
+        source = source_apart(source, placed, owners)
+    checks = [*code_checks(share, bare(codes, placed)), *image_checks(share, visits, source, owners, codes)]
+    checks += accounts(share, visits, source, codes, placed)
     level, k = share.manifest["parameters"].get("level"), share.guarantee("k")
-    if level == "codes":
-        sets = sets_of_source(source, folder, codes)
-        return [check_codes_shown(sets, visits, k, share.guarantee("m"), "known_codes_of_source_visits")]
-    if level != "containment":
-        return []
-    sets = sets_of_source(source, folder, codes)
-    return [check_containment("contained_source_visits", sets, visits, share.guarantee("k"))]
+    if level not in ("codes", "containment"):
+        return checks
+    sets = sets_of_source(source, owners, codes)
+    if level == "containment":
+        return [*checks, check_containment("contained_source_visits", sets, visits, k)]
+    m = share.guarantee("m")
+    return [*checks, check_codes_shown(sets, visits, k, m, "known_codes_of_source_visits")]
 
 
 def code_checks(share: Share, codes: pl.DataFrame) -> list[Check]:
@@ -146,34 +141,28 @@ def code_checks(share: Share, codes: pl.DataFrame) -> list[Check]:
 
 
 def accounts(
-    share: Share,
-    visits: VisitLists,
-    source: Source,
-    folder: Path,
-    codes: pl.DataFrame,
-    placed: Placed | None = None,
+    share: Share, visits: VisitLists, source: Source, codes: pl.DataFrame, placed: Placed | None
 ) -> list[Check]:
     """Nothing was lost on the way in or out: each label is in as many source visits as the method says that it read,
     and in as many released ones as it says that it meant to show."""
-    if not (folder / "labels.parquet").is_file():
+    if share.kept("labels.parquet") is None:
         return [Check("labels_read", False, "custody/data/labels.parquet is missing.")]
-    said = read_named(folder / "labels.parquet", placed)
+    said = read_named(share, "labels.parquet", placed)
     if said is None:
         return [Check("labels_read", False, "custody/data/labels.parquet does not tell classes apart.")]
-    shown = np.bincount(visits.values, minlength=len(visits.labels))
+    counts = np.bincount(visits.values, minlength=len(visits.labels))
+    shown = pl.DataFrame({"label": pl.Series(visits.labels, dtype=pl.String), "n": counts})
+    read = _labels_of_source(share, source, codes)
     return [
         of_count(
             "labels_read",
-            unlike_counts(said.select("label", "read"), _labels_of_source(share, source, codes)),
+            unlike_counts(said.select("label", "read"), read),
             "Each label was read in as many visits as the source has.",
             "labels are in another number of source visits than were read.",
         ),
         of_count(
             "labels_shown",
-            unlike_counts(
-                said.select("label", "shown"),
-                pl.DataFrame({"label": pl.Series(visits.labels, dtype=pl.String), "n": shown}),
-            ),
+            unlike_counts(said.select("label", "shown"), shown),
             "Each label is in as many released visits as were meant to show it.",
             "labels are in another number of released visits than were meant to show them.",
         ),
@@ -182,34 +171,27 @@ def accounts(
 
 def _labels_of_source(share: Share, source: Source, codes: pl.DataFrame) -> pl.DataFrame:
     """`label`, `n`: the source visits with a code of that label (patients, where visits are merged before)."""
-    parameters, events = share.manifest["parameters"], source.events
-    image = dict(codes.select("code", pl.coalesce("label", "above")).drop_nulls().rows())
-    numbered = source.numbered
-    labels = sorted({image[code] for code in numbered.codes if code in image})
-    place = {label: number for number, label in enumerate(labels)}
-    label = np.array([place.get(image.get(code, ""), -1) for code in numbered.codes], np.int32)[numbered.code]
+    parameters = share.manifest["parameters"]
+    labels, label = images_of(source, codes.select("code", pl.coalesce("label", "above")).drop_nulls())
     early = parameters.get("merge_visits") and parameters.get("level") not in ("codes", "containment")
-    column = next((name for name in ("visit", "date") if name in events.columns and not early), None)
-    visit, n = numbered.visits(column)
+    visit, n = source.numbered.visits(None if early else visit_column(source))
     counts = np.bincount(values_of_groups(visit, label, n)[1], minlength=len(labels))
     frame = pl.DataFrame({"label": pl.Series(labels, dtype=pl.String), "n": counts})
     return frame.filter(pl.col("n") > 0)
 
 
 def image_checks(
-    share: Share, visits: VisitLists, source: Source, folder: Path, codes: pl.DataFrame
+    share: Share, visits: VisitLists, source: Source, patients: pl.DataFrame, codes: pl.DataFrame
 ) -> list[Check]:
     """Each released visit is a part of the image of a source visit of its patient, each source visit used once."""
-    patients = pl.read_parquet(folder / "patients.parquet").select("record", "patient")
-    merged = bool(share.manifest["parameters"].get("merge_visits"))
     owners = _owners(source, patients, visits.record)
-    found = (
-        (source.numbered.visits(None)[0], owners, 0) if merged else _of_visits(source, owners, visits, folder)
-    )
-    if found is None:
+    if share.manifest["parameters"].get("merge_visits"):
+        of_events, of_visits, mixed = source.numbered.visits(None)[0], owners, 0
+    elif (found := _of_visits(source, owners, visits, share)) is not None:
+        of_events, of_visits, mixed = found
+    else:
         detail = "custody/data/visits.parquet does not name one source row for each visit."
         return [Check("witness", False, detail)]
-    of_events, of_visits, mixed = found
     return [
         of_count(
             "one_source_visit_each",
@@ -258,26 +240,23 @@ def _owners(source: Source, patients: pl.DataFrame, records: Longs) -> Longs:
 
 
 def _of_visits(
-    source: Source, owners: Longs, visits: VisitLists, folder: Path
+    source: Source, owners: Longs, visits: VisitLists, share: Share
 ) -> tuple[Longs, Longs, int] | None:
     """The number of each event's source visit, and of the source visit that each released one is said to come from.
 
     And how many say another patient's visit, or one that another released visit comes from too. None where the witness
     does not name one row for each.
     """
-    said = rows_of_visits(folder, visits)
+    said = rows_of_visits(share, visits)
     if said is None or said.null_count():
         return None
-    events, wanted = source.events, said.cast(pl.UInt32).to_numpy()
+    events = source.events
     row = events["row"].to_numpy() if "row" in events.columns else np.arange(1, events.height + 1)
-    ascending = None if bool((row[1:] >= row[:-1]).all()) else np.argsort(row, kind="stable")
-    at = np.searchsorted(row, wanted, sorter=ascending)
-    if at.max(initial=0) >= events.height:
+    order = np.argsort(row, kind="stable")
+    place = find(row[order], said.to_numpy().astype(np.int64), -1)
+    if (place < 0).any():
         return None
-    at = at if ascending is None else ascending[at]
-    if (row[at] != wanted).any():
-        return None
-    column = next((name for name in ("visit", "date") if name in events.columns), None)
+    at, column = order[place], visit_column(source)
     if column is None:
         raise BadInput("the source was read without visits; name its column of visits or of dates.")
     visit, n = source.numbered.visits(column)
@@ -286,18 +265,18 @@ def _of_visits(
     return visit, visit[at], foreign + again
 
 
-def payload_checks(share: Share, source: Source, folder: Path) -> list[Check]:
+def payload_checks(share: Share, source: Source) -> list[Check]:
     """The payload's rows are those of the source's patients, in whatever order; with custody every record has the
     payload of the patient whom custody names."""
     names = payload_of(share.manifest["parameters"])
     if not names or source.patients is None:
         return []
     held = source.events.select("patient").unique().join(source.patients, on="patient", how="left")
-    released = pl.read_parquet(share.data("records.parquet"), columns=["record", *names])
+    released = share.table("records.parquet").select("record", *names)
     checks = [same_payload(released, held, names, "source")]
-    if not (folder / "patients.parquet").is_file():
+    owners = read_owners(share)
+    if owners is None:
         return checks
-    owners = pl.read_parquet(folder / "patients.parquet").select("record", "patient")
     if owners["patient"].dtype != source.patients["patient"].dtype:
         detail = "custody/data/patients.parquet names no patients of the source."
         return [*checks, Check("payload_of_patients", False, detail)]
@@ -316,18 +295,17 @@ def order_of_visits(share: Share, visits: VisitLists) -> Check:
         sizes > 0, visits.values[np.minimum(visits.offsets[:-1], max(len(visits.values) - 1, 0))], -1
     )
     known = {"first code": pl.Series(first[order]), "size": pl.Series(sizes[order])}
-    folder = share.folder.parent / "custody" / "data"
-    rows = rows_of_visits(folder, visits) if share.folder.name == "share" else None
+    rows = rows_of_visits(share, visits)
     if rows is not None:
         known["source row"] = rows.gather(order)
     return within_check("order_of_visits", pl.Series(visits.record[order]), known, "visits inside a record")
 
 
-def rows_of_visits(folder: Path, visits: VisitLists) -> pl.Series | None:
+def rows_of_visits(share: Share, visits: VisitLists) -> pl.Series | None:
     """The source row of each visit by custody's `visits.parquet`, null where it says none; None without such a file, or
     where it says several."""
-    file = folder / "visits.parquet"
-    if not file.is_file() or not {"record", "visit", "row"} <= set(pl.read_parquet_schema(file)):
+    file = share.kept("visits.parquet")
+    if file is None or not {"record", "visit", "row"} <= set(pl.read_parquet_schema(file)):
         return None
     said = pl.read_parquet(file).with_columns(pl.col("record", "visit").cast(pl.Int64))
     placed = pl.DataFrame({"record": visits.record, "visit": visits.visit})
