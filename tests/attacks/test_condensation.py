@@ -129,7 +129,7 @@ def test_one_exact_time_leads_to_another_at_most_once_in_k(
 
 @pytest.mark.parametrize(
     ("parameters", "least"),
-    [({}, 5), ({"algorithm": "improved"}, 10), ({"marginals": "nearest"}, 10)],
+    [({}, 5), ({"algorithm": "improved"}, 10)],
 )
 def test_smaller_k_is_refused_where_times_are_exact(parameters: dict[str, str], least: int) -> None:
     with pytest.raises(BadInput, match=f"must be at least {least} where times are exact"):

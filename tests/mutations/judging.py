@@ -133,7 +133,6 @@ UNSEEN: dict[str, dict[str, str]] = {
             "draw",
             "missing",
             "response",
-            "marginals",
             "coarsen_groups",
             "relations",
             "strata",

@@ -175,7 +175,6 @@ FURTHER: dict[str, dict[str, Any]] = {
     },
     "condensation": {
         "relations": ["age <= time"],
-        "marginals": "nearest",
         "coarsen_groups": 2,
         "response": ["dose"],
         "plan": [{"linear": {"response": "dose", "covariates": ["age"]}}],

@@ -20,6 +20,24 @@ def popcount(word: Any) -> Any:
     return np.int64((x * np.uint64(0x0101010101010101)) >> np.uint64(56))
 
 
+@njit(inner=True)
+def first_not_below(values: AnyArray, start: Any, end: Any, least: Any) -> Any:
+    """The first place in the ascending `values[start:end]` that is not below `least` (galloping, then halving)."""
+    step = 1
+    low = start
+    while low + step < end and values[low + step] < least:
+        low += step
+        step *= 2
+    high = min(low + step, end)
+    while low < high:
+        middle = (low + high) // 2
+        if values[middle] < least:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
 @njit
 def pair_supports(offsets: AnyArray, values: AnyArray, codes: int) -> Any:
     """Support of each pair, upper triangle of int32[codes, codes], singles on the diagonal."""

@@ -11,7 +11,7 @@ from leeward.contracts.contract import LARGEST, Contract, Counting, Table, Words
 ATTACKER = (
     "Somebody who knows everything about a patient but the outcome times below, and how the table was made. Each "
     "released row was made from the mean of a group of at least k patients and from the covariance of that group or of "
-    "neighbouring ones (and, where `marginals` is `group`, from the group's values column by column). Every patient of "
+    "neighbouring ones (and, with `balanced`, from the group's values column by column). Every patient of "
     "a group counts alike: whoever finds the patient's group has found at least k people."
 )
 NO_K_ANONYMITY = (
@@ -106,7 +106,7 @@ def words(
     matched = times if algorithm in MATCHING_TIMES else []
     exact = [] if parameters.get("coarsen_time") else matched
     further = {
-        OWN_VALUES: has_own_values(parameters, algorithm),
+        OWN_VALUES: algorithm == "balanced",
         RARE_KEPT: parameters.get("rare") == "keep",
         OBSERVED: observed,
     }
@@ -137,12 +137,6 @@ def _of_times(parameters: Mapping[str, Any], matched: list[str], exact: list[str
     several = parameters.get("coarsen_groups")
     groups = f" ({several} neighbouring ones)" if several else ""
     return [COARSE_TIMES.format(groups=groups)] if matched else []
-
-
-def has_own_values(parameters: Mapping[str, Any], algorithm: str) -> bool:
-    """Whether each column keeps its values group by group."""
-    usual = "group" if algorithm == "balanced" else "nearest"
-    return algorithm != "tfrp" and (parameters.get("marginals") or usual) == "group"
 
 
 COLUMN = r"(?:'([^']+)'|([^\s'<>=]+))"
@@ -224,8 +218,8 @@ def together(parameters: Mapping[str, Any]) -> bool:
     """Whether the plan is one, and relations are of groups whose own values are released."""
     if not all(map(is_model, parameters.get("plan", []))):
         return False
-    own = parameters["algorithm"] == "balanced" and parameters.get("marginals") != "nearest"
-    return "relations" not in parameters or (own and not _of_several_times(parameters))
+    balanced = parameters["algorithm"] == "balanced"
+    return "relations" not in parameters or (balanced and not _of_several_times(parameters))
 
 
 COUNTING = Counting(

@@ -262,7 +262,7 @@ def test_exact_synthesis_keeps_group_moments_in_the_release() -> None:
     random = np.random.default_rng(1)
     frame = pl.DataFrame({name: random.normal(size=400) for name in "abc"})
     domains = {name: {"low": -1e6, "high": 1e6} for name in "abc"}
-    made = run(read_table(frame, domains=domains), k=40, synthesis="exact", marginals="nearest")
+    made = run(read_table(frame, domains=domains), k=40, synthesis="exact", algorithm="improved")
     source = custody(made, "source_rows.parquet")
     before = frame[source["row"].to_numpy() - 1].to_numpy()
     after, group = table_of(made).to_numpy(), custody(made, "released_rows.parquet")["group"].to_numpy()

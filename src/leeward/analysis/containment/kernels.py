@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from leeward.analysis.kernels import by_support, popcount
+from leeward.analysis.kernels import by_support, first_not_below, popcount
 from leeward.arrays import Int16s, Int32s, Int64s, UInt16s, UInt32s, UInt64s
 from leeward.compiled import njit
 
@@ -71,24 +71,6 @@ def _dense_intersection(rows: Int64s, words: UInt64s, limit: int) -> Any:
 
 
 @njit(inner=True)
-def _on_list(lists: UInt32s, start: int, end: int, person: int) -> int:
-    """The first place in `lists[start:end]` that is not below `person` (galloping, then halving)."""
-    step = 1
-    low = start
-    while low + step < end and lists[low + step] < person:
-        low += step
-        step *= 2
-    high = min(low + step, end)
-    while low < high:
-        middle = (low + high) // 2
-        if lists[middle] < person:
-            low = middle + 1
-        else:
-            high = middle
-    return low
-
-
-@njit(inner=True)
 def _sparse_intersection(
     items: Int64s, list_offsets: Int64s, lists: UInt32s, dense: Int64s, words: UInt64s, limit: int
 ) -> Any:
@@ -107,7 +89,7 @@ def _sparse_intersection(
                 held = (bit & np.uint64(1)) != 0
             else:
                 end = list_offsets[items[j] + 1]
-                place[j] = _on_list(lists, place[j], end, person)
+                place[j] = first_not_below(lists, place[j], end, person)
                 held = place[j] < end and lists[place[j]] == person
             if not held:
                 break

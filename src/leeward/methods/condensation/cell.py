@@ -29,6 +29,7 @@ from leeward.methods.condensation.synthesis import (
 from leeward.randomness import Randomness
 
 CELL, ROW, GROUP = "__cell__", "__row__", "__group__"
+Marginals = Literal["group", "nearest", "centroid"]
 FACTS = ("moved", "before", "after", "fell_back", "identical", "broken")
 
 
@@ -43,7 +44,7 @@ class CellKernel:
     layout: Layout
     k: int
     how: How
-    marginals: Literal["group", "nearest", "centroid"]
+    marginals: Marginals
     synthesis: Literal["sampled", "exact"]
     draw: Literal["normal", "uniform"]
     match_times: bool
@@ -295,24 +296,23 @@ def group_numbers(
     made = np.full(len(values), np.nan)
     for g in range(len(offsets) - 1):
         start, end = offsets[g], offsets[g + 1]
-        ordered = np.sort(values[start:end])
-        known = 0
-        while known < end - start and not np.isnan(ordered[known]):
-            known += 1
-        ranked = start + np.argsort(scores[start:end], kind="mergesort")
-        # NaN scores rank last, like NaN values.
-        for i in range(known):
+        own = values[start:end]
+        ordered = np.sort(own[~np.isnan(own)])
+        ranked = start + np.argsort(scores[start:end], kind="mergesort")  # NaN scores rank last
+        for i in range(len(ordered)):
             row = ranked[i]
-            value = ordered[i]
-            if not exact and known > 1:
-                step = steps[row]
-                if low < high:
-                    place = min(max(i if step > 0.0 else i - 1, 0), known - 2)
-                    move = 0.5 * step * (ordered[place + 1] - ordered[place])
-                    value += -move if value + move < low or value + move > high else move
-                else:
-                    up = i == 0 or (step > 0.0 and i < known - 1)
-                    neighbour = ordered[i + 1] if up else ordered[i - 1]
-                    value += abs(step) * (neighbour - value)
-            made[row] = value
+            alone = exact or len(ordered) < 2
+            made[row] = ordered[i] if alone else _moved(ordered, i, steps[row], low, high)
     return made
+
+
+@njit(inner=True)
+def _moved(ordered: Any, i: int, step: float, low: float, high: float) -> float:
+    """The value of rank i moved towards a neighbour (`group_numbers`)."""
+    value, last = ordered[i], len(ordered) - 1
+    if low < high:
+        place = min(max(i if step > 0.0 else i - 1, 0), last - 1)
+        move = 0.5 * step * (ordered[place + 1] - ordered[place])
+        return value - move if value + move < low or value + move > high else value + move
+    up = i == 0 or (step > 0.0 and i < last)
+    return value + abs(step) * ((ordered[i + 1] if up else ordered[i - 1]) - value)

@@ -13,7 +13,7 @@ import pyarrow as pa
 from leeward.arrays import offsets_of
 from leeward.cohort.lenses.table import Floats, Table
 from leeward.engine import make, pool
-from leeward.methods.condensation.cell import CELL, FACTS, GROUP, ROW, CellKernel, group_medians
+from leeward.methods.condensation.cell import CELL, FACTS, GROUP, ROW, CellKernel, Marginals, group_medians
 from leeward.methods.condensation.grouping import How, cells_of
 from leeward.methods.condensation.parameters import STRATIFIED, Condensation
 from leeward.methods.condensation.prepare import Layout, Prepared, layout_of, prepare, release_columns
@@ -30,6 +30,7 @@ GROUPINGS: dict[str, How] = {
     "condensation": "seeds",
     "tfrp": "two-points",
 }
+MARGINALS: dict[str, Marginals] = {"balanced": "group", "tfrp": "centroid"}
 
 
 def ready(parameters: Condensation, table: Table, randomness: Randomness) -> tuple[Prepared, CellKernel]:
@@ -41,12 +42,11 @@ def ready(parameters: Condensation, table: Table, randomness: Randomness) -> tup
     require_relations(relations, table, {each.column.name for each in prepared.features}, prepared.exact)
     relations = in_table(relations, prepared.values)
     layout = layout_of(prepared.features, prepared.values, prepared.stratum >= 0, float(parameters.weight))
-    marginals = parameters.marginals or ("group" if parameters.algorithm == "balanced" else "nearest")
     kernel = CellKernel(
         layout,
         parameters.k,
         GROUPINGS[parameters.algorithm],
-        "centroid" if parameters.algorithm == "tfrp" else marginals,
+        MARGINALS.get(parameters.algorithm, "nearest"),
         parameters.synthesis,
         parameters.draw,
         parameters.algorithm in STRATIFIED,

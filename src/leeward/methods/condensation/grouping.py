@@ -76,9 +76,7 @@ def _cut(
         return None
     drawn = part if len(part) <= SAMPLE else part[np.sort(generator.choice(len(part), SAMPLE, replace=False))]
     sample = np.ascontiguousarray(points[drawn])
-    width = points.shape[1]
-    scratch = np.empty((width, width) if width <= FULL_COVARIANCE else (1, 1), np.float32)
-    axis = principal_axis(sample, 0, len(sample), np.empty(width), scratch)
+    axis = principal_axis(sample, 0, len(sample))
     place = len(sample) * (cells // 2) // cells
     cut = np.partition(sample @ axis, place)[place]
     left = points[part] @ axis < cut
@@ -124,54 +122,64 @@ def halving(points: Points, k: int) -> Grouping:
 
 
 @njit
-def principal_axis(points: Any, start: int, end: int, centre: Any, scratch: Any) -> Any:
-    """The first principal axis of rows start…end, its largest component positive; `centre` receives their mean."""
+def principal_axis(points: Any, start: int, end: int) -> Any:
+    """The first principal axis of rows start…end, its largest component positive."""
     width = points.shape[1]
-    centre[:] = 0.0
+    centre = np.zeros(width)
     for row in range(start, end):
         for j in range(width):
             centre[j] += points[row, j]
     centre /= end - start
     if width <= FULL_COVARIANCE:
-        scratch[:, :] = np.float32(0.0)
-        moved = np.empty(width, np.float32)
-        for row in range(start, end):
-            for j in range(width):
-                moved[j] = points[row, j] - np.float32(centre[j])
-            for i in range(width):
-                factor = moved[i]
-                if factor != np.float32(0.0):
-                    line = scratch[i]
-                    for j in range(width):
-                        line[j] += factor * moved[j]
-        axis = np.linalg.eigh(scratch.astype(np.float64))[1][:, width - 1].copy()
+        products = _products(points, start, end, centre.astype(np.float32))
+        axis = np.linalg.eigh(products.astype(np.float64))[1][:, width - 1].copy()
     else:
-        axis = np.ones(width)
-        for j in range(width):
-            axis[j] += 1e-3 * (j % 7)
-        for _ in range(POWER_STEPS):
-            found = np.zeros(width)
-            for row in range(start, end):
-                product = 0.0
-                for j in range(width):
-                    product += (points[row, j] - centre[j]) * axis[j]
-                for j in range(width):
-                    found[j] += product * (points[row, j] - centre[j])
-            length = np.sqrt((found * found).sum())
-            if length == 0.0:
-                break
-            found /= length
-            change = np.abs(found - axis).max()
-            axis = found
-            if change < POWER_ENOUGH:
-                break
+        axis = _power_axis(points, start, end, centre)
     largest = 0
     for j in range(1, width):
         if abs(axis[j]) > abs(axis[largest]) + 1e-12:
             largest = j
-    if axis[largest] < 0.0:
-        axis = -axis
-    return axis.astype(np.float32)
+    return (axis if axis[largest] >= 0.0 else -axis).astype(np.float32)
+
+
+@njit(inner=True)
+def _products(points: Any, start: int, end: int, centre: Any) -> Any:
+    """Sums of products of the columns of rows start…end around their `centre`, float32[columns, columns]."""
+    width = len(centre)
+    found = np.zeros((width, width), np.float32)
+    moved = np.empty(width, np.float32)
+    for row in range(start, end):
+        for j in range(width):
+            moved[j] = points[row, j] - centre[j]
+        for i in range(width):
+            factor, line = moved[i], found[i]
+            if factor != np.float32(0.0):
+                for j in range(width):
+                    line[j] += factor * moved[j]
+    return found
+
+
+@njit(inner=True)
+def _power_axis(points: Any, start: int, end: int, centre: Any) -> Any:
+    """The first principal axis of rows start…end by power iterations."""
+    axis = 1.0 + 1e-3 * (np.arange(len(centre)) % 7)
+    for _ in range(POWER_STEPS):
+        found = np.zeros(len(centre))
+        for row in range(start, end):
+            product = 0.0
+            for j in range(len(centre)):
+                product += (points[row, j] - centre[j]) * axis[j]
+            for j in range(len(centre)):
+                found[j] += product * (points[row, j] - centre[j])
+        length = np.sqrt((found * found).sum())
+        if length == 0.0:
+            break
+        found /= length
+        change = np.abs(found - axis).max()
+        axis = found
+        if change < POWER_ENOUGH:
+            break
+    return axis
 
 
 @njit
@@ -182,64 +190,29 @@ def split_in_halves(points: Any, order: Any, k: int) -> Any:
     the order of the rows), until s is 1; s begins as ⌊n/k⌋.
     """
     n, width = points.shape
-    s = n // k
-    offsets = np.zeros(s + 1, np.int64)
-    other = np.empty_like(points)
-    other_order = np.empty_like(order)
-    projection = np.empty(n, np.float32)
-    sorting = np.empty(n, np.float32)
-    centre = np.empty(width, np.float64)
-    scratch = np.empty((width, width) if width <= FULL_COVARIANCE else (1, 1), np.float32)
-    starts = np.empty(64, np.int64)
-    ends = np.empty(64, np.int64)
-    counts = np.empty(64, np.int64)
-    firsts = np.empty(64, np.int64)
-    starts[0], ends[0], counts[0], firsts[0] = 0, n, s, 0
-    depth = 1
-    while depth > 0:
-        depth -= 1
-        start, end, groups, first = starts[depth], ends[depth], counts[depth], firsts[depth]
+    offsets = np.zeros(n // k + 1, np.int64)
+    todo = [(0, n, n // k, 0)]  # rows, groups, the first group's number
+    while len(todo) > 0:
+        start, end, groups, first = todo.pop()
         if groups == 1:
             offsets[first + 1] = end
             continue
-        left_groups = groups // 2
-        left = (end - start) * left_groups // groups
-        axis = principal_axis(points, start, end, centre, scratch)
-        for row in range(start, end):
+        left = (end - start) * (groups // 2) // groups
+        axis = principal_axis(points, start, end)
+        projection = np.empty(end - start, np.float32)
+        for row in range(end - start):
             value = np.float32(0.0)
             for j in range(width):
-                value += points[row, j] * axis[j]
+                value += points[start + row, j] * axis[j]
             projection[row] = value
-            sorting[row] = value
-        part = np.partition(sorting[start:end], left - 1)
-        cut = part[left - 1]
-        below = 0
-        for row in range(start, end):
-            if projection[row] < cut:
-                below += 1
-        equal = left - below
-        low, high = start, start + left
-        for row in range(start, end):
-            value = projection[row]
-            if value < cut:
-                target = low
-                low += 1
-            elif value == cut and equal > 0:
-                target = low
-                low += 1
-                equal -= 1
-            else:
-                target = high
-                high += 1
-            other[target] = points[row]
-            other_order[target] = order[row]
-        points[start:end] = other[start:end]
-        order[start:end] = other_order[start:end]
-        starts[depth], ends[depth], counts[depth], firsts[depth] = start, start + left, left_groups, first
-        depth += 1
-        starts[depth], ends[depth] = start + left, end
-        counts[depth], firsts[depth] = groups - left_groups, first + left_groups
-        depth += 1
+        cut = np.partition(projection, left - 1)[left - 1]
+        low = projection < cut
+        low[np.flatnonzero(projection == cut)[: left - low.sum()]] = True
+        rows = np.concatenate((np.flatnonzero(low), np.flatnonzero(~low)))
+        points[start:end] = points[start:end][rows]
+        order[start:end] = order[start:end][rows]
+        todo.append((start, start + left, groups // 2, first))
+        todo.append((start + left, end, groups - groups // 2, first + groups // 2))
     return offsets
 
 
@@ -277,35 +250,33 @@ def clusters(points: Points, k: int, generator: np.random.Generator) -> tuple[Lo
 
 
 @njit
+def _distances(points: Any, rows: Any, centre: Any) -> Any:
+    """Squared distances of `rows` of the points to a centre, float64[rows]."""
+    found = np.empty(len(rows))
+    for place in range(len(rows)):
+        value = 0.0
+        for d in range(len(centre)):
+            gap = points[rows[place], d] - centre[d]
+            value += gap * gap
+        found[place] = value
+    return found
+
+
+@njit
 def balance(points: Any, labels: Any, centres: Any, k: int, ordered: Any) -> int:
     """Step 2c of the paper: fill each cluster below k with the nearest points of clusters above k; changes `labels`.
 
     Clusters in ascending (size at the start, number); nearness to the cluster's original centre, then the place in
     `ordered`, the rows in the order of their values. Returns how many rows moved.
     """
-    n, width = points.shape
-    clusters = centres.shape[0]
-    sizes = np.zeros(clusters, np.int64)
-    for row in range(n):
-        sizes[labels[row]] += 1
-    turn = np.argsort(sizes.copy(), kind="mergesort")
+    sizes = np.bincount(labels, minlength=len(centres))
     moved = 0
-    eligible = np.empty(n, np.int64)
-    reached = np.empty(n, np.float64)
-    for j in turn:
+    for j in np.argsort(sizes, kind="mergesort"):
         if sizes[j] >= k:
             continue
-        count = 0
-        for row in ordered:
-            if sizes[labels[row]] > k:
-                value = 0.0
-                for d in range(width):
-                    gap = points[row, d] - centres[j, d]
-                    value += gap * gap
-                eligible[count] = row
-                reached[count] = value
-                count += 1
-        distances = reached[:count]
+        eligible = ordered[sizes[labels[ordered]] > k]
+        distances = _distances(points, eligible, centres[j])
+        count = len(eligible)
         wanted = min(count, 2 * (k - sizes[j]) + 16)
         done = 0
         while sizes[j] < k:
@@ -348,19 +319,6 @@ def two_points(points: Points, k: int) -> Longs:
     for g in range(len(points) // k):
         left = _take_nearest(rows, left, int(reach[g % 2][left].argmax()), k, g, labels)
     return _dissolve(points, _join_nearest(rows, left, labels))
-
-
-@njit
-def _distances(points: Any, rows: Any, centre: Any) -> Any:
-    """Squared distances of `rows` of the points (float64, as the centre) to a centre, float64[rows]."""
-    found = np.empty(len(rows))
-    for place in range(len(rows)):
-        value = 0.0
-        for d in range(len(centre)):
-            gap = points[rows[place], d] - centre[d]
-            value += gap * gap
-        found[place] = value
-    return found
 
 
 def _nearest(points: Floats, centres: Floats, among: Longs) -> Longs:

@@ -173,7 +173,7 @@ def refill(
             known = imputed[a] & ~imputed[b]
             filled[a] = np.where(known, filled[b], filled[a])
     values = {name: filled[name] for each in rules.relations for name in each.columns()}
-    for row in np.flatnonzero(rules.counted(values)).tolist():
+    for row in rules.wrong(values):
         gone = tuple(name for name in values if imputed[name][row])
         _take_somewhere(rules, values, [*((name,) for name in gone), gone], row, offsets)
 
@@ -187,18 +187,13 @@ def mend(rules: Rules, made: dict[str, Floats], offsets: Longs) -> None:
     """
     bundles = bundles_of(rules)
     values = {name: made[name] for each in bundles for name in each}
-    for row in _wrong(rules, values):
+    for row in rules.wrong(values):
         inside = _group(row, offsets)
         while _exchange(rules, values, bundles, row, inside):
             pass
     taken = [tuple(name for name in each if name not in rules.times) for each in (*bundles, tuple(values))]
-    for row in _wrong(rules, values):
+    for row in rules.wrong(values):
         _take_somewhere(rules, values, taken, row, offsets)
-
-
-def _wrong(rules: Rules, values: Mapping[str, Floats]) -> list[int]:
-    rows: list[int] = np.flatnonzero(rules.counted(values)).tolist() if values else []
-    return rows
 
 
 def _group(row: int, offsets: Longs) -> Longs:
@@ -209,19 +204,16 @@ def _group(row: int, offsets: Longs) -> Longs:
 
 def bundles_of(rules: Rules) -> list[Bundle]:
     """Columns that change rows together: each with those that it determines, then those that one relation names."""
-    follows: defaultdict[str, list[str]] = defaultdict(list)
-    for each in rules.relations:
-        if each.kind == "determines":
-            follows[each.a].append(each.b)
+    follows = [(each.a, each.b) for each in rules.relations if each.kind == "determines"]
 
     def tie(names: Sequence[str]) -> Bundle:
         found = list(dict.fromkeys(names))
         for name in found:
-            found += [each for each in follows[name] if each not in found]
+            found += [b for a, b in follows if a == name and b not in found]
         return tuple(name for name in found if name not in rules.held)
 
-    named = dict.fromkeys(name for each in rules.relations for name in each.columns())
-    determined = set(chain(*follows.values()))
+    named = dict.fromkeys(chain.from_iterable(each.columns() for each in rules.relations))
+    determined = dict(follows).values()
     single = [tie([name]) for name in named if name not in determined]
     return list(dict.fromkeys([*single, *(tie(each.columns()) for each in rules.relations)]))
 
@@ -285,39 +277,21 @@ def at_most(a: Any, bound: Any, fixed: Any, offsets: Any, cap: bool) -> int:
     """
     changed = 0
     for g in range(len(offsets) - 1):
-        rows = np.empty(offsets[g + 1] - offsets[g], np.int64)
-        count = 0
-        clean = True
-        for row in range(offsets[g], offsets[g + 1]):
-            if not fixed[row] and not np.isnan(a[row]):
-                rows[count] = row
-                count += 1
-                if a[row] > bound[row]:
-                    clean = False
-        if clean:
+        inside = range(offsets[g], offsets[g + 1])
+        rows = np.array([row for row in inside if not (fixed[row] or np.isnan(a[row]))])
+        if not (a[rows] > bound[rows]).any():
             continue
-        taking = rows[:count]
-        taking = taking[np.argsort(-a[taking], kind="mergesort")]
-        own = a[taking].copy()
-        free = np.ones(count, np.bool_)
-        for i in range(count):
-            chosen = -1
-            highest = -1
-            for place in range(count):
-                if not free[place]:
-                    continue
-                limit = bound[taking[place]]
-                if np.isnan(limit) or limit >= own[i]:
-                    chosen = place
-                    break
-                if highest < 0 or limit > bound[taking[highest]]:
-                    highest = place
-            if chosen < 0:
-                chosen = highest
-                a[taking[chosen]] = bound[taking[chosen]] if cap else own[i]
-                changed += 1
+        rows = rows[np.argsort(-a[rows], kind="mergesort")]
+        limits, free = bound[rows], np.ones(len(rows), np.bool_)
+        for value in a[rows]:
+            fitting = np.flatnonzero(free & ~(limits < value))  # also where the limit is NaN
+            if len(fitting) > 0:
+                chosen = fitting[0]
+                a[rows[chosen]] = value
             else:
-                a[taking[chosen]] = own[i]
+                chosen = np.argmax(np.where(free, limits, -np.inf))
+                a[rows[chosen]] = limits[chosen] if cap else value
+                changed += 1
             free[chosen] = False
     return changed
 

@@ -17,7 +17,7 @@ STRATIFIED = ("balanced", "improved")
 
 LEAST_K = 5
 LEAST_K_OTHERS = 10
-"""Minimum k with exact times, for group marginals (pooled covariances) and for all else: from there on the measured
+"""Minimum k with exact times, for `balanced` (pooled covariances) and for all else: from there on the measured
 attack finds at most one exact time in k (docs/methods/condensation.md#least-k)."""
 
 SMALL_K = 10
@@ -119,49 +119,42 @@ class Condensation(Parameters):
         Literal["withhold", "keep"],
         Parameter("What to do with levels that fewer than k patients have.", shown="always"),
     ] = "withhold"
-    marginals: Annotated[
-        Literal["group", "nearest"] | None,
-        Parameter(
-            "group: the group's own values by rank. nearest: the nearest permissible value.",
-            default="the algorithm's own",
-        ),
-    ] = None
 
     def rules(self) -> None:
         object.__setattr__(self, "plan", tuple(model.to_json() for model in self.models))
-        stratified = self.algorithm in (*STRATIFIED, "auto")
-        refusals = {
-            "`algorithm` auto and `weight` pilot compare candidates on the plan: give the recipient's `plan`.": (
-                self.needs_pilot and not self.plan
-            ),
-            "`algorithm` tfrp publishes centroids: it takes neither `synthesis` nor `marginals`.": (
-                self.algorithm == "tfrp" and (self.synthesis == "exact" or self.marginals)
-            ),
-            f"`coarsen_time`: {self.algorithm} makes times like other columns; leave it out.": (
-                self.coarsen_time and not stratified
-            ),
-            "`coarsen_groups` belongs to `coarsen_time`.": (
-                self.coarsen_groups is not None and not self.coarsen_time
-            ),
-        }
-        for message, refused in refusals.items():
-            if refused:
-                raise BadInput(message)
+        self._refuse_contradictions()
         self._require_least_k()
         if self.relations:
             from leeward.methods.condensation.relations import relation_of
 
             parsed = tuple(relation_of(each) for each in self.relations)
             object.__setattr__(self, "relations", tuple(each.text for each in parsed))
-            if self.algorithm != "balanced" or self.marginals == "nearest":
-                raise BadInput("`relations` belong to `algorithm` balanced with group marginals.")
+            if self.algorithm != "balanced":
+                raise BadInput("`relations` belong to `algorithm` balanced.")
+
+    def _refuse_contradictions(self) -> None:
+        stratified = self.algorithm in (*STRATIFIED, "auto")
+        refusals = {
+            "`algorithm` auto and `weight` pilot compare candidates on the plan: give the recipient's `plan`.": (
+                self.needs_pilot and not self.plan
+            ),
+            "`algorithm` tfrp publishes centroids: it takes no `synthesis`.": (
+                self.algorithm == "tfrp" and self.synthesis == "exact"
+            ),
+            f"`coarsen_time`: {self.algorithm} makes times like other columns; leave it out.": (
+                self.coarsen_time and not stratified
+            ),
+            "`coarsen_groups` belongs to `coarsen_time`.": self.coarsen_groups and not self.coarsen_time,
+        }
+        for message, refused in refusals.items():
+            if refused:
+                raise BadInput(message)
 
     def _require_least_k(self) -> None:
         exact = self.algorithm in (*STRATIFIED, "auto") and not self.coarsen_time
         if not exact or not (self.time or any(model.time for model in self.models)):
             return
-        group_marginals = self.algorithm == "balanced" and self.marginals != "nearest"
-        least = LEAST_K if group_marginals else LEAST_K_OTHERS
+        least = LEAST_K if self.algorithm == "balanced" else LEAST_K_OTHERS
         if self.k < least:
             raise BadParameter(
                 "k",

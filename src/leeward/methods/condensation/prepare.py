@@ -6,9 +6,11 @@ See docs/methods/condensation.md#preparation.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -74,19 +76,12 @@ class CondensedColumn:
 class Prepared:
     """A table ready to be grouped.
 
-    Attributes
-    ----------
-    columns : tuple of CondensedColumn
-        All but the strata.
-    stratum : int64[rows]
-        The stratum of each row; −1 where it has fewer than k rows and is withheld.
-    strata : tuple of tuples
-        The value (level number) of each stratum column in each stratum.
-    side : int64[rows]
-        Rows of a stratum with different sides are never grouped together (`sides_of`); all 0 where that is not asked.
-    exact : tuple of str
-        The times that are published as they are. The first follows the other columns, further ones do not
-        (`method.exchange`).
+    columns : all but the strata
+    stratum : int64[rows], of each row; −1 where it has fewer than k rows and is withheld
+    strata : the value (level number) of each stratum column in each stratum
+    side : int64[rows]; rows of a stratum with different sides are never grouped together (`sides_of`)
+    exact : the times that are published as they are; the first follows the other columns, further ones do not
+        (`condense.exchange`)
     """
 
     table: Table
@@ -130,12 +125,8 @@ def roles_of(parameters: Condensation) -> Roles:
 def prepare(parameters: Condensation, table: Table) -> Prepared:
     """The table as features and strata, with the sides of the plan's logistic models for `balanced`.
 
-    Raises
-    ------
-    BadInput
-        A role names an unknown column, an outcome is missing or no number, a column looks like an identifier.
-    GuaranteeUnreachable
-        Fewer than k rows, or no stratum with k rows.
+    Raises BadInput where a role names an unknown column, an outcome is missing or no number, or a column looks like an
+    identifier; GuaranteeUnreachable for fewer than k rows, or no stratum with k rows.
     """
     k, models, roles = parameters.k, parameters.models, roles_of(parameters)
     own = parameters.algorithm in STRATIFIED
@@ -145,6 +136,7 @@ def prepare(parameters: Condensation, table: Table) -> Prepared:
         raise GuaranteeUnreachable(
             f"{table.name}: {len(table):,} rows are fewer than k = {k:,}. Choose a smaller k or give more rows."
         )
+    balanced = parameters.algorithm == "balanced"
     events = {name: as_levels(table, name) for name in roles.strata}
     strata_columns = tuple(events.values()) if own or parameters.strata else ()
     stratum, strata = _strata(table, strata_columns, k)
@@ -154,10 +146,10 @@ def prepare(parameters: Condensation, table: Table) -> Prepared:
             f"{table.name}: no stratum of {', '.join(roles.strata)} has k = {k:,} rows. Choose a smaller k or other "
             "strata."
         )
-    of_plan = [name for model in models for name in model.columns()]
+    of_plan = chain.from_iterable(model.columns() for model in models)
     refuse_numberings(table, {*roles.strata, *roles.times, *roles.responses, *of_plan})
     _refuse_copies_of_times(table, roles, exact, k)
-    columns = [events.get(each.name, each) for each in table.columns]
+    columns = (events.get(each.name, each) for each in table.columns)
     prepared = Prepared(
         table=table,
         roles=roles if strata_columns else replace(roles, strata=()),
@@ -169,7 +161,7 @@ def prepare(parameters: Condensation, table: Table) -> Prepared:
         ),
         stratum=stratum,
         strata=strata,
-        side=sides_of(models if parameters.algorithm == "balanced" else (), table, stratum, k),
+        side=sides_of(models if balanced else (), table, stratum, k),
         exact=exact,
     )
     if not prepared.features:
@@ -243,14 +235,13 @@ def _strata(table: Table, columns: Sequence[Column], k: int) -> tuple[Longs, tup
     """Each row's stratum (−1 below k rows), and each stratum's levels."""
     if not columns:
         return np.zeros(len(table), np.int64), ((),)
+    values = [encode(table.frame[column.name], column, table.name) for column in columns]
     number = np.zeros(len(table), np.int64)
-    for column in columns:  # no stratum is missing; column by column, so that numbers stay below the rows
-        levels, own = np.unique(encode(table.frame[column.name], column, table.name), return_inverse=True)
+    for each in values:  # no stratum is missing; column by column, so that numbers stay below the rows
+        levels, own = np.unique(each, return_inverse=True)
         number = np.unique(number * len(levels) + own, return_inverse=True)[1]
     _, first = np.unique(number, return_index=True)
-    found = np.column_stack(
-        [encode(table.frame[column.name], column, table.name)[first] for column in columns]
-    )
+    found = np.column_stack([each[first] for each in values])
     enough = np.bincount(number, minlength=len(found)) >= k
     renumbered = np.where(enough, np.cumsum(enough) - 1, -1)
     return renumbered[number].astype(np.int64), tuple(tuple(row) for row in found[enough].tolist())
@@ -361,38 +352,32 @@ class Layout:
 
     def matrix(self, values: Mapping[str, Floats], absent: Mapping[str, NDArray[np.bool_]]) -> Floats:
         """Standardized float64[rows, columns], unweighted. `values` holds no NaN; `absent` marks what is missing."""
-        rows = len(next(iter(values.values())))
-        made = np.empty((rows, self.width))
-        for feature, place in zip(self.features, self.places, strict=True):
-            name = feature.column.name
-            gone = absent.get(name)
-            for j in range(place.columns.start, place.columns.stop):
-                raw = values[name]
-                if feature.column.is_categorical:
-                    raw = raw == j - place.columns.start
-                    raw = raw if gone is None else raw & ~gone
-                made[:, j] = (raw - self.centres[j]) / self.scales[j]
-            if place.indicator is not None:
-                j = place.indicator
-                made[:, j] = ((0.0 if gone is None else gone) - self.centres[j]) / self.scales[j]
+        made = np.empty((len(next(iter(values.values()))), self.width))
+        for j, raw, _ in self._columns(values, absent):
+            made[:, j] = (raw - self.centres[j]) / self.scales[j]
         return made
 
     def points(self, values: Mapping[str, Floats]) -> NDArray[np.float32]:
         """Weighted standardized float32[rows, columns] to measure distances with; a missing value is at the mean."""
-        rows = len(next(iter(values.values())))
-        made = np.empty((rows, self.width), np.float32)
+        made = np.empty((len(next(iter(values.values()))), self.width), np.float32)
         roots = np.sqrt(self.weights)
-        for feature, place in zip(self.features, self.places, strict=True):
-            found = values[feature.column.name]
-            absent = np.isnan(found)
-            for j in range(place.columns.start, place.columns.stop):
-                raw = found if not feature.column.is_categorical else (found == j - place.columns.start)
-                column = (raw - self.centres[j]) * (roots[j] / self.scales[j])
-                made[:, j] = np.where(absent, 0.0, column) if absent.any() else column
-            if place.indicator is not None:
-                j = place.indicator
-                made[:, j] = (absent - self.centres[j]) * (roots[j] / self.scales[j])
+        absent = {name: np.isnan(each) for name, each in values.items() if np.isnan(each).any()}
+        for j, raw, gone in self._columns(values, absent):
+            column = (raw - self.centres[j]) * (roots[j] / self.scales[j])
+            made[:, j] = column if gone is None else np.where(gone, 0.0, column)
         return made
+
+    def _columns(
+        self, values: Mapping[str, Floats], absent: Mapping[str, NDArray[np.bool_]]
+    ) -> Iterator[tuple[int, Any, NDArray[np.bool_] | None]]:
+        """Each column of the matrix, in the units of the values (0 and 1 for levels), and where a value is missing."""
+        for feature, place in zip(self.features, self.places, strict=True):
+            own, gone = values[feature.column.name], absent.get(feature.column.name)
+            for level, j in enumerate(range(place.columns.start, place.columns.stop)):
+                raw: Any = own == level if feature.column.is_categorical else own
+                yield j, raw & ~gone if feature.column.is_categorical and gone is not None else raw, gone
+            if place.indicator is not None:
+                yield place.indicator, 0.0 if gone is None else gone, None
 
 
 def layout_of(
@@ -415,19 +400,16 @@ def layout_of(
         known = found[~absent]
         first = len(centres)
         if feature.column.is_categorical:
-            shares = np.bincount(known.astype(np.int64), minlength=len(feature.column.levels)) / max(
-                1, len(known)
-            )
+            counts = np.bincount(known.astype(np.int64), minlength=len(feature.column.levels))
+            shares = counts / max(1, len(known))
             centres += shares.tolist()
             scales += np.sqrt(shares * (1 - shares)).tolist()
         else:
             centres.append(float(known.mean()))
             scales.append(float(known.std()))
-        columns = slice(first, len(centres))
-        indicator = None
+        columns, indicator = slice(first, len(centres)), None
         if feature.keeps_missing:
-            indicator = len(centres)
-            share = float(absent.mean())
+            indicator, share = len(centres), float(absent.mean())
             centres.append(share)
             scales.append(float(np.sqrt(share * (1 - share))))
         if responses == 0 or others == 0:

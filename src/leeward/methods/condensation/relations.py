@@ -57,15 +57,16 @@ class Relation:
         named = [self.a, self.b, *([self.level[0]] if self.level else [])]
         return tuple(each for each in named if each)
 
+    def renamed(self, names: Mapping[str, str]) -> Relation:
+        """The relation of the columns by these other names."""
+        a, b = names.get(self.a, self.a), names.get(self.b, self.b)
+        return replace(
+            self, a=a, b=b, level=self.level and (names.get(self.level[0], self.level[0]), self.level[1])
+        )
+
 
 def relation_of(text: str) -> Relation:
-    """A relation from its text.
-
-    Raises
-    ------
-    BadInput
-        A text of no known form.
-    """
+    """A relation from its text; BadInput for one of no known form."""
     plain = " ".join(text.split())
     for kind, form in FORMS.items():
         found = re.fullmatch(form, plain)
@@ -184,14 +185,9 @@ def of_several_times(relation: Relation, exact: Sequence[str]) -> bool:
 
 
 def _require_kinds(relation: Relation, columns: Mapping[str, Column], name: str) -> None:
-    numbers = {
-        "at-most": (relation.a, relation.b),
-        "zeros": (relation.a, relation.b),
-        "range": (relation.a,),
-        "equal-in-level": (relation.a, relation.b),
-    }.get(relation.kind, ())
+    numbers = () if relation.kind in ("determines", "equal") else (relation.a, relation.b)
     for each in numbers:
-        if columns[each].kind not in ("number", "whole"):
+        if each and columns[each].kind not in ("number", "whole"):
             raise BadInput(f"{name}: the relation '{relation.text}' needs numbers in '{each}'.")
     if relation.kind == "determines" and columns[relation.a].kind not in ("levels", "ordered"):
         raise BadInput(f"{name}: the relation '{relation.text}' needs levels in '{relation.a}'.")
@@ -228,6 +224,11 @@ class Rules:
             total += broken(each, values, self.columns)
         return total
 
+    def wrong(self, values: Mapping[str, Floats]) -> list[int]:
+        """The rows that break one of `relations`."""
+        rows: list[int] = np.flatnonzero(self.counted(values)).tolist() if values else []
+        return rows
+
     def broken(self, values: Mapping[str, Floats]) -> int:
         """How many rows break a stated relation."""
         return int(np.any([broken(each, values, self.columns) for each in self.stated], axis=0).sum())
@@ -260,16 +261,7 @@ def _of_one_column(
     for a, b in equal:
         low, high = sorted((first[a], first[b]), key=lambda name: rank[name])
         first = {name: low if other == high else other for name, other in first.items()}
-    renamed = [
-        replace(
-            each,
-            a=first.get(each.a, each.a),
-            b=first.get(each.b, each.b),
-            level=each.level and (first.get(each.level[0], each.level[0]), each.level[1]),
-        )
-        for each in relations
-        if each.kind != "equal"
-    ]
+    renamed = [each.renamed(first) for each in relations if each.kind != "equal"]
     return renamed, {name: other for name, other in first.items() if name != other}
 
 

@@ -58,8 +58,7 @@ def glance(release: Release, closest: Figures | None = None) -> Section:
             Tile(percent(closest["released"]["zero"]), "of the rows equal an original row", tone="warn")
         )
     parts: list[Part] = []
-    exact = release.guarantee.get("facts", {}).get("exact", ())
-    if exact:
+    if exact := release.guarantee.get("facts", {}).get("exact", ()):
         tiles.append(Tile("exact", "survival times are the original ones", "see the limits below", "warn"))
         parts.append(
             f"**Exact survival times** ({', '.join(exact)}): somebody who knows a patient's exact time finds it in the "
@@ -79,19 +78,12 @@ def models(fitted: Figures | None) -> Section | None:
         if "bootstrap" in failed:
             shares = _metrics(model.get("bootstrap"))
             rows.append(("bootstrap of the original", *shares, number(failed["bootstrap"])))
-    table = Table(
-        f"Mean over {fitted['repetitions']} repetitions"
-        + (f"; bootstrap: {fitted['bootstrap']} resamples" if fitted["bootstrap"] else ""),
-        (
-            "model",
-            "changed significance",
-            "changed direction",
-            "outside 95 %",
-            "outside, significant ones",
-            "fits that did not converge",
-        ),
-        tuple(rows),
-    )
+    heads = (
+        "model", "changed significance", "changed direction", "outside 95 %", "outside, significant ones",
+        "fits that did not converge",
+    )  # fmt: skip
+    resampled = f"; bootstrap: {fitted['bootstrap']} resamples" if fitted["bootstrap"] else ""
+    table = Table(f"Mean over {fitted['repetitions']} repetitions{resampled}", heads, tuple(rows))
     parts: list[Part] = [
         (
             "The recipient's models were fitted to the original and to the release. A bootstrap resample of the "
@@ -125,8 +117,7 @@ def _metrics(found: Figures | None) -> tuple[str, ...]:
 
 def forest(coefficients: Sequence[Figures]) -> str:
     """Coefficients with intervals, original above released."""
-    labels = []
-    rows = []
+    labels, rows = [], []
     for each in coefficients:
         label = short(level_label(each["name"]))
         if each["spread"] != 1.0:  # a number's effect is drawn for a standard deviation
@@ -174,14 +165,9 @@ def survival(curves: Sequence[Figures]) -> Section | None:
             rows, x="at", y="share", group="table", x_title=each["time"], y_title="still without the event",
             colors=COLORS, dashes={AFTER: "6 3"},
         )  # fmt: skip
-        parts.append(
-            Chart(
-                name,
-                f"Kaplan–Meier curves of original and release; they differ by at most {percent(gap)}.",
-                drawing,
-                f"The curves differ by at most {percent(gap)}.",
-            )
-        )
+        differ = f"differ by at most {percent(gap)}."
+        alt = f"Kaplan–Meier curves of original and release; they {differ}"
+        parts.append(Chart(name, alt, drawing, f"The curves {differ}"))
     return Section("Survival before and after", tuple(parts))
 
 
@@ -221,19 +207,14 @@ def correlations(found: Figures | None) -> Section | None:
     """Heat maps of the correlations."""
     if found is None or len(found["columns"]) < 2:
         return None
-    gap = f"{found['mean_difference']:.3f}"
-    largest = f"{found['largest_difference']:.3f}"
-    return Section(
-        "Correlations before and after",
-        (
-            Chart(
-                "Pearson correlations",
-                f"Two heat maps of correlations; they differ by {gap} on average and by at most {largest}.",
-                heat(found),
-                f"Mean absolute difference {gap}, largest {largest}.",
-            ),
-        ),
+    gap, largest = (f"{found[name]:.3f}" for name in ("mean_difference", "largest_difference"))
+    chart = Chart(
+        "Pearson correlations",
+        f"Two heat maps of correlations; they differ by {gap} on average and by at most {largest}.",
+        heat(found),
+        f"Mean absolute difference {gap}, largest {largest}.",
     )
+    return Section("Correlations before and after", (chart,))
 
 
 SHADES = (
@@ -251,12 +232,9 @@ def heat(found: Mapping[str, Any]) -> str:
     cell = side / len(names)
     size = min(12.0, cell)
     drawing = Drawing()
-    for label, matrix, start in (
-        (BEFORE, found["before"], left),
-        (AFTER, found["after"], left + side + apart),
-    ):
+    for label, key, start in ((BEFORE, "before", left), (AFTER, "after", left + side + apart)):
         drawing.text(start + side / 2, top - 10, label, size=13, anchor="middle")
-        for i, row in enumerate(matrix):
+        for i, row in enumerate(found[key]):
             for j, r in enumerate(row):
                 drawing.bar(start + i * cell, top + j * cell, cell, cell, _shade(r))
             across = start + (i + 0.5) * cell + size / 3
@@ -392,43 +370,33 @@ def groups(measures: Figures) -> Section | None:
     facts = measures.get("method")
     if not facts or "groups" not in facts:
         return None
-    lines = [
-        f"Algorithm: {NAMES.get(facts['algorithm'], facts['algorithm'])}.",
-        f"{facts['groups']:,} groups of {facts['least']:,} to {facts['most']:,} patients.",
-    ]
-    if facts.get("parts", 1) > 1:
-        lines.append(
-            f"{facts['strata']:,} strata are never mixed"
-            + (
-                f", nor the outcomes of the plan's logistic models ({facts['parts']:,} parts)."
-                if facts["parts"] > facts["strata"]
-                else "."
-            )
-        )
-    squares = facts.get("sum_of_squares")
-    if squares:
-        lines.append(
-            f"Within-group sum of squares (weighted, standardized): {number(squares['after_moving'])}"
-            + (
-                f"; {number(squares['before_moving'])} before {facts['rows_moved']:,} rows were moved to fill groups."
-                if facts["rows_moved"]
-                else "; no row was moved."
-            )
-        )
-    if facts.get("withheld_rows"):
-        lines.append(f"**{facts['withheld_rows']:,} rows** in strata below k were withheld.")
-    if facts.get("withheld_levels"):
-        total = sum(facts["withheld_levels"].values())
-        lines.append(f"**{total:,} levels** that fewer than k patients have were withheld.")
-    parts = (Notes(tuple(lines)), *_relations(facts.get("relations", {})), *_pilot(facts.get("pilot")))
+    strata, parted, moved = facts.get("strata", 0), facts.get("parts", 1), facts.get("rows_moved")
+    outcomes = (
+        f", nor the outcomes of the plan's logistic models ({parted:,} parts)" if parted > strata else ""
+    )
+    squares = facts.get("sum_of_squares") or dict.fromkeys(("before_moving", "after_moving"))
+    filling = (
+        f"{number(squares['before_moving'])} before {moved:,} rows were moved to fill groups" if moved else ""
+    )
+    withheld, levels = facts.get("withheld_rows") or 0, sum((facts.get("withheld_levels") or {}).values())
+    lines = {
+        f"Algorithm: {NAMES.get(facts['algorithm'], facts['algorithm'])}.": True,
+        f"{facts['groups']:,} groups of {facts['least']:,} to {facts['most']:,} patients.": True,
+        f"{strata:,} strata are never mixed{outcomes}.": parted > 1,
+        f"Within-group sum of squares (weighted, standardized): {number(squares['after_moving'])}; "
+        f"{filling or 'no row was moved'}.": squares["after_moving"] is not None,
+        f"**{withheld:,} rows** in strata below k were withheld.": withheld,
+        f"**{levels:,} levels** that fewer than k patients have were withheld.": levels,
+    }
+    shown = tuple(line for line, holds in lines.items() if holds)
+    parts = (Notes(shown), *_relations(facts.get("relations", {})), *_pilot(facts.get("pilot")))
     return Section("How it was made", parts)
 
 
 def _relations(found: Figures) -> list[Part]:
     rows = [(text, "confirmed", "0") for text in found.get("confirmed", ())]
-    rows += [
-        (each["relation"], "not confirmed", number(each["broken"])) for each in found.get("proposed", ())
-    ]
+    proposed = found.get("proposed", ())
+    rows += [(each["relation"], "not confirmed", number(each["broken"])) for each in proposed]
     heads = ("relation", "status", "released rows that break it")
     return [Table("Relations that every row of the source keeps", heads, tuple(rows))] if rows else []
 
@@ -451,23 +419,28 @@ def costs(release: Release, measures: Mapping[str, Any]) -> Costs:
     """The recipient's models in the worst case, else correlations; rows and levels that were withheld."""
     models = (measures.get("models") or {}).get("models", ())
     metrics = [model["metrics"] for model in models if model.get("metrics")]
-    figures: list[Cost] = []
     outside = max((each["outside"] for each in metrics), default=0.0)
-    if metrics:
-        changed = max(each["direction"] for each in metrics)
-        worst = ", in the planned model that lost most" if len(metrics) > 1 else ", in the planned model"
-        figures += [
-            share(outside, f"of the coefficients left their 95 % interval{worst}", warn=0.05, bad=0.2),
-            share(changed, f"of the significant coefficients changed direction{worst}", warn=0.0, bad=0.1),
-        ]
-    together = measures.get("correlations")
-    if together and len(together["columns"]) > 1:
-        off = together["mean_difference"]
-        tone: Tone = "bad" if off > OFF[1] else "warn" if off > OFF[0] else "good"
-        figures.append(Cost(f"{off:.3f}", "mean difference of correlations between columns", tone))
-    if len(figures) < 3:
-        figures.append(withheld(measures.get("method", {})))
-    return Costs(tuple(figures[:3]), little_left(outside))
+    figures = (*_of_models(metrics, outside), *_of_correlations(measures.get("correlations")))
+    return Costs((*figures, withheld(measures.get("method", {})))[:3], little_left(outside))
+
+
+def _of_models(metrics: Sequence[Figures], outside: float) -> list[Cost]:
+    if not metrics:
+        return []
+    changed = max(each["direction"] for each in metrics)
+    worst = ", in the planned model that lost most" if len(metrics) > 1 else ", in the planned model"
+    return [
+        share(outside, f"of the coefficients left their 95 % interval{worst}", warn=0.05, bad=0.2),
+        share(changed, f"of the significant coefficients changed direction{worst}", warn=0.0, bad=0.1),
+    ]
+
+
+def _of_correlations(together: Figures | None) -> list[Cost]:
+    if not together or len(together["columns"]) < 2:
+        return []
+    off = together["mean_difference"]
+    tone: Tone = "bad" if off > OFF[1] else "warn" if off > OFF[0] else "good"
+    return [Cost(f"{off:.3f}", "mean difference of correlations between columns", tone)]
 
 
 def withheld(facts: Mapping[str, Any]) -> Cost:

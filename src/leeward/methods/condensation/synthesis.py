@@ -320,25 +320,15 @@ def restore(
     centred : rows are centred group by group, as scores that are not standardized need.
     """
     width = rows.shape[1]
-    first = np.empty(width)
-    second = np.empty(width)
+    first, second = np.empty(width), np.empty(width)
     for b in range(len(blocks) - 1):
         covariance = covariances[b]
         total = offsets[blocks[b + 1]] - offsets[blocks[b]]
         for j in range(width):
             spread = np.sqrt(covariance[j, j])
-            first[j] = 1.0
-            second[j] = 0.0
+            first[j], second[j] = 1.0, 0.0
             if spread > 0.0:
-                linear = 0.0
-                square = 0.0
-                for g in range(blocks[b], blocks[b + 1]):
-                    ordered = np.sort(rows[offsets[g] : offsets[g + 1], j])
-                    mean = ordered.mean() if centred else 0.0
-                    for i in range(len(ordered)):
-                        score = scores[len(ordered), i]
-                        linear += (ordered[i] - mean) * score
-                        square += (ordered[i] - mean) * (score * score - 1.0)
+                linear, square = _hermite(rows[:, j], offsets[blocks[b] : blocks[b + 1] + 1], scores, centred)
                 first[j] = max(linear / (total * spread), LEAST_KEPT)
                 second[j] = square / (total * spread * np.sqrt(2.0))
         for i in range(width):
@@ -355,3 +345,17 @@ def restore(
                     r = 2.0 * wanted / (linear + np.sqrt(root)) if root > 0.0 else -0.5 * linear / square
                     covariance[i, j] = min(max(r, -0.99), 0.99) * unit
                     covariance[j, i] = covariance[i, j]
+
+
+@njit(inner=True)
+def _hermite(column: Any, offsets: Any, scores: Any, centred: bool) -> Any:
+    """A column's sums of products with normal scores, and with their squares less 1, over some groups."""
+    linear, square = 0.0, 0.0
+    for g in range(len(offsets) - 1):
+        ordered = np.sort(column[offsets[g] : offsets[g + 1]])
+        mean = ordered.mean() if centred else 0.0
+        for i in range(len(ordered)):
+            score = scores[len(ordered), i]
+            linear += (ordered[i] - mean) * score
+            square += (ordered[i] - mean) * (score * score - 1.0)
+    return linear, square

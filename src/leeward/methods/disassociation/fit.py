@@ -75,16 +75,8 @@ def block_records(k: int, n_codes: int) -> int:
 def split(b: Block, clusters: int, aim: Aim) -> int:
     """Repeatedly split clusters of at least 2k records by the code that raises the objective most; returns the new
     number of clusters. `b` has room for one cluster per k records."""
-    k, weight = aim.k, aim.weight
-    n_codes = b.support.shape[1]
+    k = aim.k
     member_at, member = members_of(b, clusters)
-    own = np.empty(n_codes, np.int32)
-    place = np.full(n_codes, -1, np.int32)  # a code's place in `own`
-    held = np.empty(n_codes, np.int32)
-    room = 1024
-    together = np.zeros(room, np.int64)
-    holders = np.empty(len(b.home), np.int32)
-    others = np.empty(len(b.home), np.int32)
     free = [0 for _ in range(0)]  # numbers of dissolved clusters
     todo = [(0, member_at[0], member_at[0]) for _ in range(0)]
     for x in range(clusters):
@@ -92,45 +84,12 @@ def split(b: Block, clusters: int, aim: Aim) -> int:
             free.append(x)
         if b.sums[x, 0] >= 2 * k:
             todo.append((x, member_at[x], member_at[x + 1]))
+    place = np.full(b.support.shape[1], -1, np.int32)
+    together = np.empty(max(TOGETHER, b.support.shape[1]), np.int64)
     while len(todo) > 0:
         x, first, last = todo.pop()
-        size = last - first
-        n_own = 0
-        for c in range(n_codes):
-            if b.support[x, c] >= k:
-                own[n_own] = c
-                place[c] = n_own
-                n_own += 1
-        before = value_of(b.sums[x, 1], b.sums[x, 2], size, weight)
-        best, best_value = -1, before + 1e-9
-        lines = max(1, min(n_own, TOGETHER // max(n_own, 1)))
-        if lines * n_own > room:
-            room = lines * n_own
-            together = np.zeros(room, np.int64)
-        for begin in range(0, n_own, lines):
-            end = min(begin + lines, n_own)
-            _count_together(b, member[first:last], place, begin, end, n_own, held, together)
-            for i in range(begin, end):
-                s = np.int64(b.support[x, own[i]])
-                if s > size - k:
-                    continue
-                plain, square, plain_rest, square_rest = 0, 0, 0, 0
-                for q in range(n_own):
-                    inside = together[(i - begin) * n_own + q]
-                    rest = np.int64(b.support[x, own[q]]) - inside
-                    if inside >= k:
-                        plain += inside
-                        square += inside * inside
-                    if rest >= k:
-                        plain_rest += rest
-                        square_rest += rest * rest
-                value = value_of(plain, square, s, weight) + value_of(
-                    plain_rest, square_rest, size - s, weight
-                )
-                if value > best_value:
-                    best, best_value = own[i], value
-        for i in range(n_own):
-            place[own[i]] = -1
+        part = member[first:last].copy()
+        best = _best_split(b, x, part, aim, place, together)
         if best < 0:
             continue
         if len(free) > 0:
@@ -139,27 +98,55 @@ def split(b: Block, clusters: int, aim: Aim) -> int:
             other = clusters
             clusters += 1
         b.kept[x] = b.kept[other] = False
-        inside, rest = 0, 0
-        for q in range(first, last):
-            p = member[q]
-            if (b.code[b.at[p] : b.at[p + 1]] == best).any():
-                holders[inside] = p
-                inside += 1
-            else:
-                others[rest] = p
-                rest += 1
-        for q in range(inside):
-            member[first + q] = holders[q]
-        for q in range(rest):
-            member[first + inside + q] = others[q]
-            count_in(b, others[q], x, k, -1)
-            count_in(b, others[q], other, k, 1)
-            b.home[others[q]] = other
-        if inside >= 2 * k:
-            todo.append((x, first, first + inside))
-        if rest >= 2 * k:
-            todo.append((other, first + inside, last))
+        has = np.array([(b.code[b.at[p] : b.at[p + 1]] == best).any() for p in part])
+        middle = first + has.sum()
+        member[first:middle], member[middle:last] = part[has], part[~has]
+        for p in member[middle:last]:
+            count_in(b, p, x, k, -1)
+            count_in(b, p, other, k, 1)
+            b.home[p] = other
+        if middle - first >= 2 * k:
+            todo.append((x, first, middle))
+        if last - middle >= 2 * k:
+            todo.append((other, middle, last))
     return clusters
+
+
+@njit(inner=True)
+def _best_split(b: Block, x: int, members: Int32s, aim: Aim, place: Int32s, together: Int64s) -> int:
+    """The code by which to split cluster x so that the objective grows most; -1 if it grows by none. `place`, -1
+    throughout, and `together` are scratch."""
+    k, weight, size = aim.k, aim.weight, len(members)
+    own = np.flatnonzero(b.support[x] >= k)
+    place[own] = np.arange(len(own))
+    supports = b.support[x][own].astype(np.int64)
+    best, best_value = -1, value_of(b.sums[x, 1], b.sums[x, 2], size, weight) + 1e-9
+    lines = max(1, TOGETHER // max(len(own), 1))
+    for begin in range(0, len(own), lines):
+        end = min(begin + lines, len(own))
+        _count_together(b, members, place, begin, end, len(own), together)
+        for i in range(begin, end):
+            if supports[i] > size - k:
+                continue
+            inside = together[(i - begin) * len(own) : (i - begin + 1) * len(own)]
+            value = _worth(inside, supports[i], k, weight) + _worth(
+                supports - inside, size - supports[i], k, weight
+            )
+            if value > best_value:
+                best, best_value = own[i], value
+    place[own] = -1
+    return best
+
+
+@njit(inner=True)
+def _worth(supports: Int64s, size: int, k: int, weight: float) -> float:
+    """The objective of a cluster."""
+    plain, square = 0, 0
+    for s in supports:
+        if s >= k:
+            plain += s
+            square += s * s
+    return value_of(plain, square, size, weight)
 
 
 @njit(inner=True)
@@ -170,12 +157,12 @@ def _count_together(
     begin: int,
     end: int,
     n_own: int,
-    held: Int32s,
     together: Int64s,
 ) -> None:
     """Count the members that hold both of two codes: `together[(i - begin) * n_own + q]` for the codes at places i,
-    from `begin` to `end`, and q. `held` is scratch."""
+    from `begin` to `end`, and q."""
     together[: (end - begin) * n_own] = 0
+    held = np.empty(n_own + 1, np.int32)
     for p in members:
         n = 0
         for j in range(b.at[p], b.at[p + 1]):

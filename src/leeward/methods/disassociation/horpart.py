@@ -9,11 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from leeward.analysis.itemsets import owners_of
 from leeward.arrays import Bools, Int32s, Int64s, offsets_of
 from leeward.compiled import njit
 from leeward.methods.disassociation.rules import Rules, Workers
@@ -61,7 +60,7 @@ def split_records(offsets: Int64s, values: Int32s, rules: Rules, workers: Worker
     n_codes = rules.n_codes
     begins, codes = split_chain(
         offsets, values, order, 0, n, rules.sensitive, rules, -1,
-        np.zeros(n_codes, np.int32), np.zeros(n_codes, np.int64),
+        np.zeros(n_codes, np.int32), np.empty((n_codes, 2), np.int64),
     )  # fmt: skip
     parts = gather_records(offsets, values, Partition(order, begins), workers)
     near = np.arange(n, dtype=np.int32)
@@ -120,11 +119,6 @@ def regroup(partition: Partition, leaf_of: Int32s) -> Partition:
     return Partition(partition.order[by_leaf], offsets_of(sizes[sizes > 0]))
 
 
-def rows_to_leaves(bounds: Int64s) -> Int32s:
-    """The leaf of each position."""
-    return owners_of(bounds).astype(np.int32)
-
-
 NONE = np.int32(-1)
 
 
@@ -139,113 +133,76 @@ def split_chain(
     rules: Rules,
     u: int,
     count: Int32s,
-    start: Int64s,
+    span: Int64s,
 ) -> tuple[Int64s, Int32s]:
     """Split `order[lo:hi]` by its most frequent codes that are not `ignored` until the rest is a leaf; codes of the
     constraint u come first (-1: of any).
 
     Permutes `order[lo:hi]`; returns the bounds of the parts, and the code that each holds (-1: the rest, a leaf).
-    `count` (zeros) and `start` are scratch, as long as the code domain; `count` is left zeroed.
+    `count` (zeros, and left so) and `span` (two columns) are scratch with a row for each code of the domain.
     """
     n = hi - lo
-    touched = np.empty(len(count), np.int32)
-    n_touched = 0
-    total = 0
-    for i in range(lo, hi):
-        r = order[i]
-        for j in range(offsets[r], offsets[r + 1]):
-            c = values[j]
+    touched = [np.int32(0) for _ in range(0)]
+    for r in order[lo:hi]:
+        for c in values[offsets[r] : offsets[r + 1]]:
             if not ignored[c]:
                 if count[c] == 0:
-                    touched[n_touched] = c
-                    n_touched += 1
+                    touched.append(c)
                 count[c] += 1
-                total += 1
-    touched[:n_touched].sort()
-    position = 0
-    for q in range(n_touched):
-        c = touched[q]
-        start[c] = position
-        position += count[c]
-    lists = np.empty(total, np.int32)
-    ends = np.empty(n_touched, np.int64)
-    for i in range(lo, hi):
-        r = order[i]
-        for j in range(offsets[r], offsets[r + 1]):
-            c = values[j]
+    present = np.sort(np.array(touched))
+    lists = np.empty(count[present].sum(), np.int32)  # places of the records with each code, code by code
+    total = 0
+    for c in present:
+        span[c, 0] = span[c, 1] = total
+        total += count[c]
+    for i in range(n):
+        r = order[lo + i]
+        for c in values[offsets[r] : offsets[r + 1]]:
             if not ignored[c]:
-                lists[start[c]] = i - lo
-                start[c] += 1
-    for q in range(n_touched):  # `start` now points behind each list
-        ends[q] = start[touched[q]]
-        start[touched[q]] = q
-
+                lists[span[c, 1]] = i
+                span[c, 1] += 1
     taken = np.zeros(n, np.bool_)
     out = np.empty(n, np.int32)
-    begins_out = np.empty(n_touched + 2, np.int64)
-    codes_out = np.empty(n_touched + 1, np.int32)
-    parts = 0
+    active = present
+    begins, codes = [lo for _ in range(0)], [NONE for _ in range(0)]
     filled = 0
-    active = touched[:n_touched].copy()
-    n_active = n_touched
     while n - filled >= rules.max_cluster:
-        best_u = NONE
-        best_constrained = NONE
-        best_any = NONE
-        kept = 0
-        for q in range(n_active):
-            c = active[q]
-            s = count[c]
-            if s == 0:
-                continue
-            active[kept] = c
-            kept += 1
-            if best_any < 0 or s > count[best_any]:
-                best_any = c
-            if rules.constraint_of[c] >= 0:
-                if best_constrained < 0 or s > count[best_constrained]:
-                    best_constrained = c
-                if rules.constraint_of[c] == u and (best_u < 0 or s > count[best_u]):
-                    best_u = c
-        n_active = kept
-        a = best_u
-        if u < 0 or a < 0:
-            a = best_constrained
-        if a < 0:
-            a = best_any
+        a, active = _next_code(active, count, rules.constraint_of, u)
         if a < 0:
             break
         u = -1
-        begins_out[parts] = lo + filled
-        q = start[a]
-        begin = ends[q - 1] if q > 0 else 0
-        for x in range(begin, ends[q]):
-            p = lists[x]
-            if taken[p]:
-                continue
-            taken[p] = True
-            r = order[lo + p]
-            out[filled] = r
-            filled += 1
-            for j in range(offsets[r], offsets[r + 1]):
-                c = values[j]
-                if not ignored[c]:
-                    count[c] -= 1
-        codes_out[parts] = a
-        parts += 1
-    if filled < n:
-        begins_out[parts] = lo + filled
-        for p in range(n):
-            if not taken[p]:
-                out[filled] = order[lo + p]
+        begins.append(lo + filled)
+        codes.append(a)
+        for i in lists[span[a, 0] : span[a, 1]]:
+            if not taken[i]:
+                taken[i] = True
+                r = order[lo + i]
+                out[filled] = r
                 filled += 1
-        codes_out[parts] = NONE
-        parts += 1
+                for c in values[offsets[r] : offsets[r + 1]]:
+                    count[c] -= int(not ignored[c])
+    if filled < n:
+        begins.append(lo + filled)
+        codes.append(NONE)
+        out[filled:] = order[lo:hi][~taken]
+    begins.append(hi)
     order[lo:hi] = out
-    for q in range(n_touched):
-        count[touched[q]] = 0
-    begins_out[parts] = hi
-    return begins_out[: parts + 1], codes_out[:parts]
+    count[present] = 0
+    return np.array(begins), np.array(codes)
+
+
+@njit(inner=True)
+def _next_code(active: Int32s, count: Int32s, constraint_of: Int32s, u: int) -> tuple[Any, Int32s]:
+    """The most frequent code (the least of equals): of the constraint u, else of any, else of none; -1 if no code is
+    left. And the codes that are left."""
+    active = active[count[active] > 0]
+    best, most, most_bound = np.int32(-1), 0, -1
+    for c in active:
+        v = constraint_of[c]
+        bound = int(v >= 0) + int(v >= 0 and v == u)
+        if bound > most_bound or (bound == most_bound and count[c] > most):
+            best, most, most_bound = c, count[c], bound
+    return best, active
 
 
 @njit
@@ -269,7 +226,7 @@ def split_all(
     ignored = rules.sensitive.copy()
     n_codes = len(ignored)
     count = np.zeros(n_codes, np.int32)
-    start = np.zeros(n_codes, np.int64)
+    span = np.empty((n_codes, 2), np.int64)
     path = np.empty(n_codes + 1, np.int32)
     depth = 0  # codes on the path are ignored
     stack = [(lo, hi, first_ignored, 0)]
@@ -282,12 +239,19 @@ def split_all(
         depth += 1
         ignored[code] = True
         u = rules.constraint_of[code]
-        b, c = split_chain(offsets, values, order, begin, end, ignored, rules, u, count, start)
+        b, c = split_chain(offsets, values, order, begin, end, ignored, rules, u, count, span)
         for i in range(len(c)):
             if c[i] < 0 or b[i + 1] - b[i] < rules.max_cluster:
                 leaf_begins[b[i]] = True
             else:
                 stack.append((b[i], b[i + 1], c[i], depth))
+
+
+@njit(inner=True)
+def place_in(values: Int32s, begin: int, end: int, value: int) -> Any:
+    """The place of a value in the ascending `values[begin:end]`, -1 if it is not there."""
+    place = begin + np.searchsorted(values[begin:end], value)
+    return place if place < end and values[place] == value else -1
 
 
 @njit

@@ -6,13 +6,14 @@ position), published codes, virtual item chunk.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import uint64
 
 from leeward.arrays import Bools, Int32s, Int64s
 from leeward.compiled import njit
+from leeward.methods.disassociation.horpart import place_in
 from leeward.methods.disassociation.rules import Rules
 from leeward.methods.disassociation.verpart import Chunks, Groups, empty_groups, place_codes, split_covers
 
@@ -98,9 +99,6 @@ def find_candidates(a: int, b: int, side: Sides, rules: Rules, found: Candidates
     # Unsigned indices need no check for negative values.
     ia, ea = np.uint64(side.item_at[a, 0]), np.uint64(side.item_at[a, 1])
     ib, eb = np.uint64(side.item_at[b, 0]), np.uint64(side.item_at[b, 1])
-    one = np.uint64(1)
-    pa, pb = side.published_at[a, 0], side.published_at[b, 0]
-    qa, qb = side.published_at[a, 1], side.published_at[b, 1]
     n = 0
     while ia < ea and ib < eb:
         ca, cb = side.item_code[ia], side.item_code[ib]
@@ -109,27 +107,32 @@ def find_candidates(a: int, b: int, side: Sides, rules: Rules, found: Candidates
             ib += np.uint64(cb < ca)
             continue
         sa, sb = ia, ib
-        while ia < ea and side.item_code[ia] == ca:
-            ia += one
-        while ib < eb and side.item_code[ib] == ca:
-            ib += one
+        ia, ib = _after(side.item_code, ia, ea), _after(side.item_code, ib, eb)
         s = np.int64((ia - sa) + (ib - sb))
         if s < rules.k or rules.sensitive[ca]:
             continue
-        while pa < qa and side.published_code[pa] < ca:
-            pa += 1
-        while pb < qb and side.published_code[pb] < ca:
-            pb += 1
-        known = (pa < qa and side.published_code[pa] == ca) or (pb < qb and side.published_code[pb] == ca)
-        if known and not rules.nested:
-            continue
-        found.code[n] = ca
-        found.support[n] = s
-        found.begin_a[n] = sa
-        found.begin_b[n] = sb
-        found.below[n] = known
-        n += 1
+        known = _publishes(side, a, ca) or _publishes(side, b, ca)
+        if rules.nested or not known:
+            found.code[n], found.support[n], found.below[n] = ca, s, known
+            found.begin_a[n], found.begin_b[n] = sa, sb
+            n += 1
     return n
+
+
+@njit(inner=True)
+def _after(codes: Int32s, place: Any, end: Any) -> Any:
+    """The end of the run of equal codes that begins at `place`."""
+    code = codes[place]
+    while place < end and codes[place] == code:
+        place += np.uint64(1)
+    return place
+
+
+@njit(inner=True)
+def _publishes(side: Sides, cluster: int, code: int) -> bool:
+    """Whether a chunk below the cluster publishes the code."""
+    codes = published(side, cluster)
+    return place_in(codes, 0, len(codes), code) >= 0
 
 
 @njit
@@ -265,65 +268,43 @@ def merge_pairs(
     Writes the ends into `fresh`. Removes shared codes from the leaves' item chunks: lowers `item_left`, and counts
     in `lost` how many leaves lost each code.
     """
-    chunks, star_code = leaves.chunks, stars.code
+    chunks = leaves.chunks
     for x in range(lo, hi):
         a, b = left[x], right[x]
-        at, pat, vat = fresh.item_at[x, 0], fresh.published_at[x, 0], fresh.virtual_at[x, 0]
-        s, e = stars.at[x], stars.at[x + 1]
-        ia, ea = side.item_at[a, 0], side.item_at[a, 1]
-        ib, eb = side.item_at[b, 0], side.item_at[b, 1]
-        last_code, last_leaf = -1, -1
-        while ia < ea or ib < eb:
-            from_a = ib >= eb or (
-                ia < ea
-                and (
-                    side.item_code[ia] < side.item_code[ib]
-                    or (side.item_code[ia] == side.item_code[ib] and side.item_row[ia] < side.item_row[ib])
-                )
-            )
-            j = ia if from_a else ib
-            if from_a:
-                ia += 1
-            else:
-                ib += 1
-            c, r = side.item_code[j], side.item_row[j]
-            while s < e and star_code[s] < c:
-                s += 1
-            if s < e and star_code[s] == c:
-                leaf = leaves.of_row[r]
-                if c != last_code or leaf != last_leaf:
-                    leaves.item_left[leaf] -= 1
-                    lost[c] += 1
-                    place = chunks.at[leaf] + np.searchsorted(
-                        chunks.code[chunks.at[leaf] : chunks.at[leaf + 1]], c
-                    )
-                    chunks.node[place], chunks.chunk[place] = stars.node[x], stars.chunk[s]
-                    last_code, last_leaf = c, leaf
-            else:
+        at, vat, pat = fresh.item_at[x, 0], fresh.virtual_at[x, 0], fresh.published_at[x, 0]
+        begin, end = stars.at[x], stars.at[x + 1]
+        last_code, last_leaf = np.int64(-1), -1
+        for pair in np.sort(np.concatenate((_pairs(side, a), _pairs(side, b)))):
+            c, r = pair >> 32, pair & 0xFFFFFFFF
+            star = place_in(stars.code, begin, end, c)
+            if star < 0:
                 if at == fresh.item_at[x, 0] or side.item_code[at - 1] != c:
                     virtual_code[vat] = c
                     vat += 1
-                side.item_code[at] = c
-                side.item_row[at] = r
+                side.item_code[at], side.item_row[at] = c, r
                 at += 1
-        p, pe = side.published_at[a, 0], side.published_at[a, 1]
-        q, qe = side.published_at[b, 0], side.published_at[b, 1]
-        s = stars.at[x]
-        none = np.int32(2147483647)
-        while p < pe or q < qe or s < e:
-            c = none
-            if p < pe:
-                c = min(c, side.published_code[p])
-            if q < qe:
-                c = min(c, side.published_code[q])
-            if s < e:
-                c = min(c, star_code[s])
-            while p < pe and side.published_code[p] == c:
-                p += 1
-            while q < qe and side.published_code[q] == c:
-                q += 1
-            while s < e and star_code[s] == c:
-                s += 1
-            side.published_code[pat] = c
-            pat += 1
-        fresh.item_at[x, 1], fresh.published_at[x, 1], fresh.virtual_at[x, 1] = at, pat, vat
+                continue
+            leaf = leaves.of_row[r]
+            if c != last_code or leaf != last_leaf:
+                leaves.item_left[leaf] -= 1
+                lost[c] += 1
+                place = place_in(chunks.code, chunks.at[leaf], chunks.at[leaf + 1], c)
+                chunks.node[place], chunks.chunk[place] = stars.node[x], stars.chunk[star]
+                last_code, last_leaf = c, leaf
+        codes = np.unique(np.concatenate((published(side, a), published(side, b), stars.code[begin:end])))
+        side.published_code[pat : pat + len(codes)] = codes
+        fresh.item_at[x, 1], fresh.virtual_at[x, 1], fresh.published_at[x, 1] = at, vat, pat + len(codes)
+
+
+@njit(inner=True)
+def _pairs(side: Sides, cluster: int) -> Int64s:
+    """The cluster's item pairs, each as one number: the code, then the record position."""
+    begin, end = side.item_at[cluster]
+    return (side.item_code[begin:end].astype(np.int64) << 32) | side.item_row[begin:end]
+
+
+@njit(inner=True)
+def published(side: Sides, cluster: int) -> Int32s:
+    """The codes that chunks below the cluster publish."""
+    begin, end = side.published_at[cluster]
+    return side.published_code[begin:end]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,8 +19,9 @@ from leeward.analysis.demographics.classes import (
     sensitive_columns,
 )
 from leeward.analysis.demographics.columns import values_of
+from leeward.analysis.itemsets import owners_of
 from leeward.analysis.policies import Constraints, constraints
-from leeward.arrays import AnyArray, Int64s, offsets_of
+from leeward.arrays import AnyArray, Int64s, offsets_of, positions_of
 from leeward.cohort.lenses.code_sets import CodeSets
 from leeward.contracts.disassociation import CONTRACT
 from leeward.errors import BadInput, GuaranteeUnreachable
@@ -51,16 +53,12 @@ from leeward.randomness import Randomness
 from leeward.release.content import Anonymized, Guarantee, ReleaseTable
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from leeward.analysis.demographics import Classes
     from leeward.analysis.demographics.search import Lost
     from leeward.cohort.cohort import Cohort
     from leeward.cohort.stored import StoredCohort
     from leeward.engine import Engine
     from leeward.methods.disassociation.parameters import Disassociation
-    from leeward.randomness import Randomness
-    from leeward.release.content import Anonymized
 
 POLICY = pa.schema([("constraint", pa.string()), ("code", pa.string())])
 
@@ -91,10 +89,8 @@ def protect(
 
     def run(classes: Classes | None, kept: Int64s) -> Anonymized:
         own = sets if len(kept) == len(sets) else sets.take(kept)
-        tables, facts, custody = _release_codes(
-            parameters, cohort, own, rules, classes, engine, workers, randomness
-        )
-        return assemble(parameters, sets.codes, len(own), rules, policy, tables, custody, facts, randomness)
+        made = _release_codes(parameters, cohort, own, rules, classes, engine, workers, randomness)
+        return assemble(parameters, sets.codes, len(own), rules, policy, *made, randomness)
 
     def join(classes: Classes) -> Classes:
         hidden = _sensitive_columns(parameters, cohort, sets.patients.gather(classes.released))
@@ -118,15 +114,13 @@ def count_losses(sets: CodeSets, rules: Rules, workers: Workers) -> Lost:
     def count(parts: Sequence[AnyArray]) -> list[int]:
         counts = [0] * len(parts)
 
-        def run(i: int) -> Callable[[], object]:
-            def task() -> None:
-                part, alone = sets.take(parts[i]), Workers(1)
-                data = disassociate(part, rules, alone, partition_records(part, rules, alone, WEIGHT))
-                counts[i] = int((data.chunks.chunk[entries_of(data.records, data.chunks)] < 0).sum())
+        def run(i: int) -> None:
+            part, alone = sets.take(parts[i]), Workers(1)
+            data = disassociate(part, rules, alone, partition_records(part, rules, alone, WEIGHT))
+            counts[i] = int((data.chunks.chunk[entries_of(data.records, data.chunks)] < 0).sum())
 
-            return task
-
-        workers.tasks([run(i) for i in sorted(range(len(parts)), key=lambda i: -len(parts[i]))])
+        largest_first = sorted(range(len(parts)), key=lambda i: -len(parts[i]))
+        workers.tasks([partial(run, i) for i in largest_first])
         return counts
 
     return count
@@ -139,13 +133,17 @@ def assemble(
     rules: Rules,
     policy: Constraints,
     tables: tuple[ReleaseTable, ...],
-    custody_tables: tuple[ReleaseTable, ...],
     facts: dict[str, Any],
+    custody_tables: tuple[ReleaseTable, ...],
     randomness: Randomness,
 ) -> Anonymized:
     """The result, with the guarantee, README and notices of every release of the method."""
     public = parameters.public()
     words = CONTRACT.words(public)
+    longest = (
+        f"m = {parameters.m} is more than the {rules.m} codes of the longest record; the run used m = {rules.m}, "
+        "which protects the same."
+    )
     return Anonymized(
         method=parameters.name,
         parameters=public,
@@ -155,7 +153,7 @@ def assemble(
         readme=words.readme,
         custody_tables=_policy_table(policy, codes) + custody_tables,
         custody=facts,
-        notices=_longest(parameters.m, rules.m),
+        notices=(longest,) if parameters.m > rules.m else (),
         seeded=randomness.seeded,
     )
 
@@ -183,16 +181,14 @@ def _release_codes(
     place = "local" if engine is None else engine.name
     parts = partitions_of(parameters, len(sets), place) if classes is None else 1
     if parts > 1:
-        tables, facts, clusters = protect_partitions(Blocks.of(sets), rules, parts, engine, randomness)
-        return tables, {**facts, "partitions": parts}, (clusters,)
+        return protect_partitions(Blocks.of(sets), rules, parts, engine, randomness)
     suppressed: tuple[ReleaseTable, ...] = ()
     partitions: list[Partition] = []
-    facts = {}
+    facts: dict[str, Any] = {}
     if parameters.diversity is not None:
         if place == "spark" and classes is not None:
             raise BadInput("`diversity` needs one partition; set `engine: local`.")
-        members = [np.arange(len(sets))] if classes is None else classes.members
-        sets, partitions, facts, gone = _diversify(parameters, sets, members, rules, workers, cohort.name)
+        sets, partitions, facts, gone = _diversify(parameters, sets, classes, rules, workers, cohort.name)
         suppressed = (ReleaseTable.of("suppressed.parquet", gone.to_arrow()),)
     of_node = None
     if classes is None:
@@ -205,9 +201,11 @@ def _release_codes(
         chunk_table(result, randomness),
         *_further_tables(parameters, cohort, sets.patients, result, classes, randomness),
     )
-    custody = (_clusters(sets, node_of_records(result)), *suppressed)
-    if classes is not None and suppressed:
-        custody = ()  # the members' codes are not those of the source
+    # For the verifier, which compares the chunks with the clusters' patients. In classes with suppressed codes the
+    # members' codes are not those of the source.
+    clusters = pl.DataFrame({"patient": sets.patients, "node": node_of_records(result)})
+    kept = (ReleaseTable.of("clusters.parquet", clusters.to_arrow()), *suppressed)
+    custody = () if classes is not None and suppressed else kept
     return tables, {**facts_of(result), **facts, "partitions": 1}, custody
 
 
@@ -240,17 +238,6 @@ def _sensitive_columns(
     return sensitive_columns(values_of(cohort.patients, patients, tuple(ells), cohort.name), ells)
 
 
-def _longest(m: int, longest: int) -> tuple[str, ...]:
-    """A notice if no record has as many as m codes."""
-    if m <= longest:
-        return ()
-    notice = (
-        f"m = {m} is more than the {longest} codes of the longest record; the run used m = {longest}, which protects "
-        "the same."
-    )
-    return (notice,)
-
-
 def _release_counts(
     parameters: Disassociation, sets: CodeSets, rules: Rules, policy: Constraints, randomness: Randomness
 ) -> Anonymized:
@@ -259,7 +246,7 @@ def _release_counts(
     shown = ranked.show(sets, ranked.split(sets, rules, coins), rules.k, coins)
     facts = {**ranked.facts_of(shown), "partitions": 1}
     tables = ranked.tables_of(shown, sets.codes, randomness)
-    return assemble(parameters, sets.codes, len(sets), rules, policy, tables, (), facts, randomness)
+    return assemble(parameters, sets.codes, len(sets), rules, policy, tables, facts, (), randomness)
 
 
 def policy_over(parameters: Disassociation, sets: CodeSets, vocabulary: str | None) -> Constraints:
@@ -275,29 +262,27 @@ def policy_over(parameters: Disassociation, sets: CodeSets, vocabulary: str | No
 def _diversify(
     parameters: Disassociation,
     sets: CodeSets,
-    members: Sequence[Int64s],
+    classes: Classes | None,
     rules: Rules,
     workers: Workers,
     name: str,
 ) -> tuple[CodeSets, list[Partition], dict[str, Any], pl.DataFrame]:
     """Partition each class for ℓ-diversity: code sets, partitions, facts, and the suppressed (patient, code) rows."""
-    partitions, merged = [], 0
-    records, codes = [], []
+    members = [np.arange(len(sets))] if classes is None else classes.members
+    partitions, merged, places = [], 0, []
     for own in members:
         part = sets.take(own)
-        partition = partition_records(part, rules, workers)
-        healed, more, record, code = diversify(
-            part.offsets, part.values, partition, rules.sensitive, parameters.diversity or 1
+        first = partition_records(part, rules, workers)
+        healed, more, excess = diversify(
+            part.offsets, part.values, first, rules.sensitive, parameters.diversity or 1
         )
         partitions.append(healed)
         merged += more
-        records.append(own[record])
-        codes.append(code)
-    record, code = np.concatenate(records), np.concatenate(codes)
+        places.append(positions_of(sets.offsets, own)[excess])
+    place = np.concatenate(places)
+    record, code = owners_of(sets.offsets)[place], sets.values[place]
     keep = np.ones(len(sets.values), np.bool_)
-    for r, c in zip(record, code, strict=True):
-        begin, end = sets.offsets[r], sets.offsets[r + 1]
-        keep[begin + np.searchsorted(sets.values[begin:end], c)] = False
+    keep[place] = False
     lengths = np.add.reduceat(keep, sets.offsets[:-1])
     if not lengths.all():
         where = " in their class" if len(members) > 1 else ""
@@ -312,17 +297,9 @@ def _diversify(
     return thinned, partitions, facts, gone
 
 
-def _clusters(sets: CodeSets, node: Int64s) -> ReleaseTable:
-    """For custody: the released number of each patient's cluster. The verifier compares chunks with it."""
-    frame = pl.DataFrame({"patient": sets.patients, "node": node})
-    return ReleaseTable.of("clusters.parquet", frame.to_arrow())
-
-
 def partitions_of(parameters: Disassociation, records: int, engine: str) -> int:
     """The number of partitions; BadInput for several with `diversity` or `reconstructions`."""
-    wanted = parameters.partitions
-    if wanted is None:
-        wanted = -(-records // RECORDS_A_PARTITION) if engine == "spark" else 1
+    wanted = parameters.partitions or (-(-records // RECORDS_A_PARTITION) if engine == "spark" else 1)
     if wanted > 1 and (parameters.diversity is not None or parameters.reconstructions):
         raise BadInput("`diversity` and `reconstructions` need one partition; set `partitions: 1`.")
     return wanted
@@ -356,10 +333,7 @@ def protect_on_disk(
     rules = rules_of(parameters, sets, policy, head.name)
     partitions = partitions_of(parameters, cohort.patients, engine.name)
     data = Blocks(cohort.codes, cohort.supports, cohort.blocks)
-    tables, facts, clusters = protect_partitions(data, rules, partitions, engine, randomness, where)
-    facts["partitions"] = partitions
-    made = assemble(
-        parameters, cohort.codes, cohort.patients, rules, policy, tables, (clusters,), facts, randomness
-    )
+    released = protect_partitions(data, rules, partitions, engine, randomness, where)
+    made = assemble(parameters, cohort.codes, cohort.patients, rules, policy, *released, randomness)
     frequent = (code for code, n in zip(cohort.codes, cohort.supports, strict=True) if n >= parameters.k)
     return with_code_list(made, head, frozenset(frequent))

@@ -107,7 +107,7 @@ def protect_partitions(
     engine: Engine | None,
     randomness: Randomness,
     where: Path | None = None,
-) -> tuple[tuple[ReleaseTable, ...], dict[str, Any], ReleaseTable]:
+) -> tuple[tuple[ReleaseTable, ...], dict[str, Any], tuple[ReleaseTable]]:
     """The release tables, the custodian's facts and `clusters.parquet` with the cluster of each record.
 
     The files of the partitions are in a private folder below `where` as long as the tables exist.
@@ -128,14 +128,12 @@ def protect_partitions(
         for part in PARTS:
             for number, content in zip(numbers, done[f"{part}_file"], strict=True):
                 _part_file(folder, part, number).write_bytes(content.as_py())
-    facts: dict[str, Any] = {}
-    for each in done["facts"].to_pylist():
-        for kind, figure in json.loads(each).items():
-            facts[kind] = facts.get(kind, 0) + figure
+    each = [json.loads(facts) for facts in done["facts"].to_pylist()]
+    facts = {kind: sum(one[kind] for one in each) for kind in each[0]}
     total = int(pc.sum(done["nodes"]).as_py())
     order: Int64s = randomness.stream("nodes").permutation(total).astype(np.int64)
     tables = (_nodes(done, work, order), _chunks(done, work, order))
-    return tables, facts, _clusters(done, work, order)
+    return tables, {**facts, "partitions": partitions}, (_clusters(done, work, order),)
 
 
 def code_ranks(supports: np.ndarray[Any, Any], rules: Rules) -> np.ndarray[Any, Any]:
@@ -208,23 +206,16 @@ def partition_kernel(
 
     def kernel(task: pa.Table) -> pa.Table:
         partition = task["partition"][0].as_py()
-        rows: Any = pa.BufferReader(task["rows"][0].as_buffer()) if folder is None else None
         with tempfile.TemporaryDirectory() as own:
-            place = Path(own) if folder is None else folder
-            occurrences = pl.DataFrame(
-                pl.from_arrow(pq.read_table(rows if rows is not None else _rows_file(place, partition)))
-            ).sort("record", "code")
+            place = folder or Path(own)
+            rows = _rows_file(place, partition) if folder else pa.BufferReader(task["rows"][0].as_buffer())
+            occurrences = pl.DataFrame(pl.from_arrow(pq.read_table(rows))).sort("record", "code")
             streams = Randomness(randomness.number("partition", partition), randomness.seeded)
             counts, facts = _write_parts(occurrences, rules, codes, streams, place, partition)
-            sent = [
-                pa.nulls(1, pa.binary())
-                if folder is not None
-                else pa.array([_part_file(place, part, partition).read_bytes()], pa.binary())
-                for part in PARTS
-            ]
-        told = [pa.array([each], field.type) for each, field in
-                zip((partition, *counts, json.dumps(facts)), DONE, strict=False)]  # fmt: skip
-        return pa.table([*told, *sent], schema=DONE)
+            files = [_part_file(place, part, partition) for part in PARTS]
+            sent = [None if folder is not None else file.read_bytes() for file in files]
+        row = (partition, *counts, json.dumps(facts), *sent)
+        return pa.table([[each] for each in row], schema=DONE)
 
     return kernel
 
@@ -245,21 +236,19 @@ def _write_parts(
     sets = CodeSets(offsets, values, codes, record.gather(starts))
     del occurrences, record
     result = publish(disassociate(sets, rules, Workers(1)), codes, streams)
-    counts = []
     members = pl.DataFrame({"patient": sets.patients, "node": node_of_records(result)}).to_arrow()
     parts = (
         ReleaseTable.of("", node_table(result)),
         chunk_table(result, streams),
         ReleaseTable.of("", members),
     )
+    counts = dict.fromkeys(PARTS, 0)
     for part, table in zip(PARTS, parts, strict=True):
-        rows = 0
         with pq.ParquetWriter(_part_file(folder, part, partition), table.schema, compression="zstd") as file:
             for batch in table.batches():
                 file.write_batch(batch)
-                rows += batch.num_rows
-        counts.append(rows)
-    return counts, facts_of(result)
+                counts[part] += batch.num_rows
+    return [*counts.values()], facts_of(result)
 
 
 def _rows_file(folder: Path, partition: int) -> Path:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -108,21 +109,18 @@ def disassociate_classes(
         return join_classes(_on_engine(sets, class_of, rules, engine, weight), members)
     found: dict[int, Disassociated] = {}
 
-    def run(number: int, helpers: Workers) -> Callable[[], object]:
-        def task() -> None:
-            part = sets.take(members[number])
-            partition = partitions[number] if partitions else partition_records(part, rules, helpers, weight)
-            found[number] = disassociate(part, rules, helpers, partition)
-
-        return task
+    def run(number: int, helpers: Workers) -> None:
+        part = sets.take(members[number])
+        partition = partitions[number] if partitions else partition_records(part, rules, helpers, weight)
+        found[number] = disassociate(part, rules, helpers, partition)
 
     # A class larger than a thread's share uses all threads; the others run in parallel, the largest first.
     sizes = np.array([len(each) for each in members])
     order = np.argsort(-sizes, kind="stable")
     large = int((sizes * workers.threads > len(class_of)).sum())
     for c in order[:large]:
-        run(c, workers)()
-    workers.tasks([run(c, Workers(1)) for c in order[large:]])
+        run(c, workers)
+    workers.tasks([partial(run, c, Workers(1)) for c in order[large:]])
     return join_classes([found[c] for c in range(len(members))], members)
 
 

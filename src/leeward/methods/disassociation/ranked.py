@@ -20,6 +20,7 @@ from numba import uint64
 from leeward.arrays import Float64s, Int32s, Int64s, UInt64s, distinct_of, offsets_of
 from leeward.cohort.lenses.code_sets import CodeSets
 from leeward.compiled import njit
+from leeward.methods.disassociation.horpart import place_in
 from leeward.methods.disassociation.publish import CHUNKS, ROWS_A_BATCH, chunk_rows, node_rows
 from leeward.methods.disassociation.rules import Rules
 from leeward.randomness import Randomness
@@ -96,22 +97,25 @@ def coins_of(sets: CodeSets, k: int, randomness: Randomness) -> Coins:
 def split(sets: CodeSets, rules: Rules, coins: Coins) -> Tree:
     """Split parts of `rules.max_cluster` records and more until no code is left; no part has fewer than k records."""
     sizes = np.array([times * rules.max_cluster for times in LEVELS], np.int64)
-    order, begins, identity, above, level, level_id, held_at, held = _split(
+    order, begins, identity, above, link, link_code, link_up, level, level_id = _split(
         sets.offsets, sets.values, coins.order, rules.n_codes, rules.k, rules.max_cluster, sizes,
         np.uint64(coins.key), PASSED_OVER,
     )  # fmt: skip
     by_place = np.argsort(begins, kind="stable")
-    lengths = np.diff(held_at)[by_place]
-    held_code = (
-        np.concatenate([held[held_at[i] : held_at[i + 1]] for i in by_place.tolist()]) if len(held) else held
-    )
+    leaf, at = np.arange(len(by_place)), link[by_place]
+    held = []
+    while len(at):
+        leaf, at = leaf[at >= 0], at[at >= 0]
+        held.append((leaf, link_code[at]))
+        at = link_up[at]
+    held_leaf, held_code = (np.concatenate(each) for each in zip(*held, strict=True))
     return Tree(
         order,
         np.append(begins[by_place], len(order)),
-        above[by_place],
+        above.reshape(-1, len(LEVELS))[by_place],
         identity[by_place],
         tuple(level_id[level == each] for each in range(len(LEVELS))),
-        np.repeat(np.arange(len(by_place)), lengths),
+        held_leaf,
         held_code,
     )
 
@@ -150,55 +154,23 @@ def _split(
     level_sizes: Int64s,
     key: uint64,
     passed_over: float,
-) -> tuple[Int32s, Int64s, UInt64s, Int64s, Int64s, UInt64s, Int64s, Int32s]:
-    """Split depth first. Returns the leaves in order of creation: where each begins, its identity, the numbers of its
-    parts of each level, the codes that split it off; and the identities of each level's parts."""
-    n = len(offsets) - 1
-    levels = len(level_sizes)
-    order = np.arange(n).astype(np.int32)
-    scratch = np.empty(n, np.int32)
-    count = np.zeros(n_codes, np.int32)
-    inside = np.zeros(n_codes, np.int32)
-    room = n // k + 2
-    # parts that wait: bounds, next rank, identity, parts of each level, the last split with a code
-    wait = np.empty((room, 4), np.int64)
-    wait_id = np.empty(room, np.uint64)
-    wait_above = np.full((room, levels), -1, np.int64)
-    link_code = np.empty(room, np.int32)
-    link_up = np.empty(room, np.int64)
-    links = 0
-    leaf_begin = np.empty(room, np.int64)
-    leaf_id = np.empty(room, np.uint64)
-    leaf_above = np.empty((room, levels), np.int64)
-    held_at = np.zeros(room + 1, np.int64)
-    held = np.empty(1024, np.int32)
-    leaves = 0
-    level = np.empty(levels * room, np.int64)
-    level_id = np.empty(levels * room, np.uint64)
-    of_level = np.zeros(levels, np.int64)
-    parts = 0
-    wait[0, 0], wait[0, 1], wait[0, 2], wait[0, 3] = 0, n, 0, -1
-    wait_id[0] = uint64(1)
-    waiting = 1
-    above = np.empty(levels, np.int64)
-    while waiting > 0:
-        waiting -= 1
-        lo, hi, rank, link = wait[waiting]
-        identity = wait_id[waiting]
-        above[:] = wait_above[waiting]
-        count[:] = 0
-        for i in range(lo, hi):
-            r = order[i]
-            for j in range(offsets[r], offsets[r + 1]):
-                count[values[j]] += 1
+) -> tuple[Int32s, Int64s, UInt64s, Int64s, Int64s, Int32s, Int64s, Int64s, UInt64s]:
+    """Split depth first. Returns the order of the records; of the leaves, as they were made: where each begins, its
+    identity, its parts of each level (one after the other), its last split with a code; of these splits the code and
+    the split above; of the parts the level and the identity."""
+    order = np.arange(len(offsets) - 1).astype(np.int32)
+    begun = np.zeros(len(level_sizes), np.int64)  # parts of each level
+    level, level_id = [0 for _ in range(0)], [uint64(0) for _ in range(0)]
+    link_code, link_up = [np.int32(0) for _ in range(0)], [0 for _ in range(0)]
+    leaf_begin, leaf_id = [0 for _ in range(0)], [uint64(0) for _ in range(0)]
+    leaf_above, leaf_link = [0 for _ in range(0)], [0 for _ in range(0)]
+    # parts that wait: bounds, next rank, last split with a code, identity, parts of each level
+    todo = [(0, len(order), 0, -1, uint64(1), np.full(len(level_sizes), -1, np.int64))]
+    while len(todo) > 0:
+        lo, hi, rank, link, identity, above = todo.pop()
+        count = _supports(offsets, values, order[lo:hi], n_codes)
         while True:
-            for x in range(levels):
-                if above[x] < 0 and hi - lo < level_sizes[x]:
-                    above[x] = of_level[x]
-                    of_level[x] += 1
-                    level[parts] = x
-                    level_id[parts] = identity
-                    parts += 1
+            _begin_parts(hi - lo, level_sizes, identity, above, begun, level, level_id)
             if hi - lo < max_cluster or rank == n_codes:
                 break
             u = by_rank[rank]
@@ -206,55 +178,48 @@ def _split(
             c = count[u]
             if c < k or hi - lo - c < k or uniform(key, uint64(0), identity, uint64(u)) <= passed_over:
                 continue
-            put, rest = lo, 0
-            inside[:] = 0
-            for i in range(lo, hi):
-                r = order[i]
-                has = False
-                for j in range(offsets[r], offsets[r + 1]):
-                    has = has or values[j] == u
-                if has:
-                    order[put] = r
-                    put += 1
-                    for j in range(offsets[r], offsets[r + 1]):
-                        inside[values[j]] += 1
-                else:
-                    scratch[rest] = r
-                    rest += 1
-            for i in range(rest):
-                order[put + i] = scratch[i]
-            count -= inside
-            link_code[links], link_up[links] = u, link
-            wait[waiting, 0], wait[waiting, 1], wait[waiting, 2], wait[waiting, 3] = lo, put, rank, links
-            wait_id[waiting] = mix(identity ^ (uint64(2) * uint64(u) + uint64(2)))
-            wait_above[waiting] = above
-            waiting += 1
-            links += 1
-            lo = put
+            part = order[lo:hi].copy()
+            has = np.array([place_in(values, offsets[r], offsets[r + 1], u) >= 0 for r in part])
+            order[lo : lo + c], order[lo + c : hi] = part[has], part[~has]
+            count -= _supports(offsets, values, order[lo : lo + c], n_codes)
+            link_code.append(u)
+            link_up.append(link)
+            inside = mix(identity ^ (uint64(2) * uint64(u) + uint64(2)))
+            todo.append((lo, lo + c, rank, len(link_up) - 1, inside, above.copy()))
+            lo += c
             identity = mix(identity ^ (uint64(2) * uint64(u) + uint64(3)))
-        leaf_begin[leaves] = lo
-        leaf_id[leaves] = identity
-        for x in range(levels):
-            if above[x] < 0:
-                above[x] = of_level[x]
-                of_level[x] += 1
-                level[parts] = x
-                level_id[parts] = identity
-                parts += 1
-        leaf_above[leaves] = above
-        at = held_at[leaves]
-        while link >= 0:
-            if at == len(held):
-                held = np.append(held, np.empty(len(held), np.int32))
-            held[at] = link_code[link]
-            at += 1
-            link = link_up[link]
-        leaves += 1
-        held_at[leaves] = at
+        _begin_parts(-1, level_sizes, identity, above, begun, level, level_id)
+        leaf_begin.append(lo)
+        leaf_id.append(identity)
+        leaf_above.extend(above)
+        leaf_link.append(link)
     return (
-        order, leaf_begin[:leaves], leaf_id[:leaves], leaf_above[:leaves], level[:parts], level_id[:parts],
-        held_at[: leaves + 1], held[: held_at[leaves]],
+        order, np.array(leaf_begin), np.array(leaf_id), np.array(leaf_above), np.array(leaf_link),
+        np.array(link_code), np.array(link_up), np.array(level), np.array(level_id),
     )  # fmt: skip
+
+
+@njit(inner=True)
+def _supports(offsets: Int64s, values: Int32s, records: Int32s, n_codes: int) -> Int64s:
+    """The number of the records that hold each code."""
+    count = np.zeros(n_codes, np.int64)
+    for r in records:
+        for c in values[offsets[r] : offsets[r + 1]]:
+            count[c] += 1
+    return count
+
+
+@njit(inner=True)
+def _begin_parts(
+    size: int, level_sizes: Int64s, identity: uint64, above: Int64s, begun: Int64s, level: Any, level_id: Any
+) -> None:
+    """Number the part of `size` records as one of each level that it is in no part of yet and is small enough for."""
+    for x in range(len(above)):
+        if above[x] < 0 and size < level_sizes[x]:
+            above[x] = begun[x]
+            begun[x] += 1
+            level.append(x)
+            level_id.append(identity)
 
 
 def show(sets: CodeSets, tree: Tree, k: int, coins: Coins) -> Shown:

@@ -14,14 +14,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from leeward.arrays import Bools, Int32s, Int64s
+from leeward.analysis.itemsets import owners_of
+from leeward.arrays import Bools, Int32s, Int64s, offsets_of, positions_of
 from leeward.compiled import njit
 from leeward.methods.disassociation.horpart import (
     Clustered,
     Partition,
     gather_records,
+    place_in,
     regroup,
-    rows_to_leaves,
 )
 from leeward.methods.disassociation.rules import Rules, Workers
 
@@ -71,94 +72,82 @@ def improve_partition(
     if not rules.recut:
         return partition
     near = gather_records(offsets, values, partition, workers)
-    leaf_of = rows_to_leaves(near.bounds)
-    recut(near, count_supports(near, rules.n_codes), rules, leaf_of)
+    supports = count_supports(near, rules.n_codes)
+    kept = supports.support >= rules.k
+    code, leaf = supports.code[kept], owners_of(supports.at)[kept]
+    hosts_at = offsets_of(np.bincount(code, minlength=rules.n_codes))
+    leaf_of = owners_of(near.bounds).astype(np.int32)
+    recut(near, supports, hosts_at, leaf[np.argsort(code, kind="stable")], rules, leaf_of)
     return regroup(partition, leaf_of)
 
 
 @njit
-def recut(near: Clustered, supports: Supports, rules: Rules, leaf_of: Int32s) -> None:
+def recut(
+    near: Clustered, supports: Supports, hosts_at: Int64s, hosts: Int64s, rules: Rules, leaf_of: Int32s
+) -> None:
     """Move records that would be wholly in their leaf's item chunk to any leaf that keeps one of their codes.
 
     A leaf that this would leave below k is dissolved as a whole, if all its records find a place. `supports` counts
     only the codes that each leaf had at first: enough, since a host is chosen by a code it keeps.
+
+    hosts_at, hosts : code c is kept by the leaves hosts[hosts_at[c]:hosts_at[c + 1]]
     """
-    offsets, values, bounds = near
-    at, codes, support = supports
-    k, cap, n_codes = rules.k, 2 * rules.max_cluster, len(rules.sensitive)
-    leaves = len(bounds) - 1
+    bounds, k, cap = near.bounds, rules.k, 2 * rules.max_cluster
     size = np.diff(bounds)
-    hosts_at = np.zeros(n_codes + 1, np.int64)
-    for i in range(len(codes)):
-        if support[i] >= k:
-            hosts_at[codes[i] + 1] += 1
-    hosts_at = np.cumsum(hosts_at)
-    fill = hosts_at[:-1].copy()
-    hosts = np.empty(hosts_at[n_codes], np.int32)
-    for leaf in range(leaves):
-        for i in range(at[leaf], at[leaf + 1]):
-            if support[i] >= k:
-                hosts[fill[codes[i]]] = leaf
-                fill[codes[i]] += 1
-    gone = np.zeros(leaves, np.bool_)
-    kept = np.zeros(n_codes, np.bool_)
-    target = np.empty(cap + 1, np.int64)
-    for leaf in range(leaves):
+    gone = np.zeros(len(size), np.bool_)
+    for leaf in range(len(size)):
         b, e = bounds[leaf], bounds[leaf + 1]
-        for i in range(at[leaf], at[leaf + 1]):
-            kept[codes[i]] = support[i] >= k and not rules.sensitive[codes[i]]
-        stranded = [p for p in range(b, e) if not _holds_any(near, p, kept)]
-        kept[codes[at[leaf] : at[leaf + 1]]] = False
-        if len(stranded) == 0:
+        movers = [p for p in range(b, e) if _count_kept(near, supports, leaf, p, rules) == 0]
+        dissolve = size[leaf] - len(movers) < k
+        if len(movers) == 0 or (dissolve and (e - b > cap or size[leaf] != e - b)):
             continue
-        dissolve = size[leaf] - len(stranded) < k
-        if dissolve and (e - b > cap or size[leaf] != e - b):
-            continue
-        movers = [p for p in range(b, e)] if dissolve else stranded  # noqa: C416 (a list of Numba's)
-        placed = 0
-        for p in movers:
-            best, best_kept = -1, 0
-            for c in values[offsets[p] : offsets[p + 1]]:
-                n_hosts = hosts_at[c + 1] - hosts_at[c]
-                start = ((p + 1) * 2654435761) % n_hosts if n_hosts > TRIES else 0
-                for q in range(0 if rules.sensitive[c] else min(TRIES, n_hosts)):
-                    there = hosts[hosts_at[c] + (start + q) % n_hosts]
-                    if there == leaf or gone[there] or size[there] >= cap:
-                        continue
-                    here = _count_kept(near, supports, there, p, rules)
-                    if here > best_kept:
-                        best, best_kept = there, here
-            if best < 0:
-                continue
-            if dissolve:
-                target[placed] = best
-            else:
-                _move(near, supports, leaf, best, p, size, leaf_of)
-            placed += 1
-        if dissolve and placed == e - b:
+        targets = [0 for _ in range(0)]
+        for p in [p for p in range(b, e)] if dissolve else movers:  # noqa: C416 (a list of Numba's)
+            there = _best_host(near, supports, hosts_at, hosts, leaf, p, size, gone, rules)
+            if there >= 0 and not dissolve:
+                _move(near, supports, leaf, there, p, size, leaf_of)
+            elif there >= 0:
+                targets.append(there)
+        if dissolve and len(targets) == e - b:
             for p in range(b, e):
-                _move(near, supports, leaf, target[p - b], p, size, leaf_of)
+                _move(near, supports, leaf, targets[p - b], p, size, leaf_of)
             gone[leaf] = True
 
 
 @njit(inner=True)
-def _holds_any(near: Clustered, p: int, wanted: Bools) -> bool:
-    """Whether record p holds a `wanted` code."""
-    found = False
+def _best_host(
+    near: Clustered,
+    supports: Supports,
+    hosts_at: Int64s,
+    hosts: Int64s,
+    leaf: int,
+    p: int,
+    size: Int64s,
+    gone: Bools,
+    rules: Rules,
+) -> int:
+    """Of at most `TRIES` leaves for each of its codes the first that keeps most codes of record p; -1 if none does."""
+    best, best_kept = -1, 0
     for c in near.values[near.offsets[p] : near.offsets[p + 1]]:
-        found = found or wanted[c]
-    return found
+        n_hosts = hosts_at[c + 1] - hosts_at[c]
+        start = ((p + 1) * 2654435761) % n_hosts if n_hosts > TRIES else 0
+        for q in range(0 if rules.sensitive[c] else min(TRIES, n_hosts)):
+            there = hosts[hosts_at[c] + (start + q) % n_hosts]
+            if there == leaf or gone[there] or size[there] >= 2 * rules.max_cluster:
+                continue
+            here = _count_kept(near, supports, there, p, rules)
+            if here > best_kept:
+                best, best_kept = there, here
+    return best
 
 
 @njit(inner=True)
 def _count_kept(near: Clustered, supports: Supports, leaf: int, p: int, rules: Rules) -> int:
     """Codes of record p that k records of the leaf hold."""
     kept = 0
-    begin, end = supports.at[leaf], supports.at[leaf + 1]
     for c in near.values[near.offsets[p] : near.offsets[p + 1]]:
-        i = begin + np.searchsorted(supports.code[begin:end], c)
-        if not rules.sensitive[c] and i < end and supports.code[i] == c and supports.support[i] >= rules.k:
-            kept += 1
+        i = place_in(supports.code, supports.at[leaf], supports.at[leaf + 1], c)
+        kept += int(i >= 0 and supports.support[i] >= rules.k and not rules.sensitive[c])
     return kept
 
 
@@ -168,9 +157,8 @@ def _move(
 ) -> None:
     for c in near.values[near.offsets[p] : near.offsets[p + 1]]:
         for leaf, step in ((home, -1), (there, 1)):
-            begin, end = supports.at[leaf], supports.at[leaf + 1]
-            i = begin + np.searchsorted(supports.code[begin:end], c)
-            if i < end and supports.code[i] == c:
+            i = place_in(supports.code, supports.at[leaf], supports.at[leaf + 1], c)
+            if i >= 0:
                 supports.support[i] += step
     size[home] -= 1
     size[there] += 1
@@ -179,14 +167,13 @@ def _move(
 
 def diversify(
     offsets: Int64s, values: Int32s, partition: Partition, sensitive: Bools, ell: int
-) -> tuple[Partition, int, Int64s, Int32s]:
+) -> tuple[Partition, int, Int64s]:
     """Merge leaves until every sensitive code is in at most one record in `ell`, then suppress the excess. Returns
-    the partition, the number of merges, and record and code of suppressed occurrences (a record may become empty)."""
-    near = gather_records(offsets, values, partition, Workers(1))
-    leaf_of, merged = _merge(near, sensitive, ell)
+    the partition, the number of merges, and the places in `values` of what goes (a record may become empty)."""
+    leaf_of, merged = _merge(gather_records(offsets, values, partition, Workers(1)), sensitive, ell)
     healed = regroup(partition, leaf_of)
-    position, code = _find_excess(gather_records(offsets, values, healed, Workers(1)), sensitive, ell)
-    return healed, merged, healed.order[position].astype(np.int64), code
+    excess = _find_excess(gather_records(offsets, values, healed, Workers(1)), sensitive, ell)
+    return healed, merged, positions_of(offsets, healed.order)[excess]
 
 
 @njit
@@ -237,24 +224,21 @@ def _merge(near: Clustered, sensitive: Bools, ell: int) -> tuple[Int32s, int]:
 
 
 @njit
-def _find_excess(near: Clustered, sensitive: Bools, ell: int) -> tuple[Int64s, Int32s]:
-    """Occurrences above one record in `ell`, as position and code: the records with the most other codes lose theirs
-    first."""
+def _find_excess(near: Clustered, sensitive: Bools, ell: int) -> Int64s:
+    """The places of occurrences above one record in `ell`: the records with the most other codes lose theirs first."""
     offsets, values, bounds = near
     count = np.zeros(len(sensitive), np.int32)
     left = np.diff(offsets)
-    position = np.empty(len(values), np.int64)
-    code = np.empty(len(values), np.int32)
-    n = 0
+    found = [0 for _ in range(0)]
     for leaf in range(len(bounds) - 1):
         b, e = bounds[leaf], bounds[leaf + 1]
         _count(near, leaf, sensitive, count, 1)
         for p in b + np.argsort(-left[b:e], kind="mergesort"):
-            for c in values[offsets[p] : offsets[p + 1]]:
+            for j in range(offsets[p], offsets[p + 1]):
+                c = values[j]
                 if sensitive[c] and count[c] * ell > e - b:
                     count[c] -= 1
                     left[p] -= 1
-                    position[n], code[n] = p, c
-                    n += 1
+                    found.append(j)
         count[values[offsets[b] : offsets[e]]] = 0
-    return position[:n], code[:n]
+    return np.array(found)

@@ -17,7 +17,7 @@ from numba import uint64
 from leeward.analysis.itemsets import owners_of
 from leeward.arrays import AnyArray, Bools, Int32s, Int64s, UInt64s, offsets_of
 from leeward.compiled import njit
-from leeward.methods.disassociation.horpart import Clustered, rows_to_leaves
+from leeward.methods.disassociation.horpart import Clustered
 from leeward.methods.disassociation.joins import Fresh, Leaves, Sides, Stars, merge_pairs, test_pairs
 from leeward.methods.disassociation.rules import Rules
 from leeward.methods.disassociation.verpart import Chunks, entries_of
@@ -132,7 +132,7 @@ def refine(near: Clustered, chunks: Chunks, rules: Rules, blocks: Blocks) -> Int
     """
     clusters = leaf_clusters(near, chunks)
     item_left = clusters.virtual.sizes(clusters.node).astype(np.int32)
-    leaves = Leaves(rows_to_leaves(near.bounds), np.diff(near.bounds), item_left, chunks)
+    leaves = Leaves(owners_of(near.bounds).astype(np.int32), np.diff(near.bounds), item_left, chunks)
     holders = np.bincount(
         clusters.virtual.code, minlength=rules.n_codes
     )  # leaves whose item chunk has each code
@@ -147,8 +147,7 @@ def refine(near: Clustered, chunks: Chunks, rules: Rules, blocks: Blocks) -> Int
         idle = 0 if len(taken) else idle + 1
         if (not rules.fit and idle) or idle > IDLE_PASSES:
             break
-        if scattered or idle:
-            scattered += 1
+        scattered += int(scattered > 0 or idle > 0)
         if idle:
             continue
         new_node = n_nodes + np.arange(len(taken))

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from leeward.arrays import Bools, Int32s, distinct_of
+from leeward.analysis.itemsets import owners_of
+from leeward.arrays import Bools, Int32s, distinct_of, offsets_of
 from leeward.cohort.lenses.code_sets import CodeSets, code_sets_of
 from leeward.engine import available_threads, over_blocks, pool
 from leeward.errors import BadInput
 
 if TYPE_CHECKING:
     from leeward.analysis.policies import Constraints
-    from leeward.cohort.lenses.code_sets import CodeSets
     from leeward.methods.disassociation.parameters import Disassociation
 
 NO_LIMIT = 2**62
@@ -114,16 +114,10 @@ def rename_repeats(events: pl.DataFrame) -> CodeSets:
 
     Without a `visit` column each row is a mention; with one, each (visit, code) counts once.
     """
-    keys = ["patient", "visit", "code"] if "visit" in events.columns else None
-    mentions = events.unique(keys) if keys else events
-    counts = mentions.group_by("patient", "code").len("mentions")
-    instances = counts.with_columns(pl.int_ranges(1, pl.col("mentions") + 1).alias("instance")).explode(
-        "instance", empty_as_null=False
-    )
-    named = instances.select(
-        "patient",
-        pl.format("{}" + MARK + "{}", pl.col("code").cast(pl.String), pl.col("instance")).alias("code"),
-    )
+    mentions = events.unique(["patient", "visit", "code"]) if "visit" in events.columns else events
+    counts = mentions.group_by("patient", "code").agg(instance=pl.int_range(1, pl.len() + 1))
+    numbered = pl.format("{}" + MARK + "{}", pl.col("code").cast(pl.String), pl.col("instance"))
+    named = counts.explode("instance", empty_as_null=False).select("patient", code=numbered)
     domain = named["code"].unique().sort()
     return code_sets_of(named.with_columns(pl.col("code").cast(pl.Enum(domain))))
 
@@ -134,9 +128,6 @@ def base_codes(sets: CodeSets) -> CodeSets:
     domain = sorted(set(base))
     number = {code: i for i, code in enumerate(domain)}
     values = np.array([number[code] for code in base], np.int32)[sets.values]
-    records = np.repeat(np.arange(len(sets), dtype=np.int64), np.diff(sets.offsets))
-    keys = distinct_of(records * len(domain) + values)
-    offsets = np.concatenate([[0], np.cumsum(np.bincount(keys // len(domain), minlength=len(sets)))])
-    return CodeSets(
-        offsets.astype(np.int64), (keys % len(domain)).astype(np.int32), tuple(domain), sets.patients
-    )
+    keys = distinct_of(owners_of(sets.offsets) * len(domain) + values)
+    offsets = offsets_of(np.bincount(keys // len(domain), minlength=len(sets)))
+    return CodeSets(offsets, (keys % len(domain)).astype(np.int32), tuple(domain), sets.patients)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from leeward.contracts.condensation import ALGORITHMS, COLUMN, columns_of, has_own_values
+from leeward.contracts.condensation import ALGORITHMS, COLUMN, columns_of
 from leeward.verify.checks import Check, Source, of_count
 from leeward.verify.condensation.own_values import (
     is_number,
@@ -140,9 +140,8 @@ def against_groups(
     """The groups, row by row: a released row has the stratum, and together they have the levels, of the source rows."""
     parameters = share.manifest["parameters"]
     strata = [name for name in strata_of(parameters) if name in table.columns]
-    marginals, algorithm = parameters.get("marginals"), parameters.get("algorithm")
-    own = marginals == "group" or (marginals is None and algorithm == "balanced")
-    own_levels = own and share.method == "condensation"
+    algorithm = parameters.get("algorithm")
+    own_levels = share.method == "condensation" and algorithm == "balanced"
     stratified = bool(strata) and algorithm in STRATIFYING
     if not (stratified or own_levels):
         return []
@@ -393,7 +392,7 @@ def facts_of(share: Share) -> list[dict[str, Any]]:
     return [
         {"algorithm": algorithm, "observed": observed, "broken": broken}
         for algorithm in (ALGORITHMS if chosen == "auto" else [chosen])
-        for observed in ([False] if has_own_values(parameters, algorithm) else [True, False])
+        for observed in ([False] if algorithm == "balanced" else [True, False])
     ]
 
 

@@ -15,7 +15,7 @@ from leeward.analysis.plan import models_of
 from leeward.cohort.lenses.table import Floats
 from leeward.engine import available_threads
 from leeward.errors import BadInput, GuaranteeUnreachable
-from leeward.methods.condensation.measures.columns import SEED, Both, Longs, Singles, dummies
+from leeward.methods.condensation.measures.columns import SEED, Both, Longs, Singles
 from leeward.randomness import Randomness
 
 if TYPE_CHECKING:
@@ -36,16 +36,17 @@ def linkage(both: Both, sample: int = SAMPLE) -> dict[str, Any] | None:
     Distances: standardized numbers and dummies, unweighted, all columns. Chance: the share of released rows that are
     from the row's own group, on average. A random sample of at most `sample` rows asks.
     """
-    if both.group is None or both.source_row is None or both.source_group is None:
+    groups = both.groups
+    if groups is None:
         return None
-    before, after = standardize(both)
-    chosen = _choose_rows(len(both.source_row), sample)
-    nearest = nearest_rows(before[both.source_row[chosen]], after)
-    own = both.source_group[chosen]
-    sizes = np.bincount(both.group)
+    _, before, after, _ = both.dummies
+    chosen = _choose_rows(len(groups.source_row), sample)
+    nearest = nearest_rows(before[groups.source_row[chosen]], after)
+    own = groups.source_group[chosen]
+    sizes = np.bincount(groups.released)
     return {
         "asked": len(chosen),
-        "own_group": float((both.group[nearest] == own).mean()),
+        "own_group": float((groups.released[nearest] == own).mean()),
         "chance": float((sizes[own] / len(after)).mean()),
     }
 
@@ -127,19 +128,19 @@ def coarse_times(both: Both) -> dict[str, Any] | None:
     given = both.release.parameters
     plan = models_of(given.get("plan", ()))
     times = [*given.get("time", ()), *(model.time for model in plan if model.time)]
-    if both.group is None or not given.get("coarsen_time") or not times:
+    if both.groups is None or not given.get("coarsen_time") or not times:
         return None
-    rows = both.made.select([*_strata(both), times[0]]).with_columns(pl.Series("__group__", both.group))
-    keys = [name for name in rows.columns if name != "__group__"]
-    groups = rows.select(pl.col("__group__").n_unique().over(keys)).to_series()
-    return {"rows": rows.height, "one_group": float((groups == 1).sum() / rows.height)}
+    keys = [*_strata(both), times[0]]
+    made = both.made.with_columns(__group__=pl.Series(both.groups.released))
+    groups = made.select(pl.col("__group__").n_unique().over(keys)).to_series()
+    return {"rows": len(groups), "one_group": float((groups == 1).sum() / len(groups))}
 
 
 def _in_group(both: Both, time: Floats) -> float | None:
     """How often a random row of a patient's group has the patient's time."""
-    if both.group is None or both.source_row is None or both.source_group is None:
+    if both.groups is None:
         return None
-    rows = pl.DataFrame({"group": both.source_group, "time": time[both.source_row]})
+    rows = pl.DataFrame({"group": both.groups.source_group, "time": time[both.groups.source_row]})
     same = pl.col("same").cast(pl.Int64)
     times = rows.group_by("group", "time").len("same").group_by("group")
     groups = times.agg(all=same.sum(), pairs=(same**2).sum()).sort("group")
@@ -195,17 +196,11 @@ def closest(both: Both, sample: int = SAMPLE) -> dict[str, Any]:
     In standard deviations, as in `linkage`. `original`: from an original row to the closest other one, which is what a
     new sample of the same population would show.
     """
-    before, after = standardize(both)
+    _, before, after, _ = both.dummies
     tree = tree_of(before)
     asked, chosen = _choose_rows(len(after), sample), _choose_rows(len(before), sample)
     made, own = two_distances(after[asked], tree)[:, 0], two_distances(before[chosen], tree)[:, 1]
     return {"asked": len(asked), "released": _quantiles(made), "original": _quantiles(own)}
-
-
-def standardize(both: Both) -> tuple[Singles, Singles]:
-    """Numbers and dummies of both tables in the original's standard deviations."""
-    _, before, after, _ = dummies(both)
-    return before, after
 
 
 def tree_of(rows: Singles) -> KDTree:
@@ -273,7 +268,7 @@ def membership(
         made = condense(prepared, kernel, make("local", threads=1), own, max(len(half), 1)).frame
     except (BadInput, GuaranteeUnreachable):
         return None
-    _, before, after, _ = dummies(replace(both, made=made, _dummies={}))
+    _, before, after, _ = replace(both, made=made).dummies
     signs = [_signs(before[np.sort(each)[:sample]], after) for each in (inside, outside)]
     found = [_separation(signs[0][:, place], signs[1][:, place]) for place in range(2)]
     auc, caught = max(found)
@@ -302,16 +297,16 @@ def privacy(both: Both, bins: int = 20, permutations: int = 20) -> dict[str, Any
     """
     if bins < 2 or permutations < 1:
         raise BadInput("`measure.privacy`: `bins` must be at least 2 and `permutations` at least 1.")
-    if both.group is None or both.source_row is None or both.source_group is None:
+    if both.groups is None:
         return None
+    row, own, group = both.groups
     random = np.random.Generator(np.random.Philox(SEED))
-    chosen = _some_groups(both.group, random)
-    source = np.flatnonzero(chosen[both.source_group])
-    source = source[np.argsort(both.source_group[source], kind="stable")]
-    order = both.source_row[source]
-    made = np.flatnonzero(chosen[both.group])
+    chosen = _some_groups(group, random)
+    source = np.flatnonzero(chosen[own])
+    order = row[source[np.argsort(own[source], kind="stable")]]
+    made = np.flatnonzero(chosen[group])
     # Groups are whole numbers: adding a number below 1 shuffles inside them.
-    pairings = [made[np.argsort(both.group[made] + random.random(len(made)))] for _ in range(permutations)]
+    pairings = [made[np.argsort(group[made] + random.random(len(made)))] for _ in range(permutations)]
     rows = []
     for each in both.table.columns:
         column, before, after = both.columns(each.name)
@@ -343,9 +338,8 @@ def _some_groups(group: Longs, random: np.random.Generator) -> NDArray[np.bool_]
     groups = int(group.max()) + 1
     if len(group) <= PAIRED:
         return np.ones(groups, bool)
-    return np.isin(
-        np.arange(groups), random.choice(groups, max(1, groups * PAIRED // len(group)), replace=False)
-    )
+    drawn = random.choice(groups, max(1, groups * PAIRED // len(group)), replace=False)
+    return np.bincount(drawn, minlength=groups) > 0
 
 
 def conditional_privacy(a: Floats, b: Floats, bins: int | None = 20) -> tuple[float, float | None]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -28,28 +29,54 @@ Longs = NDArray[np.int64]
 Singles = NDArray[np.float32]
 
 
+class Groups(NamedTuple):
+    """The custody's groups: source rows (from 0) with their groups, and the group of each released row."""
+
+    source_row: Longs
+    source_group: Longs
+    released: Longs
+
+
 @dataclass(frozen=True)
 class Both:
     """A table before and after.
 
-    table : the original; made : the release, with the original's column types
-    source_row, source_group, group : the custody's groups (source rows from 0; group of each released row), or None
+    table : the original; made : the release, with the original's column types; groups : None without custody
     """
 
     release: Release
     table: Table
     made: pl.DataFrame
-    source_row: Longs | None
-    source_group: Longs | None
-    group: Longs | None
-    _dummies: dict[str, tuple[list[str], Singles, Singles, list[bool]]] = field(
-        default_factory=dict, compare=False, repr=False
-    )
+    groups: Groups | None
 
     def columns(self, name: str) -> tuple[Column, Floats, Floats]:
         """A column with its values before and after."""
         column = self.table.column(name)
         return column, self.table.encode(name), encode(self.made[name], column, "release")
+
+    @cached_property
+    def dummies(self) -> tuple[list[str], Singles, Singles, list[bool]]:
+        """Numbers and dummies of both tables in the original's standard deviations, missing values at its mean: names,
+        two float32[rows, columns], and which columns are the first level of theirs."""
+        columns = [each for each in self.table.columns if each.missing < len(self.table)]
+        levels = {each.name: range(len(each.levels)) if each.is_categorical else (None,) for each in columns}
+        names = [
+            each.name if level is None else f"{each.name}={each.levels[level]}"
+            for each in columns
+            for level in levels[each.name]
+        ]
+        first = [level == 0 and len(each) > 1 for each in levels.values() for level in each]
+        before, after = (
+            np.empty((rows, len(names)), np.float32) for rows in (len(self.table), self.made.height)
+        )
+        place = 0
+        for name, own in levels.items():  # a column at a time: large tables are not in memory twice
+            _, *values = self.columns(name)
+            for level in own:
+                sides = values if level is None else [(each == level).astype(float) for each in values]
+                before[:, place], after[:, place] = _scale(*sides)
+                place += 1
+        return names, before, after, first
 
 
 def pair_tables(release: Release, cohort: Cohort) -> Both:
@@ -60,44 +87,14 @@ def pair_tables(release: Release, cohort: Cohort) -> Both:
         raise BadInput(
             f"{table.name}: its columns are not those of the release; give the source it was made from."
         )
-    made = made.with_columns(
-        [
-            pl.col(name).cast(kind)
-            for name, kind in table.frame.schema.items()
-            if isinstance(kind, pl.Enum | pl.Categorical)
-        ]
-    )
+    levels = {n: k for n, k in table.frame.schema.items() if isinstance(k, pl.Enum | pl.Categorical)}
+    made = made.cast(levels)  # type: ignore[arg-type]  # types by the names of columns
     source, released = (release.custody_table(name) for name in ("source_rows", "released_rows"))
     if source is None or released is None:
-        return Both(release, table, made, None, None, None)
+        return Both(release, table, made, None)
     source, released = source.sort("row"), released.sort("record")
-    rows, groups = source["row"].to_numpy() - 1, source["group"].to_numpy()
-    return Both(release, table, made, rows, groups, released["group"].to_numpy())
-
-
-def dummies(both: Both) -> tuple[list[str], Singles, Singles, list[bool]]:
-    """Numbers and dummies of both tables in the original's standard deviations, missing values at its mean.
-
-    Names, two float32[rows, columns], and which columns are the first level of theirs (computed once).
-    """
-    if "all" in both._dummies:
-        return both._dummies["all"]
-    columns = [each for each in both.table.columns if each.missing < len(both.table)]
-    names, first = [], []
-    for each in columns:
-        levels = [f"{each.name}={level}" for level in each.levels] if each.is_categorical else [each.name]
-        names += levels
-        first += [len(levels) > 1, *[False] * (len(levels) - 1)]
-    sides = tuple(np.empty((rows, len(names)), np.float32) for rows in (len(both.table), both.made.height))
-    place = 0
-    for each in columns:  # a column at a time: large tables are not in memory twice
-        column, *values = both.columns(each.name)
-        for number in range(len(column.levels)) if column.is_categorical else (None,):
-            before, after = values if number is None else [(v == number).astype(float) for v in values]
-            sides[0][:, place], sides[1][:, place] = _scale(before, after)
-            place += 1
-    both._dummies["all"] = names, sides[0], sides[1], first
-    return both._dummies["all"]
+    groups = [each["group"].to_numpy() for each in (source, released)]
+    return Both(release, table, made, Groups(source["row"].to_numpy() - 1, *groups))
 
 
 def _scale(before: Floats, after: Floats) -> tuple[Singles, Singles]:
@@ -146,7 +143,7 @@ def _frequencies(column: Column, before: Floats, after: Floats) -> list[dict[str
 
 def correlations(both: Both) -> dict[str, Any]:
     """Pearson correlations of numbers and dummies before and after (the first level of each column left out)."""
-    names, before, after, first = dummies(both)
+    names, before, after, first = both.dummies
     shown = [place for place in range(len(names)) if not first[place]][:CORRELATED]
     matrices = [_correlation(each, shown) for each in (before, after)]
     gap = np.abs(matrices[0] - matrices[1])[np.triu_indices(len(shown), 1)]

@@ -52,9 +52,6 @@ every prior are reported too."""
 RANDOM_CHAINS = 250
 """Records that W2 draws from: about 1,000 queries in all, as in the paper."""
 
-Answers = dict[tuple[str, bytes], tuple[int, int, float, int]]
-"""Cache of answered queries, by prior and codes: the true count, low, expected, high."""
-
 DEFAULTS = (
     {"are": {"workload": "frequent", "min_support": 0.0125}},
     {"are": {"workload": "frequent", "min_support": 0.00625}},
@@ -73,9 +70,8 @@ def measure(release: Release, cohort: Cohort, wanted: list[dict[str, dict[str, A
         from leeward.analysis.demographics.joint import records_in_release
 
         sets = records_in_release(release, cohort, sets)
-    answers: Answers = {}
     measures: Measures = {
-        "are": partial(are, published, sets, answers=answers),
+        "are": partial(are, published, sets),
         "mre": partial(mre, published, sets, policy_of(release)),
         "placement": lambda: placement(published, sets, custody_facts(release)),
         "demographics": partial(demographics, release, published, cohort, sets),
@@ -126,52 +122,34 @@ def are(
     max_size: int | None = None,
     prior: str = DEFAULT,
     queries: int | None = None,
-    answers: Answers | None = None,
 ) -> dict[str, Any]:
     """Average relative error of COUNT queries: mean of |estimate - true| / true over queries with a true
-    count > 0 (workloads: `leeward.analysis.workloads`). `answers` caches results across workloads.
+    count > 0 (workloads: `leeward.analysis.workloads`).
     """
     check_prior(prior)
-    known: Answers = {} if answers is None else answers
-    return {
-        "prior": prior,
-        "workloads": workloads_of(
-            sets,
-            lambda drawn: _errors(published, sets, drawn, prior, known),
-            workload=workload,
-            min_support=min_support,
-            max_size=max_size,
-            queries=queries,
-            chains=RANDOM_CHAINS,
-        ),
-    }
 
+    def errors(drawn: list[AnyArray]) -> dict[str, Any]:
+        found = estimate_queries(published, sets, drawn, prior)
+        return average_relative_error(supports_of(sets, drawn), found.expected, found.low, found.high)
 
-def _errors(
-    published: Published, sets: CodeSets, queries: list[AnyArray], prior: str, answers: Answers
-) -> dict[str, Any]:
-    """ARE of some queries; caches their estimates in `answers`."""
-    keys = [(prior, query.tobytes()) for query in queries]
-    fresh = [query for query, key in zip(queries, keys, strict=True) if key not in answers]
-    if fresh:
-        new = estimate_queries(published, sets, fresh, prior)
-        counts = supports_of(sets, fresh)
-        for i, query in enumerate(fresh):
-            answers[prior, query.tobytes()] = (counts[i], new.low[i], new.expected[i], new.high[i])
-    columns = zip(*(answers[key] for key in keys), strict=True) if keys else ((), (), (), ())
-    true, low, expected, high = (np.array(column) for column in columns)
-    return average_relative_error(true, expected, low, high)
+    workloads = workloads_of(
+        sets,
+        errors,
+        workload=workload,
+        min_support=min_support,
+        max_size=max_size,
+        queries=queries,
+        chains=RANDOM_CHAINS,
+    )
+    return {"prior": prior, "workloads": workloads}
 
 
 def estimate_queries(published: Published, sets: CodeSets, queries: list[AnyArray], prior: str) -> Estimates:
     """Estimates of queries given as indices into the cohort's codes; codes that were not released count 0."""
-    number = published.number
-    translate = np.array([number.get(code, -1) for code in sets.codes], np.int32)
+    translate = np.array([published.number.get(code, -1) for code in sets.codes], np.int32)
     numbered = [translate[query] for query in queries]
     known = np.array([bool((query >= 0).all()) for query in numbered], np.bool_)
     found = estimates_of_numbers(published, [q for q, k in zip(numbered, known, strict=True) if k], prior)
-    if known.all():
-        return found
     return spread(found, known)
 
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from leeward.analysis.kernels import popcount
+from leeward.analysis.kernels import first_not_below, popcount
 from leeward.compiled import njit
 
 Array = NDArray[Any]
@@ -61,17 +61,13 @@ class Parts(NamedTuple):
     want: Array
 
 
-class Open(NamedTuple):
-    """Ancestors of the current node, root first: the node, where its `Sums` begin, records of complete children."""
+class Scratch(NamedTuple):
+    """By node: whether `_touched` has met it, and records of its children that were met (False and 0 between trees).
+    A stack of sums of records below nodes: the node, the codes still wanted from shared chunks above, estimates."""
 
+    seen: Array
+    under: Array
     node: Array
-    first: Array
-    records: Array
-
-
-class Sums(NamedTuple):
-    """Sums below an open node: one for each set of codes still wanted from shared chunks above (`left`)."""
-
     left: Array
     low: Array
     expected: Array
@@ -92,31 +88,13 @@ def _support(mask: Any, place: Array, words: int, bits: Array) -> Any:
 
 
 @njit(inner=True)
-def _leap(root: Array, at: Any, stop: Any, tree: Any) -> Any:
-    """The first entry from `at` to `stop` whose root is `tree` or beyond."""
-    if at == stop or root[at] >= tree:
-        return at
-    step = np.int64(1)
-    while at + step < stop and root[at + step] < tree:
-        step *= 2
-    low, high = at + step // 2, min(at + step, stop)
-    while low < high:
-        middle = (low + high) // 2
-        if root[middle] < tree:
-            low = middle + 1
-        else:
-            high = middle
-    return low
-
-
-@njit(inner=True)
 def _next_tree(root: Array, at: Array, stop: Array, rarest: Any) -> Any:
     """The next tree that holds every code, -1 when there is none; moves `at` to its first entries."""
     while at[rarest] < stop[rarest]:
         tree = np.int64(root[at[rarest]])
         whole = True
         for j in range(len(at)):
-            at[j] = _leap(root, at[j], stop[j], tree)
+            at[j] = first_not_below(root, at[j], stop[j], tree)
             if at[j] == stop[j]:
                 return -1
             if root[at[j]] != tree:
@@ -124,8 +102,7 @@ def _next_tree(root: Array, at: Array, stop: Array, rarest: Any) -> Any:
                 break
         if whole:
             return tree
-        while at[rarest] < stop[rarest] and root[at[rarest]] == tree:
-            at[rarest] += 1
+        at[rarest] = first_not_below(root, at[rarest], stop[rarest], tree + 1)
     return -1
 
 
@@ -172,55 +149,58 @@ def _in_leaf(n: int, n_parts: int, parts: Parts, chunks: Chunks, item_most: int)
 
 
 @njit(inner=True)
-def _meet_shared(n_parts: int, parts: Parts, chunks: Chunks, sums: Sums, i: int) -> None:
+def _meet_shared(n_parts: int, parts: Parts, chunks: Chunks, sums: Scratch, i: int) -> None:
     """Sum i after a joint cluster whose shared chunks have some of the codes that it wants."""
-    left, low, expected, high = sums
     for p in range(n_parts):
-        taken = left[i] & parts.mask[p]
-        if taken != np.uint64(0):
-            s = _support(taken, parts.place, chunks.words[parts.chunk[p]], chunks.bits)
-            among = np.int64(0)
-            for j in range(len(parts.place)):
-                if (taken >> np.uint64(j)) & np.uint64(1):
-                    among = max(among, parts.want[j])
-            low[i] = max(low[i] + s - among, 0)
-            expected[i] *= s / among
-            high[i] = min(high[i], s)
-            left[i] &= ~taken
+        taken = sums.left[i] & parts.mask[p]
+        if taken == np.uint64(0):
+            continue
+        s = _support(taken, parts.place, chunks.words[parts.chunk[p]], chunks.bits)
+        among = np.int64(0)
+        for j in range(len(parts.place)):
+            if (taken >> np.uint64(j)) & np.uint64(1):
+                among = max(among, parts.want[j])
+        sums.low[i] = max(sums.low[i] + s - among, 0)
+        sums.expected[i] *= s / among
+        sums.high[i] = min(sums.high[i], s)
+        sums.left[i] &= ~taken
 
 
 @njit(inner=True)
-def _add(sums: Sums, first: int, n: int, left: Any, low: int, expected: float, high: int) -> int:
-    """Add to the sum of the same codes left among `first…n-1`, or append one; returns the number of sums."""
+def _add(sums: Scratch, first: int, n: int, x: int, left: Any, low: int, expected: float, high: int) -> int:
+    """Add to the sum of the same codes left among `first…n-1`, or append one, of node x; returns the number of sums."""
     i = first
     while i < n and sums.left[i] != left:
         i += 1
     if i == n:
-        sums.left[n], sums.low[n], sums.expected[n], sums.high[n] = left, low, expected, high
-        return n + 1
+        sums.left[n], sums.low[n], sums.expected[n], sums.high[n] = left, np.int64(0), 0.0, np.int64(0)
+        n += 1
+    sums.node[i] = x
     sums.low[i] += low
     sums.expected[i] += expected
     sums.high[i] += high
     return n
 
 
-@njit
-def _more_open(old: Open) -> Open:
-    """`old` with room for twice as many nodes."""
-    none = np.zeros_like(old.node)
-    return Open(np.append(old.node, none), np.append(old.first, none), np.append(old.records, none))
-
-
-@njit
-def _more_sums(old: Sums) -> Sums:
-    """`old` with room for twice as many sums."""
-    none = np.zeros_like(old.low)
-    return Sums(
-        np.append(old.left, np.zeros_like(old.left)),
-        np.append(old.low, none),
-        np.append(old.expected, np.zeros_like(old.expected)),
-        np.append(old.high, none),
-    )
+@njit(inner=True)
+def _touched(
+    tree: int, at: Array, stop: Array, entries: Entries, chunks: Chunks, parent: Array, seen: Array
+) -> Any:
+    """The nodes of a tree that hold a code of the query, and all nodes above them, children first; and the codes that
+    its shared chunks hold."""
+    nodes, shared = [0 for _ in range(0)], np.uint64(0)
+    for j in range(len(at)):
+        for t in range(at[j], stop[j]):
+            x = int(entries.node[t])
+            if x > tree:
+                break
+            if chunks.kind[entries.chunk[t]] == SHARED:
+                shared |= np.uint64(1) << np.uint64(j)
+            while x >= 0 and not seen[x]:
+                seen[x] = True
+                nodes.append(x)
+                x = parent[x]
+    return np.sort(np.array(nodes)), shared
 
 
 @njit
@@ -233,75 +213,36 @@ def _walk_tree(
     nodes: Nodes,
     item_most: int,
     parts: Parts,
-    opened: Open,
-    sums: Sums,
+    sums: Scratch,
 ) -> Any:
-    """(low, expected, high) of a tree of joint clusters, and the scratch, which may have grown.
-
-    Touched nodes are walked bottom up with a stack of their ancestors; what no entry touches wants all codes from
-    above."""
-    size = len(at)
-    full = (np.uint64(1) << np.uint64(size)) - np.uint64(1)
-    shared = np.uint64(0)
-    for j in range(size):
-        t = at[j]
-        while t < stop[j] and entries.node[t] <= tree:
-            if chunks.kind[entries.chunk[t]] == SHARED:
-                shared |= np.uint64(1) << np.uint64(j)
-            t += 1
-    low, expected, high = np.int64(0), 0.0, np.int64(0)
-    depth, n = 0, 0
-    while True:
-        x = np.int64(-1)
-        for j in range(size):
-            if at[j] < stop[j] and entries.node[at[j]] <= tree and (x < 0 or entries.node[at[j]] < x):
-                x = np.int64(entries.node[at[j]])
-        n_parts, held = 0, np.uint64(0)
-        if depth > 0 and (x < 0 or opened.node[depth - 1] < x):
-            x = opened.node[depth - 1]  # complete: nothing below it is left, and it has no code itself
-        elif x < 0:
-            return low, expected, high, opened, sums
-        else:
-            if depth == 0 or opened.node[depth - 1] != x:
-                if depth == len(opened.node):
-                    opened = _more_open(opened)
-                opened.node[depth], opened.first[depth], opened.records[depth] = x, n, 0
-                depth += 1
-            n_parts, held = _take_node(x, at, stop, entries, chunks.kind, parts)
-        if n + 2 >= len(sums.left):
-            sums = _more_sums(sums)
-        base, records = opened.first[depth - 1], nodes.records[x]
+    """(low, expected, high) of a tree of joint clusters. What no entry touches wants all codes from above."""
+    full = (np.uint64(1) << np.uint64(len(at))) - np.uint64(1)
+    order, shared = _touched(tree, at, stop, entries, chunks, nodes.parent, sums.seen)
+    n = 0
+    for x in order:
+        n_parts, held = _take_node(x, at, stop, entries, chunks.kind, parts)
+        records, base = nodes.records[x], n
         if nodes.leaf[x]:
             wanted = full & ~held
             if (wanted & ~shared) == np.uint64(0):
                 below, mean, above = _in_leaf(records, n_parts, parts, chunks, item_most)
-                if above > 0:
-                    n = _add(sums, base, n, wanted, below, mean, above)
+                n = _add(sums, n, n, x, wanted, below, mean, above)
         else:
-            rest = records - opened.records[depth - 1]
-            if rest > 0 and (full & ~shared) == np.uint64(0):
-                n = _add(sums, base, n, full, rest, rest, rest)
+            while base > 0 and nodes.parent[sums.node[base - 1]] == x:
+                base -= 1
+            children, n = n, base
+            for i in range(base, children):  # those with the same codes left are added up
+                n = _add(sums, base, n, x, sums.left[i], sums.low[i], sums.expected[i], sums.high[i])
+            rest = records - sums.under[x]
+            if (full & ~shared) == np.uint64(0):
+                n = _add(sums, base, n, x, full, rest, rest, rest)
             for i in range(base, n):
                 _meet_shared(n_parts, parts, chunks, sums, i)
-        depth -= 1
-        up = nodes.parent[x]
-        if up < 0:
-            for i in range(base, n):
-                if sums.left[i] == np.uint64(0):
-                    low += sums.low[i]
-                    expected += sums.expected[i]
-                    high += sums.high[i]
-            n = base
-            continue
-        if depth == 0 or opened.node[depth - 1] != up:
-            opened.node[depth], opened.first[depth], opened.records[depth] = up, base, 0
-            depth += 1
-        opened.records[depth - 1] += records
-        start, kept = opened.first[depth - 1], base
-        for i in range(base, n):  # what x leaves is added to what its parent has
-            if sums.high[i] > 0:
-                kept = _add(sums, start, kept, sums.left[i], sums.low[i], sums.expected[i], sums.high[i])
-        n = kept
+        if x != tree:
+            sums.under[nodes.parent[x]] += records
+        sums.seen[x], sums.under[x] = False, 0
+    found = sums.left[:n] == np.uint64(0)
+    return sums.low[:n][found].sum(), sums.expected[:n][found].sum(), sums.high[:n][found].sum()
 
 
 @njit
@@ -314,8 +255,11 @@ def answer(
     out_low, out_expected, out_high = (
         np.zeros(queries, np.int64), np.zeros(queries, np.float64), np.zeros(queries, np.int64)
     )  # fmt: skip
-    opened = Open(np.zeros(64, np.int64), np.zeros(64, np.int64), np.zeros(64, np.int64))
-    sums = Sums(np.zeros(256, np.uint64), np.zeros(256, np.int64), np.zeros(256), np.zeros(256, np.int64))
+    n = len(nodes.parent)
+    sums = Scratch(
+        np.zeros(n, np.bool_), np.zeros(n, np.int64), np.empty(n, np.int64), np.empty(n, np.uint64),
+        np.empty(n, np.int64), np.empty(n), np.empty(n, np.int64),
+    )  # fmt: skip
     for q in range(queries):
         codes = query_codes[query_at[q] : query_at[q + 1]]
         size = len(codes)
@@ -335,8 +279,8 @@ def answer(
                 n_parts, _ = _take_node(tree, at, stop, entries, chunks.kind, parts)
                 low, expected, high = _in_leaf(nodes.records[tree], n_parts, parts, chunks, item_most)
             else:
-                low, expected, high, opened, sums = _walk_tree(
-                    tree, at, stop, entries, chunks, nodes, item_most, parts, opened, sums
+                low, expected, high = _walk_tree(
+                    tree, at, stop, entries, chunks, nodes, item_most, parts, sums
                 )
             if high > 0:
                 out_low[q] += low
@@ -347,50 +291,47 @@ def answer(
 
 
 @njit
-def matching(node: Array, chunk: Array, place: Array, mean: Array, chunks: Chunks, nodes: Nodes) -> Any:
-    """Expected records with at least one of the codes whose entries are given, sorted by node, then chunk."""
-    total = 0.0
-    open_node = np.zeros(64, np.int64)
-    open_hit = np.zeros(64, np.float64)
-    depth, at = 0, 0
-    while at < len(node) or depth > 0:
-        if depth > 0 and (at >= len(node) or open_node[depth - 1] < node[at]):
-            x = open_node[depth - 1]
-        else:
-            x = np.int64(node[at])
-            if depth == 0 or open_node[depth - 1] != x:
-                if depth == len(open_node):
-                    open_node = np.append(open_node, np.zeros(depth, np.int64))
-                    open_hit = np.append(open_hit, np.zeros(depth, np.float64))
-                open_node[depth], open_hit[depth] = x, 0.0
-                depth += 1
-        n = nodes.records[x]
-        missing = n - open_hit[depth - 1]
-        while at < len(node) and node[at] == x:
-            g = chunk[at]
-            same = at
-            while same < len(node) and chunk[same] == g:
-                same += 1
-            if chunks.kind[g] == ITEM:
-                for i in range(at, same):
-                    missing *= 1.0 - mean[i] / n
+def matching(
+    bounds: Array, chunk: Array, place: Array, mean: Array, node: Array, chunks: Chunks, nodes: Nodes
+) -> Any:
+    """Expected records with at least one code of each constraint c, whose entries bounds[c] … bounds[c + 1] are sorted
+    by chunk. node : of each chunk."""
+    found = np.zeros(len(bounds) - 1)
+    lacking, hit = np.ones(len(nodes.parent)), np.zeros(len(nodes.parent))
+    seen = np.zeros(len(nodes.parent), np.bool_)
+    for c in range(len(found)):
+        touched, first = [0 for _ in range(0)], bounds[c]
+        while first < bounds[c + 1]:
+            g, last = (
+                chunk[first],
+                first + np.searchsorted(chunk[first : bounds[c + 1]], chunk[first], "right"),
+            )
+            x = int(node[g])
+            lacking[x] *= _share_lacking(place[first:last], mean[first:last], g, nodes.records[x], chunks)
+            while x >= 0 and not seen[x]:
+                seen[x] = True
+                touched.append(x)
+                x = nodes.parent[x]
+            first = last
+        for x in sorted(touched):  # children come before parents
+            with_code = nodes.records[x] - (nodes.records[x] - hit[x]) * lacking[x]
+            if nodes.parent[x] < 0:
+                found[c] += with_code
             else:
-                held = np.int64(0)
-                for w in range(chunks.words[g]):
-                    together = np.uint64(0)
-                    for i in range(at, same):
-                        together |= chunks.bits[place[i] + w]
-                    held += popcount(together)
-                missing *= 1.0 - held / n
-            at = same
-        hit = n - missing
-        depth -= 1
-        up = nodes.parent[x]
-        if up < 0:
-            total += hit
-            continue
-        if depth == 0 or open_node[depth - 1] != up:
-            open_node[depth], open_hit[depth] = up, 0.0
-            depth += 1
-        open_hit[depth - 1] += hit
-    return total
+                hit[nodes.parent[x]] += with_code
+            lacking[x], hit[x], seen[x] = 1.0, 0.0, False
+    return found
+
+
+@njit(inner=True)
+def _share_lacking(place: Array, mean: Array, chunk: int, records: int, chunks: Chunks) -> float:
+    """Share of a node's records expected to have none of some codes of its chunk."""
+    if chunks.kind[chunk] == ITEM:
+        return (1.0 - mean / records).prod()
+    held = np.int64(0)
+    for w in range(chunks.words[chunk]):
+        together = np.uint64(0)
+        for at in place:
+            together |= chunks.bits[at + w]
+        held += popcount(together)
+    return 1.0 - held / records

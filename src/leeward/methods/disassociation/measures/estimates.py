@@ -7,7 +7,6 @@ given by the prior on 1 … min(k - 1, N).
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -16,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from leeward.analysis.demographics.released import Concerned, ReleasedClasses
-from leeward.arrays import Bools, Float64s, Int64s
+from leeward.arrays import Bools, Float64s, Int64s, offsets_of, positions_of
 from leeward.engine import over_blocks
 from leeward.errors import BadInput
 from leeward.methods.disassociation.measures.published import ITEM, Array, Published, part, read
@@ -183,7 +182,7 @@ def estimates_of_numbers(
     sizes = np.array([len(query) for query in queries], np.int64)
     if len(sizes) and sizes.max() > LARGEST_SET:
         raise BadInput(f"A query has {sizes.max()} codes; counts are estimated for up to {LARGEST_SET}.")
-    at = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    at = offsets_of(sizes)
     codes = np.concatenate([np.empty(0, np.int32), *queries]).astype(np.int32)
     p = published
     entries = kernels.Entries(
@@ -207,35 +206,15 @@ def matching(published: Published, constraints: Sequence[Iterable[str]], prior: 
     from leeward.methods.disassociation.measures import estimate_kernels as kernels
 
     p = published
-    number = p.number
-    wanted = [[number[code] for code in sorted(set(each)) if code in number] for each in constraints]
-    entries, owner = entries_of(p, wanted)
-    by_node = np.argsort(p.node, kind="stable")
-    rank = np.empty(len(by_node), np.int64)
-    rank[by_node] = np.arange(len(by_node))
-    order = np.argsort(owner * max(len(by_node), 1) + rank[p.entry_chunk[entries]], kind="stable")
-    entries = entries[order]
+    wanted = [[p.number[code] for code in sorted(set(each)) if code in p.number] for each in constraints]
+    codes = np.array([code for each in wanted for code in each], np.int64)
+    entries = positions_of(p.at, codes)
+    owner = np.repeat(np.repeat(np.arange(len(wanted)), [len(each) for each in wanted]), np.diff(p.at)[codes])
+    order = np.lexsort((p.entry_chunk[entries], owner))
+    given = [each[entries[order]] for each in (p.entry_chunk, p.entry_place, item_means(p, prior))]
     bounds = np.searchsorted(owner[order], np.arange(len(wanted) + 1))
-    columns = (p.entry_node, p.entry_chunk, p.entry_place, item_means(p, prior))
-    given = [column[entries] for column in columns]
     chunks, nodes = kernels.Chunks(p.kind, p.words, p.bits), kernels.Nodes(p.parent, p.leaf, p.records)
-    return np.array(
-        [
-            kernels.matching(*(each[low:high] for each in given), chunks, nodes)
-            for low, high in itertools.pairwise(bounds)
-        ],
-        np.float64,
-    )
-
-
-def entries_of(published: Published, wanted: list[list[int]]) -> tuple[Array, Array]:
-    """The entries of each list of codes, one after the other, and the number of the list of each entry."""
-    pieces = [np.arange(published.at[c], published.at[c + 1]) for codes in wanted for c in codes]
-    owners = [
-        np.full(published.at[c + 1] - published.at[c], i) for i, codes in enumerate(wanted) for c in codes
-    ]
-    nothing = np.empty(0, np.int64)
-    return np.concatenate([nothing, *pieces]), np.concatenate([nothing, *owners])
+    return np.asarray(kernels.matching(bounds, *given, p.node, chunks, nodes))
 
 
 def estimates_where(
@@ -296,14 +275,11 @@ SHOWN = 3
 def require_codes(release: Release, queries: Iterable[Sequence[str]], shown: Collection[str]) -> None:
     """Check that the release shows every asked code.
 
-    Raises
-    ------
-    BadInput
-        It does not: with the nearest codes, and whether the code was suppressed.
+    BadInput has the nearest codes, and whether the code was suppressed.
     """
-    for code in dict.fromkeys(code for query in queries for code in query):
-        if code not in shown:
-            raise BadInput(_message(release, code, shown))
+    lacking = [code for query in queries for code in query if code not in shown]
+    if lacking:
+        raise BadInput(_message(release, lacking[0], shown))
 
 
 def _message(release: Release, code: str, shown: Collection[str]) -> str:
@@ -314,7 +290,8 @@ def _message(release: Release, code: str, shown: Collection[str]) -> str:
             f"the code `{code}` was suppressed: at least {k} patients have it, but the release does not show it, so it "
             "cannot be counted."
         )
-    near = nearest_codes(code, shown) or _list_alike(code, names)
+    named = [each for each, (name, gone) in names.items() if not gone and code.lower() in name.lower()]
+    near = nearest_codes(code, shown) or named
     called = [(each, names.get(each, ("", False))[0]) for each in near[:SHOWN]]
     listed = ", ".join(f"`{each}` ({name})" if name else f"`{each}`" for each, name in called)
     rare = (
@@ -326,11 +303,6 @@ def _message(release: Release, code: str, shown: Collection[str]) -> str:
         f"no code `{code}` in this release{f'; nearest: {listed}' if listed else ''}. A code that the release does not "
         f"list is absent, or {rare}."
     )
-
-
-def _list_alike(code: str, names: Mapping[str, tuple[str, bool]]) -> list[str]:
-    """The codes whose name contains the text."""
-    return [each for each, (name, gone) in names.items() if not gone and code.lower() in name.lower()]
 
 
 def _list_codes(release: Release) -> dict[str, tuple[str, bool]]:
@@ -347,11 +319,10 @@ def nearest_codes(code: str, shown: Collection[str]) -> list[str]:
     def rank(other: str) -> tuple[bool, bool, int, str]:
         return not code.startswith(other), not other.startswith(code), -_beginning(code, other), other
 
-    alike = [other for other in shown if _beginning(code, other) >= min(2, len(code))]
-    return sorted(alike, key=rank)
+    return sorted((each for each in shown if _beginning(code, each) >= min(2, len(code))), key=rank)
 
 
 def _beginning(one: str, other: str) -> int:
     """Length of the common prefix of two texts."""
-    pairs = zip(one, other, strict=False)
-    return next((i for i, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))
+    alike = [a == b for a, b in zip(one, other, strict=False)]
+    return [*alike, False].index(False)

@@ -22,7 +22,6 @@ from leeward.release import Release
 Array = NDArray[Any]
 KINDS = ("record", "shared", "item")
 RECORD, SHARED, ITEM = 0, 1, 2
-BATCH_ROWS = 1 << 19
 
 
 @dataclass(frozen=True)
@@ -145,10 +144,9 @@ def part(published: Published, classes: Array) -> Published:
     """The release restricted to some classes of demographics: counts of codes are among their records."""
     assert published.of_class is not None
     keep = np.isin(published.of_class, classes)[published.entry_node]
-    counts = np.concatenate([[0], np.cumsum(keep)])[published.at]
     return replace(
         published,
-        at=counts.astype(np.int64),
+        at=offsets_of(keep)[published.at],
         entry_node=published.entry_node[keep],
         entry_chunk=published.entry_chunk[keep],
         entry_place=published.entry_place[keep],
@@ -176,45 +174,21 @@ def _rows(
         source = pq.ParquetFile(file, metadata=metadata, read_dictionary=encoded)
     except (OSError, pa.ArrowInvalid):
         raise BadInput(f"{file.name} cannot be read as Parquet; the release is damaged.") from None
-    node, chunk, kind, lengths, values = [], [], [], [], []
-    codes: dict[str, int] = {}
-    for batch in source.iter_batches(BATCH_ROWS, columns=["node", "chunk", "kind", "codes"]):
-        node.append(number[np.searchsorted(released, batch.column("node").to_numpy())].astype(np.int64))
-        chunk.append(batch.column("chunk").to_numpy())
-        kind.append(
-            _number_values(batch.column("kind"), dict(zip(KINDS, range(3), strict=True))).astype(np.int8)
-        )
-        lengths.append(
-            pc.list_value_length(batch.column("codes")).to_numpy(zero_copy_only=False).astype(np.int64)
-        )
-        values.append(_number_values(batch.column("codes").flatten(), codes))
-    if not node:
-        empty = np.empty(0, np.int64)
-        return (
-            empty,
-            empty.astype(np.int8),
-            np.zeros(1, np.int64),
-            np.zeros(1, np.int64),
-            empty.astype(np.int32),
-            (),
-        )
-    nodes, chunks, kinds, sizes = (np.concatenate(each) for each in (node, chunk, kind, lengths))
-    offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    flat = np.concatenate(values)
+    rows = source.read(["node", "chunk", "kind", "codes"])
+    nodes = number[np.searchsorted(released, rows["node"].to_numpy())].astype(np.int64)
+    chunks = rows["chunk"].to_numpy()
+    kinds = pc.index_in(rows["kind"].cast(pa.string()), pa.array(KINDS)).to_numpy().astype(np.int8)
+    offsets = offsets_of(pc.list_value_length(rows["codes"]).to_numpy())
+    flat = pc.list_flatten(rows["codes"]).combine_chunks()
+    flat = flat if pa.types.is_dictionary(flat.type) else flat.dictionary_encode()
+    codes = flat.dictionary.to_pylist()
     ordered = sorted(codes)
-    rank = np.empty(len(codes), np.int32)
-    rank[[codes[code] for code in ordered]] = np.arange(len(ordered), dtype=np.int32)
+    rank = np.searchsorted(np.array(ordered, object), np.array(codes, object)).astype(np.int32)
     change = np.ones(len(nodes), np.bool_)
     change[1:] = (nodes[1:] != nodes[:-1]) | (chunks[1:] != chunks[:-1])
     start = np.append(np.flatnonzero(change), len(nodes)).astype(np.int64)
-    return nodes[start[:-1]], kinds[start[:-1]], start, offsets, rank[flat], tuple(ordered)
-
-
-def _number_values(column: Any, numbers: dict[str, int]) -> Array:
-    """The column's values as numbers; values that are new get the next one."""
-    encoded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
-    lookup = [numbers.setdefault(value, len(numbers)) for value in encoded.dictionary.to_pylist()]
-    return np.array(lookup or [0], np.int32)[encoded.indices.to_numpy(zero_copy_only=False)]
+    values = rank[flat.indices.to_numpy()]
+    return nodes[start[:-1]], kinds[start[:-1]], start, offsets, values, tuple(ordered)
 
 
 @njit
