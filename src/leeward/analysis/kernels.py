@@ -21,6 +21,12 @@ def popcount(word: Any) -> Any:
 
 
 @njit(inner=True)
+def empty_list() -> list[int]:
+    """An empty list of whole numbers: Numba cannot tell what `[]` holds."""
+    return [0 for _ in range(0)]
+
+
+@njit(inner=True)
 def first_not_below(values: AnyArray, start: Any, end: Any, least: Any) -> Any:
     """The first place in the ascending `values[start:end]` that is not below `least` (galloping, then halving)."""
     step = 1

@@ -162,9 +162,8 @@ def exchange(own: Floats, group: Longs, stratum: Longs, generator: np.random.Gen
     pooled = np.empty(len(order), np.int64)
     pooled[order] = first + np.minimum((np.arange(len(order)) - first) // 2, np.maximum(groups // 2 - 1, 0))
     made = np.empty_like(own)
-    made[np.lexsort((generator.random(len(own)), pooled[group]))] = own[
-        np.argsort(pooled[group], kind="stable")
-    ]
+    drawn = np.lexsort((generator.random(len(own)), pooled[group]))
+    made[drawn] = own[np.argsort(pooled[group], kind="stable")]
     return made
 
 
@@ -180,9 +179,8 @@ def again(
 
     def one(number: int) -> pl.DataFrame:
         own = Randomness(randomness.number("condensation", "repetition", number), randomness.seeded)
-        return condense(
-            prepared, replace(kernel, randomness=own), make("local", threads=1), own, cell_rows
-        ).frame
+        mine = replace(kernel, randomness=own)
+        return condense(prepared, mine, make("local", threads=1), own, cell_rows).frame
 
     with pool(engine.threads) as workers:
         return list(workers.map(one, range(times)))

@@ -34,12 +34,8 @@ def protect(
 ) -> Anonymized:
     """Condense a cohort's table.
 
-    Raises
-    ------
-    BadInput
-        A column that is missing or cannot be released, a missing outcome, text that looks like an identifier.
-    GuaranteeUnreachable
-        Fewer than k rows, or no stratum of k rows.
+    Raises BadInput for a column that is missing or cannot be released, a missing outcome, or text that looks like an
+    identifier; GuaranteeUnreachable for fewer than k rows, no stratum of k rows, or relations that cannot be kept.
     """
     from threadpoolctl import threadpool_limits
 

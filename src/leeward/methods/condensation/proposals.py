@@ -56,7 +56,8 @@ def _of_numbers(left: list[Column], columns: Sequence[Column], values: dict[str,
     names = [each.name for each in left if each.kind in ("number", "whole")]
     pairs = [(a, b) for a, b in combinations(names, 2) if _zeros(values[a], values[b])]
     found = [f"{_quote(a)} = 0 <=> {_quote(b)} = 0" for a, b in pairs]
-    parts = {each: _few(values[each.name], MOST_PARTS) for each in columns}
+    few = ((each, _few(values[each.name], MOST_PARTS)) for each in columns)
+    parts = {each: levels for each, levels in few if levels is not None and len(levels) > 1}
     for a, b in permutations(names, 2):
         if _is_bounded(values[a], values[b]):
             found += [f"{_quote(a)} <= {_quote(b)}", *_equal_in_levels(parts, values, a, b)]
@@ -153,9 +154,7 @@ def _is_bounded(a: Floats, b: Floats) -> bool:
     return int(above.sum()) >= GUARD * len(gap)
 
 
-def _equal_in_levels(
-    parts: dict[Column, Floats | None], values: dict[str, Floats], a: str, b: str
-) -> list[str]:
+def _equal_in_levels(parts: dict[Column, Floats], values: dict[str, Floats], a: str, b: str) -> list[str]:
     """Levels, of columns with 2 to 10 `parts`, in which a bounded column always equals its bound, where elsewhere it
     does not."""
     found: list[str] = []
@@ -163,7 +162,7 @@ def _equal_in_levels(
     if int((~same).sum()) < GUARD:
         return found
     for column, few in parts.items():
-        if column.name in (a, b) or few is None or len(few) < 2:
+        if column.name in (a, b):
             continue
         code = values[column.name]
         for value in few.tolist():

@@ -186,8 +186,8 @@ def of_several_times(relation: Relation, exact: Sequence[str]) -> bool:
 
 def _require_kinds(relation: Relation, columns: Mapping[str, Column], name: str) -> None:
     numbers = () if relation.kind in ("determines", "equal") else (relation.a, relation.b)
-    for each in numbers:
-        if each and columns[each].kind not in ("number", "whole"):
+    for each in filter(None, numbers):
+        if columns[each].kind not in ("number", "whole"):
             raise BadInput(f"{name}: the relation '{relation.text}' needs numbers in '{each}'.")
     if relation.kind == "determines" and columns[relation.a].kind not in ("levels", "ordered"):
         raise BadInput(f"{name}: the relation '{relation.text}' needs levels in '{relation.a}'.")

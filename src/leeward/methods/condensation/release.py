@@ -114,17 +114,14 @@ def custody_tables(condensed: Condensed, further: Sequence[pl.DataFrame]) -> tup
     sizes = np.bincount(condensed.source_group, minlength=count)
     by_row = np.argsort(condensed.source_row, kind="stable")
     tables = {
-        "groups": {"group": np.arange(count), "stratum": condensed.group_stratum, "rows": sizes},
-        "source_rows": {"row": condensed.source_row[by_row] + 1, "group": condensed.source_group[by_row]},
-        "released_rows": {"record": np.arange(len(condensed.group)), "group": condensed.group},
-    }
-    return (
-        *(ReleaseTable.of(f"{name}.parquet", pa.table(columns)) for name, columns in tables.items()),
-        *(
-            ReleaseTable.of(f"repetitions/{number:03d}.parquet", frame.to_arrow())
-            for number, frame in enumerate(further, start=1)
+        "groups": pa.table({"group": np.arange(count), "stratum": condensed.group_stratum, "rows": sizes}),
+        "source_rows": pa.table(
+            {"row": condensed.source_row[by_row] + 1, "group": condensed.source_group[by_row]}
         ),
-    )
+        "released_rows": pa.table({"record": np.arange(len(condensed.group)), "group": condensed.group}),
+        **{f"repetitions/{n:03d}": frame.to_arrow() for n, frame in enumerate(further, start=1)},
+    }
+    return tuple(ReleaseTable.of(f"{name}.parquet", table) for name, table in tables.items())
 
 
 def custody_of(

@@ -367,8 +367,8 @@ ATTACKS = {
 
 def groups(measures: Figures) -> Section | None:
     """The groups, for the custodian."""
-    facts = measures.get("method")
-    if not facts or "groups" not in facts:
+    facts = measures.get("method") or {}
+    if "groups" not in facts:
         return None
     strata, parted, moved = facts.get("strata", 0), facts.get("parts", 1), facts.get("rows_moved")
     outcomes = (

@@ -21,7 +21,6 @@ KEPT = 1e-12
 """Eigenvalues below this share of the group's largest count as none."""
 
 EIGEN_BATCH_BYTES = 1 << 26
-
 LEAST_KEPT = 0.3
 """A column that keeps less of a covariance (a very rare level) is restored as if it kept this much: what few rows say
 of a covariance is mostly noise."""
@@ -56,24 +55,13 @@ def synthesize(
     draw: Literal["normal", "uniform"] = "normal",
     attribute: Longs | None = None,
 ) -> Synthesis:
-    """Synthetic rows for groups of standardized rows.
+    """Synthetic rows for groups of at least k standardized rows, float64[rows, columns], group by group.
 
-    Parameters
-    ----------
-    rows : float64[rows, columns]
-        Group by group.
-    offsets : int64[groups + 1]
-    k : int
-        The least size of a group.
-    generator : numpy generator
-    mode
-        `sampled`: mean and covariance hold in expectation. `exact`: they are reproduced, in groups of at least
-        max(k, q + 2) rows with q kept components; a smaller group would give its rows away and is sampled.
-    draw
-        Components normal (Gal et al.) or uniform (Aggarwal and Yu 2004) with the same variance.
-    attribute : int64[columns], optional
-        Given when the rows will be scores for matching by rank: the attribute of each column, whose covariances with
-        other attributes are raised by as much as the matching will shrink them (`restore`). Not in the wide case.
+    mode : `sampled`: mean and covariance hold in expectation. `exact`: they are reproduced, in groups of at least
+        max(k, q + 2) rows with q kept components; a smaller group would give its rows away and is sampled
+    draw : components normal (Gal et al.) or uniform (Aggarwal and Yu 2004) with the same variance
+    attribute : int64[columns], given when the rows will be scores for matching by rank: the attribute of each column,
+        whose covariances with others are raised by as much as the matching will shrink them (`restore`; not if wide)
     """
     width = rows.shape[1]
     sizes = np.diff(offsets)

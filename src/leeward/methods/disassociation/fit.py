@@ -22,6 +22,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from leeward.analysis.kernels import empty_list
 from leeward.arrays import Bools, Int32s, Int64s
 from leeward.compiled import njit
 from leeward.methods.disassociation.fit_moves import Aim, Block, count_in, improve, members_of, value_of
@@ -77,7 +78,7 @@ def split(b: Block, clusters: int, aim: Aim) -> int:
     number of clusters. `b` has room for one cluster per k records."""
     k = aim.k
     member_at, member = members_of(b, clusters)
-    free = [0 for _ in range(0)]  # numbers of dissolved clusters
+    free = empty_list()  # numbers of dissolved clusters
     todo = [(0, member_at[0], member_at[0]) for _ in range(0)]
     for x in range(clusters):
         if b.sums[x, 0] == 0:
@@ -210,14 +211,7 @@ def block_of(near: Clustered, first: int, last: int, k: int, ignored: Bools) -> 
     for x in range(last - first):
         for p in range(bounds[first + x] - begin, bounds[first + x + 1] - begin):
             b.home[p] = x
-            b.sums[x, 0] += 1
-            for j in range(at[p], at[p + 1]):
-                b.support[x, b.code[j]] += 1
-        for c in range(n_codes):
-            s = np.int64(b.support[x, c])
-            if s >= k:
-                b.sums[x, 1] += s
-                b.sums[x, 2] += s * s
+            count_in(b, p, x, k, 1)
     return b
 
 

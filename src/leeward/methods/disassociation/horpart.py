@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from leeward.analysis.kernels import empty_list
 from leeward.arrays import Bools, Int32s, Int64s, offsets_of
 from leeward.compiled import njit
 from leeward.methods.disassociation.rules import Rules, Workers
@@ -119,9 +120,6 @@ def regroup(partition: Partition, leaf_of: Int32s) -> Partition:
     return Partition(partition.order[by_leaf], offsets_of(sizes[sizes > 0]))
 
 
-NONE = np.int32(-1)
-
-
 @njit
 def split_chain(
     offsets: Int64s,
@@ -134,7 +132,7 @@ def split_chain(
     u: int,
     count: Int32s,
     span: Int64s,
-) -> tuple[Int64s, Int32s]:
+) -> tuple[Int64s, Int64s]:
     """Split `order[lo:hi]` by its most frequent codes that are not `ignored` until the rest is a leaf; codes of the
     constraint u come first (-1: of any).
 
@@ -142,7 +140,7 @@ def split_chain(
     `count` (zeros, and left so) and `span` (two columns) are scratch with a row for each code of the domain.
     """
     n = hi - lo
-    touched = [np.int32(0) for _ in range(0)]
+    touched = empty_list()
     for r in order[lo:hi]:
         for c in values[offsets[r] : offsets[r + 1]]:
             if not ignored[c]:
@@ -164,7 +162,7 @@ def split_chain(
     taken = np.zeros(n, np.bool_)
     out = np.empty(n, np.int32)
     active = present
-    begins, codes = [lo for _ in range(0)], [NONE for _ in range(0)]
+    begins, codes = empty_list(), empty_list()
     filled = 0
     while n - filled >= rules.max_cluster:
         a, active = _next_code(active, count, rules.constraint_of, u)
@@ -183,7 +181,7 @@ def split_chain(
                     count[c] -= int(not ignored[c])
     if filled < n:
         begins.append(lo + filled)
-        codes.append(NONE)
+        codes.append(-1)
         out[filled:] = order[lo:hi][~taken]
     begins.append(hi)
     order[lo:hi] = out
@@ -192,11 +190,11 @@ def split_chain(
 
 
 @njit(inner=True)
-def _next_code(active: Int32s, count: Int32s, constraint_of: Int32s, u: int) -> tuple[Any, Int32s]:
+def _next_code(active: Int64s, count: Int32s, constraint_of: Int32s, u: int) -> tuple[int, Int64s]:
     """The most frequent code (the least of equals): of the constraint u, else of any, else of none; -1 if no code is
     left. And the codes that are left."""
     active = active[count[active] > 0]
-    best, most, most_bound = np.int32(-1), 0, -1
+    best, most, most_bound = -1, 0, -1
     for c in active:
         v = constraint_of[c]
         bound = int(v >= 0) + int(v >= 0 and v == u)

@@ -67,11 +67,14 @@ class Stars(NamedTuple):
     node: Int64s
 
 
-class Candidates(NamedTuple):
-    """Scratch: codes in the item chunks below both clusters, with enough records to be shared.
+class Scratch(NamedTuple):
+    """Scratch of a pair's test. Candidates: codes in the item chunks below both clusters, with enough records to be
+    shared.
 
-    support : records of both clusters; begin_a, begin_b : where its item pairs begin in each
-    below : whether a chunk below publishes the code
+    code, support : of the candidates, with the number of records of both clusters
+    begin_a, begin_b : where a candidate's item pairs begin in each
+    below : whether a chunk below publishes the candidate
+    leaf_count, number : of each leaf, and a record's place in a list; set before use
     """
 
     code: Int32s
@@ -79,22 +82,13 @@ class Candidates(NamedTuple):
     begin_a: Int64s
     begin_b: Int64s
     below: Bools
-
-
-class Scratch(NamedTuple):
-    """Scratch of `try_join`; entries of the last two are set before use.
-
-    leaf_count : int32[leaves]; number : int32[records], a record's place in a list
-    """
-
-    found: Candidates
     groups: Groups
     leaf_count: Int32s
     number: Int32s
 
 
 @njit(inner=True)
-def find_candidates(a: int, b: int, side: Sides, rules: Rules, found: Candidates) -> int:
+def find_candidates(a: int, b: int, side: Sides, rules: Rules, found: Scratch) -> int:
     """Fill `found` with the candidates, by ascending codes; returns their number."""
     # Unsigned indices need no check for negative values.
     ia, ea = np.uint64(side.item_at[a, 0]), np.uint64(side.item_at[a, 1])
@@ -140,7 +134,7 @@ def try_join(a: int, b: int, n: int, side: Sides, leaves: Leaves, rules: Rules, 
     """The shared chunk's number of each of the `n` candidates found, if a and b are joined; empty if the join is
     refused."""
     nothing = np.empty(0, np.int32)
-    codes, support = scratch.found.code[:n], scratch.found.support[:n]
+    codes, support = scratch.code[:n], scratch.support[:n]
     ea, eb = side.item_at[a, 1], side.item_at[b, 1]
     # the records that hold a candidate, numbered locally
     total = 0
@@ -152,7 +146,7 @@ def try_join(a: int, b: int, n: int, side: Sides, leaves: Leaves, rules: Rules, 
     held = np.empty(total, np.int32)
     at, n_rows = 0, 0
     for i in range(n):
-        for j, e in ((scratch.found.begin_a[i], ea), (scratch.found.begin_b[i], eb)):
+        for j, e in ((scratch.begin_a[i], ea), (scratch.begin_b[i], eb)):
             while j < e and side.item_code[j] == codes[i]:
                 r = side.item_row[j]
                 x = scratch.number[r]
@@ -169,8 +163,7 @@ def try_join(a: int, b: int, n: int, side: Sides, leaves: Leaves, rules: Rules, 
     for x in range(total):
         masks[pair_code[x], local[x] >> 6] |= uint64(1) << uint64(local[x] & 63)
     chunk = np.empty(n, np.int32)
-    below, groups = scratch.found.below[:n], scratch.groups
-    n_chunks = place_codes(codes, support, masks, n_rows, rules, below, groups, chunk)
+    n_chunks = place_codes(codes, support, masks, n_rows, rules, scratch.below[:n], scratch.groups, chunk)
     if n_chunks == 0:
         return nothing
     if rules.safe:
@@ -219,15 +212,11 @@ def test_pairs(
         most = min(side.item_at[a, 1] - side.item_at[a, 0], side.item_at[b, 1] - side.item_at[b, 0])
         longest = max(longest, most)
         room += most
-    found = Candidates(
-        np.empty(longest, np.int32),
-        np.empty(longest, np.int32),
-        np.empty(longest, np.int64),
-        np.empty(longest, np.int64),
-        np.empty(longest, np.bool_),
-    )
-    leaf_count, number = np.empty(len(leaves.records), np.int32), np.empty(len(leaves.of_row), np.int32)
-    scratch = Scratch(found, empty_groups(rules.n_constraints), leaf_count, number)
+    scratch = Scratch(
+        np.empty(longest, np.int32), np.empty(longest, np.int32), np.empty(longest, np.int64),
+        np.empty(longest, np.int64), np.empty(longest, np.bool_), empty_groups(rules.n_constraints),
+        np.empty(len(leaves.records), np.int32), np.empty(len(leaves.of_row), np.int32),
+    )  # fmt: skip
     out_pair = np.empty(room, np.int64)
     out_code = np.empty(room, np.int32)
     out_chunk = np.empty(room, np.int32)
@@ -237,14 +226,14 @@ def test_pairs(
         accepted[x] = False
         if side.records[a] + side.records[b] > rules.max_joint:
             continue
-        candidates = find_candidates(a, b, side, rules, found)
+        candidates = find_candidates(a, b, side, rules, scratch)
         if candidates == 0:
             continue
         chunk = try_join(a, b, candidates, side, leaves, rules, scratch)
         accepted[x] = len(chunk) > 0
         for i in range(len(chunk)):
             out_pair[n] = x
-            out_code[n] = found.code[i]
+            out_code[n] = scratch.code[i]
             out_chunk[n] = chunk[i]
             n += 1
     return out_pair[:n].copy(), out_code[:n].copy(), out_chunk[:n].copy()

@@ -161,19 +161,20 @@ class Disassociation(WithRecoding):
 
     def _check_columns(self) -> None:
         """Raise BadInput for columns of the patients that contradict each other."""
-        alone = [] if self.demographics else [n for n in ("payload", "sensitive_columns") if getattr(self, n)]
-        if alone:
-            raise BadInput(f"`{alone[0]}` needs `demographics`: without them only codes are released.")
         if self.sensitive_columns is not None and not self.sensitive_columns:
             raise BadParameter("sensitive_columns", "must name a column with its L; got an empty mapping.")
-        twice = [name for name in self.sensitive_columns or {} if name in (*self.demographics, *self.payload)]
-        if twice:
-            raise BadInput(
-                f"`{twice[0]}` is in `sensitive_columns` and in `demographics` or `payload`, which release it in "
-                "another way. Keep one."
-            )
-        if self.demographics and (self.partitions or 1) > 1:
+        if not self.demographics:
+            for name in ("payload", "sensitive_columns"):
+                if getattr(self, name):
+                    raise BadInput(f"`{name}` needs `demographics`: without them only codes are released.")
+        elif self.partitions not in (None, 1):
             raise BadInput("with `demographics` each class is a part of its own; leave `partitions` out.")
+        for name in self.sensitive_columns or {}:
+            if name in (*self.demographics, *self.payload):
+                raise BadInput(
+                    f"`{name}` is in `sensitive_columns` and in `demographics` or `payload`, which release it in "
+                    "another way. Keep one."
+                )
 
     def _single_codes(self) -> None:
         """Raise BadInput for parameters that need chunks of several codes or item chunks."""

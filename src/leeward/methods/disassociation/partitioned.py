@@ -124,10 +124,8 @@ def protect_partitions(
         tasks = tasks.with_columns(rows=pl.Series(rows, dtype=pl.Binary))
     kernel = partition_kernel(rules, data.codes, randomness, folder if engine.sees_files else None)
     done = engine.map_tasks(tasks, kernel, DONE)
-    if not engine.sees_files:
-        for part in PARTS:
-            for number, content in zip(numbers, done[f"{part}_file"], strict=True):
-                _part_file(folder, part, number).write_bytes(content.as_py())
+    for part, number in [] if engine.sees_files else itertools.product(PARTS, range(len(numbers))):
+        _part_file(folder, part, numbers[number]).write_bytes(done[f"{part}_file"][number].as_py())
     each = [json.loads(facts) for facts in done["facts"].to_pylist()]
     facts = {kind: sum(one[kind] for one in each) for kind in each[0]}
     total = int(pc.sum(done["nodes"]).as_py())

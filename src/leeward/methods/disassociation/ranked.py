@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 from numba import uint64
 
+from leeward.analysis.kernels import empty_list
 from leeward.arrays import Float64s, Int32s, Int64s, UInt64s, distinct_of, offsets_of
 from leeward.cohort.lenses.code_sets import CodeSets
 from leeward.compiled import njit
@@ -160,10 +161,10 @@ def _split(
     the split above; of the parts the level and the identity."""
     order = np.arange(len(offsets) - 1).astype(np.int32)
     begun = np.zeros(len(level_sizes), np.int64)  # parts of each level
-    level, level_id = [0 for _ in range(0)], [uint64(0) for _ in range(0)]
-    link_code, link_up = [np.int32(0) for _ in range(0)], [0 for _ in range(0)]
-    leaf_begin, leaf_id = [0 for _ in range(0)], [uint64(0) for _ in range(0)]
-    leaf_above, leaf_link = [0 for _ in range(0)], [0 for _ in range(0)]
+    level, level_id = empty_list(), [uint64(0) for _ in range(0)]
+    link_code, link_up = empty_list(), empty_list()
+    leaf_begin, leaf_id = empty_list(), [uint64(0) for _ in range(0)]
+    leaf_above, leaf_link = empty_list(), empty_list()
     # parts that wait: bounds, next rank, last split with a code, identity, parts of each level
     todo = [(0, len(order), 0, -1, uint64(1), np.full(len(level_sizes), -1, np.int64))]
     while len(todo) > 0:
@@ -176,7 +177,7 @@ def _split(
             u = by_rank[rank]
             rank += 1
             c = count[u]
-            if c < k or hi - lo - c < k or uniform(key, uint64(0), identity, uint64(u)) <= passed_over:
+            if min(c, hi - lo - c) < k or uniform(key, uint64(0), identity, uint64(u)) <= passed_over:
                 continue
             part = order[lo:hi].copy()
             has = np.array([place_in(values, offsets[r], offsets[r + 1], u) >= 0 for r in part])

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from leeward.analysis.itemsets import owners_of
+from leeward.analysis.kernels import empty_list
 from leeward.arrays import Bools, Int32s, Int64s, offsets_of, positions_of
 from leeward.compiled import njit
 from leeward.methods.disassociation.horpart import (
@@ -101,7 +102,7 @@ def recut(
         dissolve = size[leaf] - len(movers) < k
         if len(movers) == 0 or (dissolve and (e - b > cap or size[leaf] != e - b)):
             continue
-        targets = [0 for _ in range(0)]
+        targets = empty_list()
         for p in [p for p in range(b, e)] if dissolve else movers:  # noqa: C416 (a list of Numba's)
             there = _best_host(near, supports, hosts_at, hosts, leaf, p, size, gone, rules)
             if there >= 0 and not dissolve:
@@ -229,7 +230,7 @@ def _find_excess(near: Clustered, sensitive: Bools, ell: int) -> Int64s:
     offsets, values, bounds = near
     count = np.zeros(len(sensitive), np.int32)
     left = np.diff(offsets)
-    found = [0 for _ in range(0)]
+    found = empty_list()
     for leaf in range(len(bounds) - 1):
         b, e = bounds[leaf], bounds[leaf + 1]
         _count(near, leaf, sensitive, count, 1)

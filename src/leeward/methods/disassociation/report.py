@@ -45,24 +45,12 @@ def glance(verification: Figures, places: Figures, errors: Figures, codes_before
     covers = places.get("covers")
     if covers and covers["of_chunks"]:
         share = covers["chunks"] / covers["of_chunks"]
-        tiles.append(
-            Tile(
-                percent(share),
-                "of chunks with several codes hold a code that gives away another",
-                "the cover problem",
-                "warn" if share else "good",
-            )
-        )
-    lost = next(
-        (c["figures"]["violations"] for c in verification["checks"] if c["name"] == "source_codes"), None
-    )
-    if lost is not None:
-        tone = "warn" if lost else "good"
-        tiles.append(
-            Tile(number(lost), "codes suppressed or generalized", f"of {codes_before:,} distinct codes", tone)
-        )
-    if errors.get("workloads"):
-        first = errors["workloads"][0]
+        what = "of chunks with several codes hold a code that gives away another"
+        tiles.append(Tile(percent(share), what, "the cover problem", "warn" if share else "good"))
+    for lost in (c["figures"]["violations"] for c in verification["checks"] if c["name"] == "source_codes"):
+        what, among = "codes suppressed or generalized", f"of {codes_before:,} distinct codes"
+        tiles.append(Tile(number(lost), what, among, "warn" if lost else "good"))
+    for first in (errors.get("workloads") or [])[:1]:
         what = f"mean relative error of counts of {first['label']}"
         tiles.append(
             Tile(percent(first["are"]), what, "the easiest sets; pairs and triples are above", "plain")
@@ -82,21 +70,13 @@ def loss(errors: Figures) -> Section | None:
         ("mean error", "are", partial(percent, digits=2)),
         ("left out, true count 0", "skipped", number),
     )
-    return Section(
-        "What it cost: counts of code sets",
-        (
-            (
-                "A recipient estimates how many patients have a set of codes together. Here the estimates "
-                "are compared with the true counts: a mean error of 2 % means that an estimate is off by 2 % of "
-                "the true count on average."
-            ),
-            table,
-            (
-                "How often a code of an item chunk occurs is not released; the estimates assume the prior "
-                f"`{errors['prior']}`."
-            ),
-        ),
+    intro = (
+        "A recipient estimates how many patients have a set of codes together. Here the estimates are compared with "
+        "the true counts: a mean error of 2 % means that an estimate is off by 2 % of the true count on average."
     )
+    assumed = f"the estimates assume the prior `{errors['prior']}`."
+    last = f"How often a code of an item chunk occurs is not released; {assumed}"
+    return Section("What it cost: counts of code sets", (intro, table, last))
 
 
 def placement(release: Release, places: Figures, names: Mapping[str, str]) -> Section | None:
@@ -104,15 +84,16 @@ def placement(release: Release, places: Figures, names: Mapping[str, str]) -> Se
     if not places:
         return None
     uncounted = SUPPRESSED if covers_algorithm(release) else ITEM
-    all_codes = places["occurrences"]
     kinds = {"record": RECORD, "shared": SHARED, "item": uncounted}
-    shares = {name: all_codes[kind] / max(1, all_codes["total"]) for kind, name in kinds.items()}
-    colors = {name: COLORS[name] for name in shares}
+    colors = {name: COLORS[name] for name in kinds.values()}
+    total = max(1, places["occurrences"]["total"])
+    rows = [{"kind": name, "share": places["occurrences"][kind] / total} for kind, name in kinds.items()]
+    shares = [_share(row["kind"], row["share"]) for row in rows]
     overall = Chart(
         "All code occurrences",
-        "Of all code occurrences, " + ", ".join(_share(name, s) for name, s in shares.items()) + ".",
+        f"Of all code occurrences, {', '.join(shares)}.",
         charts.stacked_bars(
-            [{"what": "all codes", "share": s, "kind": name} for name, s in shares.items()],
+            [{"what": "all codes", **row} for row in rows],
             y="what",
             x="share",
             part="kind",
@@ -120,7 +101,7 @@ def placement(release: Release, places: Figures, names: Mapping[str, str]) -> Se
             colors=colors,
             share=True,
         ),
-        "; ".join(_share(name, share) for name, share in shares.items()) + ".",
+        f"{'; '.join(shares)}.",
     )
     top = places["codes"][:CODES_SHOWN]
     bars = [
@@ -212,17 +193,12 @@ def unusable(release: Release, places: Figures) -> Section | None:
         if release.parameters["partitioning"] == "paper"
         else "Records were already moved to clusters that keep one of their codes; these are left."
     )
-    return Section(
-        "Patients whose whole record is in an item chunk",
-        (
-            (
-                f"**{least}{count:,} of {release.records:,} patients** ({share}) have all their codes in "
-                "the item chunk of their cluster. The model allows it, yet nothing of them can be "
-                "analysed, and an attacker who guesses does better against them than the guarantee "
-                f"suggests. {advice}"
-            ),
-        ),
+    text = (
+        f"**{least}{count:,} of {release.records:,} patients** ({share}) have all their codes in the item chunk of "
+        "their cluster. The model allows it, yet nothing of them can be analysed, and an attacker who guesses does "
+        f"better against them than the guarantee suggests. {advice}"
     )
+    return Section("Patients whose whole record is in an item chunk", (text,))
 
 
 def plain_words(release: Release, taken_out: int) -> Section:
@@ -374,13 +350,11 @@ def candidates(
         f"{after['below_k']:,} sets had fewer than {k}."
     )
     if covers_algorithm(release):
-        return (
-            tried,
-            (
-                "An attacker who knows the algorithm finds as many: no code is listed without its count, and where a "
-                "count is near the least, whether the code is shown is drawn at random."
-            ),
+        as_many = (
+            "An attacker who knows the algorithm finds as many: no code is listed without its count, and where a count "
+            "is near the least, whether the code is shown is drawn at random."
         )
+        return (tried, as_many)
     if after.get("below_k_algorithm_known") is None:
         return (tried,)
     moved = facts.get("empty_item_chunk_condition_fired")
@@ -396,17 +370,13 @@ def costs(release: Release, measures: Mapping[str, Any]) -> Costs:
     """Errors of counts of pairs and triples, and the share of occurrences in item chunks, or suppressed."""
     figures = errors_of_pairs_and_triples(measures)
     places = measures.get("placement")
+    fate = (
+        "suppressed"
+        if covers_algorithm(release)
+        else "in item chunks: how often such a code occurs is hidden"
+    )
     if places:
-        figures += (
-            share(
-                places["item_share"],
-                "of the codes' occurrences are suppressed"
-                if release.parameters.get("attacker") == "algorithm"
-                else "of the codes' occurrences are in item chunks: how often such a code occurs is hidden",
-                warn=0.1,
-                bad=0.5,
-            ),
-        )
+        figures += (share(places["item_share"], f"of the codes' occurrences are {fate}", warn=0.1, bad=0.5),)
     return Costs(figures, little_left(mean_errors(measures)))
 
 

@@ -14,22 +14,14 @@ from typing import Any
 
 from leeward.analysis.figures import figures_of
 from leeward.cohort.cohort import Cohort
-from leeward.methods.condensation.measures.attacks import (
-    closest,
-    coarse_times,
-    exact_times,
-    linkage,
-    membership,
-    other_times,
-    privacy,
-)
+from leeward.methods.condensation.measures import attacks
 from leeward.methods.condensation.measures.columns import correlations, marginals, pair_tables
 from leeward.methods.condensation.measures.models import models, survival
 from leeward.release import Release
 
 MEASURES = (
-    models, survival, marginals, correlations, privacy, exact_times, other_times, coarse_times, membership, linkage,
-    closest,
+    models, survival, marginals, correlations, attacks.privacy, attacks.exact_times, attacks.other_times,
+    attacks.coarse_times, attacks.membership, attacks.linkage, attacks.closest,
 )  # fmt: skip
 """Each has its function's name."""
 
@@ -37,13 +29,8 @@ DEFAULTS = tuple(each.__name__ for each in MEASURES)
 
 
 def measure(release: Release, cohort: Cohort, wanted: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """The figures of a condensed or k-anonymous table.
-
-    Raises
-    ------
-    BadInput
-        An unknown measure or option, or a source that is not the release's.
-    """
+    """The figures of a condensed or k-anonymous table. BadInput for an unknown measure or option, or a source that is
+    not the release's."""
     both = pair_tables(release, cohort)
     measures = {each.__name__: partial(each, both) for each in MEASURES}
     return figures_of(release, measures, wanted, apart="models")  # its fits are half of the work

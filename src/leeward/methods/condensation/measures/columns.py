@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -59,24 +60,24 @@ class Both:
         """Numbers and dummies of both tables in the original's standard deviations, missing values at its mean: names,
         two float32[rows, columns], and which columns are the first level of theirs."""
         columns = [each for each in self.table.columns if each.missing < len(self.table)]
-        levels = {each.name: range(len(each.levels)) if each.is_categorical else (None,) for each in columns}
-        names = [
-            each.name if level is None else f"{each.name}={each.levels[level]}"
-            for each in columns
-            for level in levels[each.name]
-        ]
-        first = [level == 0 and len(each) > 1 for each in levels.values() for level in each]
-        before, after = (
-            np.empty((rows, len(names)), np.float32) for rows in (len(self.table), self.made.height)
-        )
-        place = 0
-        for name, own in levels.items():  # a column at a time: large tables are not in memory twice
-            _, *values = self.columns(name)
-            for level in own:
-                sides = values if level is None else [(each == level).astype(float) for each in values]
-                before[:, place], after[:, place] = _scale(*sides)
-                place += 1
+        width = sum(len(each.levels) if each.is_categorical else 1 for each in columns)
+        before, after = (np.empty((rows, width), np.float32) for rows in (len(self.table), self.made.height))
+        names, first = [], []
+        parts = chain.from_iterable(self._parts(each.name) for each in columns)
+        for place, (name, is_first, one, other) in enumerate(parts):
+            names.append(name)
+            first.append(is_first)
+            before[:, place], after[:, place] = _scale(one, other)
         return names, before, after, first
+
+    def _parts(self, name: str) -> Iterator[tuple[str, bool, Floats, Floats]]:
+        """A number, or the dummies of a column's levels: the name, whether it is the first of several, the values."""
+        column, before, after = self.columns(name)
+        if not column.is_categorical:
+            yield name, False, before, after
+        for number, level in enumerate(column.levels if column.is_categorical else ()):
+            sides = ((each == number).astype(float) for each in (before, after))
+            yield f"{name}={level}", number == 0 and len(column.levels) > 1, *sides
 
 
 def pair_tables(release: Release, cohort: Cohort) -> Both:
@@ -109,8 +110,7 @@ def _scale(before: Floats, after: Floats) -> tuple[Singles, Singles]:
 
 def marginals(both: Both) -> dict[str, Any]:
     """Means, medians, sums and standard deviations of numbers, frequencies of levels, missing values."""
-    numbers: list[dict[str, Any]] = []
-    levels: list[dict[str, Any]] = []
+    numbers, levels = [], []
     for each in both.table.columns:
         column, before, after = both.columns(each.name)
         if column.kind in ("levels", "ordered"):

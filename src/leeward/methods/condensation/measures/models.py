@@ -61,17 +61,19 @@ def models(both: Both, bootstrap: int = BOOTSTRAP, most_rows: int = MOST_ROWS) -
     plan = models_of(both.release.parameters.get("plan", ()))
     if not plan:
         return None
-    frames = [both.made]
-    folder = None if both.release.custody is None else both.release.custody / "data" / "repetitions"
     small = len(both.table) <= most_rows
-    if small and folder is not None and folder.is_dir():
-        schema: Any = both.made.schema
-        names = sorted(f"repetitions/{path.stem}" for path in folder.glob("*.parquet"))
-        repeated = [both.release.custody_table(name) for name in names]
-        frames += [frame.cast(schema) for frame in repeated if frame is not None]
+    frames = [both.made, *(_repetitions(both) if small else [])]
     rounds = bootstrap if small else 0
     found = [one_model(model, both.table, frames, rounds) for model in plan]
     return {"repetitions": len(frames), "bootstrap": rounds, "models": found}
+
+
+def _repetitions(both: Both) -> list[pl.DataFrame]:
+    """The further made tables in custody."""
+    custody, schema = both.release.custody, both.made.schema
+    files = sorted((custody / "data/repetitions").glob("*.parquet")) if custody else []
+    found = [both.release.custody_table(f"repetitions/{file.stem}") for file in files]
+    return [frame.cast(dict(schema)) for frame in found if frame is not None]
 
 
 def one_model(model: Model, table: Table, frames: Sequence[pl.DataFrame], rounds: int) -> dict[str, Any]:
@@ -82,14 +84,10 @@ def one_model(model: Model, table: Table, frames: Sequence[pl.DataFrame], rounds
     """
     cut = median_time(model, table.frame)
     before, *after = fits(model, table, [table.frame, *frames], cut)
+    named = zip(before.names, spreads(model, table), strict=True)
     coefficients = [
-        {
-            "name": name,
-            "spread": spread,
-            "before": _estimate(before, number),
-            "after": _estimate(after[0], number),
-        }
-        for number, (name, spread) in enumerate(zip(before.names, spreads(model, table), strict=True))
+        {"name": name, "spread": spread, "before": _estimate(before, n), "after": _estimate(after[0], n)}
+        for n, (name, spread) in enumerate(named)
     ]
     failed = {"original": int(not before.converged), "released": sum(not each.converged for each in after)}
     found = {
@@ -109,10 +107,12 @@ def one_model(model: Model, table: Table, frames: Sequence[pl.DataFrame], rounds
 
 def fits(model: Model, table: Table, frames: Iterable[pl.DataFrame], cut: float | None) -> list[Fit]:
     """The model fitted to each frame."""
+
+    def one(frame: pl.DataFrame) -> Fit:
+        return fit(model.kind, design_of(model, frame, table.columns, cut))
+
     with pool(2 if len(table) <= TOGETHER else 1) as workers:
-        return list(
-            workers.map(lambda each: fit(model.kind, design_of(model, each, table.columns, cut)), frames)
-        )
+        return list(workers.map(one, frames))
 
 
 def _resamples(frame: pl.DataFrame, rounds: int) -> Iterable[pl.DataFrame]:

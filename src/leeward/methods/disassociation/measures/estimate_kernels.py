@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from leeward.analysis.kernels import first_not_below, popcount
+from leeward.analysis.kernels import empty_list, first_not_below, popcount
 from leeward.compiled import njit
 
 Array = NDArray[Any]
@@ -188,7 +188,7 @@ def _touched(
 ) -> Any:
     """The nodes of a tree that hold a code of the query, and all nodes above them, children first; and the codes that
     its shared chunks hold."""
-    nodes, shared = [0 for _ in range(0)], np.uint64(0)
+    nodes, shared = empty_list(), np.uint64(0)
     for j in range(len(at)):
         for t in range(at[j], stop[j]):
             x = int(entries.node[t])
@@ -300,7 +300,7 @@ def matching(
     lacking, hit = np.ones(len(nodes.parent)), np.zeros(len(nodes.parent))
     seen = np.zeros(len(nodes.parent), np.bool_)
     for c in range(len(found)):
-        touched, first = [0 for _ in range(0)], bounds[c]
+        touched, first = empty_list(), bounds[c]
         while first < bounds[c + 1]:
             g, last = (
                 chunk[first],

@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from leeward.analysis.demographics.released import Concerned, ReleasedClasses
+from leeward.analysis.itemsets import owners_of
 from leeward.arrays import Bools, Float64s, Int64s, offsets_of, positions_of
 from leeward.engine import over_blocks
 from leeward.errors import BadInput
@@ -72,7 +73,7 @@ def item_means(published: Published, prior: str) -> Float64s:
 
 def _item_means(published: Published, prior: str) -> Float64s:
     p = published
-    owner = np.repeat(np.arange(len(p.codes)), np.diff(p.at))
+    owner = owners_of(p.at)
     counted = np.zeros(len(p.codes), np.bool_)
     counted[owner[p.kind[p.entry_chunk] != ITEM]] = True
     size = p.records[p.entry_node]
@@ -97,7 +98,7 @@ def expect_by_chance(published: Published) -> Float64s:
     count it (the estimate of occupancy). Entries of other chunks: 1.
     """
     p = published
-    owner = np.repeat(np.arange(len(p.codes)), np.diff(p.at))
+    owner = owners_of(p.at)
     item = p.kind[p.entry_chunk] == ITEM
     size = p.records[p.entry_node].astype(np.float64)
     among = p.want.astype(np.float64)
@@ -285,15 +286,16 @@ def require_codes(release: Release, queries: Iterable[Sequence[str]], shown: Col
 def _message(release: Release, code: str, shown: Collection[str]) -> str:
     k = release.guarantee["k"]
     names = _list_codes(release)
-    if code in names and names[code][1]:
+    if names.get(code, ("", False))[1]:
         return (
             f"the code `{code}` was suppressed: at least {k} patients have it, but the release does not show it, so it "
             "cannot be counted."
         )
     named = [each for each, (name, gone) in names.items() if not gone and code.lower() in name.lower()]
     near = nearest_codes(code, shown) or named
-    called = [(each, names.get(each, ("", False))[0]) for each in near[:SHOWN]]
-    listed = ", ".join(f"`{each}` ({name})" if name else f"`{each}`" for each, name in called)
+    listed = ", ".join(
+        f"`{each}`" + (f" ({names[each][0]})" if each in names else "") for each in near[:SHOWN]
+    )
     rare = (
         "was suppressed"
         if release.parameters.get("attacker") == "algorithm"
