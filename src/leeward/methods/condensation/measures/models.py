@@ -73,7 +73,7 @@ def _repetitions(both: Both) -> list[pl.DataFrame]:
     custody, schema = both.release.custody, both.made.schema
     files = sorted((custody / "data/repetitions").glob("*.parquet")) if custody else []
     found = [both.release.custody_table(f"repetitions/{file.stem}") for file in files]
-    return [frame.cast(dict(schema)) for frame in found if frame is not None]
+    return [frame.cast(schema) for frame in found if frame is not None]
 
 
 def one_model(model: Model, table: Table, frames: Sequence[pl.DataFrame], rounds: int) -> dict[str, Any]:
