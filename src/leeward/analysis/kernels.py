@@ -20,6 +20,17 @@ def popcount(word: Any) -> Any:
     return np.int64((x * np.uint64(0x0101010101010101)) >> np.uint64(56))
 
 
+@njit
+def pair_supports(offsets: AnyArray, values: AnyArray, codes: int) -> Any:
+    """Support of each pair, upper triangle of int32[codes, codes], singles on the diagonal."""
+    table = np.zeros((codes, codes), np.int32)
+    for r in range(len(offsets) - 1):
+        for i in range(offsets[r], offsets[r + 1]):
+            for j in range(i, offsets[r + 1]):
+                table[values[i], values[j]] += 1
+    return table
+
+
 @njit(inner=True)
 def empty_list() -> list[int]:
     """An empty list of whole numbers: Numba cannot tell what `[]` holds."""
@@ -42,17 +53,6 @@ def first_not_below(values: AnyArray, start: Any, end: Any, least: Any) -> Any:
         else:
             high = middle
     return low
-
-
-@njit
-def pair_supports(offsets: AnyArray, values: AnyArray, codes: int) -> Any:
-    """Support of each pair, upper triangle of int32[codes, codes], singles on the diagonal."""
-    table = np.zeros((codes, codes), np.int32)
-    for r in range(len(offsets) - 1):
-        for i in range(offsets[r], offsets[r + 1]):
-            for j in range(i, offsets[r + 1]):
-                table[values[i], values[j]] += 1
-    return table
 
 
 @njit(inner=True)
