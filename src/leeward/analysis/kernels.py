@@ -56,7 +56,7 @@ def first_not_below(values: AnyArray, start: Any, end: Any, least: Any) -> Any:
 
 
 @njit(inner=True)
-def _and_count(a: AnyArray, b: AnyArray, out: AnyArray) -> Any:
+def and_count(a: AnyArray, b: AnyArray, out: AnyArray) -> Any:
     """out = a & b; returns the number of bits set."""
     total = np.int64(0)
     for w in range(len(a)):
@@ -126,7 +126,7 @@ def eclat(bits: AnyArray, supports: AnyArray, pair: AnyArray, least: int, size: 
             elif depth == 1 and depth_limit == 2:
                 count = np.int64(pair[chosen[0], c])
             else:
-                count = _and_count(partial[depth - 1], bits[c], partial[depth])
+                count = and_count(partial[depth - 1], bits[c], partial[depth])
         if count < least:
             chosen[depth] += 1
             continue

@@ -55,15 +55,10 @@ class CellKernel:
 
     def schema(self) -> pa.Schema:
         """Of what the kernel returns: source row, group number inside the cell, made values, the cell's facts."""
-        names = [feature.column.name for feature in self.layout.features]
+        made = [f"v{place}" for place in range(len(self.layout.features))]
+        floats = [*made, *(f"__{fact}__" for fact in FACTS)]
         return pa.schema(
-            [
-                (CELL, pa.int64()),
-                (ROW, pa.int64()),
-                (GROUP, pa.int64()),
-                *((f"v{place}", pa.float64()) for place in range(len(names))),
-                *((f"__{fact}__", pa.float64()) for fact in FACTS),
-            ]
+            [(name, pa.int64()) for name in (CELL, ROW, GROUP)] + [(name, pa.float64()) for name in floats]
         )
 
     def __call__(self, rows: pa.Table) -> pa.Table:
@@ -138,9 +133,8 @@ class CellKernel:
 
     def _rules(self, values: Mapping[str, Floats]) -> Rules:
         columns = {feature.column.name: feature.column for feature in self.layout.features}
-        times = {
-            each.column.name for each in self.layout.features if each.role == "time" and self.match_times
-        }
+        matched = self.layout.features if self.match_times else ()
+        times = {each.column.name for each in matched if each.role == "time"}
         return rules_of(self.relations, values, columns, times, times if self.coarsen_time else ())
 
     def _column(
@@ -152,7 +146,6 @@ class CellKernel:
         offsets: Longs,
         steps: np.random.Generator,
     ) -> Floats:
-        """One feature's made values, permissible ones."""
         feature, where = self.layout.features[place], self.layout.places[place]
         column, name = feature.column, feature.column.name
         scores = self._raw(synthetic, where.columns)
@@ -163,9 +156,8 @@ class CellKernel:
             return group_numbers(np.ascontiguousarray(scores[:, 0]), own, offsets, own, True, 0.0, 0.0)
         if column.is_categorical:
             if where.indicator is not None:  # missing is one more level
-                scores = np.column_stack(
-                    [scores, self._raw(synthetic, slice(where.indicator, where.indicator + 1))]
-                )
+                missing = slice(where.indicator, where.indicator + 1)
+                scores = np.column_stack([scores, self._raw(synthetic, missing)])
             return self._levels(np.ascontiguousarray(scores), own, absent_here, offsets, len(column.levels))
         gone = None
         if where.indicator is not None:
@@ -239,9 +231,8 @@ def fill(values: Floats, offsets: Longs, draws: Floats, fallback: float) -> Floa
     group = np.repeat(np.arange(len(sizes)), np.diff(offsets))[missing]
     place = np.minimum((draws[missing] * sizes[group]).astype(np.int64), sizes[group] - 1)
     made = values.copy()
-    made[missing] = np.where(
-        sizes[group] > 0, np.append(known, fallback)[offsets_of(sizes)[group] + place], fallback
-    )
+    drawn = np.append(known, fallback)[offsets_of(sizes)[group] + place]
+    made[missing] = np.where(sizes[group] > 0, drawn, fallback)
     return made
 
 

@@ -85,7 +85,6 @@ def condense(
     randomness: Randomness,
     cell_rows: int,
 ) -> Condensed:
-    """Group, make rows, and shuffle them."""
     cell, stratum_of = _cells(prepared, kernel.layout, kernel.k, randomness, cell_rows)
     kept = np.flatnonzero(cell >= 0)
     names = [feature.column.name for feature in prepared.features]

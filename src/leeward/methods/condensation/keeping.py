@@ -30,8 +30,7 @@ def keep(rules: Rules, made: dict[str, Floats], own: Mapping[str, Floats], offse
     equal in it, zeros together, bounds, then what is determined; rows that still break a relation are mended one by
     one, and equal columns follow.
     """
-    for name in made:
-        made[name] = made[name].copy()
+    made.update({name: values.copy() for name, values in made.items()})
     held = {name: made[name].copy() for name in rules.held}
     group = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
     by_kind: defaultdict[str, list[Relation]] = defaultdict(list)
@@ -57,12 +56,11 @@ def keep(rules: Rules, made: dict[str, Floats], own: Mapping[str, Floats], offse
 
 def _cuts(ranges: Sequence[Relation], zeros: Sequence[Relation]) -> dict[str, list[tuple[float, float]]]:
     """Half-open sides of each number, as (low, high) that a value is inside of or not."""
-    found: dict[str, list[tuple[float, float]]] = {}
+    found: defaultdict[str, list[tuple[float, float]]] = defaultdict(list)
     for relation in ranges:
-        found.setdefault(relation.a, []).append((relation.low, relation.high))
-    for relation in zeros:
-        for name in (relation.a, relation.b):
-            found.setdefault(name, []).append((0.0, 0.0))
+        found[relation.a].append((relation.low, relation.high))
+    for name in (name for relation in zeros for name in (relation.a, relation.b)):
+        found[name].append((0.0, 0.0))
     return found
 
 
@@ -197,7 +195,6 @@ def mend(rules: Rules, made: dict[str, Floats], offsets: Longs) -> None:
 
 
 def _group(row: int, offsets: Longs) -> Longs:
-    """The rows of a row's group."""
     group = int(np.searchsorted(offsets, row, side="right")) - 1
     return np.arange(offsets[group], offsets[group + 1])
 
@@ -301,10 +298,9 @@ def zeros_together(a: Floats, b: Floats, group: Longs) -> None:
     stray = np.flatnonzero((a == 0) & (b != 0) & ~np.isnan(b))
     free = np.flatnonzero((b == 0) & (a != 0) & ~np.isnan(a))
     # The i-th stray row of a group swaps with its i-th free row.
-    keys = [
-        np.arange(len(r)) - np.searchsorted(group[r], group[r]) + group[r] * len(a) for r in (stray, free)
-    ]
-    _, one, other = np.intersect1d(keys[0], keys[1], assume_unique=True, return_indices=True)
+    ranks = [np.arange(len(rows)) - np.searchsorted(group[rows], group[rows]) for rows in (stray, free)]
+    keys = [group[rows] * len(a) + rank for rows, rank in zip((stray, free), ranks, strict=True)]
+    _, one, other = np.intersect1d(*keys, assume_unique=True, return_indices=True)
     b[stray[one]], b[free[other]] = b[free[other]], b[stray[one]]
 
 

@@ -169,7 +169,6 @@ class Condensation(Parameters):
 
     @property
     def models(self) -> tuple[Model, ...]:
-        """The recipient's models."""
         if not self.plan:
             return ()
         from leeward.analysis.plan import models_of

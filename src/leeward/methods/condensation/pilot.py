@@ -40,33 +40,22 @@ def choose(method: Condensation, table: Table, randomness: Randomness) -> tuple[
         sample = replace(table, frame=table.frame[np.sort(drawn)])
     prepare(candidates(method)[0], table)  # what cannot be condensed is refused before anything is tried
     originals = [original(model, sample) for model in method.models]
-    tried = []
-    for candidate in candidates(method):
-        scores = [
-            score
-            for number in range(REPEATS)
-            for score in _scores(
-                candidate, sample, originals, Randomness(randomness.number("pilot", number), True)
-            )
-        ]
+    streams = [Randomness(randomness.number("pilot", number), True) for number in range(REPEATS)]
+    tried, methods = [], candidates(method)
+    for each in methods:
+        scores = [score for stream in streams for score in _scores(each, sample, originals, stream)]
         known = [score for score in scores if score is not None]
-        tried.append((len(scores) - len(known), float(np.mean(known)) if known else 0.0, candidate))
-    best = min(tried, key=lambda each: each[:2])
+        mean = float(np.mean(known)) if known else 0.0
+        choice = {"algorithm": each.algorithm, "weight": each.weight}
+        tried.append({**choice, "score": mean, "did_not_converge": len(scores) - len(known)})
+    best = min(range(len(tried)), key=lambda n: (tried[n]["did_not_converge"], tried[n]["score"]))
     facts = {
         "rows": len(sample),
-        "tried": [
-            {
-                "algorithm": each.algorithm,
-                "weight": each.weight,
-                "score": score,
-                "did_not_converge": not_converged,
-            }
-            for not_converged, score, each in tried
-        ],
-        "chosen": {"algorithm": best[2].algorithm, "weight": best[2].weight},
+        "tried": tried,
+        "chosen": {name: tried[best][name] for name in ("algorithm", "weight")},
         "did_not_converge": sum(not each.converged for _, _, each in originals),
     }
-    return best[2], facts
+    return methods[best], facts
 
 
 def candidates(method: Condensation) -> list[Condensation]:

@@ -95,12 +95,10 @@ class Prepared:
 
     @cached_property
     def features(self) -> tuple[Feature, ...]:
-        """What is condensed: columns with values."""
         return tuple(each.feature for each in self.columns if each.feature is not None)
 
     @cached_property
     def values(self) -> dict[str, Floats]:
-        """The features' values by name."""
         return {each.name: each.values for each in self.columns if each.feature is not None}
 
     @property
@@ -338,7 +336,6 @@ class Layout:
 
     @property
     def width(self) -> int:
-        """Number of columns."""
         return len(self.centres)
 
     def attribute(self) -> NDArray[np.int64]:

@@ -65,7 +65,6 @@ def _of_numbers(left: list[Column], columns: Sequence[Column], values: dict[str,
 
 
 def _of_levels(left: list[Column], values: dict[str, Floats]) -> list[str]:
-    """Levels that determine another column."""
     few = [each for each in left if 1 < len(each.levels) <= MOST_LEVELS]
     pairs = ((one.name, two.name) for one in few for two in left if one is not two)
     return [f"{_quote(a)} -> {_quote(b)}" for a, b in pairs if _determines(values[a], values[b])]
@@ -102,7 +101,6 @@ def _new_pairs(before: dict[str, Floats], after: dict[str, Floats], relation: Re
 
 
 def _complete_rows(a: Floats, b: Floats) -> tuple[Floats, Floats]:
-    """The values of the rows that have both."""
     known = ~(np.isnan(a) | np.isnan(b))
     return (a, b) if known.all() else (a[known], b[known])
 

@@ -53,12 +53,10 @@ class Relation:
     pairs: tuple[Floats, Floats] | None = field(default=None, compare=False)
 
     def columns(self) -> tuple[str, ...]:
-        """Every column that it names."""
         named = [self.a, self.b, *([self.level[0]] if self.level else [])]
         return tuple(each for each in named if each)
 
     def renamed(self, names: Mapping[str, str]) -> Relation:
-        """The relation of the columns by these other names."""
         a, b = names.get(self.a, self.a), names.get(self.b, self.b)
         return replace(
             self, a=a, b=b, level=self.level and (names.get(self.level[0], self.level[0]), self.level[1])
@@ -225,7 +223,6 @@ class Rules:
         return total
 
     def wrong(self, values: Mapping[str, Floats]) -> list[int]:
-        """The rows that break one of `relations`."""
         rows: list[int] = np.flatnonzero(self.counted(values)).tolist() if values else []
         return rows
 

@@ -33,8 +33,8 @@ def release_of(
     proposals: Sequence[Proposal],
     seeded: bool,
 ) -> Anonymized:
-    """What the release writer needs."""
     table, rows = condensed.frame.to_arrow(), condensed.frame.height
+    proposed = [{"relation": each.relation.text, "broken": each.broken} for each in proposals]
     words = CONTRACT.words(
         asked.public(),
         algorithm=chosen.algorithm,
@@ -52,10 +52,7 @@ def release_of(
         custody={
             **custody_of(chosen, prepared, kernel, condensed),
             **({"pilot": dict(pilot)} if pilot else {}),
-            "relations": {
-                "confirmed": list(chosen.relations),
-                "proposed": [{"relation": each.relation.text, "broken": each.broken} for each in proposals],
-            },
+            "relations": {"confirmed": list(chosen.relations), "proposed": proposed},
         },
         notices=(
             *notices_of(prepared, condensed, kernel),
@@ -91,7 +88,6 @@ def lost_coefficients(method: Condensation, prepared: Prepared) -> tuple[str, ..
 
 
 def _counts(prepared: Prepared, what: Literal["withheld_levels", "imputed"]) -> dict[str, int]:
-    """By column, where there are any."""
     return {each.name: count for each in prepared.columns if (count := getattr(each, what))}
 
 
@@ -112,12 +108,11 @@ def custody_tables(condensed: Condensed, further: Sequence[pl.DataFrame]) -> tup
     """The groups, from which k can be derived again (which source rows, which released rows); further made tables."""
     count = len(condensed.group_stratum)
     sizes = np.bincount(condensed.source_group, minlength=count)
-    by_row = np.argsort(condensed.source_row, kind="stable")
+    source = condensed.source_row
+    by_row = np.argsort(source, kind="stable")
     tables = {
         "groups": pa.table({"group": np.arange(count), "stratum": condensed.group_stratum, "rows": sizes}),
-        "source_rows": pa.table(
-            {"row": condensed.source_row[by_row] + 1, "group": condensed.source_group[by_row]}
-        ),
+        "source_rows": pa.table({"row": source[by_row] + 1, "group": condensed.source_group[by_row]}),
         "released_rows": pa.table({"record": np.arange(len(condensed.group)), "group": condensed.group}),
         **{f"repetitions/{n:03d}": frame.to_arrow() for n, frame in enumerate(further, start=1)},
     }
@@ -127,7 +122,6 @@ def custody_tables(condensed: Condensed, further: Sequence[pl.DataFrame]) -> tup
 def custody_of(
     method: Condensation, prepared: Prepared, kernel: CellKernel, condensed: Condensed
 ) -> dict[str, Any]:
-    """Facts for the custodian."""
     sizes = np.bincount(condensed.source_group)
     facts = condensed.facts
     return {
@@ -157,7 +151,6 @@ def custody_of(
 
 
 def notices_of(prepared: Prepared, condensed: Condensed, kernel: CellKernel) -> tuple[str, ...]:
-    """What a custodian should know of this run."""
     k, withheld = kernel.k, int((prepared.stratum < 0).sum())
     levels, imputed = _counts(prepared, "withheld_levels"), _counts(prepared, "imputed")
     empty = len(prepared.columns) - len(prepared.features)

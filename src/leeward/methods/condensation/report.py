@@ -36,7 +36,6 @@ Figures = Mapping[str, Any]
 
 
 def sections(release: Release, measures: Figures, verification: Figures) -> list[Section]:
-    """The sections of the report that are this method's own."""
     found = [
         glance(release, measures.get("closest")),
         models(measures.get("models")),
@@ -50,7 +49,6 @@ def sections(release: Release, measures: Figures, verification: Figures) -> list
 
 
 def glance(release: Release, closest: Figures | None = None) -> Section:
-    """What a privacy board and a recipient ask for beside the summary."""
     k = release.guarantee["k"]
     tiles = [Tile(f"≥ {k:,}", "patients behind every released row", tone="good")]
     if closest is not None and closest["released"]["zero"] > closest["original"]["zero"]:
@@ -68,7 +66,6 @@ def glance(release: Release, closest: Figures | None = None) -> Section:
 
 
 def models(fitted: Figures | None) -> Section | None:
-    """Coefficients before and after, and the paper's three metrics beside the bootstrap's."""
     if fitted is None:
         return None
     rows = []
@@ -116,7 +113,6 @@ def _metrics(found: Figures | None) -> tuple[str, ...]:
 
 
 def forest(coefficients: Sequence[Figures]) -> str:
-    """Coefficients with intervals, original above released."""
     labels, rows = [], []
     for each in coefficients:
         label = short(level_label(each["name"]))
@@ -138,7 +134,6 @@ def level_label(name: str) -> str:
 
 
 def short(name: str, most: int = SHORT_LABEL) -> str:
-    """A label that fits."""
     return name if len(name) <= most else name[: most - 1] + "…"
 
 
@@ -172,7 +167,6 @@ def survival(curves: Sequence[Figures]) -> Section | None:
 
 
 def marginals(found: Figures | None) -> Section | None:
-    """Means, medians and level frequencies."""
     if found is None:
         return None
     parts = tuple(each for each in (_numbers(found["numbers"]), _levels(found["levels"])) if each.rows)
@@ -204,7 +198,6 @@ def plainly(value: Any) -> str:
 
 
 def correlations(found: Figures | None) -> Section | None:
-    """Heat maps of the correlations."""
     if found is None or len(found["columns"]) < 2:
         return None
     gap, largest = (f"{found[name]:.3f}" for name in ("mean_difference", "largest_difference"))
@@ -225,7 +218,6 @@ SHADES = (
 
 
 def heat(found: Mapping[str, Any]) -> str:
-    """Original and release side by side."""
     names = [short(level_label(name), 24) for name in found["columns"]]
     left, top, apart, scale = max(map(width_of, names)) + 8, 26.0, 16.0, 56.0
     side = max((charts.WIDTH - left - apart - scale) / 2, 10.0 * len(names))
@@ -254,7 +246,6 @@ def heat(found: Mapping[str, Any]) -> str:
 
 
 def _shade(r: float) -> str:
-    """The colour of a correlation."""
     at = (min(max(r, -1.0), 1.0) + 1) / 2 * (len(SHADES) - 1)
     low = min(int(at), len(SHADES) - 2)
     mixed = (round(a + (at - low) * (b - a)) for a, b in zip(SHADES[low], SHADES[low + 1], strict=True))
@@ -266,7 +257,6 @@ Attack = tuple[list[tuple[str, str, str]], str]
 
 
 def attacks(measures: Figures) -> Section | None:
-    """What an attacker gets, beside chance."""
     found = [tell(measures[name]) for name, tell in ATTACKS.items() if measures.get(name)]
     rows = tuple(row for each, _ in found for row in each)
     if not rows:
@@ -366,7 +356,6 @@ ATTACKS = {
 
 
 def groups(measures: Figures) -> Section | None:
-    """The groups, for the custodian."""
     facts = measures.get("method") or {}
     if "groups" not in facts:
         return None
@@ -444,7 +433,6 @@ def _of_correlations(together: Figures | None) -> list[Cost]:
 
 
 def withheld(facts: Mapping[str, Any]) -> Cost:
-    """Rows and levels that are not in the release."""
     rows = int(facts.get("withheld_rows") or 0)
     levels = sum((facts.get("withheld_levels") or {}).values())
     what = "rows withheld" + (f", and {number(levels)} rare levels" if levels else "")
@@ -452,7 +440,6 @@ def withheld(facts: Mapping[str, Any]) -> Cost:
 
 
 def little_left(outside: float) -> str:
-    """A sentence where a planned model is mostly wrong."""
     if outside <= USELESS:
         return ""
     return (

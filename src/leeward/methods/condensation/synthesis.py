@@ -16,6 +16,7 @@ from leeward.compiled import njit
 
 Floats = NDArray[np.float64]
 Longs = NDArray[np.int64]
+Draw = Literal["normal", "uniform"]
 
 KEPT = 1e-12
 """Eigenvalues below this share of the group's largest count as none."""
@@ -52,7 +53,7 @@ def synthesize(
     generator: np.random.Generator,
     *,
     mode: Literal["sampled", "exact"] = "sampled",
-    draw: Literal["normal", "uniform"] = "normal",
+    draw: Draw = "normal",
     attribute: Longs | None = None,
 ) -> Synthesis:
     """Synthetic rows for groups of at least k standardized rows, float64[rows, columns], group by group.
@@ -99,7 +100,7 @@ def pool_scores(
     offsets: Longs,
     generator: np.random.Generator,
     attribute: Longs,
-    draw: Literal["normal", "uniform"] = "normal",
+    draw: Draw = "normal",
 ) -> Floats:
     """Scores for matching by rank, float64[rows, columns], where some groups have fewer than `POOLED_ROWS` rows.
 
@@ -148,12 +149,7 @@ def blocks_of(offsets: Longs) -> Longs:
 
 
 def _combinations(
-    rows: Floats,
-    means: Floats,
-    offsets: Longs,
-    blocks: Longs,
-    generator: np.random.Generator,
-    draw: Literal["normal", "uniform"],
+    rows: Floats, means: Floats, offsets: Longs, blocks: Longs, generator: np.random.Generator, draw: Draw
 ) -> Floats:
     """Group means plus random combinations of the block's rows, centred group by group."""
     around = np.repeat(means, np.diff(offsets), axis=0)
@@ -206,7 +202,7 @@ def _wide(
     k: int,
     generator: np.random.Generator,
     mode: Literal["sampled", "exact"],
-    draw: Literal["normal", "uniform"],
+    draw: Draw,
 ) -> Synthesis:
     """The same for groups with fewer rows than columns: eigenvectors of AAᵀ instead of AᵀA (the paper's Proposition 1).
 

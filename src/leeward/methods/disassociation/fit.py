@@ -18,7 +18,7 @@ records or more are used (no cluster can count another), numbered locally so tha
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
@@ -141,7 +141,6 @@ def _best_split(b: Block, x: int, members: Int32s, aim: Aim, place: Int32s, toge
 
 @njit(inner=True)
 def _worth(supports: Int64s, size: int, k: int, weight: float) -> float:
-    """The objective of a cluster."""
     plain, square = 0, 0
     for s in supports:
         if s >= k:
@@ -260,11 +259,7 @@ def fit_partition(
     frequent = int((np.bincount(values, minlength=rules.n_codes) >= k).sum())
     blocks = cut_blocks(near.bounds, block_records(k, frequent))
     cluster_of = np.empty(len(partition.order), np.int32)
-
-    def run(first: int, last: int) -> Callable[[], object]:
-        return lambda: fit_block(near, first, last, aim, rules.sensitive, cluster_of)
-
-    workers.tasks([run(first, last) for first, last in blocks])
+    workers.tasks([partial(fit_block, near, *ends, aim, rules.sensitive, cluster_of) for ends in blocks])
     return regroup(partition, cluster_of)
 
 

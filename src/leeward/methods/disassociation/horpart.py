@@ -7,8 +7,8 @@ docs/methods/disassociation.md#horizontal-partitioning (the part without the cod
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -40,7 +40,6 @@ class Partition:
 
 
 def gather_records(offsets: Int64s, values: Int32s, partition: Partition, workers: Workers) -> Clustered:
-    """The code sets in the order of the partition."""
     order = partition.order
     near = Clustered(
         offsets_of(np.diff(offsets)[order]), np.empty(len(values), np.int32), partition.leaf_offsets
@@ -67,14 +66,14 @@ def split_records(offsets: Int64s, values: Int32s, rules: Rules, workers: Worker
     near = np.arange(n, dtype=np.int32)
     leaf_begins = np.zeros(n, np.bool_)
 
-    def run(i: int) -> Callable[[], object]:
+    def run(i: int) -> None:
+        lo, hi = begins[i], begins[i + 1]
         if codes[i] < 0:  # the records without a frequent code are a leaf already
-            return lambda: leaf_begins.__setitem__(begins[i], True)
-        return lambda: split_all(
-            parts.offsets, parts.values, near, begins[i], begins[i + 1], codes[i], rules, leaf_begins
-        )  # fmt: skip
+            leaf_begins[lo] = True
+        else:
+            split_all(parts.offsets, parts.values, near, lo, hi, codes[i], rules, leaf_begins)
 
-    workers.tasks([run(i) for i in np.argsort(-np.diff(begins), kind="stable")])
+    workers.tasks([partial(run, i) for i in np.argsort(-np.diff(begins), kind="stable")])
     return Partition(order[near], np.append(np.flatnonzero(leaf_begins), n))
 
 

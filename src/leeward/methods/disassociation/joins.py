@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import uint64
 
+from leeward.analysis.kernels import empty_list
 from leeward.arrays import Bools, Int32s, Int64s
 from leeward.compiled import njit
 from leeward.methods.disassociation.horpart import place_in
@@ -124,7 +125,6 @@ def _after(codes: Int32s, place: Any, end: Any) -> Any:
 
 @njit(inner=True)
 def _publishes(side: Sides, cluster: int, code: int) -> bool:
-    """Whether a chunk below the cluster publishes the code."""
     codes = published(side, cluster)
     return place_in(codes, 0, len(codes), code) >= 0
 
@@ -206,21 +206,17 @@ def test_pairs(
     rules: Rules,
 ) -> tuple[Int64s, Int32s, Int32s]:
     """`try_join` for pairs `lo…hi-1`: fills `accepted`; returns (pair, code, chunk) of the shared codes."""
-    longest, room = 0, 0
+    longest = 0
     for x in range(lo, hi):
         a, b = left[x], right[x]
         most = min(side.item_at[a, 1] - side.item_at[a, 0], side.item_at[b, 1] - side.item_at[b, 0])
         longest = max(longest, most)
-        room += most
     scratch = Scratch(
         np.empty(longest, np.int32), np.empty(longest, np.int32), np.empty(longest, np.int64),
         np.empty(longest, np.int64), np.empty(longest, np.bool_), empty_groups(rules.n_constraints),
         np.empty(len(leaves.records), np.int32), np.empty(len(leaves.of_row), np.int32),
     )  # fmt: skip
-    out_pair = np.empty(room, np.int64)
-    out_code = np.empty(room, np.int32)
-    out_chunk = np.empty(room, np.int32)
-    n = 0
+    pair, code, chunks = empty_list(), empty_list(), empty_list()
     for x in range(lo, hi):
         a, b = left[x], right[x]
         accepted[x] = False
@@ -232,11 +228,10 @@ def test_pairs(
         chunk = try_join(a, b, candidates, side, leaves, rules, scratch)
         accepted[x] = len(chunk) > 0
         for i in range(len(chunk)):
-            out_pair[n] = x
-            out_code[n] = scratch.code[i]
-            out_chunk[n] = chunk[i]
-            n += 1
-    return out_pair[:n].copy(), out_code[:n].copy(), out_chunk[:n].copy()
+            pair.append(x)
+            code.append(scratch.code[i])
+            chunks.append(chunk[i])
+    return np.array(pair), np.array(code).astype(np.int32), np.array(chunks).astype(np.int32)
 
 
 @njit
@@ -294,6 +289,5 @@ def _pairs(side: Sides, cluster: int) -> Int64s:
 
 @njit(inner=True)
 def published(side: Sides, cluster: int) -> Int32s:
-    """The codes that chunks below the cluster publish."""
     begin, end = side.published_at[cluster]
     return side.published_code[begin:end]

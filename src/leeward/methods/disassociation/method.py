@@ -159,7 +159,6 @@ def assemble(
 
 
 def require_k(parameters: Disassociation, records: int, name: str) -> None:
-    """Raise GuaranteeUnreachable with fewer than k records."""
     if records < parameters.k:
         raise GuaranteeUnreachable(
             f"{name}: {records} patients with a code, fewer than k = {parameters.k}; "
@@ -233,7 +232,6 @@ def _further_tables(
 def _sensitive_columns(
     parameters: Disassociation, cohort: Cohort, patients: pl.Series
 ) -> tuple[Sensitive, ...]:
-    """The sensitive columns of some patients."""
     ells = parameters.sensitive_columns or {}
     return sensitive_columns(values_of(cohort.patients, patients, tuple(ells), cohort.name), ells)
 

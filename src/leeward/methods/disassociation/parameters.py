@@ -192,13 +192,11 @@ class Disassociation(WithRecoding):
             raise BadInput("`attacker: algorithm` needs one partition; leave `partitions` out.")
 
     def public(self, **found: Any) -> dict[str, Any]:
-        """The public parameters, with the defaults resolved."""
         decided = {"partitioning": self.chosen_partitioning, "max_cluster": self.cluster_limit}
         return super().public(**decided, **(RANKED if self.attacker == "algorithm" else {}), **found)
 
     @property
     def chosen_partitioning(self) -> str:
-        """`partitioning` with `auto` resolved."""
         if self.attacker == "algorithm":
             return "ranked"
         if self.partitioning == "auto":

@@ -48,7 +48,6 @@ class Disassociated:
 
     @property
     def leaves(self) -> int:
-        """The number of clusters."""
         return len(self.chunks.fit_alone)
 
 
@@ -167,7 +166,6 @@ def join_classes(parts: Sequence[Disassociated], members: Sequence[AnyArray]) ->
 def _on_engine(
     sets: CodeSets, class_of: Int32s, rules: Rules, engine: Engine, weight: float | None
 ) -> list[Disassociated]:
-    """Disassociate each class as a group of the engine."""
     record = owners_of(sets.offsets)
     frame = pl.DataFrame(
         {"class": class_of.astype(np.int64)[record], "record": record, "code": sets.values.astype(np.int64)}

@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from leeward.analysis.itemsets import owners_of
+from leeward.analysis.kernels import empty_list
 from leeward.arrays import AnyArray, Int32s, Int64s, offsets_of
 from leeward.compiled import njit
 from leeward.engine import ahead
@@ -45,7 +46,6 @@ class Layout(NamedTuple):
 
 
 def layout_of(d: Disassociated) -> Layout:
-    """The layout of a data set's chunks."""
     nodes, entry = len(d.parent), entries_of(d.records, d.chunks)
     n_chunks = np.zeros(nodes, np.int32)
     np.maximum.at(n_chunks, d.chunks.node, d.chunks.chunk + 1)
@@ -165,11 +165,11 @@ def chunk_table(p: Published, randomness: Randomness) -> ReleaseTable:
 
 
 def chunk_rows(
-    node: Int64s, chunk: Int64s, kind: AnyArray, subrecord: pa.Array, at: Int32s, codes: pa.Array
+    node: Int64s, chunk: Int64s, kind: AnyArray, subrecord: pa.Array, at: AnyArray, codes: pa.Array
 ) -> pa.RecordBatch:
-    """Rows of `chunks.parquet`; `kind`, int8, indexes KINDS; row i has codes[at[i]:at[i + 1]]."""
+    """Rows of `chunks.parquet`; `kind` indexes KINDS; row i has codes[at[i]:at[i + 1]]."""
     kinds = pa.array(KINDS, pa.string()).take(pa.array(kind))
-    lists = pa.ListArray.from_arrays(pa.array(at), codes)
+    lists = pa.ListArray.from_arrays(pa.array(at, pa.int32()), codes)
     return pa.record_batch([pa.array(node), pa.array(chunk), kinds, subrecord, lists], schema=CHUNKS)
 
 
@@ -194,61 +194,49 @@ def payload_table(p: Published, values: pl.DataFrame, randomness: Randomness) ->
 @njit
 def _emit(
     lo: int, hi: int, old: Int64s, near: Clustered, chunks: Chunks, layout: Layout, keys: Int64s
-) -> tuple[Int64s, Int64s, AnyArray, Int64s, Int32s, Int32s]:
+) -> tuple[Int64s, Int64s, Int64s, Int64s, Int64s, Int64s]:
     """Rows of the nodes numbered `lo…hi-1`, in the order of node, chunk, subrecord."""
-    offsets, values, bounds = near
-    n_chunks, records, below_at = layout.n_chunks, layout.records, layout.below_at
-    leaves = len(bounds) - 1
-    rows, cells = 0, 0
+    node_of, chunk_of, kind, subrecord = empty_list(), empty_list(), empty_list(), empty_list()
+    at, code = empty_list(), empty_list()
+    at.append(0)
+    key = 0
     for new in range(lo, hi):
         node = old[new]
-        rows += records[node] * n_chunks[node] + 1
-        for leaf in layout.below[below_at[node] : below_at[node + 1]]:
-            cells += offsets[bounds[leaf + 1]] - offsets[bounds[leaf]]
-    out_node = np.empty(rows, np.int64)
-    out_chunk = np.empty(rows, np.int64)
-    out_kind = np.empty(rows, np.int8)
-    out_sub = np.empty(rows, np.int64)
-    out_at = np.zeros(rows + 1, np.int32)
-    out_code = np.empty(cells, np.int32)
-    row, cell, key = 0, 0, 0
-    for new in range(lo, hi):
-        node = old[new]
-        n = records[node]
-        positions = np.empty(n, np.int64)
-        x = 0
-        for leaf in layout.below[below_at[node] : below_at[node + 1]]:
-            for r in range(bounds[leaf], bounds[leaf + 1]):
-                positions[x] = r
-                x += 1
-        for c in range(n_chunks[node]):
-            shuffled = np.argsort(keys[key : key + n], kind="mergesort")
-            key += n
-            for s in range(n):
+        leaf = node < len(near.bounds) - 1
+        positions = positions_below(node, layout, near.bounds)
+        for c in range(layout.n_chunks[node]):
+            shuffled = np.argsort(keys[key : key + len(positions)], kind="mergesort")
+            key += len(positions)
+            for s in range(len(positions)):
                 r = positions[shuffled[s]]
-                for j in range(offsets[r], offsets[r + 1]):
+                for j in range(near.offsets[r], near.offsets[r + 1]):
                     if layout.node[j] == node and layout.chunk[j] == c:
-                        out_code[cell] = values[j]
-                        cell += 1
-                out_node[row] = new
-                out_chunk[row] = c
-                out_kind[row] = 0 if node < leaves else 1
-                out_sub[row] = s
-                row += 1
-                out_at[row] = cell
-        if node < leaves:
-            before = cell
-            for i in range(chunks.at[node], chunks.at[node + 1]):
-                if chunks.chunk[i] < 0:
-                    out_code[cell] = chunks.code[i]
-                    cell += 1
-            if cell > before:
-                out_node[row] = new
-                out_chunk[row] = n_chunks[node]
-                out_kind[row] = 2
-                out_sub[row] = -1
-                row += 1
-                out_at[row] = cell
+                        code.append(near.values[j])
+                node_of.append(new)
+                chunk_of.append(c)
+                kind.append(0 if leaf else 1)
+                subrecord.append(s)
+                at.append(len(code))
+        items = np.arange(chunks.at[node], chunks.at[node + 1]) if leaf else np.arange(0)
+        items = items[chunks.chunk[items] < 0]
+        if len(items) > 0:
+            code.extend(chunks.code[items])
+            node_of.append(new)
+            chunk_of.append(layout.n_chunks[node])
+            kind.append(2)
+            subrecord.append(-1)
+            at.append(len(code))
     return (
-        out_node[:row], out_chunk[:row], out_kind[:row], out_sub[:row], out_at[: row + 1], out_code[:cell]
+        np.array(node_of), np.array(chunk_of), np.array(kind), np.array(subrecord), np.array(at), np.array(code)
     )  # fmt: skip
+
+
+@njit
+def positions_below(node: int, layout: Layout, bounds: Int64s) -> Int64s:
+    positions = np.empty(layout.records[node], np.int64)
+    filled = 0
+    for leaf in layout.below[layout.below_at[node] : layout.below_at[node + 1]]:
+        for r in range(bounds[leaf], bounds[leaf + 1]):
+            positions[filled] = r
+            filled += 1
+    return positions

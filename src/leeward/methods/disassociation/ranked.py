@@ -202,7 +202,6 @@ def _split(
 
 @njit(inner=True)
 def _supports(offsets: Int64s, values: Int32s, records: Int32s, n_codes: int) -> Int64s:
-    """The number of the records that hold each code."""
     count = np.zeros(n_codes, np.int64)
     for r in records:
         for c in values[offsets[r] : offsets[r + 1]]:
@@ -295,15 +294,13 @@ def tables_of(shown: Shown, codes: tuple[str, ...], randomness: Randomness) -> t
             counts = count[lo:hi]
             rows = np.repeat(np.arange(lo, hi), counts)
             place = np.arange(len(rows)) - np.repeat(offsets_of(counts)[:-1], counts)
-            at, kinds = np.arange(len(rows) + 1, dtype=np.int32), kind[rows].astype(np.int8)
-            shown_codes = code_names.take(pa.array(code[rows]))
-            yield chunk_rows(node[rows], chunk[rows], kinds, pa.array(place), at, shown_codes)
+            at, names = np.arange(len(rows) + 1), code_names.take(pa.array(code[rows]))
+            yield chunk_rows(node[rows], chunk[rows], kind[rows].astype(np.int8), pa.array(place), at, names)
 
     return (ReleaseTable.of("nodes.parquet", nodes), ReleaseTable("chunks.parquet", CHUNKS, batches))
 
 
 def facts_of(shown: Shown) -> dict[str, Any]:
-    """Facts for the custodian."""
     return {
         "clusters": shown.leaves,
         "joint_clusters": len(shown.parent) - shown.leaves,

@@ -15,7 +15,7 @@ from leeward.arrays import Float64s, Int32s, Int64s, UInt64s
 from leeward.compiled import njit
 from leeward.errors import GuaranteeUnreachable
 from leeward.methods.disassociation.horpart import Clustered
-from leeward.methods.disassociation.publish import Layout, Published
+from leeward.methods.disassociation.publish import Layout, Published, positions_below
 from leeward.methods.disassociation.ranked import mix
 from leeward.methods.disassociation.verpart import Chunks
 from leeward.randomness import Randomness
@@ -241,12 +241,7 @@ def _reconstruct(
         np.full(1, seed, np.uint64),
     )
     for node in range(len(layout.n_chunks)):  # the leaves come first
-        rows = np.empty(layout.records[node], np.int64)
-        size = 0
-        for leaf in layout.below[layout.below_at[node] : layout.below_at[node + 1]]:
-            for r in range(bounds[leaf], bounds[leaf + 1]):
-                rows[size] = r
-                size += 1
+        rows = positions_below(node, layout, bounds)
         for c in range(layout.n_chunks[node]):
             if not _deal_chunk(s, rows, node, c, near, layout, c if node < leaves else SHARED):
                 return np.empty(0, np.int32), np.empty(0, np.int32)

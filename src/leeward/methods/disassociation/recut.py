@@ -44,7 +44,6 @@ class Supports(NamedTuple):
 
 @njit
 def count_supports(near: Clustered, n_codes: int) -> Supports:
-    """The codes of each leaf with their supports."""
     leaves = len(near.bounds) - 1
     code = np.empty(len(near.values), np.int32)
     support = np.empty(len(near.values), np.int32)

@@ -24,7 +24,6 @@ Figures = Mapping[str, Any]
 
 
 def sections(release: Release, measures: Figures, verification: Figures) -> list[Section]:
-    """The method's own sections of the report."""
     places, errors, facts = (measures.get(name) or {} for name in ("placement", "are", "method"))
     found = [
         glance(verification, places, errors, measures["source"]["codes"]),
@@ -40,7 +39,6 @@ def sections(release: Release, measures: Figures, verification: Figures) -> list
 
 
 def glance(verification: Figures, places: Figures, errors: Figures, codes_before: int) -> Section:
-    """Key figures for a privacy board and a researcher, besides the summary."""
     tiles: list[Tile] = []
     covers = places.get("covers")
     if covers and covers["of_chunks"]:
@@ -59,7 +57,6 @@ def glance(verification: Figures, places: Figures, errors: Figures, codes_before
 
 
 def loss(errors: Figures) -> Section | None:
-    """Errors of counts estimated from the release."""
     if not errors.get("workloads"):
         return None
     table = table_of(
@@ -80,7 +77,6 @@ def loss(errors: Figures) -> Section | None:
 
 
 def placement(release: Release, places: Figures, names: Mapping[str, str]) -> Section | None:
-    """Shares of code occurrences by kind of chunk."""
     if not places:
         return None
     uncounted = SUPPRESSED if covers_algorithm(release) else ITEM
@@ -145,7 +141,6 @@ def _share(name: str, share: float) -> str:
 
 
 def policy(found: Figures | None, names: Mapping[str, str]) -> Section | None:
-    """Errors of counts of the utility policy's code groups."""
     if not found or not found["constraints"]:
         return None
     chart = group_errors(
@@ -181,7 +176,6 @@ def span(interval: Figures) -> str:
 
 
 def unusable(release: Release, places: Figures) -> Section | None:
-    """Patients whose codes are all in an item chunk."""
     if not places or covers_algorithm(release):
         return None
     exact = places.get("item_only_records")
@@ -202,7 +196,6 @@ def unusable(release: Release, places: Figures) -> Section | None:
 
 
 def plain_words(release: Release, taken_out: int) -> Section:
-    """The guarantee in plain words."""
     k, m = release.guarantee["k"], release.guarantee["m"]
     codes = "diagnosis code" if m == 1 else "diagnosis codes"
     return words_section(
@@ -213,7 +206,6 @@ def plain_words(release: Release, taken_out: int) -> Section:
 
 
 def suppression_line(release: Release, count: int) -> str:
-    """Sentence on the suppressed codes, if any."""
     if count and covers_algorithm(release):
         return f"{count:,} mentions of codes that too few patients share were taken out."
     if count:
@@ -367,7 +359,6 @@ def candidates(
 
 
 def costs(release: Release, measures: Mapping[str, Any]) -> Costs:
-    """Errors of counts of pairs and triples, and the share of occurrences in item chunks, or suppressed."""
     figures = errors_of_pairs_and_triples(measures)
     places = measures.get("placement")
     fate = (

@@ -49,7 +49,6 @@ class Rules(NamedTuple):
 
     @property
     def n_codes(self) -> int:
-        """The number of distinct codes."""
         return len(self.constraint_of)
 
 
@@ -100,7 +99,6 @@ class Workers:
         return over_blocks(run, n, threads=self.threads, smallest=SMALLEST_BLOCK) if n else []
 
     def tasks(self, runs: list[Callable[[], object]]) -> None:
-        """Run independent tasks, the first ones first."""
         with pool(min(self.threads, len(runs))) as threads:
             for done in [threads.submit(run) for run in runs]:
                 done.result()

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import uint64
 
-from leeward.analysis.kernels import popcount
+from leeward.analysis.kernels import and_count, popcount
 from leeward.arrays import Bools, Int32s, Int64s, UInt64s
 from leeward.compiled import njit
 from leeward.methods.disassociation.horpart import Clustered
@@ -49,7 +49,6 @@ class Groups(NamedTuple):
 
 @njit(inner=True)
 def empty_groups(n_constraints: int) -> Groups:
-    """Zeroed scratch for `n_constraints` constraints."""
     return Groups(
         np.zeros(n_constraints + 1, np.int32),
         np.zeros(n_constraints + 1, np.int32),
@@ -64,46 +63,40 @@ def extends_km(masks: UInt64s, current: Int32s, t: int, support: int, k: int, m:
     Depth-first over the code sets that occur. A code that every record of the set holds changes no support, so it is
     never branched on: the depth is bounded by the number of records, whatever m.
     """
-    words, n_current = masks.shape[1], len(current)
-    if m == 1:
-        return True
     if m == 2:
         for c in current:
-            s = 0
-            for w in range(words):
-                s += popcount(masks[t, w] & masks[c, w])
-                if s >= k:
-                    break
-            if 0 < s < k:
+            together = _held_together(masks, t, c)
+            if 0 < together < k:
                 return False
         return True
-    limit = min(m - 1, n_current)
-    work = np.empty((limit + 1, words), np.uint64)
-    counts = np.empty(limit + 1, np.int64)
-    at = np.empty(limit + 1, np.int64)
-    work[0] = masks[t]
-    counts[0] = support
-    at[0] = 0
+    limit = min(m - 1, len(current))
+    work = np.empty((limit + 1, masks.shape[1]), np.uint64)
+    counts, at = np.empty(limit + 1, np.int64), np.empty(limit + 1, np.int64)
+    work[0], counts[0], at[0] = masks[t], support, 0
     depth = 0
     while depth >= 0:
-        if depth == limit or at[depth] == n_current:
+        if depth == limit or at[depth] == len(current):
             depth -= 1
             continue
         c = current[at[depth]]
         at[depth] += 1
-        s = 0
-        for w in range(words):
-            both = work[depth, w] & masks[c, w]
-            work[depth + 1, w] = both
-            s += popcount(both)
+        s = and_count(work[depth], masks[c], work[depth + 1])
         if s == 0 or s == counts[depth]:
             continue
         if s < k:
             return False
-        counts[depth + 1] = s
-        at[depth + 1] = at[depth]
+        counts[depth + 1], at[depth + 1] = s, at[depth]
         depth += 1
     return True
+
+
+@njit(inner=True)
+def _held_together(masks: UInt64s, x: int, y: int) -> int:
+    """Number of records with both of two codes."""
+    together = 0
+    for w in range(masks.shape[1]):
+        together += popcount(masks[x, w] & masks[y, w])
+    return together
 
 
 @njit(inner=True)
@@ -171,7 +164,6 @@ def place_codes(
             y -= 1
         remaining[y + 1] = i
     current = np.empty(left, np.int32)
-    taken = np.zeros(n, np.bool_)
     n_chunks = 0
     while left > 0:
         size = 0
@@ -191,30 +183,20 @@ def place_codes(
             u = constraint_of[codes[current[x]]]
             if u >= 0:
                 groups.left[u] -= 1
-        kept = 0
         for x in range(size):
-            i = current[x]
-            u = constraint_of[codes[i]]
+            u = constraint_of[codes[current[x]]]
             if u >= 0 and u != first and groups.left[u] > 0:
-                continue  # another constraint, only partly placed: it gets a later chunk of its own
-            chunk[i] = n_chunks
-            taken[i] = True
-            current[kept] = i
-            kept += 1
+                groups.left[u] += (
+                    1  # another constraint, only partly placed: it gets a later chunk of its own
+                )
+            else:
+                chunk[current[x]] = n_chunks
         n_chunks += 1
-        for x in range(left):
-            u = constraint_of[codes[remaining[x]]]
-            if u >= 0:
-                groups.left[u] = 0
         kept = 0
         for x in range(left):
-            i = remaining[x]
-            if not taken[i]:
-                remaining[kept] = i
+            if chunk[remaining[x]] == ITEM:
+                remaining[kept] = remaining[x]
                 kept += 1
-                u = constraint_of[codes[i]]
-                if u >= 0:
-                    groups.left[u] += 1
         left = kept
     return n_chunks
 
@@ -238,25 +220,17 @@ def split_covers(support: Int32s, masks: UInt64s, n_chunks: int, chunk: Int32s) 
 
     x reveals y when s(xy) = s(x). Returns the new number of chunks (docs/methods/disassociation.md#cover-problem).
     """
-    n, words, total = len(chunk), masks.shape[1], n_chunks
-    covering = np.zeros(n, np.int32)
+    n, total = len(chunk), n_chunks
     for c in range(n_chunks):
         while True:
-            best = -1
+            best, most = -1, 0
             for y in range(n):
-                if chunk[y] != c:
-                    continue
-                covering[y] = 0
+                covered = 0
                 for x in range(n):
-                    if x == y or chunk[x] != c:
-                        continue
-                    s = 0
-                    for w in range(words):
-                        s += popcount(masks[x, w] & masks[y, w])
-                    if s == support[x]:
-                        covering[y] += 1
-                if covering[y] > 0 and (best < 0 or covering[y] > covering[best]):
-                    best = y
+                    if x != y and chunk[x] == c and chunk[y] == c:
+                        covered += int(_held_together(masks, x, y) == support[x])
+                if covered > most:
+                    best, most = y, covered
             if best < 0:
                 break
             chunk[best] = total

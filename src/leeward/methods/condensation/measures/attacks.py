@@ -31,11 +31,8 @@ PAIRED = 100_000
 
 
 def linkage(both: Both, sample: int = SAMPLE) -> dict[str, Any] | None:
-    """Share of original rows whose nearest released row comes from their own group, against chance.
-
-    Distances: standardized numbers and dummies, unweighted, all columns. Chance: the share of released rows that are
-    from the row's own group, on average. A random sample of at most `sample` rows asks.
-    """
+    """Share of at most `sample` original rows whose nearest released row (standardized numbers and dummies, unweighted)
+    comes from their own group, against chance: the mean share of released rows that are from the row's own group."""
     groups = both.groups
     if groups is None:
         return None
@@ -121,10 +118,8 @@ def other_times(both: Both) -> dict[str, Any] | None:
 
 
 def coarse_times(both: Both) -> dict[str, Any] | None:
-    """Share of rows whose stratum and coarse time occur in one group only, whose column values can then be read.
-
-    None where times are not coarse.
-    """
+    """Share of rows whose stratum and coarse time occur in one group only, whose column values can then be read; None
+    where times are not coarse."""
     given = both.release.parameters
     plan = models_of(given.get("plan", ()))
     times = [*given.get("time", ()), *(model.time for model in plan if model.time)]
@@ -172,10 +167,7 @@ def _rank(
     sides: tuple[list[Floats], list[Floats]] = ([], [])
     for name in known:
         column, before, after = both.columns(name)
-        for side, values, own, wanted in (
-            (0, before, rows, chosen),
-            (1, after, made, made),
-        ):
+        for side, values, own, wanted in ((0, before, rows, chosen), (1, after, made, made)):
             if column.is_categorical:
                 levels = range(len(column.levels))
                 sides[side].extend((values[wanted] == level) * np.sqrt(0.5) for level in levels)

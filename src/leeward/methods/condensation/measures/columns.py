@@ -51,7 +51,6 @@ class Both:
     groups: Groups | None
 
     def columns(self, name: str) -> tuple[Column, Floats, Floats]:
-        """A column with its values before and after."""
         column = self.table.column(name)
         return column, self.table.encode(name), encode(self.made[name], column, "release")
 
@@ -102,9 +101,7 @@ def _scale(before: Floats, after: Floats) -> tuple[Singles, Singles]:
     """Both in standard deviations of `before`, missing values at its mean, in single precision."""
     middle, spread = float(np.nanmean(before)), float(np.nanstd(before))
     scale = spread if spread > 0 else 1.0
-    one, two = (
-        np.nan_to_num((each - middle) / scale, nan=0.0).astype(np.float32) for each in (before, after)
-    )
+    one, two = (np.nan_to_num((each - middle) / scale).astype(np.float32) for each in (before, after))
     return one, two
 
 

@@ -69,7 +69,6 @@ def models(both: Both, bootstrap: int = BOOTSTRAP, most_rows: int = MOST_ROWS) -
 
 
 def _repetitions(both: Both) -> list[pl.DataFrame]:
-    """The further made tables in custody."""
     custody, schema = both.release.custody, both.made.schema
     files = sorted((custody / "data/repetitions").glob("*.parquet")) if custody else []
     found = [both.release.custody_table(f"repetitions/{file.stem}") for file in files]
@@ -106,7 +105,6 @@ def one_model(model: Model, table: Table, frames: Sequence[pl.DataFrame], rounds
 
 
 def fits(model: Model, table: Table, frames: Iterable[pl.DataFrame], cut: float | None) -> list[Fit]:
-    """The model fitted to each frame."""
 
     def one(frame: pl.DataFrame) -> Fit:
         return fit(model.kind, design_of(model, frame, table.columns, cut))

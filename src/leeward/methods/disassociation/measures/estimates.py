@@ -308,7 +308,6 @@ def _message(release: Release, code: str, shown: Collection[str]) -> str:
 
 
 def _list_codes(release: Release) -> dict[str, tuple[str, bool]]:
-    """Name of each listed code, and whether it was suppressed."""
     if LIST not in release.names():
         return {}
     rows = release.table(LIST).select("code", "name", "suppressed").collect().iter_rows()
@@ -325,6 +324,5 @@ def nearest_codes(code: str, shown: Collection[str]) -> list[str]:
 
 
 def _beginning(one: str, other: str) -> int:
-    """Length of the common prefix of two texts."""
     alike = [a == b for a, b in zip(one, other, strict=False)]
     return [*alike, False].index(False)

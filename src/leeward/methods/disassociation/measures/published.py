@@ -64,7 +64,6 @@ class Published:
 
     @cached_property
     def number(self) -> dict[str, int]:
-        """Index of each code."""
         return {code: i for i, code in enumerate(self.codes)}
 
     @cached_property
