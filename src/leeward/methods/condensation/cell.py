@@ -57,9 +57,8 @@ class CellKernel:
         """Of what the kernel returns: source row, group number inside the cell, made values, the cell's facts."""
         made = [f"v{place}" for place in range(len(self.layout.features))]
         floats = [*made, *(f"__{fact}__" for fact in FACTS)]
-        return pa.schema(
-            [(name, pa.int64()) for name in (CELL, ROW, GROUP)] + [(name, pa.float64()) for name in floats]
-        )
+        kinds = dict.fromkeys((CELL, ROW, GROUP), pa.int64()) | dict.fromkeys(floats, pa.float64())
+        return pa.schema(kinds)
 
     def __call__(self, rows: pa.Table) -> pa.Table:
         """Condense a cell: columns `__cell__`, `__row__` and `v0`, `v1`, … (the features' values, NaN missing)."""
