@@ -300,7 +300,7 @@ def zeros_together(a: Floats, b: Floats, group: Longs) -> None:
     # The i-th stray row of a group swaps with its i-th free row.
     ranks = [np.arange(len(rows)) - np.searchsorted(group[rows], group[rows]) for rows in (stray, free)]
     keys = [group[rows] * len(a) + rank for rows, rank in zip((stray, free), ranks, strict=True)]
-    _, one, other = np.intersect1d(*keys, assume_unique=True, return_indices=True)
+    _, one, other = np.intersect1d(keys[0], keys[1], assume_unique=True, return_indices=True)
     b[stray[one]], b[free[other]] = b[free[other]], b[stray[one]]
 
 
