@@ -60,9 +60,11 @@ class Block(NamedTuple):
     kept: Bools
 
 
-class Ceilings(NamedTuple):
-    """Upper bounds of what a record can add to each cluster, by which most clusters are skipped.
+class Hosts(NamedTuple):
+    """Clusters that would count a code with one more record, and upper bounds of what a record can add to each cluster,
+    by which most are skipped.
 
+    at, host : int32, code c is counted by the clusters host[at[c]:at[c + 1]]
     sets : uint64[clusters, 2], a bit (`bit_of`) for every code with k records or more, and with k - 1; bits of
         codes that no longer have so many may remain
     each : float64[clusters, 3], the most that one code of the first and of the second kind adds, and the cost of one
@@ -70,6 +72,8 @@ class Ceilings(NamedTuple):
     found, ceiling : scratch for one search
     """
 
+    at: Int64s
+    host: Int32s
     sets: UInt64s
     each: Float64s
     found: UInt64s
@@ -99,20 +103,24 @@ def bit_of(code: int) -> Any:
 
 
 @njit
-def ceilings_of(b: Block, hosts_at: Int64s, hosts: Int32s, clusters: int, aim: Aim) -> Ceilings:
-    longest = 0
-    for p in range(len(b.home)):
-        longest = max(longest, b.at[p + 1] - b.at[p])
-    room = TRIES * longest + 1
-    sets = np.zeros((clusters, 2), np.uint64)
-    each = np.zeros((clusters, 3))
-    for c in range(len(hosts_at) - 1):
-        bit = bit_of(c)
-        for i in range(hosts_at[c], hosts_at[c + 1]):
-            sets[hosts[i], 0 if b.support[hosts[i], c] >= aim.k else 1] |= bit
+def hosts_of(b: Block, clusters: int, aim: Aim) -> Hosts:
+    n_codes = b.support.shape[1]
+    at = np.zeros(n_codes + 1, np.int64)
     for x in range(clusters):
+        for c in range(n_codes):
+            at[c + 1] += int(b.support[x, c] >= aim.k - 1)
+    at = np.cumsum(at)
+    fill, host = at[:-1].copy(), np.empty(at[n_codes], np.int32)
+    sets, each = np.zeros((clusters, 2), np.uint64), np.zeros((clusters, 3))
+    for x in range(clusters):
+        for c in range(n_codes):
+            if b.support[x, c] >= aim.k - 1:
+                host[fill[c]] = x
+                fill[c] += 1
+                sets[x, 0 if b.support[x, c] >= aim.k else 1] |= bit_of(c)
         note_size(b.sums, each, x, aim)
-    return Ceilings(sets, each, np.empty(room, np.uint64), np.empty(room))
+    room = TRIES * np.diff(b.at).max() + 1
+    return Hosts(at, host, sets, each, np.empty(room, np.uint64), np.empty(room))
 
 
 @njit(inner=True)
@@ -145,7 +153,7 @@ def count_in(b: Block, p: int, x: int, k: int, step: int) -> None:
 
 
 @njit
-def note(b: Block, p: int, x: int, aim: Aim, top: Ceilings) -> None:
+def note(b: Block, p: int, x: int, aim: Aim, top: Hosts) -> None:
     """Raise the ceilings of cluster x after record p entered or left it."""
     for j in range(b.at[p], b.at[p + 1]):
         c = b.code[j]
@@ -168,36 +176,7 @@ def _leaving(b: Block, p: int, k: int, weight: float) -> float:
 
 
 @njit
-def hosts_of(b: Block, clusters: int, k: int) -> tuple[Int64s, Int32s]:
-    """For each code, the clusters that would count it with one more record."""
-    n_codes = b.support.shape[1]
-    at = np.zeros(n_codes + 1, np.int64)
-    for x in range(clusters):
-        for c in range(n_codes):
-            if b.support[x, c] >= k - 1:
-                at[c + 1] += 1
-    at = np.cumsum(at)
-    fill = at[:-1].copy()
-    hosts = np.empty(at[n_codes], np.int32)
-    for x in range(clusters):
-        for c in range(n_codes):
-            if b.support[x, c] >= k - 1:
-                hosts[fill[c]] = x
-                fill[c] += 1
-    return at, hosts
-
-
-@njit
-def best_host(
-    b: Block,
-    p: int,
-    turn: int,
-    hosts_at: Int64s,
-    hosts: Int32s,
-    aim: Aim,
-    top: Ceilings,
-    floor: float,
-) -> tuple[int, float]:
+def best_host(b: Block, p: int, turn: int, aim: Aim, top: Hosts, floor: float) -> tuple[int, float]:
     """The first cluster where record p adds most, and the gain; clusters where it adds less than `floor` may be
     skipped."""
     # Unsigned indices need no check for negative values.
@@ -214,15 +193,15 @@ def best_host(
     n = np.uint64(0)
     for j in range(first, last):
         c = np.uint64(b.code[j])
-        begin = np.uint64(hosts_at[c])
-        size = np.uint64(hosts_at[c + one]) - begin
+        begin = np.uint64(top.at[c])
+        size = np.uint64(top.at[c + one]) - begin
         tries, step, place = size, one, np.uint64(0)
         if size > np.uint64(TRIES):  # spread over the list from a scattered start, the same on every machine
             tries = np.uint64(TRIES)
             step = size // tries
             place = np.uint64((np.int64(p) + 1) * 2654435761 + turn * 40503) % size
         for _ in range(tries):
-            x = np.uint64(hosts[begin + place])
+            x = np.uint64(top.host[begin + place])
             place += step
             if place >= size:
                 place -= size
@@ -262,9 +241,7 @@ def members_of(b: Block, clusters: int) -> tuple[Int64s, Int32s]:
 
 
 @njit
-def dissolve(
-    b: Block, clusters: int, turn: int, hosts_at: Int64s, hosts: Int32s, aim: Aim, top: Ceilings
-) -> int:
+def dissolve(b: Block, clusters: int, turn: int, aim: Aim, top: Hosts) -> int:
     """Dissolve small clusters that are not `kept` and whose records add more elsewhere than the cluster is worth;
     returns the number of moves."""
     member_at, member = members_of(b, clusters)
@@ -278,7 +255,7 @@ def dissolve(
         worth = value_of(b.sums[x, 1], b.sums[x, 2], b.sums[x, 0], aim.weight)
         gained, placed = 0.0, 0
         for p in member[first:last]:  # x is unchanged until all have a place: it hosts none of them
-            there, gain = best_host(b, p, turn, hosts_at, hosts, aim, top, 0.0)
+            there, gain = best_host(b, p, turn, aim, top, 0.0)
             if there < 0:
                 break
             gained += gain
@@ -303,7 +280,7 @@ def dissolve(
 
 
 @njit
-def relocate(b: Block, turn: int, hosts_at: Int64s, hosts: Int32s, aim: Aim, top: Ceilings) -> int:
+def relocate(b: Block, turn: int, aim: Aim, top: Hosts) -> int:
     """Move records out of clusters of more than k where the objective grows (`AT_HOME`); returns their number."""
     moved = 0
     for p in range(len(b.home)):
@@ -313,7 +290,7 @@ def relocate(b: Block, turn: int, hosts_at: Int64s, hosts: Int32s, aim: Aim, top
         out = _leaving(b, p, aim.k, aim.weight)
         if -out >= AT_HOME * (b.at[p + 1] - b.at[p]):
             continue
-        there, gain = best_host(b, p, turn, hosts_at, hosts, aim, top, -out)
+        there, gain = best_host(b, p, turn, aim, top, -out)
         if there >= 0 and gain + out > 1e-9:
             count_in(b, p, here, aim.k, -1)
             note(b, p, here, aim, top)
@@ -325,15 +302,9 @@ def relocate(b: Block, turn: int, hosts_at: Int64s, hosts: Int32s, aim: Aim, top
 
 
 @njit
-def improve(b: Block, clusters: int, aim: Aim) -> int:
-    """Dissolve small clusters and move records while the objective grows; returns the number of moves."""
-    moves = 0
+def improve(b: Block, clusters: int, aim: Aim) -> None:
+    """Dissolve small clusters and move records while the objective grows."""
     for turn in range(aim.rounds):
-        hosts_at, hosts = hosts_of(b, clusters, aim.k)
-        top = ceilings_of(b, hosts_at, hosts, clusters, aim)
-        moved = dissolve(b, clusters, turn, hosts_at, hosts, aim, top)
-        moved += relocate(b, turn, hosts_at, hosts, aim, top)
-        moves += moved
-        if moved < FEWEST_MOVES * len(b.home):
-            break
-    return moves
+        top = hosts_of(b, clusters, aim)
+        if dissolve(b, clusters, turn, aim, top) + relocate(b, turn, aim, top) < FEWEST_MOVES * len(b.home):
+            return

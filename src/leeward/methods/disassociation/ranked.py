@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 from numba import uint64
 
-from leeward.analysis.kernels import empty_list
+from leeward.analysis.kernels import empty_list, mix
 from leeward.arrays import Float64s, Int32s, Int64s, UInt64s, distinct_of, offsets_of
 from leeward.cohort.lenses.code_sets import CodeSets
 from leeward.compiled import njit
@@ -119,14 +119,6 @@ def split(sets: CodeSets, rules: Rules, coins: Coins) -> Tree:
         held_leaf,
         held_code,
     )
-
-
-@njit
-def mix(x: uint64) -> uint64:
-    """SplitMix64's finalizer."""
-    x = (x ^ (x >> uint64(30))) * uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> uint64(27))) * uint64(0x94D049BB133111EB)
-    return x ^ (x >> uint64(31))
 
 
 @njit

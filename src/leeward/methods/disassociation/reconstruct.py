@@ -11,12 +11,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from leeward.analysis.kernels import mix
 from leeward.arrays import Float64s, Int32s, Int64s, UInt64s
 from leeward.compiled import njit
 from leeward.errors import GuaranteeUnreachable
 from leeward.methods.disassociation.horpart import Clustered
 from leeward.methods.disassociation.publish import Layout, Published, positions_below
-from leeward.methods.disassociation.ranked import mix
 from leeward.methods.disassociation.verpart import Chunks
 from leeward.randomness import Randomness
 from leeward.release.content import ReleaseTable

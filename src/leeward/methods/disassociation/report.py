@@ -241,7 +241,8 @@ def risk(release: Release, measures: Mapping[str, Any]) -> Section | None:
     if not found or not found["by_m"]:
         return None
     rows = found["by_m"] if not whole else [share_of_patients(each) for each in whole["risk"]["before"]]
-    beside = beside_of(release) if whole else ""
+    names = [str(name) for name in release.parameters.get("demographics") or ()]
+    beside = f"the exact {in_words(names)}" if whole and names else ""
     exact = all(row["patients_exact"] for row in rows)
     bounds = "" if exact else "; where the sets were too many to count, estimated from a sample of patients"
     table = risk_table(
@@ -265,12 +266,6 @@ def share_of_patients(known: Figures) -> Figures:
     everybody = max(1, known["patients"])
     shares = {f"{name}_share": known[name] / everybody for name in ("unique", "below_k")}
     return {**known, "m": known["codes"], "patients_exact": known["exact"], **shares}
-
-
-def beside_of(release: Release) -> str:
-    """Words for what attackers know besides codes."""
-    names = [str(name) for name in release.parameters.get("demographics") or ()]
-    return f"the exact {in_words(names)}" if names else ""
 
 
 def chart(release: Release, rows: Sequence[Figures], beside: str, further: Figures | None) -> Chart:

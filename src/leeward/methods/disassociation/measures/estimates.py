@@ -52,16 +52,12 @@ def check_prior(prior: str) -> str:
 def item_mean(k: int, size: int, prior: str) -> float:
     """Expected number of a cluster's `size` records that hold one code of its item chunk, where no more is known."""
     n = np.arange(1, max(1, min(k - 1, size)) + 1, dtype=np.float64)
-    power = {"uniform": 0.0, "cubic": 3.0, "quintic": 5.0, "one": np.inf, "gathered": gathering_power(k)}
+    # gathered: records that share a code gather in clusters; the larger k, the more are left over
+    power = {"uniform": 0.0, "cubic": 3.0, "quintic": 5.0, "one": np.inf, "gathered": 1.8 + 6 / k}
     if prior not in power:
         raise BadInput(f"`prior`: {prior!r} is not known; choose from {', '.join(PRIORS)}.")
     weight = n ** -power[prior]
     return float((n * weight).sum() / weight.sum())
-
-
-def gathering_power(k: int) -> float:
-    """P(n) ∝ n^-this where records that share a code gather in clusters: the larger k, the more are left over."""
-    return 1.8 + 6 / k
 
 
 def item_means(published: Published, prior: str) -> Float64s:
