@@ -80,7 +80,7 @@ def test_with_little_memory_verifier_and_measures_take_turns(
         return engine.beside(at_once=at_once)
 
     monkeypatch.setattr("leeward.runs.writing.beside", beside)
-    need = runs_memory.memory_needed("disassociation", a_cohort())
+    need = METHODS["disassociation"].memory.bytes(30, 60)
     monkeypatch.setattr(runs_memory, "memory_in_use", lambda: 0)
     for free in (need + 1, 2 * need):
         monkeypatch.setattr(runs_memory, "free_memory", lambda free=free: free)

@@ -78,7 +78,6 @@ def njit(*args: Any, inner: bool = False, **options: Any) -> Any:
 
 
 def _widened(kind: Any) -> Any:
-    """The type of an argument, int64 for every signed whole number."""
     kind = unliteral(kind)
     return types.int64 if kind in types.signed_domain else kind
 

@@ -23,7 +23,6 @@ class Compilations:
         self.count += 1
 
     def end(self) -> None:
-        """It is compiled."""
         self._depth -= 1
         if self._depth == 0:
             self._over += time.monotonic() - self._since

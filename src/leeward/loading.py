@@ -28,7 +28,6 @@ def reduced(result: Any) -> tuple[Any, ...]:
 
 
 def rebuilt(target_context: Any, stored: tuple[Any, ...]) -> Any:
-    """The compiled function again."""
     rtsys.initialize(target_context)
     parts = list(stored)
     parts[OWN] = _environment_of(*parts[OWN])
@@ -37,7 +36,6 @@ def rebuilt(target_context: Any, stored: tuple[Any, ...]) -> Any:
 
 
 def _parts_of(environment: Any) -> tuple[str, list[Any], str]:
-    """The module, the constants and the name of an environment."""
     return environment.globals["__name__"], environment.consts, environment.env_name
 
 

@@ -10,7 +10,6 @@ from leeward.errors import BadInput
 
 
 def exists(path: str | Path) -> bool:
-    """Whether something is there."""
     try:
         return Path(path).exists()
     except (OSError, ValueError):
@@ -18,12 +17,10 @@ def exists(path: str | Path) -> bool:
 
 
 def is_file(path: str | Path) -> bool:
-    """Whether a regular file is there."""
     return exists(path) and Path(path).is_file()
 
 
 def is_folder(path: str | Path) -> bool:
-    """Whether a folder is there."""
     return exists(path) and Path(path).is_dir()
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from leeward.engine.engine import Engine, Frame, Kernel
 from leeward.engine.local import (
+    Frame,
+    Kernel,
     LocalEngine,
     ahead,
     at_most,
@@ -30,6 +31,12 @@ __all__ = [
     "over_blocks",
     "pool",
 ]
+
+if TYPE_CHECKING:
+    from leeward.engine.spark import SparkEngine
+
+Engine: TypeAlias = "LocalEngine | SparkEngine"
+"""What every engine offers; methods see nothing else of where work runs."""
 
 NAMES = ("local", "spark")
 

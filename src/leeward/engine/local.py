@@ -16,14 +16,22 @@ from contextlib import contextmanager
 from contextvars import ContextVar, copy_context
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import polars as pl
 import polars.selectors as cs
 import pyarrow as pa
 
-from leeward.engine.engine import Frame, Kernel
+if TYPE_CHECKING:
+    import narwhals as nw
+
+    Frame = nw.LazyFrame[Any]
+else:  # an annotation only: most commands hand no frame of Narwhals about
+    Frame = Any
+
+Kernel = Callable[[pa.Table], pa.Table]
+"""A pure function of one group's rows; it never knows where it runs."""
 
 # pyarrow looks for pandas at its first array, and of two threads that make theirs together one fails: it looks now.
 pa.array(np.zeros(1))
@@ -116,7 +124,6 @@ def ahead(items: Iterator[Result]) -> Iterator[Result]:
 
 
 def processes(workers: int) -> Executor:
-    """A pool of processes, for kernels of plain Python."""
     from concurrent.futures import ProcessPoolExecutor
     from multiprocessing import get_context
 
@@ -191,19 +198,16 @@ def plain_type(kind: pa.DataType) -> pa.DataType:
 
 
 def plain_table(table: pa.Table) -> pa.Table:
-    """The table with plain types."""
     return table.cast(pa.schema([(field.name, plain_type(field.type)) for field in table.schema]))
 
 
 def plain_frame(frame: pl.LazyFrame) -> pl.LazyFrame:
-    """A Polars frame with the types that every engine has."""
     return frame.with_columns(
         cs.enum().cast(pl.String), cs.categorical().cast(pl.String), cs.unsigned_integer().cast(pl.Int64)
     )
 
 
 def order_of(columns: Sequence[str], by: str, order: Sequence[str] | None) -> list[str]:
-    """The columns to sort a group by."""
     chosen = columns if order is None else order
     return [column for column in chosen if column != by]
 
@@ -218,7 +222,11 @@ def check_schema(result: pa.Table, schema: pa.Schema) -> pa.Table:
 
 @dataclass(frozen=True)
 class LocalEngine:
-    """Everything on this machine. Kernels run side by side in threads if they release the GIL.
+    """Relational steps as Narwhals lazy frames, and kernels over groups, on this machine. Kernels run side by side in
+    threads if they release the GIL.
+
+    Frames hold plain types, as those of every engine: categories become text and unsigned whole numbers Int64. The
+    order of rows in a frame means nothing: sort what you collect.
 
     With `processes` each group of rows goes to one of `threads` processes instead, this one among them, for kernels of
     plain Python; such a kernel can be pickled, and the caller's main module may be imported again. `told(rows)` reports
@@ -227,18 +235,18 @@ class LocalEngine:
 
     threads: int
     name: str = "local"
+    sees_files: bool = True
+    """Whether kernels see the files of this machine."""
     processes: bool = False
     told: Callable[[int], None] | None = None
 
     def frame(self, source: pl.DataFrame | pl.LazyFrame | str | Path) -> Frame:
-        """A lazy frame over a Polars frame or a Parquet path."""
         import narwhals as nw
 
         polars = pl.scan_parquet(source) if isinstance(source, (str, Path)) else source.lazy()
         return nw.from_native(plain_frame(polars))
 
     def collect(self, frame: Frame) -> pl.DataFrame:
-        """The rows of a lazy frame, in no particular order."""
         native: pl.LazyFrame = frame.to_native()
         return plain_frame(native).collect()
 
@@ -250,7 +258,13 @@ class LocalEngine:
         schema: pa.Schema,
         order: Sequence[str] | None = None,
     ) -> pa.Table:
-        """`kernel` on the rows of each value of `by`; see `Engine.map_groups`."""
+        """`kernel` on the rows of each value of `by`; results joined in ascending order of `by`.
+
+        The rows of a group come to the kernel sorted by `order`; None sorts by all columns from left to right, so that
+        a kernel gives the same on every engine; an empty sequence promises that the kernel does not mind. Text arrives
+        as `pa.string()`. What the kernel returns must have `schema`. Raises ValueError for a null in `by` and for a
+        result with other columns.
+        """
         native: pl.LazyFrame = frame.lazy() if isinstance(frame, pl.DataFrame) else frame.to_native()
         rows = plain_frame(native).collect()
         if rows[by].null_count():
@@ -277,13 +291,9 @@ class LocalEngine:
             parts = [part for done in workers.map(run, _blocks(bounds)) for part in done]
         return pa.concat_tables([schema.empty_table(), *parts]).combine_chunks()
 
-    @property
-    def sees_files(self) -> bool:
-        """Kernels run on this machine."""
-        return True
-
     def map_tasks(self, tasks: pl.DataFrame, kernel: Kernel, schema: pa.Schema) -> pa.Table:
-        """`kernel` on each row of a small table; see `Engine.map_tasks`."""
+        """`kernel` on each row of a small table, a row a long piece of work; results in ascending order of the first
+        column, which tells the rows apart. What the kernel returns must have `schema`."""
         table = plain_table(tasks.sort(tasks.columns[0]).to_arrow())
         with pool(self.threads) as workers:
             parts = list(
@@ -343,7 +353,6 @@ def _in_processes(
 
 
 def _remote(kernel: Kernel, schema: pa.Schema, group: bytes) -> bytes:
-    """The kernel in its process."""
     return _pack(check_schema(kernel(_unpack(group)), schema))
 
 

@@ -19,8 +19,15 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from leeward.engine.engine import Frame, Kernel
-from leeward.engine.local import available_threads, check_schema, order_of, plain_frame, plain_table
+from leeward.engine.local import (
+    Frame,
+    Kernel,
+    available_threads,
+    check_schema,
+    order_of,
+    plain_frame,
+    plain_table,
+)
 from leeward.errors import BadInput, did_you_mean
 
 if TYPE_CHECKING:
@@ -91,7 +98,6 @@ class SparkEngine:
 
     @staticmethod
     def start(settings: SparkSettings, threads: int | None = None) -> SparkEngine:
-        """Start a session, or join the one that runs in this process."""
         _require_java()
         try:
             from pyspark.errors import PySparkException
@@ -125,7 +131,6 @@ class SparkEngine:
         return SparkEngine(session, cores, exchange=_private_folder() if here else None)
 
     def frame(self, source: pl.DataFrame | pl.LazyFrame | str | Path) -> Frame:
-        """A lazy frame over a Polars frame or a Parquet path."""
         if isinstance(source, (str, Path)):
             native = self.session.read.parquet(Path(source).resolve().as_uri())
         else:
@@ -133,7 +138,6 @@ class SparkEngine:
         return nw.from_native(native)
 
     def collect(self, frame: Frame) -> pl.DataFrame:
-        """The rows of a lazy frame, in no particular order."""
         native: DataFrame = frame.to_native()
         collected = pl.from_arrow(self._collect(native))
         if not isinstance(collected, pl.DataFrame):
@@ -148,7 +152,6 @@ class SparkEngine:
         schema: pa.Schema,
         order: Sequence[str] | None = None,
     ) -> pa.Table:
-        """`kernel` on the rows of each value of `by`; see `Engine.map_groups`."""
         from pyspark.sql.pandas.types import from_arrow_schema
 
         native: DataFrame = (
@@ -173,11 +176,9 @@ class SparkEngine:
         return self.exchange is not None
 
     def map_tasks(self, tasks: pl.DataFrame, kernel: Kernel, schema: pa.Schema) -> pa.Table:
-        """`kernel` on each row of a small table; see `Engine.map_tasks`."""
         return self.map_groups(tasks, tasks.columns[0], kernel, schema, order=())
 
     def close(self) -> None:
-        """Stop the session and remove what was exchanged with it."""
         self.session.stop()
         if self.exchange is not None:
             shutil.rmtree(self.exchange, ignore_errors=True)
@@ -191,7 +192,6 @@ class SparkEngine:
         return self.session.read.parquet(file.as_uri())
 
     def _collect(self, native: DataFrame) -> pa.Table:
-        """The rows of a Spark frame, on this machine."""
         if self.exchange is None:
             return native.toArrow()
         folder = self.exchange / uuid4().hex

@@ -29,7 +29,6 @@ class Memory(NamedTuple):
     a_row: float = 250
 
     def bytes(self, patients: int, rows: int) -> int:
-        """Bytes for so many patients and rows."""
         return int(self.megabytes * 1e6 + self.a_patient * patients + self.a_row * rows)
 
 
@@ -81,11 +80,9 @@ class Method:
 
     @property
     def folder(self) -> str:
-        """The package of the method."""
         return self.parameters.partition(":")[0].rpartition(".")[0]
 
     def parameters_class(self) -> Any:
-        """The class of the parameters."""
         return getattr(importlib.import_module(self.parameters.partition(":")[0]), self.class_name)
 
     def measures_module(self) -> ModuleType | None:
@@ -163,5 +160,4 @@ METHODS: dict[str, Method] = {
 
 
 def _module(name: str) -> ModuleType | None:
-    """The module, or None where there is none of this name."""
     return importlib.import_module(name) if importlib.util.find_spec(name) is not None else None

@@ -52,7 +52,6 @@ def section(
 
 
 def in_the_release(found: WholePatient, k: int, m: int) -> str:
-    """What the joint attacker finds in the released files."""
     after = found["after"]
     alone = f"In the release: exact demographics alone leave at least **{after['by_demographics']:,}** candidates."
     if not after["sets"]:
@@ -72,7 +71,6 @@ def losses_of(facts: Mapping[str, Any]) -> tuple[float, float] | None:
 
 
 def cost(lost: float, without: float) -> str:
-    """What demographics cost the codes."""
     return (
         f"**{percent(lost, 1)}** of the code occurrences are lost, against {percent(without, 1)} in a release of the "
         "codes without demographics."
@@ -80,7 +78,6 @@ def cost(lost: float, without: float) -> str:
 
 
 def errors_table(found: WholePatient) -> Table:
-    """ARE by size of the code set and least true count."""
     ways = [each["way"] for each in found["asked"][0]["errors"]] if found["asked"] else []
     rows = tuple(
         (
@@ -96,7 +93,6 @@ def errors_table(found: WholePatient) -> Table:
 
 
 def columns_table(found: WholePatient) -> Table:
-    """What each column lost."""
     return table_of(
         "Demographic columns",
         found["columns"],
@@ -129,7 +125,6 @@ def search_table(searched: Sequence[Mapping[str, Any]]) -> Table:
 
 
 def risk_table(found: WholePatient, k: int, m: int) -> Table:
-    """Patients at risk in the source, by what is known, and in the release."""
     rows = [
         (
             "exact demographics" + (f" and {count_noun('code', each['codes'])}" if each["codes"] else ""),

@@ -152,14 +152,12 @@ def _custody_tables_of(classes: Classes) -> list[ReleaseTable]:
 
 
 def hierarchy_table(path: str, pairs: Sequence[tuple[str, str]]) -> ReleaseTable:
-    """Rows of `node`, `parent`."""
     nodes, parents = zip(*pairs, strict=True)
     table = pa.table({"node": pa.array(nodes, pa.string()), "parent": pa.array(parents, pa.string())})
     return ReleaseTable.of(path, table)
 
 
 def _facts_of(found: Found) -> dict[str, Any]:
-    """The custodian's facts on the classes and the search for them."""
     classes = found.classes
     return {
         "classes": len(classes),
@@ -184,7 +182,6 @@ def _facts_of(found: Found) -> dict[str, Any]:
 
 
 def notices_of(classes: Classes, small: str) -> tuple[str, ...]:
-    """What a person should know: missing values, small classes."""
     found = [
         f"{c.missing:,} of {classes.columns.records:,} patients have no value of `{c.name}`: a category of their own, "
         "(missing)."

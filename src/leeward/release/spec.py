@@ -203,7 +203,6 @@ def to_yaml(spec: Spec) -> str:
 
 
 def versions() -> dict[str, str]:
-    """Versions of what made a release."""
     import platform
 
     found = {"leeward": __version__, "python": platform.python_version()}

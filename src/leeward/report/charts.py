@@ -58,7 +58,6 @@ class Drawing:
         )
 
     def bar(self, x: float, y: float, width: float, height: float, color: str, opacity: float = 1.0) -> None:
-        """A filled rectangle."""
         seen = f' fill-opacity="{number(opacity)}"' if opacity < 1 else ""
         self.marks.append(
             f'<rect x="{number(x)}" y="{number(y)}" width="{number(width)}" height="{number(height)}" '
@@ -74,7 +73,6 @@ class Drawing:
         self.marks.append(f'<path d="{path}" fill="none" stroke="{color}" stroke-width="{width}"{dashed}/>')
 
     def dot(self, x: float, y: float, radius: float, color: str, *, ring: bool = False) -> None:
-        """A filled circle, or a ring."""
         ink = f'fill="none" stroke="{color}"' if ring else f'fill="{color}" fill-opacity="0.7"'
         self.marks.append(f'<circle cx="{number(x)}" cy="{number(y)}" r="{number(radius)}" {ink}/>')
 
@@ -92,7 +90,6 @@ class Drawing:
         return y
 
     def svg(self, width: float, height: float) -> str:
-        """The whole as an element that scales with the page."""
         return (
             f'<svg xmlns="http://www.w3.org/2000/svg" width="{number(width)}" height="{number(height)}" '
             f'viewBox="0 0 {number(width)} {number(height)}" font-family="{FONT}">{"".join(self.marks)}</svg>'
@@ -110,7 +107,6 @@ class Scale:
     by: Callable[[float], float] = float
 
     def __call__(self, value: float) -> float:
-        """The pixel of a value."""
         low, high = self.by(self.low), self.by(self.high)
         share = 0.0 if high == low else (self.by(value) - low) / (high - low)
         return self.start + share * (self.end - self.start)
@@ -122,7 +118,6 @@ def width_of(words: str, size: float = LABEL) -> float:
 
 
 def number(value: float) -> str:
-    """A coordinate: two decimals at most."""
     return f"{value:.2f}".rstrip("0").rstrip(".")
 
 
@@ -169,7 +164,6 @@ def percentages(values: Sequence[float], *, signed: bool = False) -> Written:
 
 
 def counts(value: float) -> str:
-    """A count with its thousands."""
     return f"{value:,.0f}" if value == round(value) else f"{value:,.2g}"
 
 

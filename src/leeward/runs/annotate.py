@@ -268,7 +268,6 @@ def _secret(
 
 
 def _progress(total: int, say: Tell) -> Callable[[int], None]:
-    """Says how many notes are done."""
     done, lock = 0, threading.Lock()
 
     def tell_rows(rows: int) -> None:
@@ -291,7 +290,6 @@ def _write_tables(pending: Draft, frame: pl.DataFrame, table: pl.DataFrame) -> N
 
 
 def _count_categories(rows: pl.DataFrame) -> dict[str, int]:
-    """How many spans there are of each category, the most frequent first."""
     counts = rows["found"].explode(empty_as_null=True).drop_nulls().value_counts()
     return dict(counts.sort("count", "found", descending=[True, False]).iter_rows())
 

@@ -74,7 +74,6 @@ def _take(name: str, hint: Any, value: Any) -> Any:
 
 @functools.cache
 def _hints_of(function: Callable[..., Any]) -> dict[str, Any]:
-    """The type of each parameter."""
     names = dict(vars(sys.modules[function.__module__]))
     written = {name: hint for name, hint in inspect.get_annotations(function).items() if name != "return"}
     for name, place in ELSEWHERE.items():
@@ -116,7 +115,6 @@ def _misfits(hint: Any, value: Any) -> Iterator[Any]:
 
 
 def _describe(hint: Any) -> str:
-    """What a value must be, in words."""
     kind, inside = typing.get_origin(hint) or hint, typing.get_args(hint)
     if len(_options_of(hint)) > 1:
         return " or ".join(dict.fromkeys(_describe(each) for each in inside if each is not types.NoneType))

@@ -202,7 +202,6 @@ def _threshold(limit: Threshold, release: Release) -> dict[str, Any]:
 
 
 def files_of(release: Release, evidence: Mapping[str, Any]) -> dict[str, Any]:
-    """The evidence files, parsed."""
     files: dict[str, Any] = {"release.json": dict(release.manifest), "evidence.json": dict(evidence)}
     for name in FIGURES:
         files[name] = {} if release.custody is None else _json(release.custody / name)
@@ -258,7 +257,6 @@ def check(
 
 
 def _compare_files(content: Mapping[str, Any], release: Release, folder: Path) -> list[str]:
-    """What is not as a dossier states it, in a sentence each."""
     stated, there = content["digests"], digests_of(release, folder)
     if JSON in stated:
         there[JSON] = digest_of(content)
@@ -328,7 +326,6 @@ def _write(
     evidence: Mapping[str, Any],
     key: str | Path | None,
 ) -> None:
-    """All of it at once: written aside, renamed."""
     with written_aside(folder) as aside:
         if content["audience"] == "expert":
             (aside / EVIDENCE).write_text(to_json_text(evidence), encoding="utf-8")
@@ -347,7 +344,6 @@ def _write(
 
 
 def _questions(plan: Plan | None, cohort: Cohort | None) -> tuple[str, ...]:
-    """The questions that the advice for this plan leaves to people."""
     if plan is None or cohort is None:
         return ()
     kind: Literal["events", "table"] = "table" if cohort.events is None else "events"
@@ -355,7 +351,6 @@ def _questions(plan: Plan | None, cohort: Cohort | None) -> tuple[str, ...]:
 
 
 def _alternatives(folder: Path) -> list[dict[str, Any]]:
-    """What an exploration found for each line, by spec."""
     file = next((folder / name for name in TABLES if (folder / name).is_file()), None)
     if file is None:
         raise BadInput(

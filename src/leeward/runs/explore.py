@@ -170,8 +170,6 @@ def explore(
 
 @dataclass(frozen=True)
 class _Job:
-    """What all points share."""
-
     folder: Path
     prepared: Prepared
     population: Cohort | None
@@ -280,7 +278,6 @@ def sampled(cohort: Cohort, patients: int) -> Cohort:
 
 
 def write_page(found: Exploration, settings: Mapping[str, Any]) -> None:
-    """Write the page."""
     own_file(found.page).write_text(render(found.points.to_dicts(), found.lines, settings), encoding="utf-8")
 
 
@@ -341,7 +338,6 @@ def _stored(file: Path, lines: int) -> dict[str, Any]:
 
 
 def table_of(rows: Sequence[Mapping[str, Any]], lines: int) -> pl.DataFrame:
-    """One row a run."""
     of_lines = {f"{name}_{place + 1}": kind for place in range(lines) for name, kind in OF_LINE.items()}
     return pl.DataFrame([_flat(row, lines) for row in rows], schema=COLUMNS | of_lines)
 

@@ -339,7 +339,6 @@ def vocabulary_of_table(table: pl.DataFrame) -> Vocabulary | None:
 
 
 def with_attributes(source: SourceSpec, columns: Sequence[str]) -> SourceSpec:
-    """The source with its attributes read too."""
     if not columns:
         return source
     needed = {name: name for name in ("patient", "code")} if source.format in (None, "events") else {}

@@ -183,7 +183,6 @@ def write(
 
 
 def to_release(session: IndexSession, asked: Catalogue, items: Items, found: dict[str, Any]) -> Anonymized:
-    """The catalogue as a release of the method `notes`."""
     index, meta = session.index, session.index.meta
     table = pa.table(
         {

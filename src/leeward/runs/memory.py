@@ -30,14 +30,6 @@ HALVES = 2
 """With so many times the need free, verifier and measures work at once, else one after the other."""
 
 
-def memory_needed(method: str, cohort: Cohort, engine: str = "local") -> int:
-    """Bytes that protecting a cohort takes at most, from its patients and rows (of a table: cells).
-
-    On Spark the method's own part is Spark's; the cohort is read, and the release verified, here all the same.
-    """
-    return _fit(method, engine).bytes(*_size(cohort))
-
-
 def require_memory(method: str, cohort: Cohort, engine: str = "local") -> None:
     """BadInput where a run needs more than is free."""
     patients, rows = _size(cohort)
@@ -46,10 +38,13 @@ def require_memory(method: str, cohort: Cohort, engine: str = "local") -> None:
     _require(fit, patients, rows, what, engine, spark, by_parts=method == "disassociation")
 
 
-def fits(method: str, patients: int, rows: int) -> bool:
-    """Whether a cohort of this size, its release and the method's working memory fit in memory."""
+def fits(method: str, patients: int, rows: int, engine: str = "local", times: int = 1) -> bool:
+    """Whether a cohort of this size, its release and the method's working memory fit in memory so many times.
+
+    On Spark the method's own part is Spark's; the cohort is read, and the release verified, here all the same.
+    """
     free = free_memory()
-    return free is None or _fit(method, "local").bytes(patients, rows) - memory_in_use() <= free
+    return free is None or times * _fit(method, engine).bytes(patients, rows) - memory_in_use() <= free
 
 
 def require_memory_of_stored(patients: int, rows: int) -> None:
@@ -60,8 +55,7 @@ def require_memory_of_stored(patients: int, rows: int) -> None:
 
 def is_roomy(method: str, cohort: Cohort, engine: str = "local") -> bool:
     """Whether the memory is enough to verify and measure at once."""
-    free = free_memory()
-    return free is None or free + memory_in_use() >= HALVES * memory_needed(method, cohort, engine)
+    return fits(method, *_size(cohort), engine, HALVES)
 
 
 def _fit(method: str, engine: str) -> Memory:

@@ -44,7 +44,6 @@ class Demo:
 
 
 def make_folder(folder: Path) -> None:
-    """The portal's folder, for its owner alone."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     for name in ("indexes", "releases"):
         (folder / name).mkdir(mode=0o700, exist_ok=True)
@@ -99,7 +98,6 @@ def _release(out: Path) -> None:
 
 
 def _fill(portal: Any) -> Demo:
-    """People, a project, and decisions by two of them."""
     from leeward.portal import passwords, people, proposals
     from leeward.portal.store import reading, writing
 

@@ -51,7 +51,6 @@ def profile(cohort: Cohort, *, k: int = 5) -> dict[str, Any]:
 
 
 def source_facts(cohort: Cohort) -> dict[str, Any]:
-    """The cohort's name and size."""
     if cohort.events is None and cohort.patients is not None:
         return {"name": cohort.name, "patients": cohort.patients.height, "columns": cohort.patients.width}
     sets = cohort.code_sets()

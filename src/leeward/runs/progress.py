@@ -66,7 +66,6 @@ class Stages:
 
     @property
     def elapsed(self) -> float:
-        """Seconds since the beginning."""
         return self.clock() - self.began
 
     @property
@@ -107,8 +106,6 @@ def on_terminal(state: Stages) -> Iterator[Tell]:
     from rich.text import Text
 
     class Left(ProgressColumn):
-        """Elapsed and remaining, anew at every refresh."""
-
         def render(self, task: Task) -> Text:
             left = state.left
             rest = compilations.line or ("" if left is None else f"about {duration(left)} left")

@@ -190,7 +190,6 @@ def _release(
     allow_memory: bool,
     say: Tell,
 ) -> Result:
-    """The release of a cohort that was read."""
     engine = engine_name(spec.engine)
     for each in (cohort, population):
         if each is not None and not allow_memory:
@@ -280,5 +279,4 @@ def verify_or_raise(
 
 
 def open_result(path: Path, verification: Verification, measures: Mapping[str, Any]) -> Result:
-    """The result of a run whose release is at `path`."""
     return Result(path, Release.open(path), verification, measures, path / "custody" / "report.html")

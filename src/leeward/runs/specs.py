@@ -99,7 +99,6 @@ def plan_of(plan: Plan | Mapping[str, Any] | str | Path) -> Plan:
 
 
 def no_events() -> pl.DataFrame:
-    """Events of nobody."""
     import polars as pl
 
     return pl.DataFrame(schema={"patient": pl.Int64, "code": pl.String})

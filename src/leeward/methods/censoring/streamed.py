@@ -20,8 +20,7 @@ import pyarrow.compute as pc
 from leeward.analysis.containment import Index, Multisets
 from leeward.analysis.containment.index import Projection, merge_rows
 from leeward.arrays import Int64s
-from leeward.engine import Engine
-from leeward.engine.engine import Frame
+from leeward.engine import Engine, Frame
 from leeward.errors import BadInput
 
 BLOCK_ROWS = 2_000_000
