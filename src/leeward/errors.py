@@ -6,7 +6,7 @@ columns, counts and row numbers only.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 
 class LeewardError(Exception):
@@ -41,6 +41,11 @@ class VerificationFailed(LeewardError):
     """The verifier refuted the guarantee; nothing is shared."""
 
     exit_code = 4
+
+
+def listed(names: Sequence[object], most: int = 10) -> str:
+    """The first names between commas, with `…` for further ones."""
+    return ", ".join(map(str, names[:most])) + (", …" if len(names) > most else "")
 
 
 def nearest(word: str, known: Iterable[str], cutoff: float = 0.5) -> str | None:

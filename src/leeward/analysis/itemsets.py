@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 
 def owners_of(offsets: Int64s) -> Int64s:
-    """The record of each entry of `values`."""
     return np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
 
 

@@ -91,6 +91,19 @@ def by_support(items: AnyArray, starts: AnyArray) -> Any:
     return order
 
 
+@njit(inner=True)
+def _support(bits: AnyArray, pair: AnyArray, chosen: AnyArray, c: int, least: int, partial: AnyArray) -> Any:
+    """Support of the chosen codes (at least one) and c, with its bitmap in `partial`; of a pair, or where a pair of
+    them has less than `least`, that of the pair."""
+    depth = len(chosen)
+    support = np.int64(pair[chosen[0], c])
+    for d in range(1, depth):
+        support = min(support, np.int64(pair[chosen[d], c]))
+    if support < least or len(partial) == 2:
+        return support
+    return and_count(partial[depth - 1], bits[c], partial[depth])
+
+
 @njit
 def eclat(bits: AnyArray, supports: AnyArray, pair: AnyArray, least: int, size: int, limit: int) -> Any:
     """Depth-first walk over the frequent codes; (offsets, ranks, supports), one more than `limit` at most.
@@ -113,20 +126,11 @@ def eclat(bits: AnyArray, supports: AnyArray, pair: AnyArray, least: int, size: 
             if depth >= 0:
                 chosen[depth] += 1
             continue
-        promising = True
-        for d in range(depth):
-            if pair[chosen[d], c] < least:
-                promising = False
-                break
-        count = np.int64(0)
-        if promising:
-            if depth == 0:
-                count = supports[c]
-                partial[0] = bits[c]
-            elif depth == 1 and depth_limit == 2:
-                count = np.int64(pair[chosen[0], c])
-            else:
-                count = and_count(partial[depth - 1], bits[c], partial[depth])
+        if depth == 0:
+            count = np.int64(supports[c])
+            partial[0] = bits[c]
+        else:
+            count = _support(bits, pair, chosen[:depth], c, least, partial)
         if count < least:
             chosen[depth] += 1
             continue

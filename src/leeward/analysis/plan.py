@@ -41,12 +41,10 @@ class Model:
         return f"{self.kind}: {outcome}{event}"
 
     def to_json(self) -> dict[str, Any]:
-        """As the spec writes it."""
         content = {key: value for key in KEYS[:4] if (value := getattr(self, key)) is not None}
         return {self.kind: {**content, "covariates": list(self.covariates)}}
 
     def columns(self) -> list[str]:
-        """Every column that the model reads."""
         named = [self.response, self.time, self.event]
         return list(dict.fromkeys([*(each for each in named if each is not None), *self.covariates]))
 

@@ -104,7 +104,6 @@ class Constraints:
 
     @staticmethod
     def none(n_codes: int) -> Constraints:
-        """No constraint at all."""
         return Constraints((), np.full(n_codes, NONE, np.int32))
 
 
@@ -272,13 +271,18 @@ def _read_entries(path: Path) -> list[tuple[int, str, str]]:
     header = [cell.lower() for cell in _cells_of(lines[0][1])]
     if {"constraint", "code"} <= set(header):
         return [(row, *_entry(f"{path.name}, row {row}", header, _cells_of(line))) for row, line in lines[1:]]
-    listed = [(row, _cells_of(line.replace(";", ","))) for row, line in lines]
-    for row, cells in listed:
-        if not all(cells):
-            raise BadInput(
-                f"{path.name}, row {row}: an empty code; one constraint a line, codes separated by commas."
-            )
-    return [(row, f"line {row}", code) for row, cells in listed for code in cells]
+    return [
+        (row, f"line {row}", code)
+        for row, line in lines
+        for code in _codes_of(line, f"{path.name}, row {row}")
+    ]
+
+
+def _codes_of(line: str, where: str) -> list[str]:
+    cells = _cells_of(line.replace(";", ","))
+    if not all(cells):
+        raise BadInput(f"{where}: an empty code; one constraint a line, codes separated by commas.")
+    return cells
 
 
 def _entry(where: str, header: Sequence[str], cells: Sequence[str]) -> tuple[str, str]:

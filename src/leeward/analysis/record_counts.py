@@ -61,7 +61,6 @@ class Labelled:
         return found
 
     def _path(self, label: str) -> list[str]:
-        """The label and what is above it."""
         found = [label]
         while above := self.parent.get(found[-1], ""):
             found.append(above)
@@ -72,7 +71,6 @@ class Labelled:
         return self._below.get(label) or set(label.split(MEMBERS))
 
     def askable(self) -> set[str]:
-        """What can be asked for."""
         return {code for label in (*self.labels, *self.parent) for code in (label, *label.split(MEMBERS))}
 
     def chance(self, label: str, asked: str) -> float:

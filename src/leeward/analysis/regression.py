@@ -175,12 +175,10 @@ class Fit:
 
     @property
     def low(self) -> Floats:
-        """Lower end of the 95 % interval."""
         return self.coefficients - Z * self.errors
 
     @property
     def high(self) -> Floats:
-        """Upper end of the 95 % interval."""
         return self.coefficients + Z * self.errors
 
     @property

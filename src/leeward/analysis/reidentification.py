@@ -114,7 +114,6 @@ class Holders:
         self.at, self.record = postings(offsets, values, labels)
 
     def of(self, label: int) -> AnyArray:
-        """The records that have a label, ascending."""
         return self.record[self.at[label] : self.at[label + 1]]
 
     def count(self, wanted: Iterable[int]) -> int:

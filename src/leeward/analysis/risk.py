@@ -93,7 +93,6 @@ def risk_before(sets: CodeSets, k: int, *, seed: int, largest_m: int = LARGEST_M
 
 
 def subsets_of_size(sets: CodeSets, m: int) -> int:
-    """Number of (record, set of m of its codes)."""
     by_length = np.bincount(sets.lengths())
     return sum(int(count) * comb(length, m) for length, count in enumerate(by_length))
 

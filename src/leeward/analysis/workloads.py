@@ -180,7 +180,6 @@ def random_queries(sets: CodeSets, queries: int) -> list[list[AnyArray]]:
 
 
 def policy_of(release: Release) -> pl.DataFrame | None:
-    """The utility policy applied (`constraint`, `code`), from custody; None where there was none."""
     return release.custody_table("policy")
 
 

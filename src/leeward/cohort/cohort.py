@@ -33,7 +33,6 @@ class CodeName:
     patients: int | None = None
 
     def may_be_shown(self, k: int) -> bool:
-        """Whether a release may hold the name."""
         return self.patients is None or self.patients >= k
 
 
@@ -188,7 +187,6 @@ class Cohort:
         )
 
     def with_notices(self, *notices: Notice) -> Cohort:
-        """The same cohort with further notices."""
         return replace(self, notices=self.notices + notices)
 
     def __repr__(self) -> str:
@@ -208,6 +206,5 @@ class Cohort:
         return f"<table><caption {left}><b>{escape(self.name)}</b></caption><tbody>{cells}</tbody></table>"
 
     def _rows(self) -> dict[str, int]:
-        """The frames that there are, with their rows."""
         frames = {"events": self.events, "patients": self.patients, "notes": self.notes}
         return {label: frame.height for label, frame in frames.items() if frame is not None}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Self
 
-from leeward.errors import one_line
+from leeward.errors import listed, one_line
 
 ROWS_SHOWN = 20
 """A notice lists at most this many row numbers."""
@@ -16,8 +16,7 @@ ROWS_KEPT = 1000
 
 def row_text(rows: Any) -> str:
     """'row 4' or 'rows 4, 9, …' for a message."""
-    shown = ", ".join(str(int(row)) for row in rows[:ROWS_SHOWN])
-    return f"row{'s' if len(rows) > 1 else ''} {shown}{', …' if len(rows) > ROWS_SHOWN else ''}"
+    return f"row{'s' if len(rows) > 1 else ''} {listed(rows, ROWS_SHOWN)}"
 
 
 @dataclass(frozen=True)

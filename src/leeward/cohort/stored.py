@@ -37,6 +37,5 @@ class StoredCohort:
             yield pl.read_parquet(file).select(record="patient", code=pl.col("code").to_physical())
 
     def facts(self) -> dict[str, Any]:
-        """The cohort's name and size."""
         return {"name": self.head.name, "vocabulary": self.head.vocabulary, "patients": self.patients,
                 "events": self.events, "codes": len(self.codes)}  # fmt: skip

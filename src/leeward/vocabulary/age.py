@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from leeward.arrays import Int32s
-from leeward.errors import BadInput
+from leeward.errors import BadInput, listed
 from leeward.vocabulary.hierarchy import Hierarchy
 
 FIRST, LAST = 0, 127
@@ -43,7 +43,6 @@ class AgeTree:
 
     @property
     def last(self) -> int:
-        """The highest age in years."""
         return self.first + len(self.leaf) - 1
 
     def nodes(self, ages: ArrayLike) -> Int32s:
@@ -56,11 +55,9 @@ class AgeTree:
         inside = (floored >= self.first) & (floored <= self.last)
         if not inside.all():
             places = np.flatnonzero(~inside)
-            shown = ", ".join(str(place + 1) for place in places[:10])
             raise BadInput(
                 f"{len(places):,} of {floored.size:,} ages are missing or outside {self.first}–{self.last} "
-                f"years (positions {shown}{', …' if len(places) > 10 else ''}); correct them or choose a "
-                "wider age hierarchy."
+                f"years (positions {listed((places + 1).tolist())}); correct them or choose a wider age hierarchy."
             )
         return self.leaf[(floored - self.first).astype(np.int64)]
 
@@ -104,11 +101,10 @@ def hipaa(first: int = FIRST, last: int = LAST) -> AgeTree:
     top = f"{HIPAA_TOP}+"
     above: dict[str, str | None] = {}
     levels = {top: 0}
-    label: list[str] = []
+    label: dict[int, str | None] = {-1: None}
     for node, (low, high) in enumerate(map(_bounds, full.labels)):
-        own = f"{low}+" if high >= HIPAA_TOP else full.labels[node]
-        label.append(own)
-        parent = label[full.parent[node]] if node else None
+        label[node] = own = f"{low}+" if high >= HIPAA_TOP else full.labels[node]
+        parent = label[int(full.parent[node])]
         if low < HIPAA_TOP and own != parent:
             above[own] = parent
             levels[own] = int(full.level[node])

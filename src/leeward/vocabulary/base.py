@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -68,11 +69,6 @@ def leaf_groups(items: Iterable[Item], key: Callable[[Item], str]) -> dict[str, 
     return {label: tuple(members) for label, members in groups.items()}
 
 
-def _cut(pools: Iterable[tuple[Item, ...]], n: int) -> list[tuple[Item, ...]]:
-    """Every pool in pieces of `n`; its last one may be shorter."""
-    return [pool[start : start + n] for pool in pools for start in range(0, len(pool), n)]
-
-
 def sibling_runs(codes: Sequence[str], paths: Sequence[tuple[str, ...]], n: int) -> list[tuple[str, ...]]:
     """Disjoint runs of `n` codes under the lowest common node possible, ordered by their first code's place in `codes`;
     see `Classification.sibling_groups`.
@@ -83,12 +79,13 @@ def sibling_runs(codes: Sequence[str], paths: Sequence[tuple[str, ...]], n: int)
     """
     if n < 2:
         raise BadInput(f"A group of siblings has at least 2 codes; {n} were asked for.")
-    height = len(paths[0]) if paths else 0
     waiting = list(range(len(codes)))
     runs: list[tuple[int, ...]] = []
-    for level in range(height):
-        pieces = _cut(leaf_groups(waiting, key=lambda i: paths[i][level]).values(), n)
-        least = n if level < height - 1 else 2
-        runs += [piece for piece in pieces if len(piece) >= least]
-        waiting = sorted(i for piece in pieces if len(piece) < n for i in piece)
+    rest: list[tuple[int, ...]] = []
+    for level in range(len(next(iter(paths), ()))):
+        pools = leaf_groups(waiting, key=lambda i: paths[i][level]).values()
+        runs += [pool[start : start + n] for pool in pools for start in range(0, len(pool) - n + 1, n)]
+        rest = [pool[len(pool) - len(pool) % n :] for pool in pools]
+        waiting = sorted(itertools.chain(*rest))
+    runs += [pool for pool in rest if len(pool) > 1]  # of the highest nodes
     return [tuple(codes[i] for i in run) for run in sorted(runs)]

@@ -50,7 +50,6 @@ class Diagnoses(Vocabulary):
         whether leading zeros were put back."""
 
     def normalise(self, code: str) -> str | None:
-        """The canonical form of a text, see `clean`."""
         return self.clean(code)[0]
 
     @abstractmethod

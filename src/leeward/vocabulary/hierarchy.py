@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from leeward.arrays import Bools, Float64s, Int32s, offsets_of
-from leeward.errors import BadInput
+from leeward.errors import BadInput, listed
 from leeward.vocabulary._text import read_table, write_table
 
 Pairs = Sequence[tuple[str, str | None]]
@@ -136,7 +136,6 @@ class Hierarchy:
         return f"Hierarchy({self.name}: {sizes})"
 
     def is_leaf(self, node: ArrayLike) -> Bools:
-        """Whether each node is a leaf."""
         nodes = np.asarray(node)
         return np.asarray(self.end[nodes] == nodes)
 
@@ -152,7 +151,6 @@ class Hierarchy:
         return nodes
 
     def leaf_labels(self) -> tuple[str, ...]:
-        """The labels of the leaves, in order."""
         return tuple(self.labels[leaf] for leaf in self.leaves)
 
     def ancestors(self, node: int) -> tuple[int, ...]:
@@ -226,7 +224,6 @@ class Hierarchy:
         ]
 
     def write_csv(self, path: str | Path) -> None:
-        """Write `node,parent` (UTF-8, one line feed a row)."""
         write_table(Path(path), ("node", "parent"), self.to_pairs())
 
 
@@ -241,16 +238,25 @@ def inner_label(label: str, taken: set[str]) -> str:
 def _place_nodes(pairs: Pairs, name: str, row_of: Sequence[int]) -> tuple[list[int], list[int]]:
     """The place of each pair's parent (-1: none), and the pairs depth first. BadInput for what is not a tree."""
     number = _number_nodes(pairs, name, row_of)
-    for i, (node, parent) in enumerate(pairs):
+    for row, (node, parent) in zip(row_of, pairs, strict=True):
         if parent and parent not in number:
             raise BadInput(
-                f"{name}, row {row_of[i]}: the parent {parent!r} of node {node!r} is not a node; "
+                f"{name}, row {row}: the parent {parent!r} of node {node!r} is not a node; "
                 f"add a row for it (`{parent},` if it is the root)."
             )
     above = [number[parent] if parent else -1 for _, parent in pairs]
     order = _depth_first(above, _only_root(pairs, name, row_of, above))
     if len(order) < len(pairs):
-        _raise_cycle(pairs, name, row_of, above, order)
+        # A node that the root does not reach climbs into a cycle.
+        at = min(set(range(len(pairs))).difference(order))
+        seen: set[int] = set()
+        while at not in seen:
+            seen.add(at)
+            at = above[at]
+        raise BadInput(
+            f"{name}, row {row_of[at]}: node {pairs[at][0]!r} is its own ancestor; "
+            "a hierarchy has no cycle: correct one of the parents."
+        )
     return above, order
 
 
@@ -274,11 +280,8 @@ def _only_root(pairs: Pairs, name: str, row_of: Sequence[int], parent: Sequence[
     if not roots:
         raise BadInput(f"{name}: no root, so the parents form a cycle; leave the parent of one node empty.")
     if len(roots) > 1:
-        shown = ", ".join(f"{pairs[i][0]!r} (row {row_of[i]})" for i in roots[:5])
-        raise BadInput(
-            f"{name}: {len(roots)} roots, {shown}{', …' if len(roots) > 5 else ''}; "
-            "a hierarchy has one: add a root above them."
-        )
+        shown = listed([f"{pairs[i][0]!r} (row {row_of[i]})" for i in roots], 5)
+        raise BadInput(f"{name}: {len(roots)} roots, {shown}; a hierarchy has one: add a root above them.")
     return roots[0]
 
 
@@ -294,18 +297,3 @@ def _depth_first(parent: Sequence[int], root: int) -> list[int]:
         order.append(node)
         waiting.extend(reversed(children[node]))
     return order
-
-
-def _raise_cycle(
-    pairs: Pairs, name: str, row_of: Sequence[int], parent: Sequence[int], reached: Sequence[int]
-) -> None:
-    inside = set(reached)
-    node = next(i for i in range(len(parent)) if i not in inside)
-    seen: set[int] = set()
-    while node not in seen:  # a node that the root does not reach climbs into a cycle
-        seen.add(node)
-        node = parent[node]
-    raise BadInput(
-        f"{name}, row {row_of[node]}: node {pairs[node][0]!r} is its own ancestor; "
-        "a hierarchy has no cycle: correct one of the parents."
-    )

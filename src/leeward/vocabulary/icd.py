@@ -15,6 +15,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from leeward.vocabulary.base import leaf_groups
 from leeward.vocabulary.classification import Classification, Diagnoses
 
 _NINTH = re.compile(
@@ -38,7 +39,6 @@ class Ninth(Classification):
     """
 
     def clean(self, code: str) -> tuple[str | None, bool]:
-        """The canonical form of a text (None if it has not the form of a code), and whether zeros were put back."""
         text = "".join(code.split()).upper()
         found = _NINTH.fullmatch(text) if text.isascii() else None
         if found is None:
@@ -47,7 +47,6 @@ class Ninth(Classification):
         return _add_dot(category.zfill(3), tail), len(category) < 3
 
     def category_of(self, code: str) -> str:
-        """The category of a canonical code: what is before the dot."""
         return code.partition(".")[0]
 
 
@@ -61,7 +60,6 @@ class Tenth(Classification):
     """
 
     def clean(self, code: str) -> tuple[str | None, bool]:
-        """The canonical form of a text (None if it has not the form of a code); zeros are never put back."""
         found = _TENTH.fullmatch("".join(code.split()).upper().rstrip(_MARKS))
         if found is None:
             return None, False
@@ -69,7 +67,6 @@ class Tenth(Classification):
         return _add_dot(category, tail), False
 
     def category_of(self, code: str) -> str:
-        """The category of a canonical code: its first three characters."""
         return code[:3]
 
 
@@ -87,7 +84,6 @@ EITHER = re.compile(r"E\d{3,4}")
 
 
 def is_e_without_dot(text: str) -> bool:
-    """Whether a text is an E and three or four digits."""
     return bool(EITHER.fullmatch("".join(text.split()).upper()))
 
 
@@ -110,22 +106,19 @@ class Icd(Diagnoses):
         return ICD9CM if ninth else ICD10CM if tenth else None
 
     def clean(self, code: str) -> tuple[str | None, bool]:
-        """The canonical form (None where the code is of neither), and whether leading zeros were put back."""
         found = self.of(code)
         return found.clean(code) if found else (None, False)
 
     def is_known(self, code: str) -> bool:
-        """Whether one of the classifications has the code."""
         return self.of(code) is not None
 
     def level(self, code: str, n: int) -> str:
         """The node above the code at policy level `n` of its classification; the code where it is of neither."""
         found = self.of(code)
-        if found is None:
-            if n != 0:
-                self._check_level(n)
-            return code
-        return self._label(found, found.level(code, n)) if n else found.level(code, 0)
+        if n == 0:
+            return found.level(code, 0) if found else code
+        self._check_level(n)
+        return self._label(found, found.level(code, n)) if found else code
 
     def title(self, node: str) -> str:
         """The title of a section, chapter or root; other nodes are their own."""
@@ -141,12 +134,8 @@ class Icd(Diagnoses):
         return (*ICD10CM.digits, "section", "chapter", "classification", "root")
 
     def sibling_groups(self, codes: Iterable[str], n: int) -> list[tuple[str, ...]]:
-        """Groups of `n` siblings inside each classification; see `Classification.sibling_groups`."""
-        by: dict[str, list[str]] = {ICD9CM.name: [], ICD10CM.name: []}
-        for code in codes:
-            if (found := self.of(code)) is not None:
-                by[found.name].append(code)
-        return [run for part in (ICD9CM, ICD10CM) for run in part.sibling_groups(by[part.name], n)]
+        by = leaf_groups(codes, key=lambda code: found.name if (found := self.of(code)) else "")
+        return [run for part in (ICD9CM, ICD10CM) for run in part.sibling_groups(by.get(part.name, ()), n)]
 
     def path(self, code: str) -> list[tuple[str, int]]:
         """(label, level) from below the root down to the code."""
@@ -159,7 +148,6 @@ class Icd(Diagnoses):
         return [(found.name, top - 1), *inner, (code, lowest + lift)]
 
     def order(self, code: str) -> tuple[int, int, str]:
-        """Sorts codes by classification, then as that sorts them."""
         found = self.of(code)
         return (2, 0, code) if found is None else (int(found is ICD10CM), *found.order(code))
 

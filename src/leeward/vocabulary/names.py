@@ -25,7 +25,6 @@ SYSTEMS = {
 
 
 def system_name(system: str) -> str:
-    """The name of a code system that a source names by its address or identifier."""
     return SYSTEMS.get(system, system)
 
 

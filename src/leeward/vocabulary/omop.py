@@ -74,7 +74,6 @@ def _covers(below: dict[int, frozenset[int]], above: dict[int, dict[int, int]]) 
 
 
 def header_of(path: Path) -> str:
-    """The first line of a text file, `.gz` too."""
     with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as stream:
         return stream.readline().decode("utf-8-sig", "replace")
 
@@ -122,7 +121,6 @@ def scan(path: Path) -> pl.LazyFrame:
 
 
 def _rows_of(concept: Path, columns: Sequence[str], chosen: pl.Expr) -> list[Any]:
-    """Some columns of the chosen rows of CONCEPT."""
     try:
         rows = scan(concept).select(pl.col(columns).str.strip_chars()).drop_nulls()
         return rows.filter(chosen).collect(engine="streaming").rows()
@@ -146,9 +144,8 @@ def _rows(path: Path) -> Sequence[Row]:
 
 
 def _whole_numbers(table: TextTable, name: str) -> list[int]:
-    numbers = []
-    for cell, row in zip(table.column(name), table.rows, strict=True):
-        if not cell.isdecimal():
-            raise BadInput(f"{table.path.name}, row {row}: the column {name!r} needs a whole number.")
-        numbers.append(int(cell))
-    return numbers
+    cells = table.column(name)
+    bad = next((row for cell, row in zip(cells, table.rows, strict=True) if not cell.isdecimal()), None)
+    if bad is not None:
+        raise BadInput(f"{table.path.name}, row {bad}: the column {name!r} needs a whole number.")
+    return list(map(int, cells))

@@ -83,7 +83,6 @@ class PhecodeMap:
 
     @cached_property
     def all_phecodes(self) -> frozenset[str]:
-        """Every phecode of the file."""
         return frozenset(p for listed in self.codes.values() for found in listed.values() for p in found)
 
 
@@ -99,9 +98,9 @@ def load(path: str | Path, *, ignored: bool = False) -> PhecodeMap:
     table = read_table(Path(path))
     code_column, vocabularies = _codes(table)
     phecodes = table.column("phecode", "phecode_uncorrected")
-    exclude = _optional(table, "excl. phecodes", "exclude_range", "phecode_exclude_range", "excl_phecodes")
-    rollup, ignore = _optional(table, "rollup"), _optional(table, "ignore bool", "ignore_bool")
-    rows = [i for i, phecode in enumerate(phecodes) if phecode and (ignored or not _is_set(ignore[i]))]
+    rollup = _optional(table, "rollup")
+    ignore = [""] * len(phecodes) if ignored else _optional(table, "ignore bool", "ignore_bool")
+    rows = [i for i, phecode in enumerate(phecodes) if phecode and not _is_set(ignore[i])]
     if not rows:
         raise BadInput(f"{table.path.name}: no row with a code and a phecode.")
     codes: dict[tuple[str, str], set[str]] = {}
@@ -110,14 +109,14 @@ def load(path: str | Path, *, ignored: bool = False) -> PhecodeMap:
         _number(phecodes[i], table, i)
         code = vocabularies[i], _normalise(code_column[i], vocabularies[i]) or code_column[i]
         codes.setdefault(code, set()).add(phecodes[i])
-        kept |= {code} if rollup[i] and not _is_set(rollup[i]) else set()
-    first = {phecodes[i]: i for i in reversed(rows) if exclude[i]}
+        if rollup[i] and not _is_set(rollup[i]):
+            kept.add(code)
     return PhecodeMap(
         table.path.name,
         _by_vocabulary(codes),
         _texts_of(phecodes, rows, _optional(table, "phenotype", "phecode_string", "phecode_str")),
         _texts_of(phecodes, rows, _optional(table, "category_string", "category", "group")),
-        {phecode: _ranges(exclude[i], table, i) for phecode, i in first.items()},
+        _exclusions(table, phecodes, rows),
         frozenset(kept),
     )
 
@@ -127,6 +126,14 @@ def _by_vocabulary(codes: Mapping[tuple[str, str], set[str]]) -> dict[str, dict[
     for (vocabulary, code), phecodes in codes.items():
         found.setdefault(vocabulary, {})[code] = tuple(sorted(phecodes))
     return found
+
+
+def _exclusions(
+    table: TextTable, phecodes: Sequence[str], rows: Sequence[int]
+) -> dict[str, tuple[Range, ...]]:
+    exclude = _optional(table, "excl. phecodes", "exclude_range", "phecode_exclude_range", "excl_phecodes")
+    first = {phecodes[i]: i for i in reversed(rows) if exclude[i]}
+    return {phecode: _ranges(exclude[i], table, i) for phecode, i in first.items()}
 
 
 def _texts_of(phecodes: Sequence[str], rows: Sequence[int], column: Sequence[str]) -> dict[str, str]:

@@ -45,16 +45,15 @@ def add(kind: str, path: str | Path, environ: Mapping[str, str] | None = None) -
     Raises BadInput for an unknown kind, a file that its reader refuses, or a directory that cannot be written.
     """
     source = Path(path)
-    put = KINDS[_check_kind(kind)]
     compressed = source.is_file() and source.read_bytes()[:2] == b"\x1f\x8b"
-    target = _folder(environ) / f"{kind}.csv{'.gz' if compressed else ''}"
+    target = _candidates(kind, environ)[compressed]
     aside = target.with_name(target.name + ".new")
     try:
         with (
             tempfile.TemporaryDirectory() as folder
         ):  # what is refused leaves nothing in the user's directory
             made = Path(folder) / target.name
-            put(source, made)
+            KINDS[kind](source, made)
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(made, aside)
         aside.replace(target)
@@ -74,7 +73,7 @@ def add(kind: str, path: str | Path, environ: Mapping[str, str] | None = None) -
 
 def find(kind: str, environ: Mapping[str, str] | None = None) -> Path:
     """Where the added vocabulary of a kind is. Raises BadInput, with the command that adds one, if there is none."""
-    for candidate in _candidates(_check_kind(kind), environ):
+    for candidate in _candidates(kind, environ):
         if candidate.exists():
             return candidate
     what = "FOLDER" if kind == "snomed" else "FILE"
@@ -82,12 +81,10 @@ def find(kind: str, environ: Mapping[str, str] | None = None) -> Path:
 
 
 def has(kind: str, environ: Mapping[str, str] | None = None) -> bool:
-    """Whether a vocabulary of the kind was added."""
-    return any(candidate.exists() for candidate in _candidates(_check_kind(kind), environ))
+    return any(candidate.exists() for candidate in _candidates(kind, environ))
 
 
 def list_all(environ: Mapping[str, str] | None = None) -> dict[str, Path]:
-    """Every vocabulary that was added, by its kind."""
     return {kind: find(kind, environ) for kind in KINDS if has(kind, environ)}
 
 
@@ -99,15 +96,9 @@ def remove(kind: str, environ: Mapping[str, str] | None = None) -> Path:
     return path
 
 
-def _check_kind(kind: str) -> str:
+def _candidates(kind: str, environ: Mapping[str, str] | None) -> tuple[Path, Path]:
+    """Where a vocabulary of the kind may be: its CSV, and packed. BadInput for an unknown kind."""
     if kind not in KINDS:
         raise BadInput(f"unknown kind of vocabulary {kind!r}; it is one of {', '.join(KINDS)}.")
-    return kind
-
-
-def _folder(environ: Mapping[str, str] | None) -> Path:
-    return home(environ) / "vocabulary"
-
-
-def _candidates(kind: str, environ: Mapping[str, str] | None) -> tuple[Path, Path]:
-    return _folder(environ) / f"{kind}.csv", _folder(environ) / f"{kind}.csv.gz"
+    folder = home(environ) / "vocabulary"
+    return folder / f"{kind}.csv", folder / f"{kind}.csv.gz"

@@ -8,6 +8,7 @@ for OMOP (`vocabulary.omop`), so that groups are few and large.
 from __future__ import annotations
 
 import csv
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -29,8 +30,7 @@ def component(folder: Path, what: str) -> Path | None:
     """The snapshot of a component (`Concept`, `Description`, `Relationship`) in a folder and those below it, or its
     only file."""
     found = sorted(each for end in ("txt", "txt.gz") for each in folder.rglob(f"sct2_{what}_*.{end}"))
-    snapshots = [file for file in found if "Snapshot" in file.name]
-    return next(iter(snapshots or found), None)
+    return min(found, key=lambda file: "Snapshot" not in file.name, default=None)
 
 
 def require_file(folder: Path, what: str) -> Path:
@@ -85,7 +85,6 @@ def _rows(path: Path) -> Iterator[list[str]]:
 
 
 def is_release(folder: Path) -> bool:
-    """Whether a folder holds a release of RF2."""
     return folder.is_dir() and component(folder, "Concept") is not None
 
 
@@ -100,16 +99,14 @@ def convert(folder: Path, target: Path) -> None:
     if not row_of:
         raise BadInput(f"{concepts.name}: no active concept.")
     above = _is_a(require_file(folder, "Relationship"), row_of)
-    ancestors = _ancestors(concepts, row_of, above)
-    below = dict.fromkeys(row_of, 0)
-    for found in ancestors.values():
-        for each in found.tolist():
-            below[each] += 1
+    below: Counter[int] = Counter()
+    for found in _ancestors(concepts, row_of, above).values():
+        below.update(found.tolist())
     names = _names(require_file(folder, "Description"), row_of)
     rows = [(ROOT, "", "")]
     for each in sorted(row_of):
-        parent = min(above.get(each, ()), key=lambda up: (-below[up], up), default=None)
-        rows.append((str(each), ROOT if parent is None else str(parent), names.get(each, "")))
+        parent = min(above.get(each, ()), key=lambda up: (-below[up], up), default=ROOT)
+        rows.append((str(each), str(parent), names.get(each, "")))
     write_table(target, ("node", "parent", "name"), rows)
 
 
@@ -172,24 +169,20 @@ def _id(path: Path, row: int, column: str, text: str) -> int:
     return int(text)
 
 
-@lru_cache(maxsize=2)
-def _table(path: str, stamp: int) -> tuple[dict[str, str], dict[str, str]]:
-    table = read_table(Path(path))
-    nodes = table.column("node")
-    return (
-        dict(zip(nodes, table.column("parent"), strict=True)),
-        dict(zip(nodes, table.column("name"), strict=True)),
-    )
+@lru_cache(maxsize=4)
+def _column(path: Path, name: str, stamp: int) -> Mapping[str, str]:
+    table = read_table(path)
+    return dict(zip(table.column("node"), table.column(name), strict=True))
 
 
 def parents(path: Path) -> Mapping[str, str]:
     """Concept -> the one kept above it, of a file that `convert` wrote."""
-    return _table(str(path), path.stat().st_mtime_ns)[0]
+    return _column(path, "parent", path.stat().st_mtime_ns)
 
 
 def names(path: Path) -> Mapping[str, str]:
     """Concept -> its fully specified name, of a file that `convert` wrote."""
-    return _table(str(path), path.stat().st_mtime_ns)[1]
+    return _column(path, "name", path.stat().st_mtime_ns)
 
 
 def is_tree(path: Path) -> bool:

@@ -41,15 +41,12 @@ class CustomVocabulary(Vocabulary):
     tree: Hierarchy
 
     def is_known(self, code: str) -> bool:
-        """Whether the code is a node of the hierarchy."""
         return code.strip() in self.tree.index
 
     def level(self, code: str, n: int) -> str:
-        """The label of the n-th node above the code, at most the child of the root; unknown codes stay themselves."""
         return _node_above(self.name, self.tree, code, n)
 
     def order(self, code: str) -> tuple[int, str]:
-        """The file's order; codes that it lacks come last."""
         return self.tree.index.get(code.strip(), len(self.tree)), code
 
     def hierarchy(self, codes: Iterable[str]) -> Hierarchy:
@@ -57,7 +54,6 @@ class CustomVocabulary(Vocabulary):
         return self.tree.restrict(codes)
 
     def sibling_groups(self, codes: Iterable[str], n: int) -> list[tuple[str, ...]]:
-        """Disjoint groups of `n` siblings: under the lowest common node first, none across children of the root."""
         return _runs_in(self.tree, [c for c in sorted(set(codes), key=self.order) if self.is_known(c)], n)
 
 
@@ -116,7 +112,6 @@ def from_lines(path: str | Path) -> Hierarchy:
 
 
 def _split_lines(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """The number and the cells of each line that is not blank."""
     for row, line in enumerate(read_text(path).splitlines(), 1):
         cells = [cell.strip() for cell in line.split(";")]
         if line.strip() and (not all(cells) or len(cells) < 2):
@@ -137,7 +132,6 @@ class OpenVocabulary(Vocabulary):
     concept: Path | None = None
 
     def is_known(self, code: str) -> bool:
-        """Every code is taken."""
         return bool(code.strip())
 
     def title(self, node: str) -> str:
@@ -147,7 +141,6 @@ class OpenVocabulary(Vocabulary):
         return rf2.names(self.path).get(node) or node
 
     def level(self, code: str, n: int) -> str:
-        """The n-th node above the code, at most the child of the root."""
         return _node_above(self.name, self._tree((code,)), code, n)
 
     def hierarchy(self, codes: Iterable[str]) -> Hierarchy:
@@ -167,7 +160,6 @@ class OpenVocabulary(Vocabulary):
         return leaf_groups(distinct, lambda code: _node_above(self.name, tree, code, n))
 
     def sibling_groups(self, codes: Iterable[str], n: int) -> list[tuple[str, ...]]:
-        """Disjoint groups of `n` siblings: under the lowest common node first, none across children of the root."""
         distinct = sorted(set(codes))
         tree = self._tree(distinct)
         return [] if tree is None else _runs_in(tree, [code for code in distinct if code in tree.index], n)

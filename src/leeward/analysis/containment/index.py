@@ -69,7 +69,6 @@ class Multisets:
         return self.take(np.unique(numbers, return_index=True)[1]), numbers
 
     def record(self, r: int) -> tuple[Int32s, Int32s]:
-        """Codes and counts of one record."""
         entries = slice(int(self.offsets[r]), int(self.offsets[r + 1]))
         return self.values[entries], self.counts[entries]
 
@@ -209,7 +208,6 @@ class Index:
         return np.ascontiguousarray(grid).astype(np.int64)
 
     def supports(self) -> Int64s:
-        """See `Population`."""
         return np.diff(self._list_offsets)
 
     def counts(self, asked: Multisets, limit: int | None = None) -> Int64s:
@@ -247,7 +245,6 @@ class Index:
         return out
 
     def owners(self, codes: Int32s, counts: Int32s) -> UInt32s:
-        """The people who contain one multiset, ascending."""
         items = self._starts[codes] + counts - 1
         if not len(items):
             return np.arange(self.n, dtype=np.uint32)

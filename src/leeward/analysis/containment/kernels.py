@@ -244,8 +244,7 @@ def find_largest_part(
     chosen = np.zeros(m + 1, np.int64)
     top = np.zeros((m + 1, m), np.int64)
     size = np.zeros(m + 1, np.int64)
-    for r in range(n):
-        active[0, r] = r
+    active[0] = np.arange(n)
     length[0] = _peel(rows, weights, active[0], n, 0, k, best + 1, top[0])
     if length[0] == 0:
         return answer, found, True
@@ -272,8 +271,7 @@ def find_largest_part(
             if taken > best:
                 best = taken
                 found = True
-                for j in range(m):
-                    answer[j] = chosen[j]
+                answer[:] = chosen[:m]
             chosen[depth] = -1  # lower levels of the last code are smaller
             continue
         if weight >= k:

@@ -39,7 +39,6 @@ class Classes:
     taken: int = 0
 
     def __len__(self) -> int:
-        """The number of classes."""
         return len(self.vectors)
 
     @property
@@ -49,17 +48,14 @@ class Classes:
 
     @property
     def left_out(self) -> int:
-        """The number of records in no class."""
         return int((self.of_record < 0).sum())
 
     @property
     def released(self) -> Int64s:
-        """The records that are in a class, ascending."""
         return np.flatnonzero(self.of_record >= 0)
 
     @property
     def members(self) -> list[Int64s]:
-        """The records of each class, ascending."""
         order = np.argsort(self.of_record, kind="stable")[self.left_out :]
         return np.split(order, np.cumsum(self.sizes)[:-1])
 
@@ -70,7 +66,6 @@ class Classes:
 
     @property
     def labels(self) -> list[tuple[str, ...]]:
-        """Each class's labels, one a column."""
         return [self.columns.labels(vector) for vector in self.vectors]
 
     def loss(self) -> float:

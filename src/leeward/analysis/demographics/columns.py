@@ -263,12 +263,10 @@ class Columns:
         return tuple(column.name for column in self.columns)
 
     def __len__(self) -> int:
-        """The number of columns."""
         return len(self.columns)
 
     @property
     def records(self) -> int:
-        """The number of records."""
         return len(self.columns[0].node)
 
     def vectors(self, levels: Mapping[str, Level]) -> Int32s:
@@ -278,7 +276,6 @@ class Columns:
         ).astype(np.int32)
 
     def labels(self, vector: Sequence[int] | Int32s) -> tuple[str, ...]:
-        """The labels of a vector of nodes."""
         return tuple(column.tree.labels[int(node)] for column, node in zip(self.columns, vector, strict=True))
 
     def loss(self, vectors: Int32s, weights: Float64s | None = None) -> Float64s:
@@ -287,7 +284,6 @@ class Columns:
         return np.asarray(np.average(losses, axis=-1, weights=weights))
 
     def take(self, records: Int64s | Bools) -> Columns:
-        """The columns of some of the records."""
         return Columns(tuple(replace(column, node=column.node[records]) for column in self.columns))
 
 
@@ -373,9 +369,7 @@ def _column(values: pl.Series, hierarchy: str | Hierarchy | None, level: Level |
     text = texts_of(values)
     counts = text.value_counts().sort(name)
     distinct = counts[name].to_list()
-    kind = kind_of(name, counts[name]) if hierarchy is None else hierarchy
-    if not isinstance(kind, str) or kind not in TREES:
-        kind = "file"
+    kind = str(hierarchy) if hierarchy in TREES else "file" if hierarchy else kind_of(name, counts[name])
     lone = int((counts["count"] == 1).sum())
     bare = kind == "exact" or level == "exact"
     if bare and level != "all" and lone > MOST_UNIQUE * len(text) and len(text) > 1:

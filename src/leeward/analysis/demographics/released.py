@@ -132,12 +132,7 @@ class ReleasedClasses:
         if have is not None and want is not None:
             common = min(have[1], want[1]) - max(have[0], want[0]) + 1
             return max(0, common) / (have[1] - have[0] + 1)
-        if label in self.above(parent, wanted):
-            return None
-        ours, theirs = label.rstrip("*"), wanted.rstrip("*")
-        if len(label) == len(wanted) and (label != ours or wanted != theirs):
-            return 1.0 if ours.startswith(theirs) else None if theirs.startswith(ours) else 0.0
-        return 0.0
+        return None if label in self.above(parent, wanted) else _share_of_prefix(label, wanted)
 
     @staticmethod
     def above(parent: Mapping[str, str], label: str) -> list[str]:
@@ -147,3 +142,11 @@ class ReleasedClasses:
             label = parent[label]
             found.append(label)
         return found
+
+
+def _share_of_prefix(label: str, wanted: str) -> float | None:
+    """The share of a label's patients below another label, where both may be prefixes such as `441**`."""
+    ours, theirs = label.rstrip("*"), wanted.rstrip("*")
+    if len(label) != len(wanted) or (label == ours and wanted == theirs):
+        return 0.0
+    return 1.0 if ours.startswith(theirs) else None if theirs.startswith(ours) else 0.0

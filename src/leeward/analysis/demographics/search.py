@@ -44,7 +44,6 @@ class Point:
 
     @property
     def objective(self) -> float:
-        """What is made small."""
         return self.loss + self.lost
 
 
@@ -74,16 +73,12 @@ class Setting:
 
     @property
     def free(self) -> list[int]:
-        """The columns whose level is to be found."""
         return [i for i, name in enumerate(self.columns.names) if name not in self.keep]
 
     def named(self, levels: Sequence[Level]) -> dict[str, Level]:
-        """These levels of the free columns by their names."""
         return {self.columns.names[i]: level for i, level in zip(self.free, levels, strict=True)}
 
     def objective(self, levels: Sequence[Level], records: Int64s | None) -> float:
-        """The objective at these levels of the free columns, measured in these records (None: all); infinite where
-        there are no classes."""
         named = self.named(levels)
         classes = self.form(named, records)
         name = ", ".join(f"{column}: {level}" for column, level in named.items()) or "as kept"
@@ -138,9 +133,9 @@ def search_full(setting: Setting) -> Found:
         tried = _walk(choices, lambda levels: setting.objective(levels, records))
     elif len(every) > 1:
         tried = {levels: setting.objective(levels, records) for levels in every}
-    best = _possible(tried) or list(tried)
+    best = _possible(tried)
     if records is not None and len(best) > 1:
-        best = _possible({levels: setting.objective(levels, None) for levels in best[:LAST]}) or best
+        best = _possible({levels: setting.objective(levels, None) for levels in best[:LAST]})
     chosen = setting.form(setting.named(best[0]), None)
     if chosen is None:
         raise GuaranteeUnreachable(
@@ -151,8 +146,10 @@ def search_full(setting: Setting) -> Found:
 
 
 def _possible(tried: Mapping[tuple[Level, ...], float]) -> list[tuple[Level, ...]]:
-    """The levels at which there are classes, the least objective first."""
-    return [levels for levels in sorted(tried, key=tried.__getitem__) if tried[levels] < np.inf]
+    """The levels at which there are classes, the least objective first; all where there is none."""
+    return [levels for levels in sorted(tried, key=tried.__getitem__) if tried[levels] < np.inf] or list(
+        tried
+    )
 
 
 def _walk(

@@ -122,7 +122,6 @@ class _Cells:
 
 
 def _distinct_rows(values: Float64s) -> tuple[Float64s, Int64s]:
-    """(distinct rows, the number of each row's); rows that hardly repeat are all kept, as they stand."""
     numbers = np.zeros(len(values), np.int64)
     for column in values.T:
         distinct, place = np.unique(column, return_inverse=True)
@@ -258,7 +257,6 @@ def _of_predictor(
 
 
 def _allelic(phenotypes: Phenotypes, predictor: pl.Series, tested: Bools) -> dict[str, Any]:
-    """χ² or Fisher's exact test of alleles by cases and controls."""
     n = len(phenotypes.names)
     odds, p, exact = np.full(n, np.nan), np.full(n, np.nan), np.zeros(n, np.bool_)
     copies = predictor.cast(pl.Float64).fill_nan(None).to_numpy()

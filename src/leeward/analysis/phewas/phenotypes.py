@@ -39,15 +39,12 @@ class Phenotypes:
     out_people: Int64s
 
     def cases(self, p: int) -> Int64s:
-        """The cases of phenotype number p."""
         return self.case_people[self.case_starts[p] : self.case_starts[p + 1]]
 
     def others(self, p: int) -> Int64s:
-        """Who is neither case nor control of phenotype number p."""
         return self.out_people[self.out_starts[p] : self.out_starts[p + 1]]
 
     def controls(self, p: int) -> Int64s:
-        """The controls of phenotype number p."""
         left = np.ones(self.people, np.bool_)
         left[self.cases(p)] = False
         left[self.others(p)] = False

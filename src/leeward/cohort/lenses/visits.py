@@ -39,7 +39,6 @@ class Visits:
 
     @property
     def n_visits(self) -> int:
-        """Number of visits."""
         return len(self.offsets) - 1
 
     def patient_of_visit(self) -> Int32s:
@@ -47,7 +46,6 @@ class Visits:
         return np.repeat(np.arange(len(self), dtype=np.int32), np.diff(self.patient_offsets))
 
     def visit_of_value(self) -> Int32s:
-        """The visit's number of each entry of `values`."""
         return np.repeat(np.arange(self.n_visits, dtype=np.int32), np.diff(self.offsets))
 
     def table(self) -> pl.DataFrame:

@@ -65,10 +65,8 @@ def read(
         Texts that mean 'missing', for example '?'; null and blank always do.
     lines
         The format 'lines': one record a line, codes separated by blanks or commas; the patient is the line's number.
-    date_format
-        How dates are written (strptime); None is ISO 8601.
-    patients, drop, domains, query, concepts, code_separator
-        Options of some formats, see `request.Request`.
+    date_format, patients, drop, domains, query, concepts, code_separator
+        See `request.Request`; all but the first are options of some formats.
     table
         The sheet of a workbook, the file in a `.zip` or the table of a database, where there are several.
     accept_unknown
@@ -106,16 +104,14 @@ def _read(asked: Request, kind: str | None, table: str | None) -> Cohort:
                 codes = as_tuple((asked.columns or {}).get("code", "code"))
                 frame, name, noticed = read_whole(Path(path), table, codes)
         if frame is not None:
-            kind = kind or "events"
+            path, kind = frame, kind or "events"
         elif kind != "table" or table is not None:
             kind, store = detect_format(path, kind, query=asked.query is not None, table=table)
         if isinstance(store, Database):
             opened.enter_context(closing(store))
         check_options(kind, asked)
-        source = path if frame is None else frame
-        cohort = READERS[kind].read(replace(asked, source=source, name=name, store=store))
-    encodings = [Notice("encoding", message, 1) for message in dict.fromkeys(told)]
-    return cohort.with_notices(*noticed, *encodings)
+        cohort = READERS[kind].read(replace(asked, source=path, name=name, store=store))
+    return cohort.with_notices(*noticed, *told)
 
 
 def refuse_unknown(cohort: Cohort, total: int) -> None:

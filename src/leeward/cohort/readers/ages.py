@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import polars as pl
 import pyarrow as pa
 
-from leeward.arrays import UInt32s
+from leeward.arrays import UInt32s, count_noun
 from leeward.cohort.notices import Notice
 from leeward.cohort.readers.values import GERMAN, blank_as_null, german_dates, plain
 from leeward.errors import BadInput
@@ -37,9 +37,7 @@ def dates_leniently(
     """
     series = plain(column)
     never = pl.repeat(False, len(series), eager=True)
-    if series.dtype in (pl.Date, pl.Datetime):
-        return series.cast(pl.Date), never, never
-    if series.dtype == pl.Null:
+    if series.dtype in (pl.Date, pl.Datetime, pl.Null):
         return series.cast(pl.Date), never, never
     if series.dtype.is_integer():
         series = series.cast(pl.String)
@@ -86,17 +84,13 @@ def add_ages(
     before = (age < 0).fill_null(False)
     beyond = (age >= OLDEST + 1).fill_null(False)
     absent = age.is_null()
-    notices = [
-        *notice_rows(
-            "event before birth", before, row, "{} before the patient's date of birth: kept without an age"
-        ),
-        *notice_rows(
-            "age out of range", beyond, row, f"{{}} at an age above {OLDEST} years: kept without an age"
-        ),
-        *notice_rows(
-            "age unknown", absent, row, "{} without an age: the date or the date of birth is not known"
-        ),
-    ]
+    notices = []
+    for kind, where, message in (
+        ("event before birth", before, "{} before the patient's date of birth: kept without an age"),
+        ("age out of range", beyond, f"{{}} at an age above {OLDEST} years: kept without an age"),
+        ("age unknown", absent, "{} without an age: the date or the date of birth is not known"),
+    ):
+        notices += notice_rows(kind, where, row, message)
     return age.set(before | beyond, None), notices
 
 
@@ -123,8 +117,5 @@ def _settle_births(frame: pl.DataFrame) -> pl.DataFrame:
 
 def notice_rows(kind: str, where: pl.Series, row: UInt32s, message: str) -> list[Notice]:
     """A notice of the events `where`, with '{}' in the message for '3 events'; none where there are none."""
-    count = int(where.sum())
-    if not count:
-        return []
-    message = message.format(f"{count:,} event{'s' if count > 1 else ''}")
-    return [Notice.of_rows(kind, message, row[where.to_numpy()])]
+    message = message.format(count_noun("event", int(where.sum())))
+    return [Notice.of_rows(kind, message, row[where.to_numpy()])] if where.any() else []

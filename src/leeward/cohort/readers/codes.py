@@ -193,7 +193,6 @@ class Normalised:
         return f" ({count_noun('code', count)} not even by form: a slip, or a word for none)" if count else ""
 
     def _separator(self) -> str:
-        """What stands between most of the codes that share a cell."""
         texts = "".join(code for code, hit in zip(self.codes, self.joined, strict=True) if hit)
         return max(SEPARATORS, key=texts.count)
 
@@ -255,7 +254,6 @@ class Seen:
         )
 
     def share(self, which: Bools) -> float:
-        """The share of the entries."""
         return float(self.entries[which].sum() / max(self.entries.sum(), 1))
 
     def vocabulary(self, texts: Sequence[str]) -> str | None:

@@ -20,7 +20,6 @@ from leeward.cohort.notices import Notice
 from leeward.cohort.readers.ages import BIRTH, ISO, add_ages, dates_leniently, notice_rows
 from leeward.cohort.readers.codes import AS_WRITTEN, VOCABULARY_NAMES, Normalised, normalise, rules_of
 from leeward.cohort.readers.columns import ColumnMap
-from leeward.cohort.readers.patients import one_row_each
 from leeward.cohort.readers.values import (
     DECIMAL_COMMA,
     GERMAN,
@@ -32,6 +31,7 @@ from leeward.cohort.readers.values import (
     identify_patients,
     in_one_type,
     look_up,
+    one_row_each,
     plain,
     simplify,
     stack,
@@ -170,7 +170,6 @@ class Collector:
         return found
 
     def _note_conversions(self, batch: pa.RecordBatch, row: UInt32s) -> None:
-        """Remember the rows whose ages have a decimal comma, and whose dates are day.month.year."""
         german = GERMAN_DATE if self.date_format is None else None
         looks = {"age": DECIMAL_COMMA, "date": german, "birth": german}
         for role, name in self.columns.optional().items():
@@ -239,12 +238,9 @@ class Collector:
         if visits is not None:
             notices += _date_by_visit(extra, visits, row)
         if "birth" in rows.columns:
-            births = rows.select(list(BIRTH))
+            notices += _add_ages(extra, rows, rows.select(list(BIRTH)))
         elif births is not None:
-            births = look_up(patient, births)
-        if births is not None and "date" in extra:
-            extra["age"], about_ages = add_ages(patient, row, extra["date"], births)
-            notices += about_ages
+            notices += _add_ages(extra, rows, look_up(patient, births))
         events = pl.DataFrame({"patient": patient, "code": normalised.as_enum(numbers), "row": row, **extra})
         patients = None
         if self._attributes:
@@ -334,6 +330,14 @@ def _date_by_visit(
     return notice_rows(
         "date of the visit", filled, row, "{} without a date of their own: the visit's is taken"
     )
+
+
+def _add_ages(extra: dict[str, pl.Series], rows: pl.DataFrame, births: pl.DataFrame) -> list[Notice]:
+    """Give the events ages at their dates, if they have such, from each one's birth."""
+    if "date" not in extra:
+        return []
+    extra["age"], notices = add_ages(rows["patient"], rows["row"].to_numpy(), extra["date"], births)
+    return notices
 
 
 def _alike(patient: pl.Series, row: UInt32s) -> list[Notice]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -48,20 +48,17 @@ class ColumnMap:
         are there."""
         if columns is None or set(columns) == {"patients"}:
             return _map_own_names(as_tuple(columns["patients"]) if columns else (), available)
-        for role in columns:
+        named: dict[str, Any] = {}
+        for role, names in columns.items():
             if role not in ROLES:
                 raise BadInput(
-                    f"The column map has no role '{role}'.{did_you_mean(role, ROLES)} "
-                    f"Roles: {', '.join(ROLES)}."
+                    f"The column map has no role '{role}'.{did_you_mean(role, ROLES)} Roles: {', '.join(ROLES)}."
                 )
-        single: dict[str, Any] = {
-            role: _one(role, columns[role]) for role in ("patient", *OPTIONAL) if columns.get(role)
-        }
-        several: dict[str, Any] = {
-            role: as_tuple(columns[role]) for role in ("code", "patients") if columns.get(role)
-        }
-        _require_one_age(single)
-        return ColumnMap(**single, **several)
+            if names:
+                named[role] = as_tuple(names) if role in ("code", "patients") else _one(role, names)
+        if "birth" in named:
+            _require_no_age(named)
+        return ColumnMap(**named)
 
     def optional(self) -> dict[str, str]:
         """The optional event columns that are mapped: role to source column."""
@@ -73,31 +70,27 @@ class ColumnMap:
         return [*self.code, *([self.vocabulary] if self.vocabulary else [])]
 
     def columns_to_read(self) -> list[str]:
-        """Every source column to read, each once."""
         return list(dict.fromkeys([self.patient, *self.code, *self.optional().values(), *self.patients]))
 
 
 def _map_own_names(payload: tuple[str, ...], available: Sequence[str]) -> ColumnMap:
-    """The cohort's own names, as far as they are there."""
     own: dict[str, Any] = {role: role for role in OPTIONAL if role in available and role not in payload}
     if "date" not in own or "age" in own:
         own.pop("birth", None)
     return ColumnMap(**own, patients=payload)
 
 
-def _require_one_age(single: Mapping[str, str]) -> None:
-    if "birth" in single and "age" in single:
-        raise BadInput("The column map has both 'age' and 'birth', from which the age would come; keep one.")
-    if "birth" in single and "date" not in single:
-        raise BadInput("The column map has 'birth' but no 'date': an age needs the date of the event too.")
-
-
 def _one(role: str, names: str | Sequence[str]) -> str:
-    if isinstance(names, str):
-        return names
-    if len(names) != 1:
+    if len(as_tuple(names)) != 1:
         raise BadInput(f"The role '{role}' takes one column; got {len(names)}.")
-    return names[0]
+    return as_tuple(names)[0]
+
+
+def _require_no_age(named: Collection[str]) -> None:
+    if "age" in named:
+        raise BadInput("The column map has both 'age' and 'birth', from which the age would come; keep one.")
+    if "date" not in named:
+        raise BadInput("The column map has 'birth' but no 'date': an age needs the date of the event too.")
 
 
 def as_tuple(names: str | Sequence[str]) -> tuple[str, ...]:
@@ -126,7 +119,6 @@ def require_columns(name: str, needed: Sequence[str], available: Sequence[str]) 
 
 
 def _advice(column: str, needed: Sequence[str], available: Sequence[str]) -> str:
-    """What may be meant by a column that is not there."""
     hint, near = did_you_mean(column, available, ALIKE), nearest(column, available, ALIKE)
     own = f" Name yours with {FLAGS[column]} {near or 'COL'}." if column in FLAGS else ""
     if set(needed) & set(available):

@@ -12,7 +12,7 @@ import decimal
 import os
 import uuid
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +22,7 @@ from leeward.cohort.cohort import Cohort
 from leeward.cohort.readers.collect import Collector
 from leeward.cohort.readers.columns import ColumnMap, require_columns
 from leeward.cohort.readers.request import Request
-from leeward.errors import BadInput, did_you_mean
+from leeward.errors import BadInput, did_you_mean, listed
 
 if TYPE_CHECKING:
     import duckdb
@@ -39,11 +39,6 @@ OF_NAMES = ("CatalogException", "ParserException", "BinderException", "SyntaxExc
 """Errors whose texts speak of names and syntax, never of values."""
 
 
-def is_url(path: object) -> bool:
-    """Whether `path` is the URL of a database."""
-    return isinstance(path, str) and "://" in path
-
-
 class Database:
     """One schema of a database as a store of tables, names in lower case."""
 
@@ -54,9 +49,10 @@ class Database:
         self._engine = _engine(address)
         self.name = Path(self._engine.url.database or self._engine.url.drivername).name
         with (
-            self._close_after_error(),
+            ExitStack() as opened,
             refusals(self.name, "cannot be opened; check its URL, user and password (PGPASSWORD)"),
         ):
+            opened.callback(self.close)
             inspector = _sqlalchemy().inspect(self._engine)
             schema, _, self.table = place.rpartition(".")
             self.schema: str | None = schema or None
@@ -64,34 +60,24 @@ class Database:
             if self.table not in ("", *names) and not schema and self.table in inspector.get_schema_names():
                 self.schema, self.table = self.table, ""
                 names = inspector.get_table_names(self.schema) + inspector.get_view_names(self.schema)
+            opened.pop_all()
         self._tables = {name.lower(): name for name in names}
         self._inspector = inspector
 
     def file(self, table: str) -> Path | None:
-        """A database has no files."""
         return None
 
-    @contextmanager
-    def _close_after_error(self) -> Iterator[None]:
-        try:
-            yield
-        except BaseException:
-            self.close()
-            raise
-
     def close(self) -> None:
-        """End the connections."""
         self._engine.dispose()
 
     def has(self, table: str) -> bool:
-        """Whether the schema has this table or view."""
         return table.lower() in self._tables
 
     def only_table(self) -> str:
         """The database's table, where it has one."""
         names = sorted(self._tables.values())
         if len(names) != 1:
-            shown = f" ({', '.join(names[:10])}{', …' if len(names) > 10 else ''})" if names else ""
+            shown = f" ({listed(names)})" if names else ""
             raise BadInput(
                 f"{self.name}: it has {len(names)} tables{shown}; name one with --table or give a query "
                 f"(--query)."
@@ -99,7 +85,6 @@ class Database:
         return names[0]
 
     def columns(self, table: str) -> list[str]:
-        """The table's columns, in lower case."""
         return [name.lower() for name in self.header(table)]
 
     def header(self, table: str) -> list[str]:
@@ -107,10 +92,8 @@ class Database:
         if not self.has(table):
             raise BadInput(f"{self.name}: no table '{table}'.{did_you_mean(table, self._tables)}")
         with refusals(self.name, "does not show its columns"):
-            return [
-                str(column["name"])
-                for column in self._inspector.get_columns(self._tables[table.lower()], self.schema)
-            ]
+            columns = self._inspector.get_columns(self._tables[table.lower()], self.schema)
+            return [str(column["name"]) for column in columns]
 
     def batches(
         self, table: str, columns: Sequence[str], encoded: Sequence[str] = ()
@@ -124,35 +107,29 @@ class Database:
             yield table, batch.rename_columns(list(columns))
 
     def rows(self, table: str, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        """The columns as the table writes them."""
         alchemy = _sqlalchemy()
         actual = self._tables[table.lower()]
         with refusals(self.name, "does not show its keys"):
             key = self._inspector.get_pk_constraint(actual, self.schema)["constrained_columns"]
         # Columns without a type: values come as the driver gives them, and none is converted on the way.
-        selected = alchemy.select(*(alchemy.column(name) for name in columns))
+        selected = alchemy.select(*map(alchemy.column, columns))
         from_table = selected.select_from(alchemy.table(actual, schema=self.schema))
-        ordered = from_table.order_by(*(alchemy.column(name) for name in key or columns))
-        yield from self._stream(ordered, columns)
+        yield from self._stream(from_table.order_by(*map(alchemy.column, key or columns)), columns)
 
     def query(self, text: str) -> tuple[list[str], Iterator[pa.RecordBatch]]:
-        """The columns of a query and its rows."""
         alchemy = _sqlalchemy()
         with refusals(self.name, "refused the query"), self._engine.connect() as connection:
-            columns = list(
-                connection.execution_options(stream_results=True).execute(alchemy.text(text)).keys()
-            )
+            result = connection.execution_options(stream_results=True).execute(alchemy.text(text))
+            columns = list(result.keys())
         return columns, self._stream(alchemy.text(text), columns)
 
     def _stream(self, statement: sa.Executable, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         with refusals(self.name, "refused the query"), self._engine.connect() as connection:
             result = connection.execution_options(stream_results=True).execute(statement)
             for part in result.partitions(BATCH_ROWS):
-                parts = [
-                    as_arrow(list(values), self.name, name)
-                    for name, values in zip(columns, zip(*part, strict=True), strict=True)
-                ]
-                yield pa.RecordBatch.from_arrays(parts, list(columns))
+                named = zip(columns, zip(*part, strict=True), strict=True)
+                arrays = [as_arrow(list(values), self.name, name) for name, values in named]
+                yield pa.RecordBatch.from_arrays(arrays, list(columns))
 
 
 class DuckDatabase(Database):
@@ -180,7 +157,6 @@ class DuckDatabase(Database):
         self._tables = {name.lower(): name for (name,) in rows}
 
     def close(self) -> None:
-        """Close the file."""
         self._connection.close()
 
     def header(self, table: str) -> list[str]:
@@ -190,11 +166,9 @@ class DuckDatabase(Database):
         return [name for name, *_ in self._rows(f"DESCRIBE {self._of(table)}")]
 
     def rows(self, table: str, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        """The columns as the table writes them."""
         yield from self._batches(f"SELECT {', '.join(map(_quote, columns))} FROM {self._of(table)}")
 
     def query(self, text: str) -> tuple[list[str], Iterator[pa.RecordBatch]]:
-        """The columns of a query and its rows."""
         columns = [name for name, *_ in self._rows(f"DESCRIBE {text.rstrip().rstrip(';')}")]
         return columns, self._batches(text)
 

@@ -23,6 +23,7 @@ from typing import IO, NoReturn, cast
 import pyarrow as pa
 import pyarrow.csv as pacsv
 
+from leeward.cohort.notices import Notice
 from leeward.cohort.readers.files import is_gzip, suffix
 from leeward.errors import BadInput
 
@@ -41,16 +42,16 @@ MARKS = {
 }
 """The first bytes of a text in wide characters; the first mark that fits counts."""
 
-_told: ContextVar[list[str] | None] = ContextVar("encodings", default=None)
+_told: ContextVar[dict[Notice, None] | None] = ContextVar("encodings", default=None)
 
 
 @contextmanager
-def collect_encodings() -> Iterator[list[str]]:
-    """Collects a sentence for every file that is read inside in another encoding than UTF-8."""
-    said: list[str] = []
-    token = _told.set(said)
+def collect_encodings() -> Iterator[dict[Notice, None]]:
+    """Collects a notice of every file that is read inside in another encoding than UTF-8."""
+    told: dict[Notice, None] = {}
+    token = _told.set(told)
     try:
-        yield said
+        yield told
     finally:
         _told.reset(token)
 
@@ -63,9 +64,10 @@ def encoding_of(file: Path) -> str:
     """
     stat = file.stat()
     found = _encoding(file, stat.st_size, stat.st_mtime_ns)
-    said = _told.get()
-    if found != "utf-8-sig" and said is not None:
-        said.append(f"{file.name} is not UTF-8: read as {NAMES[found]} (save it as UTF-8 to be sure)")
+    told = _told.get()
+    if found != "utf-8-sig" and told is not None:
+        message = f"{file.name} is not UTF-8: read as {NAMES[found]} (save it as UTF-8 to be sure)"
+        told[Notice("encoding", message, 1)] = None
     return found
 
 
@@ -113,12 +115,10 @@ UNDEFINED = re.compile(rb"[\x81\x8d\x8f\x90\x9d\x00]")
 
 
 def header(file: Path) -> list[str]:
-    """The column names of the first row."""
     return _header(file)[0]
 
 
 def types(file: Path, columns: Sequence[str]) -> list[pa.DataType]:
-    """What the columns hold: text."""
     return [pa.string()] * len(columns)
 
 
@@ -225,5 +225,4 @@ def _undecodable(text: str) -> bool:
 
 
 def not_utf8(file: Path, where: str) -> BadInput:
-    """The error for text in another encoding."""
     return BadInput(f"{file.name}: {where} is not UTF-8 text; save the file as UTF-8.")

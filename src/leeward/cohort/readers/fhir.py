@@ -28,11 +28,10 @@ from leeward.cohort.readers.collect import Collector
 from leeward.cohort.readers.columns import ColumnMap, require_columns
 from leeward.cohort.readers.delimited import not_utf8, open_bytes
 from leeward.cohort.readers.files import find_files, suffix
-from leeward.cohort.readers.patients import one_row_each
 from leeward.cohort.readers.people import birth_notices, births_part, code_and_patients
 from leeward.cohort.readers.request import Request
 from leeward.cohort.readers.trees import with_tree
-from leeward.cohort.readers.values import identifiers
+from leeward.cohort.readers.values import identifiers, one_row_each
 from leeward.errors import BadInput
 from leeward.paths import is_folder
 from leeward.vocabulary.names import system_name
@@ -50,13 +49,7 @@ WRONG = ("entered-in-error", "refuted")
 Resource = Mapping[str, Any]
 
 
-def has_resources(folder: Path) -> bool:
-    """Whether the folder has files of NDJSON."""
-    return any(is_ndjson(file) and file.is_file() for file in folder.iterdir())
-
-
 def is_ndjson(file: Path) -> bool:
-    """Whether the name says that the file is NDJSON."""
     return suffix(file) in ENDINGS
 
 
@@ -160,7 +153,6 @@ def _conditions(asked: Request, files: Mapping[str, Sequence[Path]], births: pl.
 
 
 def _names(displays: list[tuple[str | None, ...]], cohort: Cohort) -> dict[str, CodeName]:
-    """The names that the codings display, with the vocabulary of their code."""
     rows = pl.DataFrame(displays, schema=dict.fromkeys(("patient", "code", "name"), pl.String), orient="row")
     found = names_of_events(rows, rows["code"], rows["name"])
     systems = vocabularies_of(cohort)
@@ -247,7 +239,10 @@ def _document(resource: Resource, name: str, row: int) -> str | None:
     if not usable:
         return None
     kind, data = min(usable, key=lambda each: not each[0].startswith("text/plain"))
-    charset = kind.partition("charset=")[2].partition(";")[0].strip(" \"'") or "utf-8"
+    return _decode(data, kind.partition("charset=")[2].partition(";")[0].strip(" \"'") or "utf-8", name, row)
+
+
+def _decode(data: str, charset: str, name: str, row: int) -> str | None:
     try:
         return base64.b64decode(data, validate=True).decode(charset) or None
     except (binascii.Error, ValueError, LookupError):

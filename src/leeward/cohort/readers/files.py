@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 
-from leeward.errors import BadInput, did_you_mean
+from leeward.errors import BadInput, did_you_mean, listed
 from leeward.memory import free_memory
 from leeward.paths import exists, is_file, is_folder
 
@@ -47,7 +47,6 @@ def suffix(file: Path) -> str:
 
 
 def is_gzip(file: Path) -> bool:
-    """Whether the name says that the file is gzip-compressed."""
     return file.suffix.lower() == ".gz"
 
 
@@ -146,17 +145,13 @@ def _member(file: Path, table: str | None, folder: Path) -> Path:
 
 
 def _choose_member(file: Path, archive: zipfile.ZipFile, table: str | None) -> zipfile.ZipInfo:
-    hidden = re.compile(r"(^|/)(\.|__)")
-    inside = {
-        entry.filename: entry
-        for entry in archive.infolist()
-        if not entry.is_dir() and not hidden.search(entry.filename)
-    }
+    shown = re.compile(r"(?!(.*/)?(\.|__)).*[^/]", re.DOTALL)  # no folder, and no part of the path hidden
+    inside = {each.filename: each for each in archive.infolist() if shown.fullmatch(each.filename)}
     tables = [name for name in inside if suffix(Path(name)) in (*READABLE, *WHOLE)] or list(inside)
     if table is None and len(tables) == 1:
         return inside[tables[0]]
     if table is None:
-        named = f": {', '.join(sorted(tables)[:10])}{', …' if len(tables) > 10 else ''}" if tables else ""
+        named = f": {listed(sorted(tables))}" if tables else ""
         raise BadInput(
             f"{file.name}: {len(tables)} files in it{named}. Name one with --table, or unpack them."
         )

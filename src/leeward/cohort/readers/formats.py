@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from leeward.cohort.cohort import Cohort
-from leeward.cohort.readers.databases import is_url, open_database, read_sql
-from leeward.cohort.readers.fhir import has_resources, is_ndjson, read_fhir
+from leeward.cohort.readers.databases import open_database, read_sql
+from leeward.cohort.readers.fhir import is_ndjson, read_fhir
 from leeward.cohort.readers.files import READABLE, suffix
 from leeward.cohort.readers.i2b2 import read_i2b2
 from leeward.cohort.readers.lines import read_lines
@@ -83,13 +83,10 @@ def detect_format(
     path: str | Path, kind: str | None, *, query: bool, table: str | None = None
 ) -> tuple[str, Store | None]:
     """The format, and the tables where it has several or comes from a database."""
-    place = f"#{table}" if table else ""
-    if is_url(path):
-        return _in_database(f"{path}{place}", kind, query=query)
     given = Path(path)
-    dialect = DATABASES.get(given.suffix.lower())
-    if dialect and is_file(given) and (kind is None or READERS[kind].in_database):
-        return _in_database(f"{dialect}:///{given}{place}", kind, query=query)
+    url = _database_at(path, kind)
+    if url is not None:
+        return _in_database(f"{url}#{table}" if table else url, kind, query=query)
     if kind == "sql":
         raise BadInput(
             f"{given.name}: the format 'sql' needs the URL of a database, such as sqlite:///file.db#table."
@@ -107,30 +104,34 @@ def detect_format(
     return kind, Folder(given)
 
 
+def _database_at(path: str | Path, kind: str | None) -> str | None:
+    """The URL of a database, also of one in a file; None for other paths."""
+    if isinstance(path, str) and "://" in path:
+        return path
+    dialect = DATABASES.get(Path(path).suffix.lower())
+    found = dialect and is_file(path) and (kind is None or READERS[kind].in_database)
+    return f"{dialect}:///{Path(path)}" if found else None
+
+
 def _in_database(url: str, kind: str | None, *, query: bool) -> tuple[str, Store | None]:
     if kind not in (None, *OF_ROWS) and not READERS[kind].in_database:
         raise BadInput(
             f"The format '{kind}' is read from files; give a file or folder, not the URL of a database."
         )
     database = open_database(url)
-    if kind is not None and READERS[kind].tables:
-        return kind, database
-    if kind is None and not query and not database.table:
-        for name, each in READERS.items():
-            if each.in_database and each.tables and all(map(database.has, each.tables)):
-                return name, database
+    if kind is not None:
+        return kind if READERS[kind].tables else "sql", database
+    of_tables = {} if query or database.table else READERS
+    for name, each in of_tables.items():
+        if each.in_database and each.tables and all(map(database.has, each.tables)):
+            return name, database
     return "sql", database
 
 
 def _of_files(path: Path) -> str:
     if not is_folder(path):
         return "fhir" if is_ndjson(path) else "events"
-    names = {
-        file.name.split(".")[0].lower()
-        for file in path.iterdir()
-        if file.is_dir() or suffix(file) in READABLE
-    }
-    for kind, each in READERS.items():
-        if each.tables and names.issuperset(each.tables):
-            return kind
-    return "fhir" if has_resources(path) else "events"
+    files = list(path.iterdir())
+    names = {file.name.split(".")[0].lower() for file in files if file.is_dir() or suffix(file) in READABLE}
+    known = (kind for kind, each in READERS.items() if each.tables and names.issuperset(each.tables))
+    return next(known, "fhir" if any(map(is_ndjson, files)) else "events")

@@ -193,7 +193,6 @@ def _translate_concepts(store: Store, collector: Collector, *, named: bool) -> l
 
 
 def _names(store: Store, codes: Collection[str], *, by_code: bool) -> dict[str, CodeName]:
-    """Name and vocabulary of concept ids (or, `by_code`, of concept codes) from CONCEPT; nothing without that table."""
     if not store.has("concept") or pick(store, "concept", ["concept_name"]) is None:
         return {}
     key = "concept_code" if by_code else "concept_id"
@@ -203,7 +202,6 @@ def _names(store: Store, codes: Collection[str], *, by_code: bool) -> dict[str, 
 
 
 def _concepts(store: Store, wanted: Collection[str], key: str, *further: str) -> pl.DataFrame:
-    """Columns of CONCEPT as texts, of the rows whose `key` is wanted."""
     keys = pl.Series(list(wanted), dtype=pl.String).implode()
     columns = [key, *further]
     texts = gather(

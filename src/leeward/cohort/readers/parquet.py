@@ -16,12 +16,10 @@ BATCH_ROWS = 1 << 20
 
 
 def header(file: Path) -> list[str]:
-    """The file's column names."""
     return list(schema(file).names)
 
 
 def schema(file: Path) -> pa.Schema:
-    """The file's columns and what they hold."""
     return _open(file, ()).schema_arrow
 
 

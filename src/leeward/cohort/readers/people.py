@@ -13,9 +13,8 @@ from leeward.cohort.notices import Notice
 from leeward.cohort.readers.ages import ISO, dates_leniently
 from leeward.cohort.readers.collect import Collector
 from leeward.cohort.readers.columns import ColumnMap, ColumnNames, as_tuple, require_columns
-from leeward.cohort.readers.patients import one_row_each
 from leeward.cohort.readers.stores import Store, frames
-from leeward.cohort.readers.values import identifiers, in_one_type, stack
+from leeward.cohort.readers.values import identifiers, in_one_type, one_row_each, stack
 from leeward.errors import BadInput, did_you_mean
 
 Domain = TypeVar("Domain")

@@ -54,6 +54,5 @@ class Request:
 
     @property
     def tables(self) -> Store:
-        """The store of a format of several tables."""
         assert self.store is not None  # `formats.detect_format` gives these formats one
         return self.store

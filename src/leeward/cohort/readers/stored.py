@@ -84,7 +84,7 @@ def store(
     normalised, notices = collector.normalise_texts(
         vocabulary, spread.entries, spread.first_row, spread.all_patients
     )
-    notices += [Notice("encoding", message, 1) for message in dict.fromkeys(told)]
+    notices += told
     if spread.is_text:
         message = "identifiers that differ in blanks, leading zeros or '.0' alone were not looked for"
         notices.append(Notice("identifiers alike", message, 0))
@@ -97,7 +97,6 @@ def store(
 
 
 def _rows(file: Path) -> int:
-    """At most so many rows."""
     if suffix(file) in PARQUET:
         return int(pq.read_metadata(file).num_rows)
     return file.stat().st_size * (10 if is_gzip(file) else 1) // BYTES_A_ROW
@@ -137,7 +136,6 @@ class _Spread:
             self._writers[file].write_table(table)
 
     def all_patients(self) -> pl.Series:
-        """The patients, where it must be known who has a code at all."""
         found = [pl.read_parquet(file, columns=["patient"])["patient"].unique() for file in self._writers]
         return same_type(found)
 

@@ -91,7 +91,6 @@ def read_synthea(asked: Request) -> Cohort:
 
 
 def _names(store: Store, table: str, mapped: ColumnMap) -> dict[str, CodeName]:
-    """The names that a table of events gives beside its codes."""
     name = pick(store, table, _candidate_names(("description",)))
     if name is None or name == mapped.code[0]:
         return {}

@@ -14,13 +14,13 @@ from leeward.cohort.cohort import Cohort
 from leeward.cohort.notices import Notice, row_text
 from leeward.cohort.readers.columns import require_columns
 from leeward.cohort.readers.files import find_files
-from leeward.cohort.readers.patients import comma_notice
 from leeward.cohort.readers.request import Request
 from leeward.cohort.readers.values import (
     DECIMAL_NUMBER,
     GERMAN_DATE,
     NO_VALUE_TEXTS,
     blank_as_null,
+    comma_notice,
     german_dates,
     numbers_of,
     plain,
@@ -67,7 +67,6 @@ def _patient(columns: Mapping[str, Any] | None) -> str | None:
 
 
 def _drop_columns(name: str, frame: pl.DataFrame, drop: Sequence[str], patient: str | None) -> pl.DataFrame:
-    """The frame without some columns; that of the patients stays."""
     for each in drop if patient is None else (*drop, patient):
         if each not in frame.columns:
             require_columns(name, [each], frame.columns)

@@ -17,10 +17,9 @@ from leeward.cohort.readers import parquet
 from leeward.cohort.readers.collect import Collector
 from leeward.cohort.readers.columns import ColumnMap, ColumnNames, require_columns
 from leeward.cohort.readers.files import find_files
-from leeward.cohort.readers.patients import one_row_each
 from leeward.cohort.readers.request import Request
 from leeward.cohort.readers.stores import reader_of
-from leeward.cohort.readers.values import identifiers, plain, stack
+from leeward.cohort.readers.values import identifiers, one_row_each, plain, stack
 from leeward.errors import BadInput
 
 
@@ -47,9 +46,8 @@ def _read_frame(asked: Request, frame: pl.DataFrame) -> Cohort:
     mapped = ColumnMap.of(asked.columns, frame.columns)
     require_columns(asked.name, mapped.columns_to_read(), frame.columns)
     collector = _collector(asked, asked.name, mapped)
-    for batch in (
-        frame.select(mapped.columns_to_read()).to_arrow().to_batches(max_chunksize=parquet.BATCH_ROWS)
-    ):
+    table = frame.select(mapped.columns_to_read()).to_arrow()
+    for batch in table.to_batches(max_chunksize=parquet.BATCH_ROWS):
         collector.add(batch)
     return collector.cohort(asked.vocabulary)
 
@@ -86,9 +84,9 @@ def _with_attributes(
         names = list(payload) or [name for name in header if name != patient]
         require_columns(file.name, [patient, *names], header)
         for batch in reader_of(file).batches(file, [patient, *names]):
-            series = {name: plain(batch.column(name)) for name in names}
+            who = identifiers(batch.column(patient), file.name, patient)
             tables.append(
-                pl.DataFrame({"patient": identifiers(batch.column(patient), file.name, patient), **series})
+                pl.DataFrame({"patient": who, **{name: plain(batch.column(name)) for name in names}})
             )
     if not tables:
         raise BadInput(f"{Path(path).name}: the file has column names but no rows.")
@@ -139,18 +137,12 @@ def _type_of_both(one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
         return one
     if pa.types.is_null(one):
         return other
-    for holds, common in (
-        (parquet.is_text, pa.large_string()),
-        (pa.types.is_floating, pa.float64()),
-        (_is_number, pa.int64()),
-    ):
-        if holds(one) and holds(other):
-            return common
-    return None
-
-
-def _is_number(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
+    if parquet.is_text(one) and parquet.is_text(other):
+        return pa.large_string()
+    if pa.types.is_floating(one) and pa.types.is_floating(other):
+        return pa.float64()
+    both = {pa.types.is_integer(kind) or pa.types.is_floating(kind) for kind in (one, other)}
+    return pa.int64() if both == {True} else None
 
 
 def cast_column(column: pa.Array, kind: pa.DataType, name: str, title: str) -> pa.Array:

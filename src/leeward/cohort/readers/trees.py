@@ -59,7 +59,6 @@ def add_concept_names(cohort: Cohort) -> Cohort:
 
 
 def _mostly_of(cohort: Cohort, snomed: Path) -> bool:
-    """Whether SNOMED CT has most of the distinct codes."""
     from leeward.vocabulary.rf2 import parents
 
     codes = cohort.require_events()["code"].cast(pl.String).unique().to_list()

@@ -1,4 +1,5 @@
-"""Reading single columns: codes, identifiers, dates and ages, with the rows of what cannot be read."""
+"""Reading single columns (codes, identifiers, dates and ages), with the rows of what cannot be read; and attributes of
+patients, one row each."""
 
 from __future__ import annotations
 
@@ -9,8 +10,8 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from leeward.arrays import Bools, Int32s, Int64s
-from leeward.cohort.notices import row_text
+from leeward.arrays import Bools, Int32s, Int64s, count_noun
+from leeward.cohort.notices import Notice, row_text
 from leeward.cohort.readers.parquet import is_text
 from leeward.errors import BadInput
 from leeward.texts import outside_xml
@@ -147,10 +148,9 @@ def _from_text(texts: pl.Series) -> pl.Series:
 
 def is_missing(series: pl.Series, missing: frozenset[str]) -> Bools:
     """True where a value is null or one of the texts for 'missing'."""
-    absent = series.is_null()
-    if missing:
-        absent = absent | series.cast(pl.String).is_in(list(missing)).fill_null(False)
-    return absent.to_numpy()
+    if not missing:
+        return series.is_null().to_numpy()
+    return series.cast(pl.String).is_in(list(missing)).fill_null(True).to_numpy()
 
 
 def same_type(parts: list[pl.Series]) -> pl.Series:
@@ -198,11 +198,7 @@ def years(column: pa.Array, name: str, title: str, missing: frozenset[str], firs
     read = series.cast(pl.Float64, strict=False).fill_nan(None)
     if series.dtype == pl.String and read.null_count() > series.null_count():
         read = series.str.replace(DECIMAL_COMMA, "$1.$2").cast(pl.Float64, strict=False).fill_nan(None)
-    bad = (
-        (series.is_not_null() & read.is_null())
-        | (read < 0).fill_null(False)
-        | (read > OLDEST_YEARS).fill_null(False)
-    )
+    bad = series.is_not_null() & ~read.is_between(0, OLDEST_YEARS).fill_null(False)
     if bad.any():
         raise _unreadable(name, title, f"is no age between 0 and {OLDEST_YEARS} years", bad, first_row)
     return read
@@ -297,21 +293,17 @@ def _distinct(
         column = column.dictionary_encode()
     check_indices(column, name, title)
     values = _as_texts(column.dictionary, name, title)
-    _refuse_line_breaks(values, name, title)
+    if any(
+        value is not None and "\n" in value for value in values
+    ):  # what a quote that is never closed makes
+        raise BadInput(
+            f"{name}: a value in column '{title}' goes over several lines; look for a quote that is not closed."
+        )
     _refuse_control(column, values, name, title, rows)
     indices = column.indices
     if indices.null_count:
         indices = indices.fill_null(len(values))
     return values, indices.to_numpy(zero_copy_only=False)
-
-
-def _refuse_line_breaks(values: list[str | None], name: str, title: str) -> None:
-    """A value over several lines is what a quote that is never closed makes of the rows after it."""
-    if any(value is not None and "\n" in value for value in values):
-        raise BadInput(
-            f"{name}: a value in column '{title}' goes over several lines; "
-            f"look for a quote that is not closed."
-        )
 
 
 def check_indices(column: pa.Array, name: str, title: str) -> None:
@@ -328,17 +320,17 @@ def _refuse_control(
     """Codes go into pages and pictures, which are XML: a sign that XML lacks is a fault of the file."""
     outside = outside_xml()
     bad = [number for number, value in enumerate(values) if value is not None and outside.search(value)]
-    if not bad:
-        return
-    hits = pl.Series(pl.from_arrow(column.indices)).is_in(bad)
-    at = np.flatnonzero(hits.fill_null(False).to_numpy())
-    if not len(at):
-        return
-    numbers = at + 1 if rows is None else rows[at]
-    raise BadInput(
-        f"{name}: column '{title}' holds a code with a control character ({row_text(numbers)}); take it out of the "
-        f"file."
+    at = (
+        pl.Series(pl.from_arrow(column.indices)).is_in(bad).arg_true().to_numpy()
+        if bad
+        else np.zeros(0, np.int64)
     )
+    if len(at):
+        numbers = at + 1 if rows is None else rows[at]
+        raise BadInput(
+            f"{name}: column '{title}' holds a code with a control character ({row_text(numbers)}); take it out of the "
+            f"file."
+        )
 
 
 def _as_texts(values: pa.Array, name: str, title: str) -> list[str | None]:
@@ -356,3 +348,45 @@ def _as_texts(values: pa.Array, name: str, title: str) -> list[str | None]:
                 f"store them as text."
             )
     return [None if number is None else str(int(number)) for number in numbers]
+
+
+def one_row_each(
+    gathered: pl.DataFrame, patient: pl.Series, missing: frozenset[str]
+) -> tuple[pl.DataFrame, list[Notice]]:
+    """The first recorded value of every attribute of each patient of the events, patients ascending.
+
+    A patient whose rows disagree is counted in a notice.
+    """
+    names = [name for name in gathered.columns if name != "patient"]
+    notices = []
+    for name in names:
+        if gathered.schema[name] == pl.String:
+            numbers, commas = _parse_numbers(gathered[name], missing)
+            gathered = gathered.with_columns(numbers)
+            notices += [comma_notice(name)] if commas else []
+    values = {name: pl.col(name).drop_nulls() for name in names}
+    frame = gathered.group_by("patient", maintain_order=True).agg(each.first() for each in values.values())
+    several = gathered.group_by("patient").agg(each.n_unique() > 1 for each in values.values())
+    for name in names:
+        if count := int(several[name].sum()):
+            message = f"{count_noun('patient', count)} with several values of '{name}': the first is kept"
+            notices.append(Notice("conflicting attribute", message, count))
+    wanted, known = in_one_type(patient.unique().sort(), frame["patient"])
+    if absent := int((~wanted.is_in(known.implode())).sum()):
+        message = f"{count_noun('patient', absent)} of the events without attributes"
+        notices.append(Notice("patient without attributes", message, absent))
+    frame = frame.with_columns(known.alias("patient"))
+    joined = pl.DataFrame({"patient": wanted}).join(frame, on="patient", how="left", maintain_order="left")
+    return joined.with_columns(patient.unique().sort().alias("patient")), notices
+
+
+def comma_notice(name: str) -> Notice:
+    return Notice("decimal comma", f"the commas of column '{name}' are read as decimal points", 1)
+
+
+def _parse_numbers(texts: pl.Series, missing: frozenset[str]) -> tuple[pl.Series, bool]:
+    texts = texts.set(texts.str.strip_chars().is_in(["", *missing]).fill_null(False), None)
+    numbers = numbers_of(texts, DECIMAL_NUMBER)
+    if numbers is None:
+        return texts, False
+    return numbers, bool(texts.str.contains(",", literal=True).any())

@@ -64,13 +64,11 @@ def _statistics(file: Path) -> pl.DataFrame:
 
 
 def _whole_numbers(numbers: pl.Series) -> bool:
-    """Whether each is a whole number: these formats keep all numbers as decimal ones."""
     known = numbers.drop_nulls()
     return bool(known.is_finite().all() and (known == known.floor()).all() and (known.abs() < 2**53).all())
 
 
 def needs_extra(file: Path) -> BadInput:
-    """The error where the library of this kind of file is not installed."""
     return BadInput(f"{file.name}: to read {suffix(file)} files install leeward[files].")
 
 
@@ -84,9 +82,9 @@ def _sheet(file: Path, table: str | None, codes: Collection[str]) -> tuple[pl.Da
     require_columns(title, list(filter(None, header)), header)
     if errors:
         cell, column, row = errors[0]
-        named = f"column '{header[column]}'" if column < width and header[column] else f"column {column + 1}"
+        named = f"'{header[column]}'" if "".join(header[column : column + 1]) else str(column + 1)
         raise BadInput(
-            f"{title}: cell {cell} (row {row} of {named}) holds an error of a formula; repair or empty it."
+            f"{title}: cell {cell} (row {row} of column {named}) holds an error of a formula; repair or empty it."
         )
     body = _body_of(rows[1:], header, width, title)
     notices: list[Notice] = []
@@ -170,7 +168,7 @@ def _column(cells: list[Any], title: str, name: str, is_code: bool, notices: lis
         _note_numbers(cells, title, name, notices)
     kinds = {type(cell) for cell in cells if cell != ""}
     if kinds <= {float}:
-        series = pl.Series([None if cell == "" else cell for cell in cells], dtype=pl.Float64)
+        series = pl.Series(cells, dtype=pl.Float64, strict=False)
         return series.cast(pl.Int64) if _whole_numbers(series) else series
     texts = pl.Series([None if cell == "" else _text(cell) for cell in cells], dtype=pl.String)
     dates = kinds <= {datetime.date, datetime.datetime}
