@@ -22,16 +22,9 @@ from leeward.verify.flat import Numbered
 class Check:
     """One property of a release.
 
-    Attributes
-    ----------
-    name : str
-        Short and stable, for example `km_anonymous_chunks`.
-    passed : bool
-    detail : str
-        One sentence with figures; for a failure, how many violations and the number of the first node
-        concerned.
-    figures : mapping
-        JSON-able numbers behind the sentence.
+    name : short and stable, for example `km_anonymous_chunks`.
+    detail : one sentence with figures; of a failure the number of violations and of the first node concerned.
+    figures : JSON-able numbers behind the sentence.
     """
 
     name: str

@@ -4,6 +4,7 @@ exact values fit the classes with the classes' sizes (docs/methods/whole-patient
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -273,27 +274,20 @@ def class_source(classes: Classes, values: list[tuple[str, ...]] | None, *, all_
     patients' distinct values to the classes, which may take as many as they have records."""
     if values is None:
         return Check("class_source", False, "The source has not the demographic columns of the release.")
-    distinct: dict[tuple[str, ...], int] = {}
-    for each in values:
-        distinct[each] = distinct.get(each, 0) + 1
+    distinct = Counter(values)
+    if len(distinct) * len(classes.labels) > MOST_EDGES:
+        raise MemoryError("too many distinct values to be matched with the classes")
+    fits = [np.flatnonzero(classes.fit(each)) for each in distinct]
     wanted = int(classes.records.sum())
-    placed = _largest_flow(classes, distinct)
-    unfit = wanted - placed
+    placed = largest_flow(np.fromiter(distinct.values(), np.int64), fits, classes.records)
     lost = len(values) - wanted if all_released else max(0, wanted - len(values))
     return of_count(
         "class_source",
-        abs(unfit) + abs(lost),
+        abs(wanted - placed) + abs(lost),
         f"The exact values of {len(values):,} patients fit the classes with their sizes.",
         "records cannot be given to patients whose values fit their class, or patients are missing.",
         {"patients": len(values), "records": wanted, "placed": placed},
     )
-
-
-def _largest_flow(classes: Classes, distinct: dict[tuple[str, ...], int]) -> int:
-    if len(distinct) * len(classes.labels) > MOST_EDGES:
-        raise MemoryError("too many distinct values to be matched with the classes")
-    fits = [np.flatnonzero(classes.fit(each)) for each in distinct]
-    return largest_flow(np.fromiter(distinct.values(), np.int64), fits, classes.records)
 
 
 def largest_flow(
@@ -360,3 +354,21 @@ def demographics_of_patients(
     if owners is None:
         return checks
     return [*checks, check_demographics(classes, of_record, exact_values(classes, source, owners))]
+
+
+SAMPLED_PATIENTS = 300
+"""Source patients whose candidates are counted."""
+
+SETS_A_PATIENT, LARGEST_SET = 12, 3
+"""Code sets of one patient that are looked up, and the codes of the largest."""
+
+
+def draw_known_sets(
+    codes: Sequence[str], sizes: range, generator: np.random.Generator
+) -> list[tuple[str, ...]]:
+    """Sets of some sizes of a patient's codes: all of them, or some where they are many."""
+    known = [size for size in sizes if size <= min(len(codes), LARGEST_SET)]
+    every = [each for size in known for each in itertools.combinations(codes, size)]
+    if len(every) <= SETS_A_PATIENT:
+        return every
+    return [every[i] for i in np.sort(generator.permutation(len(every))[:SETS_A_PATIENT])]

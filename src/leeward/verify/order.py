@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -94,22 +93,24 @@ def ties_of(n: int) -> Longs:
     return order
 
 
+def telling(deviations: Mapping[str, float]) -> list[str]:
+    """What is further from chance than `LIMIT` standard deviations."""
+    return [name for name, z in deviations.items() if abs(z) > LIMIT]
+
+
 def order_check(name: str, known: Mapping[str, pl.Series], what: str) -> Check:
     """A check that the order of `what` says nothing of any of the columns `known`, each in the order of the places."""
-    found: dict[str, Any] = {}
-    worst = 0.0
-    for column, values in known.items():
-        for statistic, z in deviations(ranks_of(values)).items():
-            found[f"{column}: {statistic}"] = round(float(z), 2)
-            worst = max(worst, abs(float(z)))
-    telling = sorted({each.split(":")[0] for each, z in found.items() if abs(z) > LIMIT})
-    names = ", ".join(telling or known)
-    detail = (
-        f"The order of {what} says {'something' if telling else 'nothing'} of {names}: at most {worst:.1f} "
-    )
-    return Check(
-        name, not telling, detail + "standard deviations from chance.", {"deviations": found, "limit": LIMIT}
-    )
+    exact = {
+        f"{column}: {statistic}": float(z)
+        for column, values in known.items()
+        for statistic, z in deviations(ranks_of(values)).items()
+    }
+    found = {each: round(z, 2) for each, z in exact.items()}
+    told = sorted({each.split(":")[0] for each in telling(found)})
+    worst = max(map(abs, exact.values()), default=0.0)
+    detail = f"The order of {what} says {'something' if told else 'nothing'} of {', '.join(told or known)}: at most "
+    detail += f"{worst:.1f} standard deviations from chance."
+    return Check(name, not told, detail, {"deviations": found, "limit": LIMIT})
 
 
 def within_check(name: str, group: pl.Series, known: Mapping[str, pl.Series], what: str) -> Check:
@@ -117,7 +118,7 @@ def within_check(name: str, group: pl.Series, known: Mapping[str, pl.Series], wh
 
     The statistic is the sum over groups of the covariance of place and rank, against a shuffle inside each group.
     """
-    found: dict[str, Any] = {}
+    found: dict[str, float] = {}
     places = numbers_of(group)
     order = ascending(places, np.arange(len(places)))
     starts = np.flatnonzero(heads_of(places[order]))
@@ -133,11 +134,9 @@ def within_check(name: str, group: pl.Series, known: Mapping[str, pl.Series], wh
         t, p, v = (np.add.reduceat(each, starts)[several] for each in (place * x, place**2, x**2))
         variance = float((p * v / (sizes[several] - 1)).sum())
         found[column] = round(float(t.sum()) / np.sqrt(variance), 2) if variance > 0 else 0.0
-    telling = sorted(column for column, z in found.items() if abs(z) > LIMIT)
-    detail = (
-        f"The order of {what} says {'something' if telling else 'nothing'} of {', '.join(telling or known)}."
-    )
-    return Check(name, not telling, detail, {"deviations": found, "limit": LIMIT})
+    told = sorted(telling(found))
+    detail = f"The order of {what} says {'something' if told else 'nothing'} of {', '.join(told or known)}."
+    return Check(name, not told, detail, {"deviations": found, "limit": LIMIT})
 
 
 NUMBERS = frozenset({"record", "position", "visit"})
@@ -154,7 +153,9 @@ def check_orders(share: Share, files: Sequence[str]) -> list[Check]:
         for column in table.columns:
             if column not in NUMBERS:
                 # `age` is a label of records and the age of a pair: neither hides the other
-                found[f"{column} ({name})" if column in found else column] = key_of(table[column])
+                values = table[column]  # of lists the first entry
+                values = values.list.first() if isinstance(values.dtype, pl.List) else values
+                found[f"{column} ({name})" if column in found else column] = values
     return [order_check("order_of_rows", found, "records")] if found else []
 
 
@@ -165,25 +166,17 @@ def first_rows(record: pl.Series) -> pl.Series:
     return (record != record.shift(1)).fill_null(value=True)
 
 
-def key_of(column: pl.Series) -> pl.Series:
-    """What a column is ranked by: of lists the first entry."""
-    return column.list.first() if isinstance(column.dtype, pl.List) else column
-
-
 def owner_orders(share: Share, owners: Mapping[str, str], source: Source | None = None) -> list[Check]:
     """The order of records against what custody says of each; none without custody.
 
     owners : file of `custody/data` with a row a record -> its column that tells whose the record is.
     """
-    custody = share.folder.parent / "custody" / "data"
     found: dict[str, pl.Series] = {}
-    for file, column in owners.items():
-        if share.folder.name != "share" or not (custody / file).is_file():
+    for name, column in owners.items():
+        file = share.kept(name)
+        if file is None or not {"record", column} <= set(pl.read_parquet_schema(file)):
             continue
-        table = pl.read_parquet(custody / file)
-        if not {"record", column} <= set(table.columns):
-            continue
-        found[column] = table.sort("record")[column]
+        found[column] = pl.read_parquet(file).sort("record")[column]
         if source is not None and column in ("patient", "place"):
             found["source row"] = source_rows(found[column], source)
     return [order_check("order_of_records", found, "records")] if found else []

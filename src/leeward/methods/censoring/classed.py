@@ -82,6 +82,7 @@ class KMapSetting(Setting):
 
     def form(self, levels: Mapping[str, Level], records: Int64s | None) -> SampleClasses | None:
         """See `Setting`."""
+        levels = {**levels, **self.keep}
         try:
             return classes_in_population(self.both, levels, self.k, self.small, frozenset(self.keep), records)
         except GuaranteeUnreachable:

@@ -218,7 +218,8 @@ def against_source(
 ) -> list[Check]:
     """Columns, types, strata counts, times, permissible values, verbatim copies."""
     there = {name: table.schema.get(name) for name in original.columns}
-    wrong = sum(not same_kind(original.schema[name], kind) for name, kind in there.items())
+    kinds = [{original.schema[name], kind} for name, kind in there.items()]
+    wrong = sum(len(each) > 1 and not each <= {pl.String, pl.Null} for each in kinds)
     wrong += len(set(table.columns) - set(there))
     checks = [
         of_count(
@@ -251,10 +252,6 @@ def likeness(share: Share, table: pl.DataFrame, original: pl.DataFrame, groups: 
     if len(times) > 1 and not parameters.get("coarsen_time"):
         checks += times_apart(table, original, chance, times, strata, k)
     return checks
-
-
-def same_kind(a: Any, b: Any) -> bool:
-    return bool(a == b or {a, b} <= {pl.String, pl.Null})
 
 
 def permissible(share: Share, table: pl.DataFrame, original: pl.DataFrame) -> Check:

@@ -14,7 +14,15 @@ import numpy as np
 import polars as pl
 
 from leeward.verify.checks import Check, Source, of_count
-from leeward.verify.classes import Classes, Placed, class_source, find_patients, largest_flow
+from leeward.verify.classes import (
+    SAMPLED_PATIENTS,
+    Classes,
+    Placed,
+    class_source,
+    draw_known_sets,
+    find_patients,
+    largest_flow,
+)
 from leeward.verify.flat import Ints, Longs, find, offsets_of, places_of
 from leeward.verify.manifest import Share
 from leeward.verify.order import order_check
@@ -68,6 +76,13 @@ class Published:
         """The labels of some codes; suppressed and unknown ones vanish."""
         return sorted({self.number[code] for code in codes if self.number.get(code, -1) >= 0})
 
+    def count_holders(self, codes: Iterable[str]) -> int:
+        """How many records hold the labels of some codes."""
+        held = np.arange(len(self.holds.offsets) - 1)
+        for label in self.image(codes):
+            held = np.intersect1d(held, self.holds.holders(label), assume_unique=True)
+        return len(held)
+
 
 def entries_of(lists: pl.Series) -> pl.Series:
     """The entries of all lists in a row."""
@@ -83,13 +98,6 @@ def no_other_codes(codes: pl.DataFrame, held: Sequence[str]) -> Check:
         "Every code of the mapping is one of the source's.",
         "codes of the mapping are none of the source's.",
     )
-
-
-SAMPLED_PATIENTS = 300
-"""Source patients whose candidates are counted."""
-
-SETS_A_PATIENT = 12
-"""Code sets of one patient that are looked up."""
 
 
 def class_codes(codes: pl.DataFrame, classes: Classes) -> Check:
@@ -249,17 +257,10 @@ def candidates_of_patients(
     generator = np.random.Generator(np.random.Philox(key=len(values)))
     few = looked = 0
     for place in generator.permutation(len(values))[:SAMPLED_PATIENTS].tolist():
-        sizes = range(min(m, len(sets[place]), 3) + 1)
-        every = list(itertools.chain.from_iterable(itertools.combinations(sets[place], n) for n in sizes))
-        for codes in [every[i] for i in generator.permutation(len(every))[:SETS_A_PATIENT]]:
-            found = 0
-            for c in fits[values[place]].tolist():
-                held = np.arange(len(parts[c].holds.offsets) - 1)
-                for label in parts[c].image(codes):
-                    held = np.intersect1d(held, parts[c].holds.holders(label), assume_unique=True)
-                found += len(held)
+        fitting = [parts[c] for c in fits[values[place]].tolist()]
+        for codes in draw_known_sets(sets[place], range(m + 1), generator):
             looked += 1
-            few += found < k
+            few += sum(part.count_holders(codes) for part in fitting) < k
     return of_count(
         "candidates_of_patients",
         few,

@@ -4,15 +4,14 @@ exact demographics of a patient beside up to m codes."""
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import cache
 
 import numpy as np
 import polars as pl
 
 from leeward.verify.checks import Check, of_count
-from leeward.verify.classes import Classes, together
+from leeward.verify.classes import SAMPLED_PATIENTS, Classes, draw_known_sets
 from leeward.verify.disassociation import kernels as counting
 from leeward.verify.disassociation.kernels import UNLIMITED
 from leeward.verify.disassociation.layout import Chunks, Layout, Nodes, first_node, lay_out
@@ -119,13 +118,6 @@ def draw(layout: Layout, chain: Ints, size: int, generator: np.random.Generator)
     return generator.permutation(together)[:size]
 
 
-SAMPLED_PATIENTS = 300
-"""Source patients whose place in some cluster of a fitting class is looked for, and whose candidates are counted."""
-
-SETS_A_PATIENT = 12
-"""Code sets of one patient that are looked up."""
-
-
 def node_classes(nodes: Nodes, classes: Classes) -> Check:
     """Every node belongs to a released class, joint clusters to that of their clusters, and the clusters of a class
     have its records."""
@@ -196,7 +188,7 @@ def check_patients(
     for patient, codes in records.items():
         fitting = list(map(part_of, np.flatnonzero(classes.fit(values[patient])).tolist()))
         lost += not any(part.fit(part.number(codes)) for part in fitting)
-        for wanted in _draw_known_sets(sorted(codes), m, generator):
+        for wanted in draw_known_sets(sorted(codes), range(1, m + 1), generator):
             count = 0
             for part in fitting:
                 count += part.candidates(part.number(wanted), k)
@@ -221,20 +213,6 @@ def check_patients(
             {"sets": len(counts)},
         ),
     ]
-
-
-def _draw_known_sets(codes: list[str], m: int, generator: np.random.Generator) -> list[tuple[str, ...]]:
-    """All sets of up to m codes, or some of them where they are many."""
-    sizes = range(1, min(m, len(codes), 3) + 1)
-    every = list(itertools.chain.from_iterable(itertools.combinations(codes, size) for size in sizes))
-    if len(every) <= SETS_A_PATIENT:
-        return every
-    return [every[i] for i in np.sort(generator.permutation(len(every))[:SETS_A_PATIENT])]
-
-
-def in_each(layouts: list[Layout], checks: Callable[[Layout], list[Check]]) -> list[Check]:
-    """The same checks of every class, as one each."""
-    return together([checks(layout) for layout in layouts])
 
 
 def sample_of(events: pl.DataFrame, patients: pl.Series) -> dict[int, list[str]]:

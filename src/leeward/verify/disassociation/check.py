@@ -23,6 +23,7 @@ from leeward.verify.classes import (
     demographics_of,
     find_patients,
     read_classes,
+    together,
 )
 from leeward.verify.disassociation import kernels
 from leeward.verify.disassociation.candidates import (
@@ -30,7 +31,6 @@ from leeward.verify.disassociation.candidates import (
     candidates,
     check_patients,
     check_some_sets,
-    in_each,
     node_classes,
     sample_of,
     split,
@@ -51,7 +51,7 @@ from leeward.verify.disassociation.layout import (
     read_chunks,
     read_nodes,
 )
-from leeward.verify.disassociation.numbering import order_checks
+from leeward.verify.disassociation.numbering import check_shuffles
 from leeward.verify.disassociation.source import against_source, number_repeats
 from leeward.verify.disassociation.stated import (
     covers,
@@ -64,6 +64,7 @@ from leeward.verify.disassociation.stated import (
 )
 from leeward.verify.flat import Longs, heads_of, offsets_of, preorder
 from leeward.verify.manifest import Share
+from leeward.verify.order import order_check
 
 
 def check(share: Share, source: Source | None = None) -> list[Check]:
@@ -90,11 +91,13 @@ def check_whole(share: Share, source: Source | None = None) -> list[Check]:
         return checks
     layout = lay_out(nodes, chunks)
     counts = share.manifest["parameters"].get("attacker") == "algorithm"
+    known = {"records": pl.Series(nodes.records), "kind": pl.Series(nodes.leaf)}
     checks += [
         *sizes(layout, k, share.manifest["records"]),
         *rows_of_chunks(layout, full=not counts),
         *domains_and_anonymity(layout, k, m),
-        *order_checks(layout),
+        order_check("order_of_node_numbers", known, "nodes"),
+        check_shuffles(layout),
         *sensitive_codes(layout, share.manifest["parameters"]),
         *covers(layout, share.manifest["parameters"]),
     ]
@@ -119,9 +122,9 @@ def in_classes(layout: Layout, share: Share, source: Source | None) -> list[Chec
     if not all(check.passed for check in checks):
         return checks
     layouts = split(layout.nodes, layout.chunks, classes)
-    checks += in_each(
-        layouts,
-        lambda part: [*candidates(part, k, m), check_some_sets(part, k, m, share, SAMPLED_SETS // 10)],
+    some = SAMPLED_SETS // 10
+    checks += together(
+        [[*candidates(part, k, m), check_some_sets(part, k, m, share, some)] for part in layouts]
     )
     payload = payload_checks(share, layout) if share.manifest["parameters"].get("payload") else []
     checks += payload

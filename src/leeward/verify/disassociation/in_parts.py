@@ -81,7 +81,9 @@ def check_parts(share: Share, source: Source | None, check: Checker) -> list[Che
                 Check("layout", False, f"The rows of the chunks cannot be read ({type(fault).__name__}).")
             ]
         for part, folder in enumerate(folders):
-            _gather(folder)
+            chunks = pq.read_table(folder / SPREAD)
+            pq.write_table(chunks, folder / "share" / "data" / "chunks.parquet", row_group_size=ROWS_A_GROUP)
+            (folder / SPREAD).unlink()
             own = part_of == part
             held = int(nodes.records[own & nodes.leaf].sum())
             beside = None
@@ -103,7 +105,8 @@ def check_parts(share: Share, source: Source | None, check: Checker) -> list[Che
     detail = f"The clusters hold {records:,} records, the manifest states {stated:,}."
     found["record_count"] = Check("record_count", records == stated, detail, figures)
     if source is not None:
-        left = _height(source) - rows, pq.read_metadata(_custody(share)).num_rows - patients
+        height = sum(pq.read_metadata(file).num_rows for file in source.stored) + source.events.height
+        left = height - rows, pq.read_metadata(_custody(share)).num_rows - patients
         found["parts_of_source"] = of_count(
             "parts_of_source",
             abs(left[0]) + abs(left[1]),
@@ -150,13 +153,6 @@ def _spread(share: Share, nodes: Nodes, part_of: Longs, folders: list[Path]) -> 
                 writers[number].write_batch(batch.filter(pa.array(of_row == number)))
 
 
-def _gather(folder: Path) -> None:
-    """The chunks of a part in groups of rows as a release has them."""
-    rows = pq.read_table(folder / SPREAD)
-    pq.write_table(rows, folder / "share" / "data" / "chunks.parquet", row_group_size=ROWS_A_GROUP)
-    (folder / SPREAD).unlink()
-
-
 def _source_of(share: Share, source: Source, numbers: Longs, folder: Path) -> tuple[int, Source] | None:
     """The patients whom custody names in the nodes, written to the part's custody, and their rows of the source; None
     where their identifiers are of another type."""
@@ -170,10 +166,6 @@ def _source_of(share: Share, source: Source, numbers: Longs, folder: Path) -> tu
         return None
     inside = rows.join(members.select("patient").lazy(), on="patient", how="semi").collect(engine="streaming")
     return members.height, replace(source, events=inside, stored=())
-
-
-def _height(source: Source) -> int:
-    return sum(pq.read_metadata(file).num_rows for file in source.stored) + source.events.height
 
 
 def _custody(share: Share) -> Path:

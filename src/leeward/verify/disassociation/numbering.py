@@ -16,20 +16,12 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
 from leeward.verify.checks import Check
 from leeward.verify.disassociation.layout import ITEM, PAYLOAD, Layout
 from leeward.verify.flat import Floats, Longs, Words, find, heads_of, offsets_of, pairs_of_lists, places_of
-from leeward.verify.order import LIMIT, order_check
-
-
-def order_checks(layout: Layout) -> list[Check]:
-    """Numbers of nodes and subrecords say nothing of what they number."""
-    nodes = layout.nodes
-    known = {"records": pl.Series(nodes.records), "kind": pl.Series(nodes.leaf)}
-    return [order_check("order_of_node_numbers", known, "nodes"), check_shuffles(layout)]
+from leeward.verify.order import LIMIT, telling
 
 
 def check_shuffles(layout: Layout) -> Check:
@@ -38,15 +30,19 @@ def check_shuffles(layout: Layout) -> Check:
     Both are sums over chunks of permutation statistics, with their exact mean and variance (see `verify.order`).
     """
     content, together = number_excess(layout)
-    found = {"content": content, "filled together": together}
-    telling = [name for name, z in found.items() if abs(z) > LIMIT]
-    return Check(
+    return check_deviations(
         "subrecords_shuffled",
-        not telling,
-        "The numbers of subrecords say nothing of their content, nor of subrecords of other chunks."
-        if not telling
-        else f"The numbers of subrecords say something: {', '.join(telling)}.",
-        {"deviations": {name: round(z, 2) for name, z in found.items()}, "limit": LIMIT},
+        {"content": round(content, 2), "filled together": round(together, 2)},
+        "The numbers of subrecords say nothing of their content, nor of subrecords of other chunks.",
+        "The numbers of subrecords say something",
+    )
+
+
+def check_deviations(name: str, found: dict[str, float], good: str, bad: str, **more: Any) -> Check:
+    """A check that passes where no deviation tells something; `bad` precedes those that do."""
+    told = ", ".join(telling(found))
+    return Check(
+        name, not told, f"{bad}: {told}." if told else good, {"deviations": found, "limit": LIMIT} | more
     )
 
 
@@ -133,14 +129,12 @@ def check_zipping(layout: Layout, parts: Parts, words: Words) -> Check:
         name: round(float(excess / np.sqrt(variance)), 2) if variance > 0 else 0.0
         for name, (excess, variance) in zip(STATISTICS, sums, strict=True)
     }
-    telling = [name for name, z in found.items() if abs(z) > LIMIT]
-    return Check(
+    return check_deviations(
         "zipped_subrecords",
-        not telling,
-        "The numbers of subrecords say neither whose they are nor which belong to one patient."
-        if not telling
-        else f"The numbers of subrecords say whose they are, or which belong to one patient: {', '.join(telling)}.",
-        {"deviations": found, "limit": LIMIT, "nodes": len(chosen)},
+        found,
+        "The numbers of subrecords say neither whose they are nor which belong to one patient.",
+        "The numbers of subrecords say whose they are, or which belong to one patient",
+        nodes=len(chosen),
     )
 
 

@@ -75,7 +75,8 @@ def layout(share: Share) -> tuple[list[Check], Released | None]:
     pairs = share.table("trajectories.parquet").sort("record", "position")
     records, trees = share.table("records.parquet").sort("record"), []
     for name in ("code_hierarchy.csv", "age_hierarchy.csv"):
-        tree, fault = read_tree(share.data(name))
+        rows = read_pairs(share.data(name))
+        tree, fault = (None, "it cannot be read as node,parent.") if rows is None else tree_of(rows)
         if tree is None:
             return [Check("layout", False, f"{name}: {fault}")], None
         trees.append(tree)
@@ -101,12 +102,6 @@ def layout(share: Share) -> tuple[list[Check], Released | None]:
     offsets = offsets_of(np.bincount(pairs["record"].to_numpy(), minlength=n))
     codes, ages = (_nodes(pairs[name], tree) for name, tree in zip(("code", "age"), trees, strict=True))
     return checks, Released(offsets, codes, ages, _kinds(pairs, offsets), trees[0], trees[1], records)
-
-
-def read_tree(file: Path) -> tuple[Tree | None, str]:
-    """The hierarchy of a CSV `node,parent`, or what is wrong with it."""
-    pairs = read_pairs(file)
-    return (None, "it cannot be read as node,parent.") if pairs is None else tree_of(pairs)
 
 
 def tree_of(pairs: Sequence[tuple[str, str]]) -> tuple[Tree | None, str]:
@@ -151,10 +146,11 @@ BUILT_IN = "hipaa"
 def tree_checks(released: Released, parameters: Mapping[str, Any]) -> list[Check]:
     """Rows stand depth first; a built-in tree of ages has the range stated, and each age the span of those below."""
     trees = (released.code_tree, released.age_tree)
+    orders = [np.lexsort((-tree.high, tree.low)) for tree in trees]  # by the first leaf, the wider first
     checks = [
         of_count(
             "hierarchies_depth_first",
-            sum(not depth_first(tree) for tree in trees),
+            sum(bool((order != np.arange(len(order))).any()) for order in orders),
             "The hierarchies' rows stand depth first.",
             "hierarchies have rows in another order than depth first.",
         )
@@ -176,12 +172,6 @@ def tree_checks(released: Released, parameters: Mapping[str, Any]) -> list[Check
             )
         )
     return checks
-
-
-def depth_first(tree: Tree) -> bool:
-    """Whether nodes stand by their first leaf, the wider first."""
-    order = np.lexsort((np.arange(len(tree.labels)), -tree.high, tree.low))
-    return bool(np.array_equal(order, np.arange(len(tree.labels))))
 
 
 def unfit(tree: Tree) -> int:
