@@ -115,6 +115,22 @@ def record_labels(classes: Classes | None, order: AnyArray) -> dict[str, pa.Arra
     return labels_of_records(classes.columns.names, classes.labels, classes.of_record[order])
 
 
+def records_table(
+    order: AnyArray, classes: Classes | None, payload: pl.DataFrame | None, **own: pa.Array
+) -> ReleaseTable:
+    """`records.parquet`: new numbers, the method's `own` columns, labels of demographics, payload; `order` : the place
+    of each record among those of `classes` and `payload`."""
+    columns = {
+        "record": pa.array(np.arange(len(order), dtype=np.int64)),
+        **own,
+        **record_labels(classes, order),
+    }
+    if payload is not None:
+        arrow = payload[order].to_arrow()
+        columns |= {name: arrow[name] for name in payload.columns}
+    return ReleaseTable.of("records.parquet", pa.table(columns))
+
+
 def labels_of_records(
     names: Sequence[str], labels: Sequence[tuple[str, ...]], class_of: AnyArray
 ) -> dict[str, pa.Array]:

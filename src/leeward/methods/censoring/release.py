@@ -15,7 +15,7 @@ from leeward.analysis.containment import Multisets
 from leeward.arrays import AnyArray, Bools, Int64s, offsets_of
 from leeward.cohort.lenses.code_sets import CodeCounts
 from leeward.contracts.censoring import CONTRACT
-from leeward.methods.whole_patient import add_classes, record_labels
+from leeward.methods.whole_patient import add_classes, records_table
 from leeward.release.content import Anonymized, Guarantee, ReleaseTable
 
 if TYPE_CHECKING:
@@ -64,17 +64,15 @@ def release_of(
     """The release; `order` gives the place of each released record in the sample, here and in the payload of those that
     are released."""
     words = CONTRACT.words(method.public())
-    caps = _custody_caps(sample, outcome)
-    labels: dict[str, pa.Array] = {}
-    if outcome.found is not None:
-        classes = outcome.found.classes.without_left_out()
-        labels, caps = record_labels(classes, order), _caps_of_classes(sample, outcome, classes)
+    classes = None if outcome.found is None else outcome.found.classes.without_left_out()
+    caps = _custody_caps(sample, outcome) if classes is None else _caps_of_classes(sample, outcome, classes)
+    codes = _codes(sample, outcome.kept.take(order))
     made = Anonymized(
         method=method.name,
         parameters=method.public(),
         guarantee=Guarantee.of(CONTRACT, words, method.public()),
         records=len(sample),
-        tables=(ReleaseTable.of("records.parquet", _records(sample, outcome, order, labels, payload)),),
+        tables=(records_table(order, classes, payload, codes=codes),),
         readme=words.readme,
         custody_tables=(
             ReleaseTable.of("records.parquet", _custody_records(outcome, order)),
@@ -88,26 +86,10 @@ def release_of(
     return made if outcome.found is None else add_classes(made, outcome.found, outcome.class_notices)
 
 
-def _records(
-    sample: CodeCounts,
-    outcome: Outcome,
-    order: Int64s,
-    labels: Mapping[str, pa.Array],
-    payload: pl.DataFrame | None,
-) -> pa.Table:
-    kept = outcome.kept.take(order)
-    names = pa.array(sample.codes, pa.string())
-    codes = names.take(pa.array(np.repeat(kept.values, kept.counts)))
-    ends = offsets_of(kept.sizes()).astype(np.int32)
-    columns = {
-        "record": pa.array(np.arange(len(order), dtype=np.int64)),
-        "codes": pa.ListArray.from_arrays(pa.array(ends), codes),
-        **labels,
-    }
-    if payload is not None:
-        arrow = payload[order].to_arrow()
-        columns |= {name: arrow[name] for name in payload.columns}
-    return pa.table(columns)
+def _codes(sample: CodeCounts, kept: Multisets) -> pa.Array:
+    """A list for each record: its codes, each as often as it is shown."""
+    codes = pa.array(sample.codes, pa.string()).take(pa.array(np.repeat(kept.values, kept.counts)))
+    return pa.ListArray.from_arrays(pa.array(offsets_of(kept.sizes()).astype(np.int32)), codes)
 
 
 def _custody_records(outcome: Outcome, order: Int64s) -> pa.Table:

@@ -18,7 +18,7 @@ from leeward.errors import BadInput, GuaranteeUnreachable
 from leeward.methods.trajectories import cells, diversity, hierarchies, parts
 from leeward.methods.trajectories.hierarchies import Space
 from leeward.methods.trajectories.records import Group, Records, losses_of
-from leeward.methods.whole_patient import record_labels, release_in_classes
+from leeward.methods.whole_patient import records_table, release_in_classes
 from leeward.randomness import Randomness
 from leeward.release.content import Anonymized, Guarantee, ReleaseTable
 from leeward.vocabulary.hierarchy import Hierarchy
@@ -124,6 +124,8 @@ def _release(
         hierarchy=hierarchies.public_name(named), listed_codes=None if listed is None else LISTED
     )
     words = CONTRACT.words(public)
+    # the place of each record's patient in ascending identifiers, for the custodian's measures
+    places = pa.table({"record": np.arange(len(order), dtype=np.int64), "place": order})
     return Anonymized(
         method=parameters.name,
         parameters=public,
@@ -131,13 +133,13 @@ def _release(
         records=len(order),
         tables=(
             ReleaseTable.of("trajectories.parquet", _trajectories(groups, space, order)),
-            ReleaseTable.of("records.parquet", _records(order, prepared.payload, classes)),
+            records_table(order, classes, prepared.payload),
             ReleaseTable.of("code_hierarchy.csv", _hierarchy(tree, listed)),
             ReleaseTable.of("age_hierarchy.csv", _hierarchy(space.age.hierarchy)),
         ),
         readme=words.readme,
         custody_tables=(
-            ReleaseTable.of("records.parquet", _places(order)),
+            ReleaseTable.of("records.parquet", places),
             ReleaseTable.of("codes.parquet", _accounts(groups, tree, lens)),
         ),
         custody={"partitions": partitions, **_facts(groups, records, space)},
@@ -305,20 +307,6 @@ def _trajectories(groups: Sequence[Group], space: Space, order: Int64s) -> pa.Ta
 
 def _labels(tree: Hierarchy, nodes: Int32s) -> pa.Array:
     return pa.DictionaryArray.from_arrays(pa.array(nodes), pa.array(tree.labels, pa.string()))
-
-
-def _records(order: Int64s, payload: pl.DataFrame | None, classes: Classes | None) -> pa.Table:
-    number = pa.array(np.arange(len(order), dtype=np.int64))
-    columns: dict[str, Any] = {"record": number, **record_labels(classes, order)}
-    if payload is not None:
-        arrow = payload[order].to_arrow()
-        columns |= {name: arrow[name] for name in payload.columns}
-    return pa.table(columns)
-
-
-def _places(order: Int64s) -> pa.Table:
-    """Patient of each record, for the custodian's measures: the place of the patient in ascending identifiers."""
-    return pa.table({"record": pa.array(np.arange(len(order), dtype=np.int64)), "place": pa.array(order)})
 
 
 def _accounts(groups: Sequence[Group], tree: Hierarchy, lens: Lens) -> pa.Table:

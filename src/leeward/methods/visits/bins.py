@@ -147,8 +147,19 @@ def merge(
         if width >= k - 1:
             break
         width *= 2
-    into = _rescue(active, done, frequencies, group_of, rare, k) if rescue else {}
-    return _outcome(codes, rare, done, active, into)
+    if rescue:
+        _rescue(active, done, frequencies, group_of, rare, k)
+    label_of: list[str | None] = list(codes)
+    for each in active:
+        for code in each.members:
+            label_of[code] = None
+    for each in done:
+        for code in each.members:
+            label_of[code] = SEPARATOR.join(sorted(codes[member] for member in each.members))
+    sizes = [len(each.members) for each in done]
+    return Merging(
+        tuple(label_of), sum(size for size in sizes if size > 1), sum(len(each.members) for each in active)
+    )
 
 
 def _one_pass(
@@ -173,48 +184,23 @@ def _rescue(
     group_of: Sequence[int],
     rare: dict[int, set[int]],
     k: int,
-) -> dict[int, int]:
-    """Merge the left-overs of a group into its least frequent code, by the frequencies after merging.
-
-    Generalized codes in `done` are extended in place; returns member -> single code for the others.
-    """
+) -> None:
+    """Merge the left-overs of a group into its least frequent code, by the frequencies after merging."""
     takers: dict[int, tuple[int, int, int]] = {}
     offers = [(held, code, -1) for code, held in enumerate(frequencies) if code not in rare and held >= k]
     offers += [(len(a.patients), a.members[0], place) for place, a in enumerate(done)]
     for offer in offers:
         group = group_of[offer[1]]
         takers[group] = min(takers.get(group, offer), offer)
-    into: dict[int, int] = {}
     for each in [a for a in leftovers if group_of[a.members[0]] in takers]:
         leftovers.remove(each)
-        _, code, place = takers[group_of[each.members[0]]]
-        if place >= 0:
-            done[place] = done[place].join([each])
-        else:
-            into |= dict.fromkeys(each.members, code)
-    return into
-
-
-def _outcome(
-    codes: Sequence[str],
-    rare: dict[int, set[int]],
-    done: list[_Active],
-    lost: list[_Active],
-    into: dict[int, int],
-) -> Merging:
-    members: dict[int, list[int]] = {}
-    for code, target in into.items():
-        members.setdefault(target, [target]).append(code)
-    groups = [sorted(each) for each in members.values()] + [list(a.members) for a in done]
-    suppressed = [code for each in lost for code in each.members]
-    label_of: list[str | None] = list(codes)
-    for code in suppressed:
-        label_of[code] = None
-    for group in groups:
-        label = SEPARATOR.join(sorted(codes[code] for code in group))
-        for code in group:
-            label_of[code] = label
-    return Merging(tuple(label_of), sum(len(g) for g in groups if len(g) > 1), len(suppressed))
+        group = group_of[each.members[0]]
+        held, code, place = takers[group]
+        if place < 0:
+            place = len(done)
+            done.append(_Active((code,), frozenset()))
+            takers[group] = held, code, place
+        done[place] = done[place].join([each])
 
 
 @dataclass(frozen=True)
@@ -244,7 +230,11 @@ def climb(labels: Sequence[str], codes: Sequence[str], vocabulary: str | None) -
     known = load(vocabulary)
     of_code = [_above(known, code) for code in codes]
     of_label = dict(zip(codes, of_code, strict=True))
-    above = {label: _common_node([of_label[member] for member in label.split(SEPARATOR)]) for label in labels}
+    above: dict[str, str | None] = {}
+    for label in labels:
+        above[label], *others = {of_label[member] for member in label.split(SEPARATOR)}
+        if others:
+            above[label] = None
     nodes = {node for node in (*of_code, *above.values()) if node is not None}
     meant = set(map(bare, nodes)) & set(map(bare, codes))
     if meant:
@@ -255,10 +245,7 @@ def climb(labels: Sequence[str], codes: Sequence[str], vocabulary: str | None) -
         )
     every = tuple(sorted({*labels, *nodes}))
     number = {label: place for place, label in enumerate(every)}
-    up = np.full(len(every), -1, np.int32)
-    for label, node in above.items():
-        if node is not None:
-            up[number[label]] = number[node]
+    up = np.array([number.get(above.get(label) or "", -1) for label in every], np.int32)
     return Climbing(every, up, tuple(of_code))
 
 
@@ -266,8 +253,3 @@ def _above(vocabulary: Vocabulary, code: str) -> str | None:
     number, mark, own = code.rpartition(MARK)
     node = vocabulary.level(own, CLIMB_TO)
     return None if node == own or not vocabulary.is_known(own) else number + mark + node
-
-
-def _common_node(nodes: Sequence[str | None]) -> str | None:
-    """The one node above all members; None where they differ or one has none."""
-    return nodes[0] if len(set(nodes)) == 1 else None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -23,7 +23,7 @@ from leeward.arrays import Int32s, Int64s, count_noun, offsets_of
 from leeward.contracts.visits import CONTRACT
 from leeward.errors import BadInput, GuaranteeUnreachable
 from leeward.methods.code_list import PATH
-from leeward.methods.visits.release import VISITS
+from leeward.methods.visits.release import Released
 from leeward.methods.visits.sets import Distinct, VisitSets
 from leeward.methods.visits.visit_lists import VisitLists, lists_of
 from leeward.methods.whole_patient import hierarchy_table, labels_of_records
@@ -31,7 +31,6 @@ from leeward.randomness import Randomness
 from leeward.release import Release
 from leeward.release.content import Anonymized, Guarantee, ReleaseTable
 
-BATCH_ROWS = 1 << 18
 DRAWING = pa.schema([("membership_is_secret", pa.string()), ("payload_sha256", pa.string())])
 
 
@@ -174,7 +173,12 @@ def extract(
         **({"membership_is_secret": membership_is_secret} if membership_is_secret else {}),
     }
     if names and figures["members_alone_population"]:
-        notices = (*notices, _joining(figures))
+        alone = f"{figures['members_alone_population']:,} of {count_noun('record', figures['members'])}"
+        joining = (
+            f"{alone} can be recognized in other cohorts of this master by all their visits together, which joins the "
+            "payloads of both. A master with --merge-visits at level `visit` leaves no record alone."
+        )
+        notices = (*notices, joining)
     words = CONTRACT.words(parameters, figures=figures)
     placed = None if carried is None else carried[np.searchsorted(records, order)]
     return Anonymized(
@@ -216,11 +220,22 @@ def _tables(
     if placed is not None:
         columns |= dict(zip(placed.columns, placed.to_arrow().columns, strict=True))
     found = classes.tables(order) if classes else []
-    found += [_visits_table(visits), ReleaseTable.of("records.parquet", pa.table(columns))]
+    sets, numbers = VisitSets(np.zeros(1, np.int64), visits.offsets, visits.values), np.arange(len(visits))
+    shown = Released(sets, order, numbers, visits.record, visits.visit)
+    found += [
+        shown.table("visits.parquet", visits.labels),
+        ReleaseTable.of("records.parquet", pa.table(columns)),
+    ]
     if "code_hierarchy.csv" in master.release.names():
         hierarchy = master.release.table("code_hierarchy.csv").collect()
-        found.append(ReleaseTable.of("code_hierarchy.csv", _hierarchy(hierarchy, visits).to_arrow()))
-    return [*found, _code_list(master)]
+        nodes = {visits.labels[label] for label in np.unique(visits.values)}
+        nodes |= {"*", *hierarchy.filter(pl.col("node").is_in(nodes))["parent"]}
+        hierarchy = hierarchy.filter(pl.col("node").is_in(nodes))
+        found.append(ReleaseTable.of("code_hierarchy.csv", hierarchy.to_arrow()))
+    if PATH not in master.release.names():
+        raise BadInput(f"the master has no {PATH}: an older Leeward made it; make it again.")
+    # codes suppressed in the population are suppressed in every cohort
+    return [*found, ReleaseTable.of(PATH, pq.read_table(master.release.path(PATH)))]
 
 
 def _refuse_known_members(figures: Mapping[str, Any], in_classes: bool) -> None:
@@ -241,14 +256,6 @@ def _refuse_known_members(figures: Mapping[str, Any], in_classes: bool) -> None:
     )
 
 
-def _joining(figures: Mapping[str, Any]) -> str:
-    return (
-        f"{figures['members_alone_population']:,} of {count_noun('record', figures['members'])} can be recognized in "
-        "other cohorts of this master by all their visits together, which joins the payloads of both. A master with "
-        "--merge-visits at level `visit` leaves no record alone."
-    )
-
-
 def _visits(master: VisitLists, order: Int64s, randomness: Randomness) -> VisitLists:
     """The visits of the chosen records under their new numbers, in a new order inside each."""
     number = np.full(int(max(order.max(initial=-1), master.record.max(initial=-1))) + 1, -1, np.int64)
@@ -260,35 +267,6 @@ def _visits(master: VisitLists, order: Int64s, randomness: Randomness) -> VisitL
     rows = rows[np.argsort(record[rows], kind="stable")]
     chosen, mine = master.take(rows), record[rows]
     return replace(chosen, record=mine, visit=np.arange(len(mine)) - np.searchsorted(mine, mine, side="left"))
-
-
-def _visits_table(visits: VisitLists) -> ReleaseTable:
-    names = pa.array(visits.labels, pa.string())
-
-    def batches() -> Iterator[pa.RecordBatch]:
-        for first in range(0, len(visits), BATCH_ROWS):
-            part = visits.take(np.arange(first, min(len(visits), first + BATCH_ROWS)))
-            codes = pa.ListArray.from_arrays(
-                pa.array(part.offsets.astype(np.int32)), names.take(pa.array(part.values))
-            )
-            columns = [pa.array(part.record), pa.array(part.visit), codes]
-            yield pa.RecordBatch.from_arrays(columns, schema=VISITS)
-
-    return ReleaseTable("visits.parquet", VISITS, batches)
-
-
-def _code_list(master: Master) -> ReleaseTable:
-    """The master's list of codes: codes suppressed in the population are suppressed in every cohort."""
-    if PATH not in master.release.names():
-        raise BadInput(f"the master has no {PATH}: an older Leeward made it; make it again.")
-    return ReleaseTable.of(PATH, pq.read_table(master.release.path(PATH)))
-
-
-def _hierarchy(hierarchy: pl.DataFrame, visits: VisitLists) -> pl.DataFrame:
-    """The nodes shown in the cohort, and their ancestors."""
-    shown = {visits.labels[label] for label in np.unique(visits.values)}
-    above = set(hierarchy.filter(pl.col("node").is_in(shown))["parent"])
-    return hierarchy.filter(pl.col("node").is_in(shown | above | {"*"}))
 
 
 def _payload(release: Release, records: Int64s, further: pl.DataFrame | None) -> pl.DataFrame | None:

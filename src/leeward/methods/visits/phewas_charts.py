@@ -41,46 +41,45 @@ def of_predictor(predictor: str, tests: Sequence[Mapping[str, Any]]) -> list[Cha
         for test in tests
         if test["predictor"] == predictor
     ]
-    both = [row for row in rows if row["original"] is not None and row["anonymized"] is not None]
     first = [row for row in rows if row["original"] is not None]
-    found = []
-    if both:
-        moved = sum(abs(row["original"] - row["anonymized"]) > 0.05 for row in both)
-        found.append(
-            Chart(
-                f"{predictor}: p before and after",
-                f"Each dot a phecode; {moved:,} of {len(both):,} lie off the diagonal by more than 0.05.",
-                _qq(both),
-                "On the diagonal an association is as strong in the release as in the original data.",
-            )
-        )
-        found.append(
-            Chart(
-                f"{predictor}: change of p",
-                f"Histogram of the change of -log10 p over {len(both):,} phecodes.",
-                _changes(both),
-                "Left of zero associations got weaker.",
-            )
-        )
+    both = [row for row in first if row["anonymized"] is not None]
     effects = [row for row in first if row["effect"] is not None]
-    if effects:
-        found.append(
-            Chart(
-                f"{predictor}: volcano plot, original data",
-                "Effect (log odds) against -log10 p; the line is p = 0.05.",
-                _dots(effects),
-            )
-        )
-    if first:
-        found.append(
-            Chart(
-                f"{predictor}: by disease category",
-                "Manhattan plot: phecodes in order, coloured by category, -log10 p in the original data.",
-                _manhattan(first),
-                "Filled: original data. Rings: release.",
-            )
-        )
-    return found
+    moved = sum(abs(row["original"] - row["anonymized"]) > 0.05 for row in both)
+    charts_of = (
+        (
+            "p before and after",
+            f"Each dot a phecode; {moved:,} of {len(both):,} lie off the diagonal by more than 0.05.",
+            "On the diagonal an association is as strong in the release as in the original data.",
+            _qq,
+            both,
+        ),
+        (
+            "change of p",
+            f"Histogram of the change of -log10 p over {len(both):,} phecodes.",
+            "Left of zero associations got weaker.",
+            _changes,
+            both,
+        ),
+        (
+            "volcano plot, original data",
+            "Effect (log odds) against -log10 p; the line is p = 0.05.",
+            "",
+            _dots,
+            effects,
+        ),
+        (
+            "by disease category",
+            "Manhattan plot: phecodes in order, coloured by category, -log10 p in the original data.",
+            "Filled: original data. Rings: release.",
+            _manhattan,
+            first,
+        ),
+    )
+    return [
+        Chart(f"{predictor}: {title}", alt, draw(shown), caption)
+        for title, alt, caption, draw, shown in charts_of
+        if shown
+    ]
 
 
 def _minus_log(p: float | None) -> float | None:
@@ -154,8 +153,8 @@ def _name_strongest(drawing: Drawing, dots: Sequence[tuple[str, float, float]], 
     middle = (min(x for _, x, _ in dots) + max(x for _, x, _ in dots)) / 2
     named: list[tuple[float, float]] = []
     for name, x, y in sorted(dots, key=lambda dot: dot[2]):
-        near = any(abs(other - y) < NAME_HEIGHT and abs(beside - x) < NAME_WIDTH for beside, other in named)
+        near = any(abs(other - y) < NAME_HEIGHT and abs(left - x) < NAME_WIDTH for left, other in named)
         if not near and len(named) < NAMED and up(0) - y > NAME_HEIGHT:
             named.append((x, y))
-            right = x > middle
-            drawing.text(x - 6 if right else x + 6, y + 4, name, size=11, anchor="end" if right else "start")
+            beside, anchor = (x - 6, "end") if x > middle else (x + 6, "start")
+            drawing.text(beside, y + 4, name, size=11, anchor=anchor)

@@ -92,20 +92,24 @@ def attack(release: Release, cohort: Cohort, population: Cohort | None = None) -
         return []
     level, k = str(release.parameters["level"]), int(release.guarantee["k"])
     m = {"codes": release.guarantee.get("m"), "code": 1}.get(level)
-    visits, classes = lists_apart(release), _classes(release)
-    holders = Holders(*visits.unite(release.records), len(visits.labels))
+    visits, names = lists_apart(release), release.parameters.get("demographics")
+    class_of_record = (
+        ReleasedClasses.read(release).of_records(release) if names else np.zeros(release.records, int)
+    )
+    offsets, values = visits.unite(release.records)
+    holders = Holders(offsets, values, len(visits.labels))
     lens = cohort.visits()
     record_of = _records(lens.patients, people)
     drawn = Randomness.of(0).stream("attack").permutation(lens.n_visits)[:VISITS]
     patient = lens.patient_of_visit()
     attacked = succeeded = 0
-    labels = _labels_of_codes(visits, classes is not None)
+    labels = _labels_of_codes(visits, bool(names))
     for visit in drawn.tolist():
         mine = int(record_of[patient[visit]])
-        number = 0 if classes is None or mine < 0 else int(classes[mine])
+        number = int(class_of_record[mine])
+        own = values[offsets[mine] : offsets[mine + 1]].tolist() if mine >= 0 else []
         codes = lens.values[lens.offsets[visit] : lens.offsets[visit + 1]].tolist()
-        named = {labels[number, lens.codes[code]] for code in codes if (number, lens.codes[code]) in labels}
-        shown = [label for label in sorted(named) if _has(holders.of(label), mine)]
+        shown = sorted({labels.get((number, lens.codes[code]), -1) for code in codes}.intersection(own))
         if shown:
             size = min(m or len(shown), len(shown))
             attacked += 1
@@ -135,18 +139,6 @@ def _tell(release: Release, m: int | None, k: int, attacked: int, succeeded: int
         covered,
         "" if covered else REMEDY,
     )
-
-
-def _classes(release: Release) -> Int64s | None:
-    """The class of each record, known to whoever knows a person's demographics; None without demographics."""
-    if not release.parameters.get("demographics"):
-        return None
-    return ReleasedClasses.read(release).of_records(release)
-
-
-def _has(records: AnyArray, record: int) -> bool:
-    place = int(np.searchsorted(records, record))
-    return place < len(records) and int(records[place]) == record
 
 
 def _records(patients: pl.Series, people: pl.DataFrame) -> Int64s:

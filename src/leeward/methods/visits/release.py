@@ -18,7 +18,7 @@ from leeward.methods.visits.bins import Merging
 from leeward.methods.visits.parameters import Visits
 from leeward.methods.visits.sets import VisitSets, is_in, unions
 from leeward.methods.visits.visit_lists import bare, class_of
-from leeward.methods.whole_patient import record_labels
+from leeward.methods.whole_patient import records_table
 from leeward.randomness import Randomness
 from leeward.release.content import Anonymized, Guarantee, ReleaseTable
 
@@ -88,7 +88,10 @@ def release_of(
     parameters = method.public(vocabulary=None if vocabulary is None else Path(vocabulary).name)
     words = CONTRACT.words(parameters)
     released = shuffle(outcome, method.merge_visits, randomness)
-    shared = [released.visits_table(outcome.names), released.records_table(payload, classes)]
+    shared = [
+        released.table("visits.parquet", outcome.names),
+        records_table(released.patient_of_record, classes, payload),
+    ]
     if method.enforce == "generalize":
         shared.append(released.hierarchy_table(outcome))
     return Anonymized(
@@ -106,7 +109,8 @@ def release_of(
 
 
 def _facts(method: Visits, outcome: Outcome) -> dict[str, Any]:
-    """Facts of the run for the custodian."""
+    """Facts of the run for the custodian; pairs of visit and code by their fate."""
+    _, exact, merged, above = np.bincount(outcome.fate_of_pairs(), minlength=4).tolist()
     return {
         "level": method.level,
         "patients": len(outcome.lens),
@@ -117,14 +121,8 @@ def _facts(method: Visits, outcome: Outcome) -> dict[str, Any]:
         "emptied_by_suppression": outcome.mapped.count_empty(),
         "emptied_visits": outcome.enforced.count_empty(),
         "steps": outcome.steps,
-        "pairs": _pairs(outcome),
+        "pairs": {"original": len(outcome.lens.values), "exact": exact, "merged": merged, "above": above},
     }
-
-
-def _pairs(outcome: Outcome) -> dict[str, int]:
-    """Number of (visit, code) pairs kept exactly, in a merged code, as a node above, or not shown."""
-    _, exact, merged, above = np.bincount(outcome.fate_of_pairs(), minlength=4).tolist()
-    return {"original": len(outcome.lens.values), "exact": exact, "merged": merged, "above": above}
 
 
 def _notices(outcome: Outcome) -> tuple[str, ...]:
@@ -160,32 +158,21 @@ class Released:
     record: Int64s
     number: Int64s
 
-    def visits_table(self, labels: tuple[str, ...]) -> ReleaseTable:
-        """`visits.parquet`, made batch by batch."""
-        return ReleaseTable("visits.parquet", VISITS, lambda: self._batches(labels))
+    def table(self, path: str, labels: tuple[str, ...]) -> ReleaseTable:
+        """The visits with the labels of each, made batch by batch."""
+        names, offsets, values = pa.array(labels, pa.string()), self.visits.offsets, self.visits.values
 
-    def _batches(self, labels: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
-        names = pa.array(labels, pa.string())
-        offsets, values = self.visits.offsets, self.visits.values
-        for first in range(0, len(self.visit_order), BATCH_VISITS):
-            chosen = slice(first, first + BATCH_VISITS)
-            visits = self.visit_order[chosen]
-            bounds = offsets_of(np.diff(offsets)[visits]).astype(np.int32)
-            codes = names.take(pa.array(values[positions_of(offsets, visits)]))
-            lists = pa.ListArray.from_arrays(pa.array(bounds), codes)
-            columns = [pa.array(self.record[chosen]), pa.array(self.number[chosen]), lists]
-            yield pa.RecordBatch.from_arrays(columns, schema=VISITS)
+        def batches() -> Iterator[pa.RecordBatch]:
+            for first in range(0, len(self.visit_order), BATCH_VISITS):
+                chosen = slice(first, first + BATCH_VISITS)
+                visits = self.visit_order[chosen]
+                bounds = offsets_of(np.diff(offsets)[visits]).astype(np.int32)
+                codes = names.take(pa.array(values[positions_of(offsets, visits)]))
+                lists = pa.ListArray.from_arrays(pa.array(bounds), codes)
+                columns = [pa.array(self.record[chosen]), pa.array(self.number[chosen]), lists]
+                yield pa.RecordBatch.from_arrays(columns, schema=VISITS)
 
-    def records_table(self, payload: pl.DataFrame | None, classes: Classes | None) -> ReleaseTable:
-        """`records.parquet`: numbers, labels of demographics, and payload."""
-        columns = {
-            "record": pa.array(np.arange(len(self.patient_of_record), dtype=np.int64)),
-            **record_labels(classes, self.patient_of_record),
-        }
-        if payload is not None:
-            arrow = payload[self.patient_of_record].to_arrow()
-            columns |= {name: arrow[name] for name in payload.columns}
-        return ReleaseTable.of("records.parquet", pa.table(columns))
+        return ReleaseTable(path, VISITS, batches)
 
     def hierarchy_table(self, outcome: Outcome) -> ReleaseTable:
         """`code_hierarchy.csv`: the released labels and the nodes above them; no code that is not released."""
@@ -204,11 +191,9 @@ def shuffle(outcome: Outcome, merge_visits: bool, randomness: Randomness) -> Rel
     if merge_visits and len(visits) > len(outcome.lens):
         visits = unions(visits, len(outcome.labels))
     patient_of_record = randomness.stream("visits", "records").permutation(len(outcome.lens))
-    record_of_patient = np.empty(len(outcome.lens), np.int64)
-    record_of_patient[patient_of_record] = np.arange(len(outcome.lens))
     full = np.flatnonzero(np.diff(visits.offsets) > 0)
     shuffled = full[randomness.stream("visits", "visits").permutation(len(full))]
-    record = record_of_patient[visits.patient_of_visit()[shuffled]]
+    record = np.argsort(patient_of_record)[visits.patient_of_visit()[shuffled]]
     order = np.argsort(record, kind="stable")
     record, shuffled = record[order], shuffled[order]
     first = np.searchsorted(record, record, side="left")
@@ -235,7 +220,8 @@ def custody_tables(method: Visits, outcome: Outcome, released: Released) -> tupl
     labels = pl.Series(outcome.merging.label_of, dtype=pl.String)
     above: list[str | None] = [None] * len(lens.codes)
     if outcome.up is not None:
-        above = [None if c < 0 else _top(outcome, int(c)) for c in outcome.of_code]
+        top = np.where(outcome.up < 0, np.arange(len(outcome.labels)), outcome.up)
+        above = [None if c < 0 else outcome.labels[top[c]] for c in outcome.of_code]
     codes = _by_class(
         outcome,
         {
@@ -244,10 +230,19 @@ def custody_tables(method: Visits, outcome: Outcome, released: Released) -> tupl
             "above": pa.array(above, pa.string()),
         },
     )
+    many = len(outcome.labels)
+    counted = _by_class(
+        outcome,
+        {
+            "label": pa.array(outcome.labels, pa.string()),
+            "read": pa.array(np.bincount(outcome.mapped.values, minlength=many)),
+            "shown": pa.array(np.bincount(released.visits.values, minlength=many)),
+        },
+    )
     found = [
         ReleaseTable.of("patients.parquet", pa.table(people)),
         ReleaseTable.of("codes.parquet", codes),
-        ReleaseTable.of("labels.parquet", _accounts(outcome, released)),
+        ReleaseTable.of("labels.parquet", counted),
     ]
     if len(released.visits) == lens.n_visits:
         rows = {
@@ -259,19 +254,6 @@ def custody_tables(method: Visits, outcome: Outcome, released: Released) -> tupl
     if method.level in ("codes", "containment"):
         found.append(_visit_sets(outcome, released))
     return tuple(found)
-
-
-def _accounts(outcome: Outcome, released: Released) -> pa.Table:
-    """Number of visits with each label, in the source and in the release."""
-    count = len(outcome.labels)
-    return _by_class(
-        outcome,
-        {
-            "label": pa.array(outcome.labels, pa.string()),
-            "read": pa.array(np.bincount(outcome.mapped.values, minlength=count)),
-            "shown": pa.array(np.bincount(released.visits.values, minlength=count)),
-        },
-    )
 
 
 def _by_class(outcome: Outcome, columns: dict[str, pa.Array]) -> pa.Table:
@@ -287,19 +269,11 @@ def _by_class(outcome: Outcome, columns: dict[str, pa.Array]) -> pa.Table:
     return pa.table({"class": pa.array([class_of(text) for text in first], pa.int64()), **columns, **plain})
 
 
-def _top(outcome: Outcome, label: int) -> str:
-    assert outcome.up is not None  # asked for only then
-    above = int(outcome.up[label])
-    return outcome.labels[label if above < 0 else above]
-
-
 def _visit_sets(outcome: Outcome, released: Released) -> ReleaseTable:
     """The image (codes that records may show) of every source visit that has one, with its record's number."""
     visits = outcome.mapped
-    record_of_patient = np.empty(len(outcome.lens), np.int64)
-    record_of_patient[released.patient_of_record] = np.arange(len(outcome.lens))
-    record = record_of_patient[visits.patient_of_visit()]
+    record = np.argsort(released.patient_of_record)[visits.patient_of_visit()]
     order = np.argsort(record, kind="stable")
     order = order[np.diff(visits.offsets)[order] > 0]
     apart = Released(visits, released.patient_of_record, order, record[order], np.arange(len(order)))
-    return ReleaseTable("visit_sets.parquet", VISITS, lambda: apart._batches(outcome.names))
+    return apart.table("visit_sets.parquet", outcome.names)
