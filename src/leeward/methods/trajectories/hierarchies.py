@@ -171,8 +171,10 @@ def make_space(
     code_gain = code_factor * (codes.n_leaves - codes.deltas.astype(np.int64))
     age_gain = age_factor * (ages.hierarchy.n_leaves - ages.hierarchy.deltas.astype(np.int64))
     shared = int(np.gcd.reduce(np.concatenate([code_gain, age_gain])))
-    code_ranks = _text_ranks(codes)
-    age_ranks = _age_ranks(ages)
+    code_ranks, age_ranks = np.full(len(codes), -1, np.int32), np.full(len(ages.hierarchy), -1, np.int32)
+    code_ranks[sorted(codes.leaves.tolist(), key=lambda leaf: codes.labels[leaf])] = np.arange(codes.n_leaves)
+    leaves, first = np.unique(ages.leaf, return_index=True)
+    age_ranks[leaves] = first + ages.first  # by the lowest age
     unit = denominator * codes.n_leaves * ages.hierarchy.n_leaves // shared
     return Space(
         _axis(codes, code_gain // shared, code_published, code_ranks, -2 * unit),
@@ -197,21 +199,6 @@ def _axis(tree: Hierarchy, gain: Int64s, published: Int32s | None, rank: Int32s,
     shown = nodes if published is None else published
     own = np.where(shown >= 0, gain[np.maximum(shown, 0)], forbidden)
     return Axis(tree, shown, own, rank)
-
-
-def _text_ranks(tree: Hierarchy) -> Int32s:
-    rank = np.full(len(tree), -1, np.int32)
-    leaves = sorted(tree.leaves.tolist(), key=lambda leaf: tree.labels[leaf])
-    rank[leaves] = np.arange(len(leaves), dtype=np.int32)
-    return rank
-
-
-def _age_ranks(ages: AgeTree) -> Int32s:
-    """Rank of the leaves by their lowest age."""
-    rank = np.full(len(ages.hierarchy), -1, np.int32)
-    leaves, first = np.unique(ages.leaf, return_index=True)
-    rank[leaves] = first + ages.first
-    return rank
 
 
 def publishable_codes(

@@ -7,7 +7,7 @@ pairs fine enough to be used), `avgre` (Fig. 12), `demographics` (questions of d
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from math import ceil
 from typing import Any
@@ -101,22 +101,23 @@ def select_cohort(release: Release, cohort: Cohort) -> Cohort:
     """The cohort of the released patients."""
     if not release.parameters.get("demographics"):
         return cohort
-    first, last, _ = _leaf_of_year(_name_levels(_tree(release, "age_hierarchy.csv"), years=True))
+    first, last, _ = _leaf_of_year(_ages(release))
     return cohort_in_release(release, cohort, cohort.trajectories(first, last).patients)
 
 
 def originals(release: Release, cohort: Cohort) -> Trajectories:
     """Source trajectories of the released patients, in the years of the release."""
-    first, last, _ = _leaf_of_year(_name_levels(_tree(release, "age_hierarchy.csv"), years=True))
+    first, last, _ = _leaf_of_year(_ages(release))
     return select_cohort(release, cohort).trajectories(first, last)
 
 
 def pair_records(release: Release, cohort: Cohort) -> Both:
     """Pair the released records with their originals."""
-    ages = _name_levels(_tree(release, "age_hierarchy.csv"), years=True)
+    ages = _ages(release)
     first, last, leaf = _leaf_of_year(ages)
     lens = cohort.trajectories(first, last)
-    codes = _name_levels(_whole(_tree(release, "code_hierarchy.csv"), lens, cohort.vocabulary), years=False)
+    released = Hierarchy.from_csv(release.path("code_hierarchy.csv"))
+    codes = _name_levels(_whole(released, lens, cohort.vocabulary))
     records = release.custody_table("records")
     if records is None:
         raise BadInput("this release has no custody/data/records.parquet, which says whose record is whose.")
@@ -181,7 +182,7 @@ def usable(both: Both, k: int) -> dict[str, Any]:
     total = float(both.lens.lengths().sum())
     copies, owner = both.copies_and_owners()
     times = copies[owner].astype(np.float64)
-    years = np.array([_span(label)[1] - _span(label)[0] + 1 for label in both.ages.labels], np.int64)
+    years = np.array([high - low + 1 for low, high in map(_span, both.ages.labels)], np.int64)
     fine = [usable_codes(both.codes), narrow(both.ages, years, USABLE_YEARS)]
     broad = [chapter_codes(both.codes), narrow(both.ages, years, CHAPTER_YEARS)]
     is_usable = fine[0][both.code_nodes] & fine[1][both.age_nodes]
@@ -277,10 +278,6 @@ def _frequent(lens: Trajectories, pairs: Int64s, support: int) -> list[tuple[tup
     return [(tuple(int(distinct[i]) for i in items), int(count)) for items, count in found]
 
 
-def _tree(release: Release, name: str) -> Hierarchy:
-    return Hierarchy.from_csv(release.share / "data" / name)
-
-
 def _whole(tree: Hierarchy, lens: Trajectories, named: str | None) -> Hierarchy:
     """The full tree, to which losses are relative: a released tree omits codes of fewer than k patients.
 
@@ -293,22 +290,24 @@ def _whole(tree: Hierarchy, lens: Trajectories, named: str | None) -> Hierarchy:
     return tree if made is None or made.labels[0] != tree.labels[0] else made
 
 
-def _name_levels(tree: Hierarchy, years: bool) -> Hierarchy:
-    """The tree with readable level names: years of an age block; for codes the kind of ICD node, or the height."""
-    import dataclasses
+def _ages(release: Release) -> Hierarchy:
+    """The tree of ages, its levels named by the years of their blocks."""
+    tree = Hierarchy.from_csv(release.path("age_hierarchy.csv"))
+    widths = [1 << (high - low).bit_length() for low, high in map(_span, tree.labels)]
+    steps = sorted(set(widths))
+    level = np.array([steps.index(width) for width in widths], np.int32)
+    return replace(tree, level=level, level_names=tuple(f"{width}-year" for width in steps))
 
-    if years:
-        widths = [_span(label)[1] - _span(label)[0] + 1 for label in tree.labels]
-        steps = sorted({1 << max(0, (w - 1).bit_length()) for w in widths})
-        level = np.array([steps.index(1 << max(0, (w - 1).bit_length())) for w in widths], np.int32)
-        return dataclasses.replace(tree, level=level, level_names=tuple(f"{w}-year" for w in steps))
+
+def _name_levels(tree: Hierarchy) -> Hierarchy:
+    """The tree of codes with readable level names: the kind of ICD node, or the height."""
     vocabulary = built_in(tree.labels[0])
     if vocabulary is not None:
         built = vocabulary.hierarchy(tree.leaf_labels())
         if built == tree:
             return built
     names = ("the code itself", *(f"{i} up" for i in range(1, int(tree.level.max()))), "root")
-    return dataclasses.replace(tree, level_names=names[: int(tree.level.max()) + 1])
+    return replace(tree, level_names=names[: int(tree.level.max()) + 1])
 
 
 def _span(label: str) -> tuple[int, int]:

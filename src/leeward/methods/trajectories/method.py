@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from leeward.arrays import AnyArray, Bools, Int32s, Int64s, distinct_of
+from leeward.arrays import AnyArray, Bools, Int32s, Int64s, distinct_of, offsets_of, positions_of, ranges_of
 from leeward.cohort.cohort import Cohort
 from leeward.cohort.lenses.trajectories import Trajectories as Lens
 from leeward.contracts.trajectories import CONTRACT, LISTED
@@ -18,7 +18,7 @@ from leeward.errors import BadInput, GuaranteeUnreachable
 from leeward.methods.trajectories import cells, diversity, hierarchies, parts
 from leeward.methods.trajectories.hierarchies import Space
 from leeward.methods.trajectories.records import Group, Records, losses_of
-from leeward.methods.whole_patient import records_table, release_in_classes
+from leeward.methods.whole_patient import hierarchy_table, records_table, release_in_classes
 from leeward.randomness import Randomness
 from leeward.release.content import Anonymized, Guarantee, ReleaseTable
 from leeward.vocabulary.hierarchy import Hierarchy
@@ -66,7 +66,10 @@ def protect(
         if len(kept) < len(records):
             own = _prepare(parameters, _select(cohort, patients.gather(kept)))
         named = str(parameters.hierarchy or cohort.vocabulary)
-        return _release(parameters, own, named, _notices(prepared.lens), classes, engine, randomness)
+        notices = [
+            f"{each}." if each.kind == "no trajectory" else f"Left out: {each}." for each in prepared.lens.odd
+        ]
+        return _release(parameters, own, named, notices, classes, engine, randomness)
 
     def count_lost(classes: Sequence[AnyArray]) -> list[int]:
         """Pairs lost in each class: a published pair counts its weighted mean loss of code and age, others 1."""
@@ -134,8 +137,8 @@ def _release(
         tables=(
             ReleaseTable.of("trajectories.parquet", _trajectories(groups, space, order)),
             records_table(order, classes, prepared.payload),
-            ReleaseTable.of("code_hierarchy.csv", _hierarchy(tree, listed)),
-            ReleaseTable.of("age_hierarchy.csv", _hierarchy(space.age.hierarchy)),
+            _hierarchy("code_hierarchy.csv", tree, listed),
+            _hierarchy("age_hierarchy.csv", space.age.hierarchy),
         ),
         readme=words.readme,
         custody_tables=(
@@ -172,9 +175,10 @@ def _prepare(parameters: Trajectories, cohort: Cohort) -> Prepared:
         )
     space = _space(parameters, cohort, lens, tree, years)
     payload = cohort.payload(parameters.payload, lens.patients)
-    values = (
-        None if parameters.sensitive_column is None else _number_payload(payload, parameters.sensitive_column)
-    )
+    values = None
+    if payload is not None and parameters.sensitive_column is not None:  # a missing value counts as a value
+        ranks = payload[parameters.sensitive_column].rank("dense").fill_null(0)
+        values = ranks.to_numpy().astype(np.int32)
     records = Records(lens.offsets, tree.nodes_of(lens.labels)[lens.codes], years.nodes(lens.ages), values)
     if len(records) < parameters.k:
         raise GuaranteeUnreachable(
@@ -191,10 +195,6 @@ def _refuse_odd(parameters: Trajectories, cohort: Cohort, lens: Lens) -> None:
             f"{cohort.name}: {'; '.join(str(notice) for notice in odd)}. Correct the ages, choose a wider age "
             "hierarchy with --age-hierarchy, or leave these rows out with --odd-ages 'leave out'."
         )
-
-
-def _notices(lens: Lens) -> list[str]:
-    return [f"{notice}." if notice.kind == "no trajectory" else f"Left out: {notice}." for notice in lens.odd]
 
 
 def _code_tree(parameters: Trajectories, cohort: Cohort, lens: Lens) -> tuple[Hierarchy, bool]:
@@ -256,31 +256,18 @@ def _groups(
     for inside in members:
         diversity.require_reachable(records.group[inside], parameters.diversity)
     part = parts.parts_of(members, records, space, settings.largest)
+    found = parts.cluster_parts(records, part, space, settings, engine)
+    inside_class: list[list[Group]] = [[] for _ in members]
+    for group in found:
+        inside_class[0 if classes is None else int(classes.of_record[group.members[0]])].append(group)
     groups = [
         group
-        for inside in _by_class(parts.cluster_parts(records, part, space, settings, engine), classes)
-        for group in diversity.diversify(inside, records, space, parameters.diversity, parameters.k)
+        for own in inside_class
+        for group in diversity.diversify(own, records, space, parameters.diversity, parameters.k)
     ]
     if settings.cells:
         groups = cells.publish([g.members for g in groups], records, space, settings.in_order)
     return groups, int(part.max()) + 1
-
-
-def _by_class(groups: list[Group], classes: Classes | None) -> list[list[Group]]:
-    """The groups of each class; all together without classes."""
-    if classes is None:
-        return [groups]
-    found: list[list[Group]] = [[] for _ in range(len(classes))]
-    for group in groups:
-        found[int(classes.of_record[group.members[0]])].append(group)
-    return found
-
-
-def _number_payload(payload: pl.DataFrame | None, column: str) -> Int32s:
-    """Number the values of a payload column; a missing value counts as a value."""
-    assert payload is not None  # for the types: the column is one of the payload's
-    ranks = payload[column].rank("dense").fill_null(0).cast(pl.Int32)
-    return ranks.to_numpy().astype(np.int32)
 
 
 def _trajectories(groups: Sequence[Group], space: Space, order: Int64s) -> pa.Table:
@@ -288,11 +275,9 @@ def _trajectories(groups: Sequence[Group], space: Space, order: Int64s) -> pa.Ta
     for number, group in enumerate(groups):
         group_of[group.members] = number
     pairs = np.array([len(group.codes) for group in groups], np.int64)
-    starts = np.concatenate([[0], np.cumsum(pairs)])
     shown = group_of[order]
-    ends = np.cumsum(pairs[shown])
-    position = np.arange(int(ends[-1])) - np.repeat(ends - pairs[shown], pairs[shown])
-    at = np.repeat(starts[shown], pairs[shown]) + position
+    position = ranges_of(np.zeros(len(order), np.int64), pairs[shown])
+    at = positions_of(offsets_of(pairs), shown)
     codes = np.concatenate([group.codes for group in groups])[at]
     ages = np.concatenate([group.ages for group in groups])[at]
     return pa.table(
@@ -345,13 +330,9 @@ def _common_nodes(tree: Hierarchy, records: Records, k: int) -> Bools:
     return common
 
 
-def _hierarchy(tree: Hierarchy, listed: Bools | None = None) -> pa.Table:
-    pairs = tree.to_pairs()
-    if listed is not None:
-        names = {label for label, shown in zip(tree.labels, listed, strict=True) if shown}
-        pairs = [pair for pair in pairs if pair[0] in names]
-    nodes, parents = zip(*pairs, strict=True)
-    return pa.table({"node": pa.array(nodes, pa.string()), "parent": pa.array(parents, pa.string())})
+def _hierarchy(path: str, tree: Hierarchy, listed: Bools | None = None) -> ReleaseTable:
+    names = {label for place, label in enumerate(tree.labels) if listed is None or listed[place]}
+    return hierarchy_table(path, [pair for pair in tree.to_pairs() if pair[0] in names])
 
 
 def _facts(groups: Sequence[Group], records: Records, space: Space) -> dict[str, Any]:

@@ -76,19 +76,21 @@ def attack(release: Release, cohort: Cohort, population: Cohort | None = None) -
     people = inside.group_by("patient").agg(pl.col("code").cast(pl.String), "age").sort("patient")
     fits = _classes(release, cohort, people["patient"]) if names else None
     attacked = succeeded = 0
-    for row in range(people.height):
-        known = [
-            (codes.get(code, {code}), ages.get(_year(age, ages), {_year(age, ages)}))
-            for code, age in zip(people["code"][row], people["age"][row], strict=True)
-        ]
-        explained = {(code, age) for over, years in known for code in over for age in years}
+    for row, (_, own_codes, own_ages) in enumerate(people.iter_rows()):
+        explained = {
+            (over, years)
+            for code, age in zip(own_codes, own_ages, strict=True)
+            for over in codes.get(code, {code})
+            for years in _years(age, ages)
+        }
         fitting = [
             each
             for first in explained
             for each in by_first.get(first, ())
-            if len(each[1]) <= len(known) and explained.issuperset(each[1])
+            if len(each[1]) <= len(own_codes) and explained.issuperset(each[1])
         ]
-        fitting = [each for each in fitting if fits is None or each[0] in fits[row]]
+        if fits is not None:
+            fitting = [each for each in fitting if each[0] in fits[row]]
         if fitting:
             attacked += 1
             succeeded += published[max(fitting, key=lambda each: (len(each[1]), each))] < k
@@ -135,9 +137,12 @@ def _classes(release: Release, cohort: Cohort, patients: pl.Series) -> list[froz
     return [found[each] for each in number.tolist()]
 
 
-def _year(age: object, ages: dict[str, set[str]]) -> str:
+def _years(age: object, ages: dict[str, set[str]]) -> set[str]:
+    """The nodes at or above an age as it is written, or as a whole number."""
     text = str(age)
-    return text if text in ages else str(int(float(text)))
+    if text not in ages:
+        text = str(int(float(text)))
+    return ages.get(text, {text})
 
 
 def _above(release: Release, name: str) -> dict[str, set[str]]:

@@ -149,17 +149,7 @@ def merge(
         width *= 2
     if rescue:
         _rescue(active, done, frequencies, group_of, rare, k)
-    label_of: list[str | None] = list(codes)
-    for each in active:
-        for code in each.members:
-            label_of[code] = None
-    for each in done:
-        for code in each.members:
-            label_of[code] = SEPARATOR.join(sorted(codes[member] for member in each.members))
-    sizes = [len(each.members) for each in done]
-    return Merging(
-        tuple(label_of), sum(size for size in sizes if size > 1), sum(len(each.members) for each in active)
-    )
+    return _outcome(codes, done, active)
 
 
 def _one_pass(
@@ -203,6 +193,18 @@ def _rescue(
         done[place] = done[place].join([each])
 
 
+def _outcome(codes: Sequence[str], done: list[_Active], lost: list[_Active]) -> Merging:
+    label_of: list[str | None] = list(codes)
+    for each in lost:
+        for code in each.members:
+            label_of[code] = None
+    for each in done:
+        for code in each.members:
+            label_of[code] = SEPARATOR.join(sorted(codes[member] for member in each.members))
+    merged, gone = (sum(len(each.members) for each in group) for group in (done, lost))
+    return Merging(tuple(label_of), merged - sum(len(each.members) == 1 for each in done), gone)
+
+
 @dataclass(frozen=True)
 class Climbing:
     """labels : all labels, ascending, nodes above included. up : for each its node above, -1 for none.
@@ -230,11 +232,7 @@ def climb(labels: Sequence[str], codes: Sequence[str], vocabulary: str | None) -
     known = load(vocabulary)
     of_code = [_above(known, code) for code in codes]
     of_label = dict(zip(codes, of_code, strict=True))
-    above: dict[str, str | None] = {}
-    for label in labels:
-        above[label], *others = {of_label[member] for member in label.split(SEPARATOR)}
-        if others:
-            above[label] = None
+    above = {label: _only({of_label[member] for member in label.split(SEPARATOR)}) for label in labels}
     nodes = {node for node in (*of_code, *above.values()) if node is not None}
     meant = set(map(bare, nodes)) & set(map(bare, codes))
     if meant:
@@ -253,3 +251,7 @@ def _above(vocabulary: Vocabulary, code: str) -> str | None:
     number, mark, own = code.rpartition(MARK)
     node = vocabulary.level(own, CLIMB_TO)
     return None if node == own or not vocabulary.is_known(own) else number + mark + node
+
+
+def _only(nodes: set[str | None]) -> str | None:
+    return nodes.pop() if len(nodes) == 1 else None

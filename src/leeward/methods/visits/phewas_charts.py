@@ -28,19 +28,7 @@ CATEGORIES = (
 
 def of_predictor(predictor: str, tests: Sequence[Mapping[str, Any]]) -> list[Chart]:
     """QQ, change of p, volcano and Manhattan plot of one predictor."""
-    rows: list[dict[str, Any]] = [
-        {
-            "phecode": test["phecode"],
-            "phenotype": test["phenotype"] or test["phecode"],
-            "category": test["category"],
-            "effect": test["effect"],
-            "original": _minus_log(test["p_original"]),
-            "anonymized": _minus_log(test["p_anonymized"]),
-            "order": float(test["phecode"]),
-        }
-        for test in tests
-        if test["predictor"] == predictor
-    ]
+    rows = [_row(test) for test in tests if test["predictor"] == predictor]
     first = [row for row in rows if row["original"] is not None]
     both = [row for row in first if row["anonymized"] is not None]
     effects = [row for row in first if row["effect"] is not None]
@@ -80,6 +68,18 @@ def of_predictor(predictor: str, tests: Sequence[Mapping[str, Any]]) -> list[Cha
         for title, alt, caption, draw, shown in charts_of
         if shown
     ]
+
+
+def _row(test: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "phecode": test["phecode"],
+        "phenotype": test["phenotype"] or test["phecode"],
+        "category": test["category"],
+        "effect": test["effect"],
+        "original": _minus_log(test["p_original"]),
+        "anonymized": _minus_log(test["p_anonymized"]),
+        "order": float(test["phecode"]),
+    }
 
 
 def _minus_log(p: float | None) -> float | None:

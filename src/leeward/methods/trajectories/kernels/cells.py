@@ -46,6 +46,22 @@ def _intersect(common, size, items, first, last):
     return kept
 
 
+@njit(inner=True, error_model="numpy")
+def _best(members, touched, most, score, data):
+    """The record of largest score (-1: none may join), its score; sets the scores to zero."""
+    best, best_key = np.int64(-1), (np.int64(0), np.int64(0), np.int64(0))
+    for record in touched:
+        key = (-score[record], np.int64(data.length[record]), np.int64(record))
+        score[record] = 0
+        if key[0] < 0 and (best < 0 or key < best_key):
+            held = 0
+            for member in members:
+                held += data.group[member] == data.group[record]
+            if held < most:
+                best, best_key = np.int64(record), key
+    return best, -best_key[0]
+
+
 @njit(error_model="numpy")
 def grow(seed, k, most, data, active, members, common, score, touched):
     """Grow a group of k around `seed`, always adding the active record that shares most with the common items.
@@ -71,25 +87,7 @@ def grow(seed, k, most, data, active, members, common, score, touched):
                     score[record] += weight
         for m in range(place):
             score[members[m]] = 0
-        best = -1
-        value = np.int64(0)
-        for t in range(count):
-            record = touched[t]
-            worth = score[record]
-            score[record] = 0
-            if worth == 0 or worth < value:
-                continue
-            if worth == value and best >= 0:
-                longer = data.length[record] - data.length[best]
-                if longer > 0 or (longer == 0 and record > best):
-                    continue
-            if most < k:
-                held = 0
-                for m in range(place):
-                    held += data.group[members[m]] == data.group[record]
-                if held >= most:
-                    continue
-            best, value = record, worth
+        best, value = _best(members[:place], touched[:count], most if most < k else k, score, data)
         if best < 0:
             return np.int64(0)
         members[place] = best
@@ -121,18 +119,14 @@ def best_first(k, most, data):
         seed = heapq.heappop(queue)[1]
         if not active[seed]:
             continue
-        free = True
-        for m in range(k):
-            free = free and active[members[seed, m]]
-        if not free:
+        if not active[members[seed]].all():
             value = grow(seed, k, most, data, active, members[seed], common, score, touched)
             if value > 0:
                 heapq.heappush(queue, (-value, seed))
             continue
         groups[made] = members[seed]
         made += 1
-        for m in range(k):
-            active[members[seed, m]] = False
+        active[members[seed]] = False
     return groups[:made], active
 
 

@@ -316,7 +316,7 @@ def _nearest(A, B, grid, m, size, wanted, lanes, blocks, copies, entries, unit, 
     places, chosen = np.empty(LANES, np.int32), np.empty(LANES, np.int32)
     n_codes, n_ages, n_blocks = A.shape[1] - 1, B.shape[1] - 1, len(blocks.starts) - 1
     width = _first_places(places, np.empty(n_blocks, np.int64), grid, blocks, copies, entries, bounds)
-    best, best_rank, best_place = np.int64(IMPOSSIBLE), np.int32(2**31 - 1), -1
+    best, best_place = (np.int64(IMPOSSIBLE), np.int64(-(2**31))), -1
     count, position = -1, 0
     while width > 0:
         for lane in range(width):
@@ -326,17 +326,16 @@ def _nearest(A, B, grid, m, size, wanted, lanes, blocks, copies, entries, unit, 
             i = places[lane]
             bound[i] = lanes.S[lane]
             fresh[i] = size
-            value = bound[i] * times[block_of[i]] + plus[block_of[i]]
-            if value > best or (value == best and rank[active[i]] < best_rank):
-                best, best_rank, best_place = value, rank[active[i]], i
+            worth = bound[i] * times[block_of[i]] + plus[block_of[i]], -rank[active[i]]
+            if worth > best:
+                best, best_place = worth, i
         if count < 0:
-            count = _rivals(wanted, best, size, m, unit, grid, blocks, copies, entries, bounds)
+            count = _rivals(wanted, best[0], size, m, unit, grid, blocks, copies, entries, bounds)
         width = 0
         while position < count and width < LANES:
             i = wanted[position]
             position += 1
-            value = bound[i] * times[block_of[i]] + plus[block_of[i]]
-            if value > best or (value == best and rank[active[i]] < best_rank):
+            if (bound[i] * times[block_of[i]] + plus[block_of[i]], -rank[active[i]]) > best:
                 places[width] = i
                 width += 1
     return best_place

@@ -137,6 +137,35 @@ def _add(amount: float, s: int, known: Knowledge, to: Float64s) -> None:
 
 
 @njit(inner=True)
+def _weigh(
+    low: int,
+    high: int,
+    known: Knowledge,
+    support: Int32s,
+    shown: Bools,
+    k: int,
+    short: Float64s,
+    cost: Float64s,
+) -> bool:
+    """Count for each code the sets of fewest codes with too few patients, and how close others are to that; False
+    where all sets have enough."""
+    sets, sizes = known.sets, known.sizes
+    fewest = known.codes.shape[1] + 1
+    for e in range(low, high):
+        if _is_short(e, known, support, shown, k):
+            fewest = min(fewest, sizes[sets[e]])
+    if fewest > known.codes.shape[1]:
+        return False
+    for e in range(low, high):
+        s = sets[e]
+        if sizes[s] == fewest and _is_short(e, known, support, shown, k):
+            _add(1.0, s, known, short)
+        if sizes[s] == 2 and k <= support[s] <= k + NEARLY and _whole(known.codes, s, shown, -1):
+            _add(1.0 / (1 + support[s] - k), s, known, cost)
+    return True
+
+
+@njit(inner=True)
 def _worst(
     low: int,
     high: int,
@@ -154,26 +183,15 @@ def _worst(
     the one that fewest patients show, then the smallest. room : two float64[labels], zeros; so again.
     """
     short, cost = room
-    sets, codes, sizes = known.sets, known.codes, known.sizes
-    fewest = codes.shape[1] + 1
-    for e in range(low, high):
-        if _is_short(e, known, support, shown, k):
-            fewest = min(fewest, sizes[sets[e]])
-    if fewest > codes.shape[1]:
+    if not _weigh(low, high, known, support, shown, k, short, cost):
         return -1
-    for e in range(low, high):
-        s = sets[e]
-        if sizes[s] == fewest and _is_short(e, known, support, shown, k):
-            _add(1.0, s, known, short)
-        if sizes[s] == 2 and k <= support[s] <= k + NEARLY and _whole(codes, s, shown, -1):
-            _add(1.0 / (1 + support[s] - k), s, known, cost)
     best, best_key = -1, (0.0, 0.0, 0.0)
-    for c in codes[sets[low:high]].ravel():
+    for c in known.codes[known.sets[low:high]].ravel():
         if c >= 0:
             key = (-short[c] / (1.0 + alpha * cost[c]), float(single[c]), float(c))
             if short[c] > 0 and key < best_key:
                 best, best_key = int(c), key
-    for c in codes[sets[low:high]].ravel():
+    for c in known.codes[known.sets[low:high]].ravel():
         if c >= 0:
             short[c] = cost[c] = 0.0
     return best
