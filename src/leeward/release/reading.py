@@ -105,6 +105,11 @@ class Release:
         refuse_other_format(self.manifest, str(self.share))
 
     @property
+    def demographics(self) -> tuple[str, ...]:
+        """The demographic columns that are released generalized; empty without."""
+        return tuple(str(name) for name in self.parameters.get("demographics") or ())
+
+    @property
     def records(self) -> int:
         """Number of released records."""
         records = self.manifest["records"]

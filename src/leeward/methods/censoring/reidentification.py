@@ -21,7 +21,7 @@ def count_candidates(release: Release, cohort: Cohort, population: Cohort | None
     if population is None:
         return None
     both = pair_records(release, cohort, population)
-    names = [str(name) for name in release.parameters.get("demographics") or ()]
+    names = release.demographics
     words = f"{exact(names)}all codes of a person, not who is in the sample"
     return Known(words, both.counts(both.released).astype(np.float64))
 

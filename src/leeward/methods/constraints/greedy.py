@@ -97,15 +97,9 @@ def read_constraints(path: str | Path, codes: Sequence[str]) -> list[tuple[int, 
     Raises BadInput for a file that cannot be read, an empty one, or a code that the data lack (with its row).
     """
     path = Path(path)
-    try:
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
-    except UnicodeDecodeError:
-        raise BadInput(f"{path.name}: not UTF-8 text; save the privacy constraints as UTF-8.") from None
-    except OSError as problem:
-        raise BadInput(f"privacy file {path.name}: cannot be read ({problem.strerror or problem}).") from None
     number = {code: i for i, code in enumerate(codes)}
     found: dict[tuple[int, ...], None] = {}
-    for row, line in enumerate(lines, 1):
+    for row, line in enumerate(_lines(path), 1):
         names = line.replace(",", " ").replace(";", " ").split()
         unknown = [name for name in names if name not in number]
         if unknown:
@@ -117,6 +111,15 @@ def read_constraints(path: str | Path, codes: Sequence[str]) -> list[tuple[int, 
     if not found:
         raise BadInput(f"{path.name}: no privacy constraint; give one code set a line.")
     return list(found)
+
+
+def _lines(path: Path) -> list[str]:
+    try:
+        return path.read_text(encoding="utf-8-sig").splitlines()
+    except UnicodeDecodeError:
+        raise BadInput(f"{path.name}: not UTF-8 text; save the privacy constraints as UTF-8.") from None
+    except OSError as problem:
+        raise BadInput(f"privacy file {path.name}: cannot be read ({problem.strerror or problem}).") from None
 
 
 Step = Callable[[Clusters, Privacy, tuple[int, ...]], None]
@@ -181,12 +184,6 @@ def _merge(clusters: Clusters, privacy: Privacy, a: int, b: int) -> None:
 def _suppress(clusters: Clusters, privacy: Privacy, cluster: int) -> None:
     clusters.suppress(cluster)
     privacy.update(clusters, (cluster,))
-
-
-def fit_mapping(mapping: Mapping, codes: Sequence[str]) -> tuple[Mapping, tuple[str, ...]]:
-    """The mapping extended to `codes` (unknown ones are suppressed), and the unknown codes."""
-    new = mapping.unknown(codes)
-    return mapping.over(codes), new
 
 
 def violates(

@@ -126,7 +126,7 @@ def refresh_row(i: int, k: int, pair: Int64s, best: Int64s, partner: Int32s) -> 
 def refresh_rows(g: int, h: int, k: int, pair: Int64s, best: Int64s, partner: Int32s) -> None:
     """Update the rows after h was merged into g (g < h) or suppressed (g = -1)."""
     for i in range(h):
-        if partner[i] == h or (g >= 0 and partner[i] == g):
+        if partner[i] in (h, g if g >= 0 else h):
             refresh_row(i, k, pair, best, partner)
     best[h], partner[h] = 0, -1
     if g < 0:

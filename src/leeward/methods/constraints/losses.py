@@ -25,6 +25,7 @@ from leeward.release.content import ReleaseTable
 if TYPE_CHECKING:
     from leeward.analysis.policies import Constraints as UtilityConstraints
 
+SHARES = ("occurrences_generalized_share", "occurrences_suppressed_share")
 CLASSED_CODES = pa.schema([("class", pa.int64()), *CODES])
 
 
@@ -143,19 +144,16 @@ def _plain(sets: CodeSets) -> pa.Array:
 def losses_in_classes(parts: Sequence[Part], cap: float | None) -> dict[str, Any]:
     """Losses by generalization and suppression over all classes, for the custodian; a code is counted in every class
     that has it."""
-    found = [losses(p.mapping, p.task.sets, p.task.utility, cap) for p in parts]
-    occurrences = np.array([each["occurrences"] for each in found])
+    found = [losses(part.mapping, part.task.sets, part.task.utility, cap) for part in parts]
+    utility = [each.pop("utility") for each in found]
+    figures = {name: np.array([each[name] for each in found]) for name in found[0]}
     records = np.array([len(part.records) for part in parts])
-    counts = ("codes", "labels", "codes_intact", "codes_generalized", "codes_suppressed", "occurrences",
-              "records_emptied")  # fmt: skip
-    shares = ("occurrences_generalized_share", "occurrences_suppressed_share")
-    utility = [each["utility"] for each in found]
+    weights = {"utility_loss": records} | dict.fromkeys(SHARES, figures["occurrences"])
     over = sorted({name for each in utility for name in each["over_cap_names"]})
     return {
-        **{name: sum(each[name] for each in found) for name in counts},
-        **{name: float(np.average([each[name] for each in found], weights=occurrences)) for name in shares},
-        "largest_label": max(each["largest_label"] for each in found),
-        "utility_loss": float(np.average([each["utility_loss"] for each in found], weights=records)),
+        **{name: int(of.sum()) for name, of in figures.items()},
+        **{name: float(np.average(figures[name], weights=of)) for name, of in weights.items()},
+        "largest_label": int(figures["largest_label"].max()),
         "utility": {
             "constraints": utility[0]["constraints"],
             "cap": cap,

@@ -14,7 +14,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from leeward.analysis.itemsets import owners_of
-from leeward.arrays import Int32s, Int64s, distinct_of, offsets_of
+from leeward.arrays import Int32s, Int64s, distinct_of, offsets_of, positions_of
 from leeward.cohort.lenses.code_sets import CodeSets
 from leeward.errors import BadInput
 from leeward.release.content import ReleaseTable
@@ -96,10 +96,6 @@ class Mapping:
             schema=CODES,
         )
 
-    def codes_table(self) -> ReleaseTable:
-        """`codes.parquet`."""
-        return ReleaseTable.of("codes.parquet", self.codes_rows())
-
 
 def relabel(offsets: Int64s, values: Int32s, label_of: Int32s, n_labels: int) -> tuple[Int64s, Int32s]:
     """Records with every code replaced by its label (-1: left out), distinct and ascending inside a record."""
@@ -126,9 +122,7 @@ def records_table(
     def batches() -> Iterator[pa.RecordBatch]:
         for begin in range(0, len(order), ROWS_A_BATCH):
             chosen = order[begin : begin + ROWS_A_BATCH]
-            lengths = offsets[chosen + 1] - offsets[chosen]
-            ends = np.concatenate(([0], np.cumsum(lengths)))
-            places = np.repeat(offsets[chosen] - ends[:-1], lengths) + np.arange(ends[-1])
+            ends, places = offsets_of(offsets[chosen + 1] - offsets[chosen]), positions_of(offsets, chosen)
             codes = pa.ListArray.from_arrays(pa.array(ends, pa.int32()), names.take(pa.array(values[places])))
             record = pa.array(np.arange(begin, begin + len(chosen), dtype=np.int64))
             carried = [column.slice(begin, len(chosen)) for column in further.values()]

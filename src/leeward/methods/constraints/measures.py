@@ -154,7 +154,7 @@ def codes(released: Released, sets: Sequence[CodeSets] | None) -> dict[str, Any]
 def sets_of_classes(release: Release, sets: CodeSets) -> list[CodeSets] | None:
     """The records of each class, from the custodian's file (None without it); all records if there are no
     demographics."""
-    if not release.parameters.get("demographics"):
+    if not release.demographics:
         return [sets]
     known = release.custody_table("class_of_patient")
     if known is None:

@@ -65,7 +65,10 @@ def protect(
         tables: tuple[ReleaseTable, ...]
         if classes is None:
             mapping, facts, notices = find(own, engine)
-            tables = (records_table(mapping.labels, *mapping.apply(sets), order), mapping.codes_table())
+            tables = (
+                records_table(mapping.labels, *mapping.apply(sets), order),
+                ReleaseTable.of("codes.parquet", mapping.codes_rows()),
+            )
             facts |= losses.losses(mapping, sets, own.utility, parameters.cap)
             notices += losses.notices(mapping, sets, own.utility, parameters.cap)
         else:
@@ -128,7 +131,7 @@ def _reapply(
 ) -> tuple[Mapping, dict[str, Any], list[str]]:
     """The earlier mapping; GuaranteeUnreachable if it does not protect these records."""
     earlier = read_mapping(parameters.mapping or "")
-    mapping, new = greedy.fit_mapping(earlier, weighted.codes)
+    mapping, new = earlier.over(weighted.codes), earlier.unknown(weighted.codes)
     if greedy.violates(mapping, weighted, parameters.k, parameters.m, listed):
         raise GuaranteeUnreachable(
             f"the mapping does not protect this cohort: fewer than k = {parameters.k} records hold some of its "

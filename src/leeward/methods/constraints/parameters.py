@@ -76,20 +76,23 @@ class Constraints(WithRecoding):
 
     def rules(self) -> None:
         super().rules()
-        if self.demographics and self.mapping is not None:
-            raise BadInput("`mapping` does not go with `demographics`: each class gets labels of its own.")
+        if self.mapping is not None:
+            if self.demographics:
+                raise BadInput(
+                    "`mapping` does not go with `demographics`: each class gets labels of its own."
+                )
+            if self.weights != "none":
+                raise BadInput("`weights` has no meaning with `mapping`: no new merges are made.")
         if (self.m is None) == (self.privacy is None):
             raise BadInput(
                 "give either `m` (protect every set of up to m codes) or `privacy` (a file of code sets)."
             )
         if self.cap is not None and self.algorithm != "coat":
             raise BadInput(f"`cap` belongs to the algorithm coat; got {self.algorithm}.")
-        if self.algorithm == "apriori" and (self.privacy or self.policy or self.weights != "none"):
+        if self.algorithm == "apriori" and any((self.privacy, self.policy, self.weights != "none")):
             raise BadInput(
                 "`algorithm` apriori takes `k` and `m` only: no utility policy, no privacy file and no weights."
             )
-        if self.mapping is not None and self.weights != "none":
-            raise BadInput("`weights` has no meaning with `mapping`: no new merges are made.")
         if self.policy is not None:
             from leeward.analysis.policies import parse
 

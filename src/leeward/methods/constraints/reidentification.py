@@ -36,7 +36,7 @@ def count_candidates(release: Release, cohort: Cohort, population: Cohort | None
         mine = np.flatnonzero(number[chosen] == each)
         queries = [[sets.codes[code] for code in drawn[i]] for i in mine]
         candidates[mine] = candidates_in(parts, fitting[each], queries)
-    names = [str(name) for name in release.parameters.get("demographics") or ()]
+    names = release.demographics
     return Known(f"{exact(names)}{count_noun('code', m)} of a patient", candidates, whole=False)
 
 
@@ -59,7 +59,7 @@ def attack(release: Release, cohort: Cohort, population: Cohort | None = None) -
             known += islice(chain.from_iterable(combinations(own, size) for size in sizes), SETS)
         counts += candidates_in(parts, fits[vector], known).tolist()
     words = "one code" if m == 1 else f"up to {m} codes"
-    demographics = " and the exact demographics" if release.parameters.get("demographics") else ""
+    demographics = " and the exact demographics" if release.demographics else ""
     return [
         Tried(
             f"knows {words}{demographics} of a patient, and reads which labels stand for them",

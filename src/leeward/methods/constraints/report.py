@@ -210,7 +210,7 @@ def costs(release: Release, measures: Mapping[str, Any]) -> Costs:
     if not codes:
         return Costs(errors_of_pairs_and_triples(measures))
     fate, occurrences = codes["codes"], codes["occurrences"]
-    classes = bool(release.parameters.get("demographics"))
+    classes = bool(release.demographics)
     gone = fate["suppressed"] / max(1, fate["total"])
     figures = [
         Cost(

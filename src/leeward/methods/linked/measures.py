@@ -68,26 +68,19 @@ def views(release: Release, cohort: Cohort) -> dict[str, Any]:
     records = release.custody_table("records")
     if records is None:
         raise BadInput("this release has no custody/data/records.parquet, which says whose record is whose.")
-    days = release.parameters.get("days")
-    joins = Linked(k=release.guarantee["k"], views=tuple(release.parameters["views"]), days=days).joins
-    k, lens = int(release.guarantee["k"]), lens_of(cohort)
-    whole_visits, whole_events = tables_of(lens, days_of(lens, cohort, days))
-    of_record = class_of_record(release)
-    places = records.join(of_record, on="record")
+    k, joins, lens = int(release.guarantee["k"]), views_of(release), lens_of(cohort)
+    whole_visits, whole_events = tables_of(lens, days_of(lens, cohort, release.parameters.get("days")))
+    places = records.join(class_of_record(release), on="record")
     classes = places.select(
         record=pl.col("place").cast(pl.Int32), **{"class": pl.col("class").cast(pl.Int32)}
     )
     visits, events = (each.join(classes, on="record") for each in (whole_visits, whole_events))
     exact = _exact(release, cohort, lens.patients).filter(pl.col("record").is_in(classes["record"].implode()))
     known = [each.join(exact, on="record") for each in (whole_visits, whole_events)]
-    shown_visits = release.table("visits.parquet").collect().join(of_record, on="record")
-    shown_events = release.table("events.parquet").collect().join(of_record, on="record")
-    if days is not None:
-        at = shown_visits.select("record", "visit", "day")
-        shown_events = shown_events.join(at, on=["record", "visit"])
+    shown = shown_tables(release)
     found = []
     for view in joins:
-        before, after = rows_of(view, *known), rows_of(view, shown_visits, shown_events)
+        before, after = rows_of(view, *known), rows_of(view, *shown)
         parts = [part for part in joins if part == view or part in Linked.PARTS.get(view, ())]
         found.append(
             {
@@ -100,17 +93,35 @@ def views(release: Release, cohort: Cohort) -> dict[str, Any]:
                 "lost": _loss(visits, events, k, parts),
             }
         )
-    lost = 1 - shown_events.height / max(1, events.height)
+    lost = 1 - shown[1].height / max(1, events.height)
     figures = {"k": k, "patients": classes.height, "views": found, "lost": lost}
-    if release.parameters.get("demographics"):
+    if release.demographics:
         one = [each.with_columns(pl.lit(0, pl.Int32).alias("class")) for each in (visits, events)]
         figures["lost_without"] = _loss(one[0], one[1], k, joins)
     return figures
 
 
+def views_of(release: Release) -> tuple[str, ...]:
+    """The views with their parts."""
+    k, days = int(release.guarantee["k"]), release.parameters.get("days")
+    return Linked(k=k, views=tuple(release.parameters["views"]), days=days).joins
+
+
+def shown_tables(release: Release) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The released visits and events, with the class of each record and the day of each visit, where there are days."""
+    of_record = class_of_record(release)
+    visits, events = (
+        release.table(f"{name}.parquet").collect().join(of_record, on="record")
+        for name in ("visits", "events")
+    )
+    if release.parameters.get("days") is not None:
+        events = events.join(visits.select("record", "visit", "day"), on=["record", "visit"])
+    return visits, events
+
+
 def class_of_record(release: Release) -> pl.DataFrame:
     """`record`, `class`: each patient's class; 0 without demographics."""
-    names = list(release.parameters.get("demographics") or ())
+    names = release.demographics
     patients = release.table("patients.parquet").collect()
     if names:
         classes = release.table("classes.parquet").collect().select("class", *names)
@@ -128,7 +139,7 @@ def classes_shown(release: Release) -> pl.DataFrame:
 
 def holders_in(release: Release) -> list[dict[str, frozenset[int]]]:
     """Of each class, by its number, the records that show each code."""
-    names = release.parameters.get("demographics")
+    names = release.demographics
     classes = release.table("classes.parquet").collect().height if names else 1
     found: list[dict[str, frozenset[int]]] = [{} for _ in range(classes)]
     rows = classes_shown(release).group_by("class", "code").agg("record").iter_rows()
@@ -155,7 +166,7 @@ def _loss(visits: pl.DataFrame, events: pl.DataFrame, k: int, joins: Sequence[st
 def _exact(release: Release, cohort: Cohort, patients: pl.Series) -> pl.DataFrame:
     """`record`, `class`: the number of each patient's exact demographics; 0 for all without."""
     numbers = np.zeros(len(patients), np.int64)
-    if release.parameters.get("demographics"):
+    if release.demographics:
         _, numbers = group_vectors(exact_columns(release, cohort, patients).vectors({}))
     return pl.DataFrame({"record": np.arange(len(patients), dtype=np.int32), "class": numbers})
 
@@ -172,7 +183,7 @@ def demographics(release: Release, cohort: Cohort) -> WholePatient:
     def estimating(concerned: Concerned, queries: list[AnyArray]) -> tuple[AnyArray, AnyArray, AnyArray]:
         low, expected = np.zeros((2, len(queries)))
         for i, query in enumerate(queries):
-            shown = np.array([_with_all(held, name_codes(query)) for held in of_class])
+            shown = np.array([count_with(held, name_codes(query)) for held in of_class])
             expected[i] = float((concerned.share * shown).sum())
             low[i] = int(shown[concerned.share == 1].sum())
         return low, expected, np.full(len(queries), int(sizes[concerned.possible].sum()))
@@ -187,7 +198,7 @@ def demographics(release: Release, cohort: Cohort) -> WholePatient:
     return whole_patient(release, cohort, sets, m, estimating, counting)
 
 
-def _with_all(held: Mapping[str, frozenset[int]], codes: Sequence[str]) -> int:
+def count_with(held: Mapping[str, frozenset[int]], codes: Sequence[str]) -> int:
     """How many records of a class show all codes."""
     return len(frozenset.intersection(*(held.get(code, frozenset()) for code in codes)))
 

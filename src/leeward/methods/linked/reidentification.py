@@ -3,11 +3,15 @@ somebody who knows a patient's exact demographics and such a row (docs/methods/l
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import chain, combinations
 from typing import Any
 
 import numpy as np
 import polars as pl
 
+from leeward.analysis.demographics.joint import fitting_classes
+from leeward.analysis.demographics.released import ReleasedClasses
 from leeward.analysis.reidentification import Further, Known, Scope, Tried
 from leeward.analysis.risk import SEED, risk_before
 from leeward.arrays import count_noun, offsets_of
@@ -15,8 +19,15 @@ from leeward.cohort.cohort import Cohort
 from leeward.cohort.lenses.code_sets import CodeSets
 from leeward.contracts.classes import exact
 from leeward.contracts.linked import ROWS
-from leeward.methods.linked.measures import class_of_record, classes_shown, holders_in, rows_of
-from leeward.methods.linked.parameters import Linked
+from leeward.methods.linked.measures import (
+    class_of_record,
+    classes_shown,
+    count_with,
+    holders_in,
+    rows_of,
+    shown_tables,
+    views_of,
+)
 from leeward.randomness import Randomness
 from leeward.release import Release
 
@@ -35,7 +46,7 @@ def scope(release: Release) -> Scope:
     """The guarantee is about one row of a view; who knows more codes reads all rows of a patient by one number."""
     more = codes_beyond(release)
     views = [str(view) for view in release.parameters["views"]]
-    before = exact([str(name) for name in release.parameters.get("demographics") or ()])
+    before = exact(release.demographics)
     remedy = "" if PAIRS in views else f"The view `{PAIRS}` also covers attackers who know two codes."
     return Scope(
         f"if they know {before}{' or '.join(ROWS[view] for view in views)} of a patient",
@@ -48,19 +59,16 @@ def scope(release: Release) -> Scope:
 def count_candidates(release: Release, cohort: Cohort, population: Cohort | None = None) -> Known:
     """The patients of the class who show each row of each patient; of one who shows none, all of the class."""
     of_record = class_of_record(release)
-    visits = release.table("visits.parquet").collect().join(of_record, on="record")
-    events = release.table("events.parquet").collect().join(of_record, on="record")
-    if release.parameters.get("days") is not None:
-        events = events.join(visits.select("record", "visit", "day"), on=["record", "visit"])
-    rows = pl.concat([rows_of(view, visits, events) for view in views_of(release) if view != PAIRS])
+    shown = shown_tables(release)
+    rows = pl.concat([rows_of(view, *shown) for view in views_of(release) if view != PAIRS])
     silent = of_record.with_columns(holders=pl.len().over("class")).join(rows, on="record", how="anti")
     candidates = np.concatenate([rows["holders"].to_numpy(), silent["holders"].to_numpy()]).astype(np.float64)
-    names = [str(name) for name in release.parameters.get("demographics") or ()]
+    names = release.demographics
     ways = " or ".join(ROWS[view] for view in release.parameters["views"])
     return Known(f"{exact(names)}{ways} of a patient", candidates, further=further_of(release, names))
 
 
-def further_of(release: Release, names: list[str]) -> Further:
+def further_of(release: Release, names: Sequence[str]) -> Further:
     """What so many codes of a patient tell that no view has them."""
     more, k = codes_beyond(release), int(release.guarantee["k"])
     rows = risk_before(released_sets(release), k, seed=SEED, largest_m=more)["by_m"]
@@ -96,12 +104,6 @@ def codes_beyond(release: Release) -> int:
     return 3 if PAIRS in views else 2 if "patients+events" in views else 1
 
 
-def views_of(release: Release) -> tuple[str, ...]:
-    """The views with their parts."""
-    k, days = int(release.guarantee["k"]), release.parameters.get("days")
-    return Linked(k=k, views=tuple(release.parameters["views"]), days=days).joins
-
-
 def attack(release: Release, cohort: Cohort, population: Cohort | None = None) -> list[Tried]:
     """Look each code and each pair of codes of a patient up, in the classes that the demographics fit; codes that no
     patient of these shows tell nothing."""
@@ -109,35 +111,19 @@ def attack(release: Release, cohort: Cohort, population: Cohort | None = None) -
     two = "patients+events+events" in release.parameters["views"]
     sets = cohort.code_sets()
     chosen = np.sort(Randomness.of(0).stream("attack").permutation(len(sets))[:PATIENTS])
-    fitting, of_class = _fitting(release, cohort, sets.patients.gather(chosen)), holders_in(release)
-    attacked = succeeded = 0
-    for own, place in zip(fitting, chosen.tolist(), strict=True):
-        codes = sets.record(place)
-        pairs = [(a, b) for a in codes for b in codes if a < b] if two else []
-        for known in [(code,) for code in codes] + pairs:
-            shown = [[of_class[n].get(code, frozenset()) for code in known] for n in own]
-            candidates = sum(len(frozenset.intersection(*each)) for each in shown)
-            attacked += 1
-            succeeded += 0 < candidates < k
+    number, fits = fitting_classes(release, cohort, sets.patients.gather(chosen))
+    classes = ReleasedClasses.read(release).number if release.demographics else np.zeros(1, np.int64)
+    of_class = holders_in(release)
+    counts = []
+    for vector, place in zip(number.tolist(), chosen.tolist(), strict=True):
+        codes, own = sets.record(place), [of_class[n] for n in classes[fits[vector]].tolist()]
+        known = chain(combinations(codes, 1), combinations(codes, 2) if two else ())
+        counts += [sum(count_with(held, each) for held in own) for each in known]
     return [
         Tried(
             "knows a patient's demographics and " + ("up to two codes" if two else "a code"),
             f"fewer than {k} patients share them in the joined tables",
-            attacked,
-            succeeded,
+            len(counts),
+            sum(0 < count < k for count in counts),
         )
     ]
-
-
-def _fitting(release: Release, cohort: Cohort, patients: pl.Series) -> list[list[int]]:
-    """The classes that each patient's exact demographics fit."""
-    names = tuple(release.parameters.get("demographics") or ())
-    if not names:
-        return [[0]] * len(patients)
-    from leeward.analysis.demographics.columns import texts_of, values_of
-    from leeward.analysis.demographics.released import ReleasedClasses
-
-    classes = ReleasedClasses.read(release)
-    values = values_of(cohort.patients, patients, names, cohort.name)
-    rows = zip(*(texts_of(values[name]).to_list() for name in names), strict=True)
-    return [[int(n) for n in classes.number[classes.fitting(row)]] for row in rows]

@@ -73,7 +73,7 @@ def glance(release: Release, views: Measures | None, kept: Measures | None) -> S
 
 def describe_knowledge(release: Release, view: str) -> str:
     """What an attacker who can do a join knows."""
-    return ("exact demographics and " if release.parameters.get("demographics") else "") + ROWS[view]
+    return ("exact demographics and " if release.demographics else "") + ROWS[view]
 
 
 def risk(release: Release, views: Measures | None) -> Section | None:

@@ -99,7 +99,7 @@ def demographics(release: Release, cohort: Cohort) -> WholePatient:
 
 def select_cohort(release: Release, cohort: Cohort) -> Cohort:
     """The cohort of the released patients."""
-    if not release.parameters.get("demographics"):
+    if not release.demographics:
         return cohort
     first, last, _ = _leaf_of_year(_ages(release))
     return cohort_in_release(release, cohort, cohort.trajectories(first, last).patients)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -250,21 +251,18 @@ def _groups(
     """Groups, each inside one class of demographics, and the number of parts."""
     settings = _settings(parameters)
     members = [np.arange(len(records))] if classes is None else classes.members
-    if records.group is None or parameters.diversity is None:
+    values, diverse = records.group, parameters.diversity
+    if values is None or diverse is None:
         part = parts.parts_of(members, records, space, settings.largest)
         return parts.cluster_parts(records, part, space, settings, engine), int(part.max()) + 1
     for inside in members:
-        diversity.require_reachable(records.group[inside], parameters.diversity)
+        diversity.require_reachable(values[inside], diverse)
     part = parts.parts_of(members, records, space, settings.largest)
-    found = parts.cluster_parts(records, part, space, settings, engine)
     inside_class: list[list[Group]] = [[] for _ in members]
-    for group in found:
+    for group in parts.cluster_parts(records, part, space, settings, engine):
         inside_class[0 if classes is None else int(classes.of_record[group.members[0]])].append(group)
-    groups = [
-        group
-        for own in inside_class
-        for group in diversity.diversify(own, records, space, parameters.diversity, parameters.k)
-    ]
+    diversified = (diversity.diversify(own, records, space, diverse, parameters.k) for own in inside_class)
+    groups = list(chain.from_iterable(diversified))
     if settings.cells:
         groups = cells.publish([g.members for g in groups], records, space, settings.in_order)
     return groups, int(part.max()) + 1

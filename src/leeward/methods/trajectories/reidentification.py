@@ -4,7 +4,7 @@ ages of a patient (docs/methods/trajectories.md)."""
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import polars as pl
@@ -30,7 +30,7 @@ Shown = tuple[Labels, tuple[Pair, ...]]
 
 def count_candidates(release: Release, cohort: Cohort, population: Cohort | None = None) -> Known:
     """Number of records with the same trajectory and released demographics, for each record."""
-    names = [str(name) for name in release.parameters.get("demographics") or ()]
+    names = release.demographics
     pairs = release.table("trajectories.parquet").collect().sort("record", "position")
     text = pl.concat_str(pl.col("code").cast(pl.String), pl.col("age").cast(pl.String), separator="@")
     whole = pairs.group_by("record").agg(text.str.join("|").alias("whole trajectory"))
@@ -64,7 +64,7 @@ def attack(release: Release, cohort: Cohort, population: Cohort | None = None) -
     hierarchies, an ancestor of one. The attacker takes the longest of them and all records equal to it."""
     k = int(release.guarantee["k"])
     codes, ages = _above(release, "code_hierarchy.csv"), _above(release, "age_hierarchy.csv")
-    names = [str(name) for name in release.parameters.get("demographics") or ()]
+    names = release.demographics
     published = _published(release, names)
     by_first: dict[Pair, list[Shown]] = defaultdict(list)
     for each in published:
@@ -74,26 +74,19 @@ def attack(release: Release, cohort: Cohort, population: Cohort | None = None) -
     drawn = Randomness.of(0).stream("attack").permutation(len(patients))[:PATIENTS]
     inside = events.filter(pl.col("patient").is_in(patients[drawn].implode())).unique()
     people = inside.group_by("patient").agg(pl.col("code").cast(pl.String), "age").sort("patient")
-    fits = _classes(release, cohort, people["patient"]) if names else None
+    fits = _classes(release, cohort, people["patient"]) if names else [frozenset({()})] * people.height
     attacked = succeeded = 0
-    for row, (_, own_codes, own_ages) in enumerate(people.iter_rows()):
+    for labels, (_, own_codes, own_ages) in zip(fits, people.iter_rows(), strict=True):
         explained = {
             (over, years)
             for code, age in zip(own_codes, own_ages, strict=True)
             for over in codes.get(code, {code})
             for years in _years(age, ages)
         }
-        fitting = [
-            each
-            for first in explained
-            for each in by_first.get(first, ())
-            if len(each[1]) <= len(own_codes) and explained.issuperset(each[1])
-        ]
-        if fits is not None:
-            fitting = [each for each in fitting if each[0] in fits[row]]
-        if fitting:
+        found = _longest(explained, len(own_codes), labels, by_first)
+        if found is not None:
             attacked += 1
-            succeeded += published[max(fitting, key=lambda each: (len(each[1]), each))] < k
+            succeeded += published[found] < k
     demographics = " and the exact demographics" if names else ""
     return [
         Tried(
@@ -104,6 +97,19 @@ def attack(release: Release, cohort: Cohort, population: Cohort | None = None) -
             succeeded,
         )
     ]
+
+
+def _longest(
+    explained: set[Pair], pairs: int, classes: frozenset[Labels], by_first: Mapping[Pair, Sequence[Shown]]
+) -> Shown | None:
+    """The longest published trajectory of at most so many pairs, all explained, in one of the classes."""
+    fitting = (
+        each
+        for first in explained
+        for each in by_first.get(first, ())
+        if len(each[1]) <= pairs and each[0] in classes and explained.issuperset(each[1])
+    )
+    return max(fitting, key=lambda each: (len(each[1]), each), default=None)
 
 
 def _published(release: Release, names: Sequence[str]) -> dict[Shown, int]:

@@ -79,7 +79,7 @@ class DrawnClasses:
     @staticmethod
     def of(release: Release) -> DrawnClasses | None:
         """The classes of a master; None without demographics."""
-        if not release.parameters.get("demographics"):
+        if not release.demographics:
             return None
         classes = ReleasedClasses.read(release)
         return DrawnClasses(classes, classes.of_records(release))
@@ -271,7 +271,7 @@ def _visits(master: VisitLists, order: Int64s, randomness: Randomness) -> VisitL
 
 def _payload(release: Release, records: Int64s, further: pl.DataFrame | None) -> pl.DataFrame | None:
     """The master's payload and the further columns, in the order of `records`."""
-    labels = release.parameters.get("demographics") or ()
+    labels = release.demographics
     own = release.table("records.parquet").collect().sort("record")[records].drop("record", *labels)
     if further is None:
         return own if own.width else None

@@ -31,7 +31,7 @@ def count_candidates(release: Release, cohort: Cohort, population: Cohort | None
     if release.parameters.get("extract"):
         return None
     lists = lists_apart(release)
-    before = exact([str(name) for name in release.parameters.get("demographics") or ()])
+    before = exact(release.demographics)
     level = str(release.parameters["level"])
     if level in ("visit", "containment"):
         words = f"{before}every code of one visit of a patient that the release shows"
@@ -77,7 +77,7 @@ def with_labels(release: Release, lists: VisitLists, m: int) -> Float64s:
 
 def _alike(release: Release) -> AnyArray:
     """int64[records]: size of each record's class of demographics; all records without classes."""
-    if not release.parameters.get("demographics"):
+    if not release.demographics:
         return np.full(release.records, release.records)
     classes = ReleasedClasses.read(release)
     return classes.records[classes.of_records(release)]
@@ -92,7 +92,7 @@ def attack(release: Release, cohort: Cohort, population: Cohort | None = None) -
         return []
     level, k = str(release.parameters["level"]), int(release.guarantee["k"])
     m = {"codes": release.guarantee.get("m"), "code": 1}.get(level)
-    visits, names = lists_apart(release), release.parameters.get("demographics")
+    visits, names = lists_apart(release), release.demographics
     class_of_record = (
         ReleasedClasses.read(release).of_records(release) if names else np.zeros(release.records, int)
     )
@@ -129,7 +129,7 @@ def _labels_of_codes(visits: VisitLists, classed: bool) -> dict[tuple[int, str],
 def _tell(release: Release, m: int | None, k: int, attacked: int, succeeded: int) -> Tried:
     """Description and counts of an attack; m : number of known codes, None for all of a visit."""
     known = "every code" if m is None else "one code" if m == 1 else f"up to {m} codes"
-    beside = ", and the person's exact demographics" if release.parameters.get("demographics") else ""
+    beside = ", and the person's exact demographics" if release.demographics else ""
     covered = release.parameters["level"] != "visit" or bool(release.parameters.get("merge_visits"))
     return Tried(
         f"knows {known} of one visit of a person{beside}, and reads the visits of each record together",

@@ -148,6 +148,6 @@ def lists_of(release: Release) -> VisitLists:
 def lists_apart(release: Release) -> VisitLists:
     """The released visits; with demographics, labels are separate for each class, so that counts are inside a class."""
     visits = lists_of(release)
-    if not release.parameters.get("demographics"):
+    if not release.demographics:
         return visits
     return visits.apart(ReleasedClasses.read(release).of_records(release))

@@ -91,7 +91,7 @@ def match_classes(
     release: Release, shown: pl.DataFrame, population: Cohort, everyone: CodeCounts, sample: CodeCounts
 ) -> Inside | None:
     """The classes of the released records, and the people who fit them; None without demographics."""
-    if not release.parameters.get("demographics"):
+    if not release.demographics:
         return None
     classes = ReleasedClasses.read(release)
     exact = exact_columns(release, population, everyone.patients)
