@@ -11,7 +11,7 @@ import sqlalchemy as sa
 
 from leeward.errors import BadInput, LeewardError
 from leeward.portal import counters
-from leeward.portal.indexes import Indexes, Unknown
+from leeward.portal.indexes import Indexes, Unknown, known
 from leeward.portal.permissions import Viewer
 from leeward.portal.question import Request, at_price, request_of, words_of
 from leeward.portal.store import Row, fetch_all, fetch_one, new_id, new_row, now, reading, tables, writing
@@ -123,11 +123,7 @@ class Asking:
 
     def allotment(self, project: str, index: str) -> Row:
         """A project's allotment of an index; Unknown if it has none."""
-        with reading(self.database) as connection:
-            row = fetch_one(connection, ALLOTMENT, project=project, index=index)
-        if row is None:
-            raise Unknown
-        return row
+        return known(fetch_one(self.database, ALLOTMENT, project=project, index=index))
 
     def plan(self, session: IndexSession, request: Request) -> tuple[Request, Plan]:
         """A question checked against what is public, with ε from the wanted precision where that was given."""
@@ -266,10 +262,7 @@ class Asking:
         projects = viewer.projects("see answers")
         if projects is not None:
             asked = asked.where(kept.c.project.in_(projects))
-        with reading(self.database) as connection:
-            row = fetch_one(connection, asked)
-        if row is None:
-            raise Unknown
+        row = known(fetch_one(self.database, asked))
         session = self.indexes.session(row["index"])
         plan = self.plan(session, request_of(json.loads(row["request"])))[1]
         payload = spending.find_answer(session.ledger, session.index.meta.id, row["key"])
@@ -285,8 +278,7 @@ class Asking:
         asked = sa.select(kept).where(kept.c.project == project).order_by(kept.c.time.desc()).limit(most)
         if wanted:
             asked = asked.where(kept.c.question.icontains(wanted[:200], autoescape=True))
-        with reading(self.database) as connection:
-            return fetch_all(connection, asked)
+        return fetch_all(self.database, asked)
 
 
 def status_of(answers: Sequence[Answer]) -> int:

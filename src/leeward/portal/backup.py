@@ -11,8 +11,9 @@ from typing import Final
 import sqlalchemy as sa
 
 from leeward.errors import BadInput
+from leeward.portal.settings import FILE as SETTINGS
 from leeward.portal.settings import Settings
-from leeward.portal.store import FILE, fetch_all, now, open_store, reading, tables
+from leeward.portal.store import FILE, fetch_all, now, open_store, tables
 from leeward.queries.ledger.opening import EMBEDDED
 from leeward.release.aside import own_file, written_aside
 
@@ -35,18 +36,15 @@ def make_backup(settings: Settings, out: Path) -> list[str]:
     with written_aside(out) as aside:
         copy_database(settings.folder / FILE, aside / FILE)
         copied = [FILE]
-        with reading(database) as connection:
-            rows = fetch_all(connection, sa.select(tables.indexes))
-        for row in rows:
+        for row in fetch_all(database, sa.select(tables.indexes)):
             ledger = Path(row["folder"]) / EMBEDDED
             if row["ledger"] is None and ledger.is_file():
                 (aside / "ledgers" / row["id"]).mkdir(parents=True)
                 copy_database(ledger, aside / "ledgers" / row["id"] / EMBEDDED)
                 copied.append(f"ledgers/{row['id']}/{EMBEDDED}")
-        for name in ("portal.toml",):
-            if (settings.folder / name).is_file():
-                shutil.copy2(settings.folder / name, aside / name)
-                copied.append(name)
+        if (settings.folder / SETTINGS).is_file():
+            shutil.copy2(settings.folder / SETTINGS, aside / SETTINGS)
+            copied.append(SETTINGS)
     stamp = own_file(settings.folder / STAMP)
     stamp.write_text(json.dumps({"time": now(), "files": len(copied)}), encoding="utf-8")
     return copied

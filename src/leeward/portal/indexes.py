@@ -12,7 +12,7 @@ import sqlalchemy as sa
 
 from leeward.errors import BadInput
 from leeward.portal.settings import Settings, check_private
-from leeward.portal.store import Database, Row, fetch_all, fetch_one, reading, tables
+from leeward.portal.store import Database, Row, fetch_all, fetch_one, tables
 from leeward.queries.answer.plan import IndexSession, open_session
 from leeward.queries.ledger import budgets, spending
 from leeward.queries.privacy.accounting import to_epsilon
@@ -23,6 +23,13 @@ class Unknown(BadInput):
 
     def __str__(self) -> str:
         return "there is nothing at this address."
+
+
+def known(row: Row | None) -> Row:
+    """The row; Unknown where there is none."""
+    if row is None:
+        raise Unknown
+    return row
 
 
 def child_folder(folder: Path, name: str) -> Path:
@@ -54,16 +61,11 @@ class Indexes:
 
     def rows(self) -> list[Row]:
         """Every registered index, by name."""
-        with reading(self.database) as connection:
-            return fetch_all(connection, sa.select(tables.indexes).order_by(tables.indexes.c.name))
+        return fetch_all(self.database, sa.select(tables.indexes).order_by(tables.indexes.c.name))
 
     def row(self, index: str) -> Row:
         """A registered index; Unknown for another."""
-        with reading(self.database) as connection:
-            found = fetch_one(connection, sa.select(tables.indexes).where(tables.indexes.c.id == index))
-        if found is None:
-            raise Unknown
-        return found
+        return known(fetch_one(self.database, sa.select(tables.indexes).where(tables.indexes.c.id == index)))
 
     def session(self, index: str) -> IndexSession:
         """An index with its ledger; LedgerUnreachable where it cannot be asked."""
@@ -80,28 +82,21 @@ class Indexes:
 
     def balances(self, project: str) -> list[tuple[Row, Balance]]:
         """The indexes that a project was allotted something of, with what is left."""
-        with reading(self.database) as connection:
-            asked = (
-                sa.select(tables.indexes, tables.allotments.c.ends)
-                .join(tables.allotments, tables.allotments.c.index == tables.indexes.c.id)
-                .where(tables.allotments.c.project == project)
-                .order_by(tables.indexes.c.name)
-            )
-            rows = fetch_all(connection, asked)
-        return [(row, self.balance(row["id"], project, row["ends"])) for row in rows]
+        asked = (
+            sa.select(tables.indexes, tables.allotments.c.ends)
+            .join(tables.allotments, tables.allotments.c.index == tables.indexes.c.id)
+            .where(tables.allotments.c.project == project)
+            .order_by(tables.indexes.c.name)
+        )
+        return [(row, self._balance(row, project)) for row in fetch_all(self.database, asked)]
 
-    def balance(self, index: str, project: str, ends: str) -> Balance:
-        """What a project has left of an index."""
-        session = self.session(index)
+    def _balance(self, row: Row, project: str) -> Balance:
+        session = self.session(row["id"])
         data_set = session.index.meta.id
-        allotted = [
-            each
-            for each in budgets.allotments(session.ledger, data_set)
-            if each.project and each.user == project
-        ]
-        most = to_epsilon(allotted[0].most) if allotted else 0.0
-        left = to_epsilon(spending.left(session.ledger, data_set, None, project).user)
-        return Balance(most, left, ends)
+        allotted = budgets.allotments(session.ledger, data_set)
+        most = sum(each.most for each in allotted if each.project and each.user == project)
+        left = spending.left(session.ledger, data_set, None, project).user
+        return Balance(to_epsilon(most), to_epsilon(left), row["ends"])
 
 
 def open_for_portal(folder: Path, ledger: str | None) -> IndexSession:

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from leeward.errors import BadInput
 from leeward.portal import counters, journal
 from leeward.portal.people import LOCAL, admit
-from leeward.portal.store import Database, Row, fetch_one, reading, tables, writing
+from leeward.portal.store import Database, Row, fetch_one, tables, writing
 
 if TYPE_CHECKING:
     from argon2 import PasswordHasher
@@ -79,13 +79,12 @@ def sign_in(database: Database, login: str, password: str, address: str) -> Row 
     if not all(within):
         raise TooManyTries
     people, passwords = tables.people, tables.passwords
-    with reading(database) as connection:
-        asked = (
-            sa.select(people, passwords.c.hash)
-            .join(passwords, passwords.c.person == people.c.id)
-            .where(people.c.issuer == LOCAL, people.c.subject == login)
-        )
-        row = fetch_one(connection, asked)
+    asked = (
+        sa.select(people, passwords.c.hash)
+        .join(passwords, passwords.c.person == people.c.id)
+        .where(people.c.issuer == LOCAL, people.c.subject == login)
+    )
+    row = fetch_one(database, asked)
     right = matches(_nobodys() if row is None else row["hash"], password[: LONGEST + 1])
     if row is not None and right and row["active"]:
         for bucket in buckets:

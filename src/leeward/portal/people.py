@@ -9,7 +9,7 @@ import sqlalchemy as sa
 
 from leeward.errors import BadInput
 from leeward.portal import journal
-from leeward.portal.indexes import Unknown
+from leeward.portal.indexes import Unknown, known
 from leeward.portal.permissions import HOUSE_ROLES, PROJECT_ROLES, Viewer
 from leeward.portal.store import Database, Row, fetch_all, fetch_one, new_id, now, reading, tables, writing
 
@@ -88,29 +88,28 @@ def set_member(connection: sa.Connection, project: str, person: str, role: str |
     journal.record(connection, "member set", project=project, person=person, role=role, by=by)
 
 
-def names_of(connection: sa.Connection, people: Iterable[str]) -> dict[str, str]:
+def names_of(database: Database, people: Iterable[str]) -> dict[str, str]:
     """Person -> name."""
-    wanted = set(people)
-    rows = connection.execute(
-        sa.select(tables.people.c.id, tables.people.c.name).where(tables.people.c.id.in_(wanted))
-    )
-    return {row.id: row.name for row in rows}
+    rows = fetch_all(database, sa.select(tables.people).where(tables.people.c.id.in_(set(people))))
+    return {row["id"]: row["name"] for row in rows}
 
 
-def everybody(connection: sa.Connection) -> list[Row]:
-    """Every account with its roles."""
-    rows = fetch_all(connection, sa.select(tables.people).order_by(tables.people.c.name))
-    roles: dict[str, list[str]] = {}
-    for each in fetch_all(connection, sa.select(tables.house_roles)):
-        roles.setdefault(each["person"], []).append(each["role"])
-    projects: dict[str, list[str]] = {}
-    asked = sa.select(tables.members.c.person, tables.members.c.role, tables.projects.c.name).join(
-        tables.projects, tables.projects.c.id == tables.members.c.project
+def everybody(database: Database) -> list[Row]:
+    """Every account with its roles, and its projects."""
+    members, projects = tables.members.c, tables.projects.c
+    asked = sa.select(members.person, members.role, projects.name).join(
+        tables.projects, projects.id == members.project
     )
-    for member in connection.execute(asked):
-        projects.setdefault(member.person, []).append(f"{member.role} of {member.name}")
+    with reading(database) as connection:
+        rows = fetch_all(connection, sa.select(tables.people).order_by(tables.people.c.name))
+        held = [(each.person, each.role) for each in connection.execute(sa.select(tables.house_roles))]
+        joined = [(each.person, f"{each.role} of {each.name}") for each in connection.execute(asked)]
     return [
-        {**row, "roles": sorted(roles.get(row["id"], [])), "projects": sorted(projects.get(row["id"], []))}
+        {
+            **row,
+            "roles": sorted(role for person, role in held if person == row["id"]),
+            "projects": sorted(text for person, text in joined if person == row["id"]),
+        }
         for row in rows
     ]
 
@@ -154,18 +153,13 @@ def projects_of(database: Database, viewer: Viewer, permission: str = "see proje
     mine = viewer.projects(permission)
     if mine is not None:
         asked = asked.where(tables.projects.c.id.in_(mine))
-    with reading(database) as connection:
-        return fetch_all(connection, asked)
+    return fetch_all(database, asked)
 
 
 def project_of(database: Database, viewer: Viewer, project: str, permission: str) -> Row:
     """A project in which a permission is held; Unknown for another one and for none, in the same words."""
     check_project(viewer, project, permission)
-    with reading(database) as connection:
-        found = fetch_one(connection, sa.select(tables.projects).where(tables.projects.c.id == project))
-    if found is None:
-        raise Unknown
-    return found
+    return known(fetch_one(database, sa.select(tables.projects).where(tables.projects.c.id == project)))
 
 
 def check_project(viewer: Viewer, project: str, permission: str) -> None:
@@ -183,8 +177,7 @@ def members_of(database: Database, project: str) -> list[Row]:
         .where(members.c.project == project)
         .order_by(members.c.role, people.c.name)
     )
-    with reading(database) as connection:
-        return fetch_all(connection, asked)
+    return fetch_all(database, asked)
 
 
 def change_member(database: Database, viewer: Viewer, project: str, login: str, role: str) -> None:
@@ -232,5 +225,4 @@ def conversation(database: Database, project: str) -> list[Row]:
         .where(messages.c.project == project)
         .order_by(messages.c.time)
     )
-    with reading(database) as connection:
-        return fetch_all(connection, asked)
+    return fetch_all(database, asked)

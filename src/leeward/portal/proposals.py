@@ -11,7 +11,7 @@ import sqlalchemy as sa
 
 from leeward.errors import BadInput
 from leeward.portal import journal, releases
-from leeward.portal.indexes import Indexes, Unknown, child_folder, open_for_portal
+from leeward.portal.indexes import Indexes, child_folder, known, open_for_portal
 from leeward.portal.people import name_of, names_of, text_of
 from leeward.portal.permissions import Viewer
 from leeward.portal.store import Database, Row, fetch_all, fetch_one, new_id, now, reading, tables, writing
@@ -68,9 +68,7 @@ def propose_allotment(
     """Propose what a project may spend of an index, until a date. `first_come`: allotments may add up to more than
     the cap, which then goes to whoever asks first."""
     row = indexes.row(index)
-    with reading(indexes.database) as connection:
-        if fetch_one(connection, sa.select(tables.projects).where(tables.projects.c.id == project)) is None:
-            raise Unknown
+    known(fetch_one(indexes.database, sa.select(tables.projects).where(tables.projects.c.id == project)))
     amount = micro(epsilon)
     if amount > indexes.session(index).terms.total:
         raise BadInput("an allotment is at most the cap of all answers.")
@@ -86,9 +84,7 @@ def propose_release(
         raise BadInput("name at least one recipient for the release.")
     path = child_folder(indexes.settings.release_folder, folder)
     found = releases.inspect(path)
-    with reading(indexes.database) as connection:
-        people = names_of(connection, recipients)
-    if set(people) != set(recipients):
+    if set(names_of(indexes.database, recipients)) != set(recipients):
         raise BadInput("there is no account of one of the recipients.")
     body = {
         "folder": str(path), "name": name_of(name, "release's name"), "digest": found.digest,
@@ -119,10 +115,7 @@ def decide(indexes: Indexes, viewer: Viewer, proposal: str, verdict: str, reason
         raise BadInput("a proposal is confirmed or declined.")
     reason = text_of(reason, "the reason")
     proposals = tables.proposals
-    with reading(indexes.database) as connection:
-        row = fetch_one(connection, sa.select(proposals).where(proposals.c.id == proposal))
-    if row is None:
-        raise Unknown
+    row = known(fetch_one(indexes.database, sa.select(proposals).where(proposals.c.id == proposal)))
     check_other_person(viewer, row)
     body = json.loads(row["body"])
     if verdict == "confirmed" and row["kind"] == "release":  # takes seconds: before anything is locked
@@ -210,16 +203,12 @@ def proposals_of(database: Database, viewer: Viewer) -> list[Row]:
     mine = viewer.projects("see decisions")
     if mine is not None:
         asked = asked.where(proposals.c.project.in_(mine))
-    with reading(database) as connection:
-        rows = fetch_all(connection, asked.limit(200))
-        people = {row["proposer"] for row in rows} | {row["decider"] for row in rows if row["decider"]}
-        bodies = [json.loads(row["body"]) for row in rows]
-        people |= {person for body in bodies for person in body.get("recipients", ())}
-        names = names_of(connection, people)
-        projects, indexes = (
-            {row.id: row.name for row in connection.execute(sa.select(table.c.id, table.c.name))}
-            for table in (tables.projects, tables.indexes)
-        )
+    rows = fetch_all(database, asked.limit(200))
+    bodies = [json.loads(row["body"]) for row in rows]
+    people, projects, indexes = (
+        {row["id"]: row["name"] for row in fetch_all(database, sa.select(table.c.id, table.c.name))}
+        for table in (tables.people, tables.projects, tables.indexes)
+    )
     return [
         {
             **row,
@@ -227,9 +216,9 @@ def proposals_of(database: Database, viewer: Viewer) -> list[Row]:
             "body": body,
             "project_name": projects.get(row["project"] or ""),
             "index_name": indexes.get(body.get("index", "")),
-            "recipient_names": [names.get(person, "") for person in body.get("recipients", ())],
-            "proposer_name": names.get(row["proposer"], ""),
-            "decider_name": names.get(row["decider"] or "", ""),
+            "recipient_names": [people.get(person, "") for person in body.get("recipients", ())],
+            "proposer_name": people.get(row["proposer"], ""),
+            "decider_name": people.get(row["decider"] or "", ""),
         }
         for row, body in zip(rows, bodies, strict=True)
     ]

@@ -20,7 +20,7 @@ import sqlalchemy as sa
 
 from leeward.errors import LeewardError
 from leeward.portal import journal
-from leeward.portal.indexes import Unknown
+from leeward.portal.indexes import Unknown, known
 from leeward.portal.permissions import Viewer
 from leeward.portal.store import Database, Row, fetch_all, now, reading, tables, writing
 from leeward.release import Release
@@ -119,16 +119,12 @@ def visible(database: Database, viewer: Viewer) -> list[Row]:
             .join(recipients, recipients.c.release == releases.c.id)
             .where(recipients.c.person == viewer.person, recipients.c.ends > now())
         )
-    with reading(database) as connection:
-        return fetch_all(connection, asked.order_by(releases.c.published.desc()))
+    return fetch_all(database, asked.order_by(releases.c.published.desc()))
 
 
 def release_of(database: Database, viewer: Viewer, release: str) -> Row:
     """A release that a person may download; Unknown otherwise, in the same words as for none."""
-    found = next((row for row in visible(database, viewer) if row["id"] == release), None)
-    if found is None:
-        raise Unknown
-    return found
+    return known(next((row for row in visible(database, viewer) if row["id"] == release), None))
 
 
 def recipients_of(database: Database, release: str) -> list[Row]:
@@ -140,8 +136,7 @@ def recipients_of(database: Database, release: str) -> list[Row]:
         .where(recipients.c.release == release)
         .order_by(people.c.name)
     )
-    with reading(database) as connection:
-        return fetch_all(connection, asked)
+    return fetch_all(database, asked)
 
 
 def downloads_of(database: Database, release: str) -> list[dict[str, Any]]:

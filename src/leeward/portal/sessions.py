@@ -72,12 +72,7 @@ def end(database: Database, secret: str) -> None:
 
 def find(database: Database, settings: Settings, secret: str) -> Row | None:
     """The session of a cookie's value, if it is there, not over, and not idle for too long."""
-    with reading(database) as connection:
-        return _find(connection, settings, secret)
-
-
-def _find(connection: sa.Connection, settings: Settings, secret: str) -> Row | None:
-    row = fetch_one(connection, sa.select(tables.sessions).where(tables.sessions.c.id == hash_of(secret)))
+    row = fetch_one(database, sa.select(tables.sessions).where(tables.sessions.c.id == hash_of(secret)))
     if row is None or row["ends"] < now() or row["seen"] < from_now(minutes=-settings.idle_minutes):
         return None
     return row
@@ -85,10 +80,10 @@ def _find(connection: sa.Connection, settings: Settings, secret: str) -> Row | N
 
 def viewer_of_session(database: Database, settings: Settings, secret: str) -> Viewer | None:
     """The viewer of a cookie's session."""
+    row = find(database, settings, secret)
+    if row is None or row["person"] is None:
+        return None
     with reading(database) as connection:
-        row = _find(connection, settings, secret)
-        if row is None or row["person"] is None:
-            return None
         viewer = viewer_of(connection, row["person"], session=row["id"], csrf=row["csrf"])
     if row["seen"] < from_now(seconds=-TOUCH_SECONDS):
         with writing(database, durable=False) as connection:
@@ -149,12 +144,9 @@ def end_token(database: Database, viewer: Viewer, token: str) -> bool:
 
 def tokens_of(database: Database, viewer: Viewer) -> list[Row]:
     """A person's tokens that can still be used."""
-    with reading(database) as connection:
-        tokens = tables.tokens
-        asked = sa.select(tokens).where(
-            tokens.c.person == viewer.person, tokens.c.revoked.is_(None), tokens.c.ends > now()
-        )
-        return fetch_all(connection, asked.order_by(tokens.c.created))
+    tokens = tables.tokens.c
+    mine = (tokens.person == viewer.person) & tokens.revoked.is_(None) & (tokens.ends > now())
+    return fetch_all(database, sa.select(tables.tokens).where(mine).order_by(tokens.created))
 
 
 def viewer_of_token(database: Database, secret: str) -> Viewer | None:

@@ -17,7 +17,6 @@ from leeward.portal.people import names_of
 from leeward.portal.question import Request as Question
 from leeward.portal.question import command_of, python_of, request_of, search, words_of
 from leeward.portal.rendering import chart_of, csv_of, message_of, page, redirect, rows_of, sentence_of
-from leeward.portal.store import reading
 from leeward.queries.privacy.accounting import to_epsilon
 
 router = APIRouter(include_in_schema=False)
@@ -139,8 +138,7 @@ def show_answer(request: Request, answer: str) -> Response:
     row, found = portal.asking.answer(viewer, answer)
     index = portal.indexes.row(row["index"])
     session = portal.indexes.session(row["index"])
-    with reading(portal.database) as connection:
-        names = names_of(connection, [row["person"]])
+    names = names_of(portal.database, [row["person"]])
     if digests_only(viewer, row["project"]):
         return page(request, "digest.html", row=row, index=index, by=names.get(row["person"], ""))
     plan = found.plan
@@ -206,8 +204,7 @@ def list_answers(request: Request, project: str, find: str = "") -> Response:
     portal, viewer = portal_of(request), viewer_of(request)
     row = people.project_of(portal.database, viewer, project, "see answers")
     rows = portal.asking.answers_of(project, find)
-    with reading(portal.database) as connection:
-        names = names_of(connection, {each["person"] for each in rows})
+    names = names_of(portal.database, {each["person"] for each in rows})
     listed = [
         {**each, "by": names.get(each["person"], ""), "paid": to_epsilon(each["cost"])} for each in rows
     ]

@@ -106,16 +106,13 @@ def _fits(entry: dict[str, Any], event: str, find: str) -> bool:
 def show_accounts(request: Request) -> Response:
     """Accounts with their roles, and how the portal is."""
     portal, viewer = portal_of(request), viewer_of(request)
-    with reading(portal.database) as connection:
-        accounts = everybody(connection)
-        session = fetch_one(
-            connection, sa.select(tables.sessions).where(tables.sessions.c.id == viewer.session)
-        )
+    mine = tables.sessions.c.id == viewer.session
+    session = fetch_one(portal.database, sa.select(tables.sessions).where(mine))
     claims = None if session is None or session["claims"] is None else json.loads(session["claims"])
     return page(
         request,
         "admin.html",
-        accounts=accounts,
+        accounts=everybody(portal.database),
         roles=HOUSE_ROLES,
         claims=claims,
         provider=portal.settings.provider,

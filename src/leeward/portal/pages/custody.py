@@ -16,7 +16,7 @@ from leeward.portal.guards import Portal, need, portal_of, viewer_of
 from leeward.portal.indexes import Unknown, public_facts
 from leeward.portal.people import everybody
 from leeward.portal.rendering import page, redirect
-from leeward.portal.store import fetch_all, reading, tables
+from leeward.portal.store import fetch_all, tables
 from leeward.queries.ledger import budgets, spending
 from leeward.queries.privacy.accounting import to_epsilon
 from leeward.release import Release
@@ -34,11 +34,9 @@ REPORT_HEADERS = {
 def show_indexes(request: Request) -> Response:
     """Indexes: what is public, the cap, who could spend what; and what is not protected."""
     portal = portal_of(request)
-    with reading(portal.database) as connection:
-        projects = fetch_all(connection, sa.select(tables.projects).order_by(tables.projects.c.name))
-        ends = {
-            (row.project, row.index): row.ends for row in connection.execute(sa.select(tables.allotments))
-        }
+    projects = fetch_all(portal.database, sa.select(tables.projects).order_by(tables.projects.c.name))
+    allotments = fetch_all(portal.database, sa.select(tables.allotments))
+    ends = {(each["project"], each["index"]): each["ends"] for each in allotments}
     names = {row["id"]: row["name"] for row in projects}
     listed = []
     for row in portal.indexes.rows():
@@ -115,8 +113,7 @@ def show_releases(request: Request) -> Response:
     portal = portal_of(request)
     rows = releases.visible(portal.database, viewer_of(request))
     known = {Path(row["folder"]).name for row in rows}
-    with reading(portal.database) as connection:
-        accounts = everybody(connection)
+    accounts = everybody(portal.database)
     return page(
         request, "custody_releases.html", releases=rows, accounts=accounts,
         folders=_folders(portal.settings.release_folder, "share/release.json", known),
@@ -152,8 +149,7 @@ def _release_page(request: Request, release: str, verification: Any) -> Response
     portal: Portal = portal_of(request)
     row = releases.release_of(portal.database, viewer_of(request), release)
     manifest = Release.open(row["folder"], compare=False).manifest
-    with reading(portal.database) as connection:
-        names = {each["id"]: each["name"] for each in everybody(connection)}
+    names = {each["id"]: each["name"] for each in everybody(portal.database)}
     seen = [
         {**each, "name": names.get(each["person"], "")}
         for each in releases.downloads_of(portal.database, release)

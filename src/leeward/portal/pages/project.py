@@ -14,7 +14,7 @@ from leeward.portal.people import everybody
 from leeward.portal.permissions import PUBLIC
 from leeward.portal.rendering import page, redirect
 from leeward.portal.settings import Settings
-from leeward.portal.store import fetch_all, now, reading, tables, writing
+from leeward.portal.store import now, reading, tables, writing
 
 router = APIRouter(include_in_schema=False)
 
@@ -34,10 +34,7 @@ def show_projects(request: Request) -> Response:
         }
         for row in rows
     ]
-    accounts = []
-    if viewer.may("make project"):
-        with reading(portal.database) as connection:
-            accounts = everybody(connection)
+    accounts = everybody(portal.database) if viewer.may("make project") else []
     return page(request, "projects.html", cards=cards, accounts=accounts, names_only=names_only)
 
 
@@ -65,8 +62,6 @@ def show_project(request: Request, project: str) -> Response:
     row = people.project_of(portal.database, viewer, project, "see projects")
     if not viewer.may_in("price", project) and viewer.house <= {"admin"}:
         return page(request, "project.html", project=row, names_only=True)
-    with reading(portal.database) as connection:
-        indexes = fetch_all(connection, sa.select(tables.indexes).order_by(tables.indexes.c.name))
     own = [each for each in sessions.tokens_of(portal.database, viewer) if each["project"] == project]
     return page(
         request,
@@ -76,7 +71,7 @@ def show_project(request: Request, project: str) -> Response:
         members=people.members_of(portal.database, project),
         balances=portal.indexes.balances(project),
         messages=people.conversation(portal.database, project),
-        indexes=indexes,
+        indexes=portal.indexes.rows(),
         tokens=own,
         new_token=None,
         member=project in viewer.memberships,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from contextlib import nullcontext
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
@@ -11,36 +12,17 @@ import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import insert
 
 from leeward.errors import BadInput
-from leeward.queries.ledger.opening import Ledger as Database
-from leeward.queries.ledger.opening import open_database, reading, writing
+from leeward.queries.ledger.opening import Ledger, migrate, open_database
+from leeward.queries.ledger.opening import reading as reading
+from leeward.queries.ledger.opening import writing as writing
 
-__all__ = [
-    "Database",
-    "fetch_all",
-    "fetch_one",
-    "new_id",
-    "now",
-    "open_store",
-    "reading",
-    "writing",
-]
-
+Database = Ledger
 
 REVISION: Final = "0001"
 """The migration that this version works with."""
 VERSIONS: Final = "portal_version"
 """Alembic's table; another one than the ledger's, so that both may be in one database."""
 FILE: Final = "portal.db"
-
-__all__ = [
-    "FILE",
-    "REVISION",
-    "VERSIONS",
-    "Database",
-    "open_store",
-    "reading",
-    "writing",
-]
 
 
 def open_store(folder: Path, url: str | None = None) -> Database:
@@ -60,18 +42,8 @@ def open_store(folder: Path, url: str | None = None) -> Database:
                 f"{database.place}: the portal's database was made by a later version of Leeward (its schema is "
                 f"{found}, this version knows {REVISION}). Install the later version."
             )
-        _migrate(connection)
+        migrate(connection, Path(__file__).parent / "migrations", REVISION)
     return database
-
-
-def _migrate(connection: sa.Connection) -> None:
-    from alembic import command
-    from alembic.config import Config
-
-    config = Config()
-    config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
-    config.attributes["connection"] = connection
-    command.upgrade(config, REVISION)
 
 
 Row = dict[str, Any]
@@ -97,12 +69,12 @@ def new_row(table: sa.Table) -> sa.Insert:
     return insert(table).on_conflict_do_nothing()
 
 
-def fetch_all(connection: sa.Connection, asked: sa.Select[Any]) -> list[Row]:
-    """Every row of a question."""
-    return [dict(row) for row in connection.execute(asked).mappings()]
+def fetch_all(where: Database | sa.Connection, asked: sa.Select[Any], **given: Any) -> list[Row]:
+    """Every row of a question, over a connection or, given a database, one of its own."""
+    with nullcontext(where) if isinstance(where, sa.Connection) else reading(where) as connection:
+        return [dict(row) for row in connection.execute(asked, given).mappings()]
 
 
-def fetch_one(connection: sa.Connection, asked: sa.Select[Any], **given: Any) -> Row | None:
+def fetch_one(where: Database | sa.Connection, asked: sa.Select[Any], **given: Any) -> Row | None:
     """The first row of a question, if there is one."""
-    row = connection.execute(asked, given).mappings().first()
-    return None if row is None else dict(row)
+    return next(iter(fetch_all(where, asked, **given)), None)

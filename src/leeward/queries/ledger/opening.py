@@ -313,11 +313,16 @@ def _upgrade(ledger: Ledger, found: str | None) -> None:
             f"{ledger.place}: the ledger was made by a later version of Leeward (its schema is {found}, this version "
             f"knows {REVISION}). No answer was given. Install the later version."
         )
+    with writing(ledger) as connection:
+        migrate(connection, Path(__file__).parent / "migrations", REVISION)
+
+
+def migrate(connection: sa.Connection, scripts: Path, revision: str) -> None:
+    """Bring a database to a revision of Alembic's scripts in a folder."""
     from alembic import command
     from alembic.config import Config
 
     config = Config()
-    config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
-    with writing(ledger) as connection:
-        config.attributes["connection"] = connection
-        command.upgrade(config, REVISION)
+    config.set_main_option("script_location", str(scripts))
+    config.attributes["connection"] = connection
+    command.upgrade(config, revision)
