@@ -17,6 +17,7 @@ from leeward.portal.question import Request, at_price, request_of, words_of
 from leeward.portal.store import Row, fetch_all, fetch_one, new_id, new_row, now, reading, tables, writing
 from leeward.queries.answer.charged_query import (
     Answer,
+    Standing,
     answer_plans,
     price_of,
     repeat_answers,
@@ -181,29 +182,23 @@ class Asking:
             )
         session = self.indexes.session(index)
         planned = [self.plan(session, request) for request in requests]
-        exact, plans = [request for request, _ in planned], [plan for _, plan in planned]
+        plans = [plan for _, plan in planned]
         standing = standing_of(session, plans, viewer.person, project)
         answers = repeat_answers(session, plans, standing)
-        if answers is not None:
-            with writing(self.database, durable=False) as connection:
-                few = self._count(connection, viewer, len(requests))
-                if few:
-                    kept = self._keep(connection, viewer, project, index, exact, answers)
-                    if once is not None:
-                        _begin(connection, viewer, once, _repeatable_reply(answers, kept))
-            self._require(few)
-            return list(zip(kept, answers, strict=True))
+        kept: list[str] = []
         with writing(self.database, durable=False) as connection:
-            if once is not None:
+            if answers is None:
                 _begin(connection, viewer, once)
             few = self._count(connection, viewer, len(requests))
-        self._require(few)
-        new = [plan for request, plan in planned if not request.large_noise]
-        try:
-            check_noise(session, new)
-        except BadInput:
-            if any(plan.key not in standing[0] for plan in new):  # what is stored costs nothing
-                raise
+            if few and answers is not None:
+                kept = self._keep(connection, viewer, project, index, planned, answers)
+                _begin(connection, viewer, once, _repeatable_reply(answers, kept))
+        if not few:
+            most = self.indexes.settings.questions_a_minute
+            raise TooMany(f"more than {most} questions in a minute; ask again in the next one.")
+        if answers is not None:
+            return list(zip(kept, answers, strict=True))
+        _check_noise(session, planned, standing)
         try:
             answers = answer_plans(session, plans, viewer.person, project, pace=PACE, standing=standing)
         except spending.BudgetSpent:
@@ -212,7 +207,7 @@ class Asking:
         # A server may die alone, and with it what it holds in memory.
         server = self.database.engine.dialect.name != "sqlite"
         with writing(self.database, durable=server) as connection:
-            kept = self._keep(connection, viewer, project, index, exact, answers)
+            kept = self._keep(connection, viewer, project, index, planned, answers)
             if once is not None:
                 connection.execute(
                     DONE, {"by": viewer.person, "under": once.key, **_repeatable_reply(answers, kept)}
@@ -224,23 +219,18 @@ class Asking:
         most = self.indexes.settings.questions_a_minute
         return counters.hit_in(connection, f"questions {viewer.person}", 60, most, questions)
 
-    def _require(self, few: bool) -> None:
-        if not few:
-            most = self.indexes.settings.questions_a_minute
-            raise TooMany(f"more than {most} questions in a minute; ask again in the next one.")
-
     def _keep(
         self,
         connection: sa.Connection,
         viewer: Viewer,
         project: str,
         index: str,
-        requests: Sequence[Request],
+        planned: Sequence[tuple[Request, Plan]],
         answers: Sequence[Answer],
     ) -> list[str]:
         """Which project asked: one row a question, however often it is asked. Returns the rows' identifiers."""
         kept: list[str] = []
-        for request, answer in zip(requests, answers, strict=True):
+        for (request, _), answer in zip(planned, answers, strict=True):
             ours = {"project": project, "index": index, "key": answer.plan.key}
             known = None if answer.cost else connection.scalar(KEPT, ours)
             if known is None:
@@ -281,6 +271,13 @@ class Asking:
         return fetch_all(self.database, asked)
 
 
+def _check_noise(session: IndexSession, planned: Sequence[tuple[Request, Plan]], standing: Standing) -> None:
+    """BadInput for noise that is too large, unless it is wanted or all of it is stored, which costs nothing."""
+    new = [plan for request, plan in planned if not request.large_noise]
+    if any(plan.key not in standing[0] for plan in new):
+        check_noise(session, new)
+
+
 def status_of(answers: Sequence[Answer]) -> int:
     """201 where something was paid, 200 where all was stored."""
     return 201 if any(answer.cost for answer in answers) else 200
@@ -300,9 +297,11 @@ def _paid_before(connection: sa.Connection, viewer: Viewer, once: Once) -> Row |
 
 
 def _begin(
-    connection: sa.Connection, viewer: Viewer, once: Once, done: Mapping[str, Any] | None = None
+    connection: sa.Connection, viewer: Viewer, once: Once | None, done: Mapping[str, Any] | None = None
 ) -> None:
     """Take a key for a body. Whoever begins the same again pays nothing more: the ledger's answers are stored."""
+    if once is None:
+        return
     begun = {"person": viewer.person, "key": once.key, "digest": once.digest, "time": now(), **(done or {})}
     if not connection.execute(BEGIN, begun).rowcount:
         _paid_before(connection, viewer, once)  # begun before, or at the same moment

@@ -50,15 +50,11 @@ class Portal:
 
     def indexes(self) -> list[dict[str, Any]]:
         """Indexes that the project may ask, with what is left."""
-        found: list[dict[str, Any]] = self._get(f"/projects/{self.project}")["indexes"]
-        return found
+        return list(self._get(f"/projects/{self.project}")["indexes"])
 
     def terms(self, index: str, beginning: str) -> list[dict[str, Any]]:
         """Terms of an index's public vocabulary."""
-        found: list[dict[str, Any]] = self._get(
-            f"/indexes/{quote(index)}/vocabulary?{urlencode({'prefix': beginning})}"
-        )
-        return found
+        return list(self._get(f"/indexes/{quote(index)}/vocabulary?{urlencode({'prefix': beginning})}"))
 
     def price(self, index: str, terms: str, **question: Any) -> dict[str, Any]:
         """What a question costs and how exact its answer is; nothing is charged."""
@@ -83,25 +79,19 @@ class Portal:
     ) -> list[dict[str, Any]]:
         """Several questions, all charged or none."""
         body = {"project": self.project, "index": index, "questions": list(questions)}
-        found: list[dict[str, Any]] = self._post("/batches", body, key or secrets.token_urlsafe(16))[
-            "answers"
-        ]
-        return found
+        return list(self._post("/batches", body, key or secrets.token_urlsafe(16))["answers"])
 
     def answers(self) -> list[dict[str, Any]]:
         """The project's answers, newest first."""
-        found: list[dict[str, Any]] = self._get(f"/projects/{self.project}/answers")
-        return found
+        return list(self._get(f"/projects/{self.project}/answers"))
 
     def answer(self, answer: str) -> dict[str, Any]:
         """A stored answer."""
-        found: dict[str, Any] = self._get(f"/answers/{quote(answer)}")
-        return found
+        return dict(self._get(f"/answers/{quote(answer)}"))
 
     def releases(self) -> list[dict[str, Any]]:
         """Releases that may be downloaded."""
-        found: list[dict[str, Any]] = self._get("/releases")
-        return found
+        return list(self._get("/releases"))
 
     def download(self, release: str, path: str, to: str | Path) -> Path:
         """A file of a release, written to `to`."""
@@ -122,8 +112,7 @@ class Portal:
         for again in (True, False):
             try:
                 with self._open("POST", path, body, headers) as reply:
-                    found: dict[str, Any] = json.load(reply)
-                    return found
+                    return dict(json.load(reply))
             except (PortalSilent, ConnectionError, TimeoutError):
                 if not again or key is None:
                     raise PortalSilent(self.url) from None

@@ -7,6 +7,7 @@ address only.
 from __future__ import annotations
 
 import json
+import math
 import secrets
 import time
 from dataclasses import dataclass
@@ -107,15 +108,15 @@ class Client:
         now, provider = time.time(), self.provider
         audience, subject, given = (claims.get(name) for name in ("aud", "sub", "nonce"))
         audiences = audience if isinstance(audience, list) else [audience]
-        ends, issued = claims.get("exp"), claims.get("iat")
         right = {
             "the claim `iss` is of another provider": claims.get("iss") == provider.issuer,
             "the claim `aud` is of another client": provider.client_id in audiences,
             "the claim `azp` is of another client": len(audiences) == 1
             or claims.get("azp") == provider.client_id,
-            "the claim `exp` is missing or over": isinstance(ends, int | float) and ends >= now - LEEWAY,
-            "the claim `iat` is missing, old or in the future": isinstance(issued, int | float)
-            and now - OLDEST <= issued <= now + LEEWAY,
+            "the claim `exp` is missing or over": _is_between(now - LEEWAY, claims.get("exp"), math.inf),
+            "the claim `iat` is missing, old or in the future": _is_between(
+                now - OLDEST, claims.get("iat"), now + LEEWAY
+            ),
             "the claim `nonce` is of another sign-in": isinstance(given, str)
             and secrets.compare_digest(given.encode(), nonce.encode()),
             "the claim `sub` is missing": isinstance(subject, str) and 0 < len(subject) <= 255,
@@ -174,3 +175,7 @@ class Client:
             except (httpx.HTTPError, ValueError, KeyError, TypeError, AttributeError, JoseError) as error:
                 raise SignInRefused(f"the provider cannot be reached ({type(error).__name__})") from None
             self._addresses, self._read = found, time.monotonic()
+
+
+def _is_between(low: float, value: object, high: float) -> bool:
+    return isinstance(value, int | float) and low <= value <= high

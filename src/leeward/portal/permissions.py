@@ -13,61 +13,32 @@ PROJECT_ROLES: Final = ("researcher", "lead")
 HOUSE_ROLES: Final = ("custodian", "approver", "auditor", "admin")
 ROLES: Final = (*PROJECT_ROLES, *HOUSE_ROLES)
 
+MEMBERS: Final = {"researcher": "own", "lead": "own"}
+DECIDERS: Final = {"custodian": "all", "approver": "all"}
+
 PERMISSIONS: Final[Mapping[str, tuple[str, Mapping[str, str]]]] = {
-    "see projects": (
-        "see projects one belongs to",
-        {
-            "researcher": "own",
-            "lead": "own",
-            "custodian": "all",
-            "approver": "all",
-            "auditor": "all",
-            "admin": "names",
-        },
-    ),
-    "price": (
-        "price, rehearse",
-        {"researcher": "own", "lead": "own", "custodian": "all"},
-    ),
-    "spend": ("spend the project's budget", {"researcher": "own", "lead": "own"}),
-    "see answers": (
-        "see the project's answers",
-        {"researcher": "own", "lead": "own", "custodian": "all", "approver": "all", "auditor": "digests"},
-    ),
-    "invite": (
-        "invite members",
-        {"lead": "own", "custodian": "all"},
-    ),
+    "see projects": ("see projects one belongs to", MEMBERS | DECIDERS | {"auditor": "all", "admin": "names"}),
+    "price": ("price, rehearse", MEMBERS | {"custodian": "all"}),
+    "spend": ("spend the project's budget", MEMBERS),
+    "see answers": ("see the project's answers", MEMBERS | DECIDERS | {"auditor": "digests"}),
+    "invite": ("invite members", {"lead": "own", "custodian": "all"}),
     "propose index": ("register an index, with its cap and floor (once)", {"custodian": "propose"}),
-    "propose allotment": (
-        "allot to a project (at most the cap, until a date)",
-        {"custodian": "propose"},
-    ),
-    "ask allotment": ("ask for a larger allotment", {"researcher": "own", "lead": "own", "custodian": "all"}),
+    "propose allotment": ("allot to a project (at most the cap, until a date)", {"custodian": "propose"}),
+    "ask allotment": ("ask for a larger allotment", MEMBERS | {"custodian": "all"}),
     "propose release": ("publish a release to recipients", {"custodian": "propose"}),
-    "see decisions": (
-        "see proposals and decisions",
-        {"lead": "own", "custodian": "all", "approver": "all", "auditor": "all"},
-    ),
+    "see decisions": ("see proposals and decisions", DECIDERS | {"lead": "own", "auditor": "all"}),
     "confirm": ("confirm or decline what another proposed", {"approver": "confirm"}),
-    "download": (
-        "download a release's share/",
-        {"researcher": "if named", "lead": "if named", "custodian": "all", "approver": "all"},
-    ),
-    "see custody": ("see custody/ reports and indexes", {"custodian": "all", "approver": "all"}),
-    "read log": (
-        "read the log, run the audit",
-        {"lead": "own", "custodian": "all", "approver": "all", "auditor": "all"},
-    ),
+    "download": ("download a release's share/", DECIDERS | {"researcher": "if named", "lead": "if named"}),
+    "see custody": ("see custody/ reports and indexes", DECIDERS),
+    "read log": ("read the log, run the audit", DECIDERS | {"lead": "own", "auditor": "all"}),
     "see administration": (
-        "see accounts, roles, health, age of the backup",
-        {"auditor": "read", "admin": "all"},
+        "see accounts, roles, health, age of the backup", {"auditor": "read", "admin": "all"}
     ),
     "administer": ("change accounts, roles and tokens of others", {"admin": "all"}),
     "own account": ("see one's own session, make and end one's own tokens", dict.fromkeys(ROLES, "own")),
     "make project": ("make a project, name its lead", {"custodian": "all"}),
     "raise a cap, delete an answer, edit the log": ("raise a cap, delete an answer, edit the log", {}),
-}
+}  # fmt: skip
 """Permission -> its description, and role -> its extent; roles that are not listed lack it."""
 
 PUBLIC: Final = "public"
@@ -94,7 +65,7 @@ class Viewer:
 
     def may(self, permission: str) -> bool:
         """Whether some role of this person has the permission somewhere."""
-        if permission == PUBLIC or permission == "own account":
+        if permission in (PUBLIC, "own account"):
             return True
         if self.token_scope == "read" and permission == "spend":
             return False

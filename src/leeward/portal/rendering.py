@@ -20,6 +20,7 @@ from starlette.responses import HTMLResponse, RedirectResponse
 from leeward.portal.guards import portal_of
 from leeward.portal.permissions import Viewer
 from leeward.portal.question import faults_of
+from leeward.queries.privacy.accounting import to_epsilon
 from leeward.report.charts import ticks_from_zero
 from leeward.version import __version__
 
@@ -57,6 +58,7 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     found.filters["amount"] = amount
+    found.filters["paid"] = lambda micros: amount(to_epsilon(micros))
     found.filters["number"] = number
     found.filters["day"] = lambda text: str(text)[:10]
     found.filters["minute"] = lambda text: str(text)[:16].replace("T", " ")
@@ -150,7 +152,7 @@ def chart_of(
 def sentence_of(answer: Any, words: str, index: str, synthetic: bool) -> str:
     """A sentence that may be quoted: the count, its interval, what protects whom."""
     plan = answer.plan
-    epsilon = amount(plan.noise.epsilon / 1e6)
+    epsilon = amount(to_epsilon(plan.noise.epsilon))
     what = "made-up patients" if synthetic else f"{plan.counted}s"
     how = (
         f"differentially private, epsilon {epsilon} for each {plan.unit}, {plan.noise.kind} noise; 95 % within "

@@ -8,7 +8,7 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 from urllib.parse import urlsplit
 
 from leeward.errors import BadInput, did_you_mean
@@ -17,37 +17,28 @@ FILE: Final = "portal.toml"
 LOOPBACK: Final = frozenset({"127.0.0.1", "localhost", "[::1]", "::1"})
 ALGORITHMS: Final = ("RS256", "PS256", "ES256", "EdDSA")
 """Signatures of ID tokens that may be allowed: by a private key, never by a shared secret or none."""
+LISTS: Final = frozenset({"trusted_proxies", "hosts", "algorithms"})
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Provider:
-    """An OpenID Connect provider (`[provider]`).
-
-    Attributes
-    ----------
-    issuer : str
-        As in its discovery document and in every token.
-    client_id, client_secret : str
-        As registered there; the secret may be left out for a public client.
-    name : str
-        On the button.
-    algorithms : tuple of str
-        Accepted signatures of ID tokens.
-    roles_claim, roles
-        The claim that lists a person's groups, and group -> role of the house. Without it roles are given on the admin
-        page.
-    required : mapping
-        Claim -> the value that it must have, for example the tenant.
-    """
+    """An OpenID Connect provider (`[provider]`)."""
 
     issuer: str
+    """As in its discovery document and in every token."""
     client_id: str
     client_secret: str = ""
+    """May be left out for a public client."""
     name: str = "your institution"
+    """On the button."""
     algorithms: tuple[str, ...] = ("RS256",)
+    """Accepted signatures of ID tokens."""
     roles_claim: str | None = None
+    """The claim that lists a person's groups. Without it roles are given on the admin page."""
     roles: Mapping[str, str] = field(default_factory=dict)
+    """Group -> role of the house."""
     required: Mapping[str, str] = field(default_factory=dict)
+    """Claim -> the value that it must have, for example the tenant."""
 
     def __post_init__(self) -> None:
         if not set(self.algorithms) <= set(ALGORITHMS) or not self.algorithms:
@@ -56,47 +47,32 @@ class Provider:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Settings:
-    """A portal's settings.
-
-    Attributes
-    ----------
-    folder : Path
-        Where its database is; for its owner alone.
-    public_url : str
-        What people write in their browser. Its host is the one that is answered, its path a prefix; with https
-        cookies are sent over TLS alone. It is never taken from a request.
-    database : str or None
-        URL of the database; None: SQLite in the folder.
-    indexes, releases : Path or None
-        Folders in which indexes and releases may be proposed; `indexes` and `releases` in `folder` by default.
-    local_accounts : bool
-        Sign in with a password kept here.
-    provider : Provider or None
-    hosts : tuple of str
-        Further values of the Host header that are answered: what a proxy calls the portal.
-    trusted_proxies : tuple of str
-        Addresses whose X-Forwarded-For is believed; of nobody else's.
-    slot : float
-        Replies leave at multiples of so many seconds after their request came in.
-    idle_minutes, most_hours : int
-        How long a session lasts.
-    questions_a_minute : int
-        New and stored questions of a person in a minute.
-    """
+    """A portal's settings."""
 
     folder: Path
+    """Where its database is; for its owner alone."""
     public_url: str = "http://127.0.0.1:8000"
+    """What people write in their browser, never taken from a request. Its host is the one that is answered, its path a
+    prefix; with https cookies are sent over TLS alone."""
     database: str | None = None
+    """URL of the database; None: SQLite in the folder."""
     indexes: Path | None = None
     releases: Path | None = None
+    """Folders in which indexes and releases may be proposed; by default those of these names in `folder`."""
     local_accounts: bool = False
+    """Sign in with a password kept here."""
     provider: Provider | None = None
     hosts: tuple[str, ...] = ()
+    """Further values of the Host header that are answered: what a proxy calls the portal."""
     trusted_proxies: tuple[str, ...] = ()
+    """Addresses whose X-Forwarded-For is believed; of nobody else's."""
     slot: float = 0.05
+    """Replies leave at multiples of so many seconds after their request came in."""
     idle_minutes: int = 30
     most_hours: int = 8
+    """How long a session lasts."""
     questions_a_minute: int = 60
+    """New and stored questions of a person in a minute."""
 
     def __post_init__(self) -> None:
         parts = urlsplit(self.public_url)
@@ -163,26 +139,28 @@ def read_settings(folder: Path, **given: Any) -> Settings:
             found = tomllib.loads(path.read_text(encoding="utf-8"))
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             raise BadInput(f"{path}: not TOML ({error}).") from None
-    _check_names(found, Settings, path)
     if isinstance(found.get("provider"), dict):
-        found["provider"] = _provider(found["provider"], path)
+        found["provider"] = _make(Provider, found["provider"], path, "provider.")
     found |= {name: value for name, value in given.items() if value is not None}
     found |= {name: folder / found[name] for name in ("indexes", "releases") if found.get(name) is not None}
-    found |= {name: tuple(found[name]) for name in ("trusted_proxies", "hosts") if name in found}
-    try:
-        return Settings(folder=folder, **found)
-    except TypeError:
-        raise BadInput(f"{path}: a setting has a value of another kind.") from None
+    return _make(Settings, found, path, folder=folder)
 
 
-def _check_names(
-    found: Mapping[str, Any], kind: type[Settings | Provider], path: Path, place: str = ""
-) -> None:
-    """Raise BadInput for an unknown setting."""
-    known = {each.name for each in fields(kind)} - {"folder"}
+Kind = TypeVar("Kind", Provider, Settings)
+
+
+def _make(kind: type[Kind], found: dict[str, Any], path: Path, place: str = "", **more: Any) -> Kind:
+    """BadInput for an unknown setting, and for one with a value of another kind."""
+    known = {each.name for each in fields(kind)} - more.keys()
     for name in found:
         if name not in known:
             raise BadInput(f"{path}: there is no setting `{place}{name}`.{did_you_mean(name, known)}")
+    found |= {name: tuple(found[name]) for name in LISTS & found.keys()}
+    try:
+        return kind(**found, **more)
+    except TypeError:
+        needs = "`provider` needs issuer and client_id" if place else "a setting has a value of another kind"
+        raise BadInput(f"{path}: {needs}.") from None
 
 
 def check_private(path: Path) -> None:
@@ -192,13 +170,3 @@ def check_private(path: Path) -> None:
             f"{path}: others can read it, and it holds accounts or exact data; take their rights away with "
             f"chmod go-rwx."
         )
-
-
-def _provider(found: dict[str, Any], path: Path) -> Provider:
-    _check_names(found, Provider, path, "provider.")
-    if "algorithms" in found:
-        found["algorithms"] = tuple(found["algorithms"])
-    try:
-        return Provider(**found)
-    except TypeError:
-        raise BadInput(f"{path}: `provider` needs issuer and client_id.") from None

@@ -153,8 +153,6 @@ def show_answer(request: Request, answer: str) -> Response:
         index=index,
         rows=rows_of(found),
         chart=chart,
-        cost=to_epsilon(row["cost"]),
-        left=to_epsilon(found.remaining),
         by=names.get(row["person"], ""),
         sentence=sentence_of(found, row["question"], index["name"], session.index.meta.synthetic),
         command=command_of(row, Path(Path(index["folder"]).name), row["person"]),
@@ -165,7 +163,6 @@ def show_answer(request: Request, answer: str) -> Response:
 
 @router.get("/answers/{answer}/table.csv", dependencies=need("see answers"))
 def download_table(request: Request, answer: str) -> Response:
-    """An answer's table."""
     row, found = _answer_of(request, answer)
     header = ("question", found.plan.by or "bin", "value", "low", "high")
     cells = [
@@ -179,7 +176,6 @@ def download_table(request: Request, answer: str) -> Response:
 
 @router.get("/answers/{answer}/answer.json", dependencies=need("see answers"))
 def download_json(request: Request, answer: str) -> Response:
-    """An answer as programs get it."""
     return JSONResponse({"id": answer, **_answer_of(request, answer)[1].to_json()})
 
 
@@ -200,16 +196,11 @@ def digests_only(viewer: Any, project: str) -> bool:
 
 @router.get("/projects/{project}/answers", dependencies=need("see answers"))
 def list_answers(request: Request, project: str, find: str = "") -> Response:
-    """Who asked what, when and at what price."""
     portal, viewer = portal_of(request), viewer_of(request)
     row = people.project_of(portal.database, viewer, project, "see answers")
     rows = portal.asking.answers_of(project, find)
     names = names_of(portal.database, {each["person"] for each in rows})
-    listed = [
-        {**each, "by": names.get(each["person"], ""), "paid": to_epsilon(each["cost"])} for each in rows
-    ]
-    total = to_epsilon(sum(each["cost"] for each in rows))
-    return page(request, "answers.html", project=row, rows=listed, find=find, total=total)
+    return page(request, "answers.html", project=row, rows=rows, names=names, find=find)
 
 
 @router.get("/projects/{project}/batch", dependencies=need("price"))
@@ -236,11 +227,7 @@ def pay_batch(request: Request, project: str) -> Response:
     questions = questions_of(form["lines"], form["epsilon"])
     found = portal.asking.pay(viewer, project, form["index"], questions)
     session = portal.indexes.session(form["index"])
-    done = [
-        {"id": name, "question": words_of(session, answer.plan), "rows": rows_of(answer),
-         "paid": to_epsilon(answer.cost), "half_width": answer.half_width, "by": answer.plan.by}
-        for name, answer in found
-    ]  # fmt: skip
+    done = [(name, words_of(session, answer.plan), answer, rows_of(answer)) for name, answer in found]
     return page(request, "batch_done.html", project=row, done=done)
 
 

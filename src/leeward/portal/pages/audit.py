@@ -139,7 +139,6 @@ def _health(portal: Portal) -> list[tuple[str, str]]:
 
 @router.post("/admin/accounts", dependencies=need("administer"))
 def make_account(request: Request) -> Response:
-    """A local account."""
     portal, form = portal_of(request), request.state.form
     if not portal.settings.local_accounts:
         raise BadInput("local accounts are switched off; people sign in at the provider.")

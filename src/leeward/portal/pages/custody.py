@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +14,11 @@ from starlette.responses import HTMLResponse, Response, StreamingResponse
 from leeward.errors import LeewardError
 from leeward.portal import proposals, releases
 from leeward.portal.guards import Portal, need, portal_of, viewer_of
-from leeward.portal.indexes import Unknown, public_facts
+from leeward.portal.indexes import Unknown
 from leeward.portal.people import everybody
 from leeward.portal.rendering import page, redirect
-from leeward.portal.store import fetch_all, tables
+from leeward.portal.store import Row, fetch_all, tables
 from leeward.queries.ledger import budgets, spending
-from leeward.queries.privacy.accounting import to_epsilon
 from leeward.release import Release
 
 router = APIRouter(include_in_schema=False)
@@ -38,56 +38,36 @@ def show_indexes(request: Request) -> Response:
     allotments = fetch_all(portal.database, sa.select(tables.allotments))
     ends = {(each["project"], each["index"]): each["ends"] for each in allotments}
     names = {row["id"]: row["name"] for row in projects}
-    listed = []
-    for row in portal.indexes.rows():
+    rows = portal.indexes.rows()
+    listed: list[dict[str, Any]] = []
+    for row in rows:
         try:
             session = portal.indexes.session(row["id"])
             left = spending.left(session.ledger, row["data_set"], None)
-            allotted = [
-                {
-                    "who": names.get(each.user, each.user) if each.project else each.user,
-                    "kind": "project" if each.project else "name on the command line",
-                    "most": to_epsilon(each.most),
-                    "left": to_epsilon(each.left),
-                    "ends": ends.get((each.user, row["id"])) if each.project else None,
-                }
-                for each in budgets.allotments(session.ledger, row["data_set"])
-            ]
+            allotted = budgets.allotments(session.ledger, row["data_set"])
         except LeewardError as error:
             listed.append({**row, "fault": type(error).__name__})
-            continue
-        listed.append(
-            {
-                **row,
-                "fault": None,
-                "facts": public_facts(session),
-                "total": to_epsilon(session.terms.total),
-                "spent": left.spent_epsilon,
-                "left": to_epsilon(left.anybody),
-                "allotted": allotted,
-                "parent": session.index.meta.parent,
-                "path": Path(row["folder"]).name,
-            }
-        )
+        else:
+            state = {"fault": None, "meta": session.index.meta, "terms": session.terms}
+            listed.append({**row, **state, "left": left, "allotted": allotted})
+    folders = _folders(portal.settings.index_folder, "index.json", rows)
     return page(
-        request, "indexes.html", indexes=listed, projects=projects,
-        folders=_folders(portal.settings.index_folder, "index.json", {Path(row["folder"]).name for row in listed}),
-    )  # fmt: skip
+        request, "indexes.html", indexes=listed, projects=projects, names=names, ends=ends, folders=folders
+    )
 
 
-def _folders(where: Path, mark: str, known: set[str]) -> list[str]:
+def _folders(where: Path, mark: str, rows: Sequence[Row]) -> list[str]:
     """Folders that may be proposed: those that hold `mark` and are not known yet."""
-    if not where.is_dir():
-        return []
+    known = {Path(row["folder"]).name for row in rows}
+    folders = where.iterdir() if where.is_dir() else ()
     return sorted(
-        path.name for path in where.iterdir()
-        if path.is_dir() and not path.is_symlink() and (path / mark).is_file() and path.name not in known
+        path.name for path in folders
+        if path.name not in known and not path.is_symlink() and (path / mark).is_file()
     )  # fmt: skip
 
 
 @router.post("/custody/indexes", dependencies=need("propose index"))
 def propose_index(request: Request) -> Response:
-    """Propose to answer from an index."""
     form = request.state.form
     proposals.propose_index(
         portal_of(request).indexes, viewer_of(request), form["folder"], form["name"], form["ledger"].strip(),
@@ -112,17 +92,15 @@ def show_releases(request: Request) -> Response:
     """Releases that were published, and folders that may be proposed."""
     portal = portal_of(request)
     rows = releases.visible(portal.database, viewer_of(request))
-    known = {Path(row["folder"]).name for row in rows}
     accounts = everybody(portal.database)
     return page(
         request, "custody_releases.html", releases=rows, accounts=accounts,
-        folders=_folders(portal.settings.release_folder, "share/release.json", known),
+        folders=_folders(portal.settings.release_folder, "share/release.json", rows),
     )  # fmt: skip
 
 
 @router.post("/custody/releases", dependencies=need("propose release"))
 def propose_release(request: Request) -> Response:
-    """Propose to publish a release; refused where it does not verify today."""
     form = request.state.form
     proposals.propose_release(
         portal_of(request).indexes, viewer_of(request), form["folder"], form["name"],
@@ -176,7 +154,6 @@ def show_report(request: Request, release: str) -> Response:
 
 @router.get("/decisions", dependencies=need("see decisions"))
 def show_decisions(request: Request) -> Response:
-    """Proposals with two names and reasons."""
     portal, viewer = portal_of(request), viewer_of(request)
     rows = proposals.proposals_of(portal.database, viewer)
     return page(request, "decisions.html", proposals=rows, may_confirm=viewer.may("confirm"))
@@ -184,7 +161,6 @@ def show_decisions(request: Request) -> Response:
 
 @router.post("/decisions/{proposal}", dependencies=need("confirm"))
 def decide(request: Request, proposal: str) -> Response:
-    """Confirm or decline what another proposed."""
     form = request.state.form
     indexes, viewer = portal_of(request).indexes, viewer_of(request)
     proposals.decide(indexes, viewer, proposal, form["verdict"], form["reason"])
@@ -196,19 +172,11 @@ MOST_ITEMSETS = 500
 
 @router.get("/releases", dependencies=need("download"))
 def list_releases(request: Request) -> Response:
-    """What I may download, until when."""
     rows = releases.visible(portal_of(request).database, viewer_of(request))
-    listed = []
-    for row in rows:
-        manifest = Release.open(row["folder"], compare=False).manifest
-        listed.append(
-            {
-                **row,
-                "method": manifest["method"],
-                "guarantee": manifest["guarantee"],
-                "paths": json.loads(row["files"]),
-            }
-        )
+    listed = [
+        {**row, "release": Release.open(row["folder"], compare=False), "paths": json.loads(row["files"])}
+        for row in rows
+    ]
     return page(request, "releases.html", releases=listed)
 
 
@@ -237,11 +205,6 @@ def show_catalogues(request: Request, find: str = "") -> Response:
         table = release.table("itemsets.parquet").collect()
         rows = [(" & ".join(items), count) for items, count in table.iter_rows()]
         wanted = find.casefold()
-        found.append(
-            {
-                **row,
-                "rows": [each for each in rows if wanted in each[0].casefold()][:MOST_ITEMSETS],
-                "guarantee": release.guarantee,
-            }
-        )
+        fitting = [each for each in rows if wanted in each[0].casefold()][:MOST_ITEMSETS]
+        found.append({**row, "rows": fitting, "guarantee": release.guarantee})
     return page(request, "catalogue.html", catalogues=found, find=find)

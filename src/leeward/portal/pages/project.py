@@ -48,7 +48,6 @@ def _answers(portal: Portal, project: str) -> int:
 
 @router.post("/projects", dependencies=need("make project"))
 def make_project(request: Request) -> Response:
-    """A project with its lead."""
     form = request.state.form
     database, viewer = portal_of(request).database, viewer_of(request)
     project = people.make_project(database, viewer, form["name"], form["plan"], form["ethics"], form["lead"])
@@ -57,7 +56,6 @@ def make_project(request: Request) -> Response:
 
 @router.get("/projects/{project}", dependencies=need("see projects"))
 def show_project(request: Request, project: str) -> Response:
-    """A project."""
     portal, viewer = portal_of(request), viewer_of(request)
     row = people.project_of(portal.database, viewer, project, "see projects")
     if not viewer.may_in("price", project) and viewer.house <= {"admin"}:
@@ -109,7 +107,6 @@ def make_token(request: Request, project: str) -> Response:
 
 @router.post("/tokens/{token}/end", dependencies=need("own account"))
 def end_token(request: Request, token: str) -> Response:
-    """Revoke one of the viewer's tokens."""
     portal = portal_of(request)
     sessions.end_token(portal.database, viewer_of(request), token)
     return redirect(request, "/")
@@ -123,7 +120,6 @@ def show_sign_in(request: Request) -> Response:
 
 @router.post("/sign-in", dependencies=need(PUBLIC, signs_in=True))
 def sign_in(request: Request) -> Response:
-    """Sign in with a password."""
     portal = portal_of(request)
     if not portal.settings.local_accounts:
         raise Unknown
@@ -195,7 +191,6 @@ def take_login(request: Request, secret: str) -> str | None:
 
 @router.post("/sign-out", dependencies=need("own account"))
 def sign_out(request: Request) -> Response:
-    """End the session."""
     portal = portal_of(request)
     sessions.end(portal.database, request.cookies.get(portal.settings.cookie, ""))
     reply = redirect(request, "/sign-in")
@@ -207,7 +202,6 @@ def sign_out(request: Request) -> Response:
 
 @router.get("/help", dependencies=need(PUBLIC))
 def show_help(request: Request) -> Response:
-    """The method in plain words, its limits, and the words used."""
     return page(request, "help.html")
 
 
