@@ -123,7 +123,7 @@ def check_models(models: Sequence[Model], table: Table) -> None:
             raise BadInput(f"{table.name}: the time '{model.time}' of {role} must be a number.")
         if model.kind == "linear" and model.response and table.column(model.response).is_categorical:
             raise BadInput(f"{table.name}: the response '{model.response}' of {role} must be a number.")
-        if model.event is not None and not event_rows(table.frame, model).any():
+        if not event_rows(table.frame, model).any():
             raise BadInput(
                 f"{table.name}: no row has the `event_value` of {role} in column '{model.event}'; name the value that "
                 "means the event."

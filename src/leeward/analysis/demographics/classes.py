@@ -18,9 +18,6 @@ from leeward.arrays import AnyArray, Bools, Float64s, Int32s, Int64s
 from leeward.errors import GuaranteeUnreachable
 from leeward.randomness import Randomness
 
-KEPT = 1_000.0
-"""Weight of a column that the recipient must have, against 1 of the others: it is generalized last."""
-
 
 @dataclass(frozen=True)
 class Classes:
@@ -162,7 +159,7 @@ class Merging:
         self, columns: Columns, vectors: Int32s, of_record: Int64s, k: int, kept: frozenset[str]
     ) -> None:
         self.columns, self.k = columns, k
-        self.weights: Float64s = np.array([KEPT if name in kept else 1.0 for name in columns.names])
+        self.weights = columns.weights(kept)
         self.vectors = vectors.copy()
         self.of_record = of_record
         self.sizes = np.bincount(of_record, minlength=len(vectors)).astype(np.int64)
@@ -322,7 +319,7 @@ def diversify_classes(classes: Classes, columns: Sequence[Sensitive], kept: froz
     class_of = classes.of_record[inside].astype(np.int64)
     counts = [_limited_counts(column, class_of, len(classes)) for column in columns]
     vectors, sizes = classes.vectors.copy(), classes.sizes
-    weights: Float64s = np.array([KEPT if name in kept else 1.0 for name in classes.columns.names])
+    weights = classes.columns.weights(kept)
     joined = np.arange(len(classes))
 
     def frequent(sizes: Int64s, tables: Sequence[Int64s]) -> Bools:

@@ -19,6 +19,9 @@ from leeward.vocabulary import Hierarchy
 ROOT = "*"
 """What is published in the place of a value that is not: the root of every hierarchy but a file's."""
 
+KEPT = 1_000.0
+"""Weight of a column that the recipient must have, against 1 of the others."""
+
 MISSING = "(missing)"
 """The category of patients without a value, directly below the root."""
 
@@ -282,6 +285,10 @@ class Columns:
         """The (weighted) mean LM of each vector, float64."""
         losses = np.stack([column.losses[vectors[..., i]] for i, column in enumerate(self.columns)], axis=-1)
         return np.asarray(np.average(losses, axis=-1, weights=weights))
+
+    def weights(self, kept: frozenset[str]) -> Float64s:
+        """Weights of the columns where classes are joined: what the recipient must have is generalized last."""
+        return np.array([KEPT if name in kept else 1.0 for name in self.names])
 
     def take(self, records: Int64s | Bools) -> Columns:
         return Columns(tuple(replace(column, node=column.node[records]) for column in self.columns))

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from leeward.analysis.demographics.classes import KEPT, Classes, group_vectors, in_order, least_common
+from leeward.analysis.demographics.classes import Classes, group_vectors, in_order, least_common
 from leeward.analysis.demographics.columns import Columns, Level, columns_of, texts_of, values_of
 from leeward.arrays import Bools, Float64s, Int32s, Int64s
 from leeward.errors import BadInput, GuaranteeUnreachable
@@ -84,14 +84,13 @@ def classes_in_population(
     number = {tuple(vector): i for i, vector in enumerate(vectors.tolist())}
     own = np.array([number[tuple(vector)] for vector in sample.vectors(levels).tolist()], np.int64)
     few = int((sizes[own] < k).sum())
-    weights = np.array([KEPT if name in kept else 1.0 for name in sample.names])
     target = vectors.copy()
     rare = np.unique(own[sizes[own] < k])
     if small == "suppress":
         target[rare] = 0
     elif small == "merge":
         for i in rare.tolist():
-            target[i] = _enlarge(sample, vectors, sizes, i, k, weights)
+            target[i] = _enlarge(sample, vectors, sizes, i, k, sample.weights(kept))
     left = (sizes[own] < k) & (small == "drop")
     if left.all():
         raise GuaranteeUnreachable(

@@ -8,6 +8,7 @@ the method loses when it runs in the classes. Nothing is estimated by a formula 
 from __future__ import annotations
 
 import itertools
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -159,7 +160,7 @@ def _walk(
     until none does."""
 
     def levels_at(places: Sequence[int]) -> tuple[Level, ...]:
-        return tuple(levels[i] for levels, i in zip(choices, places, strict=True))
+        return tuple(map(operator.getitem, choices, places))
 
     at = [len(levels) - 1 for levels in choices]
     tried = {levels_at(at): objective(levels_at(at))}

@@ -147,9 +147,12 @@ def column_of(series: pl.Series, domain: Any, where: str) -> Column:
             f"{where}: column '{series.name}' holds {dtype}; a table is released with numbers, dates, texts and "
             "true/false only. Convert the column, or leave it out with --drop."
         )
-    missing = series.null_count()
     if "levels" in rules or not numeric:
-        return _levels_column(series, rules, missing, where)
+        return _levels_column(series, rules, series.null_count(), where)
+    return _number_column(series, rules, where)
+
+
+def _number_column(series: pl.Series, rules: Mapping[str, Any], where: str) -> Column:
     values = series.to_physical().cast(pl.Float64).to_numpy()
     known = values[~np.isnan(values)]
     if np.isinf(known).any():
@@ -164,6 +167,7 @@ def column_of(series: pl.Series, domain: Any, where: str) -> Column:
             f"{where}: column '{series.name}' has {len(outside):,} values outside its declared domain "
             f"({row_text(outside + 1)}); widen the domain or mend the values."
         )
+    dtype = series.dtype
     kind: Kind = "date" if dtype in (pl.Date, pl.Datetime) else "whole" if dtype.is_integer() else "number"
     decimals = decimals_of(known) if kind == "number" else 0
     return Column(series.name, kind, dtype, (), low, high, bool(rules), decimals, missing)

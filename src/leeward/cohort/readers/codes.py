@@ -152,49 +152,55 @@ class Normalised:
         the texts occurs.
         """
         found = [self.guess] if self.guess else []
-        found += _looks_missing(self.codes, numbers, rows, entries)
-        if self.joined.any():
-            at = rows[self.joined[numbers]]
-            hits = len(at) if entries is None else int(entries[self.joined].sum())
-            message = (
-                f"{count_noun('cell', hits)}{where} {'holds' if hits == 1 else 'hold'} several codes, and would count "
-                f"as one code each: read them apart with --code-separator '{self._separator()}'"
-            )
-            found.append(Notice.of_rows(JOINED_CODES, message, at, hits))
-        kept = (
-            f"are not of {self.title}{self._tell_formless()}: kept as written, to be released as codes unless repaired "
-            f"or left out (--missing){self.others}"
-        )
-        for kind, mask, what in (
-            (
-                "restored leading zeros",
-                self.restored,
-                "had lost leading zeros, which were put back (8 became 008)",
-            ),
-            (UNKNOWN_CODE, self.unknown & ~self.joined, kept),
+        words = [code.lower() in NO_VALUE_TEXTS for code in self.codes]
+        for kind, mask, tell in (
+            ("looks missing", np.array(words, np.bool_), self._tell_missing),
+            (JOINED_CODES, self.joined, self._tell_joined),
+            ("restored leading zeros", self.restored, self._tell_restored),
+            (UNKNOWN_CODE, self.unknown & ~self.joined, self._tell_unknown),
         ):
             if mask.any():
                 at = rows[mask[numbers]]
-                distinct = len({code for code, hit in zip(self.codes, mask, strict=True) if hit})
                 hits = len(at) if entries is None else int(entries[mask].sum())
-                many = count_noun("entry", hits, "entries")
-                message = f"{many} with {count_noun('distinct code', distinct)} {what}"
-                found.append(Notice.of_rows(kind, message, at, hits))
+                codes = sorted({self.codes[i] for i in np.flatnonzero(mask)})
+                found.append(Notice.of_rows(kind, tell(hits, codes, where), at, hits))
         return found
 
-    def _tell_formless(self) -> str:
-        """How many of the unknown codes have no form of a code of ICD, for a message."""
-        if self.vocabulary not in ICD_NAMES:
-            return ""
-        from leeward.vocabulary.icd import ICD9CM, ICD10CM
+    def _tell_missing(self, hits: int, words: Sequence[str], where: str) -> str:
+        """Of codes that are what tables write where there is none; the words are ours, not a patient's."""
+        quoted = ", ".join(f"'{word}'" for word in words)
+        says, what = ("entry says", "a code") if hits == 1 else ("entries say", "codes")
+        return (
+            f"{hits:,} {says} {quoted}, which may mean 'no code' and would be released as {what}: leave out with "
+            + " ".join(f"--missing {word!r}" for word in words)
+        )
 
-        unknown = {code for code, out in zip(self.codes, self.unknown & ~self.joined, strict=True) if out}
-        count = sum(ICD9CM.normalise(code) is None and ICD10CM.normalise(code) is None for code in unknown)
-        return f" ({count_noun('code', count)} not even by form: a slip, or a word for none)" if count else ""
+    def _tell_joined(self, hits: int, cells: Sequence[str], where: str) -> str:
+        separator = max(SEPARATORS, key="".join(cells).count)
+        return (
+            f"{count_noun('cell', hits)}{where} {'holds' if hits == 1 else 'hold'} several codes, and would count "
+            f"as one code each: read them apart with --code-separator '{separator}'"
+        )
 
-    def _separator(self) -> str:
-        texts = "".join(code for code, hit in zip(self.codes, self.joined, strict=True) if hit)
-        return max(SEPARATORS, key=texts.count)
+    def _tell_restored(self, hits: int, codes: Sequence[str], where: str) -> str:
+        return f"{_count(hits, codes)} had lost leading zeros, which were put back (8 became 008)"
+
+    def _tell_unknown(self, hits: int, codes: Sequence[str], where: str) -> str:
+        formless = ""
+        if self.vocabulary in ICD_NAMES:
+            from leeward.vocabulary.icd import ICD9CM, ICD10CM
+
+            count = sum(ICD9CM.normalise(code) is None and ICD10CM.normalise(code) is None for code in codes)
+            told = f" ({count_noun('code', count)} not even by form: a slip, or a word for none)"
+            formless = told if count else ""
+        return (
+            f"{_count(hits, codes)} are not of {self.title}{formless}: kept as written, to be released as codes unless "
+            f"repaired or left out (--missing){self.others}"
+        )
+
+
+def _count(hits: int, codes: Sequence[str]) -> str:
+    return f"{count_noun('entry', hits, 'entries')} with {count_noun('distinct code', len(codes))}"
 
 
 SHARE_RECOGNISED = 0.75
@@ -262,27 +268,24 @@ class Seen:
         telling = np.array([len(text) >= 4 or not text.isdigit() for text in texts], np.bool_)
         drugs = np.array([bool(ATC.fullmatch(text)) for text in texts], np.bool_)
         count = max(int(known.sum()), 1)
-        if (
-            known.mean() < SHARE_DISTINCT
-            or self.share(known) < SHARE_RECOGNISED
-            or (known & ~self.restored).sum() < SHARE_INTACT * count
-            or (known & telling & ~self.restored).sum() < SHARE_TELLING * count
-            or drugs.sum() > count / 2
-        ):
+        recognised = (
+            known.mean() >= SHARE_DISTINCT,
+            self.share(known) >= SHARE_RECOGNISED,
+            (known & ~self.restored).sum() >= SHARE_INTACT * count,
+            (known & telling & ~self.restored).sum() >= SHARE_TELLING * count,
+            drugs.sum() <= count / 2,
+        )
+        if not all(recognised):
             return None
         ninth, tenth = self.share(self.ninth & ~self.tenth), self.share(self.surely_tenth)
-        least = SHARE_OF_BOTH * self.share(known)
-        if min(ninth, tenth) >= least:
+        if min(ninth, tenth) >= SHARE_OF_BOTH * self.share(known):
             return self.of_both(texts)
         return "icd9" if ninth >= tenth else "icd10"
 
     def of_both(self, texts: Sequence[str]) -> str:
         """The vocabulary of a source with codes of both: whether its E codes without a dot can be told apart."""
-        long = [
-            "." in text
-            for text, tenth in zip(texts, self.tenth & ~self.ninth, strict=True)
-            if tenth and len(text) > 3
-        ]
+        tenth = np.flatnonzero(self.tenth & ~self.ninth).tolist()
+        long = ["." in texts[i] for i in tenth if len(texts[i]) > 3]
         return (
             "icd"
             if not self.either.any() or sum(long) >= max(SHARE_DOTTED * len(long), 1)
@@ -334,25 +337,6 @@ def _find_several_codes(texts: Sequence[str], entries: Int64s) -> Bools:
     if Seen.of(distinct, np.array(list(counts.values()), np.int64)).vocabulary(distinct) is None:
         return none
     return np.array([_joins(text, rules_of("icd")) for text in texts], np.bool_)
-
-
-def _looks_missing(
-    codes: Sequence[str], numbers: Int32s, rows: UInt32s, entries: Int64s | None
-) -> list[Notice]:
-    """A notice of codes that are what tables write where there is none; the words are ours, not a patient's."""
-    mask = np.array([code.lower() in NO_VALUE_TEXTS for code in codes], np.bool_)
-    if not mask.any():
-        return []
-    at = rows[mask[numbers]]
-    words = sorted({code for code in codes if code.lower() in NO_VALUE_TEXTS})
-    quoted = ", ".join(f"'{word}'" for word in words)
-    hits = len(at) if entries is None else int(entries[mask].sum())
-    says, what = ("entry says", "a code") if hits == 1 else ("entries say", "codes")
-    message = (
-        f"{hits:,} {says} {quoted}, which may mean 'no code' and would be released as {what}: leave out with "
-        + " ".join(f"--missing {word!r}" for word in words)
-    )
-    return [Notice.of_rows("looks missing", message, at, hits)]
 
 
 def normalise(texts: Sequence[str], vocabulary: str | None, entries: Int64s | None = None) -> Normalised:
