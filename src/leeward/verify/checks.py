@@ -41,20 +41,14 @@ class Check:
 class Source:
     """What the custodian holds, for the checks that files alone cannot answer.
 
-    events
-        `patient`, `code` (any string-like type).
-    patients, population_events, population_patients
-        Where a method's guarantee speaks of them.
-    names
-        The source's own names of codes: the name, and how many patients have the code under it (None: the name is of
-        a public table).
-    vocabulary
-        What the source's codes are of, as `leeward.vocabulary.load` knows it.
-    answers
-        For a catalogue of itemsets: question and answer, as texts, of every answer that the ledger keeps of its data.
-    stored
-        Parquet files with `patient` and `code` in the place of `events`, where these are larger than memory; only what
-        is checked in parts (`disassociation.in_parts`) can be checked with them.
+    events : `patient`, `code` (any string-like type).
+    patients, population_events, population_patients : where a method's guarantee speaks of them.
+    names : the source's own names of codes: the name, and how many patients have the code under it (None: the name is
+        of a public table).
+    vocabulary : what the source's codes are of, as `leeward.vocabulary.load` knows it.
+    answers : for a catalogue of itemsets: question and answer, as texts, of every answer that the ledger keeps.
+    stored : Parquet files with `patient` and `code` in the place of `events`, where these are larger than memory; only
+        what is checked in parts (`disassociation.in_parts`) can be checked with them.
     """
 
     events: pl.DataFrame

@@ -20,6 +20,18 @@ def distinct(keys: Longs) -> Longs:
     return keys[heads_of(keys)]
 
 
+def falls_of(values: Ints | Longs, offsets: Longs) -> NDArray[np.bool_]:
+    """Whether each value is at most the value before it in its list; the first of a list follows none."""
+    falls = np.append(False, values[1:] <= values[:-1])[: len(values)]
+    falls[offsets[:-1][offsets[:-1] < len(values)]] = False
+    return falls
+
+
+def lists_of(marked: NDArray[np.bool_], offsets: Longs) -> Longs:
+    """The lists with a marked value, ascending."""
+    return distinct(np.searchsorted(offsets, np.flatnonzero(marked), side="right") - 1)
+
+
 def count_keys(keys: Longs) -> tuple[Longs, Longs]:
     """The distinct keys, ascending, and how often each is there."""
     keys = pl.Series(keys).sort().to_numpy()  # faster than NumPy's
@@ -120,16 +132,8 @@ def rank(values: pl.Series) -> tuple[pl.Series, Ints]:
 class Numbered:
     """Events as flat arrays.
 
-    Attributes
-    ----------
-    patients : pl.Series
-        The distinct identifiers, ascending.
-    patient : int32[events]
-        The place of each event's patient among `patients`.
-    codes : list of str
-        The codes that may occur, each once; "" for what is missing.
-    code : int32[events]
-        The place of each event's code among `codes`.
+    patients : the distinct identifiers, ascending; patient : int32[events], places among them.
+    codes : those that may occur, each once, "" for what is missing; code : int32[events], places among them.
     """
 
     def __init__(self, events: pl.DataFrame) -> None:

@@ -10,9 +10,8 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
@@ -29,7 +28,7 @@ from leeward.verify.constraints.classed import (
     no_other_codes,
     split,
 )
-from leeward.verify.flat import Ints, Longs, Words, pairs_of_lists, run_sums, values_of_groups
+from leeward.verify.flat import Longs, Words, offsets_of, pairs_of_lists, run_sums
 from leeward.verify.kernels import count_pairs, sum_images
 from leeward.verify.manifest import Share, draw_words
 from leeward.verify.order import order_check
@@ -91,31 +90,12 @@ def with_numbers(records: pl.DataFrame, listed: pl.Series) -> pl.DataFrame:
     return numbered
 
 
-@dataclass(frozen=True)
-class Rows:
-    """Records as flat arrays: record i is called number[i] and has lengths[i] of the `labels`, places in `texts`."""
+class Rows(NamedTuple):
+    """Records: record i is called number[i] and has the labels `held`, places in `texts`."""
 
     number: Longs
-    lengths: Longs
+    held: Lists
     texts: list[str]
-    labels: Ints
-
-    @cached_property
-    def falls(self) -> int:
-        """How many entries are no later label than the entry before them in their record."""
-        falls = self.labels[1:] <= self.labels[:-1]
-        begins = np.cumsum(self.lengths)
-        falls[begins[(begins > 0) & (begins < len(self.labels))] - 1] = False
-        return int(np.count_nonzero(falls))
-
-    @property
-    def doubled(self) -> int:
-        """How many records hold a label twice."""
-        if not self.falls:
-            return 0
-        owner = np.repeat(np.arange(len(self.number)), self.lengths)
-        distinct, _ = values_of_groups(owner, self.labels, len(self.number))
-        return int(np.count_nonzero(np.diff(distinct) != self.lengths))
 
 
 def rows_of(records: pl.DataFrame) -> Rows:
@@ -123,9 +103,10 @@ def rows_of(records: pl.DataFrame) -> Rows:
     entries = entries_of(records["codes"])
     kind = entries.dtype
     assert isinstance(kind, pl.Enum)
+    texts = kind.categories.to_list()
     labels = entries.to_physical().cast(pl.Int32).to_numpy()
-    lengths = records["codes"].list.len().to_numpy().astype(np.int64)
-    return Rows(records["record"].to_numpy(), lengths, kind.categories.to_list(), labels)
+    offsets = offsets_of(records["codes"].list.len().to_numpy())
+    return Rows(records["record"].to_numpy(), Lists(offsets, labels, len(texts)), texts)
 
 
 def structure(rows: Rows, codes: pl.DataFrame) -> list[Check]:
@@ -150,7 +131,7 @@ def structure(rows: Rows, codes: pl.DataFrame) -> list[Check]:
         )
     ).to_series()
     misspelt = int((spelt != kept["code"]).sum())
-    used, listed = np.bincount(rows.labels, minlength=len(rows.texts)), set(kept["code"])
+    used, listed = np.bincount(rows.held.labels, minlength=len(rows.texts)), set(kept["code"])
     unknown = sum(int(n) for n, text in zip(used, rows.texts, strict=True) if text not in listed)
     return [
         of_count(
@@ -172,7 +153,10 @@ def structure(rows: Rows, codes: pl.DataFrame) -> list[Check]:
             "entries of records are no listed label.",
         ),
         of_count(
-            "records_are_sets", rows.doubled, "No record holds a label twice.", "records hold a label twice."
+            "records_are_sets",
+            rows.held.doubled,
+            "No record holds a label twice.",
+            "records hold a label twice.",
         ),
     ]
 
@@ -182,7 +166,7 @@ def labels_in_order(rows: Rows, codes: pl.DataFrame) -> Check:
     label."""
     parts = [codes.filter(pl.col("suppressed") == gone)["code"] for gone in (False, True)]
     wrong = sum(not part.equals(part.sort()) for part in parts) + (not codes["suppressed"].is_sorted())
-    wrong += rows.falls + int((codes["members"] != codes["members"].list.sort()).sum())
+    wrong += rows.held.falls + int((codes["members"] != codes["members"].list.sort()).sum())
     return of_count(
         "labels_in_order",
         wrong,
@@ -192,13 +176,13 @@ def labels_in_order(rows: Rows, codes: pl.DataFrame) -> Check:
 
 
 def lay_out(rows: Rows, codes: pl.DataFrame) -> Published:
-    """The records in the order of their numbers; no record holds a label twice."""
+    """The records in the order of their numbers, the labels of each ascending; no record holds a label twice."""
     kept = codes.filter(~pl.col("suppressed"))
     labels, members = kept["code"].to_list(), kept["members"].to_list()
     place = {label: i for i, label in enumerate(labels)}
-    label = np.array([place.get(text, -1) for text in rows.texts], np.int32)[rows.labels]
-    row, width = np.repeat(np.argsort(np.argsort(rows.number)), rows.lengths), max(len(labels), 1)
-    if (rows.number[1:] < rows.number[:-1]).any() or rows.falls or labels != sorted(labels):
+    label = np.array([place.get(text, -1) for text in rows.texts], np.int32)[rows.held.labels]
+    row, width = np.argsort(np.argsort(rows.number))[rows.held.owner], max(len(labels), 1)
+    if (rows.number[1:] < rows.number[:-1]).any() or rows.held.falls or labels != sorted(labels):
         row, label = np.divmod(np.sort(row * width + label), width)
     offsets = np.searchsorted(row, np.arange(len(rows.number) + 1))
     number = {code: i for i, group in enumerate(members) for code in group}

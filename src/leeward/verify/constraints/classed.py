@@ -23,7 +23,7 @@ from leeward.verify.classes import (
     find_patients,
     largest_flow,
 )
-from leeward.verify.flat import Ints, Longs, find, offsets_of, places_of
+from leeward.verify.flat import Ints, Longs, count_keys, distinct, falls_of, find, offsets_of, places_of
 from leeward.verify.manifest import Share
 from leeward.verify.order import order_check
 
@@ -33,17 +33,33 @@ MOST_WRITTEN = 50
 
 @dataclass(frozen=True)
 class Lists:
-    """The labels of records, of `width` ones: record i has labels[offsets[i]:offsets[i + 1]], which ascend."""
+    """The labels of records, of `width` ones: record i has labels[offsets[i]:offsets[i + 1]]."""
 
     offsets: Longs
     labels: Ints
     width: int
 
     @cached_property
+    def owner(self) -> Longs:
+        """The record of each entry."""
+        return np.repeat(np.arange(len(self.offsets) - 1), np.diff(self.offsets))
+
+    @cached_property
+    def falls(self) -> int:
+        """How many entries are no later label than the entry before them in their record."""
+        return int(falls_of(self.labels, self.offsets).sum())
+
+    @property
+    def doubled(self) -> int:
+        """How many records hold a label twice."""
+        keys = self.owner * max(self.width, 1) + self.labels if self.falls else np.empty(0, np.int64)
+        found, times = count_keys(keys)
+        return len(distinct(found[times > 1] // max(self.width, 1)))
+
+    @cached_property
     def _by_label(self) -> tuple[Longs, Longs]:
-        records = np.repeat(np.arange(len(self.offsets) - 1), np.diff(self.offsets))
         order = np.argsort(self.labels, kind="stable")
-        return offsets_of(np.bincount(self.labels, minlength=self.width)), records[order]
+        return offsets_of(np.bincount(self.labels, minlength=self.width)), self.owner[order]
 
     def holders(self, label: int) -> Longs:
         """The records that hold a label, ascending."""

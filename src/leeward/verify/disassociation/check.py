@@ -62,7 +62,7 @@ from leeward.verify.disassociation.stated import (
     sensitive_values,
     single_codes,
 )
-from leeward.verify.flat import Longs, heads_of, offsets_of, preorder
+from leeward.verify.flat import falls_of, heads_of, offsets_of, preorder
 from leeward.verify.manifest import Share
 from leeward.verify.order import order_check
 
@@ -358,11 +358,9 @@ def reconstructions(layout: Layout, file: Path) -> Check:
     flat = table["codes"].explode(empty_as_null=False).cast(pl.String)
     number = {code: i for i, code in enumerate(layout.chunks.codes)}
     places = flat.replace_strict(number, default=-1, return_dtype=pl.Int32).to_numpy()
-    bad = (
-        int((sizes_ == 0).sum())
-        + falling(np.where(places < 0, 0, layout.place[places]), sizes_.to_numpy())
-        + int((places < 0).sum())
-    )
+    offsets = offsets_of(sizes_.to_numpy())
+    falls = falls_of(np.where(places < 0, 0, layout.place[places]), offsets)
+    bad = int((sizes_ == 0).sum()) + int(falls.sum()) + int((places < 0).sum())
     bad += abs(table.height - int(layout.nodes.records[layout.nodes.parent < 0].sum()))
     bad += table.height - table["record"].n_unique()
     if bad == 0:
@@ -375,9 +373,3 @@ def reconstructions(layout: Layout, file: Path) -> Check:
         "One non-empty record a record, its codes ascending, with counts of codes that the chunks allow.",
         "records are missing or empty, or their codes do not ascend or have counts that the chunks exclude.",
     )
-
-
-def falling(place: Longs, sizes_: Longs) -> int:
-    """How many neighbours in lists of these sizes, one after the other, do not ascend."""
-    row = np.repeat(np.arange(len(sizes_)), sizes_)
-    return int(((row[1:] == row[:-1]) & (place[1:] <= place[:-1])).sum())

@@ -17,7 +17,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from leeward.verify.flat import Ints, Longs, count_keys, distinct, find, offsets_of, places_of, preorder
+from leeward.verify.flat import (
+    Ints,
+    Longs,
+    count_keys,
+    falls_of,
+    find,
+    lists_of,
+    offsets_of,
+    places_of,
+    preorder,
+)
 from leeward.verify.storage import open_with_dictionaries
 
 RECORD, SHARED, ITEM, PAYLOAD = 0, 1, 2, 3
@@ -33,15 +43,9 @@ class StructureFault(Exception):
 class Nodes:
     """The clusters and joint clusters.
 
-    numbers : int64[n], ascending
-        The node numbers of the file.
-    parent : int32[n]
-        Index of the parent, -1 for a root, -2 when the parent named does not exist.
-    leaf : bool[n]
-        True for a cluster.
-    records : int64[n]
-    of_class : int64[n]
-        The class of demographics; 0 in a release without classes.
+    numbers : int64[n], ascending; the node numbers of the file.
+    parent : int32[n], index of the parent, -1 for a root, -2 when the parent named does not exist.
+    leaf : True for a cluster.  of_class : the class of demographics; 0 in a release without classes.
     """
 
     numbers: Longs
@@ -55,16 +59,11 @@ class Nodes:
 class Chunks:
     """The rows of `chunks.parquet`, one group of consecutive rows a chunk.
 
-    node : int32[g]
-        Index of the node (-1: a number that `nodes.parquet` lacks); ascending where the file is.
-    kind : int8[g]
-    start : int64[g + 1]
-        Group g holds the rows `start[g]:start[g + 1]`.
-    number : int64[rows]
-        The subrecord number, -1 where null.
-    offsets : int64[rows + 1], values : int32
-        Row r holds the codes `values[offsets[r]:offsets[r + 1]]`, indices into `codes`.
-    codes : tuple of str, in order of first appearance
+    node : int32[g], index of the node (-1: a number that `nodes.parquet` lacks), ascending where the file is; kind of
+        each; start : int64[g + 1], group g holds the rows `start[g]:start[g + 1]`.
+    number : int64[rows], the subrecord number, -1 where null.
+    offsets : int64[rows + 1]; row r holds the codes `values[offsets[r]:offsets[r + 1]]`, indices into `codes`, which
+        are in order of first appearance.
     """
 
     node: Ints
@@ -303,9 +302,7 @@ def chunk_codes(chunks: Chunks) -> tuple[Longs, Ints, Longs, Longs, Longs]:
     keys, supports = count_keys(owner * width + chunks.values)
     group, codes = np.divmod(keys, width)
     place = alphabetical(chunks.codes)[chunks.values]
-    falls = np.append(False, place[1:] <= place[:-1])[: len(place)]
-    falls[chunks.offsets[:-1][np.diff(chunks.offsets) > 0]] = False  # the first code of a row follows none
-    rows = distinct(np.searchsorted(chunks.offsets, np.flatnonzero(falls), side="right") - 1)
+    rows = lists_of(falls_of(place, chunks.offsets), chunks.offsets)
     filled = offsets_of((np.diff(chunks.offsets) > 0).astype(np.int64))[chunks.start]
     return (
         np.searchsorted(group, np.arange(n + 1)),

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from leeward.verify.checks import Check, Source, check_numbers, failing, of_count
 from leeward.verify.class_labels import read_pairs
 from leeward.verify.classes import BETWEEN, Placed, code_of_class, of_class, place_in_classes
-from leeward.verify.flat import Ints, Longs, offsets_of, places_of
+from leeward.verify.flat import Ints, Longs, falls_of, lists_of, offsets_of, places_of
 from leeward.verify.manifest import Share
 from leeward.verify.storage import open_with_dictionaries
 
@@ -168,12 +168,8 @@ def _count_wrong_numbers(visits: VisitLists) -> int:
 
 def _count_disorder(visits: VisitLists) -> int:
     """Visits without codes, or with codes that do not ascend."""
-    sizes = visits.sizes()
-    falls = np.zeros(len(visits.values), np.bool_)
-    falls[1:] = visits.values[1:] <= visits.values[:-1]
-    falls[visits.offsets[:-1][sizes > 0]] = False  # a visit's first code follows none
-    at = np.searchsorted(visits.offsets, np.flatnonzero(falls), side="right") - 1
-    return len(np.unique(at)) + int(np.count_nonzero(sizes == 0))
+    falling = lists_of(falls_of(visits.values, visits.offsets), visits.offsets)
+    return len(falling) + int(np.count_nonzero(visits.sizes() == 0))
 
 
 def apart(visits: VisitLists, placed: Placed) -> VisitLists:
