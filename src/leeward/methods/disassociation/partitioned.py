@@ -56,11 +56,9 @@ SAMPLED = 64
 
 NO_CHUNKS = pa.RecordBatch.from_pylist([], schema=CHUNKS)
 
+Work = tempfile.TemporaryDirectory[str]
 PARTS = ("nodes", "chunks", "members")
 """Results of a kernel for a partition: rows of both tables, and the node of each record."""
-
-Work = tempfile.TemporaryDirectory[str]
-"""The private folder of a run; removed with the last table that reads from it."""
 
 DONE = pa.schema(
     [
@@ -120,7 +118,7 @@ def protect_partitions(
     numbers = cut(data, rules, partitions, folder)
     tasks = pl.DataFrame({"partition": pl.Series(numbers, dtype=pl.Int64)})
     if not engine.sees_files:
-        rows = [_rows_file(folder, number).read_bytes() for number in numbers]
+        rows = [_part_file(folder, "rows", number).read_bytes() for number in numbers]
         tasks = tasks.with_columns(rows=pl.Series(rows, dtype=pl.Binary))
     kernel = partition_kernel(rules, data.codes, randomness, folder if engine.sees_files else None)
     done = engine.map_tasks(tasks, kernel, DONE)
@@ -180,7 +178,7 @@ def cut(data: Blocks, rules: Rules, partitions: int, folder: Path) -> list[int]:
             for number in of_row.unique().to_list():
                 rows = block.filter(of_row == number).to_arrow()
                 if number not in writers:
-                    file = _rows_file(folder, number)
+                    file = _part_file(folder, "rows", number)
                     writer = pq.ParquetWriter(file, rows.schema, compression="zstd")
                     writers[number] = files.enter_context(writer)
                 writers[number].write_table(rows)
@@ -206,7 +204,11 @@ def partition_kernel(
         partition = task["partition"][0].as_py()
         with tempfile.TemporaryDirectory() as own:
             place = folder or Path(own)
-            rows = _rows_file(place, partition) if folder else pa.BufferReader(task["rows"][0].as_buffer())
+            rows = (
+                _part_file(place, "rows", partition)
+                if folder
+                else pa.BufferReader(task["rows"][0].as_buffer())
+            )
             occurrences = pl.DataFrame(pl.from_arrow(pq.read_table(rows))).sort("record", "code")
             streams = Randomness(randomness.number("partition", partition), randomness.seeded)
             counts, facts = _write_parts(occurrences, rules, codes, streams, place, partition)
@@ -247,10 +249,6 @@ def _write_parts(
                 file.write_batch(batch)
                 counts[part] += batch.num_rows
     return [*counts.values()], facts_of(result)
-
-
-def _rows_file(folder: Path, partition: int) -> Path:
-    return folder / f"rows-{partition}.parquet"
 
 
 def _part_file(folder: Path, part: str, partition: int) -> Path:

@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from leeward.analysis.itemsets import owners_of
 from leeward.analysis.kernels import empty_list
@@ -100,12 +99,6 @@ def publish(d: Disassociated, codes: tuple[str, ...], randomness: Randomness) ->
     return Published(d, layout_of(d), codes, np.argsort(old), old)
 
 
-def nullable(values: Int64s) -> pa.Array:
-    """Arrow array with nulls in place of negative values."""
-    plain = pa.array(values)
-    return pc.if_else(pc.less(plain, 0), pa.scalar(None, pa.int64()), plain)
-
-
 def node_of_records(p: Published) -> Int64s:
     """The released number of each record's cluster, in the order of the data set."""
     node = np.empty(len(p.data.order), np.int64)
@@ -138,7 +131,7 @@ def node_rows(old: Int64s, number: Int64s, parent: Int64s, records: Int64s, leav
     above = parent[old]
     columns = [
         pa.array(np.arange(len(old), dtype=np.int64)),
-        nullable(np.where(above >= 0, number[above], -1)),
+        pa.array(number[above], mask=above < 0),
         pa.array(["joint", "cluster"], pa.string()).take(pa.array((old < leaves).astype(np.int8))),
         pa.array(records[old]),
     ]
@@ -159,7 +152,8 @@ def chunk_table(p: Published, randomness: Randomness) -> ReleaseTable:
             node, chunk, kind, subrecord, code_at, code = _emit(
                 lo, hi, p.old, p.data.records, p.data.chunks, p.layout, keys
             )
-            yield chunk_rows(node, chunk, kind, nullable(subrecord), code_at, code_names.take(pa.array(code)))
+            number = pa.array(subrecord, mask=subrecord < 0)
+            yield chunk_rows(node, chunk, kind, number, code_at, code_names.take(pa.array(code)))
 
     return ReleaseTable("chunks.parquet", CHUNKS, lambda: ahead(batches()))
 

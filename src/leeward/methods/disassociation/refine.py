@@ -50,9 +50,10 @@ class Entries:
         begins = self.used + offsets_of(sizes)
         self.used = int(begins[-1])
         if self.used > len(self.code):
-            self.code = _enlarge(self.code, 2 * self.used)
+            more = np.empty(2 * self.used - len(self.code), np.int32)
+            self.code = np.concatenate([self.code, more])
             if self.row is not None:
-                self.row = _enlarge(self.row, 2 * self.used)
+                self.row = np.concatenate([self.row, more])
         return np.stack([begins[:-1], begins[:-1]], axis=1)
 
     def sizes(self, clusters: Int64s) -> Int64s:
@@ -114,12 +115,6 @@ def leaf_clusters(near: Clustered, chunks: Chunks) -> Clusters:
 
 def _bounds(offsets: Int64s) -> Int64s:
     return np.stack([offsets[:-1], offsets[1:]], axis=1)
-
-
-def _enlarge(values: Int32s, room: int) -> Int32s:
-    more = np.empty(room, np.int32)
-    more[: len(values)] = values
-    return more
 
 
 def refine(near: Clustered, chunks: Chunks, rules: Rules, blocks: Blocks) -> Int64s:

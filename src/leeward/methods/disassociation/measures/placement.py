@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from leeward.analysis.kernels import popcount
+from leeward.arrays import offsets_of
 from leeward.cohort.lenses.code_sets import CodeSets
 from leeward.compiled import njit
 from leeward.methods.disassociation.measures.published import ITEM, RECORD, SHARED, Array, Published
@@ -28,11 +29,9 @@ def placement(published: Published, sets: CodeSets, facts: Mapping[str, Any]) ->
     """
     shown = occurrences(published)
     number = published.number
-    order = [number[code] for code in sets.codes if code in number]
     supports = sets.supports()
-    kept = np.array([code in number for code in sets.codes], np.bool_)
-    record, shared = np.zeros((2, len(sets.codes)), np.int64)
-    record[kept], shared[kept] = shown[RECORD][order], shown[SHARED][order]
+    place = np.array([number.get(code, len(number)) for code in sets.codes], np.int64)
+    record, shared = (np.append(shown[kind], 0)[place] for kind in (RECORD, SHARED))
     item = np.maximum(supports - record - shared, 0)
     top = np.argsort(-supports, kind="stable")[:CODES_LISTED]
     total = int(supports.sum())
@@ -70,11 +69,8 @@ def item_only_at_least(published: Published) -> int:
     """Lower bound of the records whose codes are all in item chunks, from the files alone: every
     non-empty subrecord may belong to another record, so the rest of a cluster's records have all their codes in
     the item chunk."""
-    filled = np.bincount(
-        published.node,
-        weights=np.where(published.kind == ITEM, 0, published.filled),
-        minlength=len(published.parent),
-    )
+    of_chunk = np.where(published.kind == ITEM, 0, published.filled)
+    filled = np.bincount(published.node, of_chunk, minlength=len(published.parent))
     left = np.zeros(len(published.parent), np.int64)
     for v in range(len(published.parent)):  # children come before parents
         own = published.records[v] if published.leaf[v] else left[v]
@@ -92,12 +88,10 @@ def covers(published: Published) -> dict[str, int]:
     p = published
     shown = np.flatnonzero(p.kind[p.entry_chunk] != ITEM)
     order = shown[np.argsort(p.entry_chunk[shown], kind="stable")]
-    chunk = p.entry_chunk[order]
-    starts = np.concatenate([[0], np.flatnonzero(np.diff(chunk)) + 1, [len(chunk)]]).astype(np.int64)
-    if not len(chunk):
-        return {"pairs": 0, "chunks": 0, "of_chunks": 0}
-    pairs = _count(starts, p.entry_place[order], p.words[chunk[starts[:-1]]], p.bits)
-    several = int((np.diff(starts) > 1).sum())
+    chunks, codes = np.unique(p.entry_chunk[order], return_counts=True)
+    starts = offsets_of(codes)
+    pairs = _count(starts, p.entry_place[order], p.words[chunks], p.bits)
+    several = int((codes > 1).sum())
     return {"pairs": int(pairs.sum()), "chunks": int((pairs > 0).sum()), "of_chunks": several}
 
 
