@@ -196,17 +196,17 @@ def test_a_release_equal_to_its_source_keeps_everything(tmp_path: Path) -> None:
     (kept,) = utility_of(prepare([line_of(PLAN[3], 1)], cohort), release)
     assert kept.value == pytest.approx(1.0) and kept.verdict == "serves"
     risk = measure_risk(release, cohort, thresholds=(0.1, 0.25))
-    assert risk is not None and risk.maximum == 0.2 and risk.all
-    assert [each.share for each in risk.above] == [pytest.approx(1.0, abs=0.5), 0.0]
+    assert risk is not None and risk["maximum"] == 0.2 and risk["all"]
+    assert [each["share"] for each in risk["above"]] == [pytest.approx(1.0, abs=0.5), 0.0]
 
 
 @pytest.mark.parametrize("name", METHODS)
 def test_the_measured_maximum_is_within_the_promise(name: str, releases: dict[str, Any]) -> None:
     release, case = releases[name]
     found = measure_risk(release, case.cohort, case.population, (0.01, 0.5))
-    assert found is not None and found.promised == release.guarantee["risk"]["maximum"]
-    assert 0 < found.mean <= found.maximum <= found.promised + 1e-12
-    assert found.above[0].share >= found.above[1].share == 0
+    assert found is not None and found["promised"] == release.guarantee["risk"]["maximum"]
+    assert 0 < found["mean"] <= found["maximum"] <= found["promised"] + 1e-12
+    assert found["above"][0]["share"] >= found["above"][1]["share"] == 0
 
 
 def test_the_measured_mean_is_one_whatever_the_order_of_classes(
@@ -221,7 +221,7 @@ def test_the_measured_mean_is_one_whatever_the_order_of_classes(
         monkeypatch.setattr(reidentification, "count_candidates", lambda *_, given=found_now: given)
         found = measure_risk(release, case.cohort)
         assert found is not None
-        means.add(found.mean)
+        means.add(found["mean"])
     assert len(means) == 1
 
 

@@ -9,13 +9,13 @@ over all records is also the marketer's expected share of right guesses. What an
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from leeward.advise.thresholds import met, odds
-from leeward.analysis.reidentification import Further, Known, Scope
+from leeward.analysis.reidentification import Known, Scope
 from leeward.arrays import count_noun
 from leeward.methods import METHODS
 from leeward.release.manifest import MODELS
@@ -30,48 +30,18 @@ MUCH = 0.05
 """Share of the pieces of knowledge below k candidates from which a remedy is named."""
 
 
-@dataclass(frozen=True)
-class Above:
-    threshold: float
-    share: float
-
-
-@dataclass(frozen=True)
-class Before:
-    """Of so many patients of the source, those who are alone with what the attacker knows, and those of whom fewer than
-    k agree on it."""
-
-    patients: int
-    unique: int
-    below_k: int
-    k: int
-
-
-@dataclass(frozen=True, kw_only=True)
-class MeasuredRisk:
-    """What was measured for the attacker of the guarantee.
-
-    model : prosecutor or journalist. knows : in words. maximum, mean : of 1 / candidates. patients : how many were
-    looked at. all : whether they are all, or a sample. promised : the guarantee's maximum. further : what an attacker
-    finds whom the guarantee does not cover. before : the same knowledge before the release, where it was counted.
-    """
-
-    model: str
-    knows: str
-    promised: float | None
-    maximum: float
-    mean: float
-    patients: int
-    all: bool
-    above: tuple[Above, ...] = ()
-    further: Further | None = None
-    before: Before | None = None
-
-
 def measure_risk(
     release: Release, cohort: Cohort, population: Cohort | None = None, thresholds: Sequence[float] = ()
-) -> MeasuredRisk | None:
-    """The risk measured from the files; None where the method leaves nothing to count (counts with noise)."""
+) -> dict[str, Any] | None:
+    """The risk for the attacker of the guarantee, measured from the files, as JSON has it; None where the method leaves
+    nothing to count (counts with noise).
+
+    Its keys. model : prosecutor or journalist. knows : in words. promised : the guarantee's maximum. maximum, mean : of
+    1 / candidates. patients : how many were looked at. all : whether they are all, or a sample. above : for each
+    threshold the share of patients whose risk is above it. further : what an attacker finds whom the guarantee does not
+    cover. before : where it was counted, how many patients of the source are alone with the same knowledge, and how
+    many are among fewer than k.
+    """
     row = METHODS.get(release.method)
     module = None if row is None else row.reidentification()
     found: Known | None = None if module is None else module.count_candidates(release, cohort, population)
@@ -80,23 +50,24 @@ def measure_risk(
     # Sorted: classes come in any order, and the last digit of a mean of floats would tell it.
     risks = np.sort(1 / np.maximum(found.candidates, 1))
     stated = release.guarantee.get("risk") or {}
-    before = None
+    above = [{"threshold": float(t), "share": float(np.mean(risks > t + 1e-12))} for t in thresholds]
+    measured = {
+        "model": str(stated.get("model", "prosecutor")),
+        "knows": found.knows,
+        "promised": stated.get("maximum"),
+        "maximum": float(risks.max()),
+        "mean": float(risks.mean()),
+        "patients": len(risks),
+        "all": found.whole,
+        "above": above,
+    }
+    if found.further is not None:
+        measured["further"] = asdict(found.further)
     if found.before is not None:
         k = int(release.guarantee["k"])
         unique, below_k = int((found.before == 1).sum()), int((found.before < k).sum())
-        before = Before(len(found.before), unique, below_k, k)
-    return MeasuredRisk(
-        model=str(stated.get("model", "prosecutor")),
-        knows=found.knows,
-        promised=stated.get("maximum"),
-        maximum=float(risks.max()),
-        mean=float(risks.mean()),
-        patients=len(risks),
-        all=found.whole,
-        above=tuple(Above(float(each), float(np.mean(risks > each + 1e-12))) for each in thresholds),
-        further=found.further,
-        before=before,
-    )
+        measured["before"] = {"patients": len(found.before), "unique": unique, "below_k": below_k, "k": k}
+    return measured
 
 
 def scope_of(release: Release) -> Scope | None:

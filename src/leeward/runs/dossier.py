@@ -184,7 +184,7 @@ def evidence_of(
     }
     if cohort is not None:
         maximum = None if limit is None else limit.maximum
-        found["risk"] = plain(measure_risk(release, cohort, population, limits(maximum)))
+        found["risk"] = measure_risk(release, cohort, population, limits(maximum))
         if plan is not None:
             found["lines"] = plain(utility_of(prepare(plan.lines, cohort), release))
     measures = release.custody_json("measures.json") or {}

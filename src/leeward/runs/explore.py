@@ -214,7 +214,7 @@ def risk_of(
     release: Release, cohort: Cohort, population: Cohort | None, thresholds: Sequence[float]
 ) -> dict[str, Any]:
     """The risk of a release for each attacker: as its guarantee states it, as it was measured, and in words."""
-    found = plain(measure_risk(release, cohort, population, thresholds))
+    found = measure_risk(release, cohort, population, thresholds)
     return {
         "attacker": release.guarantee["attacker"],
         "risk": release.guarantee.get("risk"),

@@ -9,7 +9,6 @@ from typing import Any
 
 from leeward.advise.risk import measure_risk
 from leeward.advise.thresholds import limits
-from leeward.analysis.figures import plain
 from leeward.cohort.cohort import Cohort
 from leeward.cohort.readers.files import find_files
 from leeward.engine import beside
@@ -94,7 +93,7 @@ def reidentification(release: Release, cohort: Cohort, population: Cohort | None
         found = measure_risk(release, cohort, population, limits())
     except BadInput:
         return {}
-    return {} if found is None else {"reidentification": plain(found)}
+    return {} if found is None else {"reidentification": found}
 
 
 def about(cohort: Cohort, facts: Mapping[str, Any], anonymized: Anonymized) -> dict[str, Any]:
