@@ -29,11 +29,6 @@ class Accuracy:
     half_width: int
     questions: int
 
-    @property
-    def posterior(self) -> float:
-        """What a prior of one half that somebody is in the data may become, after all answers."""
-        return posterior(self.total)
-
 
 def posterior(epsilon: float, prior: float = 0.5) -> float:
     """The greatest p e^epsilon / (1 - p + p e^epsilon) that an attacker's belief can reach."""
@@ -54,7 +49,8 @@ def micro_epsilon_of(width: int, sensitivity: int = 1) -> int:
     low, high = 1, 40 * MICRO * sensitivity
     while low < high:
         middle = (low + high) // 2
-        if _fits(middle, width, sensitivity):
+        noise = Noise("geometric", middle, sensitivity)
+        if 1 / noise.scale >= 1e-9 and half_width(noise, CONFIDENCE) <= width:
             high = middle
         else:
             low = middle + 1
@@ -65,10 +61,3 @@ def accuracy_of(width: int, questions: int = 1) -> Accuracy:
     """What `questions` counts within `width` patients cost, each with a share of its own of epsilon."""
     one = micro_epsilon_of(width)
     return Accuracy(one / MICRO, one * questions / MICRO, width, questions)
-
-
-def _fits(epsilon: int, width: int, sensitivity: int) -> bool:
-    noise = Noise("geometric", epsilon, sensitivity)
-    if 1 / noise.scale < 1e-9:
-        return False
-    return half_width(noise, CONFIDENCE) <= width

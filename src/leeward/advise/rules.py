@@ -6,6 +6,7 @@ A rule is data: conditions by name, a verdict, a reason and its source. The cond
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -71,14 +72,6 @@ class Candidate:
         }
 
 
-@dataclass(frozen=True)
-class Case:
-    """A situation and, where a rule is about one, a line of the plan."""
-
-    situation: Situation
-    line: Line | None = None
-
-
 def noisy_accuracy(situation: Situation, line: Line | None) -> Accuracy | None:
     """Epsilon of a line's counts: each within the accepted error of the smallest count that matters."""
     if not isinstance(line, Counts | Query):
@@ -93,52 +86,43 @@ def total_epsilon(situation: Situation) -> float:
     return sum(one.total for one in each if one is not None)
 
 
-def _knows(case: Case) -> Any:
-    return case.situation.plan.recipient.knows
-
-
 def _columns_of(line: Line | None) -> tuple[str, ...]:
     return tuple(models_of([line.model])[0].columns()) if isinstance(line, Regression) else ()
 
 
-def _attacker_columns(case: Case) -> tuple[str, ...]:
-    return tuple(_knows(case).columns) or case.situation.facts.columns
+def _counts_from(line: Line | None, least: int) -> bool:
+    """Whether the line's smallest count that matters is as large."""
+    return isinstance(line, Counts | Query) and line.least >= least
 
 
-def _least(case: Case) -> int:
-    return case.line.least if isinstance(case.line, Counts | Query) else 0
-
-
-CONDITIONS: dict[str, Callable[[Case], bool]] = {
-    "events": lambda case: case.situation.facts.kind == "events",
-    "table": lambda case: case.situation.facts.kind == "table",
-    "notes": lambda case: case.situation.facts.kind == "notes",
-    "no_ages": lambda case: not case.situation.facts.ages,
-    "no_visits": lambda case: case.situation.facts.visit_codes is None,
-    "no_population": lambda case: case.situation.facts.population is None,
-    "in_study": lambda case: bool(_knows(case).in_study),
-    "knows_all_codes": lambda case: _knows(case).codes == "all",
-    "knows_visits": lambda case: _knows(case).visits > 1,
-    "knows_three_codes": lambda case: (case.situation.m or 0) > 2,
-    "large_m": lambda case: (case.situation.m or 0) > LARGEST_REASONABLE_M,
-    "keeps_columns": lambda case: bool(case.situation.plan.keep),
-    "k_above_patients": lambda case: case.situation.k > case.situation.facts.patients,
-    "k_above_half": lambda case: 2 * case.situation.k > case.situation.facts.patients,
-    "k_above_population": lambda case: case.situation.k > (case.situation.facts.population or 0),
-    "few_groups": lambda case: case.situation.groups < FEW_GROUPS,
-    "at_least_4_k": lambda case: _least(case) >= 4 * case.situation.k,
-    "at_least_10_k": lambda case: _least(case) >= 10 * case.situation.k,
-    "at_least_20_k": lambda case: _least(case) >= 20 * case.situation.k,
-    "pairs": lambda case: (
-        isinstance(case.line, Query) or (isinstance(case.line, Counts) and case.line.together > 1)
+CONDITIONS: dict[str, Callable[[Situation, Line | None], bool]] = {
+    "events": lambda s, line: s.facts.kind == "events",
+    "table": lambda s, line: s.facts.kind == "table",
+    "notes": lambda s, line: s.facts.kind == "notes",
+    "no_ages": lambda s, line: not s.facts.ages,
+    "no_visits": lambda s, line: s.facts.visit_codes is None,
+    "no_population": lambda s, line: s.facts.population is None,
+    "in_study": lambda s, line: bool(s.plan.recipient.knows.in_study),
+    "knows_all_codes": lambda s, line: s.plan.recipient.knows.codes == "all",
+    "knows_visits": lambda s, line: s.plan.recipient.knows.visits > 1,
+    "knows_three_codes": lambda s, line: (s.m or 0) > 2,
+    "large_m": lambda s, line: (s.m or 0) > LARGEST_REASONABLE_M,
+    "keeps_columns": lambda s, line: bool(s.plan.keep),
+    "k_above_patients": lambda s, line: s.k > s.facts.patients,
+    "k_above_half": lambda s, line: 2 * s.k > s.facts.patients,
+    "k_above_population": lambda s, line: s.k > (s.facts.population or 0),
+    "few_groups": lambda s, line: s.groups < FEW_GROUPS,
+    "at_least_4_k": lambda s, line: _counts_from(line, 4 * s.k),
+    "at_least_10_k": lambda s, line: _counts_from(line, 10 * s.k),
+    "at_least_20_k": lambda s, line: _counts_from(line, 20 * s.k),
+    "pairs": lambda s, line: isinstance(line, Query) or (isinstance(line, Counts) and line.together > 1),
+    "within_budget": lambda s, line: total_epsilon(s) <= s.plan.epsilon,
+    "exposure_known": lambda s, line: isinstance(line, Phewas) and line.exposure in s.facts.columns,
+    "outcome_missing": lambda s, line: bool(set(_columns_of(line)) - set(s.facts.columns)),
+    "covariates_unknown": lambda s, line: (
+        not set(_columns_of(line)) & set(s.plan.recipient.knows.columns or s.facts.columns)
     ),
-    "within_budget": lambda case: total_epsilon(case.situation) <= case.situation.plan.epsilon,
-    "exposure_known": lambda case: (
-        isinstance(case.line, Phewas) and case.line.exposure in case.situation.facts.columns
-    ),
-    "outcome_missing": lambda case: bool(set(_columns_of(case.line)) - set(case.situation.facts.columns)),
-    "covariates_unknown": lambda case: not set(_columns_of(case.line)) & set(_attacker_columns(case)),
-    "kept_columns_known": lambda case: set(case.situation.plan.keep) <= set(case.situation.facts.columns),
+    "kept_columns_known": lambda s, line: set(s.plan.keep) <= set(s.facts.columns),
 }
 """What a rule's `when` may name."""
 
@@ -163,16 +147,18 @@ def _candidate(rule: Mapping[str, Any], situation: Situation) -> Candidate:
         asked.append(("sensitive", "sensitive codes", None))
     findings = []
     for kind, title, line in asked:
-        entry = _first(rule["lines"].get(kind, rule["lines"]["*"]), Case(situation, line))
+        entry = _first(rule["lines"].get(kind, rule["lines"]["*"]), situation, line)
         if entry is None:
             raise ValueError(f"rules.yaml: no entry decides `{kind}`")
         findings.append(Finding(title, entry["verdict"], entry["reason"], entry["source"]))
-    closed = _first(rule["closed"], Case(situation))
+    closed = _first(rule["closed"], situation, None)
     why = None if closed is None else (closed["reason"], closed["source"])
     return Candidate(rule["name"], rule["title"], rule["attacker"], why, tuple(findings), len(plan.lines))
 
 
-def _first(entries: Sequence[Mapping[str, Any]], case: Case) -> Mapping[str, Any] | None:
-    return next(
-        (each for each in entries if all(CONDITIONS[name](case) for name in each.get("when", ()))), None
-    )
+def _first(
+    entries: Sequence[Mapping[str, Any]], situation: Situation, line: Line | None
+) -> Mapping[str, Any] | None:
+    """The first entry all of whose conditions hold."""
+    holds = (all(CONDITIONS[name](situation, line) for name in each.get("when", ())) for each in entries)
+    return next(itertools.compress(entries, holds), None)

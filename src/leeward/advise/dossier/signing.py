@@ -51,22 +51,15 @@ def _key(file: str | Path, *, private: bool) -> Any:
     path = Path(file)
     if not path.is_file():
         raise BadInput(f"{path}: there is no such key file.")
-    kind = ed25519.Ed25519PrivateKey if private else ed25519.Ed25519PublicKey
+    kind: type = ed25519.Ed25519PrivateKey if private else ed25519.Ed25519PublicKey
+    content = path.read_bytes()
     try:
-        key = (
-            load_pem_private_key(path.read_bytes(), None)
-            if private
-            else load_pem_public_key(path.read_bytes())
-        )
+        key: Any = load_pem_private_key(content, None) if private else load_pem_public_key(content)
     except (ValueError, TypeError):
         key = None
     if not isinstance(key, kind):
-        word, way = (
-            ("private", "openssl genpkey -algorithm ed25519")
-            if private
-            else ("public", "openssl pkey -pubout")
-        )
+        word, way = ("private", "genpkey -algorithm ed25519") if private else ("public", "pkey -pubout")
         raise BadInput(
-            f"{path.name}: no {word} Ed25519 key in PEM without a passphrase; make one with `{way}`."
+            f"{path.name}: no {word} Ed25519 key in PEM without a passphrase; make one with `openssl {way}`."
         )
     return key

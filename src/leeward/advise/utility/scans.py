@@ -90,14 +90,15 @@ def _overlap(before: pl.DataFrame, after: pl.DataFrame, phecodes: set[str]) -> f
     both = before.filter(pl.col("phecode").is_in(sorted(phecodes))).join(
         after, on="phecode", how="left", suffix="_after"
     )
-    ends = [
-        (pl.col(f"beta{side}") + sign * Z * pl.col(f"error{side}")).cast(pl.Float64)
+    ends = both.select(
+        (pl.col(f"beta{side}") + sign * Z * pl.col(f"error{side}"))
+        .cast(pl.Float64)
+        .fill_null(np.nan)
+        .alias(f"{sign}{side}")
         for side in ("", "_after")
         for sign in (-1, 1)
-    ]
-    low, high, other_low, other_high = (
-        both.select(each).to_series().fill_null(np.nan).to_numpy() for each in ends
     )
+    low, high, other_low, other_high = (each.to_numpy() for each in ends)
     return float(np.mean(np.nan_to_num(overlaps(low, high, other_low, other_high), nan=0.0)))
 
 
