@@ -121,9 +121,7 @@ def chart(
     drawing.axis_left(made, y, LEFT, WIDTH - 20, at, drawing.percentages(at), "kept")
     marks = sorted({round(spot.risk, 4) for spot in spots}) or [low]
     drawing.axis_below(made, x, height - BELOW, _apart(marks, x), lambda value: f"{value:.3g}", x_title)
-    floor = next((spot.floor for spot in spots if spot.floor is not None), None)
-    if floor is not None:
-        _draw_floor(made, floor, y, at)
+    _draw_floor(made, spots, y, at)
     if threshold is not None:
         made.line([(x(threshold), TOP), (x(threshold), height - BELOW)], "#D55E00", 1.5, "6 4")
         words, color = f"threshold {threshold:g}", "var(--warn, #9a4a00)"
@@ -134,7 +132,10 @@ def chart(
     return made.svg(WIDTH, height)
 
 
-def _draw_floor(made: Drawing, floor: float, y: Scale, ticks: Sequence[float]) -> None:
+def _draw_floor(made: Drawing, spots: Sequence[Spot], y: Scale, ticks: Sequence[float]) -> None:
+    floor = next((spot.floor for spot in spots if spot.floor is not None), None)
+    if floor is None:
+        return
     made.line([(LEFT, y(floor)), (WIDTH - 20, y(floor))], GREY, 1.2, "2 4")
     crossed = min(y(floor) - y(value) for value in ticks if value >= floor) < 20
     made.text(LEFT + 6, y(floor) + (14 if crossed else -5), "floor: a resample of the original", color=GREY)

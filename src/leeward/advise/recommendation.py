@@ -164,7 +164,7 @@ def _sharing_of_counts(situation: Situation) -> tuple[str, str]:
 
 def steps_of(situation: Situation) -> Iterator[Step]:
     """k, m and epsilon, each with what it follows from."""
-    plan, limit, risk = situation.plan, situation.plan.limit, 1 / situation.k
+    limit, risk = situation.plan.limit, 1 / situation.k
     because = f"usual, not derived: the plan has no threshold. A maximum risk of {odds(risk)}"
     if limit is not None and limit.maximum is not None:
         because = (
@@ -179,8 +179,14 @@ def steps_of(situation: Situation) -> Iterator[Step]:
         )
     if situation.facts.kind == "events":
         yield _step_of_m(situation)
-    costs = [(line, noisy_accuracy(situation, line)) for line in plan.lines]
-    for line, one in costs:
+    yield from _steps_of_costs(situation)
+
+
+def _steps_of_costs(situation: Situation) -> Iterator[Step]:
+    """Epsilon, line by line and in all."""
+    plan, total = situation.plan, total_epsilon(situation)
+    for line in plan.lines:
+        one = noisy_accuracy(situation, line)
         if one is not None:
             yield Step(
                 f"epsilon for {line.title}",
@@ -188,7 +194,6 @@ def steps_of(situation: Situation) -> Iterator[Step]:
                 f"the smallest at which 95 of 100 counts are off by at most {one.half_width:,} patients (two-sided "
                 "geometric noise, exact law)",
             )
-    total = total_epsilon(situation)
     if total:
         allowed = "within" if total <= plan.epsilon else "above"
         belief = f"a belief of 50 % that somebody is in the data may become {100 * posterior(total):.1f} %"

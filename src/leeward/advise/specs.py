@@ -134,18 +134,20 @@ def commands_of(situation: Situation) -> list[str]:
     return found
 
 
+ROLES = ("patient", "code", "visit", "date", "age", "birth")
+
+
 def _flags(situation: Situation) -> list[str]:
     source = situation.plan.source
     if source is None or situation.facts.kind == "notes":
         return []
-    columns = (
-        (name, source.columns.get(name)) for name in ("patient", "code", "visit", "date", "age", "birth")
-    )
-    named = [(name, each if isinstance(each, str) else ",".join(each)) for name, each in columns if each]
+    named: list[tuple[str, Any]] = [(name, source.columns.get(name)) for name in ROLES]
     named += [("missing", text) for text in source.missing]
-    others = {"vocabulary": source.vocabulary, "code-separator": source.code_separator}
-    named += [(name, text) for name, text in others.items() if text]
-    flags = [part for name, value in named for part in (f"--{name}", value)]
+    named += [("vocabulary", source.vocabulary), ("code-separator", source.code_separator)]
+    flags = []
+    for name, value in named:
+        if value:
+            flags += [f"--{name}", value if isinstance(value, str) else ",".join(value)]
     return [*flags, *(["--accept-unknown"] if source.accept_unknown else []), "--row", "patient"]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -111,15 +111,18 @@ def _print_exploration(found: Exploration, as_json: bool) -> None:
         f"No release of {describe_spec(row['spec'])} ({row['status']}): {row['message']}" for row in failed
     ]
     for place, title in enumerate(found.lines, start=1):
-        shown = [
-            line
-            for knows, spots in by_attacker(spots_of(rows, place)).items()
-            for line in (f"  the frontier for attackers who know {knows}", *frontier_lines(spots))
-        ]
-        lines += [f"{title}:", *(shown or ["  no release serves it"])]
+        lines += [f"{title}:", *_frontiers(by_attacker(spots_of(rows, place)))]
     words = {row["spec"]: row["risk_in_words"] for row in reversed(rows) if row["risk_in_words"]}
     lines += [f"Maximum risk of {describe_spec(spec)}: {risk}." for spec, risk in reversed(words.items())]
     print_lines(*lines, f"Page:  {found.page}", f"Table: {found.table}")
+
+
+def _frontiers(spots: Mapping[str, Sequence[Spot]]) -> list[str]:
+    """The frontier of each attacker."""
+    lines = []
+    for knows, each in spots.items():
+        lines += [f"  the frontier for attackers who know {knows}", *frontier_lines(each)]
+    return lines or ["  no release serves it"]
 
 
 def frontier_lines(spots: Sequence[Spot]) -> list[str]:

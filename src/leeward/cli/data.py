@@ -179,7 +179,7 @@ def add(words: tuple[str, ...]) -> None:
         kind = "snomed" if rf2.is_release(folder) else "omop"
     elif kind is None:
         raise BadInput(f"{file}: say which KIND it is: {', '.join(registry.KINDS)}.")
-    if kind == "omop" and folder.is_dir():
+    if kind == "omop":
         file = _ancestors_in(folder)
     what, there = ("folder", folder.is_dir()) if kind == "snomed" else ("file", Path(file).is_file())
     if not there:
@@ -188,6 +188,9 @@ def add(words: tuple[str, ...]) -> None:
 
 
 def _ancestors_in(folder: Path) -> str:
+    """CONCEPT_ANCESTOR in the folder; a file is that file."""
+    if not folder.is_dir():
+        return str(folder)
     for each in sorted(folder.iterdir()):
         if each.name.lower().startswith("concept_ancestor.csv"):
             return str(each)

@@ -14,7 +14,7 @@ import signal
 import sys
 import threading
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn
@@ -156,9 +156,9 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
 
 def status_of(args: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit status, with every message on stderr."""
-    before = _end_like_an_interrupt()
+    restore = _end_like_an_interrupt()
     try:
-        _refuse_undecodable(sys.argv[1:] if args is None else args)
+        _refuse_undecodable(args)
         with watch_memory(_end_for_memory):
             outcome = leeward.main(args, prog_name="leeward", standalone_mode=False)
         return outcome if isinstance(outcome, int) else 0
@@ -186,13 +186,12 @@ def status_of(args: Sequence[str] | None = None) -> int:
     except BaseException as error:  # native libraries panic outside of Exception
         return _fault(error)
     finally:
-        if before is not None:
-            signal.signal(signal.SIGTERM, before)
+        restore()
 
 
-def _refuse_undecodable(args: Sequence[str]) -> None:
+def _refuse_undecodable(args: Sequence[str] | None) -> None:
     """BadInput for an argument whose bytes are no text: no page, manifest or table could hold such a name."""
-    for number, each in enumerate(args, start=1):
+    for number, each in enumerate(sys.argv[1:] if args is None else args, start=1):
         if any("\ud800" <= sign <= "\udfff" for sign in each):
             raise BadInput(f"argument {number} is no text in UTF-8; rename the file.")
 
@@ -259,16 +258,17 @@ def _fault(error: BaseException) -> int:
     return 1
 
 
-def _end_like_an_interrupt() -> Any:
-    """Let SIGTERM unwind the stack, so that a half-written release is removed; returns the old handler."""
+def _end_like_an_interrupt() -> Callable[[], Any]:
+    """Let SIGTERM unwind the stack, so that a half-written release is removed; returns what brings back the old way."""
 
     def stop(number: int, frame: FrameType | None) -> NoReturn:
         raise SystemExit(128 + number)
 
     try:
-        return signal.signal(signal.SIGTERM, stop)
+        before = signal.signal(signal.SIGTERM, stop)
     except ValueError:  # not in the main thread: whoever started the thread owns the signals
-        return None
+        before = None
+    return lambda: None if before is None else signal.signal(signal.SIGTERM, before)
 
 
 def _interrupt_again(ignored: sys.UnraisableHookArgs) -> None:

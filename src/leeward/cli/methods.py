@@ -18,6 +18,7 @@ from leeward.cli.options import (
     json_option,
     memory_option,
     out_option,
+    read_like,
     run_options,
     schema_option,
     threads_option,
@@ -135,8 +136,7 @@ def command_of(name: str) -> click.Command:
     def run(source: Any, population: str | None = None, **flags: Any) -> None:
         if name == "constraints":
             flags |= _promises_of_mapping(flags)
-        everyone = None if population is None else replace(source, path=population)
-        run_and_tell(name, source, population=everyone, **flags)
+        run_and_tell(name, source, population=read_like(source, population), **flags)
 
     end = UNREACHABLE.get(kind, "the guarantee cannot be met on this data")
     run.__doc__ = f"""{HELP.get(name) or _text(name)}

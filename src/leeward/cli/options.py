@@ -285,6 +285,11 @@ def with_patients(source: Any, wanted: tuple[str, ...], usual: tuple[str, ...]) 
     return replace(source, columns={**columns, "patients": list(dict.fromkeys((*known, *wanted)))})
 
 
+def read_like(source: Any, path: str | None) -> Any:
+    """The source of another file, read like this one; None without either."""
+    return None if source is None or path is None else replace(source, path=path)
+
+
 def as_released(release: Any, source: Any) -> Any:
     """A source given by flags, read as the release's own source was where that is a table (`drop`, `domains`), with
     the columns of the patients that the release has."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -62,7 +63,7 @@ def query(words: tuple[str, ...], batch: str | None, dry_run: bool, user: str | 
     from leeward.queries.ledger.budgets import check_user
 
     path, questions = _parse_questions(words, batch, flags)
-    user = check_user(user if user is not None else login_name())
+    user = check_user(login_name() if user is None else user)
     session = open_session(path, ledger)
     plans = [plan_query(session, question) for question in questions]
     if not plans[0].vocabulary_public:
@@ -74,17 +75,23 @@ def query(words: tuple[str, ...], batch: str | None, dry_run: bool, user: str | 
     click.echo(f"leeward: {_price(plans, price, left, user, dry_run)}", err=True)
     if price and not (dry_run or yes):
         check_noise(session, plans)
+    note: list[str] = []
     if dry_run:
         from leeward.queries.answer.dry_run import dry_run_answers  # loads what makes an index
 
         answers = dry_run_answers(session, plans, user)
+        note = ["dry run: these counts are of made-up patients; nothing was charged."]
     else:
         answers = answer_plans(session, plans, user, project)
-    found = [each.to_json() | ({"dry_run": True} if dry_run else {}) for each in answers]
-    content = found[0] if batch is None else {"answers": found, "remaining": found[-1]["remaining"]}
     lines = [line for answer in answers for line in _lines(answer, session)]
-    lines += ["dry run: these counts are of made-up patients; nothing was charged."] if dry_run else []
-    print_result(as_json, content, lines)
+    print_result(as_json, _figures(answers, batch is not None, dry_run), [*lines, *note])
+
+
+def _figures(answers: Sequence[Answer], batch: bool, dry_run: bool) -> dict[str, Any]:
+    """An answer, or those of a batch with what is left, as JSON."""
+    mark = {"dry_run": True} if dry_run else {}
+    found = [each.to_json() | mark for each in answers]
+    return {"answers": found, "remaining": found[-1]["remaining"]} if batch else found[0]
 
 
 def _parse_questions(

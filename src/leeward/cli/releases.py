@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from leeward.cli.options import (
     print_json,
     print_lines,
     print_result,
+    read_like,
     split_pairs,
     switch,
     with_source,
@@ -114,7 +115,7 @@ def verify(
     if index is not None and not is_catalogue:
         raise BadInput(f"--index is for a catalogue of itemsets; {out} is a release of {release.method}.")
     source = as_released(release, source)
-    everyone = None if source is None or population is None else replace(source, path=population)
+    everyone = read_like(source, population)
     if source is None and not is_catalogue:
         source, everyone = _find_sources(release, population)
     require_memory_to_verify(release, source)
@@ -159,25 +160,27 @@ def _find_sources(release: Any, path: str | None) -> tuple[Any, Any]:
 
     spec, file = read_custody_spec(release), f"{release.custody}/spec.yaml"
     source = None if spec is None else spec.source
-    missing = "no source" if source is None else _why_missing(source.path, file)
-    text = f"{missing}; checks that need the original are left out (--source COHORT)."
-    if source is not None and not missing:
-        text = f"source {source.path}, as named in {file}."
+    why = _why_missing(source, file)
+    text = f"source {source.path}, as named in {file}." if source is not None else ""
+    if why:
+        text = f"{why}; checks that need the original are left out (--source COHORT)."
     click.echo(f"leeward: {text}", err=True)
-    if spec is None:
-        return None, None
-    people = spec.population
-    if people is not None and path is not None:
-        people = replace(people, path=path)
-    elif people is not None and (people.path is None or not Path(people.path).exists()):
+    people = None if spec is None else spec.population
+    if path is not None:
+        people = read_like(people, path)
+    elif people is not None and _why_missing(people, file):
         people = None
-    return None if missing else source, people
+    return None if why else source, people
 
 
-def _why_missing(path: str | None, file: str) -> str:
-    if path is None:
+def _why_missing(source: Any, file: str) -> str:
+    """Why there is nothing to read; empty where there is something."""
+    if source is None:
+        return "no source"
+    if source.path is None:
         return f"the source named in {file} was given in memory"
-    return "" if "://" in path or Path(path).exists() else f"the source named in {file} no longer exists"
+    there = "://" in source.path or Path(source.path).exists()
+    return "" if there else f"the source named in {file} no longer exists"
 
 
 REPORT_ONLY = ("At a glance", "In plain words")
@@ -211,7 +214,7 @@ def measure(out: str, source: Any, population: str | None, wanted: tuple[str, ..
     with watch(None) as say:
         say("Reading the source")
         cohort = read_source(source)
-        everyone = None if population is None else read_source(replace(source, path=population))
+        everyone = None if population is None else read_source(read_like(source, population))
         say("Measuring")
         figures = figures_of(release, cohort, wanted, everyone)
     own = sections_of(release.method)

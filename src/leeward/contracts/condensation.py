@@ -115,8 +115,7 @@ def words(
     reading = README.format(times=_times(matched, exact), plan=_plan(models))
     kept = [f"- `{each}`" for each in parameters.get("relations") or ()]
     lost = [BROKEN.format(relation=relation, percent=percent) for relation, percent in broken]
-    reading += KEEPS + "\n".join(kept) if kept else ""
-    reading += NOT_KEPT + "\n".join(lost) if lost else ""
+    reading += _listed(KEEPS, kept) + _listed(NOT_KEPT, lost)
     return Words(
         "k-indistinguishability (condensation)",
         ATTACKER,
@@ -168,7 +167,11 @@ def _several(exact: list[str]) -> dict[str, str]:
 
 def _plan(models: list[tuple[str, Mapping[str, Any]]]) -> str:
     lines = [f"- {title(kind, model)} on {', '.join(model['covariates'])}" for kind, model in models]
-    return "\n\nIt was shaped to keep these models:\n" + "\n".join(lines) if lines else ""
+    return _listed("\n\nIt was shaped to keep these models:\n", lines)
+
+
+def _listed(head: str, lines: Sequence[str]) -> str:
+    return head + "\n".join(lines) if lines else ""
 
 
 def title(kind: str, model: Mapping[str, Any]) -> str:

@@ -87,19 +87,20 @@ guarantee holds for this release alone.
 """
 
 
-def columns_table(meanings: Sequence[tuple[str, str, str]], files: Sequence[str]) -> str:
+def columns_table(contract: Contract | None, files: Sequence[str]) -> str:
     """The meaning of the columns of the files that are there; empty where nothing is said of them."""
     there = {path.removeprefix("data/").partition(".")[0] for path in files}
     rows = [
         f"| `{name}` | `{column.replace(', ', '`, `')}` | {meaning.replace('|', '&#124;')} |"
-        for name, column, meaning in meanings
+        for name, column, meaning in (contract.meanings if contract else ())
         if name in there
     ]
     return COLUMNS + "\n".join(rows) + "\n" if rows else ""
 
 
-def counting_lines(counting: Counting | None) -> str:
+def counting_lines(contract: Contract | None) -> str:
     """Lines of pandas and of R that count the patients with a code, or the rows with a value."""
+    counting = None if contract is None else contract.counting
     if counting is None:
         return ""
     needs = "the packages `arrow` and `jsonlite`" if "jsonlite" in counting.r else "the package `arrow`"
@@ -180,11 +181,11 @@ def readme_of(manifest: Mapping[str, Any], reading: str, contract: Contract | No
         f"| file | rows |\n|---|---:|\n{listed}\n",
         READING,
         CSV if copies else "",
-        _codes(manifest) if contract and contract.lists_codes else "",
-        columns_table(contract.meanings if contract else (), list(rows)),
+        _codes(manifest, contract),
+        columns_table(contract, list(rows)),
         "## How to read and analyse it\n",
         reading.strip() + "\n",
-        counting_lines(contract.counting if contract else None),
+        counting_lines(contract),
         citing(method, ", ".join(filter(None, [guarantee["name"], _numbers(guarantee)])), records, version),
         "## Please\n",
         asking(method),
@@ -192,8 +193,10 @@ def readme_of(manifest: Mapping[str, Any], reading: str, contract: Contract | No
     return "\n".join(part for part in parts if part)
 
 
-def _codes(manifest: Mapping[str, Any]) -> str:
-    """How to read the list of codes."""
+def _codes(manifest: Mapping[str, Any], contract: Contract | None) -> str:
+    """How to read the list of codes, where there is one."""
+    if contract is None or not contract.lists_codes:
+        return ""
     if manifest["parameters"].get("attacker") == "algorithm":
         return SHOWN_CODES
     return CODES.format(k=manifest["guarantee"].get("k"))

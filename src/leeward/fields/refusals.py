@@ -11,6 +11,9 @@ from leeward import errors
 from leeward.errors import BadInput
 from leeward.fields.declarations import LARGEST, Declaration, Parameter, choices_of, options_of, split
 
+Locations = Sequence[tuple[int | str, ...]]
+"""Where in a value errors are, as pydantic has them: places in lists and keys of mappings."""
+
 
 class BadParameter(BadInput):
     """A parameter's value that does not fit; the sentence can name the field, the spec's key or the flag."""
@@ -56,22 +59,27 @@ def kind_of(value: Any) -> str:
     return type(value).__name__
 
 
-def refusal(each: Declaration, value: Any, locations: Sequence[tuple[int | str, ...]]) -> BadParameter:
-    """The sentence: the parameter, what it must be, and the kind of value that was given. `locations` in the value, as
-    pydantic has them."""
+def refusal(each: Declaration, value: Any, locations: Locations) -> BadParameter:
+    """The sentence: the parameter, what it must be, and the kind of value that was given."""
     place = next((part for part in locations[0] if isinstance(part, int)), None)
     if isinstance(value, list | tuple) and place is not None and place < len(value):
         must = _must(_arguments_of(each.hint, tuple)[0], each.parameter, value[place])
         return BadParameter(f"{each.name}[{place + 1}]", must)
     entries = _arguments_of(each.hint, Mapping)
-    if not entries or not isinstance(value, Mapping):
-        return BadParameter(each.name, _must(each.hint, each.parameter, value))
+    if entries and isinstance(value, Mapping):
+        return _refused_entry(each, entries[0], entries[1], value, locations)
+    return BadParameter(each.name, _must(each.hint, each.parameter, value))
+
+
+def _refused_entry(
+    each: Declaration, of_key: Any, of_value: Any, value: Mapping[Any, Any], locations: Locations
+) -> BadParameter:
     others = [key for key in value if not isinstance(key, str)]
-    if entries[0] is str and others:
+    if of_key is str and others:
         words = f'must have keys of text, quoted as in "250"; got {kind_of(others[0])}.'
         return BadParameter(each.name, words)
     key = next(part for location in locations for part in location if part in value)
-    return BadParameter(f"{each.name}.{key}", _must(entries[1], each.parameter, value[key]))
+    return BadParameter(f"{each.name}.{key}", _must(of_value, each.parameter, value[key]))
 
 
 def _arguments_of(hint: Any, origin: type) -> tuple[Any, ...]:
