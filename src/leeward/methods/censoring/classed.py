@@ -55,7 +55,6 @@ class Parts:
     threads: int = 1
 
     def index(self, people: Int64s) -> Index:
-        """The index of some people of the population."""
         return Index(self.everyone.take(people), self.most, self.threads)
 
     def censor(self, records: AnyArray, people: Int64s) -> Outcome:
@@ -81,7 +80,6 @@ class KMapSetting(Setting):
     parts: Parts = field(kw_only=True)
 
     def form(self, levels: Mapping[str, Level], records: Int64s | None) -> SampleClasses | None:
-        """See `Setting`."""
         levels = {**levels, **self.keep}
         try:
             return classes_in_population(self.both, levels, self.k, self.small, frozenset(self.keep), records)
@@ -89,7 +87,6 @@ class KMapSetting(Setting):
             return None
 
     def count_lost(self, classes: Any, records: Int64s | None) -> int:
-        """See `Setting`."""
         lost = 0
         for number, people in enumerate(classes.people):
             own = np.flatnonzero(classes.of_record == number)
@@ -113,18 +110,26 @@ def censor_in_classes(
     everyone = population.code_counts()
     require_enough(parameters, len(everyone))
     caps = caps_of(parameters, sample)
-    parts = parts_of(parameters, sample, everyone, caps, make(engine).threads)
+    parts = Parts(
+        Multisets(sample.offsets, sample.values, sample.counts),
+        number_records(everyone, sample.codes),
+        caps,
+        sample.most(),
+        parameters.k,
+        parameters.scope,
+        make(engine).threads,
+    )
     found = find_classes(parameters, cohort, sample, population, everyone, parts)
     classes = found.classes
     assert isinstance(classes, SampleClasses)  # for the types: made so by the search
     kept = classes.released
     require_contained(cohort.name, take(sample, kept), parts.counts(parts.originals, classes, 1)[kept])
     outcome = censor_classes(parts, classes)
-    before = int(parts.originals.take(kept).sizes().sum())
+    everybody = parts.censor(np.arange(len(sample)), np.arange(len(everyone))).kept
     facts = {
         "smallest_class_in_population": min(map(len, classes.people)),
-        "lost": (before - int(outcome.kept.sizes().sum())) / max(1, before),
-        "lost_without_demographics": loss_without_demographics(parts, len(everyone)),
+        "lost": share_lost(parts.originals.take(kept), outcome.kept),
+        "lost_without_demographics": share_lost(parts.originals, everybody),
     }
     return replace(
         outcome,
@@ -132,21 +137,6 @@ def censor_in_classes(
         people=len(everyone),
         found=found,
         class_notices=notices_of(classes, parameters.small),
-    )
-
-
-def parts_of(
-    parameters: Censoring, sample: CodeCounts, population: CodeCounts, caps: Int64s, threads: int
-) -> Parts:
-    """The records of sample and population, over the sample's codes."""
-    return Parts(
-        Multisets(sample.offsets, sample.values, sample.counts),
-        number_records(population, sample.codes),
-        caps,
-        sample.most(),
-        parameters.k,
-        parameters.scope,
-        threads,
     )
 
 
@@ -202,9 +192,7 @@ def censor_classes(parts: Parts, classes: SampleClasses) -> Outcome:
     )
 
 
-def loss_without_demographics(parts: Parts, people: int) -> float:
-    """The share of the sample's mentions that is lost without demographics."""
-    records = np.arange(len(parts.originals))
-    kept = parts.censor(records, np.arange(people)).kept
-    original = int(parts.originals.sizes().sum())
-    return (original - int(kept.sizes().sum())) / max(1, original)
+def share_lost(before: Multisets, after: Multisets) -> float:
+    """The share of the mentions that is lost."""
+    mentions = int(before.sizes().sum())
+    return (mentions - int(after.sizes().sum())) / max(1, mentions)

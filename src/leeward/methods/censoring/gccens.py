@@ -195,6 +195,5 @@ def censor_records(population: Population, originals: Multisets, caps: Int64s, k
 
 
 def notice_emptied(originals: Multisets, kept: Multisets) -> tuple[str, ...]:
-    """A notice, if records lost all their codes."""
     emptied = int(np.count_nonzero((kept.sizes() == 0) & (originals.sizes() > 0)))
     return (f"{emptied:,} of {len(kept):,} records are released without any code.",) if emptied else ()

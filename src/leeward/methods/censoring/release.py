@@ -129,7 +129,6 @@ def _caps_of_classes(sample: CodeCounts, outcome: Outcome, classes: Classes) -> 
 
 
 def take(sample: CodeCounts, records: Int64s) -> CodeCounts:
-    """Some records of a lens; its codes stay numbered."""
     part = Multisets(sample.offsets, sample.values, sample.counts).take(records)
     return replace(
         sample,

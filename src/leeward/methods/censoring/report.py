@@ -37,7 +37,6 @@ Figures = Mapping[str, Any]
 
 
 def sections(release: Release, measures: Figures, verification: Figures) -> list[Section]:
-    """The sections of the report that are this method's own."""
     risks, lost, attacked = (measures.get(name) for name in ("risk", "cul", "attack"))
     found = [
         glance(release, risks, lost, attacked),
@@ -55,7 +54,6 @@ def sections(release: Release, measures: Figures, verification: Figures) -> list
 def glance(
     release: Release, risks: Figures | None, lost: Figures | None, attacked: Figures | None
 ) -> Section:
-    """What a board reads first."""
     tiles: list[Tile] = []
     if risks:
         tiles += [
@@ -93,12 +91,28 @@ def risk(release: Release, figures: Figures | None) -> Section | None:
         for name, of in ((BEFORE, figures["before"]), (AFTER, figures["after"]))
         for people, share in zip(figures["at"], of["at_most"], strict=True)
     ]
-    k, unique = release.guarantee["k"], figures["before"]["unique"]
+    k, unique, sides = (
+        release.guarantee["k"],
+        figures["before"]["unique"],
+        (figures["before"], figures["after"]),
+    )
+    risks = tuple(
+        (name, *(shown(figure_of(side, figure)) for side in sides)) for name, figure, shown in RISKS
+    )
     chart = Chart(
         "Distinguishability before and after",
         f"Two rising lines: the share of records that at most so many people contain. Of the original records "
         f"{percent(unique)} fit one person; of the released ones none fits fewer than {k}.",
-        charts_of_steps(rows, k),
+        charts.steps(
+            rows,
+            x="people",
+            y="share",
+            group="records",
+            x_title="people of the population whose record contains it",
+            y_title="share of the records",
+            colors=COLORS,
+            at=k,
+        ),
         f"Share of the records that at most so many of {figures['population']:,} people contain. The grey line is k.",
     )
     return Section(
@@ -110,7 +124,7 @@ def risk(release: Release, figures: Figures | None) -> Section | None:
                 "of guessing right whose the record is."
             ),
             chart,
-            _risks(figures),
+            Table("Risk by the usual definitions", ("", "before", "after"), risks),
             (
                 "Prosecutor: somebody who knows that a person is in the sample and compares released records with one "
                 "another; a k-map promises nothing against this. Journalist: somebody who does not know who is in it. "
@@ -133,14 +147,7 @@ RISKS = (
 )
 
 
-def _risks(figures: Figures) -> Table:
-    sides = (figures["before"], figures["after"])
-    rows = tuple((name, *(shown(figure_of(side, figure)) for side in sides)) for name, figure, shown in RISKS)
-    return Table("Risk by the usual definitions", ("", "before", "after"), rows)
-
-
 def loss(figures: Figures | None) -> Section | None:
-    """Censoring utility loss."""
     if not figures:
         return None
     intervals = figures["intervals"]
@@ -181,7 +188,6 @@ def loss(figures: Figures | None) -> Section | None:
 
 
 def studies(measures: Figures) -> Section | None:
-    """What a study of repeats and comorbidity keeps."""
     if not all(measures.get(name) for name in ("repeats", "pairs", "phenotypes")):
         return None
     cases = measures["phenotypes"]
@@ -239,7 +245,6 @@ def caps(release: Release) -> Section | None:
 
 
 def attack(release: Release, figures: Figures | None) -> Section | None:
-    """An attacker who knows the rule."""
     if not figures or not figures["records"]:
         return None
     k = release.guarantee["k"]
@@ -275,26 +280,11 @@ def attack(release: Release, figures: Figures | None) -> Section | None:
 
 
 def plain_words(release: Release) -> Section:
-    """The guarantee and its limits for people who do not read proofs."""
     k = release.guarantee["k"]
     return words_section(
         "Somebody knows which codes a person was given, and how often. For every released record there are at least "
         f"**{k} people** in the population who have all of its codes at least as often, so guessing whose it is "
         f"succeeds at most once in {k}, as long as it is not known who is in the sample."
-    )
-
-
-def charts_of_steps(rows: charts.Rows, k: int) -> str:
-    """Cumulative shares over a logarithmic number of people, one line a set of records, and k."""
-    return charts.steps(
-        rows,
-        x="people",
-        y="share",
-        group="records",
-        x_title="people of the population whose record contains it",
-        y_title="share of the records",
-        colors=COLORS,
-        at=k,
     )
 
 
@@ -305,7 +295,6 @@ def _interval(each: Mapping[str, float]) -> str:
 
 
 def costs(release: Release, measures: Mapping[str, Any]) -> Costs:
-    """Codes that some record still shows, mentions and repeats that are released."""
     total = int(measures["source"]["codes"])
     left = codes_left(release)
     gone = 1 - left / max(1, total)
@@ -331,7 +320,6 @@ def costs(release: Release, measures: Mapping[str, Any]) -> Costs:
 
 
 def codes_left(release: Release) -> int:
-    """Codes that at least one released record has."""
     codes = release.table("records.parquet").select(pl.col("codes").list.explode(empty_as_null=False))
     return int(codes.select(pl.col("codes").drop_nulls().n_unique()).collect().item())
 

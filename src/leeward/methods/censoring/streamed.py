@@ -84,17 +84,14 @@ class Streamed:
         self._original_counts = answers[1 + items :]
 
     def supports(self) -> Int64s:
-        """See `Population`."""
         return self._supports
 
     def counts(self, asked: Multisets, limit: int | None = None) -> Int64s:
-        """See `Population`."""
         if asked is self._originals:
             return self._original_counts
         return self._add(partial(count_in_block, asked=asked, limit=limit), len(asked))
 
     def projections(self, asked: Multisets, floors: Int64s) -> Iterator[Projection]:
-        """See `Population`."""
         if not len(asked):
             return
         kernel = partial(overlaps_in_block, asked=asked, floors=floors)
@@ -118,7 +115,6 @@ class Streamed:
 
 
 def check_columns(frame: Frame) -> Frame:
-    """The frame, if it has the columns of events."""
     names = frame.collect_schema().names()
     for name in COLUMNS:
         if name not in names:
@@ -158,12 +154,10 @@ def people_of(table: pa.Table, codes: Sequence[str]) -> Multisets:
 
 
 def survey(index: Index, originals: Multisets) -> pa.Table:
-    """People, supports and counts of the originals, one after the other."""
     return _answer(np.concatenate([[index.n], index.supports(), index.counts(originals)]))
 
 
 def count_in_block(index: Index, asked: Multisets, limit: int | None) -> pa.Table:
-    """How many people of the block contain each multiset."""
     return _answer(index.counts(asked, limit))
 
 

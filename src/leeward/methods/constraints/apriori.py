@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from leeward.analysis.itemsets import postings
 from leeward.analysis.policies import Constraints
+from leeward.arrays import Int32s
 from leeward.methods.constraints import kernels
 from leeward.methods.constraints.clusters import Clusters
 from leeward.methods.constraints.weighted import WeightedSets
@@ -35,7 +36,7 @@ class Recoding:
     `ncp` is the occurrence-weighted share of the leaves under the released nodes, 0 for untouched codes.
     """
 
-    node_of_code: NDArray[np.int32]
+    node_of_code: Int32s
     ncp: Fraction
     raises: int
 
@@ -84,14 +85,14 @@ class _Recoder:
         total = int(self._occurrences_before[-1])
         return Fraction(int(self._cost_before[-1]), total * self.hierarchy.n_leaves)
 
-    def _in_label_order(self, violating: NDArray[np.int32]) -> NDArray[np.int32]:
+    def _in_label_order(self, violating: Int32s) -> Int32s:
         """Sort the clusters of each set by label, and the sets lexicographically."""
         ranks = self._rank[self.node[violating]]
         inside = np.argsort(ranks, axis=1)
         ranks = np.take_along_axis(ranks, inside, axis=1)
         return np.take_along_axis(violating, inside, axis=1)[np.lexsort(ranks.T[::-1])]
 
-    def _mend_pairs(self, pairs: NDArray[np.int32]) -> int:
+    def _mend_pairs(self, pairs: Int32s) -> int:
         raises = at = 0
         while True:
             at = kernels.next_violating_pair(pairs, at, self.k, self.clusters.of_code, self.clusters.pair)
@@ -100,7 +101,7 @@ class _Recoder:
             self._raise(self.clusters.image(pairs[at]))
             raises += 1
 
-    def _mend_each(self, violating: NDArray[np.int32]) -> int:
+    def _mend_each(self, violating: Int32s) -> int:
         raises = 0
         for codes in violating:
             image = self.clusters.image(codes)

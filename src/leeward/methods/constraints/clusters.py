@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from leeward.analysis.itemsets import postings
 from leeward.analysis.policies import NONE, Constraints
+from leeward.arrays import Bools, Int32s, Int64s
 from leeward.methods.constraints import kernels
 from leeward.methods.constraints.weighted import WeightedSets
 from leeward.vocabulary.hierarchy import Hierarchy
@@ -29,7 +29,7 @@ class Clusters:
     ) -> None:
         n_codes = len(sets.codes)
         self.k = k
-        self.of_code: NDArray[np.int32] = np.arange(n_codes, dtype=np.int32)
+        self.of_code: Int32s = np.arange(n_codes, dtype=np.int32)
         self.size = np.ones(n_codes, np.int64)
         self.pair = kernels.pair_supports(sets.values, sets.offsets, sets.weight, n_codes)
         self._utility = utility.of_code
@@ -55,10 +55,9 @@ class Clusters:
         return len(self.of_code)
 
     def support(self, cluster: int) -> int:
-        """Records that hold a code of the cluster."""
         return int(self.pair[cluster, cluster])
 
-    def image(self, codes: Sequence[int] | NDArray[np.int32]) -> tuple[int, ...]:
+    def image(self, codes: Sequence[int] | Int32s) -> tuple[int, ...]:
         """The current clusters of `codes`, ascending, without suppressed codes."""
         return tuple(sorted({int(c) for c in self.of_code[np.asarray(codes)] if c != GONE}))
 
@@ -92,7 +91,7 @@ class Clusters:
         return (int(alone[i]), (i,)) if alone[i] > 0 else None
 
     def largest_violation(
-        self, d: int, floor: int, allowed: NDArray[np.bool_] | None = None
+        self, d: int, floor: int, allowed: Bools | None = None
     ) -> tuple[int, tuple[int, ...]] | None:
         """(support, clusters) of the violating set of d ≥ 3 clusters with the largest support above
         `floor`.
@@ -101,7 +100,7 @@ class Clusters:
         support, found = kernels.find_violating(d, self.k, floor, False, inside, self._records)
         return (int(support), tuple(found[0].tolist())) if support > 0 else None
 
-    def violating_sets(self, d: int) -> NDArray[np.int32]:
+    def violating_sets(self, d: int) -> Int32s:
         """int32[n, d]: the violating sets of exactly d clusters; for d ≥ 3 only those whose prefixes do not violate."""
         if d == 1:
             supports = self.pair.diagonal()
@@ -115,10 +114,9 @@ class Clusters:
         return np.asarray(found, np.int32)
 
     def longest(self) -> int:
-        """Number of clusters in the longest record."""
         return int(self._records.length.max(initial=0))
 
-    def partners(self, cluster: int) -> NDArray[np.int32]:
+    def partners(self, cluster: int) -> Int32s:
         """The other clusters of the utility constraint of `cluster`, ascending."""
         constraint = self._utility[cluster]
         if constraint == NONE:
@@ -138,7 +136,6 @@ class Clusters:
         kernels.refresh_rows(g, h, self.k, self.pair, self._best, self._partner)
 
     def suppress(self, cluster: int) -> None:
-        """Remove a cluster from all records."""
         kernels.suppress(cluster, self._records)
         self.of_code[self.of_code == cluster] = GONE
         self._forget(cluster)
@@ -151,7 +148,7 @@ class Clusters:
             weight = int(self._hierarchy.leaf_count[self._node[cluster]])
         return ((1 << int(self.size[cluster])) - 1) * weight * self.support(cluster)
 
-    def union_losses(self, cluster: int, others: NDArray[np.int32]) -> list[tuple[int, int]]:
+    def union_losses(self, cluster: int, others: Int32s) -> list[tuple[int, int]]:
         """(exact loss of `cluster` ∪ other, other) for those `others` whose loss or increase can be the least.
 
         An increase UL(g ∪ h) - UL(g) - UL(h) is between a quarter of the union's leading term and all of
@@ -167,7 +164,7 @@ class Clusters:
             (((1 << int(sizes[i])) - 1) * int(weights[i]) * int(supports[i]), int(others[i])) for i in near
         ]
 
-    def _union_weights(self, cluster: int, others: NDArray[np.int32]) -> NDArray[np.int64]:
+    def _union_weights(self, cluster: int, others: Int32s) -> Int64s:
         if self._node is None or self._hierarchy is None:
             return np.ones(len(others), np.int64)
         above = self._hierarchy.lca(np.full(len(others), self._node[cluster], np.int32), self._node[others])

@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from leeward.analysis.policies import Constraints
+from leeward.arrays import Int64s
 from leeward.errors import BadInput
 from leeward.methods.constraints.clusters import Clusters
 from leeward.methods.constraints.mapping import Mapping, relabel
@@ -51,7 +51,7 @@ class Listed:
     """Constraints listed by the user, each a set of code indices, ascending and distinct."""
 
     sets: Sequence[tuple[int, ...]]
-    _users: list[NDArray[np.int64]] = field(default_factory=list)
+    _users: list[Int64s] = field(default_factory=list)
     _open: dict[int, tuple[int, int, tuple[int, ...]]] = field(default_factory=dict)
 
     def next_image(self, clusters: Clusters) -> tuple[int, ...] | None:

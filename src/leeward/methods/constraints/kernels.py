@@ -97,7 +97,6 @@ def merge(g: int, h: int, r: Records) -> None:
 
 @njit
 def suppress(h: int, r: Records) -> None:
-    """Remove cluster h from every record."""
     code = h
     while code >= 0:
         for record in r.postings[r.posting_at[code] : r.posting_at[code + 1]]:

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -38,7 +39,6 @@ class Task:
     listed: list[tuple[int, ...]] | None
 
     def take(self, records: AnyArray) -> Task:
-        """The task restricted to some records and their codes."""
         part = self.sets.take(records)
         used, values = np.unique(part.values, return_inverse=True)
         sets = CodeSets(
@@ -149,34 +149,35 @@ def losses_in_classes(parts: Sequence[Part], cap: float | None) -> dict[str, Any
     figures = {name: np.array([each[name] for each in found]) for name in found[0]}
     records = np.array([len(part.records) for part in parts])
     weights = {"utility_loss": records} | dict.fromkeys(SHARES, figures["occurrences"])
-    over = sorted({name for each in utility for name in each["over_cap_names"]})
     return {
         **{name: int(of.sum()) for name, of in figures.items()},
         **{name: float(np.average(figures[name], weights=of)) for name, of in weights.items()},
         "largest_label": int(figures["largest_label"].max()),
-        "utility": {
-            "constraints": utility[0]["constraints"],
-            "cap": cap,
-            "over_cap": len(over),
-            "over_cap_names": over,
-            "labels_crossing": sum(each["labels_crossing"] for each in utility),
-            "satisfied": all(each["satisfied"] for each in utility),
-        },
+        "utility": _satisfaction_in_classes(utility),
+    }
+
+
+def _satisfaction_in_classes(utility: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    over = sorted({name for each in utility for name in each["over_cap_names"]})
+    return {
+        **utility[0],
+        "over_cap": len(over),
+        "over_cap_names": over,
+        "labels_crossing": sum(each["labels_crossing"] for each in utility),
+        "satisfied": all(each["satisfied"] for each in utility),
     }
 
 
 def notices_in_classes(parts: Sequence[Part], cap: float | None) -> list[str]:
     """Notices for the custodian: each distinct sentence once, with its number of classes."""
-    said = Counter(
-        sentence for p in parts for sentence in notices(p.mapping, p.task.sets, p.task.utility, cap)
-    )
+    found = (notices(part.mapping, part.task.sets, part.task.utility, cap) for part in parts)
+    said = Counter(chain.from_iterable(found))
     return [f"In {number:,} of {len(parts):,} classes: {sentence}" for sentence, number in said.items()]
 
 
 def losses(
     mapping: Mapping, sets: CodeSets, utility: UtilityConstraints, cap: float | None
 ) -> dict[str, Any]:
-    """Losses by generalization and suppression, for the custodian."""
     supports = sets.supports()
     number = mapping.label_numbers(sets.codes)
     gone = number < 0
@@ -192,7 +193,9 @@ def losses(
         "occurrences": occurrences,
         "occurrences_generalized_share": float(supports[merged].sum() / occurrences),
         "occurrences_suppressed_share": float(supports[gone].sum() / occurrences),
-        "records_emptied": _count_empty(sets, gone),
+        "records_emptied": int(
+            (np.add.reduceat(~gone[sets.values], sets.offsets[:-1], dtype=np.int64) == 0).sum()
+        ),
         "largest_label": int(sizes.max()),
         "utility_loss": utility_loss(mapping, sets),
         "utility": satisfaction(mapping, sets, utility, cap),
@@ -223,7 +226,10 @@ def satisfaction(
 ) -> dict[str, Any]:
     """Whether the utility constraints hold: no label crosses them, at most `cap` of a constraint's codes suppressed."""
     number = mapping.label_numbers(sets.codes)
-    crossing = crossing_labels(number, utility.of_code, len(mapping.labels)) if utility.names else 0
+    crossing = 0  # labels of several codes that are not all in one constraint
+    for label in range(len(mapping.labels)) if utility.names else ():
+        of = utility.of_code[number == label]
+        crossing += int(len(of) > 1 and (of[0] == NONE or (of != of[0]).any()))
     over: list[str] = []
     for name, members in zip(utility.names, utility.members(), strict=True):
         share = float((number[members] < 0).mean()) if len(members) else 0.0
@@ -237,15 +243,6 @@ def satisfaction(
         "labels_crossing": crossing,
         "satisfied": crossing == 0 and not over,
     }
-
-
-def crossing_labels(number: np.ndarray[Any, Any], of_code: np.ndarray[Any, Any], n_labels: int) -> int:
-    """Number of labels of several codes that are not all in one constraint."""
-    crossing = 0
-    for label in range(n_labels):
-        constraints = of_code[number == label]
-        crossing += len(constraints) > 1 and (len(np.unique(constraints)) > 1 or int(constraints[0]) == NONE)
-    return int(crossing)
 
 
 def notices(mapping: Mapping, sets: CodeSets, utility: UtilityConstraints, cap: float | None) -> list[str]:
@@ -265,8 +262,3 @@ def notices(mapping: Mapping, sets: CodeSets, utility: UtilityConstraints, cap: 
             f"Utility constraint violated: {over:,} of them lost more of their codes than the cap allows."
         )
     return found
-
-
-def _count_empty(sets: CodeSets, gone: np.ndarray[Any, Any]) -> int:
-    kept = np.add.reduceat(~gone[sets.values], sets.offsets[:-1], dtype=np.int64)
-    return int((kept == 0).sum())

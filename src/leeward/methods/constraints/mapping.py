@@ -11,7 +11,6 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from leeward.analysis.itemsets import owners_of
 from leeward.arrays import Int32s, Int64s, distinct_of, offsets_of, positions_of
@@ -46,7 +45,7 @@ class Mapping:
     suppressed: tuple[str, ...]
 
     @staticmethod
-    def of(group_of_code: NDArray[np.int32], codes: Sequence[str]) -> Mapping:
+    def of(group_of_code: Int32s, codes: Sequence[str]) -> Mapping:
         """Mapping from a partition: codes of equal non-negative number share a label, negative ones are suppressed."""
         groups: dict[int, list[str]] = {}
         for group, code in zip(group_of_code.tolist(), codes, strict=True):
@@ -63,20 +62,18 @@ class Mapping:
 
     @property
     def generalized(self) -> int:
-        """Number of codes merged with others."""
         return sum(len(group) for group in self.members if len(group) > 1)
 
-    def label_numbers(self, codes: Sequence[str]) -> NDArray[np.int32]:
+    def label_numbers(self, codes: Sequence[str]) -> Int32s:
         """int32[len(codes)]: index of each code's label, `SUPPRESSED` for suppressed and unknown codes."""
         number = {code: i for i, group in enumerate(self.members) for code in group}
         return np.array([number.get(code, SUPPRESSED) for code in codes], np.int32)
 
     def unknown(self, codes: Sequence[str]) -> tuple[str, ...]:
-        """The codes missing from the mapping."""
         known = {code for group in self.members for code in group}.union(self.suppressed)
         return tuple(code for code in codes if code not in known)
 
-    def apply(self, sets: CodeSets) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    def apply(self, sets: CodeSets) -> tuple[Int64s, Int32s]:
         """(offsets, labels ascending and distinct) of every record; emptied records are kept."""
         return relabel(sets.offsets, sets.values, self.label_numbers(sets.codes), max(len(self.labels), 1))
 

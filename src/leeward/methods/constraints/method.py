@@ -62,21 +62,18 @@ def protect(
         order = randomness.stream("constraints", "records").permutation(len(kept))
         custody = _custody_tables(own)
         words = CONTRACT.words(parameters.public())
-        tables: tuple[ReleaseTable, ...]
-        if classes is None:
-            mapping, facts, notices = find(own, engine)
-            tables = (
-                records_table(mapping.labels, *mapping.apply(sets), order),
-                ReleaseTable.of("codes.parquet", mapping.codes_rows()),
-            )
-            facts |= losses.losses(mapping, sets, own.utility, parameters.cap)
-            notices += losses.notices(mapping, sets, own.utility, parameters.cap)
-        else:
+        if classes is not None:
             parts, facts = losses.generalize(own, classes, lambda part: find(part, engine))
             tables = losses.tables_of(parts, classes, order)
             custody += (losses.custody_table_of(parts),)
             facts |= losses.losses_in_classes(parts, parameters.cap)
             notices = losses.notices_in_classes(parts, parameters.cap)
+        else:
+            mapping, facts, notices = find(own, engine)
+            codes = ReleaseTable.of("codes.parquet", mapping.codes_rows())
+            tables = records_table(mapping.labels, *mapping.apply(sets), order), codes
+            facts |= losses.losses(mapping, sets, own.utility, parameters.cap)
+            notices += losses.notices(mapping, sets, own.utility, parameters.cap)
         return Anonymized(
             method=parameters.name,
             parameters=parameters.public(),
@@ -113,7 +110,6 @@ def _find(
     weighted: WeightedSets,
     task: Task,
 ) -> tuple[Mapping, dict[str, Any], list[str]]:
-    """The mapping, facts about the search for the custodian, and notices."""
     if parameters.mapping is not None:
         return _reapply(parameters, weighted, task.listed)
     if parameters.algorithm == "apriori":

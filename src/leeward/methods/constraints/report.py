@@ -43,7 +43,6 @@ Figures = Mapping[str, Any]
 
 
 def sections(release: Release, measures: Figures, verification: Figures) -> list[Section]:
-    """The method's own sections of the report."""
     codes, errors = measures.get("codes"), measures.get("are")
     found = [
         glance(release, codes, errors),
@@ -58,7 +57,6 @@ def sections(release: Release, measures: Figures, verification: Figures) -> list
 
 
 def glance(release: Release, codes: Figures | None, errors: Figures | None) -> Section:
-    """Key figures for a privacy board and a researcher."""
     k, m = release.guarantee["k"], release.guarantee.get("m")
     sets = f"every set of up to {m} released codes" if m else "every listed code set"
     tiles = [Tile(f"0 or ≥ {k}", f"records hold {sets}", tone="good")]
@@ -109,7 +107,6 @@ def fate(release: Release, codes: Figures | None, facts: Figures) -> Section | N
 
 
 def fate_notes(release: Release, facts: Figures) -> tuple[str, ...]:
-    """Notes on the algorithm, emptied records, the NCP and the cap."""
     lines = [f"Algorithm: {NAMES[release.parameters['algorithm']]}."]
     if facts.get("records_emptied"):
         lines.append(
@@ -127,7 +124,6 @@ def fate_notes(release: Release, facts: Figures) -> tuple[str, ...]:
 
 
 def risk(release: Release, found: Figures | None) -> Section | None:
-    """Patients who could be singled out by m of their codes before release."""
     if not found or not found["by_m"]:
         return None
     k = release.guarantee["k"]
@@ -143,7 +139,6 @@ def risk(release: Release, found: Figures | None) -> Section | None:
 
 
 def counting(errors: Figures | None) -> Section | None:
-    """Errors of estimated counts."""
     if not errors or not errors["workloads"]:
         return None
     precise = partial(percent, digits=2)
@@ -195,7 +190,6 @@ def policy(found: Figures | None, names: Mapping[str, str]) -> Section | None:
 
 
 def plain_words(release: Release) -> Section:
-    """The guarantee and its limits in plain words."""
     k, m = release.guarantee["k"], release.guarantee.get("m")
     knows = f"up to **{m} codes** of a patient" if m else "one of the **listed code sets** of a patient"
     return words_section(
@@ -205,7 +199,6 @@ def plain_words(release: Release) -> Section:
 
 
 def costs(release: Release, measures: Mapping[str, Any]) -> Costs:
-    """Codes and occurrences suppressed, and the error of counts of pairs."""
     codes = measures.get("codes")
     if not codes:
         return Costs(errors_of_pairs_and_triples(measures))

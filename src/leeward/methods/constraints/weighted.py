@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from leeward.arrays import Int32s, Int64s
 from leeward.cohort.lenses.code_sets import CodeSets
 
 if TYPE_CHECKING:
@@ -23,26 +23,20 @@ if TYPE_CHECKING:
 class WeightedSets:
     """Distinct records: like `CodeSets` without patients, with `weight` int64[R] ≥ 1; shortest records first."""
 
-    offsets: NDArray[np.int64]
-    values: NDArray[np.int32]
-    weight: NDArray[np.int64]
+    offsets: Int64s
+    values: Int32s
+    weight: Int64s
     codes: tuple[str, ...]
 
 
 def weigh(sets: CodeSets) -> WeightedSets:
-    """The distinct records of a cohort, counted on this machine."""
     return merge_records(sets.offsets, sets.values, np.ones(len(sets), np.int64), sets.codes)
 
 
-def merge_records(
-    offsets: NDArray[np.int64],
-    values: NDArray[np.int32],
-    weight: NDArray[np.int64],
-    codes: tuple[str, ...],
-) -> WeightedSets:
+def merge_records(offsets: Int64s, values: Int32s, weight: Int64s, codes: tuple[str, ...]) -> WeightedSets:
     """Merge equal records and add their weights; sorted by length, then lexicographically."""
     lengths = np.diff(offsets)
-    parts: list[tuple[NDArray[np.int32], NDArray[np.int64]]] = []
+    parts: list[tuple[Int32s, Int64s]] = []
     for length in np.unique(lengths):
         chosen = lengths == length
         table = values[offsets[:-1][chosen][:, None] + np.arange(length)]
@@ -53,10 +47,7 @@ def merge_records(
     return WeightedSets(np.concatenate(([0], np.cumsum(sizes))), flat, weights, codes)
 
 
-def _distinct_rows(
-    table: NDArray[np.int32], weight: NDArray[np.int64]
-) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """Distinct rows in lexicographic order, with summed weights."""
+def _distinct_rows(table: Int32s, weight: Int64s) -> tuple[Int32s, Int64s]:
     if table.shape[1] == 0:
         return table[:1], np.array([weight.sum()], np.int64)
     order = np.lexsort(table.T[::-1])
@@ -75,7 +66,7 @@ COUNTED = pa.schema([("codes", pa.list_(pa.int32())), ("weight", pa.int64())])
 def count_records(sets: CodeSets, engine: Engine | None = None) -> WeightedSets:
     """The distinct records of a cohort with their weights; the same on every engine."""
     if engine is None or engine.name == "local":
-        return weigh(sets)
+        return merge_records(sets.offsets, sets.values, np.ones(len(sets), np.int64), sets.codes)
     records = np.repeat(np.arange(len(sets), dtype=np.int64), sets.lengths())
     rows = pl.DataFrame({"part": records // RECORDS_A_PART, "record": records, "code": sets.values})
     found = engine.map_groups(engine.frame(rows), "part", count_sets, COUNTED).combine_chunks()

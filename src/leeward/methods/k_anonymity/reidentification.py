@@ -16,7 +16,6 @@ ROWS = 1_000
 
 
 def count_candidates(release: Release, cohort: Cohort, population: Cohort | None = None) -> Known:
-    """The rows that share each row's quasi-identifiers."""
     names = list(release.parameters["quasi_identifiers"])
     rows = release.table("table.parquet").select(names).collect()
     return Known(

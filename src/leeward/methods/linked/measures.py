@@ -102,7 +102,6 @@ def views(release: Release, cohort: Cohort) -> dict[str, Any]:
 
 
 def views_of(release: Release) -> tuple[str, ...]:
-    """The views with their parts."""
     k, days = int(release.guarantee["k"]), release.parameters.get("days")
     return Linked(k=k, views=tuple(release.parameters["views"]), days=days).joins
 
@@ -172,7 +171,6 @@ def _exact(release: Release, cohort: Cohort, patients: pl.Series) -> pl.DataFram
 
 
 def demographics(release: Release, cohort: Cohort) -> WholePatient:
-    """Questions of demographics and codes, and what the joint attacker finds."""
     sets = records_in_release(release, cohort, cohort.code_sets())
     of_class = holders_in(release)
     sizes = ReleasedClasses.read(release).records

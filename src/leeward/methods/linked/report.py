@@ -33,7 +33,6 @@ Measures = Mapping[str, Any]
 
 
 def sections(release: Release, measures: Measures, verification: Measures) -> list[Section]:
-    """The sections of the report that are this method's own."""
     views, kept = measures.get("views"), measures.get("kept")
     found = [
         glance(release, views, kept),
@@ -51,7 +50,6 @@ def sections(release: Release, measures: Measures, verification: Measures) -> li
 
 
 def glance(release: Release, views: Measures | None, kept: Measures | None) -> Section:
-    """What a privacy board and a researcher ask for first."""
     tiles = [Tile(f"≥ {release.guarantee['k']}", "patients share every row of every view", tone="good")]
     if views:
         worst = max(views["views"], key=lambda each: each["at_risk"])
@@ -72,7 +70,6 @@ def glance(release: Release, views: Measures | None, kept: Measures | None) -> S
 
 
 def describe_knowledge(release: Release, view: str) -> str:
-    """What an attacker who can do a join knows."""
     return ("exact demographics and " if release.demographics else "") + ROWS[view]
 
 
@@ -123,7 +120,6 @@ def risk(release: Release, views: Measures | None) -> Section | None:
 
 
 def cost(release: Release, views: Measures | None) -> Section | None:
-    """What each view cost."""
     if views is None:
         return None
     table = table_of(
@@ -144,7 +140,6 @@ def cost(release: Release, views: Measures | None) -> Section | None:
 
 
 def plain_words(release: Release) -> Section:
-    """The guarantee and its limits for people who do not read proofs."""
     ways = " or ".join(
         dict.fromkeys(describe_knowledge(release, view) for view in release.parameters["views"])
     )
@@ -156,7 +151,6 @@ def plain_words(release: Release) -> Section:
 
 
 def costs(release: Release, measures: Mapping[str, Any]) -> Costs:
-    """Codes of which nobody is left, events suppressed, the error of counts of codes."""
     kept, views = measures.get("kept"), measures.get("views")
     if kept is None:
         return Costs()

@@ -243,7 +243,6 @@ class _State:
         self.refresh()
 
     def refresh(self) -> None:
-        """Drop the entries without records."""
         from leeward.methods.trajectories.kernels.clustering import Blocks
 
         p, active = self.problem, np.flatnonzero(self.copies).astype(np.int32)
@@ -316,7 +315,6 @@ class _Seeds:
         self.position = 0
 
     def take(self, cluster: Cluster) -> None:
-        """Remove the records of a cluster."""
         for entry in cluster.members.tolist():
             self.state.copies[entry] -= 1
             shape = self.shape[entry]
@@ -325,7 +323,6 @@ class _Seeds:
         self.state.left -= len(cluster.members)
 
     def farthest(self, pool: Executor, threads: int) -> int:
-        """The entry of the next seed."""
         copies = self.state.copies
         if np.count_nonzero(copies) < REFRESH * len(self.state.blocks.active):
             self.state.refresh()

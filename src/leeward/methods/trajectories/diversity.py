@@ -20,14 +20,16 @@ CANDIDATES = 50
 """Groups tried for a merge, the nearest in length."""
 
 
-def require_reachable(values: Int32s, diversity: int) -> None:
-    """Raise GuaranteeUnreachable if one value makes up more than 1/ℓ of all records: then no grouping can help."""
-    most = int(np.bincount(values).max())
-    if most * diversity > len(values):
-        raise GuaranteeUnreachable(
-            f"one value of the sensitive column is held by {most:,} of {len(values):,} patients, more than 1 in "
-            f"{diversity}: no grouping is {diversity}-diverse. Choose a lower `diversity`, or group the values."
-        )
+def require_reachable(classes: Sequence[Int32s], diversity: int) -> None:
+    """Raise GuaranteeUnreachable if one value makes up more than 1/ℓ of the records of a class: then no grouping can
+    help."""
+    for values in classes:
+        most = int(np.bincount(values).max())
+        if most * diversity > len(values):
+            raise GuaranteeUnreachable(
+                f"one value of the sensitive column is held by {most:,} of {len(values):,} patients, more than 1 in "
+                f"{diversity}: no grouping is {diversity}-diverse. Choose a lower `diversity`, or group the values."
+            )
 
 
 def diversify(groups: Sequence[Group], records: Records, space: Space, diversity: int, k: int) -> list[Group]:
@@ -44,7 +46,6 @@ def diversify(groups: Sequence[Group], records: Records, space: Space, diversity
 
 
 def _is_diverse(members: Int64s, records: Records, diversity: int) -> bool:
-    """Whether no value makes up more than 1/ℓ of the members."""
     return max(_counts(members, records).values()) * diversity <= len(members)
 
 
@@ -87,7 +88,6 @@ class _Merger:
         return rest
 
     def merge(self, group: Group, records: Int64s) -> Group:
-        """The group with these records, aligned in the order given."""
         from leeward.methods.trajectories.kernels.alignment import align
 
         codes, ages, n = group.codes.copy(), group.ages.copy(), len(group.codes)

@@ -118,7 +118,6 @@ class Space:
     years: Int64s
 
     def axes(self) -> Axes:
-        """Both attributes for A-GS."""
         codes, ages = (
             Tree(
                 axis.hierarchy.parent,

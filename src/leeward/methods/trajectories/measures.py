@@ -98,7 +98,6 @@ def demographics(release: Release, cohort: Cohort) -> WholePatient:
 
 
 def select_cohort(release: Release, cohort: Cohort) -> Cohort:
-    """The cohort of the released patients."""
     if not release.demographics:
         return cohort
     first, last, _ = _leaf_of_year(_ages(release))

@@ -96,7 +96,6 @@ def protect(
 
 
 def _select(cohort: Cohort, patients: pl.Series) -> Cohort:
-    """The cohort restricted to `patients`."""
     inside = pl.col("patient").is_in(patients.implode())
     people = None if cohort.patients is None else cohort.patients.filter(inside)
     return replace(cohort, events=cohort.require_events().filter(inside), patients=people)
@@ -255,8 +254,7 @@ def _groups(
     if values is None or diverse is None:
         part = parts.parts_of(members, records, space, settings.largest)
         return parts.cluster_parts(records, part, space, settings, engine), int(part.max()) + 1
-    for inside in members:
-        diversity.require_reachable(values[inside], diverse)
+    diversity.require_reachable([values[inside] for inside in members], diverse)
     part = parts.parts_of(members, records, space, settings.largest)
     inside_class: list[list[Group]] = [[] for _ in members]
     for group in parts.cluster_parts(records, part, space, settings, engine):

@@ -60,7 +60,6 @@ class Settings:
 
     @property
     def largest(self) -> int:
-        """Most records clustered at once."""
         return max(cells.LARGEST if self.cells else LARGEST, 4 * self.k)
 
 
@@ -107,7 +106,6 @@ def cluster_parts(
 
 
 def _table_of(groups: Sequence[Group], names: Int64s) -> pa.Table:
-    """Groups as rows of SCHEMA; `names` numbers the records."""
     columns = [names[g.members] for g in groups], [g.codes for g in groups], [g.ages for g in groups]
     lists = [
         pa.ListArray.from_arrays(

@@ -33,21 +33,17 @@ class Records:
         return len(self.offsets) - 1
 
     def lengths(self) -> Int64s:
-        """Pairs of each record."""
         return np.diff(self.offsets)
 
     def owners(self) -> Int64s:
-        """The record of each pair."""
         return np.repeat(np.arange(len(self)), self.lengths())
 
     def take(self, chosen: Int64s) -> Records:
-        """The chosen records, in that order."""
         at = positions_of(self.offsets, chosen)
         group = None if self.group is None else self.group[chosen]
         return Records(offsets_of(self.lengths()[chosen]), self.codes[at], self.ages[at], group)
 
     def in_order(self, space: Space) -> Pairs:
-        """The pairs of each record by (age, code)."""
         owner, code, age = self.owners(), space.code.rank[self.codes], space.age.rank[self.ages]
         codes, ages = int(code.max(initial=0)) + 1, int(age.max(initial=0)) + 1
         if (len(owner) + 1) * ages * codes >= 1 << 62:
@@ -80,7 +76,6 @@ class Losses:
 
     @property
     def total(self) -> float:
-        """ILM + ALM, what the thesis minimizes."""
         return self.ilm + self.alm
 
 

@@ -113,7 +113,6 @@ def _longest(
 
 
 def _published(release: Release, names: Sequence[str]) -> dict[Shown, int]:
-    """Number of records with each published trajectory and its demographics."""
     pairs = release.table("trajectories.parquet").sort("record", "position").collect()
     # A demographic column may be called code or age, too.
     own = [pl.col(name).cast(pl.String).alias(f"published {name}") for name in ("code", "age")]

@@ -25,7 +25,6 @@ TITLES = {"code": "Codes", "age": "Ages"}
 
 
 def sections(release: Release, measures: Figures, verification: Figures) -> list[Section]:
-    """The report sections specific to this method."""
     usable, lost = measures.get("usable"), measures.get("loss")
     run = measures.get("method") or {}
     found = [
@@ -49,7 +48,6 @@ def widths(lost: Figures | None) -> tuple[str, str, str]:
 
 
 def glance(release: Release, lost: Figures | None) -> Section:
-    """Key figures for a privacy board and a researcher, in addition to the summary."""
     tiles = [Tile(f"≥ {release.guarantee['k']}", "records share every released trajectory", tone="good")]
     if lost:
         tiles += [
@@ -130,7 +128,6 @@ def levels(lost: Figures | None) -> Section | None:
 
 
 def counts(found: Figures | None) -> Section | None:
-    """The average relative error of counts (Fig. 12)."""
     if not found:
         return None
     support = percent(found["min_support"])
@@ -182,7 +179,6 @@ def groups(run: Figures, names: Mapping[str, str]) -> Section | None:
 
 
 def partitions(run: Figures) -> Section | None:
-    """The cost of clustering in parts."""
     if run.get("partitions", 1) < 2:
         return None
     halvings = max(1, (run["partitions"] - 1).bit_length())
@@ -198,7 +194,6 @@ def partitions(run: Figures) -> Section | None:
 
 
 def plain_words(release: Release) -> Section:
-    """Explanation of the method for a board."""
     return Section(
         "In plain words",
         (
@@ -222,7 +217,6 @@ def plain_words(release: Release) -> Section:
 
 
 def costs(release: Release, measures: Mapping[str, Any]) -> Costs:
-    """Usable pairs; pairs that are lost or whose code carries no information; errors of counts."""
     figures: list[Cost] = []
     usable, loss, counts = (measures.get(name) for name in ("usable", "loss", "avgre"))
     if usable:

@@ -233,7 +233,7 @@ def climb(labels: Sequence[str], codes: Sequence[str], vocabulary: str | None) -
     of_code = [_above(known, code) for code in codes]
     of_label = dict(zip(codes, of_code, strict=True))
     above = {label: _only({of_label[member] for member in label.split(SEPARATOR)}) for label in labels}
-    nodes = {node for node in (*of_code, *above.values()) if node is not None}
+    nodes = set(filter(None, (*of_code, *above.values())))
     meant = set(map(bare, nodes)) & set(map(bare, codes))
     if meant:
         raise BadInput(

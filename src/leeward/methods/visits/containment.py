@@ -109,7 +109,6 @@ class Postings:
 
     @staticmethod
     def of(everyone: VisitSets, labels: int) -> Postings:
-        """Build from one set a patient."""
         starts, holders = itemsets.postings(everyone.offsets, everyone.values, labels)
         chosen = np.flatnonzero(np.diff(starts) * PATIENTS_A_HOLDER > len(everyone))
         row_of = np.full(labels, -1, np.int32)
@@ -124,7 +123,6 @@ class Postings:
         )
 
     def count_held(self) -> Int64s:
-        """Patients with each label."""
         return np.diff(self.holders.postings)
 
     def count(self, content: Int32s, starts: Int64s, lengths: Int64s, limit: int, threads: int) -> Int64s:

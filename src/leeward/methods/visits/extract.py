@@ -86,7 +86,6 @@ class DrawnClasses:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The demographic columns."""
         return self.classes.names
 
     def labels(self, order: Int64s) -> dict[str, pa.Array]:
@@ -123,7 +122,6 @@ class DrawnClasses:
         }
 
     def _sizes(self, order: Int64s) -> Int64s:
-        """int64[classes]: the members of each."""
         return np.bincount(self.of_record[order], minlength=len(self.classes.labels)).astype(np.int64)
 
 
@@ -173,12 +171,7 @@ def extract(
         **({"membership_is_secret": membership_is_secret} if membership_is_secret else {}),
     }
     if names and figures["members_alone_population"]:
-        alone = f"{figures['members_alone_population']:,} of {count_noun('record', figures['members'])}"
-        joining = (
-            f"{alone} can be recognized in other cohorts of this master by all their visits together, which joins the "
-            "payloads of both. A master with --merge-visits at level `visit` leaves no record alone."
-        )
-        notices = (*notices, joining)
+        notices = (*notices, _joining(figures))
     words = CONTRACT.words(parameters, figures=figures)
     placed = None if carried is None else carried[np.searchsorted(records, order)]
     return Anonymized(
@@ -188,20 +181,26 @@ def extract(
         records=len(order),
         tables=tuple(_tables(master, order, visits, classes, placed)),
         readme=words.readme,
-        custody_tables=(*_members(master, order), _as_drawn(membership_is_secret, carried)),
+        custody_tables=_custody_tables(master, order, membership_is_secret, carried),
         custody={"level": str(parameters["level"]), "shared_by": figures},
         notices=notices,
         seeded=randomness.seeded,
     )
 
 
-def _members(master: Master, order: Int64s) -> tuple[ReleaseTable, ReleaseTable]:
-    """The master record and the patient of each record of the cohort."""
+def _custody_tables(
+    master: Master, order: Int64s, membership_is_secret: str | None, payload: pl.DataFrame | None
+) -> tuple[ReleaseTable, ...]:
+    """The master record and the patient of each record of the cohort; and of the extraction the reason for secrecy and
+    the digest of the payload in master order."""
     number = pa.array(np.arange(len(order), dtype=np.int64))
     identifiers = master.people.sort("record")["patient"].gather(order).to_arrow()
+    digest = None if payload is None else payload_digest(payload)
+    drawn = {"membership_is_secret": [membership_is_secret], "payload_sha256": [digest]}
     return (
         ReleaseTable.of("records.parquet", pa.table({"record": number, "master_record": pa.array(order)})),
         ReleaseTable.of("patients.parquet", pa.table({"record": number, "patient": identifiers})),
+        ReleaseTable.of("drawing.parquet", pa.table(drawn, schema=DRAWING)),
     )
 
 
@@ -256,6 +255,14 @@ def _refuse_known_members(figures: Mapping[str, Any], in_classes: bool) -> None:
     )
 
 
+def _joining(figures: Mapping[str, Any]) -> str:
+    return (
+        f"{figures['members_alone_population']:,} of {count_noun('record', figures['members'])} can be recognized in "
+        "other cohorts of this master by all their visits together, which joins the payloads of both. A master with "
+        "--merge-visits at level `visit` leaves no record alone."
+    )
+
+
 def _visits(master: VisitLists, order: Int64s, randomness: Randomness) -> VisitLists:
     """The visits of the chosen records under their new numbers, in a new order inside each."""
     number = np.full(int(max(order.max(initial=-1), master.record.max(initial=-1))) + 1, -1, np.int64)
@@ -281,13 +288,6 @@ def _payload(release: Release, records: Int64s, further: pl.DataFrame | None) ->
             f"the master carries {', '.join(f'`{name}`' for name in doubled)} already; leave it out of --payload."
         )
     return own.hstack(further) if own.width else further
-
-
-def _as_drawn(membership_is_secret: str | None, payload: pl.DataFrame | None) -> ReleaseTable:
-    """Custody's table of an extraction: the reason for secrecy, and the digest of the payload in master order."""
-    digest = None if payload is None else payload_digest(payload)
-    columns = {"membership_is_secret": [membership_is_secret], "payload_sha256": [digest]}
-    return ReleaseTable.of("drawing.parquet", pa.table(columns, schema=DRAWING))
 
 
 def payload_digest(values: pl.DataFrame) -> str:

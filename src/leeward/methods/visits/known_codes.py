@@ -64,7 +64,6 @@ def enforce_known_codes(
 
 
 def _count_subsets(lengths: Int64s, m: int) -> int:
-    """Number of non-empty sets of at most m codes in lists of these lengths."""
     total, ways = 0, np.ones(len(lengths), np.int64)
     for size in range(1, m + 1):
         ways = ways * np.maximum(lengths - size + 1, 0) // size

@@ -82,7 +82,8 @@ def retention(release: Release, cohort: Cohort) -> dict[str, Any]:
         "ungeneralized": len(single),
         "suppression_only": int(np.count_nonzero(supports >= k)),
     }
-    population = _population_counts(release)
+    # DC and CC of the original population of an extract, as its master's measures have them
+    population = (release.custody_json("measures.json") or {}).get("method", {}).get("population", {})
     return {
         "dc": _with_shares(dc, population.get("dc")),
         "cc": _with_shares(cc, population.get("cc")),
@@ -105,13 +106,6 @@ def _with_shares(counts: dict[str, int], population: int | None) -> dict[str, An
         if population:
             shares[f"{name}_population"] = count / population
     return shares
-
-
-def _population_counts(release: Release) -> dict[str, int]:
-    """DC and CC of the original population of an extract, as its master's measures have them."""
-    method = (release.custody_json("measures.json") or {}).get("method", {})
-    population: dict[str, int] = method.get("population", {})
-    return population
 
 
 def risk(release: Release, cohort: Cohort) -> dict[str, Any]:
@@ -182,10 +176,11 @@ def phewas(
     min_codes, min_cases = int(min_codes), int(min_cases)
     if test not in ("allelic", "logistic"):
         raise BadInput(f"`measure: phewas`: `test` is allelic or logistic; got {test}.")
-    lens = cohort.visits() if _has_visits(cohort) else cohort.visits(merged=True)
+    lens = cohort.visits(merged=not {"visit", "date"} & set(cohort.require_events().columns))
     people = _people(cohort, lens, [*predictors, *covariates])
+    mentions = lists_of(release).entries().rename({"record": "person"})
     before = phenotypes_of(mentions_of(lens), len(lens), mapping, vocabularies, min_codes)
-    after = phenotypes_of(_mentions_of_release(release), release.records, mapping, vocabularies, min_codes)
+    after = phenotypes_of(mentions, release.records, mapping, vocabularies, min_codes)
     carried = _payload(release, [*predictors, *covariates])
     original = associations.scan(before, people, predictors, covariates, min_cases=min_cases)
     anonymized = associations.scan(after, carried, predictors, covariates, min_cases=min_cases)
@@ -207,20 +202,11 @@ def _columns(given: str | Sequence[str] | None) -> list[str]:
     return [given] if isinstance(given, str) else [str(each) for each in given or ()]
 
 
-def _has_visits(cohort: Cohort) -> bool:
-    columns = cohort.require_events().columns
-    return "visit" in columns or "date" in columns
-
-
 def mentions_of(lens: Visits) -> pl.DataFrame:
     """`person`, `visit`, `code` of a cohort's visits, for `phenotypes_of`."""
     table = lens.table()
     codes = pl.Series(lens.codes, dtype=pl.Enum(lens.codes)).gather(table["code"])
     return table.select(pl.col("patient").alias("person"), "visit", codes.alias("code"))
-
-
-def _mentions_of_release(release: Release) -> pl.DataFrame:
-    return lists_of(release).entries().rename({"record": "person"})
 
 
 def _people(cohort: Cohort, lens: Visits, names: Sequence[str]) -> pl.DataFrame:

@@ -78,7 +78,8 @@ def protect(
         outcome = replace(
             enforce(parameters, cohort.vocabulary, engine, own, apart, numbers), classes=classes
         )
-        _require_holders(parameters, outcome)
+        if parameters.level == "visit" and violations(outcome.enforced, len(outcome.labels), parameters.k):
+            raise VerificationFailed("a visit's set is held by fewer than k patients; nothing was written.")
         carried = None if payload is None else payload[kept]
         made = release_of(parameters, outcome, carried, cohort.vocabulary, randomness)
         if classes is None:
@@ -91,12 +92,6 @@ def protect(
 
     occurrences = np.diff(lens.offsets[lens.patient_offsets])
     return release_in_classes(parameters, cohort, lens.patients, occurrences, count_lost, run, randomness)
-
-
-def _require_holders(parameters: Visits, outcome: Outcome) -> None:
-    """VerificationFailed where a visit's set has fewer than k holders; the verifier checks the files independently."""
-    if parameters.level == "visit" and violations(outcome.enforced, len(outcome.labels), parameters.k):
-        raise VerificationFailed("a visit's set is held by fewer than k patients; nothing was written.")
 
 
 def _read(parameters: Visits, cohort: Cohort) -> Lens:
@@ -151,7 +146,6 @@ def enforce(
 
 
 def _merge_codes(parameters: Visits, lens: Lens, groups: Int64s, engine: Engine, entries: Frame) -> Merging:
-    """Merge rare codes; their patients are counted on the engine."""
     counted = engine.collect(
         entries.select("patient", "code")
         .unique(["patient", "code"], keep="any")
@@ -204,17 +198,12 @@ def _map_visits(engine: Engine, entries: Frame, lens: Lens, of_code: Int32s, lab
 def _enforce(
     parameters: Visits, mapped: VisitSets, labels: int, up: Int32s | None, threads: int, order: Int64s
 ) -> tuple[VisitSets, int]:
+    k = parameters.k
     if parameters.level == "code":
         return mapped, 0
     if parameters.level == "codes":
-        return enforce_known_codes(
-            mapped,
-            labels,
-            parameters.k,
-            parameters.m,
-            merged=parameters.merge_visits,
-            order=order,
-        )
+        merged = parameters.merge_visits
+        return enforce_known_codes(mapped, labels, k, parameters.m, merged=merged, order=order)
     if parameters.level == "containment":
-        return enforce_containment(mapped, labels, parameters.k, threads)
-    return enforce_visits(mapped, labels, parameters.k, relative=parameters.key == "relative", up=up)
+        return enforce_containment(mapped, labels, k, threads)
+    return enforce_visits(mapped, labels, k, relative=parameters.key == "relative", up=up)

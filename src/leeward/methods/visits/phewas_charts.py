@@ -29,9 +29,8 @@ CATEGORIES = (
 def of_predictor(predictor: str, tests: Sequence[Mapping[str, Any]]) -> list[Chart]:
     """QQ, change of p, volcano and Manhattan plot of one predictor."""
     rows = [_row(test) for test in tests if test["predictor"] == predictor]
-    first = [row for row in rows if row["original"] is not None]
-    both = [row for row in first if row["anonymized"] is not None]
-    effects = [row for row in first if row["effect"] is not None]
+    first = _known(rows, "original")
+    both, effects = _known(first, "anonymized"), _known(first, "effect")
     moved = sum(abs(row["original"] - row["anonymized"]) > 0.05 for row in both)
     charts_of = (
         (
@@ -68,6 +67,10 @@ def of_predictor(predictor: str, tests: Sequence[Mapping[str, Any]]) -> list[Cha
         for title, alt, caption, draw, shown in charts_of
         if shown
     ]
+
+
+def _known(rows: list[dict[str, Any]], name: str) -> list[dict[str, Any]]:
+    return [row for row in rows if row[name] is not None]
 
 
 def _row(test: Mapping[str, Any]) -> dict[str, Any]:
@@ -126,7 +129,6 @@ def _dots(rows: list[dict[str, Any]]) -> str:
 
 
 def _strength(values: Sequence[float]) -> Axis:
-    """The vertical axis of -log10 p."""
     at = ticks_from_zero(max(values), 6)
     return Axis("-log10 p", 0, at[-1], at, decimals(at))
 

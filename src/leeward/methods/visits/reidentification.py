@@ -15,6 +15,7 @@ from leeward.arrays import AnyArray, Float64s, Int64s, count_noun
 from leeward.cohort.cohort import Cohort
 from leeward.cohort.lenses.code_sets import CodeSets
 from leeward.contracts.classes import exact
+from leeward.methods.visits.sets import Distinct
 from leeward.methods.visits.visit_lists import SEPARATOR, VisitLists, bare, class_of, lists_apart
 from leeward.randomness import Randomness
 from leeward.release import Release
@@ -35,25 +36,18 @@ def count_candidates(release: Release, cohort: Cohort, population: Cohort | None
     level = str(release.parameters["level"])
     if level in ("visit", "containment"):
         words = f"{before}every code of one visit of a patient that the release shows"
-        candidates = (
-            with_same_visit(lists) if level == "visit" else with_codes_of_visit(lists, release.records)
-        )
+        counted = with_same_visit if level == "visit" else with_codes_of_visit
+        candidates = counted(lists, release.records)
         return Known(words, candidates, whole=level == "visit")
     m = int(release.guarantee.get("m") or 1)
     words = f"{before}{count_noun('code', m)} of a patient that the release shows"
     return Known(words, with_labels(release, lists, m), whole=False)
 
 
-def with_same_visit(lists: VisitLists) -> Float64s:
+def with_same_visit(lists: VisitLists, records: int) -> Float64s:
     """Number of records with a visit of exactly the same labels, for each visit."""
-    holders: dict[bytes, set[int]] = {}
-    keys = [
-        np.sort(lists.values[low:high]).tobytes()
-        for low, high in zip(lists.offsets[:-1], lists.offsets[1:], strict=True)
-    ]
-    for key, record in zip(keys, lists.record.tolist(), strict=True):
-        holders.setdefault(key, set()).add(record)
-    return np.array([len(holders[key]) for key in keys], np.float64)
+    distinct = Distinct.of(lists.sets(records), len(lists.labels))
+    return distinct.holders[distinct.set_of].astype(np.float64)
 
 
 def with_codes_of_visit(lists: VisitLists, records: int) -> Float64s:

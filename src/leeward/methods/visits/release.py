@@ -126,7 +126,6 @@ def _facts(method: Visits, outcome: Outcome) -> dict[str, Any]:
 
 
 def _notices(outcome: Outcome) -> tuple[str, ...]:
-    """Notices of results that a custodian may not expect."""
     found = []
     if outcome.merging.suppressed:
         where = (
@@ -186,7 +185,6 @@ class Released:
 
 
 def shuffle(outcome: Outcome, merge_visits: bool, randomness: Randomness) -> Released:
-    """Shuffle the records, and the visits inside each."""
     visits = outcome.enforced
     if merge_visits and len(visits) > len(outcome.lens):
         visits = unions(visits, len(outcome.labels))

@@ -20,7 +20,6 @@ RULES = {"p05": "p < 0.05", "bonferroni": "Bonferroni", "fdr": "false discovery 
 
 
 def sections(release: Release, measures: Figures, verification: Figures) -> list[Section]:
-    """The report sections specific to this method."""
     kept, run = measures.get("retention"), measures.get("method") or {}
     found = [
         glance(release, kept, run),
@@ -35,7 +34,6 @@ def sections(release: Release, measures: Figures, verification: Figures) -> list
 
 
 def glance(release: Release, kept: Figures | None, run: Figures) -> Section:
-    """Key figures for a privacy board and a researcher."""
     shared = {
         "visit": "patients share the exact set of every released visit",
         "containment": "patients have all codes of every released visit in their record",
@@ -126,7 +124,6 @@ def membership(release: Release, shared: Figures | None, patients: int) -> Secti
 
 
 def risk(found: Figures | None) -> Section | None:
-    """Number of visits whose set few patients have, before and after."""
     if not found:
         return None
     before, after, k = found["before"], found["after"], found["k"]
@@ -207,7 +204,6 @@ def share_table(title: str, of: Figures) -> Table:
 
 
 def associations(found: Figures | None) -> list[Section]:
-    """PheWAS before and after: the table, and the plots."""
     if not found:
         return []
     from leeward.methods.visits import phewas_charts
@@ -264,7 +260,6 @@ def without_regression(found: Figures) -> str:
 
 
 def plain_words(release: Release) -> Section:
-    """Explanation of the release for a patient or a board."""
     merged = "per patient" if release.parameters.get("merge_visits") else "per visit"
     k, population = release.guarantee["k"], release.parameters.get("population")
     if release.parameters["level"] == "code":
@@ -294,7 +289,6 @@ def plain_words(release: Release) -> Section:
 
 
 def costs(release: Release, measures: Mapping[str, Any]) -> Costs:
-    """Pairs of patient and code kept, codes still shown, and empty visits."""
     figures: list[Cost] = []
     retention, facts = measures.get("retention"), measures.get("method", {})
     if retention:

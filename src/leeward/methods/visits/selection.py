@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from leeward.arrays import Int64s
 from leeward.cohort.readers import parquet
 from leeward.cohort.readers.files import refuse_log
 from leeward.errors import BadInput
 from leeward.methods.visits.extract import Master
 from leeward.methods.visits.visit_lists import read_visit_lists
-
-Longs = NDArray[np.int64]
 
 
 def select_patients(master: Master, selection: str | Path | pl.Series, column: str) -> pl.Series:
@@ -35,14 +32,6 @@ def select_patients(master: Master, selection: str | Path | pl.Series, column: s
     if table.width == 1:
         return table.to_series()
     return table[_find_column(str(selection), table.columns, column)]
-
-
-def carry_payload(
-    payload: str | Path | pl.DataFrame, column: str, master: Master, records: Longs
-) -> pl.DataFrame:
-    """The payload's columns for the chosen records, in their order."""
-    table = payload if isinstance(payload, pl.DataFrame) else _table(str(payload))
-    return payload_columns(table, _find_column("--payload", table.columns, column), master, records)
 
 
 def select_by_expression(master: Master, expression: str) -> pl.Series:
@@ -73,7 +62,7 @@ def select_by_expression(master: Master, expression: str) -> pl.Series:
         ) from None
 
 
-def records_of(master: Master, patients: pl.Series) -> tuple[Longs, int]:
+def records_of(master: Master, patients: pl.Series) -> tuple[Int64s, int]:
     """(master records of the patients, ascending; how many named patients the master lacks)."""
     kind = master.people["patient"].dtype
     wanted = patients.drop_nulls().unique().cast(kind, strict=False)
@@ -85,8 +74,12 @@ def records_of(master: Master, patients: pl.Series) -> tuple[Longs, int]:
     return found, len(wanted) - len(found)
 
 
-def payload_columns(table: pl.DataFrame, patient: str, master: Master, records: Longs) -> pl.DataFrame:
-    """The columns of a payload table for the chosen records, in their order; null where the table lacks a patient."""
+def carry_payload(
+    payload: str | Path | pl.DataFrame, column: str, master: Master, records: Int64s
+) -> pl.DataFrame:
+    """The payload's columns for the chosen records, in their order; null where it lacks a patient."""
+    table = payload if isinstance(payload, pl.DataFrame) else _table(str(payload))
+    patient = _find_column("--payload", table.columns, column)
     kind = master.people["patient"].dtype
     keyed = table.with_columns(pl.col(patient).cast(kind, strict=False))
     if keyed[patient].is_duplicated().any():
@@ -107,7 +100,6 @@ def _find_column(file: str, columns: list[str], column: str) -> str:
 
 
 def _table(path: str) -> pl.DataFrame:
-    """A CSV, TSV or Parquet file."""
     refuse_log(path)
     if path.endswith(".parquet"):
         return parquet.frame(Path(path))

@@ -36,7 +36,6 @@ class VisitSets:
         return VisitSets(self.patient_offsets, offsets_of(kept)[self.offsets], self.values[kept])
 
     def count_empty(self) -> int:
-        """Visits without any code."""
         return int(np.count_nonzero(np.diff(self.offsets) == 0))
 
 

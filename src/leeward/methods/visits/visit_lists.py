@@ -73,11 +73,9 @@ class VisitLists:
         return len(self.record)
 
     def sizes(self) -> Int64s:
-        """Number of labels of each visit."""
         return np.diff(self.offsets)
 
     def take(self, rows: Int64s) -> VisitLists:
-        """Some of the visits, in the order given."""
         values = self.values[positions_of(self.offsets, rows)]
         offsets = offsets_of(self.sizes()[rows])
         return VisitLists(self.record[rows], self.visit[rows], offsets, values, self.labels)

@@ -115,7 +115,6 @@ def population_caps(
 
 
 def _alike(records: Multisets, shown: Multisets) -> Int64s:
-    """How many of the records equal each shown one."""
     people, number = records.distinct()
     sizes = np.bincount(number, minlength=len(people))
     together, place = Multisets.together([people, shown]).distinct()
@@ -153,7 +152,6 @@ def _could_show_more(people: Multisets, candidates: Int64s, codes: Int32s, count
 
 
 def _summary(rule: str | None, owners: Int64s, exact: bool, k: int) -> dict[str, Any]:
-    """Of the attacked records: how many people remain."""
     found: dict[str, Any] = {"rule": rule, "records": len(owners), "exact": exact}
     if not len(owners):
         return found

@@ -62,7 +62,6 @@ class Both:
 
 
 def pair_records(release: Release, cohort: Cohort, population: Cohort) -> Both:
-    """Bring released records and originals together."""
     sample = cohort.code_counts()
     places = release.custody_table("records")
     if places is None:
