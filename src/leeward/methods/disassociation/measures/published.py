@@ -28,17 +28,11 @@ RECORD, SHARED, ITEM = 0, 1, 2
 class Published:
     """The index. Nodes are numbered anew, all nodes below a node right before it.
 
-    codes : tuple of str, sorted
-    k, m : int
-        Of the guarantee.
-    parent : int64[nodes]; leaf : bool[nodes]; records : int64[nodes]
-        `parent` is -1 for a root.
-    node, kind, words, filled : [chunks]
-        Each chunk's node, kind, 64-bit words of one bitmap, number of non-empty subrecords.
-    at : int64[codes + 1]
-        Code c has the entries `at[c]:at[c + 1]`, ascending by node, of
-    entry_node, entry_chunk, entry_place
-        with its bitmap over the chunk's non-empty subrecords at `bits[place:place + words[chunk]]`.
+    codes : sorted; k, m : of the guarantee
+    parent, leaf, records : int64, bool and int64[nodes]; -1 for the parent of a root
+    node, kind, words, filled : of each chunk, with the 64-bit words of a bitmap and the number of non-empty subrecords
+    at : int64[codes + 1]; code c has the entries `at[c]:at[c + 1]`, ascending by node, of
+    entry_node, entry_chunk, entry_place : its bitmap over the chunk's non-empty subrecords begins at `bits[place]`
     """
 
     codes: tuple[str, ...]
@@ -91,13 +85,7 @@ class Published:
 
 
 def read(release: Release | str | Path) -> Published:
-    """Index a disassociated release.
-
-    Raises
-    ------
-    BadInput
-        The folder is no release of the method `disassociation`, or its files are damaged.
-    """
+    """Index a disassociated release; BadInput for a release of another method, and for damaged files."""
     opened = release if isinstance(release, Release) else Release.open(release)
     if opened.method != "disassociation":
         raise BadInput(
