@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -120,14 +121,14 @@ def test_control_characters_of_a_notice_do_not_reach_the_terminal(
 
     release = Release.open(tmp_path / "out")
     measures = {"notices": [{"kind": "x", "message": "column '\x1b[2J'", "count": 1, "rows": []}]}
-    lines = told(
-        "1 record.",
-        release,
-        summary_of(release, measures),
-        {"checks": []},
-        measures,
-        tmp_path / "out/custody/report.html",
+    result: Any = SimpleNamespace(
+        release=release,
+        summary=summary_of(release, measures),
+        verification=SimpleNamespace(checks=[], warnings=()),
+        measures=measures,
+        report=tmp_path / "out/custody/report.html",
     )
+    lines = told(result, "1 record.")
     assert not any("\x1b[2J" in line for line in lines)
     assert format_notice({"message": "odd", "count": 3, "rows": [1, 2]}) == "odd (rows 1, 2, …)"
 

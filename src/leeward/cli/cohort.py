@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from leeward.cli.options import commas, flag, json_option, out_option, print_json, with_source
-from leeward.cli.telling import summary, tell_person
+from leeward.cli.telling import print_styled, summary, told
 
 
 @click.command()
@@ -58,7 +58,7 @@ def cohort(source: Any, patient: str | None, as_json: bool, **flags: Any) -> Non
         return print_json({name: each for name, each in summary(result).items() if name not in stated})
     shared = result.measures["method"]["shared_by"]
     opening = f"{result.release.records:,} records drawn from a master of {shared['population']:,} (k = {shared['k']})."
-    tell_person(result, opening, _shared_lines(shared))
+    print_styled(told(result, opening, _shared_lines(shared)))
 
 
 def _shared_lines(shared: Mapping[str, Any]) -> list[str]:

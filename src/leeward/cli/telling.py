@@ -6,7 +6,6 @@ import os
 import shutil
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -29,28 +28,21 @@ WIDEST = 110
 TONES = {"good": "green", "warn": "yellow", "bad": "red", "plain": None}
 
 
-def told(
-    opening: str,
-    release: Release,
-    summary: Summary,
-    verification: Mapping[str, Any],
-    measures: Mapping[str, Any],
-    report: Path,
-    *,
-    before: Sequence[str] = (),
-) -> list[str]:
+def told(result: Result, opening: str, before: Sequence[str] = ()) -> list[str]:
     """The last lines of a command that made a release; `before` are further lines below the first."""
-    notes = [with_flags(each, release) for each in measures.get("notices", ())]
-    notes += verification.get("warnings", ())
+    release, summary, verification = result.release, result.summary, result.verification
+    notes = [with_flags(each, release) for each in result.measures.get("notices", ())]
+    notes += verification.warnings
+    little = wrap(f"Little is left: {summary.little_left}") if summary.little_left else []
     return [
         for_terminal(opening),
         *(line for each in before for line in label_lines("", each)),
         *summary_lines(summary),
         *(line for each in notes for line in label_lines("Note:", each)),
-        f"Verified: {len(verification['checks'])} checks of the written files passed.",
-        *little_lines(summary),
+        f"Verified: {len(verification.checks)} checks of the written files passed.",
+        *(click.style(line, fg="red", bold=True) for line in little),
         for_terminal(f"For the recipient: {release.share}"),
-        for_terminal(f"Report:            {report}"),
+        for_terminal(f"Report:            {result.report}"),
     ]
 
 
@@ -82,12 +74,6 @@ def summary_lines(summary: Summary) -> Iterator[str]:
         yield from label_lines("It cost", NOT_MEASURED)
     for place, cost in enumerate(summary.costs):
         yield from label_lines("" if place else "It cost", str(cost), None, TONES[cost.tone])
-
-
-def little_lines(summary: Summary) -> Iterator[str]:
-    if summary.little_left:
-        for line in wrap(f"Little is left: {summary.little_left}"):
-            yield click.style(line, fg="red", bold=True)
 
 
 def check_line(check: Any) -> str:
@@ -186,16 +172,7 @@ def tell(result: Result, as_json: bool) -> None:
     if as_json:
         print_json(summary(result))
     else:
-        tell_person(result, f"{headline(result.release)}.")
-
-
-def tell_person(result: Result, opening: str, before: Sequence[str] = ()) -> None:
-    """Print what was written, for a person; see `told`."""
-    verification = result.verification.to_json()
-    lines = told(
-        opening, result.release, result.summary, verification, result.measures, result.report, before=before
-    )
-    print_styled(lines)
+        print_styled(told(result, f"{headline(result.release)}."))
 
 
 def summary(result: Result) -> dict[str, Any]:
