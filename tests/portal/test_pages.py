@@ -67,6 +67,20 @@ def test_a_batch_is_all_or_nothing(bench: Bench) -> None:
     assert done.status_code == 200 and bench.spent() == before + 700_000
 
 
+def test_what_was_asked_and_what_may_be_asked_is_shown(bench: Bench) -> None:
+    pay = f"/projects/{bench.project['one']}/batch/pay"
+    done = bench.post("rita", pay, index=bench.index, lines="rash\ncough --by when", epsilon="0.125").text
+    assert "12 bins" in done and "0.125" in done
+    listed = bench.client("rita").get(f"/projects/{bench.project['one']}/answers").text
+    assert "Rita" in listed and "0.125" in listed and "in all" in listed
+    indexes = bench.client("carl").get("/custody/indexes").text
+    assert "<td>Project one</td><td>project</td>" in indexes and "<dd>clinic</dd>" in indexes
+    assert "noisy counts below 5 are hidden" in indexes and "pure accounting" in indexes
+    assert bench.client("carl").get("/custody/releases").status_code == 200
+    assert bench.client("anna").get("/decisions").status_code == 200
+    assert bench.client("audrey").get("/admin").status_code == 200
+
+
 def test_every_answer_of_a_histogram_stands_in_table_csv_and_json(bench: Bench) -> None:
     body = bench.question("cough", "1", by="when")
     found = bench.ask(bench.token("rita"), "hist", body).json()
