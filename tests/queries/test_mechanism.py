@@ -26,13 +26,25 @@ ONE_IN_A_MILLION = 1e-6
 """Significance of the audits of noise: noise cannot be seeded, so a sound build may fail, so seldom."""
 
 
+def variance(noise: Noise) -> float:
+    """2α/(1−α)², or 2·scale²."""
+    if noise.kind == "laplace":
+        return 2 * noise.scale**2
+    return 2 * noise.alpha / (1 - noise.alpha) ** 2
+
+
+def probability(noise: Noise, value: int) -> float:
+    """P(noise = value) of the geometric mechanism."""
+    return (1 - noise.alpha) / (1 + noise.alpha) * noise.alpha ** abs(value)
+
+
 @pytest.mark.parametrize(
     ("epsilon", "expected", "zero"), [(0.1, 9.9834, 0.0500), (0.5, 1.9190, 0.2449), (1, 0.8509, 0.4621)]
 )
 def test_figures_of_algorithms_7(epsilon: float, expected: float, zero: float) -> None:
     noise = Noise("geometric", micro(epsilon), 1)
     assert mechanism.mean_absolute_noise(noise) == pytest.approx(expected, abs=5e-5)
-    assert mechanism.probability(noise, 0) == pytest.approx(zero, abs=5e-5)
+    assert probability(noise, 0) == pytest.approx(zero, abs=5e-5)
 
 
 def test_laplace_expectation_is_its_scale() -> None:
@@ -52,12 +64,12 @@ def test_figures_are_those_of_the_distribution(epsilon: int, change: int) -> Non
     reach = math.ceil(60 * noise.scale) + 1
     if reach > 20_000:
         return
-    mass = {z: mechanism.probability(noise, z) for z in range(-reach, reach + 1)}
+    mass = {z: probability(noise, z) for z in range(-reach, reach + 1)}
     assert math.fsum(mass.values()) == pytest.approx(1)
     assert math.fsum(abs(z) * p for z, p in mass.items()) == pytest.approx(
         mechanism.mean_absolute_noise(noise)
     )
-    assert math.fsum(z * z * p for z, p in mass.items()) == pytest.approx(mechanism.variance(noise))
+    assert math.fsum(z * z * p for z, p in mass.items()) == pytest.approx(variance(noise))
 
 
 @given(st.integers(1000, 20_000_000), st.integers(1, 50))
@@ -77,7 +89,7 @@ def test_interval_is_the_narrowest_that_covers(epsilon: int, change: int, confid
     assert width == int(width) >= 0
 
     def covered(t: int) -> float:
-        return math.fsum(mechanism.probability(noise, z) for z in range(-t, t + 1))
+        return math.fsum(probability(noise, z) for z in range(-t, t + 1))
 
     assert covered(int(width)) >= confidence - 1e-12
     if width > 0:
@@ -97,10 +109,10 @@ def test_laplace_interval() -> None:
 def misfit(noise: Noise, draws: Sequence[float]) -> float:
     """p-value of Pearson's χ² test that `draws` are geometric noise; bins of expected count ≥ 5, tails pooled."""
     reach = 0
-    while 2 * len(draws) * mechanism.probability(noise, reach + 1) / (1 - noise.alpha) >= 10:
+    while 2 * len(draws) * probability(noise, reach + 1) / (1 - noise.alpha) >= 10:
         reach += 1
     seen = Counter(max(-reach, min(reach, value)) for value in draws)
-    inner = [mechanism.probability(noise, z) for z in range(-reach + 1, reach)]
+    inner = [probability(noise, z) for z in range(-reach + 1, reach)]
     tail = (1 - math.fsum(inner)) / 2
     expected = [len(draws) * p for p in (tail, *inner, tail)]
     observed = [seen.pop(z, 0) for z in range(-reach, reach + 1)]

@@ -124,7 +124,7 @@ def items_of(index: Index, qids: Sequence[str]) -> Items:
             "This index has no public list of terms, and one made of the data would tell. Build it with a public "
             "vocabulary (`leeward index … --terms icd9|icd10|lexicon|FILE`) to release a catalogue."
         )
-    terms = tuple(sorted({index.terms.resolve(name) for name in index.terms.sample()}))
+    terms = tuple(sorted(set(map(index.terms.resolve, index.terms.sample()))))
     values = []
     for name, domain in domains_of(index, qids).items():
         if not domain:
@@ -132,13 +132,13 @@ def items_of(index: Index, qids: Sequence[str]) -> Items:
                 f"The values of {name!r} are not public. Declare them when building the index: --domains {name}=…"
             )
         values += [(name, value) for value in domain]
-    labels = [index.terms.label_of(name) for name in terms]
+    labels = list(map(index.terms.label_of, terms))
     often = Counter(labels)
     texts = [name if often[label] > 1 else label for name, label in zip(terms, labels, strict=True)]
     return Items(
         (*(("", name) for name in terms), *values),
         len(terms),
-        (*texts, *(f"{name}={value}" for name, value in values)),
+        (*texts, *map("=".join, values)),
     )
 
 
@@ -205,7 +205,7 @@ def next_candidates(kept: dict[Members, int], items: Items, most: int) -> list[M
     found: dict[Members, int] = {}
     group = [name for name, _ in items.names]
     for beginning, whole in groupby(sorted(kept), itemgetter(slice(-1))):
-        ends = [members[-1] for members in whole]
+        ends = list(map(itemgetter(-1), whole))
         others = ends if beginning else [*ends, *range(items.terms, len(items.names))]
         for i, one in enumerate(ends):
             for other in others[i + 1 :]:

@@ -153,7 +153,7 @@ def answer_plans(
             # long it takes does not tell that it was stored.
             if each.payload is not None and not separately:
                 stored[each.key] = each.payload
-        payloads = _work_out(session.index, [plan for plan in open_plans if plan.key not in stored], pace)
+        payloads = _work_out(session.index, open_plans, stored, pace)
         stored |= spending.store(session.ledger, data_set, payloads, separately=separately)
         remaining = spending.left(session.ledger, data_set, user, project).user
     return [_to_answer(session, plan, stored[plan.key], costs.pop(plan.key, 0), remaining) for plan in plans]
@@ -229,14 +229,14 @@ def charge(
     return found
 
 
-def _work_out(index: Index, plans: Sequence[Plan], pace: float) -> dict[str, str]:
-    """The noisy values of each question, by key, after a multiple of `pace` seconds."""
+def _work_out(index: Index, plans: Sequence[Plan], stored: Mapping[str, str], pace: float) -> dict[str, str]:
+    """The noisy values of each question that is not stored, by key, after a multiple of `pace` seconds."""
     began = time.perf_counter()
-    distinct = {plan.key: plan for plan in plans}
-    found = noisy_values(index, list(distinct.values()))
-    if pace > 0 and plans:
+    missing = {plan.key: plan for plan in plans if plan.key not in stored}
+    found = noisy_values(index, list(missing.values()))
+    if pace > 0 and missing:
         time.sleep(-(time.perf_counter() - began) % pace)
-    return {key: text_of({"values": values}) for key, values in zip(distinct, found, strict=True)}
+    return {key: text_of({"values": values}) for key, values in zip(missing, found, strict=True)}
 
 
 def noisy_values(index: Index, plans: Sequence[Plan]) -> list[list[int | float]]:

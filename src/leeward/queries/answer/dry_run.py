@@ -15,7 +15,7 @@ from leeward.queries.answer.plan import IndexSession, Plan
 from leeward.queries.index.build import index_table
 from leeward.queries.index.counts import Index
 from leeward.queries.index.store import Qid
-from leeward.queries.language.query import EXACT, Predicate, Query, month_text
+from leeward.queries.language.query import EXACT, Predicate, Query
 from leeward.queries.language.vocabulary import Terms, Vocabulary
 from leeward.queries.ledger import spending
 from leeward.randomness import Randomness
@@ -55,7 +55,7 @@ def make_synthetic_index(index: Index, queries: Sequence[Query], folder: Path) -
     columns = [pl.Series("patient", np.arange(rows) // notes), pl.Series("terms", terms, pl.List(pl.String))]
     conditions = [condition for query in queries for condition in query.predicates]
     for qid in index.meta.qids:
-        values = _values(index, qid, [each for each in conditions if each.qid == qid.name])
+        values = _values(index, qid, conditions)
         column = pl.Series(qid.name, values)[stream.integers(0, len(values), rows)]
         if qid.kind == "month":
             column = (column + "-01").str.to_date()
@@ -86,9 +86,9 @@ def _values(index: Index, qid: Qid, conditions: Sequence[Predicate]) -> tuple[st
     domain = index.domain(qid.name)
     if domain is not None:
         return domain
-    asked = tuple(end for each in conditions for end in (each.low, each.high) if end)
-    if qid.kind == "month":
-        return (*asked, *(month_text(12 * 2020 + month) for month in range(12)))
-    if qid.kind == "integer":
-        return (*asked, *(str(number) for number in range(0, 100, 5)))
-    return (*asked, "a", "b", "c")
+    own = [each for each in conditions if each.qid == qid.name]
+    asked = tuple(end for each in own for end in (each.low, each.high) if end)
+    if qid.kind == "text":
+        return (*asked, "a", "b", "c")
+    numbers = range(12 * 2020, 12 * 2021) if qid.kind == "month" else range(0, 100, 5)
+    return (*asked, *map(qid.text_of, numbers))

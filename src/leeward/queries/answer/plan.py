@@ -10,7 +10,8 @@ from typing import Final
 
 from leeward.errors import BadInput
 from leeward.queries.index.counts import Index
-from leeward.queries.language.query import Predicate, Query, month_number, month_text
+from leeward.queries.index.store import Qid
+from leeward.queries.language.query import Predicate, Query
 from leeward.queries.ledger import budgets, families, opening
 from leeward.queries.ledger.budgets import Terms
 from leeward.queries.ledger.chain import digest, text_of
@@ -136,17 +137,18 @@ def plan_query(session: IndexSession, asked: Question) -> Plan:
         )
     by: str | None = None
     bins: tuple[str, ...] = ("",)
+    listed: list[str] | None = None
     per_patient, most = True, None
     if asked.by is not None:
         qid = meta.qid(asked.by.casefold())
         by, bins, per_patient = qid.name, _bins(index, query, qid.name), qid.per_patient
-        if asked.unit == "patient" and not (per_patient and counted == "patient"):
+        listed = list(bins)
+        if asked.unit == "patient" and (per_patient, counted) != (True, "patient"):
             most = asked.most
-    spread = limit or len(bins)  # the most that a patient adds to all bins together: rows kept, or bins
     change = mechanism.sensitivity(
         unit=asked.unit,
         counted=counted,
-        contributions=min(spread, most or spread),
+        contributions=min(filter(None, (limit, most)), default=len(bins)),
         bins=len(bins),
         one_bin=per_patient,
         bounded=limit is not None,
@@ -156,7 +158,7 @@ def plan_query(session: IndexSession, asked: Question) -> Plan:
         {
             "query": query.canonical(),
             "by": by,
-            "bins": list(bins) if by is not None else None,
+            "bins": listed,
             "most": most,
             "counted": counted,
             "unit": asked.unit,
@@ -207,7 +209,7 @@ def check_noise(session: IndexSession, plans: Sequence[Plan]) -> None:
 def _bins(index: Index, query: Query, qid: str) -> tuple[str, ...]:
     """The bins of a histogram from what is public: the query's own condition, else the declared domain."""
     condition = next((each for each in query.predicates if each.qid == qid), None)
-    bins = _enumerate_values(index.meta.qid(qid).kind, condition)
+    bins = _enumerate_values(index.meta.qid(qid), condition)
     if bins is None:
         domain = index.domain(qid)
         if domain is None:
@@ -222,15 +224,12 @@ def _bins(index: Index, query: Query, qid: str) -> tuple[str, ...]:
     return bins
 
 
-def _enumerate_values(kind: str, condition: Predicate | None) -> tuple[str, ...] | None:
+def _enumerate_values(qid: Qid, condition: Predicate | None) -> tuple[str, ...] | None:
     """Every value that a condition names; None without one, and for a text prefix."""
     if condition is None or condition.kind == "prefix":
         return None
     if condition.kind == "equals":
         return (condition.low,)
-    if kind == "month":
-        low, high = month_number(condition.low), month_number(condition.high)
-        assert low is not None and high is not None  # `resolve` typed them
-        return tuple(month_text(number) for number in range(low, min(high, low + MOST_BINS) + 1))
-    first, last = int(condition.low), int(condition.high)
-    return tuple(str(number) for number in range(first, min(last, first + MOST_BINS) + 1))
+    low, high = qid.number_of(condition.low), qid.number_of(condition.high)
+    assert low is not None and high is not None  # `resolve` typed them
+    return tuple(map(qid.text_of, range(low, min(high, low + MOST_BINS) + 1)))

@@ -122,7 +122,7 @@ def index_cohort(
     attributes = {} if people is None else dict(people.schema)
     vocabulary = terms or AnyText()
     kind = row_kind(events.columns, row)
-    qids = qids_of_events(events.schema, attributes, domains or {}, kind)
+    qids = qids_of_events(events.columns, attributes, domains or {}, kind)
     if people is not None:
         held = people.select("patient", *(c for c in people.columns if c != "patient"))
         events = events.drop([c for c in held.columns if c != "patient" and c in events.columns])
@@ -161,9 +161,7 @@ def index_events(
     if schema["patient"] == pl.String:  # blanks around it make no other patient, as when the reader reads
         frame = frame.with_columns(nw.col("patient").str.strip_chars()).filter(nw.col("patient") != "")
     kind = row_kind(names, row)
-    qids = qids_of_events(
-        {n: schema[n] for n in names}, {n: schema[n] for n in attributes}, domains or {}, kind
-    )
+    qids = qids_of_events(names, {name: schema[name] for name in attributes}, domains or {}, kind)
     patients = engine.collect(frame.select("patient").unique())["patient"].sort()
     if not len(patients):
         raise BadInput("the source has no event with a patient and a code.")

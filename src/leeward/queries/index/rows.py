@@ -128,13 +128,13 @@ def _column(table: pl.DataFrame, qid: Qid) -> pl.Series:
 
 
 def qids_of_events(
-    schema: Mapping[str, Any], attributes: Mapping[str, Any], domains: Domains, row: str
+    columns: Sequence[str], attributes: Mapping[str, Any], domains: Domains, row: str
 ) -> tuple[Qid, ...]:
     """The quasi-identifiers of a cohort: `when` of dates, `age`, and the patients' attributes."""
     found = []
-    if "date" in schema:
+    if "date" in columns:
         found.append(Qid(WHEN, "month", domains.get(WHEN), row == "patient"))
-    if "age" in schema and "age" not in attributes:
+    if "age" in columns and "age" not in attributes:
         found.append(Qid("age", "integer", domains.get("age"), row == "patient"))
     for column, dtype in attributes.items():
         if column != "patient" and not _is_flag_or_list(dtype):

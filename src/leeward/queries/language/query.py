@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -44,11 +44,11 @@ class Predicate:
     low: str
     high: str = ""
 
-    def text(self) -> str:
-        """As a person writes it: `9`, `0..17`, `1230*`."""
+    def text(self, write: Callable[[str], str] = str) -> str:
+        """As a person writes it: `9`, `0..17`, `1230*`; `write` quotes the values."""
         if self.kind == "range":
-            return f"{self.low}..{self.high}"
-        return f"{self.low}*" if self.kind == "prefix" else self.low
+            return f"{write(self.low)}..{write(self.high)}"
+        return f"{write(self.low)}{'*' if self.kind == 'prefix' else ''}"
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class Query:
         Call it on `Index.resolve(query)`: only there are nodes, aliases and types known.
         """
         parts = [" & ".join(quote(term) for term in self.terms)]
-        parts += [f"{quote(each.qid)}={_canonical_condition(each)}" for each in self.predicates]
+        parts += [f"{quote(each.qid)}={each.text(quote)}" for each in self.predicates]
         return "; ".join(parts)
 
     def __str__(self) -> str:
@@ -185,14 +185,9 @@ def in_months(predicate: Predicate) -> Predicate:
         high = _month(predicate.qid, predicate.high or predicate.low)[1]
     if low > high:
         raise BadInput(f"`{predicate.qid}`: the range runs backwards; write the earlier month first.")
-    return from_month_numbers(predicate.qid, low, high)
-
-
-def from_month_numbers(qid: str, low: int, high: int) -> Predicate:
-    """The condition for the months numbered `low` to `high`, both included (12 × year + month − 1)."""
     if low == high:
-        return Predicate(qid, "equals", month_text(low))
-    return Predicate(qid, "range", month_text(low), month_text(high))
+        return Predicate(predicate.qid, "equals", month_text(low))
+    return Predicate(predicate.qid, "range", month_text(low), month_text(high))
 
 
 def month_number(text: str) -> int | None:
@@ -233,9 +228,3 @@ def quote(text: str) -> str:
     mark = EXACT if text.startswith(EXACT) else ""
     body = text.removeprefix(EXACT)
     return mark + (json.dumps(body, ensure_ascii=False) if SPECIAL.search(body) else body)
-
-
-def _canonical_condition(predicate: Predicate) -> str:
-    if predicate.kind == "range":
-        return f"{quote(predicate.low)}..{quote(predicate.high)}"
-    return f"{quote(predicate.low)}{'*' if predicate.kind == 'prefix' else ''}"

@@ -189,9 +189,6 @@ class Terms(Vocabulary):
             raise self._unknown(wanted, exact, self.names)
         if exact:
             return f"{EXACT}{name}" if len(self.members(name)) > 1 else name
-        return self._lowest(name)
-
-    def _lowest(self, name: str) -> str:
         members = self.members(name)
         if len(members) == 1:
             return self.terms[next(iter(members))]
@@ -308,17 +305,14 @@ class Codes(Vocabulary):
         parts = self._parts(wanted)
         if parts is not None:
             code = _join(*parts)
-            return f"{EXACT}{code}" if exact and not self._deepest(*parts) else code
+            known_below = any(self._pattern.fullmatch(f"{'.'.join(parts)}{more}") for more in ("0", "A"))
+            return f"{EXACT}{code}" if exact and known_below else code
         node = None if exact else self._names.get(fold(wanted))
         if node is None:
             raise self._unknown(wanted, exact, [*self._names, *map(fold, self.sample())])
         while len(self._children.get(node, ())) == 1:  # a chapter of one section is that section
             node = self._children[node][0]
         return node
-
-    def _deepest(self, category: str, tail: str) -> bool:
-        """Whether no code can begin with this one."""
-        return all(self._pattern.fullmatch(f"{category}.{tail}{more}") is None for more in ("0", "A"))
 
     def covers(self, outer: str, inner: str) -> bool:
         if outer == inner:

@@ -104,7 +104,7 @@ def accept_restored(ledger: Ledger, data_set: str, reason: str) -> int:
             raise BadInput(
                 "this ledger holds everything that is remembered of it; there is nothing to accept."
             )
-        raised = {name: list(sums) for name, sums in known.accounts.items()}
+        raised = known.copy().accounts
         for head in heads:
             for name, (most, spent) in head.accounts.items():
                 before = raised.get(name, [most, 0])

@@ -155,15 +155,17 @@ def check(connection: sa.Connection, ledger: Ledger, family: str, entries: int, 
             fault = fault or known.take(family, entry)
         if fault is None and (known.entries, known.head) != (entries, head):
             fault = f"the log has {known.entries} of {entries} entries, or another last one"
-        accounts = connection.execute(ACCOUNTS, {"family": family})
-        held = {row.account: [row.most, row.spent] for row in accounts}
-        wrong = [name for name in {*held, *known.accounts} if held.get(name) != known.accounts.get(name)]
-        if wrong:
-            fault = fault or f"{len(wrong)} of {len(held)} accounts differ from the log"
-        if fault is not None:
+        if fault := fault or _other_accounts(connection, family, known):
             raise LedgerInconsistent(_error_text(ledger, fault))
         _seen[ledger.key, family] = known
         return known.copy()
+
+
+def _other_accounts(connection: sa.Connection, family: str, known: Replay) -> str | None:
+    accounts = connection.execute(ACCOUNTS, {"family": family})
+    held = {row.account: [row.most, row.spent] for row in accounts}
+    wrong = [name for name in {*held, *known.accounts} if held.get(name) != known.accounts.get(name)]
+    return f"{len(wrong)} of {len(held)} accounts differ from the log" if wrong else None
 
 
 def entries_so_far(ledger: Ledger, family: str) -> int:
