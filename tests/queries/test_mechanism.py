@@ -26,13 +26,6 @@ ONE_IN_A_MILLION = 1e-6
 """Significance of the audits of noise: noise cannot be seeded, so a sound build may fail, so seldom."""
 
 
-def variance(noise: Noise) -> float:
-    """2α/(1−α)², or 2·scale²."""
-    if noise.kind == "laplace":
-        return 2 * noise.scale**2
-    return 2 * noise.alpha / (1 - noise.alpha) ** 2
-
-
 def probability(noise: Noise, value: int) -> float:
     """P(noise = value) of the geometric mechanism."""
     return (1 - noise.alpha) / (1 + noise.alpha) * noise.alpha ** abs(value)
@@ -69,7 +62,7 @@ def test_figures_are_those_of_the_distribution(epsilon: int, change: int) -> Non
     assert math.fsum(abs(z) * p for z, p in mass.items()) == pytest.approx(
         mechanism.mean_absolute_noise(noise)
     )
-    assert math.fsum(z * z * p for z, p in mass.items()) == pytest.approx(variance(noise))
+    assert math.fsum(z * z * p for z, p in mass.items()) == pytest.approx(mechanism.variance(noise))
 
 
 @given(st.integers(1000, 20_000_000), st.integers(1, 50))

@@ -114,10 +114,7 @@ def domains_of(index: Index, qids: Sequence[str]) -> dict[str, list[str]]:
 def items_of(index: Index, qids: Sequence[str]) -> Items:
     """The items of an index's public vocabulary and domains.
 
-    Raises
-    ------
-    BadInput
-        The vocabulary or a domain is not public.
+    BadInput: the vocabulary or a domain is not public.
     """
     if not index.meta.vocabulary_public:
         raise BadInput(

@@ -91,10 +91,7 @@ def index_table(
     options
         See `Options`.
 
-    Raises
-    ------
-    BadInput
-        Columns or values that cannot be indexed, or something stands at `out`.
+    BadInput: columns or values that cannot be indexed, or something stands at `out`.
     """
     table = table.drop(leave_out)
     if "terms" not in table.columns:

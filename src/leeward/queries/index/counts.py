@@ -59,10 +59,7 @@ class Index:
     def open(path: str | Path) -> Index:
         """Open the index in the folder `path`.
 
-        Raises
-        ------
-        BadInput
-            No index, one of another version, or a damaged one.
+        BadInput: no index, one of another version, or a damaged one.
         """
         return Index(store.read(path))
 
@@ -74,11 +71,8 @@ class Index:
         Aliases, labels and nodes become one name each, a term that another one implies is dropped, conditions are
         typed and cut to the public domain. Uses public vocabulary and domains only, never data.
 
-        Raises
-        ------
-        BadInput
-            Unknown term (with the nearest known ones), unknown quasi-identifier, a condition that its type does not
-            take, a value outside a declared domain of texts.
+        BadInput: unknown term (with the nearest known ones), unknown quasi-identifier, a condition that its type does
+        not take, a value outside a declared domain of texts.
         """
         names = {self.terms.resolve(term) for term in query.terms}
         kept = [name for name in names if not any(self._covers_other(name, other) for other in names)]

@@ -78,10 +78,7 @@ def qids_of_table(schema: Mapping[str, Any], domains: Domains) -> tuple[Qid, ...
 def rows_of_table(table: pl.DataFrame, qids: Sequence[Qid], vocabulary: Vocabulary) -> Stretch:
     """The rows of a table of notes: `patient`, `terms` (lists of text), `note` where known, quasi-identifiers.
 
-    Raises
-    ------
-    BadInput
-        A column is missing, a patient is missing, or nothing is left.
+    BadInput: a column is missing, a patient is missing, or nothing is left.
     """
     if "patient" not in table.columns:
         raise BadInput("a table of notes has the columns patient and terms; this one lacks 'patient'.")

@@ -142,10 +142,7 @@ def write(
 ) -> Path:
     """Write an index at once; `bitmaps` are (column, value, serialized) in the order of the file.
 
-    Raises
-    ------
-    BadInput
-        Something stands at `out`, or the disk refuses.
+    BadInput: something stands at `out`, or the disk refuses.
     """
     from leeward.release.folder import disk_errors, flush
 
@@ -185,10 +182,7 @@ def write(
 def read(path: str | Path) -> Stored:
     """Open an index.
 
-    Raises
-    ------
-    BadInput
-        No index there, one of another version, or files that are missing or differ from those written.
+    BadInput: no index there, one of another version, or files that are missing or differ from those written.
     """
     folder = Path(path)
     head = _head(folder)

@@ -90,10 +90,7 @@ def parse(text: str, conditions: Mapping[str, str] | None = None, /, **more: str
 
     A term that has a `&` in it is put in double quotes. `=401` is the code 401 alone, `401` with all codes below it.
 
-    Raises
-    ------
-    BadInput
-        No term, an empty term, a malformed range, a wildcard that is not at the end, a quasi-identifier twice.
+    BadInput: no term, an empty term, a malformed range, a wildcard that is not at the end, a quasi-identifier twice.
     """
     given = {**(conditions or {}), **more}
     predicates = [condition(name, value) for name, value in given.items()]
@@ -137,10 +134,7 @@ def fold(text: str) -> str:
 def condition(qid: str, text: str) -> Predicate | None:
     """One condition from its text; None if it admits everything (`*`).
 
-    Raises
-    ------
-    BadInput
-        A range without both ends, or with a third; a wildcard that is not the last character.
+    BadInput: a range without both ends, or with a third; a wildcard that is not the last character.
     """
     name, value = fold(qid), text.strip()
     if not name:
@@ -173,10 +167,7 @@ def _read_range(name: str, value: str) -> Predicate:
 def in_months(predicate: Predicate) -> Predicate:
     """A condition on months as one month or a range of months; a year stands for its twelve.
 
-    Raises
-    ------
-    BadInput
-        Not `YYYY-MM` or `YYYY`, no such month, or a range that runs backwards.
+    BadInput: not `YYYY-MM` or `YYYY`, no such month, or a range that runs backwards.
     """
     if predicate.kind == "prefix":
         low, high = _months_with_prefix(predicate)

@@ -108,6 +108,13 @@ def mean_absolute_noise(noise: Noise) -> float:
     return 2 * noise.alpha / (1 - noise.alpha**2)
 
 
+def variance(noise: Noise) -> float:
+    """Var(noise): 2α/(1−α)², or 2·scale²."""
+    if noise.kind == "laplace":
+        return 2 * noise.scale**2
+    return 2 * noise.alpha / (1 - noise.alpha) ** 2
+
+
 @functools.lru_cache(maxsize=4096)
 def half_width(noise: Noise, confidence: float = CONFIDENCE) -> float:
     """The smallest t with P(|noise| ≤ t) ≥ `confidence`, from the exact distribution; an integer for geometric noise.
