@@ -25,7 +25,7 @@ from leeward.methods.constraints import greedy
 from leeward.methods.constraints.apriori import recode
 from leeward.methods.constraints.clusters import Clusters
 from leeward.methods.constraints.greedy import AllSets
-from leeward.methods.constraints.weighted import weigh
+from leeward.methods.constraints.weighted import count_records
 from leeward.synthetic.codes import write_codes
 from leeward.vocabulary.icd import ICD9CM
 
@@ -43,9 +43,9 @@ def cohort(records: int, folder: Path) -> CodeSets:
 def solve(sets: CodeSets, algorithm: str, policy: str) -> tuple[int, int]:
     """Labels released and codes suppressed."""
     if algorithm == "apriori":
-        found = recode(weigh(sets), ICD9CM.hierarchy(sets.codes), K, M)
+        found = recode(count_records(sets), ICD9CM.hierarchy(sets.codes), K, M)
         return len(np.unique(found.node_of_code)), 0
-    clusters = Clusters(weigh(sets), constraints(policy, sets, "icd9"), K)
+    clusters = Clusters(count_records(sets), constraints(policy, sets, "icd9"), K)
     greedy.run(clusters, AllSets(M), algorithm)
     gone = int((clusters.of_code < 0).sum())
     return len(np.unique(clusters.of_code[clusters.of_code >= 0])), gone
@@ -78,7 +78,7 @@ def main() -> None:
             solve(cohort(2_000, folder), algorithm, chosen.policy)
         for records in (size for size in SIZES if size <= chosen.largest):
             sets = cohort(records, folder)
-            counting, weighed = best(lambda s=sets: weigh(s), chosen.repeat)
+            counting, weighed = best(lambda s=sets: count_records(s), chosen.repeat)
             cells = []
             for algorithm in ALGORITHMS:
                 work = lambda s=sets, a=algorithm: solve(s, a, chosen.policy)  # noqa: E731  (timed as it stands)

@@ -13,7 +13,7 @@ from tests.methods.constraints.test_greedy import SIX, sets_of
 from tests.oracles import constraints as oracle
 
 from leeward.methods.constraints.apriori import Recoding, recode
-from leeward.methods.constraints.weighted import weigh
+from leeward.methods.constraints.weighted import count_records
 from leeward.vocabulary.hierarchy import Hierarchy
 from leeward.vocabulary.icd import ICD9CM
 
@@ -25,7 +25,7 @@ def solve(
 ) -> tuple[Recoding, dict[str, str]]:
     sets = sets_of(records)
     tree = Hierarchy.from_pairs(parents.items()).restrict(sets.codes)
-    found = recode(weigh(sets), tree, k, m)
+    found = recode(count_records(sets), tree, k, m)
     return found, {c: tree.labels[n] for c, n in zip(sets.codes, found.node_of_code, strict=True)}
 
 
@@ -96,7 +96,7 @@ def test_a_thousand_records_release_the_labels_of_brute_force(seed: int, k: int)
     records = icd_records(1000, seed)
     sets = sets_of(records)
     tree = ICD9CM.hierarchy(sets.codes)
-    found = recode(weigh(sets), tree, k, 2)
+    found = recode(count_records(sets), tree, k, 2)
     parents = {node: parent or None for node, parent in tree.to_pairs()}
     expected = brute_force_pairs(records, parents, k)
     assert {tree.labels[n] for n in found.node_of_code} == expected

@@ -17,7 +17,7 @@ from leeward.cohort.lenses.code_sets import CodeSets
 from leeward.methods.constraints import greedy
 from leeward.methods.constraints.clusters import GONE, Clusters
 from leeward.methods.constraints.greedy import AllSets, Listed, Privacy
-from leeward.methods.constraints.weighted import weigh
+from leeward.methods.constraints.weighted import count_records
 
 SIX = ["abc", "ab", "ac", "bd", "cd", "abd"]
 SIX_UTILITY = ["ab", "cd"]
@@ -64,7 +64,7 @@ def solve(
     listed: Sequence[Sequence[str]] | None = None,
 ) -> set[frozenset[str]]:
     sets = sets_of(records)
-    clusters = Clusters(weigh(sets), utility_of(groups, sets.codes), k)
+    clusters = Clusters(count_records(sets), utility_of(groups, sets.codes), k)
     privacy: Privacy
     if listed is None:
         privacy = AllSets(m or 1)
@@ -92,7 +92,7 @@ def pairs_of(records: Sequence[Sequence[str]]) -> list[tuple[str, str]]:
 
 def test_losses_of_the_six_record_example() -> None:
     sets = sets_of(SIX)
-    clusters = Clusters(weigh(sets), utility_of(SIX_UTILITY, sets.codes), 3)
+    clusters = Clusters(count_records(sets), utility_of(SIX_UTILITY, sets.codes), 3)
     unit = (2**4 - 1) * 6
     assert [clusters.loss(c) / unit for c in range(4)] == pytest.approx([2 / 45, 2 / 45, 1 / 30, 1 / 30])
     clusters.merge(0, 1)

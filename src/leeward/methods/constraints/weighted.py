@@ -29,10 +29,6 @@ class WeightedSets:
     codes: tuple[str, ...]
 
 
-def weigh(sets: CodeSets) -> WeightedSets:
-    return merge_records(sets.offsets, sets.values, np.ones(len(sets), np.int64), sets.codes)
-
-
 def merge_records(offsets: Int64s, values: Int32s, weight: Int64s, codes: tuple[str, ...]) -> WeightedSets:
     """Merge equal records and add their weights; sorted by length, then lexicographically."""
     lengths = np.diff(offsets)

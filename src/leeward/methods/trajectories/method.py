@@ -249,7 +249,9 @@ def _groups(
 ) -> tuple[list[Group], int]:
     """Groups, each inside one class of demographics, and the number of parts."""
     settings = _settings(parameters)
-    members = [np.arange(len(records))] if classes is None else classes.members
+    members, class_of = [np.arange(len(records))], np.zeros(len(records), np.int32)
+    if classes is not None:
+        members, class_of = list(classes.members), classes.of_record
     values, diverse = records.group, parameters.diversity
     if values is None or diverse is None:
         part = parts.parts_of(members, records, space, settings.largest)
@@ -258,7 +260,7 @@ def _groups(
     part = parts.parts_of(members, records, space, settings.largest)
     inside_class: list[list[Group]] = [[] for _ in members]
     for group in parts.cluster_parts(records, part, space, settings, engine):
-        inside_class[0 if classes is None else int(classes.of_record[group.members[0]])].append(group)
+        inside_class[class_of[group.members[0]]].append(group)
     diversified = (diversity.diversify(own, records, space, diverse, parameters.k) for own in inside_class)
     groups = list(chain.from_iterable(diversified))
     if settings.cells:

@@ -100,7 +100,7 @@ def population_caps(
 ) -> Int64s:
     """The caps under which the rule acts on the population, int64[codes]: the final ones where all (of the class
     `number`) are cut alike."""
-    scope, given, rest = (release.parameters.get(name) for name in ("scope", "caps", "cap"))
+    scope, given, rest = map(release.parameters.get, ("scope", "caps", "cap"))
     known, others = dict(given or {}), int(rest or 0)
     if scope not in ("groups", "record"):
         final = release.custody_table("caps")
