@@ -213,7 +213,7 @@ def train(out: str, seed: int | None, **corpus: Any) -> None:
     PATH is a file or folder of notes with spans: i2b2 XML, brat (.txt with .ann), CoNLL (BIO) or JSONL. The shipped
     models come from the first example. Exit status: 0 done; 2 bad input, nothing written.
     """
-    from leeward.notes.annotators.learned import load_dictionary
+    from leeward.notes.annotators.dictionary import load as load_dictionary
     from leeward.notes.annotators.learned.training import SYNTHETIC_NOTES
     from leeward.notes.annotators.learned.training import train as train_models
     from leeward.runs.progress import watch

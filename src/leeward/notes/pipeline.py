@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from leeward.errors import BadInput
-from leeward.notes import table as quasi
-from leeward.notes import table as table
+from leeward.notes import table
 from leeward.notes.annotators.dictionary import Dictionary
+from leeward.notes.annotators.dictionary import load as load_dictionary
 from leeward.notes.annotators.ensemble import resolve
 from leeward.notes.annotators.plausible import plausible
 from leeward.notes.annotators.rules import Rules
@@ -22,9 +22,10 @@ from leeward.notes.annotators.rules.dates import lower
 from leeward.notes.context import assertion as context
 from leeward.notes.identities import replacing as identities
 from leeward.notes.identities.keys import Keys
-from leeward.notes.lexicon.loaders import load as load_lexicon
-from leeward.notes.spans import Annotator, Span
-from leeward.notes.vocabulary import read
+from leeward.notes.spans import Span
+
+if TYPE_CHECKING:
+    from leeward.notes.annotators.learned.linear import LinearAnnotator
 
 MEMBERS = ("rules", "dictionary", "svm", "crf")
 """All members of the ensemble."""
@@ -87,7 +88,7 @@ class Work:
         text, patient = note["text"], note["patient"]
         low = lower(text)
         spans = reader.read(text, low)
-        told, disagrees = quasi.of_note(text, low, spans, note)
+        told, disagrees = table.of_note(text, low, spans, note)
         row = table.row_of(note["row"], keys.patient(patient), told, disagrees, spans)
         row["found"] = [f"{span.kind}/{span.category}" for span in spans]
         row["spans"] = json.dumps(spans) if self.keeps_spans else None
@@ -115,55 +116,47 @@ def spans_of(written: str) -> list[Span]:
 class Reader:
     """The ensemble with its context. Learned members share one look at a text and the dictionary's hits."""
 
-    members: tuple[Annotator, ...]
-    hits: Annotator | None = None
+    members: tuple[Rules | Dictionary | LinearAnnotator, ...]
+    hits: Dictionary | None = None
     """Whose hits the learned members take as features; None where there are none."""
-    terms: frozenset[str] = frozenset()
-    """Lexicon words that are no names: names found by learned members that consist of these alone are dropped."""
 
     def read(self, text: str, low: str | None = None) -> list[Span]:
         """The spans of a note, ascending, without overlaps; health terms that are denied, doubted, past or somebody
         else's are not asserted."""
         low = lower(text) if low is None else low
-        return context.judge(text, low, resolve(self.answers(text, low)))
+        return context.judge(text, low, resolve(list(self._answers(text, low))))
 
-    def answers(self, text: str, low: str) -> list[Sequence[Span]]:
+    def _answers(self, text: str, low: str) -> Iterator[Sequence[Span]]:
         """Spans of each member, in the members' order."""
-        seen = read(text)
-        looked, hit_spans = None, None
-        answers: list[Sequence[Span]] = []
-        for member in self.members:
-            look_at = getattr(member, "annotate_looked", None)
-            if isinstance(member, Rules):
-                spans: Sequence[Span] = member.annotate_seen(text, low, seen)
-            elif look_at is None:
-                spans = member.annotate(text)
-                hit_spans = spans if member is self.hits else hit_spans
-            else:
-                if looked is None:
-                    from leeward.notes.annotators.learned import look
+        hits: Sequence[Span] = ()
+        if self.hits is not None:
+            from leeward.notes.annotators.learned import look
 
-                    if hit_spans is None and self.hits is not None:
-                        hit_spans = self.hits.annotate(text)
-                    looked = look(text, hit_spans or (), seen)
-                spans = plausible(text, low, look_at(text, looked), self.terms)
-            answers.append(spans)
-        return answers
+            hits = self.hits.annotate(text)
+            looked = look(text, hits)
+        for member in self.members:
+            if isinstance(member, Rules):
+                yield member.annotate_lower(text, low)
+            elif isinstance(member, Dictionary):
+                yield hits if member is self.hits else member.annotate(text)
+            elif self.hits is not None:
+                # Names that consist of the lexicon's words alone are dropped.
+                yield plausible(text, low, member.annotate_looked(text, looked), self.hits.plain_words)
 
 
 def available_members() -> tuple[str, ...]:
     """Available members: learned ones only if their models exist."""
     from leeward.notes.annotators.learned import model_folder
 
-    there = (
-        {file.name.split(".")[0] for file in model_folder().iterdir()} if model_folder().is_dir() else set()
-    )
-    return tuple(name for name in MEMBERS if name in ("rules", "dictionary") or name in there)
+    models = {file.stem for file in model_folder().glob("*")}
+    return tuple(name for name in MEMBERS if name in {"rules", "dictionary", *models})
 
 
 @cache
-def reader_of(members: tuple[str, ...], lexicon: str = "leeward") -> Reader:
+def reader_of(members: tuple[str, ...], lexicon: str = "leeward", models: Path | None = None) -> Reader:
     """The reader with the named members; built once in a process.
+
+    `models` is a folder that `leeward notes train` wrote; the shipped models by default.
 
     Raises
     ------
@@ -174,40 +167,27 @@ def reader_of(members: tuple[str, ...], lexicon: str = "leeward") -> Reader:
         if name not in MEMBERS:
             raise BadInput(f"there is no annotator `{name}`; there are {', '.join(MEMBERS)}.")
     # The shipped models were trained with the project's own dictionary.
-    hits = None if {"svm", "crf"}.isdisjoint(members) else _dictionary("leeward")
-    built = tuple(_member(name, lexicon) for name in members)
-    return Reader(built, hits, hits.plain_words if hits else frozenset())
+    hits = None if {"svm", "crf"}.isdisjoint(members) else load_dictionary("leeward")
+    return Reader(tuple(_member(name, lexicon, models) for name in members), hits)
 
 
-def _member(name: str, lexicon: str) -> Annotator:
+def _member(name: str, lexicon: str, models: Path | None) -> Rules | Dictionary | LinearAnnotator:
     if name == "rules":
         return Rules()
     if name == "dictionary":
-        return _dictionary(lexicon)
-    from leeward.notes.annotators.learned import load
+        return load_dictionary(lexicon)
+    from leeward.notes.annotators import learned
 
-    return load(name, dictionary=_dictionary("leeward"))
-
-
-@cache
-def _dictionary(lexicon: str) -> Dictionary:
-    return Dictionary(load_lexicon(lexicon))
+    return learned.load(name, models)
 
 
 def members(models: Path | None = None) -> dict[str, Callable[[str], Sequence[Span]]]:
     """`rules`, `dictionary`, `svm`, `crf` and `ensemble`, each from a text to its spans.
 
-    Every one is followed by ConText, so that what is asserted can be compared. `models` is a folder that
-    `leeward notes train` wrote; the shipped models by default.
+    Every one is followed by ConText, so that what is asserted can be compared.
     """
-    from leeward.notes.annotators import learned
-
-    dictionary: Any = learned.load_dictionary()
-    one: dict[str, Annotator] = {
-        "rules": Rules(),
-        "dictionary": dictionary,
-        **{name: learned.load(name, models) for name in learned.NAMES},
+    readers = {name: reader_of((name,), models=models) for name in MEMBERS}
+    return {
+        name: reader.read
+        for name, reader in (readers | {"ensemble": reader_of(MEMBERS, models=models)}).items()
     }
-    readers = {name: Reader((member,), dictionary, dictionary.plain_words) for name, member in one.items()}
-    readers["ensemble"] = Reader(tuple(one.values()), dictionary, dictionary.plain_words)
-    return {name: reader.read for name, reader in readers.items()}

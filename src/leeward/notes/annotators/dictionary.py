@@ -8,13 +8,14 @@ word or a name counts after a preposition or before a state.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from typing import ClassVar
 
 from leeward.notes.annotators.rules.names import EPONYM
 from leeward.notes.annotators.rules.words import words
 from leeward.notes.lexicon.concepts import Key, Lexicon
 from leeward.notes.lexicon.lists import Names, Places
+from leeward.notes.lexicon.loaders import load as load_lexicon
 from leeward.notes.lexicon.matching import Match, TermMatcher, Words
 from leeward.notes.spans import Span
 
@@ -214,6 +215,12 @@ class Dictionary:
             if at > last + 1 and words.raw[at][0].isupper() and tuple(words.folded[at:end]) == key:
                 return end - 1
         return last
+
+
+@cache
+def load(lexicon: str = "leeward") -> Dictionary:
+    """The dictionary of a lexicon that `loaders.load` reads; built once in a process."""
+    return Dictionary(load_lexicon(lexicon))
 
 
 def _is_initial(words: Words, place: int) -> bool:

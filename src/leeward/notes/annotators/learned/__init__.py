@@ -9,6 +9,7 @@ from importlib import resources
 from pathlib import Path
 
 from leeward.errors import BadInput
+from leeward.notes.annotators.dictionary import load as load_dictionary
 from leeward.notes.annotators.learned.features import Looked, look
 from leeward.notes.annotators.learned.linear import LinearAnnotator
 from leeward.notes.spans import Annotator
@@ -48,12 +49,10 @@ def load(name: str, folder: Path | None = None, dictionary: Annotator | None = N
         raise BadInput(f"there is no learned annotator {name!r}; there are {' and '.join(NAMES)}.")
     from leeward.notes.annotators.learned import crf, svm
 
-    if dictionary is None:
-        dictionary = load_dictionary()
-    module = svm if name == "svm" else crf
-    require_whole((folder or model_folder()) / module.FILE)
-    annotator: LinearAnnotator = module.load(folder or model_folder(), dictionary)
-    return annotator
+    folder = folder or model_folder()
+    file, load_model = (svm.FILE, svm.load) if name == "svm" else (crf.FILE, crf.load)
+    require_whole(folder / file)
+    return load_model(folder, dictionary or load_dictionary())
 
 
 def require_whole(file: Path) -> None:
@@ -79,12 +78,3 @@ def require_whole(file: Path) -> None:
         raise BadInput(
             f"{file}: is not the file that {CARD} names; copy the folder again, or train the models again."
         )
-
-
-@cache
-def load_dictionary() -> Annotator:
-    """The dictionary of the project's lexicon."""
-    from leeward.notes.annotators.dictionary import Dictionary
-    from leeward.notes.lexicon.loaders import load as load_lexicon
-
-    return Dictionary(load_lexicon("leeward"))

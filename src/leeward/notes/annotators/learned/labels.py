@@ -11,8 +11,7 @@ not use it; so is an age above 89, by its number.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import groupby
-from operator import itemgetter
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -68,28 +67,30 @@ def spans_of(tokens: Tokens, labels: Sequence[str], source: str) -> list[Span]:
 
     Signs at either end belong to the sentence, unless they open or close the thing itself.
     """
+    lines = np.fromiter(map("\n".__eq__, tokens.words), np.bool_, len(tokens.words))
+    run_labels = np.where(lines, OUTSIDE, np.asarray(labels, object))
+    bounds = [0, *(np.flatnonzero(run_labels[1:] != run_labels[:-1]) + 1).tolist(), len(lines)]
+    runs = [
+        (first, past) for first, past in pairwise(bounds) if first < past and run_labels[first] != OUTSIDE
+    ]
+    spans = (_span(tokens, first, past - 1, run_labels[first], source) for first, past in runs)
+    return [span for span in spans if span is not None]
+
+
+def _span(tokens: Tokens, first: int, last: int, label: str, source: str) -> Span | None:
     words = tokens.words
-    spans = []
-    said = (OUTSIDE if word == "\n" else label for word, label in zip(words, labels, strict=True))
-    for label, run in groupby(enumerate(said), key=itemgetter(1)):
-        if label == OUTSIDE:
-            continue
-        places = [place for place, _ in run]
-        first, last = places[0], places[-1]
-        while first < last and words[first] in _NO_BEGIN:
-            first += 1
-        while last > first and words[last] in _NO_END:
-            last -= 1
-        kind: Any
-        kind, _, category = label.partition(":")
-        own = words[first : last + 1]
-        if _holds(category, own):
-            if (category == "age" and _is_old(own)) or (category == "date" and not _has_year(own)):
-                kind = "EID"
-            spans.append(
-                Span(int(tokens.starts[first]), int(tokens.ends[last]), kind, category, source=source)
-            )
-    return spans
+    while first < last and words[first] in _NO_BEGIN:
+        first += 1
+    while last > first and words[last] in _NO_END:
+        last -= 1
+    kind: Any
+    kind, _, category = label.partition(":")
+    own = words[first : last + 1]
+    if not _holds(category, own):
+        return None
+    if (category == "age" and _is_old(own)) or (category == "date" and not _has_year(own)):
+        kind = "EID"
+    return Span(int(tokens.starts[first]), int(tokens.ends[last]), kind, category, source=source)
 
 
 _NO_BEGIN, _NO_END = frozenset(".,;:-/)'\""), frozenset(",;:-/('\"")

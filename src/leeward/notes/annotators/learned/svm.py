@@ -7,8 +7,9 @@ rest stored as half floats in an .npz file without pickled objects.
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from zlib import crc32
 
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 
 from leeward.errors import BadInput
 from leeward.notes.annotators.learned.labels import OUTSIDE
-from leeward.notes.annotators.learned.linear import LinearAnnotator, Weights
+from leeward.notes.annotators.learned.linear import LinearAnnotator
 from leeward.notes.spans import Annotator
 
 FILE = "svm.npz"
@@ -52,26 +53,19 @@ def train(
     from sklearn.svm import LinearSVC
 
     settings = settings or SvmSettings()
-    columns: dict[str, int] = {}
+    column_of = cache(column)
     indices: list[int] = []
     bounds = [0]
     targets: list[str] = []
     for attributes, labels in sequences:
         drawn = generator.random(len(labels))
         for row, label, number in zip(attributes, labels, drawn, strict=True):
-            if label == OUTSIDE and number >= settings.outside_share:
-                continue
-            for feature in row:
-                place = columns.get(feature)
-                if place is None:
-                    place = columns[feature] = column(feature)
-                indices.append(place)
-            bounds.append(len(indices))
-            targets.append(label)
-    ones = np.ones(len(indices), dtype=np.float64)
-    matrix = csr_matrix(
-        (ones, np.array(indices, dtype=np.int32), np.array(bounds)), shape=(len(targets), COLUMNS)
-    )
+            if label != OUTSIDE or number < settings.outside_share:
+                indices += map(column_of, row)
+                bounds.append(len(indices))
+                targets.append(label)
+    cells = (np.ones(len(indices)), np.array(indices, dtype=np.int32), np.array(bounds))
+    matrix = csr_matrix(cells, shape=(len(targets), COLUMNS))
     matrix.sum_duplicates()
     names = sorted(set(targets))
     machine = LinearSVC(
@@ -124,8 +118,9 @@ def load(folder: Path, dictionary: Annotator | None = None) -> LinearAnnotator:
             intercept = stored["intercept"].astype(np.float64)
     except (ValueError, KeyError, IndexError, EOFError, OSError, zipfile.BadZipFile):
         raise BadInput(f"{path}: is no model of `leeward notes train`.") from None
-    table = Weights(
-        weights.reshape(columns, len(labels)),
-        lambda feature: column(feature, columns),
-    )
-    return LinearAnnotator("svm", labels, table, None, dictionary, intercept)
+    table = weights.reshape(columns, len(labels))
+
+    def weights_of(features: Sequence[str]) -> NDArray[np.float64]:
+        return table[[column(feature, columns) for feature in features]]
+
+    return LinearAnnotator("svm", labels, weights_of, None, dictionary, intercept)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from leeward.notes.annotators.rules import hints
+from leeward.notes.annotators.rules.patterns import Rule, find_all, mark
 from leeward.notes.annotators.rules.words import ABBREVIATIONS, REPORT_WORDS, words
 from leeward.notes.spans import Span
 
@@ -84,7 +84,6 @@ _LEGAL = (
     r"Ltd|Limited|PLC|Plc|plc|GmbH|AG|S\.A\.S?|SA|SpA|S\.p\.A|S\.?r\.?l|SRL|B\.V|BV|N\.V|NV|AB|A/S|ApS|Oyj?|KG|KGaA|LLP|"
     r"LLC|Inc|Corp|Co|Pty|Bros|Sons|Brothers|Industries|Holdings|Airlines|Enterprises|Technologies|Bank|Motors"
 )
-_LEGAL_FORM = re.compile("|".join(rf"{form}\b" for form in _LEGAL.split("|")) + rf"|&[ ]{_CAP}")
 _JOINT = r"(?:[ ]|[ ](?:&|und|et|y|e)[ ]|[ ]and[ ](?=Sons|Brothers|Co)|, )"
 _COMPANY = re.compile(
     rf"{_CAP}(?:{_JOINT}{_CAP}){{0,4}},?[ ](?:{_LEGAL})\b\.?|{_CAP}(?:[ ]{_CAP})?[ ]&[ ]{_CAP}"
@@ -103,42 +102,40 @@ def _firsts(alternatives: str) -> frozenset[str]:
     return frozenset(re.findall(r"(?:^|\|)([^\W\d_]+)", alternatives))
 
 
-_SECONDS = frozenset(re.findall(r" ([^\W\d_]+)", _PREFIX))
-"""Of prefixes of two words (`An der`) the second."""
-_ENDS = tuple(
-    _firsts(_SUFFIX) | _firsts("|".join(p for p in _PREFIX.split("|") if " " not in p and p != "C/"))
+_LETTERS = re.compile(r"[^\W\d_]+")
+_STREETS = _firsts(_BESIDE) | _firsts(_FRENCH) | _firsts(_CAPITAL_ENDINGS)
+_STREET_ENDS = tuple(_firsts(_SUFFIX) | _firsts(_PREFIX))
+
+
+def may_have_street(text: str) -> bool:
+    """Whether a text has a word that an address needs, for speed."""
+    there = set(_LETTERS.findall(text))
+    return (
+        not _STREETS.isdisjoint(there) or any(word.endswith(_STREET_ENDS) for word in there) or "C/" in text
+    )
+
+
+RULES = (
+    Rule("zip", _SAID_CODE, ("zip", "post"), "QID"),
+    Rule("zip", _GB_CA, (), "QID"),
+    Rule("facility", _COMPANY, fits=lambda _, match: _is_proper(match.group())),
 )
-_WHOLE = _SECONDS | _firsts(_BESIDE) | _firsts(_FRENCH) | _firsts(_CAPITAL_ENDINGS)
-SAYS_STREET = hints.hint(lambda word, _: word in _WHOLE or word.endswith(_ENDS))
-_BOXED = _firsts(f"{_BOXES}|{_SHIPS}|{_POSTS}")
-SAYS_BOX = hints.hint(lambda word, _: word in _BOXED)
-SAYS_CODE = hints.hint(lambda _, small: small.startswith(("zip", "post")))
 
 
-def find(text: str, said: int = hints.EVERY) -> Iterator[Span]:
+def find(text: str, low: str) -> Iterator[Span]:
     """Spans of addresses (EID), of the towns and postal codes behind them (QID), and of companies (EID)."""
     past = 0
-    has_street = said & hints.FIGURE and (said & SAYS_STREET or "C/" in text)
-    for near in _NEAR.finditer(text) if has_street else ():
+    for near in _NEAR.finditer(text) if may_have_street(text) else ():
         start = _begin(text, near.start(), past)
         match = _ADDRESS.search(text, start, near.end() + 60)
-        if match is None or match.start() > near.end() or not _is_proper(match.group()):
-            continue
-        past = match.end()
-        yield Span(match.start(), past, "EID", "address", source="rules")
-        for span in _behind(text, past):
-            yield span
-            past = span.end
-    for box in _BOX.finditer(text) if said & SAYS_BOX else ():
-        yield Span(*box.span(), "EID", "address", source="rules")
+        if match and match.start() <= near.end() and _is_proper(match.group()):
+            found = [mark(*match.span(), "address"), *_behind(text, match.end())]
+            past = found[-1].end
+            yield from found
+    for box in _BOX.finditer(text):
+        yield mark(*box.span(), "address")
         yield from _behind(text, box.end())
-    for after in _SAID_CODE.finditer(text) if said & hints.FIGURE and said & SAYS_CODE else ():
-        yield Span(*after.span(1), "QID", "zip", source="rules")
-    for code in _GB_CA.finditer(text) if said & hints.FIGURE else ():
-        yield Span(*code.span(), "QID", "zip", source="rules")
-    for company in _COMPANY.finditer(text) if _LEGAL_FORM.search(text) else ():
-        if _is_proper(company.group()):
-            yield Span(*company.span(), "EID", "facility", source="rules")
+    yield from find_all(RULES, text, low)
 
 
 def _begin(text: str, at: int, past: int) -> int:
@@ -159,15 +156,12 @@ def _begin(text: str, at: int, past: int) -> int:
 def _is_proper(phrase: str) -> bool:
     """Whether a capitalized word is no report word, so that `2 Normal View` is no address."""
     return any(
-        word[0].isupper()
-        and len(word) > 2
-        and word.lower() not in REPORT_WORDS
-        and word.lower() not in _KINDS
+        word[0].isupper() and len(word) > 2 and word.lower() not in _COMMON
         for word in re.findall(r"[^\W\d_]+", phrase)
     )
 
 
-_KINDS = words(f"{_ENDINGS} ltd limited plc gmbh inc corp bank industries llc")
+_COMMON = REPORT_WORDS | words(f"{_ENDINGS} ltd limited plc gmbh inc corp bank industries llc")
 
 
 def _behind(text: str, at: int) -> Iterator[Span]:
@@ -176,28 +170,24 @@ def _behind(text: str, at: int) -> Iterator[Span]:
         part = _PART.match(text, at)
         if part is None:
             return
-        start = part.end()
-        if unit := _UNIT.match(text, start):
-            yield Span(*unit.span(), "EID", "address", source="rules")
+        if unit := _UNIT.match(text, part.end()):
+            yield mark(*unit.span(), "address")
             at = unit.end()
-        elif code := _POSTAL.match(text, start):
-            yield Span(*code.span(), "QID", "zip", source="rules")
+        elif code := _POSTAL.match(text, part.end()):
+            yield mark(*code.span(), "zip", "QID")
             at = code.end()
-        elif (town := _TOWN.match(text, start)) and (
-            part.group().strip(" ") or town.group() in ABBREVIATIONS or _needs_no_comma(text, at, town)
-        ):
-            if town.group().split()[0].lower() in REPORT_WORDS and town.group() not in ABBREVIATIONS:
-                return
-            yield Span(*town.span(), "QID", "place", source="rules")
+        elif town := _town(text, part):
+            yield mark(*town.span(), "place", "QID")
             at = town.end()
         else:
             return
 
 
-def _needs_no_comma(text: str, at: int, town: re.Match[str]) -> bool:
-    """Whether a town needs no comma before it: a state, or a postal code on one of its sides."""
-    if town.group() in ABBREVIATIONS:
-        return True
-    return text[max(0, at - 1) : at].isdigit() or bool(
-        re.match(r",?\s+[A-Z]?\d", text[town.end() : town.end() + 4])
-    )
+def _town(text: str, part: re.Match[str]) -> re.Match[str] | None:
+    """A town or state behind part of an address. A town needs a comma before it, or a postal code on one side."""
+    town = _TOWN.match(text, part.end())
+    if town is None or town.group() in ABBREVIATIONS:
+        return town
+    before, after = text[max(0, part.start() - 1) : part.start()], text[town.end() : town.end() + 4]
+    apart = part.group().strip(" ") or before.isdigit() or re.match(r",?\s+[A-Z]?\d", after)
+    return town if apart and town.group().split()[0].lower() not in REPORT_WORDS else None

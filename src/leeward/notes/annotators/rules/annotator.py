@@ -13,14 +13,13 @@ from leeward.notes.annotators.rules import (
     contacts,
     dates,
     demographics,
-    hints,
     names,
     numbers,
     places,
     words,
 )
+from leeward.notes.annotators.rules.patterns import mark
 from leeward.notes.spans import Span
-from leeward.notes.vocabulary import Seen, read
 
 _VISIT = re.compile(
     r"(?<!last )(?<!previous )(?<!previously )(?<!prior )\b(?:visit(?:ed|s)?|seen|saw|admit(?:ted|s)?|admission|"
@@ -47,41 +46,38 @@ class Rules:
 
     def annotate(self, text: str) -> list[Span]:
         """Return the spans of a text, ascending, without overlaps; EID before QID, then the longer."""
-        return self.annotate_seen(text, dates.lower(text), read(text))
+        return self.annotate_lower(text, dates.lower(text))
 
-    def annotate_seen(self, text: str, low: str, seen: Seen) -> list[Span]:
-        """Return the spans of a text, given its lower case and tokens."""
-        return resolve([list(_find(text, low, hints.of(seen)))])
+    def annotate_lower(self, text: str, low: str) -> list[Span]:
+        """Return the spans of a text, given its lower case."""
+        return resolve([list(_find(text, low))])
 
 
-def _find(text: str, low: str, said: int) -> Iterator[Span]:
-    """Yield the spans of all rules, skipping those ruled out by the text's hints (`said`, see `hints`)."""
+def _find(text: str, low: str) -> Iterator[Span]:
+    """Yield the spans of all rules."""
     fields = labels.find(text, low, words.FIELD_TABLE)
     capitals = words.find_capitals(text)
-    yield from contacts.find(text, low, said)
-    yield from numbers.find(text, low, fields, said)
-    yield from _dates(text, low, fields, said)
-    yield from names.find(text, low, capitals, fields, said)
-    yield from places.find(text, low, capitals, fields, said)
-    yield from abroad.find(text, said)
-    yield from demographics.find(text, low, fields, said)
+    yield from contacts.find(text, low)
+    yield from numbers.find(text, low, fields)
+    yield from _dates(text, low, fields)
+    yield from names.find(text, low, capitals, fields)
+    yield from places.find(text, low, capitals, fields)
+    yield from abroad.find(text, low)
+    yield from demographics.find(text, low, fields)
 
 
-def _dates(text: str, low: str, fields: Sequence[labels.Label], said: int) -> Iterator[Span]:
+def _dates(text: str, low: str, fields: Sequence[labels.Label]) -> Iterator[Span]:
     """Dates of the visit are quasi-identifiers, all others explicit identifiers."""
     labelled = {f.value: f.meaning for f in fields if f.meaning in ("visit_date", "other_date")}
     past = 0
-    for written in dates.find(text, low, said):
+    for written in dates.find(text, low):
         meaning = next((m for v, m in labelled.items() if v <= written.start <= v + 12), None)
-        if meaning is None:
-            meaning = "visit_date" if _of_visit(text, low, past, written.start, written.end) else "other_date"
-        yield Span(
-            written.start, written.end, "QID" if meaning == "visit_date" else "EID", "date", source="rules"
+        of_visit = (
+            meaning == "visit_date" if meaning else _of_visit(text, low, past, written.start, written.end)
         )
+        yield mark(written.start, written.end, "date", "QID" if of_visit else "EID")
         past = written.end
-    if dates.names_days(said):
-        for named in dates.NAMED.finditer(low):
-            yield Span(*named.span(), "EID", "date", source="rules")
+    yield from dates.DAYS.find(text, low)
 
 
 def _of_visit(text: str, low: str, past: int, start: int, end: int) -> bool:

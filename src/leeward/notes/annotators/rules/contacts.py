@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
-from leeward.notes.annotators.rules import hints
+from leeward.notes.annotators.rules.patterns import Rule, count_digits, find_all, is_free, mark
 from leeward.notes.spans import Span
 
 EMAIL = re.compile(r"[\w.+-]+\s?(?:@|\(at\)|\[at\])\s?[\w-]+(?:\.[\w-]+)*\.[A-Za-z]{2,}", re.ASCII)
@@ -17,11 +17,8 @@ URL = re.compile(
 )
 IP4 = re.compile(r"\d(?<![\d.].)\d{0,2}(?:\.\d{1,3}){3}(?![\d.]\d)")
 IP6 = re.compile(r"(?<![\w:])(?:[0-9A-Fa-f]{0,4}:){2,7}[0-9A-Fa-f]{0,4}(?![\w:])")
-_COLONS = re.compile(r":[0-9A-Fa-f]{0,4}:")
-_BYTES = re.compile(r"[:-][0-9A-Fa-f]{2}[:-][0-9A-Fa-f]{2}[:-]")
 MAC = re.compile(r"\b[0-9A-Fa-f]{2}(?:[:-][0-9A-Fa-f]{2}){5}\b")
 
-_DOMAINS = (".com", ".org", ".net", ".edu", ".gov", ".info", ".health", ".io")
 REACH = 80
 """Characters before a sign such as @ in which an address may begin."""
 
@@ -36,84 +33,70 @@ _PHONE = re.compile(
     re.IGNORECASE,
 )
 _PHONE_NEAR = re.compile(r"[\d(+](?:(?:(?<=\d)\d{0,3}|(?<=[(+])\d{1,4})[).\s/-]{1,3}\(?\d{1,4}|(?<=\+)\d{5})")
+_DATE = re.compile(
+    r"(?:19|20)\d\d[-./]\d\d?[-./]\d\d?|\d\d?[-./]\d\d?[-./]\d{2,4}|(?:19|20)\d\d\s?-\s?(?:19|20)\d\d"
+)
 _CALLED = "phone|telephone|tel|cell|mobile|pager|beeper|page|paged|ext|extension|call|fax|facsimile|x"
 _SAID = re.compile(
     rf"\b(?:{_CALLED}|phone number)"
     r"\.?(?:\s+(?:is|at|number|no\.?|#|me|us|him|her))*[\s:#(]*(\+?\(?\d[\d ().-]{2,15}\d)",
 )
-SAYS_PHONE = hints.word_hint(_CALLED.split("|"))
-SAYS_DOMAIN = hints.hint(lambda _, small: f".{small}" in _DOMAINS or "www" in small)
 
 
-def find(text: str, low: str, said: int = hints.EVERY) -> Iterator[Span]:
+def find(text: str, low: str) -> Iterator[Span]:
     """Spans of every kind of contact."""
-    if "@" in text or "(at)" in low or "[at]" in low:
-        for match in _around(EMAIL, text, low, ("@", "(at)", "[at]")):
-            yield Span(*match.span(), "EID", "email", source="rules")
-    if "." in text and ("://" in text or (said & SAYS_DOMAIN and ("www" in low or _has_domain(low)))):
-        for match in _around(URL, text, low, ("://", "www.", *_DOMAINS)):
-            if text[match.start() - 1 : match.start()] != "@":
-                yield Span(*match.span(), "EID", "url", source="rules")
-    yield from _addresses(text, said)
-    if said & hints.FIGURE:
-        yield from _phones(text, low)
-        if said & SAYS_PHONE:
-            yield from _phones_after_words(low)
+    for rule in (_EMAIL, _URL):
+        yield from _find_near_signs(rule, text, low)
+    yield from find_all(RULES, text, low)
+    yield from _phones(text, low)
+    yield from _phones_after_words(low)
 
 
-def _has_domain(low: str) -> bool:
-    return any(end in low for end in _DOMAINS)
-
-
-def _around(pattern: re.Pattern[str], text: str, low: str, signs: Iterable[str]) -> Iterator[re.Match[str]]:
-    """Yield the distinct matches of a pattern in the parts of lines around some signs, ascending."""
-    places = sorted(m for sign in signs for m in _places(low, sign))
+def _find_near_signs(rule: Rule, text: str, low: str) -> Iterator[Span]:
+    """Spans of a rule in the parts of lines around its words: its pattern takes long on many letters in a row."""
+    if not any(word in low for word in rule.words):
+        return
     past = 0
-    for place in places:
+    for place in sorted(match.start() for word in rule.words for match in re.finditer(re.escape(word), low)):
         if place < past:
             continue
         start = max(past, place - REACH)
         while start < place and start > past and not text[start - 1].isspace():
             start += 1
-        for match in pattern.finditer(text, start, place + 2 * REACH):
-            yield match
+        for match in rule.pattern.finditer(text, start, place + 2 * REACH):
             past = match.end()
+            if rule.fits is None or rule.fits(text, match):
+                yield mark(*match.span(), rule.category)
         past = max(past, place + 1)
 
 
-def _places(low: str, sign: str) -> Iterator[int]:
-    place = low.find(sign)
-    while place >= 0:
-        yield place
-        place = low.find(sign, place + 1)
-
-
-def _addresses(text: str, said: int) -> Iterator[Span]:
-    if said & hints.FIGURE and text.count(".") > 2:
-        for match in IP4.finditer(text):
-            if _is_address(match.group()):
-                yield Span(*match.span(), "EID", "ip", source="rules")
-    if text.count(":") > 2:
-        for match in IP6.finditer(text) if _COLONS.search(text) else ():
-            if _is_address(match.group()) and len(match.group()) > 4:
-                yield Span(*match.span(), "EID", "ip", source="rules")
-        for match in MAC.finditer(text) if _BYTES.search(text) else ():
-            yield Span(*match.span(), "EID", "device", source="rules")
-
-
-def _is_address(text: str) -> bool:
+def _is_address(text: str, match: re.Match[str]) -> bool:
+    """Whether a match is an IP address; of version 6 with more than four characters."""
     try:
-        ipaddress.ip_address(text)
+        return ipaddress.ip_address(match.group()).version == 4 or len(match.group()) > 4
     except ValueError:
         return False
-    return True
+
+
+_EMAIL = Rule("email", EMAIL, ("@", "(at)", "[at]"))
+_URL = Rule(
+    "url",
+    URL,
+    ("://", "www.", ".com", ".org", ".net", ".edu", ".gov", ".info", ".health", ".io"),
+    fits=lambda text, match: text[match.start() - 1 : match.start()] != "@",
+)
+RULES = (
+    Rule("ip", IP4, fits=_is_address),
+    Rule("ip", IP6, (":",), fits=_is_address, near=re.compile(r":[0-9A-Fa-f]{0,4}:")),
+    Rule("device", MAC, near=re.compile(r"[:-][0-9A-Fa-f]{2}[:-][0-9A-Fa-f]{2}[:-]")),
+)
 
 
 def _phones(text: str, low: str) -> Iterator[Span]:
     past = -1
     for near in _PHONE_NEAR.finditer(text):
         start = near.start()
-        if start < past or (start and (text[start - 1].isalnum() or text[start - 1] in "/.-")):
+        if start < past or not is_free(text, start, "/.-"):
             continue
         match = _PHONE.match(text, start)
         if match is None and text[start] == "(":  # "(170-960-1530)"
@@ -121,16 +104,16 @@ def _phones(text: str, low: str) -> Iterator[Span]:
             match = _PHONE.match(text, start)
         if match and _plausible(match.group()):
             past = match.end()
-            yield Span(start, past, "EID", _kind(low, start), source="rules")
+            yield mark(start, past, _kind(low, start))
 
 
 def _phones_after_words(low: str) -> Iterator[Span]:
     for match in _SAID.finditer(low):
-        digits, word = sum(c.isdigit() for c in match.group(1)), match.group(0)[:8]
+        digits, word = count_digits(match.group(1)), match.group(0)[:8]
         fewest = 4 if word.startswith("x") else 3 if word.startswith(_SHORT) else 5
         if fewest <= digits <= 14 and not _is_date(match.group(1)):
             category = "fax" if word.startswith(("fax", "facs")) else "phone"
-            yield Span(*match.span(1), "EID", category, source="rules")
+            yield mark(*match.span(1), category)
 
 
 _SHORT = ("pag", "beep", "ext", "tel", "phone")
@@ -139,22 +122,14 @@ _SHORT = ("pag", "beep", "ext", "tel", "phone")
 
 def _plausible(number: str) -> bool:
     """Not a date, a year range, or a span of small numbers."""
-    return sum(c.isdigit() for c in number) >= 7 and not _is_date(number)
+    return count_digits(number) >= 7 and not _is_date(number)
 
 
 def _is_date(number: str) -> bool:
-    return bool(
-        re.fullmatch(
-            r"\s*(?:(?:19|20)\d\d[-./]\d\d?[-./]\d\d?|\d\d?[-./]\d\d?[-./]\d{2,4}|(?:19|20)\d\d\s?-\s?(?:19|20)\d\d)\s*",
-            number,
-        )
-    )
+    return _DATE.fullmatch(number.strip()) is not None
 
 
 def _kind(low: str, start: int) -> str:
     before = low[max(0, start - 16) : start]
-    fax, phone = (
-        max(before.rfind("fax"), before.rfind("facsimile")),
-        max(before.rfind("phone"), before.rfind("tel")),
-    )
+    fax, phone = (max(map(before.rfind, words)) for words in (("fax", "facsimile"), ("phone", "tel")))
     return "fax" if fax > phone else "phone"

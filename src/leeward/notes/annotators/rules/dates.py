@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date, timedelta
 
-from leeward.notes.annotators.rules import hints
-from leeward.notes.annotators.rules.words import MONTHS, words
+from leeward.notes.annotators.rules.patterns import Rule
+from leeward.notes.annotators.rules.words import MONTHS
 
 _NAMES = "|".join(sorted(MONTHS, key=len, reverse=True))
 _MONTH = rf"(?P<n>(?:{_NAMES}))(?![^\W\d_])\.?"
@@ -59,34 +59,11 @@ NAMED = re.compile(
     r"|(?:the )?(?:early |late |mid[- ]?)?(?:summer|winter|spring|autumn|fall) (?:of |in )?(?:19|20)\d\d)\b"
 )
 """Days by their name, in lower case: weekdays, holidays, days of a month that is not named, seasons of a year."""
-_DAY_WORD = re.compile(
-    r"(?:mon|tues|wednes|thurs|fri|satur|sun)days?|christmas|thanksgiving|halloween|easter|hanukkah|passover|ramadan"
-    r"|kippur|hashanah|diwali|mardi"
+_DAY_PARTS = (
+    "day new kippur christmas thanksgiving halloween easter hanukkah passover ramadan hashanah diwali mardi month "
+    "mon tue wed thu fri sat sun summer winter spring autumn fall"
 )
-SAYS_DAY = hints.hint(lambda _, small: _DAY_WORD.fullmatch(small))
-SAYS_DAY_OF = hints.word_hint(
-    words(
-        "new valentine valentines mother mothers father fathers independence labor memorial veterans boxing"
-    )
-)
-SAYS_ORDINAL = hints.word_hint(("st", "nd", "rd", "th"))
-SAYS_SEASON = hints.hint(lambda _, small: small.endswith(("summer", "winter", "spring", "autumn", "fall")))
-SAYS_WEEKDAY = hints.word_hint(("mon", "tue", "tues", "wed", "thur", "thurs", "fri", "sat", "sun"))
-SAYS_WORD_DAY = hints.word_hint(("day", "year"))
-SAYS_WORD_MONTH = hints.word_hint(("month",))
-_MONTH_NAMES = tuple(MONTHS)
-SAYS_MONTH = hints.hint(lambda _, small: small.endswith(_MONTH_NAMES))
-
-
-def names_days(said: int) -> bool:
-    """Whether a text with these hints may have one of NAMED."""
-    return bool(
-        said & SAYS_DAY
-        or (said & SAYS_DAY_OF and said & SAYS_WORD_DAY)
-        or (said & SAYS_WEEKDAY and said & hints.FIGURE)
-        or (said & SAYS_SEASON and said & hints.SOME_YEAR)
-        or (said & SAYS_ORDINAL and said & SAYS_WORD_MONTH)
-    )
+DAYS = Rule("date", NAMED, tuple(_DAY_PARTS.split()), low=True)
 
 
 @dataclass(frozen=True)
@@ -111,24 +88,22 @@ class Written:
         return date(self.year, self.month, self.day)
 
 
-def find(text: str, low: str | None = None, said: int = hints.EVERY) -> list[Written]:
+def find(text: str, low: str | None = None) -> list[Written]:
     """The dates of a text, ascending, without overlaps; `low` is the text in lower case."""
-    if not said & hints.FIGURE:
-        return []
     kept: list[Written] = []
-    found = _find_overlapping(text, lower(text) if low is None else low, said)
+    found = _find_overlapping(text, lower(text) if low is None else low)
     for each in sorted(found, key=lambda d: (d.start, -d.end)):
         if not kept or each.start >= kept[-1].end:
             kept.append(each)
     return kept
 
 
-def _find_overlapping(text: str, low: str, said: int) -> Iterator[Written]:
+def _find_overlapping(text: str, low: str) -> Iterator[Written]:
     for near in _NEAR_NUMERIC.finditer(text):
         match = NUMERIC.match(text, near.start())
         if match and (numeric := _numeric(match)):
             yield numeric
-    for near in _NEAR_MONTH.finditer(low) if said & SAYS_MONTH else ():
+    for near in _NEAR_MONTH.finditer(low):
         match = WRITTEN.search(text, max(0, near.start() - 11), near.start() + 30)
         if match and match.start("n") == near.start() and (written := _parse_match(match)):
             yield written

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from leeward.notes.annotators.rules import hints
+from leeward.notes.annotators.rules.patterns import Rule, mark
 from leeward.notes.annotators.rules.words import RELATIVE, RELATIVES, SEXES, words
 from leeward.notes.field_labels import Label, line_end
 from leeward.notes.spans import Span
@@ -96,7 +96,7 @@ RACE = re.compile(
 )
 _RACE_WORDS = "white|black|asian|chinese|japanese|korean"
 RACE_BY_PERSON = re.compile(
-    rf"\b(?P<race>{_RACE_WORDS})\b(?=[\s,-]+(?:\w+[\s,-]+){{0,2}}?(?:male|female"
+    rf"\b(?:{_RACE_WORDS})\b(?=[\s,-]+(?:\w+[\s,-]+){{0,2}}?(?:male|female"
     r"|man|woman|boy|girl|"
     r"gentleman|lady|patient|individual|american|infant|child|teenager|adult|race|non[- ]?hispanic)\b)"
 )
@@ -104,26 +104,14 @@ _NO_RACE = re.compile(
     r"(?:white|black)[\s-](?:blood|cell|count|matter|stool|tarry|coat|head|eye|spot|patch|plaque|sputum|box)"
 )
 
-# Words that a text must have for a pattern to match.
-_OLD_WORD = re.compile(rf"(?:{_UNITS})?(?:old|o)|age|yo")
-SAYS_AGE = hints.hint(lambda _, small: _OLD_WORD.fullmatch(small))
-SPELLS = hints.word_hint([*_ONES, *_TENS])
-SAYS_AGED = hints.hint(lambda _, small: small.startswith(("age", "turn")))
-SAYS_DECADE = hints.word_hint({"s"})
-SAYS_LETTER = hints.hint(lambda word, _: word in ("M", "F"))
-SAYS_SEX = hints.word_hint({word + s for word in _SEX_WORDS.split("|") for s in ("", "s")})
-SAYS_RACE = hints.parts({max(re.split("[ -]", race), key=len) for race in _CERTAIN})
-SAYS_COLOUR = hints.word_hint(_RACE_WORDS.split("|"))
 
-
-def find(text: str, low: str, fields: Sequence[Label], said: int = hints.EVERY) -> Iterator[Span]:
+def find(text: str, low: str, fields: Sequence[Label]) -> Iterator[Span]:
     """Spans of ages, sex and race; `asserted` is False if they refer to another person or time."""
-    yield from _in_fields(text, low, fields)
-    yield from _ages(text, low, said)
-    if said & SAYS_SEX:
-        yield from _sexes(low)
+    yield from _in_fields(low, fields)
+    yield from _ages(text, low)
+    yield from _sexes(low)
     yield from _daughters(text, low)
-    yield from _races(low, said)
+    yield from _races(text, low)
 
 
 def age_of(phrase: str) -> int | None:
@@ -176,61 +164,56 @@ def pronoun_sex(low: str) -> str | None:
     return most if counts[most] >= 2 and counts[most] >= 4 * other else None
 
 
-def _in_fields(text: str, low: str, fields: Sequence[Label]) -> Iterator[Span]:
+def _in_fields(low: str, fields: Sequence[Label]) -> Iterator[Span]:
     for field in fields:
-        end = line_end(text, field.value, min(field.end, field.value + 40))
-        value = low[field.value : end]
-        if field.meaning in ("age", "age_sex") and (number := re.search(r"\d{1,3}", value)):
-            years = int(number.group())
-            unit = re.match(r"\s*(?:months?|mos?|weeks?|days?)\b(?:\s+old)?", value[number.end() :])
-            stop = number.end() + (unit.end() if unit else 0)
-            old = years > OLDEST and unit is None
-            yield Span(
-                field.value + number.start(),
-                field.value + stop,
-                "EID" if old else "QID",
-                "age",
-                source="rules",
-            )
-        if field.meaning in ("sex", "age_sex") and (
-            sex := re.search(r"\b(?:female|male|woman|man|f|m)\b|(?<=\d)[mf]\b", value)
-        ):
-            yield Span(field.value + sex.start(), field.value + sex.end(), "QID", "sex", source="rules")
-        if field.meaning in ("race", "age_sex"):
-            word = re.match(r"[a-z][a-z /-]*[a-z]", value) if field.meaning == "race" else None
-            if word and race_of(word.group()) is not None:
-                yield Span(field.value, field.value + word.end(), "QID", "race", source="rules")
+        start, meaning = field.value, field.meaning
+        value = low[start : line_end(low, start, min(field.end, start + 40))]
+        if meaning in ("age", "age_sex") and (age := _AGE_FIELD.search(value)):
+            old = int(age["years"]) > OLDEST and age["unit"] is None
+            yield mark(start + age.start(), start + age.end(), "age", "EID" if old else "QID")
+        if meaning in ("sex", "age_sex") and (sex := _SEX_FIELD.search(value)):
+            yield mark(start + sex.start(), start + sex.end(), "sex", "QID")
+        if meaning == "race" and (race := _RACE_FIELD.match(value)) and race_of(race.group()) is not None:
+            yield mark(start, start + race.end(), "race", "QID")
 
 
-def _matches_of_ages(text: str, low: str, said: int) -> list[re.Match[str]]:
-    figure = said & hints.FIGURE
-    patterns = (
-        (figure and said & SAYS_AGE, AGE, low),
-        (said & SAYS_AGE and said & SPELLS, SPELLED, low),
-        (figure and said & SAYS_AGED, AGED, low),
-        (figure and said & SAYS_DECADE, DECADE, low),
-        (figure and said & SAYS_LETTER, COMPACT, text),
-        (figure and said & SAYS_LETTER, PAIR, text),
-    )
-    return [match for needed, pattern, where in patterns if needed for match in pattern.finditer(where)]
+_AGE_FIELD = re.compile(r"(?P<years>\d{1,3})(?P<unit>\s*(?:months?|mos?|weeks?|days?)\b(?:\s+old)?)?")
+_SEX_FIELD = re.compile(r"\b(?:female|male|woman|man|f|m)\b|(?<=\d)[mf]\b")
+_RACE_FIELD = re.compile(r"[a-z][a-z /-]*[a-z]")
 
 
-def _ages(text: str, low: str, said: int) -> Iterator[Span]:
-    for match in _matches_of_ages(text, low, said):
-        start, end = match.span("number" if match.re in (AGED, DECADE, COMPACT, PAIR) else 0)
-        if match.re is AGE and start and low[start - 1] in ".0123456789":
-            continue
-        if low[end - 1] == "." and "." not in low[start : end - 1]:
-            end -= 1  # the sentence's point, not that of `y.o.`
-        years = age_of(low[start:end])
-        if years is None or years > 130:
-            continue
-        own = _is_of_patient(low, match.start(), match.end()) and not _is_at_event(low, match, start)
-        yield Span(start, end, "EID" if years > OLDEST else "QID", "age", source="rules", asserted=own)
-        if match.re in (COMPACT, PAIR):
-            yield Span(*match.span("sex"), "QID", "sex", source="rules", asserted=own)
-        elif match.re in (AGE, SPELLED) and (sex := _sex_after(text, low, end)):
-            yield Span(*sex, "QID", "sex", source="rules", asserted=own)
+AGES = (
+    Rule("age", AGE, low=True),
+    Rule("age", SPELLED, ("old", "age"), low=True),
+    Rule("age", AGED, ("age", "turn"), low=True),
+    Rule("age", DECADE, ("in his ", "in her ", "in their "), low=True),
+    Rule("age", COMPACT),
+    Rule("age", PAIR, ("(",)),
+)
+
+
+def _ages(text: str, low: str) -> Iterator[Span]:
+    for rule in AGES:
+        for match in rule.matches(text, low):
+            yield from _age(text, low, match)
+
+
+def _age(text: str, low: str, match: re.Match[str]) -> Iterator[Span]:
+    """The spans of an age and of the sex with it, unless the match is a part of a number or too high."""
+    worded = match.re in (AGE, SPELLED)
+    start, end = match.span(0 if worded else "number")
+    if match.re is AGE and start and low[start - 1] in ".0123456789":
+        return
+    if low[end - 1] == "." and "." not in low[start : end - 1]:
+        end -= 1  # the sentence's point, not that of `y.o.`
+    years = age_of(low[start:end])
+    if years is None or years > 130:
+        return
+    own = _is_of_patient(low, match.start(), match.end()) and not _is_at_event(low, match, start)
+    yield mark(start, end, "age", "EID" if years > OLDEST else "QID", own)
+    sex = _sex_after(text, low, end) if worded else match.span("sex") if match.re in (COMPACT, PAIR) else None
+    if sex:
+        yield mark(*sex, "sex", "QID", own)
 
 
 def _sex_after(text: str, low: str, end: int) -> tuple[int, int] | None:
@@ -252,17 +235,11 @@ def _is_at_event(low: str, match: re.Match[str], start: int) -> bool:
 
 def _sexes(low: str) -> Iterator[Span]:
     for match in _SEX.finditer(low):
-        if not re.match(
-            r"\s+(?:pattern|condom|genitalia|catheter|partner|hormone|external|urethra|breast)",
-            low[match.end() : match.end() + 14],
-        ):
-            yield Span(
-                *match.span(),
-                "QID",
-                "sex",
-                source="rules",
-                asserted=_is_of_patient(low, match.start(), match.end()),
-            )
+        if not _NO_SEX.match(low, match.end()):
+            yield mark(*match.span(), "sex", "QID", _is_of_patient(low, *match.span()))
+
+
+_NO_SEX = re.compile(r"\s+(?:pattern|condom|genitalia|catheter|partner|hormone|external|urethra|breast)")
 
 
 def _daughters(text: str, low: str) -> Iterator[Span]:
@@ -270,7 +247,7 @@ def _daughters(text: str, low: str) -> Iterator[Span]:
         for match in _DAUGHTER.finditer(low):
             # "Mr. Brown's daughter is 9 year old": the patient is the daughter.
             if _SUBJECT.match(low, match.end()) and _possessor(text, match.start()):
-                yield Span(*match.span("relative"), "QID", "sex", source="rules")
+                yield mark(*match.span("relative"), "sex", "QID")
 
 
 def _possessor(text: str, end: int) -> bool:
@@ -308,20 +285,17 @@ def _is_of_patient(low: str, start: int, end: int) -> bool:
     return after is None or not _HAS.search(before)
 
 
-def _races(low: str, said: int) -> Iterator[Span]:
-    for match in RACE.finditer(low) if said & SAYS_RACE else ():
-        yield Span(
-            *match.span(),
-            "QID",
-            "race",
-            source="rules",
-            asserted=_is_of_patient(low, match.start(), match.end()),
-        )
-    if said & SAYS_COLOUR:
-        for match in RACE_BY_PERSON.finditer(low):
+RACES_SAID = (
+    Rule("race", RACE, tuple({max(re.split("[ -]", race), key=len) for race in _CERTAIN}), "QID", low=True),
+    Rule("race", RACE_BY_PERSON, tuple(_RACE_WORDS.split("|")), "QID", low=True),
+)
+
+
+def _races(text: str, low: str) -> Iterator[Span]:
+    for rule in RACES_SAID:
+        for match in rule.matches(text, low):
             if not _NO_RACE.match(low, match.start()):
-                own = _is_of_patient(low, match.start(), match.end())
-                yield Span(*match.span("race"), "QID", "race", source="rules", asserted=own)
+                yield mark(*match.span(), "race", "QID", _is_of_patient(low, *match.span()))
 
 
 def _years(number: int, unit: str) -> int:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from leeward.notes.annotators.rules import hints
+from leeward.notes.annotators.rules.patterns import mark
 from leeward.notes.annotators.rules.words import (
     CITIES,
     CREDENTIALS,
@@ -100,27 +100,19 @@ _TYPED = re.compile(r"\b[A-Z]{2,3}[/:][a-z]{2,3}\b(?![\w/:])")
 _CARET = re.compile(r"[A-Z][A-Za-z'-]+\^[A-Z][A-Za-z^ ]+")
 
 
-_CLOSING_WORD = re.compile("sincerely|regards|respectfully|thank|truly|wishes|signed|cordially|kindly")
-SAYS_LOWER_TITLE = hints.hint(lambda word, _: word in ("mr", "mrs", "ms", "dr"))
-SAYS_CLOSING = hints.hint(lambda _, small: _CLOSING_WORD.search(small), "s")
-
-
-def find(
-    text: str, low: str, capitals: Sequence[Capital], fields: Sequence[Label], said: int = hints.EVERY
-) -> list[Span]:
+def find(text: str, low: str, capitals: Sequence[Capital], fields: Sequence[Label]) -> list[Span]:
     """Spans of names; one for each run of words."""
-    certain = list(_in_fields(text, low, capitals, fields))
-    if said & SAYS_CLOSING:
-        certain += _closing(text, low, capitals)
-    certain += list(_among(text, low, capitals))
+    certain = [
+        *_in_fields(text, low, capitals, fields),
+        *_closing(text, low, capitals),
+        *_among(text, low, capitals),
+    ]
     certain += [(capital,) for capital in _find_repeats(text, low, capitals, certain)]
     bounds = {(name[0].start, name[-1].end) for name in certain if name}
-    bounds |= set(_without_capitals(text, low, fields, said))
-    if "/" in text or ":" in text:
-        bounds |= {m.span() for m in _TYPED.finditer(text, max(0, len(text) - 200))}
-    if "^" in text:
-        bounds |= {m.span() for m in _CARET.finditer(text)}
-    return [Span(start, end, "EID", "name", source="rules") for start, end in _join(text, sorted(bounds))]
+    bounds.update(_without_capitals(text, low, fields))
+    bounds.update(m.span() for m in _TYPED.finditer(text, max(0, len(text) - 200)))
+    bounds.update(m.span() for m in _CARET.finditer(text) if "^" in text)
+    return [mark(start, end, "name") for start, end in _join(text, sorted(bounds))]
 
 
 def _join(text: str, bounds: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
@@ -424,8 +416,7 @@ def _stands_alone(text: str, value: int, name_end: int, end: int) -> bool:
 
 def _closing(text: str, low: str, capitals: Sequence[Capital]) -> Iterator[tuple[Capital, ...]]:
     """The name under a letter's closing words."""
-    first = max(0, len(text) - 600)
-    for match in _CLOSING.finditer(low, first):
+    for match in _CLOSING.finditer(low, max(0, len(text) - 600)):
         for i, capital in enumerate(capitals):
             if match.end() <= capital.start <= match.end() + 3:
                 name = _from(text, capitals, i)
@@ -433,18 +424,19 @@ def _closing(text: str, low: str, capitals: Sequence[Capital]) -> Iterator[tuple
                     yield name
 
 
-def _without_capitals(text: str, low: str, fields: Sequence[Label], said: int) -> Iterator[tuple[int, int]]:
+def _without_capitals(text: str, low: str, fields: Sequence[Label]) -> Iterator[tuple[int, int]]:
     """Find lower-case names: after a title, or in a name field."""
-    if said & SAYS_LOWER_TITLE:
-        for match in _LOWER_TITLE.finditer(text):
-            word, more = match.group(1), match.group(2)
-            if word not in _NOT_AFTER_TITLE and word not in NO_NAME:
-                yield match.span(1)
-                if more and (word in GIVEN or more in GIVEN):
-                    yield match.span(2)
+    for match in _LOWER_TITLE.finditer(text):
+        word, more = match.groups()
+        if word not in _NOT_AFTER_TITLE and word not in NO_NAME:
+            yield match.span(1)
+            if more and (word in GIVEN or more in GIVEN):
+                yield match.span(2)
     for field in fields:
         if field.meaning == "name" and "name" in low[field.start : field.value]:
-            value = text[field.value : line_end(text, field.value, field.end)]
-            words = re.match(r"[a-z][a-z'’-]+,? [a-z][a-z'’-]+(?: [a-z][a-z'’-]+)?\s*$", value)
-            if words:
-                yield field.value, field.value + len(value.rstrip())
+            value = text[field.value : line_end(text, field.value, field.end)].rstrip()
+            if _LOWER_NAME.fullmatch(value):
+                yield field.value, field.value + len(value)
+
+
+_LOWER_NAME = re.compile(r"[a-z][a-z'’-]+,? [a-z][a-z'’-]+(?: [a-z][a-z'’-]+)?")

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
-from leeward.notes.annotators.rules import hints
+from leeward.notes.annotators.rules.patterns import Rule, count_digits, find_all, is_free, mark
 from leeward.notes.annotators.rules.words import NUMBERS, words
 from leeward.notes.field_labels import Label, line_end
 from leeward.notes.spans import Span
@@ -79,10 +79,8 @@ _PATTERN = re.compile(
 _GROUPS = re.compile(r"\d\d{1,3}(?:-(?:[A-Z]|\d{2,6})){1,3}-\d{2,6}(?![\w-])")
 _DATED = re.compile(r"(?:19|20)\d\d-\d\d-\d\d|\d\d-\d\d-(?:19|20)\d\d")
 _VIN = re.compile(r"\b(?=[A-HJ-NPR-Z\d]*\d)(?=[A-HJ-NPR-Z\d]*[A-HJ-NPR-Z])[A-HJ-NPR-Z\d]{17}\b")
-_LONG_CODE = re.compile(r"[A-HJ-NPR-Z\d][A-HJ-NPR-Z\d]{16}")
 _HASH = re.compile(r"#\s?(\d{4,})")
 _IMAGE = re.compile(r"[\w-]+\.(?:jpe?g|png|gif|tiff?|heic|bmp|dcm)\b", re.IGNORECASE)
-_IMAGES = (".jp", ".png", ".gif", ".tif", ".heic", ".bmp", ".dcm")
 _PHOTO = re.compile(
     r"\b(?:full[- ]face\s+)?(?:photo(?:graph)?s?|headshots?|portraits?|selfies?|picture id"
     r"|photo id)\s+(?:of (?:the |his |her )?"
@@ -96,66 +94,40 @@ _BIOMETRIC = re.compile(
 )
 
 
-_RAREST = {
-    word: next((part for part in parts if part in ("number", "id", "file", "n")), parts[0])
-    for word in WORDS
-    if (parts := re.findall("[a-z]+", word))
-} | {"patient #": "#"}
-"""Of each of WORDS a word that is in it; of `patient number` the second, as `patient` is in every note."""
-_NUMBERED = re.compile(rf"(?:{'|'.join(sorted(map(re.escape, set(_RAREST.values()))))})(?![a-rt-z])")
-SAYS_NUMBER = hints.hint(lambda _, small: _NUMBERED.match(small), "#")
-SAYS_IMAGE = hints.word_hint(("jpg", "jpeg", "png", "gif", "tif", "tiff", "heic", "bmp", "dcm"))
-SAYS_PHOTO = hints.parts(("photo", "face", "shot", "selfie", "portrait", "picture"))
-SAYS_BODY = hints.parts(("print", "recognition", "biometric", "iris", "retina"))
-
-
-def find(text: str, low: str, fields: Sequence[Label], said: int = hints.EVERY) -> Iterator[Span]:
+def find(text: str, low: str, fields: Sequence[Label]) -> Iterator[Span]:
     """Spans of numbers and codes."""
-    if said & hints.FOUR_FIGURES and ("-" in text or "ss" in low):
-        for match in SSN.finditer(text):
-            start = match.start()
-            inside = start > 0 and (text[start - 1].isdigit() or text[start - 1] == "-")
-            if not inside and ("-" in match.group() or "ss" in low[max(0, start - 20) : start]):
-                yield Span(*match.span(), "EID", "ssn", source="rules")
+    yield from SSN_RULE.find(text, low)
     yield from _in_fields(text, fields)
-    if said & hints.FIGURE:
-        if said & SAYS_NUMBER:
-            yield from _after_words(text, low)
-        yield from _by_form(text, said)
-    yield from _likenesses(text, low, said)
+    yield from _after_words(text, low)
+    yield from find_all(RULES, text, low)
 
 
 def _in_fields(text: str, fields: Sequence[Label]) -> Iterator[Span]:
     for field in fields:
-        if field.meaning in NUMBERS or field.meaning in ("biometric", "photo"):
-            end = line_end(text, field.value, field.end)
-            at = field.value
-            while at < end and text[at] in "# (":
-                at += 1
-            match = _SPACED.match(text, at, end) or _CODE.match(text, at, end) or _TOKEN.match(text, at, end)
-            if match and (any(c.isdigit() for c in match.group()) or field.meaning in ("biometric", "photo")):
-                yield Span(*match.span(), "EID", field.meaning, source="rules")
+        likeness = field.meaning in ("biometric", "photo")
+        if not likeness and field.meaning not in NUMBERS:
+            continue
+        end = line_end(text, field.value, field.end)
+        at = field.value + len(text[field.value : end]) - len(text[field.value : end].lstrip("# ("))
+        matches = (pattern.match(text, at, end) for pattern in (_SPACED, _CODE, _TOKEN))
+        match = next(filter(None, matches), None)
+        if match and (likeness or count_digits(match.group())):
+            yield mark(*match.span(), field.meaning)
 
 
 def _after_words(text: str, low: str) -> Iterator[Span]:
     for word in _ALL.finditer(low):
         joined = _JOIN.match(low, word.end())
-        if joined is None:
-            continue
-        match = _CODE.match(text, joined.end())
-        if match is None:
-            continue
-        sure = bool(joined.group("sure").strip(" ("))
-        if _is_code_of(text, word.group(), match, sure):
-            yield Span(*match.span(), "EID", WORDS[word.group()], source="rules")
+        match = joined and _CODE.match(text, joined.end())
+        if joined and match and _is_code_of(text, word.group(), match, bool(joined["sure"].strip(" ("))):
+            yield mark(*match.span(), WORDS[word.group()])
 
 
 def _is_code_of(text: str, word: str, match: re.Match[str], sure: bool) -> bool:
     """Whether the text after a word is its code, not a measurement."""
     code = match.group()
-    digits = sum(c.isdigit() for c in code)
-    looks_like_one = digits >= 5 or (digits >= 3 and any(c.isupper() for c in code))
-    if word in STRICT and not sure and not looks_like_one:
+    digits = count_digits(code)
+    if word in STRICT and not sure and digits < (5 if code == code.lower() else 3):
         return False
     if word in ("bed", "room"):
         return digits <= 5 and text[match.end() : match.end() + 1] not in "%/"
@@ -163,53 +135,40 @@ def _is_code_of(text: str, word: str, match: re.Match[str], sure: bool) -> bool:
     return digits >= fewest and not _UNIT.match(text, match.end())
 
 
-def _is_free(text: str, start: int, signs: str) -> bool:
-    """Whether no letter, figure or one of these signs is before a place."""
-    return start == 0 or not (text[start - 1].isalnum() or text[start - 1] in signs)
-
-
 def _is_long_number(text: str, match: re.Match[str]) -> bool:
     start, number = match.start(), match.group()
     marked = len(number) >= 7 or text[max(0, start - 1) : start] in "#("
-    measured = not _is_free(text, start, ".,$") or _UNIT.match(text, match.end())
+    measured = not is_free(text, start, ".,$") or _UNIT.match(text, match.end())
     return marked and not measured and bool(number.strip("0")) and not number.endswith("000")
 
 
 def _is_code(text: str, match: re.Match[str]) -> bool:
     start, code = match.start(), match.group()
     formed = code[0].isalpha() or len(code) >= 8 or code[2] == "-"
-    return formed and _is_free(text, start, "-./+") and not _UNIT.match(text, match.end())
+    return formed and is_free(text, start, "-./+") and not _UNIT.match(text, match.end())
 
 
 def _is_group(text: str, match: re.Match[str]) -> bool:
     code = match.group()
-    digits = sum(c.isdigit() for c in code)
-    return digits >= 7 and _is_free(text, match.start(), "-./+") and not _DATED.fullmatch(code)
+    digits = count_digits(code)
+    return digits >= 7 and is_free(text, match.start(), "-./+") and not _DATED.fullmatch(code)
 
 
-def _by_form(text: str, said: int) -> Iterator[Span]:
-    """Find codes that do not look like measurements."""
-    forms: tuple[tuple[object, re.Pattern[str], str, Callable[[str, re.Match[str]], bool]], ...] = (
-        (said & hints.SIX_FIGURES, _LONG, "other_id", _is_long_number),
-        (said & hints.THREE_FIGURES, _PATTERN, "other_id", _is_code),
-        (text.count("-") > 1, _GROUPS, "other_id", _is_group),
-        (_LONG_CODE.search(text), _VIN, "vehicle", lambda text, match: True),
-        ("#" in text, _HASH, "other_id", lambda text, match: True),
-    )
-    for needed, pattern, category, fits in forms:
-        for match in pattern.finditer(text) if needed else ():
-            if fits(text, match):
-                yield Span(*match.span(pattern.groups), "EID", category, source="rules")
+def _is_ssn(text: str, match: re.Match[str]) -> bool:
+    """Whether a number is no part of a longer one; without hyphens it needs `SSN` before it."""
+    start = match.start()
+    whole = not text[max(0, start - 1) : start].isdigit() and text[max(0, start - 1) : start] != "-"
+    return whole and ("-" in match.group() or "ss" in text[max(0, start - 20) : start].lower())
 
 
-def _likenesses(text: str, low: str, said: int) -> Iterator[Span]:
-    """Mentions of fingerprints, voices and faces, and names of image files."""
-    if said & SAYS_IMAGE and any(end in low for end in _IMAGES):
-        for match in _IMAGE.finditer(text):
-            yield Span(*match.span(), "EID", "photo", source="rules")
-    if said & SAYS_PHOTO:
-        for match in _PHOTO.finditer(low):
-            yield Span(*match.span(), "EID", "photo", source="rules")
-    if said & SAYS_BODY:
-        for match in _BIOMETRIC.finditer(low):
-            yield Span(*match.span(), "EID", "biometric", source="rules")
+SSN_RULE = Rule("ssn", SSN, ("-", "ss"), fits=_is_ssn)
+RULES = (
+    Rule("other_id", _LONG, fits=_is_long_number),
+    Rule("other_id", _PATTERN, fits=_is_code),
+    Rule("other_id", _GROUPS, ("-",), fits=_is_group),
+    Rule("vehicle", _VIN, near=re.compile(r"[A-HJ-NPR-Z\d][A-HJ-NPR-Z\d]{16}")),
+    Rule("other_id", _HASH, ("#",)),
+    Rule("photo", _IMAGE, (".jp", ".png", ".gif", ".tif", ".heic", ".bmp", ".dcm")),
+    Rule("photo", _PHOTO, ("photo", "face", "shot", "selfie", "portrait", "picture"), low=True),
+    Rule("biometric", _BIOMETRIC, ("print", "recognition", "biometric", "iris", "retina"), low=True),
+)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from leeward.notes.annotators.rules import hints
+from leeward.notes.annotators.rules.patterns import Rule, count_digits, find_all, is_free, mark
 from leeward.notes.annotators.rules.words import (
     ABBREVIATIONS,
     CITIES,
@@ -96,98 +96,89 @@ _AFTER_PLACE = re.compile(r"\s*(?:\(|,|on\b|last\b|since\b|yesterday\b|today\b|i
 _BEFORE_PLACE = words("in from near to of at city town state resident native around outside")
 
 
-SAYS_STREET = hints.hint(lambda word, _: word in _STREET_WORDS)
-SAYS_BOX = hints.hint(lambda _, small: small.endswith("box"))
-SAYS_UNIT = hints.hint(lambda _, small: small.startswith(("apt", "apartment", "suite", "ste")))
-SAYS_ZIP = hints.hint(lambda _, small: small.startswith("zip"))
+RULES = (
+    Rule("address", BOX, ("box",)),
+    Rule("address", UNIT, ("apt", "apartment", "suite", "ste")),
+    Rule("zip", ZIP_SAID, ("zip",), "QID", low=True),
+)
 
 
-def find(
-    text: str, low: str, capitals: Sequence[Capital], fields: Sequence[Label], said: int = hints.EVERY
-) -> Iterator[Span]:
+def find(text: str, low: str, capitals: Sequence[Capital], fields: Sequence[Label]) -> Iterator[Span]:
     """Spans of addresses, facilities, ZIP codes and places."""
-    yield from _in_fields(text, capitals, fields)
-    if said & hints.FIGURE:
-        yield from _streets(text, low, said)
+    for field in fields:
+        end = line_end(text, field.value, field.end)
+        value = text[field.value : end].rstrip(" .,;")
+        if value and field.meaning in _OF_FIELD:
+            yield from _OF_FIELD[field.meaning](text, field.value, value)
+    yield from _streets(text)
+    yield from find_all(RULES, text, low)
     yield from _facilities(text, low, capitals)
     yield from _find_regions(text, low, capitals)
 
 
-def _in_fields(text: str, capitals: Sequence[Capital], fields: Sequence[Label]) -> Iterator[Span]:
-    for field in fields:
-        end = line_end(text, field.value, field.end)
-        value = text[field.value : end].rstrip(" .,;")
-        if not value:
-            continue
-        if field.meaning == "zip" and (found := ZIP.match(text, field.value)):
-            yield Span(*found.span(), "QID", "zip", source="rules")
-        elif (
-            field.meaning == "place"
-            and len(value) <= 40
-            and value[0].isalpha()
-            and (value[0].isupper() or value.islower())
-        ):
-            stop = re.search(r"[.;(]|\d{5}|\b(?:is|was|the|with)\b", value)
-            cut = value[: stop.start()].rstrip(" ,") if stop else value
-            if cut and cut.lower() not in GENERIC and len(cut.split()) <= 4:
-                yield Span(field.value, field.value + len(cut), "QID", "place", source="rules")
-        elif field.meaning == "address" and len(value) <= 120:
-            yield from _address(text, field.value, field.value + len(value))
-        elif field.meaning == "facility" and 2 < len(value) <= 60:
-            yield from _facility_field(text, field.value, capitals, len(value))
+def _zip_field(text: str, start: int, value: str) -> Iterator[Span]:
+    if found := ZIP.match(text, start):
+        yield mark(*found.span(), "zip", "QID")
 
 
-def _address(text: str, start: int, end: int) -> Iterator[Span]:
-    """The street of an address field; city, state and ZIP are seen by the other rules."""
+def _place_field(text: str, start: int, value: str) -> Iterator[Span]:
+    cut = _AFTER_PLACE_FIELD.split(value, maxsplit=1)[0].rstrip(" ,")
+    written = value[0].isalpha() and (value[0].isupper() or value.islower())
+    if written and len(value) <= 40 and cut and cut.lower() not in GENERIC and len(cut.split()) <= 4:
+        yield mark(start, start + len(cut), "place", "QID")
+
+
+def _address_field(text: str, start: int, value: str) -> Iterator[Span]:
+    """The street of an address field, the city after it, and ZIP codes."""
+    end = start + len(value)
     comma = text.find(",", start, end)
     street_end = comma if comma >= 0 else end
-    if any(c.isdigit() for c in text[start:street_end]) or text[start].isupper():
-        yield Span(start, street_end, "EID", "address", source="rules")
-    if comma >= 0 and (city := re.match(r",\s*([A-Z][A-Za-z.' -]+?)\s*(?:,|$|\d{5})", text[comma:end])):
-        yield Span(comma + city.start(1), comma + city.end(1), "QID", "place", source="rules")
+    if len(value) > 120:
+        return
+    if count_digits(text[start:street_end]) or text[start].isupper():
+        yield mark(start, street_end, "address")
+    if city := _CITY_AFTER.match(text, street_end, end):
+        yield mark(*city.span(1), "place", "QID")
     for code in ZIP.finditer(text, street_end, end):
-        yield Span(*code.span(), "QID", "zip", source="rules")
+        yield mark(*code.span(), "zip", "QID")
 
 
-def _facility_field(text: str, start: int, capitals: Sequence[Capital], length: int) -> Iterator[Span]:
-    value = text[start : start + length]
-    stop = re.search(r"[.;(\n]\s|,", value)
-    cut = value[: stop.start()] if stop else value
+def _facility_field(text: str, start: int, value: str) -> Iterator[Span]:
+    """The name of a facility, or the short code of a room."""
+    cut = re.split(r"[.;(\n]\s|,", value, maxsplit=1)[0]
+    end = start + len(cut.rstrip())
     words = re.findall(r"[\w'’.-]+", cut)
-    proper = [w for w in words if w[0].isupper() and w.lower() not in GENERIC]
-    short_code = len(words) == 1 and any(c.isdigit() for c in cut) and len(cut) < 8
-    if words and len(words) <= 7 and (proper or short_code) and (words[0][0].isupper() or short_code):
-        yield Span(
-            start, start + len(cut.rstrip()), "EID", "address" if short_code else "facility", source="rules"
-        )
+    if not 2 < len(value) <= 60 or not 0 < len(words) <= 7:
+        return
+    if len(words) == 1 and count_digits(cut) and len(cut) < 8:
+        yield mark(start, end, "address")
+    elif words[0][0].isupper() and any(w[0].isupper() and w.lower() not in GENERIC for w in words):
+        yield mark(start, end, "facility")
 
 
-def _streets(text: str, low: str, said: int) -> Iterator[Span]:
+_AFTER_PLACE_FIELD = re.compile(r"[.;(]|\d{5}|\b(?:is|was|the|with)\b")
+_CITY_AFTER = re.compile(r",\s*([A-Z][A-Za-z.' -]+?)\s*(?:,|$|\d{5})")
+_OF_FIELD = {"zip": _zip_field, "place": _place_field, "address": _address_field, "facility": _facility_field}
+"""Meaning of a field -> the spans of its value, which begins at a place in the text."""
+
+
+def _streets(text: str) -> Iterator[Span]:
     past = -1
-    for near in _NEAR_STREET.finditer(text) if said & SAYS_STREET else ():
+    for near in _NEAR_STREET.finditer(text):
         start = near.start()
         while start and text[start - 1].isdigit():
             start -= 1
-        if start < past or (start and text[start - 1].isalnum()):
+        if start < past or not is_free(text, start, ""):
             continue
         match = STREET.match(text, start)
         if match and "\n" not in match.group().rstrip():
             past = match.end()
-            yield Span(start, past, "EID", "address", source="rules")
-            if code := re.match(
-                r"[^.;\n]{0,40}?\b([A-Z]{2}|[A-Z][a-z]+)[,\s]+(\d{5}(?:-\d{4})?)(?!\d)",
-                text[past : past + 70],
-            ):
-                yield Span(past + code.start(2), past + code.end(2), "QID", "zip", source="rules")
-    if said & SAYS_BOX and "box" in low:
-        for match in BOX.finditer(text):
-            yield Span(*match.span(), "EID", "address", source="rules")
-    if said & SAYS_UNIT and ("apt" in low or "apartment" in low or "suite" in low):
-        for match in UNIT.finditer(text):
-            yield Span(*match.span(), "EID", "address", source="rules")
-    if said & SAYS_ZIP:
-        for match in ZIP_SAID.finditer(low):
-            yield Span(*match.span(1), "QID", "zip", source="rules")
+            yield mark(start, past, "address")
+            if code := _ZIP_AFTER.match(text, past, past + 70):
+                yield mark(*code.span(1), "zip", "QID")
+
+
+_ZIP_AFTER = re.compile(r"[^.;\n]{0,40}?\b(?:[A-Z]{2}|[A-Z][a-z]+)[,\s]+(\d{5}(?:-\d{4})?)(?!\d)")
 
 
 def _runs(text: str, capitals: Sequence[Capital]) -> Iterator[tuple[int, int]]:
@@ -218,7 +209,7 @@ def _facilities(text: str, low: str, capitals: Sequence[Capital]) -> Iterator[Sp
         end = capitals[found[1] - 1].end
         end += 2 if text[end : end + 2] in ("'s", "’s") else 0
         end = tail.end() if tail and found[1] == last else end
-        yield Span(capitals[found[0]].start, end, "EID", "facility", source="rules")
+        yield mark(capitals[found[0]].start, end, "facility")
 
 
 class _Run(NamedTuple):

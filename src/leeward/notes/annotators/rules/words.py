@@ -84,8 +84,7 @@ of names or places of the United States.
 """
 
 
-_WORD = re.compile(r"[A-ZÀ-ÖØ-ÞĀ-Ž](?:[\w'’-]*[^\W_]|(?:\.[A-Z])*\.)?")
-_POSSESSIVE = re.compile(r"['’]s?$")
+_WORD = re.compile(r"[A-ZÀ-ÖØ-ÞĀ-Ž](?<![\w@].)(?:[\w'’-]*[^\W_]|(?:\.[A-Z])*\.)?")
 
 
 class Capital(NamedTuple):
@@ -106,16 +105,10 @@ def find_capitals(text: str) -> list[Capital]:
     """The capitalised words of a text, ascending."""
     found = []
     for match in _WORD.finditer(text):
-        start, end = match.span()
-        if start and (text[start - 1].isalnum() or text[start - 1] in "@_"):
-            continue
         word = match.group()
-        if len(word) > 2 and ("'" in word[-2:] or "’" in word[-2:]):
-            word = _POSSESSIVE.sub("", word)
-            end = start + len(word)
-        if len(word) == 1 and text[end : end + 1] == ".":
-            word, end = text[start : end + 1], end + 1
-        found.append(Capital(start, end, word, word.rstrip(".").lower().replace("’", "'")))
+        word = word[:-2] if word.endswith(("'s", "’s")) else word
+        low = word.rstrip(".").lower().replace("’", "'")
+        found.append(Capital(match.start(), match.start() + len(word), word, low))
     return found
 
 
