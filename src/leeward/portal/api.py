@@ -16,12 +16,12 @@ from leeward.errors import BadInput
 from leeward.portal import people, proposals, releases, sessions
 from leeward.portal.asking import Once, status_of
 from leeward.portal.guards import need, portal_of, viewer_of
-from leeward.portal.indexes import Unknown, public_facts
+from leeward.portal.indexes import Unknown, known, public_facts
 from leeward.portal.pages.ask import digests_only
 from leeward.portal.pages.audit import entries_of
 from leeward.portal.question import Found, search
 from leeward.portal.question import Request as Question
-from leeward.portal.store import reading, tables
+from leeward.portal.store import fetch_one, tables
 from leeward.queries.privacy.accounting import to_epsilon
 
 PROBLEM: Final[dict[int | str, dict[str, Any]]] = {
@@ -127,10 +127,8 @@ def _index(request: Request, index: str) -> Any:
     mine = viewer.projects("price")
     if mine is not None:
         allotted = tables.allotments.c
-        with reading(portal.database) as connection:
-            asked = sa.select(allotted.index).where(allotted.index == index, allotted.project.in_(mine))
-            if connection.execute(asked).first() is None:
-                raise Unknown
+        asked = sa.select(allotted.index).where(allotted.index == index, allotted.project.in_(mine))
+        known(fetch_one(portal.database, asked))
     return portal.indexes.session(index)
 
 

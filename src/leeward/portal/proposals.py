@@ -14,7 +14,7 @@ from leeward.portal import journal, releases
 from leeward.portal.indexes import Indexes, child_folder, known, open_for_portal
 from leeward.portal.people import name_of, names_of, text_of
 from leeward.portal.permissions import Viewer
-from leeward.portal.store import Database, Row, fetch_all, fetch_one, new_id, now, reading, tables, writing
+from leeward.portal.store import Database, Row, fetch_all, fetch_one, new_id, now, tables, writing
 from leeward.queries.ledger import budgets
 from leeward.queries.privacy.accounting import micro
 
@@ -49,10 +49,11 @@ def propose_index(indexes: Indexes, viewer: Viewer, folder: str, name: str, ledg
 def check_new_data(database: Database, data_set: str) -> None:
     """BadInput for data that are answered already: another ledger would be a fresh budget for them."""
     names = tables.indexes.c
-    with reading(database) as connection:
-        known = connection.execute(sa.select(names.name).where(names.data_set == data_set)).scalar()
-    if known is not None:
-        raise BadInput(f"these data are answered already, as {known!r}, from the budget that they have.")
+    row = fetch_one(database, sa.select(names.name).where(names.data_set == data_set))
+    if row is not None:
+        raise BadInput(
+            f"these data are answered already, as {row['name']!r}, from the budget that they have."
+        )
 
 
 def propose_allotment(

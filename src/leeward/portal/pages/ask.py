@@ -180,8 +180,6 @@ def download_json(request: Request, answer: str) -> Response:
 
 
 def _answer_of(request: Request, answer: str) -> tuple[dict[str, Any], Any]:
-    from leeward.portal.indexes import Unknown
-
     viewer = viewer_of(request)
     row, found = portal_of(request).asking.answer(viewer, answer)
     if digests_only(viewer, row["project"]):

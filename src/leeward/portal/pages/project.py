@@ -14,7 +14,7 @@ from leeward.portal.people import everybody
 from leeward.portal.permissions import PUBLIC
 from leeward.portal.rendering import page, redirect
 from leeward.portal.settings import Settings
-from leeward.portal.store import now, reading, tables, writing
+from leeward.portal.store import fetch_all, now, tables, writing
 
 router = APIRouter(include_in_schema=False)
 
@@ -39,11 +39,9 @@ def show_projects(request: Request) -> Response:
 
 
 def _answers(portal: Portal, project: str) -> int:
-    with reading(portal.database) as connection:
-        asked = (
-            sa.select(sa.func.count()).select_from(tables.answers).where(tables.answers.c.project == project)
-        )
-        return int(connection.execute(asked).scalar() or 0)
+    answers = tables.answers.c
+    asked = sa.select(sa.func.count(answers.id).label("number")).where(answers.project == project)
+    return sum(row["number"] for row in fetch_all(portal.database, asked))
 
 
 @router.post("/projects", dependencies=need("make project"))
