@@ -252,11 +252,11 @@ def _of_visits(
         return None
     events = source.events
     row = events["row"].to_numpy() if "row" in events.columns else np.arange(1, events.height + 1)
-    order = np.argsort(row, kind="stable")
-    place = find(row[order], said.to_numpy().astype(np.int64), -1)
+    order = None if bool((row[1:] >= row[:-1]).all()) else np.argsort(row, kind="stable")
+    place = find(row if order is None else row[order], said.to_numpy().astype(np.int64), -1)
     if (place < 0).any():
         return None
-    at, column = order[place], visit_column(source)
+    at, column = place if order is None else order[place], visit_column(source)
     if column is None:
         raise BadInput("the source was read without visits; name its column of visits or of dates.")
     visit, n = source.numbered.visits(column)
