@@ -365,17 +365,19 @@ def one_row_each(
             gathered = gathered.with_columns(numbers)
             notices += [comma_notice(name)] if commas else []
     values = {name: pl.col(name).drop_nulls() for name in names}
-    frame = gathered.group_by("patient", maintain_order=True).agg(each.first() for each in values.values())
-    several = gathered.group_by("patient").agg(each.n_unique() > 1 for each in values.values())
+    frame = gathered.group_by("patient", maintain_order=True).agg(
+        *(each.first() for each in values.values()),
+        *((each.n_unique() > 1).alias(f"{name}\x1f") for name, each in values.items()),
+    )
     for name in names:
-        if count := int(several[name].sum()):
+        if count := int(frame[f"{name}\x1f"].sum()):
             message = f"{count_noun('patient', count)} with several values of '{name}': the first is kept"
             notices.append(Notice("conflicting attribute", message, count))
     wanted, known = in_one_type(patient.unique().sort(), frame["patient"])
     if absent := int((~wanted.is_in(known.implode())).sum()):
         message = f"{count_noun('patient', absent)} of the events without attributes"
         notices.append(Notice("patient without attributes", message, absent))
-    frame = frame.with_columns(known.alias("patient"))
+    frame = frame.select(known.alias("patient"), *names)
     joined = pl.DataFrame({"patient": wanted}).join(frame, on="patient", how="left", maintain_order="left")
     return joined.with_columns(patient.unique().sort().alias("patient")), notices
 
