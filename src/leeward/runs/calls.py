@@ -12,6 +12,7 @@ import sys
 import types
 import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain, cycle
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,7 @@ MAKERS = {"Cohort": "lw.read(…)", "Method": "lw.Disassociation(…)", "Release
 """What gives an object of a class, for messages."""
 
 NUMBERS = {int: numbers.Integral, float: numbers.Real}
-CLASSES: dict[Any, Any] = {**NUMBERS, Path: os.PathLike}
+CLASSES: dict[Any, Any] = {**NUMBERS, Path: os.PathLike, Any: object}
 """What stands for a type of an annotation."""
 
 LISTS = (Sequence, Iterable)
@@ -92,15 +93,14 @@ def _fits(hint: Any, value: Any) -> bool:
     options, origin = _options_of(hint), typing.get_origin(hint)
     if len(options) > 1:
         return any(_fits(each, value) for each in options)
-    if hint is Any:
-        return True
     if origin is typing.Literal:
         return isinstance(value, str) and value in typing.get_args(hint)
-    if not isinstance(value, CLASSES.get(hint) or origin or hint):
+    though: Any = (
+        bool if hint in NUMBERS else (str, bytes) if origin in LISTS else ()
+    )  # of the class, and refused
+    if not isinstance(value, CLASSES.get(hint, origin or hint)) or isinstance(value, though):
         return False
-    if (hint in NUMBERS and isinstance(value, bool)) or (origin in LISTS and isinstance(value, str | bytes)):
-        return False
-    return not any(True for _ in _misfits(hint, value))
+    return not list(_misfits(hint, value))
 
 
 def _misfits(hint: Any, value: Any) -> Iterator[Any]:
@@ -108,7 +108,7 @@ def _misfits(hint: Any, value: Any) -> Iterator[Any]:
     origin, inside = typing.get_origin(hint), typing.get_args(hint)
     sides: Iterable[tuple[Any, Any]] = ()
     if origin is Mapping and isinstance(value, Mapping):
-        sides = (side for item in value.items() for side in zip(inside, item, strict=True))
+        sides = zip(cycle(inside), chain.from_iterable(value.items()), strict=False)
     elif origin in LISTS and isinstance(value, Iterable) and not isinstance(value, str | bytes | Iterator):
         sides = ((inside[0], item) for item in value)
     return (item for kind, item in sides if not _fits(kind, item))

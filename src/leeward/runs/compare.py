@@ -16,7 +16,7 @@ from leeward.cohort.cohort import Cohort
 from leeward.errors import BadInput
 from leeward.release.aside import written_aside
 from leeward.release.folder import check_out
-from leeward.release.spec import Spec
+from leeward.release.spec import SourceSpec, Spec
 from leeward.runs.explore import Exploration, lines_of, risk_of, settings_of, table_of, write_page
 from leeward.runs.progress import Tell, watch
 from leeward.runs.protect import verify
@@ -61,10 +61,8 @@ def compare(
     asked = None if plan is None else plan_of(plan)
     with watch(tell) as say:
         if cohort is None:
-            if len({spec.source.path for spec in specs}) > 1:
-                raise BadInput("the releases were made of different sources; compare releases of one source.")
             say("Reading the source")
-            cohort = read_source(specs[0].source)
+            cohort = read_source(_source_of(specs))
             known = next((spec.population for spec in specs if spec.population is not None), None)
             population = read_missing(population, known)
         lines, settings = lines_of(asked, specs[0], cohort), settings_of(asked, cohort)
@@ -81,6 +79,12 @@ def compare(
             table.write_parquet(written.table)
             write_page(written, settings)
     return found
+
+
+def _source_of(specs: Sequence[Spec]) -> SourceSpec:
+    if len({spec.source.path for spec in specs}) > 1:
+        raise BadInput("the releases were made of different sources; compare releases of one source.")
+    return specs[0].source
 
 
 def row_of(

@@ -262,10 +262,10 @@ def _compare_files(content: Mapping[str, Any], release: Release, folder: Path) -
         there[JSON] = digest_of(content)
     changed = [name for name, digest in there.items() if stated.get(name, digest) != digest]
     # Of custody a recipient's dossier states nothing; those of earlier versions state neither page nor JSON.
-    added = [name for name in there if name not in (HTML, *stated) and not name.startswith("custody/")]
+    added = [name for name in sorted(there.keys() - {HTML, *stated}) if not name.startswith("custody/")]
     return [
         *(f"{name} does not match." for name in changed),
-        *(f"{name} is not there." for name in stated if name not in there),
+        *(f"{name} is not there." for name in sorted(stated.keys() - there)),
         *(f"{name} was added." for name in added),
     ]
 

@@ -15,6 +15,7 @@ from leeward.errors import BadInput
 from leeward.methods.disassociation.measures import estimates as chunks
 from leeward.methods.disassociation.measures.estimates import DEFAULT, Estimate, nearest_codes, require_codes
 from leeward.release import Release
+from leeward.runs.specs import open_release
 
 BETWEEN = re.compile(r",(?![^(]*\))")
 """The commas between codes of a text, not those inside a label in brackets."""
@@ -73,22 +74,14 @@ def estimates(
     where: Mapping[str, str] | None = None,
 ) -> list[Estimate]:
     """`estimate` of several sets of codes."""
-    opened = release if isinstance(release, Release) else Release.open(release)
+    opened = open_release(release)
     if opened.method not in COUNTED:
         raise BadInput(
             f"{opened.share}: counts are estimated from releases by {', '.join(COUNTED)}; this one is by "
             f"{opened.method}."
         )
     if opened.method == "disassociation":
-        published = chunks.read_once(opened)
-        require_codes(opened, queries, published.number)
-        weighted = prior or DEFAULT
-        found = (
-            chunks.estimates_where(opened, published, queries, where, weighted)
-            if where
-            else chunks.estimates(published, queries, weighted)
-        )
-        return _to_list(found)
+        return _to_list(_of_chunks(opened, queries, prior or DEFAULT, where))
     if prior is not None:
         raise BadInput(f"a prior is about item chunks; releases by {opened.method} have none. Leave it out.")
     concerned = ReleasedClasses.read(opened).part_of(where) if where else None
@@ -96,7 +89,6 @@ def estimates(
         parts = read_parts(opened)
         _require_labels(queries, {code for part in parts for code in part.places})
         return _to_list(counts_in(parts, queries, concerned=concerned))
-
     labelled = labels_of(opened)
     require_codes(opened, queries, labelled.askable())
     return _to_list(counts_where(opened, labelled, queries, concerned))
@@ -109,6 +101,16 @@ class _Bounds(Protocol):
     def expected(self) -> Float64s: ...
     @property
     def high(self) -> Int64s: ...
+
+
+def _of_chunks(
+    release: Release, queries: Sequence[Sequence[str]], prior: str, where: Mapping[str, str] | None
+) -> _Bounds:
+    published = chunks.read_once(release)
+    require_codes(release, queries, published.number)
+    if where:
+        return chunks.estimates_where(release, published, queries, where, prior)
+    return chunks.estimates(published, queries, prior)
 
 
 def _to_list(found: _Bounds) -> list[Estimate]:

@@ -345,15 +345,18 @@ def table_of(rows: Sequence[Mapping[str, Any]], lines: int) -> pl.DataFrame:
 def _flat(row: Mapping[str, Any], lines: int) -> dict[str, Any]:
     risk, found = row.get("risk") or {}, row.get("measured_risk") or {}
     further = found.get("further") or {}
-    attacker = (row.get("attacker") or "").removeprefix("Somebody who ").removeprefix("knows ").rstrip(".")
+    attacker = str(row.get("attacker") or "").removeprefix("Somebody who ").removeprefix("knows ").rstrip(".")
     flat = {key: row.get(key) for key in COLUMNS}
     flat |= {"model": risk.get("model"), "risk_maximum": risk.get("maximum"),
              "measured_maximum": found.get("maximum"), "measured_mean": found.get("mean"),
              "knows": found.get("knows") or attacker or None, "further_knows": further.get("knows"),
              "further_maximum": 1 / further["smallest"] if further else None}  # fmt: skip
     for place, line in zip(range(1, lines + 1), row.get("lines") or [{}] * lines, strict=True):
-        detail = line.get("detail") or ({"reason": line["reason"]} if line.get("reason") else None)
-        flat |= {f"line_{place}": line.get("value"), f"floor_{place}": line.get("floor"),
-                 f"verdict_{place}": line.get("verdict"),
-                 f"detail_{place}": None if detail is None else json.dumps(detail)}  # fmt: skip
+        flat |= _flat_line(line, place)
     return flat
+
+
+def _flat_line(line: Mapping[str, Any], place: int) -> dict[str, Any]:
+    detail = line.get("detail") or ({"reason": line["reason"]} if line.get("reason") else None)
+    values = line.get("value"), line.get("floor"), line.get("verdict"), detail and json.dumps(detail)
+    return {f"{name}_{place}": value for name, value in zip(OF_LINE, values, strict=True)}

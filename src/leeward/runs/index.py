@@ -231,15 +231,19 @@ def build(
         built, entries = _of_notes(source, folder, wanted, named, options, say)
     else:
         built, entries = _of_cohort(source, folder, wanted, named, options, say)
+    if not accept_unknown:
+        _check_vocabulary(built, entries)
+    return built
+
+
+def _check_vocabulary(built: Built, entries: int) -> None:
     for what, count in built.left_out.items():
-        lacks = what.endswith("the vocabulary lacks") and count > SHARE_UNKNOWN * entries
-        if lacks and not accept_unknown:
+        if what.endswith("the vocabulary lacks") and count > SHARE_UNKNOWN * entries:
             kind = what.partition(" ")[0]
             raise BadInput(
                 f"{count:,} of {entries:,} {kind} are not in the vocabulary {built.index.meta.vocabulary}; nobody "
                 "could ask for them. Name another one (--terms), or leave them out (--accept-unknown)."
             )
-    return built
 
 
 def _of_notes(
@@ -277,12 +281,13 @@ def _of_cohort(
     terms = None if known is None else vocabulary_of(known)
     say("Indexing")
     events, people = cohort.require_events(), cohort.patients
+    attributes: list[str] = []
     if people is not None:  # some formats bring columns that nobody asked for
-        people = people.select("patient", *(c for c in people.columns if c in wanted.quasi_identifiers))
-    if wanted.engine == "local":
+        attributes = [c for c in people.drop("patient").columns if c in wanted.quasi_identifiers]
+        people = people.select("patient", *attributes)
         cohort = dataclasses.replace(cohort, patients=people)
+    if wanted.engine == "local":
         return index_cohort(cohort, folder, terms=terms, row=wanted.row, **options), events.height
-    attributes = [] if people is None else [column for column in people.columns if column != "patient"]
     if people is not None:
         events = events.drop(attributes, strict=False).join(people, on="patient", how="left")
     spark = make("spark")
@@ -294,17 +299,9 @@ def _of_cohort(
 
 def columns_of_parquet(source: SourceSpec) -> dict[str, str] | None:
     """Role -> column of a plain Parquet file of events, which Spark can read by itself; None for anything else."""
-    columns = {role: name for role, name in source.columns.items() if role != "patients"}
     path = Path(str(source.path))
-    for_reader = (
-        source.format not in (None, "events"),
-        source.lines,
-        source.missing,
-        source.code_separator,
-        "birth" in columns,
-        not all(isinstance(name, str) for name in columns.values()),  # several columns of codes
-    )
-    if any(for_reader) or path.suffix != ".parquet" or not path.is_file():
+    columns = {role: name for role, name in source.columns.items() if role != "patients"}
+    if _needs_reader(source, columns) or path.suffix != ".parquet" or not path.is_file():
         return None
     types = {field.name: field.type for field in parquet.schema(path)}
     optional = columns if source.columns else types
@@ -313,6 +310,12 @@ def columns_of_parquet(source: SourceSpec) -> dict[str, str] | None:
     # Of another type the reader converts a column, or says why not.
     fit = all(fits(types[found[role]]) for role, fits in FIT.items() if found.get(role) in types)
     return found if fit else None
+
+
+def _needs_reader(source: SourceSpec, columns: Mapping[str, Any]) -> bool:
+    several = not all(isinstance(name, str) for name in columns.values())  # columns of codes
+    converted = source.lines or source.missing or source.code_separator or "birth" in columns
+    return bool(source.format not in (None, "events") or converted or several)
 
 
 def table_of_notes(source: SourceSpec) -> pl.DataFrame | None:

@@ -40,11 +40,7 @@ def run_stored(
         Nothing is left at `out`.
     """
     source, engine = spec.source, engine_name(spec.engine)
-    further = (source.query, source.table, source.concepts, source.lines, source.drop, source.domains)
-    plain = spec.population is None and not any(further)
-    if not (isinstance(method, Disassociation) and plain and method.can_store(engine)):
-        return None
-    if not can_store(source.path, source.format, source.vocabulary):
+    if not _is_plain(spec) or not isinstance(method, Disassociation) or not method.can_store(engine):
         return None
     with work_beside(out) as work:
         say("Reading the source")
@@ -74,6 +70,14 @@ def run_stored(
                 roomy=False,
             )
     return pending.out, verification, figures
+
+
+def _is_plain(spec: Spec) -> bool:
+    """Whether the source is a table of events in files, and the only one."""
+    source = spec.source
+    further = (source.query, source.table, source.concepts, source.lines, source.drop, source.domains)
+    plain = spec.population is None and not any(further)
+    return plain and can_store(source.path, source.format, source.vocabulary)
 
 
 def verify_stored(folder: Path, cohort: StoredCohort) -> Verification:
