@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from leeward.advise.accuracy import accuracy_of, micro_epsilon_of, posterior
-from leeward.advise.thresholds import k_of, met, odds, profiles, threshold_of
+from leeward.advise.risk import met, odds
+from leeward.advise.thresholds import k_of, profiles, threshold_of
 from leeward.errors import BadInput
 from leeward.queries.privacy.mechanism import Noise, draw
 from leeward.release import Guarantee

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from leeward.advise.accuracy import posterior
 from leeward.advise.plan import Counts, Query
+from leeward.advise.risk import met, odds
 from leeward.advise.rules import Candidate, candidates, noisy_accuracy, rules, total_epsilon
 from leeward.advise.situation import Facts, Situation
 from leeward.advise.specs import commands_of, exact_times, spec_of
-from leeward.advise.thresholds import met, odds
 from leeward.advise.trials import EXACT, Trial, after_trials
 
 if TYPE_CHECKING:

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from leeward.advise.thresholds import met, odds
+from leeward.advise.thresholds import Threshold, profiles
 from leeward.analysis.reidentification import Known, Scope
 from leeward.arrays import count_noun
 from leeward.methods import METHODS
@@ -68,6 +69,20 @@ def measure_risk(
         unique, below_k = int((found.before == 1).sum()), int((found.before < k).sum())
         measured["before"] = {"patients": len(found.before), "unique": unique, "below_k": below_k, "k": k}
     return measured
+
+
+def odds(maximum: float) -> str:
+    """A risk in words: `0.2 (1 in 5)`."""
+    return f"{maximum:.3g} (1 in {1 / maximum:.3g})" if maximum > 0 else "0"
+
+
+def met(maximum: float) -> list[tuple[Threshold, bool]]:
+    """Each shipped threshold that names a number, and whether a maximum risk is within it."""
+    return [
+        (each, Fraction(str(maximum)).limit_denominator(10**6) <= Fraction(str(each.maximum)))
+        for each in profiles().values()
+        if each.maximum is not None
+    ]
 
 
 def scope_of(release: Release) -> Scope | None:

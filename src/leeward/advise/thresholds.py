@@ -84,21 +84,7 @@ def k_of(maximum: float) -> int:
     return max(SMALLEST_K, math.ceil(1 / Fraction(str(maximum))))
 
 
-def met(maximum: float) -> list[tuple[Threshold, bool]]:
-    """Each shipped threshold that names a number, and whether a maximum risk is within it."""
-    return [
-        (each, Fraction(str(maximum)).limit_denominator(10**6) <= Fraction(str(each.maximum)))
-        for each in profiles().values()
-        if each.maximum is not None
-    ]
-
-
 def limits(own: float | None = None) -> list[float]:
     """The thresholds whose exceeding is measured: one's own and those shipped, ascending."""
     shipped = {each.maximum for each in profiles().values() if each.maximum is not None}
     return sorted(shipped if own is None else {own, *shipped})
-
-
-def odds(maximum: float) -> str:
-    """A risk in words: `0.2 (1 in 5)`."""
-    return f"{maximum:.3g} (1 in {1 / maximum:.3g})" if maximum > 0 else "0"

@@ -22,6 +22,7 @@ from leeward.errors import BadInput
 from leeward.release.aside import UNPUBLISHED, finish, work_beside
 from leeward.release.content import Anonymized, manifest_of
 from leeward.release.manifest import DIGESTS, NAME, FileEntry, sha256_of, to_json_text
+from leeward.release.tables import write_table
 
 FORMATS = ("parquet", "csv")
 """What `formats:` may name. Parquet is always written; `csv` adds a copy beside it."""
@@ -57,22 +58,21 @@ class Draft:
         """The part that stays with the custodian."""
         return self.folder / "custody"
 
-    def write(self, anonymized: Anonymized, *, formats: Sequence[str] = ("parquet",)) -> dict[str, Any]:
-        """Write `share/` and the method's `custody/data`; returns the manifest, which is published when all is done."""
-        check_formats(formats)
-        from leeward.release.tables import write_table
-
-        with_csv = "csv" in formats
+    def write(self, anonymized: Anonymized, *, formats: Sequence[str] = ("parquet",)) -> None:
+        """Write `share/` and the method's `custody/data`; the manifest is published when all is done."""
+        for name in formats:
+            if name not in FORMATS:
+                raise BadInput(f"`formats`: cannot write `{name}`; choose from {', '.join(FORMATS)}.")
+        share, custody, with_csv = self.share, self.custody, "csv" in formats
         entries: list[FileEntry] = []
         for table in anonymized.tables:
-            entries.extend(write_table(table, self.share / "data", self.share, with_csv=with_csv))
+            entries += write_table(table, share / "data", share, with_csv=with_csv)
         for table in anonymized.custody_tables:
-            write_table(table, self.custody / "data", self.custody, with_csv=False)
+            write_table(table, custody / "data", custody, with_csv=False)
         manifest = manifest_of(anonymized, entries)
         readme = readme_of(manifest, anonymized.readme, contract_of(anonymized.method))
         self.put("share/README.md", readme)
         self.put(f"share/{UNPUBLISHED}", to_json_text(manifest))
-        return manifest
 
     def put(self, path: str, text: str) -> None:
         """Write a text file at `path`, relative to the release folder."""
@@ -94,13 +94,6 @@ class Draft:
         digests = {name: sha256_of(path) for name, path in sorted(files.items()) if name not in CORRECTED}
         if digests:
             self.put_json(f"custody/{DIGESTS}", {"files": digests})
-
-
-def check_formats(formats: Sequence[str]) -> None:
-    """BadInput when `formats` names something that cannot be written."""
-    for name in formats:
-        if name not in FORMATS:
-            raise BadInput(f"`formats`: cannot write `{name}`; choose from {', '.join(FORMATS)}.")
 
 
 def check_out(out: Path) -> None:

@@ -20,6 +20,9 @@ DIGESTS = "digests.json"
 KEYS = ("leeward", "method", "parameters", "guarantee", "records", "files")
 """Keys that every manifest has, of whatever format."""
 
+KINDS = {"method": str, "parameters": dict, "guarantee": dict, "files": list}
+"""Types of some of their values."""
+
 MODELS = {
     "prosecutor": "who knows that the patient is in the data",
     "journalist": "who looks for somebody of the population and does not know who is in the data",
@@ -62,31 +65,35 @@ def parse(text: str, where: str) -> dict[str, Any]:
         raise BadInput(f"{where}: not valid JSON (line {error.lineno}); the release is damaged.") from None
     except (ValueError, RecursionError):  # a number of thousands of digits, or lists in lists in lists
         raise BadInput(f"{where}: holds a number or a list that no release has; it is damaged.") from None
-    if not isinstance(manifest, dict):
-        raise BadInput(f"{where}: not a manifest; an object with the keys {', '.join(KEYS)} is expected.")
-    missing = [key for key in KEYS if key not in manifest]
-    if missing:
-        raise BadInput(
-            f"{where}: the manifest lacks {', '.join(f'`{key}`' for key in missing)}; it is damaged."
-        )
-    kinds = {"method": str, "parameters": dict, "guarantee": dict, "files": list}
-    if not all(isinstance(manifest[key], kind) for key, kind in kinds.items()):
-        raise BadInput(
-            f"{where}: `method` must be text, `parameters` and `guarantee` objects, `files` a list; it is damaged."
-        )
-    if not all(map(_is_entry, manifest["files"])):
-        raise BadInput(
-            f"{where}: each of `files` needs a path in the share, its rows and its SHA-256; it is damaged."
-        )
-    if not _is_risk(manifest["guarantee"].get("risk")):
-        raise BadInput(f"{where}: the guarantee's `risk` is none that a release states; it is damaged.")
+    _require(
+        isinstance(manifest, dict),
+        f"{where}: not a manifest; an object with the keys {', '.join(KEYS)} is expected.",
+    )
+    missing = ", ".join(f"`{key}`" for key in KEYS if key not in manifest)
+    _require(not missing, f"{where}: the manifest lacks {missing}; it is damaged.")
+    _require(
+        all(isinstance(manifest[key], kind) for key, kind in KINDS.items()),
+        f"{where}: `method` must be text, `parameters` and `guarantee` objects, `files` a list; it is damaged.",
+    )
+    _require(
+        all(map(_is_entry, manifest["files"])),
+        f"{where}: each of `files` needs a path in the share, its rows and its SHA-256; it is damaged.",
+    )
+    _require(
+        _is_risk(manifest["guarantee"].get("risk")),
+        f"{where}: the guarantee's `risk` is none that a release states; it is damaged.",
+    )
     later = (other_format(manifest) or 0) > RELEASE_FORMAT
-    if later or _series(manifest["leeward"], where) > _series(__version__, where):
-        raise BadInput(
-            f"{where}: written by leeward {manifest['leeward']}, this is leeward {__version__}; update "
-            "leeward."
-        )
-    return manifest
+    _require(
+        not later and _series(manifest["leeward"], where) <= _series(__version__, where),
+        f"{where}: written by leeward {manifest['leeward']}, this is leeward {__version__}; update leeward.",
+    )
+    return manifest  # type: ignore[no-any-return]  # an object
+
+
+def _require(holds: bool, message: str) -> None:
+    if not holds:
+        raise BadInput(message)
 
 
 def _is_risk(risk: Any) -> bool:

@@ -125,9 +125,10 @@ def protect(
     BadInput, GuaranteeUnreachable, VerificationFailed
         Nothing is left at `out`.
     """
+    asked = parameters_of(method)
     spec = Spec(
         source=source or SourceSpec(format="memory", name=cohort.name),
-        method=parameters_of(method),
+        method=asked,
         population=population_source
         or (None if population is None else SourceSpec(format="memory", name=population.name)),
         measure=tuple(measures),
