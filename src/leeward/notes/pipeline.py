@@ -57,16 +57,8 @@ lists, what is where in it; `kind/category` of every span that was found, for co
 class Work:
     """Processing of each note; small and picklable, so that it can be sent to workers.
 
-    Attributes
-    ----------
-    members
-        Names out of `MEMBERS`.
-    lexicon
-        `leeward`, or a file or folder that `lexicon.load` reads.
-    text
-        What becomes of the identities in the text; None: no text is given.
-    secret
-        What the keys are made of.
+    `lexicon` is `leeward` or what `lexicon.load` reads, `text` what becomes of identities in the text (None: no text is
+    given), `secret` what the keys are made of.
     """
 
     members: tuple[str, ...]
@@ -100,9 +92,7 @@ class Work:
         return {
             **row,
             "text": new,
-            "starts": [each.start for each in done],
-            "ends": [each.end for each in done],
-            "kinds": [each.kind for each in done],
+            **{f"{name}s": [getattr(each, name) for each in done] for name in ("start", "end", "kind")},
             "categories": [each.category for each in done],
         }
 
@@ -156,12 +146,8 @@ def available_members() -> tuple[str, ...]:
 def reader_of(members: tuple[str, ...], lexicon: str = "leeward", models: Path | None = None) -> Reader:
     """The reader with the named members; built once in a process.
 
-    `models` is a folder that `leeward notes train` wrote; the shipped models by default.
-
-    Raises
-    ------
-    BadInput
-        An unknown member, a lexicon that cannot be read, or a model that is not there.
+    `models` is a folder that `leeward notes train` wrote; the shipped models by default. Raises BadInput for an unknown
+    member, a lexicon that cannot be read, or a model that is not there.
     """
     for name in members:
         if name not in MEMBERS:

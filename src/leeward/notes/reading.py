@@ -68,11 +68,8 @@ def read(
     metadata
         A table of registration data with the column `patient` or `note` and any of `KNOWN`.
 
-    Raises
-    ------
-    BadInput
-        Unreadable input; an empty note, one longer than `LONGEST`, one with binary data or two encodings
-        (more control characters than `STRAY`).
+    Raises BadInput for unreadable input; an empty note, one longer than `LONGEST`, one with binary data or two
+    encodings (more control characters than `STRAY`).
     """
     given = Path(path)
     if not exists(given):
@@ -106,14 +103,8 @@ def _of_texts(folder: Path, files: Sequence[Path]) -> pl.DataFrame:
     rows = []
     for file in files:
         owner = file.relative_to(folder).parts[0] if file.parent != folder else file.stem
-        rows.append(
-            {
-                "file": file.name,
-                "note": str(file.relative_to(folder)),
-                "patient": owner,
-                "text": _text_of(file),
-            }
-        )
+        note = str(file.relative_to(folder))
+        rows.append({"file": file.name, "note": note, "patient": owner, "text": _text_of(file)})
     return _to_frame(rows)
 
 
@@ -156,9 +147,7 @@ def _of_table(file: Path, columns: Mapping[str, str]) -> pl.DataFrame:
         )
     number = pl.int_range(1, table.height + 1, dtype=pl.Int64).cast(pl.String)
     chosen = [
-        pl.col(source).cast(pl.String).alias(name)
-        if source is not None
-        else pl.lit(None, pl.String).alias(name)
+        (pl.lit(None) if source is None else pl.col(source)).cast(pl.String).alias(name)
         for name, source in names.items()
     ]
     frame = table.select(*chosen, pl.lit(file.name).alias("file"), number.alias("_number"))

@@ -31,11 +31,8 @@ class Reviewed:
 def page(notes: Sequence[Reviewed], total: int, names: Mapping[str, str], figures: Mapping[str, Any]) -> str:
     """Render the page as one HTML file that opens offline.
 
-    Parameters
-    ----------
-    total : number of notes, of which `notes` are a sample.
-    names : concept id -> preferred name, for the terms of the table.
-    figures : counts of spans by kind and category, for the head of the page.
+    `notes` are a sample of `total`; `names` gives the preferred name of a concept id, `figures` the counts of spans by
+    kind and category, for the head of the page.
     """
     shown = [
         {

@@ -11,7 +11,6 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from functools import cache
 from typing import Any
 
 import polars as pl
@@ -51,11 +50,8 @@ def of_note(
     """Return a note's quasi-identifiers by name (`visit`, `age`, `sex`, `race`, `zip`, `place`), and the names of those
     on which its sources disagree.
 
-    Parameters
-    ----------
-    low : the text in lower case, character by character.
-    spans : of the ensemble, ascending.
-    known : metadata: `date`, `birth_date`, `age`, `sex`, `race`, `zip`, `place`, each text or None.
+    `low` is the text in lower case, character by character; `spans` are the ensemble's, ascending; `known` is metadata
+    (`date`, `birth_date`, `age`, `sex`, `race`, `zip`, `place`), each text or None.
     """
     fields = labels.find(text, low, TABLE)
     registered = _read_metadata(known)
@@ -110,7 +106,8 @@ def _read_text(
             value = _value(span, text[span.start : span.end], registered.get("visit"))
             if value is not None:
                 name = "visit" if span.category == "date" else span.category
-                said.setdefault(name, []).append((value, _has_label(span, fields)))
+                labelled = any(field.value <= span.start <= field.value + 12 for field in fields)
+                said.setdefault(name, []).append((value, labelled))
     told = {name: _choose(name, statements) for name, statements in said.items()}
     if "sex" not in told and (sex := _infer_sex(text, low, spans)) is not None:
         told["sex"] = Found(sex, "text")
@@ -144,12 +141,10 @@ def _zip(words: str) -> str | None:
 
 def _public_place(words: str) -> str | None:
     """Return the text's place only if it is in a public list, so that no other string of the data gets through."""
-    from leeward.notes.lexicon.concepts import text_key
+    from leeward.notes.lexicon.lists import Places
 
-    names = _places()
-    parts = [part.strip() for part in words.split(",")]
-    known = all(text_key(part) in names or part in _postal() for part in parts if part)
-    return " ".join(words.split()) if known and any(parts) else None
+    parts = list(filter(None, map(str.strip, words.split(","))))
+    return " ".join(words.split()) if parts and all(map(Places.common().knows, parts)) else None
 
 
 _READERS: dict[str, Callable[[str], Value | None]] = {
@@ -162,36 +157,11 @@ _READERS: dict[str, Callable[[str], Value | None]] = {
 """Category -> function that reads the words of a span."""
 
 
-@cache
-def _places() -> frozenset[tuple[str, ...]]:
-    from leeward.notes.lexicon.lists import Places
-
-    places = Places.common()
-    return frozenset(places.names | places.doubtful)
-
-
-@cache
-def _postal() -> frozenset[str]:
-    from leeward.notes.lexicon.lists import Places
-
-    return Places.common().states
-
-
-def _has_label(span: Span, fields: Sequence[labels.Label]) -> bool:
-    return any(field.value <= span.start <= field.value + 12 for field in fields)
-
-
 def _choose(name: str, statements: Sequence[tuple[Value, bool]]) -> Found:
     labelled = [value for value, is_labelled in statements if is_labelled]
     values = labelled or [value for value, _ in statements]
-    if name in (
-        "visit",
-        "age",
-        "zip",
-        "place",
-    ):  # the first is the patient's, later ones may refer to the past
-        return Found(values[0], "section" if labelled else "text")
-    best, _ = Counter(values).most_common(1)[0]  # of equals the first
+    # Of most the first is the patient's, later ones may refer to the past; of sex and race the most frequent.
+    best = Counter(values).most_common(1)[0][0] if name in ("sex", "race") else values[0]
     return Found(best, "section" if labelled else "text")
 
 
@@ -310,15 +280,12 @@ def with_disagreements(table: pl.DataFrame) -> pl.DataFrame:
     by = pl.col("patient")
     born = pl.col("visit_year") - pl.col("age")
     told = (pl.col("age") < 90) & born.is_not_null()
-    found = table.with_columns(
-        pl.when(pl.col("sex").drop_nulls().n_unique().over(by) > 1).then(pl.lit("sex")).alias("_sex"),
-        pl.when(pl.col("race").drop_nulls().n_unique().over(by) > 1).then(pl.lit("race")).alias("_race"),
-        pl.when((born.filter(told).max() - born.filter(told).min()).over(by) > 1)
-        .then(pl.lit("age"))
-        .alias("_age"),
-    )
-    parts = [pl.col(name).cast(pl.List(pl.String)).fill_null([]) for name in ("disagrees",)]
-    extra = pl.concat_list(pl.col("_sex", "_race", "_age")).list.drop_nulls()
-    return found.with_columns(
-        pl.concat_list(*parts, extra).list.unique().list.sort().alias("disagrees")
-    ).drop("_sex", "_race", "_age")
+    differs = {
+        "sex": pl.col("sex").drop_nulls().n_unique().over(by) > 1,
+        "race": pl.col("race").drop_nulls().n_unique().over(by) > 1,
+        "age": (born.filter(told).max() - born.filter(told).min()).over(by) > 1,
+    }
+    found = [pl.when(condition).then(pl.lit(name)) for name, condition in differs.items()]
+    noted = pl.col("disagrees").cast(pl.List(pl.String)).fill_null([])
+    both = pl.concat_list(noted, pl.concat_list(found).list.drop_nulls())
+    return table.with_columns(both.list.unique().list.sort().alias("disagrees"))

@@ -90,13 +90,8 @@ _NEXT_SENTENCE = re.compile(r"[.,]\s+([A-Z][a-z]+)$")
 
 def _of_eponym(text: str, low: str, span: Span) -> bool:
     """`Babinski sign`, `Foley catheter`; not after a title."""
-    return bool(EPONYM.match(text, span.end)) and low[max(0, span.start - 3) : span.start] not in (
-        "r. ",
-        "s. ",
-        "mr ",
-        "dr ",
-        "ms ",
-    )
+    title = low[max(0, span.start - 3) : span.start] in ("r. ", "s. ", "mr ", "dr ", "ms ")
+    return bool(EPONYM.match(text, span.end)) and not title
 
 
 def _is_score(low: str, span: Span) -> bool:

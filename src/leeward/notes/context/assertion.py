@@ -124,12 +124,8 @@ def _spread(
 
 def find(low: str) -> list[Trigger]:
     """The triggers of a text, ascending; of overlapping ones the longest, and all readings of it."""
-    found: list[tuple[int, int, tuple[_Action, ...]]] = []
-    for last, (length, actions) in _automaton().iter(low):
-        start, end = last + 1 - length, last + 1
-        if low[start] != "?" and not _whole(low, start, end):
-            continue
-        found.append((start, end, actions))
+    found = [(last + 1 - length, last + 1, actions) for last, (length, actions) in _automaton().iter(low)]
+    found = [each for each in found if low[each[0]] == "?" or _whole(low, each[0], each[1])]
     found.sort(key=lambda t: (t[0] - t[1], t[0]))
     taken = bytearray(len(low))
     kept = []
@@ -143,12 +139,10 @@ def find(low: str) -> list[Trigger]:
 def _outside(found: Sequence[Trigger], terms: Sequence[Span]) -> list[Trigger]:
     """Triggers that are no part of a term, as in `migraine without aura`."""
     starts = [term.start for term in terms]
-    outside = []
-    for trigger in found:
-        i = bisect_left(starts, trigger.end) - 1
-        if i < 0 or terms[i].end <= trigger.start:
-            outside.append(trigger)
-    return outside
+    last = [
+        bisect_left(starts, trigger.end) - 1 for trigger in found
+    ]  # term that begins before the trigger's end
+    return [trigger for trigger, i in zip(found, last, strict=True) if i < 0 or terms[i].end <= trigger.start]
 
 
 def _whole(low: str, start: int, end: int) -> bool:
@@ -254,15 +248,7 @@ def _frames_before(low: str, trigger: Trigger, term: Span, between: str) -> bool
     """
     if trigger.says != "past":
         return True
-    ends = low[max(0, trigger.start - 2) : trigger.start].strip()[-1:] not in (
-        "",
-        ",",
-        ".",
-        ":",
-        ";",
-        "-",
-        "(",
-    )
+    ends = low[max(0, trigger.start - 2) : trigger.start].strip()[-1:] not in ("", *",.:;-(")
     joined = _JOINED.match(between)
     return not (ends and joined) and not _PRESENT.search(between)
 

@@ -47,10 +47,8 @@ def find(text: str, low: str, terms: Sequence[Span] = ()) -> list[Section]:
     kept = [label for label in found if label.known or label.start not in named]
     ends = [*(label.start for label in kept[1:]), len(text)]
     return [
-        Section(
-            label.start, label.value, _end(text, label, max(label.value, end)), label.meaning, label.known
-        )
-        for label, end in zip(kept, ends, strict=False)
+        Section(each.start, each.value, _end(text, each, max(each.value, end)), each.meaning, each.known)
+        for each, end in zip(kept, ends, strict=False)
     ]
 
 

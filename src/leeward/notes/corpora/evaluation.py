@@ -61,13 +61,7 @@ class Counts:
         """Counts and figures; undefined ones are None."""
         figures = {"precision": self.precision, "recall": self.recall, "f": self.f}
         rounded = {name: None if value != value else round(value, 4) for name, value in figures.items()}
-        return {
-            "gold": self.gold,
-            "found": self.found,
-            "predicted": self.predicted,
-            "right": self.right,
-            **rounded,
-        }
+        return {**vars(self), **rounded}
 
 
 @dataclass
@@ -123,10 +117,9 @@ class Evaluation:
         }
 
 
-Annotate = Callable[[str], Sequence[Span]]
-
-
-def evaluate(name: str, notes: Sequence[AnnotatedNote], annotate: Annotate) -> Evaluation:
+def evaluate(
+    name: str, notes: Sequence[AnnotatedNote], annotate: Callable[[str], Sequence[Span]]
+) -> Evaluation:
     """Run an annotator over notes and count."""
     evaluation = Evaluation(name)
     for note in notes:
@@ -137,70 +130,47 @@ def evaluate(name: str, notes: Sequence[AnnotatedNote], annotate: Annotate) -> E
 def count(evaluation: Evaluation, note: AnnotatedNote, predicted: Sequence[Span]) -> None:
     """Count one note with the annotator's spans `predicted`."""
     evaluation.notes += 1
-    _count_spans(evaluation, note, predicted)
-    _count_protected(evaluation, note, predicted)
-    _count_tokens(evaluation, note, predicted)
+    for name in (*PRIORITY, PROTECTED):
+        gold, answer = ([s for s in spans if _belongs(s, name)] for spans in (note.spans, predicted))
+        _count_spans(evaluation, name, gold, answer, len(note.text))
+        if name in ("EID", PROTECTED):
+            _count_tokens(evaluation.tokens.setdefault(name, Counts()), gold, answer, note.text)
     _count_contexts(evaluation, note, predicted)
     _count_terms(evaluation.terms, note, predicted)
 
 
-def _count_spans(evaluation: Evaluation, note: AnnotatedNote, predicted: Sequence[Span]) -> None:
-    for kind in PRIORITY:
-        gold_here = [span for span in note.spans if span.kind == kind]
-        predicted_here = [span for span in predicted if span.kind == kind]
-        found = _cover(len(note.text), predicted_here)
-        true = _cover(len(note.text), gold_here)
-        for span in gold_here:
-            hit = bool(found[span.start : span.end].any())
-            for key in (kind, f"{kind}:{span.category}"):
-                counts = evaluation.spans.setdefault(key, Counts())
-                counts.gold += 1
-                counts.found += hit
-        for span in predicted_here:
-            hit = bool(true[span.start : span.end].any())
-            for key in (kind, f"{kind}:{span.category}"):
-                counts = evaluation.spans.setdefault(key, Counts())
-                counts.predicted += 1
-                counts.right += hit
-
-
-def _count_protected(evaluation: Evaluation, note: AnnotatedNote, predicted: Sequence[Span]) -> None:
-    gold, answer = ([span for span in spans if _is_protected(span)] for spans in (note.spans, predicted))
-    found, true = _cover(len(note.text), answer), _cover(len(note.text), gold)
+def _count_spans(
+    evaluation: Evaluation, name: str, gold: Sequence[Span], answer: Sequence[Span], size: int
+) -> None:
+    found, true = _cover(size, answer), _cover(size, gold)
     for span in gold:
-        hit = bool(found[span.start : span.end].any())
-        for key in (PROTECTED, f"{PROTECTED}:{span.category}"):
+        for key in (name, f"{name}:{span.category}"):
             counts = evaluation.spans.setdefault(key, Counts())
             counts.gold += 1
-            counts.found += hit
+            counts.found += bool(found[span.start : span.end].any())
     for span in answer:
-        counts = evaluation.spans.setdefault(PROTECTED, Counts())
-        counts.predicted += 1
-        counts.right += bool(true[span.start : span.end].any())
+        for key in (name, f"{name}:{span.category}") if name != PROTECTED else (name,):
+            counts = evaluation.spans.setdefault(key, Counts())
+            counts.predicted += 1
+            counts.right += bool(true[span.start : span.end].any())
 
 
-def _count_tokens(evaluation: Evaluation, note: AnnotatedNote, predicted: Sequence[Span]) -> None:
-    size = len(note.text)
-    bounds = [match.span() for match in TOKEN.finditer(note.text)]
-    for key, counts_as in (("EID", _is_identity), (PROTECTED, _is_protected)):
-        counts = evaluation.tokens.setdefault(key, Counts())
-        gold = _cover(size, [span for span in note.spans if counts_as(span)])
-        found = _cover(size, [span for span in predicted if counts_as(span)])
-        for start, end in bounds:
-            in_gold, in_found = bool(gold[start:end].any()), bool(found[start:end].all())
-            touched = in_found or bool(found[start:end].any())
-            counts.gold += in_gold
-            counts.found += in_gold and in_found
-            counts.predicted += touched
-            counts.right += touched and in_gold
+def _count_tokens(counts: Counts, gold: Sequence[Span], answer: Sequence[Span], text: str) -> None:
+    true, found = _cover(len(text), gold), _cover(len(text), answer)
+    for match in TOKEN.finditer(text):
+        token = slice(*match.span())
+        in_gold, touched = bool(true[token].any()), bool(found[token].any())
+        counts.gold += in_gold
+        counts.found += in_gold and bool(found[token].all())
+        counts.predicted += touched
+        counts.right += touched and in_gold
 
 
 def _count_contexts(evaluation: Evaluation, note: AnnotatedNote, predicted: Sequence[Span]) -> None:
     kept = _cover(len(note.text), [span for span in predicted if span.kind == "HMI" and span.asserted])
     for span in note.spans:
         if span.kind == "HMI" and not span.asserted:
-            why = span.source.partition(":")[2] or "not told apart"
-            for key in (why, "all"):
+            for key in (span.source.partition(":")[2] or "not told apart", "all"):
                 context = evaluation.contexts.setdefault(key, Kept())
                 context.gold += 1
                 context.kept += bool(kept[span.start : span.end].any())
@@ -216,11 +186,10 @@ def _count_terms(counts: Counts, note: AnnotatedNote, predicted: Sequence[Span])
     counts.right += len(gold & found)
 
 
-def _is_identity(span: Span) -> bool:
-    return span.kind == "EID"
-
-
-def _is_protected(span: Span) -> bool:
+def _belongs(span: Span, name: str) -> bool:
+    """Whether a span is of a kind, or protected."""
+    if name != PROTECTED:
+        return span.kind == name
     return span.kind == "EID" or (span.kind == "QID" and span.category in SAFE_HARBOR_QID)
 
 

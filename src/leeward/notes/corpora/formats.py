@@ -44,12 +44,9 @@ def _i2b2_note(path: Path, mapping: Mapping) -> AnnotatedNote:
     text = root.findtext("TEXT")
     if text is None:
         raise BadInput(f"{path}: has no element TEXT; the format is that of i2b2 2014.")
-    spans = []
-    for number, tag in enumerate(root.iterfind("TAGS/*"), 1):
-        span = _i2b2_span(tag, text, f"{path}, tag {number}", mapping)
-        if span is not None:
-            spans.append(span)
-    return AnnotatedNote(path.stem, text, tuple(sorted(spans)))
+    tags = enumerate(root.iterfind("TAGS/*"), 1)
+    spans = [_i2b2_span(tag, text, f"{path}, tag {number}", mapping) for number, tag in tags]
+    return AnnotatedNote(path.stem, text, tuple(sorted(span for span in spans if span is not None)))
 
 
 def _i2b2_span(tag: ElementTree.Element, text: str, where: str, mapping: Mapping) -> Span | None:
@@ -163,10 +160,7 @@ OUTSIDE = "O"
 
 def read_conll(path: Path, mapping: Mapping) -> list[AnnotatedNote]:
     """The notes of a file, or of a folder's `.conll` files. BadInput names file and row."""
-    notes: list[AnnotatedNote] = []
-    for file in files_of(path, ".conll"):
-        notes += _conll_notes(file, mapping)
-    return notes
+    return [note for file in files_of(path, ".conll") for note in _conll_notes(file, mapping)]
 
 
 def _conll_notes(path: Path, mapping: Mapping) -> list[AnnotatedNote]:
@@ -241,12 +235,12 @@ class _Building:
 
 def read_jsonl(path: Path, mapping: Mapping) -> list[AnnotatedNote]:
     """The notes of a file, or of a folder's `.jsonl` files. BadInput names file and row."""
-    notes = []
-    for file in files_of(path, ".jsonl"):
-        for number, row in enumerate(text_of(file).split("\n"), 1):
-            if row.strip():
-                notes.append(_jsonl_note(row, f"{file}, row {number}", f"{file.stem}-{number}", mapping))
-    return notes
+    return [
+        _jsonl_note(row, f"{file}, row {number}", f"{file.stem}-{number}", mapping)
+        for file in files_of(path, ".jsonl")
+        for number, row in enumerate(text_of(file).split("\n"), 1)
+        if row.strip()
+    ]
 
 
 def _jsonl_note(row: str, where: str, name: str, mapping: Mapping) -> AnnotatedNote:
@@ -278,23 +272,11 @@ def _jsonl_span(span: Any, text: str, where: str, mapping: Mapping) -> Span | No
     target = mapping.of(label, where)
     if target is None:
         return None
-    asserted, concept, source = (
-        span.get("asserted", True),
-        span.get("concept", ""),
-        span.get("source", "gold"),
-    )
+    asserted = span.get("asserted", True)
     if not isinstance(asserted, bool):
         raise BadInput(f"{where}, field `asserted`: must be true or false.")
-    return span_in(
-        text,
-        span["start"],
-        span["end"],
-        target,
-        where,
-        concept=str(concept),
-        asserted=asserted,
-        source=str(source),
-    )
+    made = span_in(text, span["start"], span["end"], target, where, asserted=asserted)
+    return made._replace(concept=str(span.get("concept", "")), source=str(span.get("source", "gold")))
 
 
 def row_of(note: AnnotatedNote) -> str:
@@ -326,14 +308,7 @@ ENDINGS = {
 
 
 def read(path: str | Path, format: str | None = None, mapping: Mapping | None = None) -> list[AnnotatedNote]:  # noqa: A002  # the word of the command line
-    """The annotated notes of a file or folder.
-
-    Parameters
-    ----------
-    format
-        One of `FORMATS`; left out, the files' endings tell.
-    mapping
-        Meaning of the labels; see `labels.mapping_of`.
+    """The annotated notes of a file or folder, in one of `FORMATS` (default: by the files' endings).
 
     Raises BadInput naming file, row and column, never a text.
     """

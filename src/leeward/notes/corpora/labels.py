@@ -8,6 +8,7 @@ says that a label means nothing here.
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Mapping as Dictionary
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -56,21 +57,15 @@ def span_in(
     target: tuple[Kind, str],
     where: str,
     *,
-    concept: str = "",
     asserted: bool = True,
-    source: str = "gold",
 ) -> Span:
     """A span of the text; BadInput where it does not lie in it. An age above 89 becomes an EID."""
     if not 0 <= start < end <= len(text):
         raise BadInput(f"{where}: the span {start}–{end} does not lie in its text of {len(text)} characters.")
     kind, category = target
-    if category == "age" and any(int(number) > OLD for number in _numbers(text[start:end])):
+    if category == "age" and any(int(number) > OLD for number in re.findall("[0-9]+", text[start:end])):
         kind = "EID"
-    return Span(start, end, kind, category, concept, source, asserted)
-
-
-def _numbers(text: str) -> list[str]:
-    return "".join(sign if sign in "0123456789" else " " for sign in text).split()
+    return Span(start, end, kind, category, "", "gold", asserted)
 
 
 OTHER = "OTHER"

@@ -53,10 +53,7 @@ def fresh() -> bytes:
 def read_or_make(path: str | Path, release: str | Path | None = None) -> bytes:
     """Read the secret in a key file; a missing file is created, readable by its owner only.
 
-    Raises
-    ------
-    BadInput
-        The file holds no key, or is inside the folder `release`.
+    Raises BadInput if the file holds no key or is inside the folder `release`.
     """
     file = Path(path)
     if release is not None and Path(release).resolve() in file.resolve().parents:
@@ -87,13 +84,7 @@ def read_or_make(path: str | Path, release: str | Path | None = None) -> bytes:
 
 
 def read(path: str | Path) -> bytes:
-    """Read the secret in an existing key file.
-
-    Raises
-    ------
-    BadInput
-        No such file, or no key in it.
-    """
+    """Read the secret in an existing key file. Raises BadInput if it is missing or holds no key."""
     file = Path(path)
     if file.exists() and not (
         file.is_file() or file.is_dir()

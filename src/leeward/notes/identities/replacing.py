@@ -102,10 +102,7 @@ def encrypt(keys: Keys, category: str, text: str, place: str) -> str:
 def decrypt(text: str, keys: Keys) -> str:
     """Restore a text's encrypted identities, including those of earlier versions, which did not pad.
 
-    Raises
-    ------
-    BadInput
-        The key is not the one that encrypted, or a token was changed.
+    Raises BadInput if the key is not the one that encrypted, or a token was changed.
     """
     from cryptography.exceptions import InvalidTag
 

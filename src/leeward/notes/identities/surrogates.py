@@ -69,13 +69,7 @@ class Pool:
 
 @cache
 def pool(kind: Kind) -> Pool:
-    """The names of a kind.
-
-    Raises
-    ------
-    BadInput
-        Faker is not installed.
-    """
+    """The names of a kind. Raises BadInput if Faker is not installed."""
     american = _list_names([AMERICAN], kind)
     abroad = _list_names(ABROAD.split(), kind) - american
     everyone = frozenset(name.lower() for name in american | abroad)

@@ -146,10 +146,7 @@ class Concept:
 class Lexicon:
     """Concepts, ascending by id. Raises BadInput when two share an id or one has no name.
 
-    Attributes
-    ----------
-    phrases : tuple of str
-        Everyday phrases around a word of a term ("nervous system"): no term inside one counts.
+    `phrases` are everyday ones around a word of a term ("nervous system"): no term inside one counts.
     """
 
     name: str

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import resources
@@ -37,18 +38,15 @@ class Names:
             raise BadInput(
                 "The list of names needs Faker; install it with: pip install 'leeward[notes]'."
             ) from None
-        first = (
-            frozenset(map(fold, People.first_names))
-            | word_file("first_names.txt")
-            | word_file("first_names_abroad.txt")
+
+        def listed(words: Iterable[str], *files: str) -> frozenset[str]:
+            return frozenset(map(fold, words)).union(*map(word_file, files))
+
+        return cls(
+            listed(People.first_names, "first_names.txt", "first_names_abroad.txt"),
+            listed(People.last_names, "last_names.txt", "last_names_abroad.txt"),
+            listed(English.word_list, "ordinary_names.txt"),
         )
-        last = (
-            frozenset(map(fold, People.last_names))
-            | word_file("last_names.txt")
-            | word_file("last_names_abroad.txt")
-        )
-        ordinary = frozenset(map(fold, English.word_list)) | word_file("ordinary_names.txt")
-        return cls(first, last, ordinary)
 
 
 def word_file(name: str) -> frozenset[str]:
@@ -67,6 +65,11 @@ class Places:
     names: frozenset[Key] = frozenset()
     doubtful: frozenset[Key] = frozenset()
     states: frozenset[str] = field(default=frozenset())
+
+    def knows(self, text: str) -> bool:
+        """Whether a text is the name of a place or a state's abbreviation."""
+        key = text_key(text)
+        return key in self.names or key in self.doubtful or text in self.states
 
     @classmethod
     @cache

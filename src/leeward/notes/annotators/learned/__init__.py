@@ -33,16 +33,9 @@ def model_folder() -> Path:
 
 @cache
 def load(name: str, folder: Path | None = None, dictionary: Annotator | None = None) -> LinearAnnotator:
-    """A learned annotator, `svm` or `crf`.
+    """A learned annotator, `svm` or `crf`, of the `folder` that `leeward notes train` wrote (default: shipped).
 
-    Parameters
-    ----------
-    folder
-        Where `leeward notes train` wrote; the shipped models by default.
-    dictionary
-        Whose hits are features: the project's own by default, which the shipped models were trained with. Whoever
-        runs a dictionary anyway calls `look(text, its_spans)` once and `annotate_looked` for both.
-
+    Hits of the `dictionary` are features: the project's own by default, which the shipped models were trained with.
     Raises BadInput for an unknown name or a file that is no model.
     """
     if name not in NAMES:

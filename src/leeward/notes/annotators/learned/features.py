@@ -182,29 +182,18 @@ AROUND = (-2, -1, 0, 1, 2, 3)
 """Distances of the dictionary's hits and of named words that make features."""
 
 
-def pair_feature(template: int, one: str, two: str) -> str:
-    """The feature of two neighbours' classes."""
-    return f"pair{template} {one}|{two}"
-
-
-def hit_feature(distance: int, hit: str) -> str:
-    """The feature of the dictionary's hit on a token or its neighbour."""
-    return f"hit{distance:+d} {hit}"
-
-
-def again_feature(distance: int, flag: bool) -> str:
-    """The feature of a word that follows a title elsewhere in the note."""
-    return f"again{distance:+d} {int(flag)}"
-
-
 FIXED: tuple[str, ...] = (
-    *(pair_feature(template, *two) for template in range(len(PAIRS)) for two in product(CLASSES, CLASSES)),
+    *(
+        f"pair{template} {one}|{two}"
+        for template in range(len(PAIRS))
+        for one, two in product(CLASSES, CLASSES)
+    ),
     *(
         feature
         for distance in AROUND
         for feature in (
-            *(hit_feature(distance, hit) for hit in HITS),
-            *(again_feature(distance, flag) for flag in (False, True)),
+            *(f"hit{distance:+d} {hit}" for hit in HITS),
+            *(f"again{distance:+d} {flag}" for flag in (0, 1)),
         )
     ),
 )

@@ -45,20 +45,9 @@ def best_sequence(scores: NDArray[np.float64], transitions: NDArray[np.float64])
 class LinearAnnotator:
     """An `Annotator` whose score of a label is a sum of weights.
 
-    Parameters
-    ----------
-    name
-        As in `Span.source`.
-    labels
-        The model's labels, `O` among them.
-    weights_of
-        The weights of some features: a row a feature, a column a label.
-    transitions
-        What a label gains from the one before it, `[from, to]` (CRF); None: each token by itself (SVM).
-    dictionary
-        Whose hits are features; needed by `annotate` alone.
-    intercept
-        A score that each label has from the start.
+    `weights_of` gives the weights of some features (a row a feature, a column a label), `transitions[from, to]` what a
+    label gains from the one before it (CRF; None: each token by itself, SVM), `intercept` a score that each label has
+    from the start. The hits of the `dictionary` are features; `annotate` alone needs it.
     """
 
     def __init__(

@@ -40,16 +40,8 @@ def train(
 ) -> dict[str, Any]:
     """Train the support vector machine and the conditional random field, and write them into the new folder `out`.
 
-    Parameters
-    ----------
-    dictionary
-        Whose hits are features; whoever uses the models must run the same.
-    corpus
-        What the notes are, for the model's card.
-    progress
-        Told what is being done.
-
-    Returns the card, which is also written (`model.json`). The same notes, seed and versions give the same files.
+    The hits of the `dictionary` are features; whoever uses the models must run the same. `corpus` describes the notes
+    in the models' card (`model.json`), which is returned. The same notes, seed and versions give the same files.
     Raises BadInput where `out` exists or the notes hold no span.
     """
     out = Path(out)

@@ -102,7 +102,7 @@ def _phones(text: str, low: str) -> Iterator[Span]:
         if match is None and text[start] == "(":  # "(170-960-1530)"
             start += 1
             match = _PHONE.match(text, start)
-        if match and _plausible(match.group()):
+        if match and count_digits(match.group()) >= 7 and not _is_date(match.group()):
             past = match.end()
             yield mark(start, past, _kind(low, start))
 
@@ -120,12 +120,8 @@ _SHORT = ("pag", "beep", "ext", "tel", "phone")
 """Before numbers that may be short."""
 
 
-def _plausible(number: str) -> bool:
-    """Not a date, a year range, or a span of small numbers."""
-    return count_digits(number) >= 7 and not _is_date(number)
-
-
 def _is_date(number: str) -> bool:
+    """Whether a number is a date or a range of years."""
     return _DATE.fullmatch(number.strip()) is not None
 
 

@@ -123,7 +123,7 @@ def read(text: str) -> Written | None:
     if found:
         return found[0]
     short = SHORT.search(text)
-    return _of_short(short) if short else None
+    return _check_calendar(short, _MONTH_DAY) if short else None
 
 
 def shift(text: str, days: int, year: int = 2001) -> str | None:
@@ -141,7 +141,9 @@ def shift(text: str, days: int, year: int = 2001) -> str | None:
         pieces += [text[past : written.start + start], _as(part, moved, old)]
         past = written.start + end
         if part == "d" and text[past : past + 2].lower() in ("st", "nd", "rd", "th"):
-            pieces.append(_ordinal(moved.day))
+            pieces.append(
+                "th" if 10 < moved.day < 14 else {1: "st", 2: "nd", 3: "rd"}.get(moved.day % 10, "th")
+            )
             past += 2
     return "".join([*pieces, text[past:]])
 
@@ -162,10 +164,6 @@ def _as(part: str, moved: date, old: str) -> str:
         return ("'" if old.startswith("'") else "") + digits
     number = moved.month if part == "m" else moved.day
     return f"{number:02d}" if old.startswith("0") else str(number)
-
-
-def _ordinal(day: int) -> str:
-    return "th" if 10 < day < 14 else {1: "st", 2: "nd", 3: "rd"}.get(day % 10, "th")
 
 
 def _numeric(found: re.Match[str]) -> Written | None:
@@ -206,13 +204,12 @@ def _short(text: str) -> Iterator[Written]:
             before[-1:] not in set("0123456789/.")
             and not _WHOLE_BEFORE.search(before)
             and BEFORE_SHORT.search(before)
-            and (made := _of_short(found))
+            and (made := _check_calendar(found, _MONTH_DAY))
         ):
             yield made
 
 
-def _of_short(found: re.Match[str]) -> Written | None:
-    return _check_calendar(found, [("m", "m"), ("d", "d")])
+_MONTH_DAY = [("m", "m"), ("d", "d")]
 
 
 def _check_calendar(found: re.Match[str], parts: list[tuple[str, str]]) -> Written | None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
+from operator import attrgetter
 from typing import NamedTuple
 
 from leeward.notes.annotators.rules.patterns import mark
@@ -103,7 +105,7 @@ _CARET = re.compile(r"[A-Z][A-Za-z'-]+\^[A-Z][A-Za-z^ ]+")
 def find(text: str, low: str, capitals: Sequence[Capital], fields: Sequence[Label]) -> list[Span]:
     """Spans of names; one for each run of words."""
     certain = [
-        *_in_fields(text, low, capitals, fields),
+        *(n for f in fields if f.meaning == "name" for n in _of_field(text, low, capitals, f)),
         *_closing(text, low, capitals),
         *_among(text, low, capitals),
     ]
@@ -301,16 +303,7 @@ def _is_town(text: str, capitals: Sequence[Capital], i: int, name: tuple[Capital
 
 def _begins(text: str, start: int) -> bool:
     """Whether a sentence, line or item begins here."""
-    return start == 0 or text[max(0, start - 2) : start].strip()[-1:] in (
-        "",
-        ".",
-        "-",
-        ",",
-        "?",
-        "!",
-        ":",
-        "(",
-    )
+    return text[max(0, start - 2) : start].strip()[-1:] in ("", *".-,?!:(")
 
 
 def _comma_first(text: str, capitals: Sequence[Capital], i: int) -> bool:
@@ -371,24 +364,13 @@ def _find_repeats(
                 yield capital
 
 
-def _in_fields(
-    text: str, low: str, capitals: Sequence[Capital], fields: Sequence[Label]
-) -> Iterator[tuple[Capital, ...]]:
-    starts = [c.start for c in capitals]
-    for field in fields:
-        if field.meaning == "name":
-            yield from _of_field(text, low, capitals, starts, field)
-
-
 def _of_field(
-    text: str, low: str, capitals: Sequence[Capital], starts: list[int], field: Label
+    text: str, low: str, capitals: Sequence[Capital], field: Label
 ) -> Iterator[tuple[Capital, ...]]:
-    from bisect import bisect_left
-
     end = min(line_end(text, field.value, field.end), field.value + 80)
     certain = "name" in low[field.start : field.value] or low.startswith("by", field.value - 4)
-    i = bisect_left(starts, field.value)
-    if i >= len(capitals) or starts[i] > field.value + 6:
+    i = bisect_left(capitals, field.value, key=attrgetter("start"))
+    if i >= len(capitals) or capitals[i].start > field.value + 6:
         return
     while i < len(capitals) and capitals[i].start < end:
         name = _from(text, capitals, i)
@@ -402,16 +384,11 @@ def _of_field(
         known = any(n.low in GIVEN for n in name) or len(name) > 1 or certain
         following = capitals[i + len(name)] if i + len(name) < len(capitals) else None
         comma = following is not None and gap(text, name[-1], following) == ", "
-        if known or comma or _stands_alone(text, field.value, name[-1].end, end):
+        if known or comma or not text[name[-1].end : end].strip(" .,;"):  # nothing but the name
             yield name
         if re.search(r"[.;(]\s|\b(?:is|was|has|the)\b", text[name[-1].end : name[-1].end + 8]):
             return
         i += len(name)
-
-
-def _stands_alone(text: str, value: int, name_end: int, end: int) -> bool:
-    """Whether a field holds only the name."""
-    return not text[name_end:end].strip(" .,;")
 
 
 def _closing(text: str, low: str, capitals: Sequence[Capital]) -> Iterator[tuple[Capital, ...]]:

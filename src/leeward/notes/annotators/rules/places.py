@@ -336,24 +336,26 @@ def _find_regions(text: str, low: str, capitals: Sequence[Capital]) -> Iterator[
             i += 1
             continue
         start, end = (capitals[i].start, capitals[i + count - 1].end) if count else (0, 0)
-        if count and (certain or state is not None or _follows_place_word(low, start)):
-            yield Span(start, end, "QID", "place", source="rules")
+        named = certain or state is not None or not _BEFORE_PLACE.isdisjoint(before(low, start, 16)[-1:])
+        if count and named:
+            yield mark(start, end, "place", "QID")
         if count and state is not None:
-            yield Span(capitals[state].start, capitals[state].end, "QID", "place", source="rules")
-            if code := re.match(
-                r"[,\s]+(\d{5}(?:-\d{4})?)(?!\d)", text[capitals[state].end : capitals[state].end + 16]
-            ):
-                at = capitals[state].end
-                yield Span(at + code.start(1), at + code.end(1), "QID", "zip", source="rules")
+            at = capitals[state].end
+            yield mark(capitals[state].start, at, "place", "QID")
+            if code := _ZIP_OF_STATE.match(text, at, at + 16):
+                yield mark(*code.span(1), "zip", "QID")
             i = state + 1
             continue
         if not count:
             count = 1
             last = _match_residence(text, low, capitals, i)
             if last is not None:
-                yield Span(capitals[i].start, capitals[last].end, "QID", "place", source="rules")
+                yield mark(capitals[i].start, capitals[last].end, "place", "QID")
                 count = last - i + 1
         i += count
+
+
+_ZIP_OF_STATE = re.compile(r"[,\s]+(\d{5}(?:-\d{4})?)(?!\d)")
 
 
 def _match_place(text: str, capitals: Sequence[Capital], i: int) -> tuple[int, bool]:
@@ -386,11 +388,6 @@ AMBIGUOUS = words(
     berlin duluth davenport alexandria peru plano macon concord temple tyler warren hartford springfield"""
 )
 """Places named like a person, thing or product, which need a word such as `in` before them."""
-
-
-def _follows_place_word(low: str, start: int) -> bool:
-    words = before(low, start, 16)
-    return bool(words) and words[-1] in _BEFORE_PLACE
 
 
 def _state_after(text: str, capitals: Sequence[Capital], i: int) -> int | None:
