@@ -124,7 +124,7 @@ def main() -> None:
             *parts(session, [Question(query=each.query, epsilon=micro(2 * EPSILON)) for each in asked[:300]]),
             row("4 kB written and flushed, for comparison", flushes(folder, 300)),
         ]
-        assert Index.open(folder / "index").rows == chosen.notes
+        assert Index(folder / "index").rows == chosen.notes
         assert auditing.audit(session.ledger, index.meta.id).passed
         place = session.ledger.engine.dialect.name
     text = (

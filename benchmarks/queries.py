@@ -183,7 +183,7 @@ def main() -> None:
         rows.append(["Build the index", f"{built:.1f} s", sizes])
         del made
         begin = time.perf_counter()
-        index = Index.open(Path(folder) / "index")
+        index = Index(Path(folder) / "index")
         rows.append(["Open the index", f"{1000 * (time.perf_counter() - begin):.0f} ms", "–"])
         asked = questions(5000)
         cold = timed_counts(index, asked[:1000], "patient")

@@ -40,7 +40,7 @@ def symptoms(tmp_path: Path) -> Path:
 
 
 def counted(folder: Path, terms: str, **conditions: str) -> int:
-    return Index.open(folder).count(parse(terms, conditions))
+    return Index(folder).count(parse(terms, conditions))
 
 
 def test_the_five_notes_from_the_command_line(
@@ -144,7 +144,7 @@ def test_attributes_and_domains(leeward: Run, tmp_path: Path) -> None:
         "--domains", "sex=F,M", "--domains", "when=2020-01..2020-12", "--epsilon-total", "2", "-o", tmp_path / "again",
         "--json",
     )  # fmt: skip
-    assert spark.json()["data_set"] == Index.open(out).meta.id, "the same data are the same data set"
+    assert spark.json()["data_set"] == Index(out).meta.id, "the same data are the same data set"
 
 
 def test_spark_reads_parquet_by_itself(leeward: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

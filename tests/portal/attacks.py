@@ -344,7 +344,7 @@ def searches_for_what_is_there(bench: Bench) -> bool:
 
     other = bench.folder / f"other{next(number)}"
     make_index(other, patients=1)
-    indexes = (bench.portal.indexes.session(bench.index).index, Index.open(other))
+    indexes = (bench.portal.indexes.session(bench.index).index, Index(other))
     lists = [
         [each.name for text in ("e", "c", "r", "") for each in found_by.search(index, text)]
         for index in indexes

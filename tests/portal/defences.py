@@ -22,7 +22,7 @@ from leeward.portal import (
     sessions,
 )
 from leeward.portal.permissions import Viewer
-from leeward.queries.ledger import chain, families, replay, spending
+from leeward.queries.ledger import chain, families, spending
 
 Patch = pytest.MonkeyPatch
 
@@ -124,7 +124,7 @@ def unchecked_replay() -> Callable[..., Any]:
     """The replay of a log without the comparison with the accounts."""
 
     def check(connection: Any, ledger: Any, family: str, entries: int, head: str) -> Any:
-        known = replay.Replay()
+        known = families.Replay()
         for entry in chain.entries_of(connection, family):
             assert known.take(family, entry) is None
         return known

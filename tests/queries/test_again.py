@@ -72,7 +72,7 @@ def test_the_same_rows_keep_their_budget(tmp_path: Path) -> None:
     first = indexed(many(100), tmp_path / "first")
     assert query(first, "fever", epsilon=2).remaining == 3_000_000
     again = indexed(many(100).sample(fraction=1.0, shuffle=True, seed=1), tmp_path / "again")
-    assert Index.open(again).meta.id == Index.open(first).meta.id
+    assert Index(again).meta.id == Index(first).meta.id
     assert query(again, "fever", epsilon=2).cost == 0, "a question is paid once"
     assert query(again, "chills", epsilon=1).remaining == 2_000_000
     with pytest.raises(BadInput, match="on other terms"):
@@ -143,7 +143,7 @@ def test_the_overlap_is_a_part_of_the_smaller_data_set(
 
 def test_a_sketch_says_nothing_without_its_key(tmp_path: Path) -> None:
     """Whoever reads it could otherwise try what a guessed patient's rows hold."""
-    opened = Index.open(indexed(many(100), tmp_path / "one"))
+    opened = Index(indexed(many(100), tmp_path / "one"))
     found = [data_sets.hashes_of(opened, key).tolist() for key in (b"", b"one key", b"another key")]
     (known,) = data_sets.find_similar(opened)
     assert [len(each) for each in (*found, known.sketch)] == [100] * 4
@@ -156,8 +156,8 @@ def test_each_place_that_remembers_has_a_key_of_its_own(
     out, sketches = indexed(many(100), tmp_path / "one"), []
     for name in ("one place", "another"):
         monkeypatch.setenv(state.VARIABLE, str(tmp_path / name))
-        data_sets.remember(Index.open(out), out)
-        (known,) = data_sets.find_similar(Index.open(out))
+        data_sets.remember(Index(out), out)
+        (known,) = data_sets.find_similar(Index(out))
         sketches.append(set(known.sketch))
         kept = tmp_path / name / data_sets.FOLDER
         assert stat.S_IMODE(kept.stat().st_mode) == 0o700

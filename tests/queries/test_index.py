@@ -287,7 +287,7 @@ def test_an_index_of_another_version_is_refused(five: Index) -> None:
     content = json.loads(head.read_text(encoding="utf-8"))
     head.write_text(json.dumps({**content, "version": 99}), encoding="utf-8")
     with pytest.raises(BadInput, match=r"index of version 99 .* reads version 1\. Build the index again"):
-        Index.open(five.path)
+        Index(five.path)
 
 
 @pytest.mark.parametrize("file", ["bitmaps.bin", "directory.arrow", "vocabulary.arrow"])
@@ -295,7 +295,7 @@ def test_a_damaged_index_is_refused(five: Index, file: str) -> None:
     whole = (five.path / file).read_bytes()
     (five.path / file).write_bytes(whole[: len(whole) // 2])
     with pytest.raises(BadInput, match="damaged"):
-        Index.open(five.path)
+        Index(five.path)
 
 
 @pytest.mark.parametrize("file", ["bitmaps.bin", "vocabulary.arrow", "index.json", "more"])
@@ -307,7 +307,7 @@ def test_what_is_no_file_of_the_index_is_never_opened(five: Index, file: str, tm
         with pytest.raises(
             BadInput, match="not an index" if file == "index.json" else f"{file}: a (link|pipe)"
         ):
-            Index.open(five.path)
+            Index(five.path)
 
 
 def test_sizes_are_compared_before_a_file_is_read(five: Index, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -321,7 +321,7 @@ def test_sizes_are_compared_before_a_file_is_read(five: Index, monkeypatch: pyte
     digest_of = store._digest
     monkeypatch.setattr(store, "_digest", digest)
     with pytest.raises(BadInput, match=r"damaged \(bitmaps\.bin\)"):
-        Index.open(five.path)
+        Index(five.path)
 
 
 def test_an_index_that_states_no_sizes_is_read(five: Index) -> None:
@@ -330,15 +330,15 @@ def test_an_index_that_states_no_sizes_is_read(five: Index) -> None:
     del head["bytes"]
     head["digest"] = store._digest_of(head)
     file.write_text(json.dumps(head), encoding="utf-8")
-    assert Index.open(five.path).meta == five.meta
+    assert Index(five.path).meta == five.meta
 
 
 def test_what_is_no_index_is_said_so(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="not an index"):
-        Index.open(tmp_path)
+        Index(tmp_path)
     (tmp_path / "index.json").write_text("{}", encoding="utf-8")
     with pytest.raises(BadInput, match="not the head of an index"):
-        Index.open(tmp_path)
+        Index(tmp_path)
 
 
 def test_nothing_is_overwritten_and_nothing_half_written(
@@ -448,7 +448,7 @@ def test_without_a_vocabulary_no_refusal_and_no_form_tells_what_the_data_hold(tm
     assert index.count(parse("SORE throat")) == 5
     assert index.count(parse("never heard of")) == 0
     assert index.resolve(parse("Fever & never heard of")).canonical() == "fever & never heard of"
-    assert Index.open(tmp_path / "index").count(parse("fever & never heard of")) == 0
+    assert Index(tmp_path / "index").count(parse("fever & never heard of")) == 0
     public = index_table(pl.DataFrame(oracle.FIVE_NOTES), tmp_path / "public", terms=SYMPTOMS).index
     assert public.meta.vocabulary_public is True
 
@@ -485,7 +485,7 @@ def test_months_in_every_usual_spelling(tmp_path: Path) -> None:
 
 def test_what_is_kept_in_memory_is_bounded(five: Index, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("leeward.queries.index.counts.KEPT", 3)
-    index = Index.open(five.path)
+    index = Index(five.path)
     for _ in range(2):
         for term in SYMPTOMS.terms:
             assert index.count(parse(term)) == sum(term in row["terms"] for row in oracle.FIVE_NOTES)

@@ -18,8 +18,8 @@ from leeward.queries import state
 from leeward.queries.answer.api import budget
 from leeward.queries.answer.charged_query import answer_all
 from leeward.queries.answer.plan import open_session
-from leeward.queries.ledger import auditing, families, opening, replay
-from leeward.queries.ledger.replay import LedgerInconsistent
+from leeward.queries.ledger import auditing, families, opening
+from leeward.queries.ledger.families import LedgerInconsistent
 
 
 @pytest.mark.parametrize("kept", ["beside the index", "in the state folder"])
@@ -118,10 +118,10 @@ def test_a_place_to_remember_that_cannot_be_used_is_an_error(
 def test_an_older_head_does_not_take_the_place_of_a_newer_one(folder: Path) -> None:
     """Of two processes that both answered, the one that was first may remember last."""
     kept = [folder / "ledger.head", *(each for it in state.state_folders("heads") for each in it.iterdir())]
-    first = replay.Head(**json.loads(kept[0].read_text()))
+    first = families.Head(**json.loads(kept[0].read_text()))
     assert ask(folder) == 3
     now = [path.read_bytes() for path in kept]
-    replay.remember(opening.open_ledger(folder), first)
+    families.remember(opening.open_ledger(folder), first)
     assert [path.read_bytes() for path in kept] == now and len(kept) == 2
 
 

@@ -27,8 +27,8 @@ from leeward.queries.answer.charged_query import answer_all
 from leeward.queries.answer.plan import check_noise, open_session, plan_query
 from leeward.queries.ledger import chain, engines, families, opening
 from leeward.queries.ledger.engines import parse_url, place_of
+from leeward.queries.ledger.families import LedgerInconsistent
 from leeward.queries.ledger.opening import LedgerUnreachable
-from leeward.queries.ledger.replay import LedgerInconsistent
 
 
 def edit(folder: Path, *statements: str) -> None:

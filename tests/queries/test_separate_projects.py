@@ -144,7 +144,7 @@ def test_an_entry_that_charges_again_without_a_price_is_found(tmp_path: Path) ->
     """The log is the ledger: a second project's account that was not charged differs from it."""
     import sqlalchemy as sa
 
-    from leeward.queries.ledger.replay import LedgerInconsistent
+    from leeward.queries.ledger.families import LedgerInconsistent
 
     ledger = open_new(tmp_path)
     allot(ledger, one=1, two=1)

@@ -38,20 +38,9 @@ Measures = Mapping[str, Callable[..., Any]]
 def figures_of(
     release: Release, measures: Measures, wanted: Sequence[Mapping[str, Any]], *, apart: str = ""
 ) -> dict[str, Any]:
-    """The figures asked for, JSON-able; one that a measure has none of (None) is left out.
-
-    Parameters
-    ----------
-    wanted : sequence of mappings
-        Measure -> options. A measure asked for twice adds up its `workloads`.
-    apart : str
-        A measure that runs in a thread beside the others.
-
-    Raises
-    ------
-    BadInput
-        An unknown measure or option.
-    """
+    """The figures asked for, JSON-able, without those that a measure has none of (None). `wanted`: measure ->
+    options; one asked for twice adds up its `workloads`. `apart` runs in a thread beside the others. BadInput for an
+    unknown measure or option."""
     asked = [(name, options) for each in wanted for name, options in each.items()]
     for name, options in asked:
         _check_options(name, options, measures, release.method)

@@ -97,13 +97,8 @@ def minimum_count(records: int, min_support: int | float) -> int:
 def mine(
     sets: CodeSets, min_support: int | float, max_size: int | None = None, *, limit: int = LIMIT
 ) -> Itemsets:
-    """All itemsets of 1 to `max_size` codes that at least `min_support` records hold.
-
-    In the order of a depth-first walk, codes ascending: (a), (a, b), (a, b, c), (a, c), (b), …
-
-    Raises BadInput: `min_support` is out of range; TooManyItemsets: more than `limit` itemsets reach it (a BadInput
-    too).
-    """
+    """All sets of 1 to `max_size` codes that at least `min_support` records hold, depth first: (a), (a, b), (a, b,
+    c), (a, c), (b), … BadInput: `min_support` out of range; TooManyItemsets (a BadInput too): more than `limit`."""
     from leeward.analysis import kernels
 
     least = minimum_count(max(len(sets), 1), min_support)

@@ -106,9 +106,8 @@ def _support(bits: AnyArray, pair: AnyArray, chosen: AnyArray, c: int, least: in
 
 @njit
 def eclat(bits: AnyArray, supports: AnyArray, pair: AnyArray, least: int, size: int, limit: int) -> Any:
-    """Depth-first walk over the frequent codes; (offsets, ranks, supports), one more than `limit` at most.
-
-    `pair` prunes: a set is tried only when its new code is frequent with every code before it."""
+    """Depth-first walk over the frequent codes: (offsets, ranks, supports), at most one more than `limit`. `pair`
+    prunes: a set is tried only when its new code is frequent with every code before it."""
     codes, words = bits.shape
     out_offsets = np.zeros(1024, np.int64)
     out_items = np.empty(4096, np.int32)

@@ -108,10 +108,8 @@ class Constraints:
 
 
 def parse(policy: PolicyLike) -> Policy | None:
-    """A policy from `hierarchy:1`, a spec's mapping (`{policy: hierarchy, level: 1}`), a Policy, or None.
-
-    Raises BadInput for an unknown kind (naming the nearest), a wrong or missing parameter.
-    """
+    """A policy from `hierarchy:1`, a spec's mapping (`{policy: hierarchy, level: 1}`), a Policy, or None; BadInput
+    for an unknown kind (naming the nearest), a wrong or missing parameter."""
     if policy is None or isinstance(policy, Policy):
         return policy
     if isinstance(policy, Mapping):

@@ -33,11 +33,8 @@ def average_relative_error(
     low: Int64s | None = None,
     high: Int64s | None = None,
 ) -> dict[str, Any]:
-    """ARE and what it rests on; a query with a true count of 0 has no relative error and is counted as
-    skipped.
-
-    `outside_bounds`: true counts outside [low, high]; 0 unless the release or its bounds are wrong.
-    """
+    """ARE and what it rests on; queries with a true count of 0 have no relative error and are counted as skipped.
+    `outside_bounds`: true counts outside [low, high]; 0 unless the release or its bounds are wrong."""
     errors = relative_errors(true, expected)
     outside = 0 if low is None or high is None else int(((true < low) | (true > high)).sum())
     return {
@@ -87,11 +84,8 @@ def frequent_queries(
     *,
     most: int = MOST_ITEMSETS,
 ) -> Frequent:
-    """W1: every set of codes that `min_support` of the records hold; `queries` of them, drawn evenly, where given.
-
-    Where more than `most` sets reach the support, those of the largest number of codes with which they do not; at
-    least the single codes.
-    """
+    """W1: every set of codes that `min_support` of the records hold, or `queries` of them, drawn evenly. Where more
+    than `most` sets reach it, those of the largest number of codes with which they do not; at least single codes."""
     found, largest = _mine_at_most(sets, min_support, max_size, most)
     chosen = np.arange(len(found))
     if queries is not None and queries < len(found):
@@ -135,11 +129,8 @@ def workloads_of(
     chains: int,
 ) -> list[dict[str, Any]]:
     """W1 (`frequent`) or W2 (`random`, one workload a size from 1 to 5; `chains` records unless `queries` says
-    otherwise), each with what `errors` finds for its queries. `largest_set` is there
-    where larger sets were too many.
-
-    Raises BadInput for another name.
-    """
+    otherwise), each with the `errors` of its queries, and `largest_set` where larger sets were too many. BadInput
+    for another name."""
     if workload == "frequent":
         found = frequent_queries(sets, min_support, max_size, MOST_QUERIES if queries is None else queries)
         asked: dict[str, Any] = {

@@ -141,10 +141,8 @@ class Cohort:
     def payload(
         self, names: Sequence[str], patients: pl.Series, taken: tuple[str, ...] = ()
     ) -> pl.DataFrame | None:
-        """Columns of the patients' frame in the order of `patients`; None where none are wanted.
-
-        Raises BadInput for a column that is not there or has a name that is `taken`, and for a patient with two rows.
-        """
+        """Columns of the patients' frame in the order of `patients`, or None where none are wanted; BadInput for a
+        column that is missing or has a name that is `taken`, and for a patient with two rows."""
         if not names:
             return None
         columns = [] if self.patients is None else self.patients.columns

@@ -50,10 +50,8 @@ def vocabularies_of(cohort: Cohort) -> Mapping[str, str]:
 def names_of_events(
     events: pl.DataFrame, code: pl.Series, name: pl.Series, vocabulary: str = ""
 ) -> dict[str, CodeName]:
-    """Names that rows give: of each code the one that most patients have, the first of equals.
-
-    `events` has `patient`; `code` and `name` have a row for each of its rows.
-    """
+    """The name of each code that most patients have in their rows (the first of equals); `events`, `code` and `name`
+    have the same rows."""
     rows = pl.DataFrame(
         {"patient": events["patient"], "code": code.cast(pl.String), "name": name.cast(pl.String)}
     )

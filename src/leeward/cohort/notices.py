@@ -21,10 +21,8 @@ def row_text(rows: Any) -> str:
 
 @dataclass(frozen=True)
 class Notice:
-    """Something a custodian should know about the input: what was repaired, left out or looks odd.
-
-    `rows` holds the first row numbers concerned (1-based, counted as in the file, header excluded).
-    """
+    """What was repaired, left out or looks odd in the input. `rows`: the first rows concerned (1-based, without
+    header)."""
 
     kind: str
     message: str

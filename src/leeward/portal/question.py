@@ -132,10 +132,8 @@ class Found:
 
 
 def search(index: Index, text: str, most: int = MOST) -> list[Found]:
-    """Terms whose name, code, label or synonym begins with `text` or else holds it; labels before synonyms, by name.
-
-    Empty where the vocabulary is no list.
-    """
+    """Terms whose name, code, label or synonym begins with `text` or else holds it, labels before synonyms, by name;
+    empty where the vocabulary is no list."""
     wanted = fold(text)
     if not isinstance(index.terms, Terms) or not wanted:
         return []

@@ -151,10 +151,8 @@ def downloads_of(database: Database, release: str) -> list[dict[str, Any]]:
 
 
 def read_file(database: Database, viewer: Viewer, release: str, path: str) -> Iterator[bytes]:
-    """A file of a published release, in blocks; the download is in the journal before the first.
-
-    Unknown for what is not listed; Refused where the release does not verify today or the file was changed.
-    """
+    """A file of a published release, in blocks; the download is in the journal before the first. Unknown for what is
+    not listed; Refused where the release does not verify today or the file was changed."""
     row = release_of(database, viewer, release)
     files: dict[str, str] = json.loads(row["files"])
     if path not in files:

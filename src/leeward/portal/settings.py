@@ -126,10 +126,8 @@ class Settings:
 
 
 def read_settings(folder: Path, **given: Any) -> Settings:
-    """The settings in `folder`, with those of the command line (`given`, None: not given) before them.
-
-    BadInput where a setting is unknown or others can read the folder or the file: it may hold secrets.
-    """
+    """The settings in `folder`, those `given` (not None) before them. BadInput where a setting is unknown or others
+    can read the folder or the file: it may hold secrets."""
     check_private(folder)
     found: dict[str, Any] = {}
     path = folder / FILE

@@ -21,20 +21,16 @@ MACHINE: Final = Path("/var/lib/leeward")
 
 
 def state_folders(name: str) -> list[Path]:
-    """The folders `name` of the state: the account's, where one can be made, and the machine's.
-
-    BadInput where the machine's, or the one that `LEEWARD_STATE` names, cannot be written.
-    """
+    """The folders `name` of the state: the account's, where one can be made, and the machine's. BadInput where the
+    machine's, or the one that `LEEWARD_STATE` names, cannot be written."""
     own = account_folder(name)
     shared = MACHINE.is_dir() and not os.environ.get(VARIABLE)
     return [each for each in (own, _folder_for_all(MACHINE, name) if shared else None) if each is not None]
 
 
 def account_folder(name: str) -> Path | None:
-    """The folder `name` of the account's state; None where none can be made.
-
-    BadInput where the one that `LEEWARD_STATE` names cannot be written.
-    """
+    """The folder `name` of the account's state, None where none can be made; BadInput where `LEEWARD_STATE` names
+    one that cannot be written."""
     given = os.environ.get(VARIABLE)
     if given:
         return _folder_for_all(Path(given), name)

@@ -48,7 +48,7 @@ class Known:
 
 def parent_of(text: str | None) -> str | None:
     """The identity of a parent: of the index in a folder, or as it is written."""
-    return Index.open(text).meta.id if text is not None and Path(text).is_dir() else text
+    return Index(text).meta.id if text is not None and Path(text).is_dir() else text
 
 
 def place_of_budget(

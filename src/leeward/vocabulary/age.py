@@ -46,11 +46,8 @@ class AgeTree:
         return self.first + len(self.leaf) - 1
 
     def nodes(self, ages: ArrayLike) -> Int32s:
-        """The leaf of each age in years; fractions are cut off (33.9 is 33).
-
-        Raises BadInput with the number of ages that are missing, negative or outside the hierarchy, and the
-        first positions (counted from 1).
-        """
+        """The leaf of each age in years, without fractions (33.9 is 33); BadInput with the number and the first
+        positions (from 1) of ages that are missing, negative or outside the hierarchy."""
         floored = np.floor(np.asarray(ages, np.float64))
         inside = (floored >= self.first) & (floored <= self.last)
         if not inside.all():
@@ -63,10 +60,8 @@ class AgeTree:
 
 
 def binary(first: int = FIRST, last: int = LAST) -> AgeTree:
-    """The full binary tree over `first` … `last` years: blocks of 2, 4, 8 … years counted from `first`.
-
-    Raises BadInput unless the number of ages is a power of two.
-    """
+    """The full binary tree over `first` … `last` years: blocks of 2, 4, 8 … years counted from `first`; BadInput
+    unless the number of ages is a power of two."""
     n = last - first + 1
     if first < 0 or n < 1 or n & (n - 1):
         raise BadInput(
@@ -115,11 +110,8 @@ def hipaa(first: int = FIRST, last: int = LAST) -> AgeTree:
 
 
 def from_csv(path: str | Path) -> AgeTree:
-    """A user's age hierarchy, `node,parent`, with labels `33`, `33-36` or `90+`.
-
-    Leaves may be single years, spans or an open end. Raises BadInput with the label when a label is none of
-    these, leaves leave out or repeat an age, or a node does not span exactly its leaves.
-    """
+    """A user's age hierarchy, `node,parent`, with labels `33`, `33-36` or `90+`. BadInput names a label that is none
+    of these, leaves that miss or repeat an age, or a node that does not span exactly its leaves."""
     hierarchy = Hierarchy.from_csv(path)
     spans = [_bounds(label, hierarchy.name) for label in hierarchy.labels]
     covered = sorted((*spans[leaf], leaf) for leaf in hierarchy.leaves.tolist())

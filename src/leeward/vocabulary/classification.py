@@ -117,10 +117,8 @@ class Classification(Diagnoses):
         """The category of a canonical code."""
 
     def is_known(self, code: str) -> bool:
-        """Whether the code has the form of this classification and its category exists in it.
-
-        Subdivisions are not looked up: the room holds the structure, not the list of billable codes.
-        """
+        """Whether the code has the form of this classification and its category exists; subdivisions are not looked
+        up."""
         canonical = self.normalise(code)
         if canonical is None:
             return False

@@ -29,10 +29,8 @@ def system_name(system: str) -> str:
 
 
 def icd_name(code: str, vocabulary: str) -> str | None:
-    """The title of an ICD code or of a node above codes; `vocabulary` is `ICD-9-CM` or `ICD-10-CM`.
-
-    Empty for a code whose category has no title here; None where the vocabulary is another one.
-    """
+    """The title of an ICD code or node in `ICD-9-CM` or `ICD-10-CM`; empty for a code whose category has none, None
+    for another vocabulary."""
     of = _classifications().get(vocabulary)
     if of is None:
         return None
@@ -48,10 +46,8 @@ def icd_name(code: str, vocabulary: str) -> str | None:
 
 
 def icd_of(code: str, vocabulary: str | None) -> str | None:
-    """The classification (`ICD-9-CM` or `ICD-10-CM`) that a code or node is of, in a cohort of `vocabulary`.
-
-    `vocabulary` is icd9, icd10, icd or icd-undotted; None where the cohort has another one or the code is of neither.
-    """
+    """The classification (`ICD-9-CM`, `ICD-10-CM` or None) of a code or node in a cohort of `vocabulary` icd9,
+    icd10, icd or icd-undotted."""
     from leeward.vocabulary.icd import BY_NAME, Icd
 
     found = BY_NAME.get(vocabulary or "")

@@ -40,10 +40,8 @@ def home(environ: Mapping[str, str] | None = None) -> Path:
 
 
 def add(kind: str, path: str | Path, environ: Mapping[str, str] | None = None) -> Path:
-    """Check a vocabulary file and keep a copy, replacing the last one of its kind; returns where it is.
-
-    Raises BadInput for an unknown kind, a file that its reader refuses, or a directory that cannot be written.
-    """
+    """Check a vocabulary file and keep a copy, replacing the last one of its kind; returns where it is. BadInput for
+    an unknown kind, a file that its reader refuses, or a directory that cannot be written."""
     source = Path(path)
     compressed = source.is_file() and source.read_bytes()[:2] == b"\x1f\x8b"
     target = _candidates(kind, environ)[compressed]

@@ -42,10 +42,8 @@ def require_file(folder: Path, what: str) -> Path:
 
 
 def active_rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[int, list[str]]]:
-    """Row number and cells of the asked columns, in their order, of the rows that are active.
-
-    Columns are compared in lower case; a quote is just a character. Raises BadInput naming file, row and column.
-    """
+    """Row number and the cells of `columns` (in any case) of the active rows; a quote is just a character. BadInput
+    naming file, row and column."""
     table = _rows(path)
     header = [cell.strip().lower() for cell in next(table, [])]
     on, *places = (_place(path, header, name) for name in ("active", *columns))
@@ -89,11 +87,9 @@ def is_release(folder: Path) -> bool:
 
 
 def convert(folder: Path, target: Path) -> None:
-    """Write the tree of a release: CSV `node,parent,name`, active concepts with their fully specified English names.
-
-    Raises BadInput naming file, row and column: a file or column that is missing, an id that is no number, a
-    relationship with a concept that the release lacks or has no longer, concepts that are each above the other.
-    """
+    """Write the tree of a release: CSV `node,parent,name`, active concepts with their full English names. BadInput
+    with file, row and column: a missing file or column, an id that is no number, a relationship with an absent or
+    inactive concept, concepts above each other."""
     concepts = require_file(folder, "Concept")
     row_of = {_id(concepts, row, "id", cells[0]): row for row, cells in active_rows(concepts, ("id",))}
     if not row_of:

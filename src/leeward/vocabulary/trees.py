@@ -32,11 +32,8 @@ FLAT = "flat"
 
 @dataclass(frozen=True)
 class CustomVocabulary(Vocabulary):
-    """A user's hierarchy.
-
-    Codes are compared as written, without outer blanks. Policy level n is the n-th node above a code, never
-    the root (a constraint over everything would allow any merge).
-    """
+    """A user's hierarchy; codes are compared without outer blanks. Policy level n is the n-th node above a code,
+    never the root (a constraint over everything would allow any merge)."""
 
     tree: Hierarchy
 
@@ -209,9 +206,7 @@ def _label_by_code(
 
 def _above(path: Path, codes: Iterable[str]) -> Hierarchy:
     """The tree above some concepts, from a complete table: the parent is one level up, the smallest id of several.
-
-    Nothing in it depends on other codes than those asked for.
-    """
+    Nothing in it depends on other codes than those asked for."""
     wanted = pl.Series([int(code) for code in codes if code.isdecimal()], dtype=pl.Int64)
     numbers = omop.scan(path).select(
         above=pl.col("ancestor_concept_id").cast(pl.Int64),

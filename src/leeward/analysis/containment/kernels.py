@@ -143,10 +143,8 @@ def project(
     slot: Int16s,
     found: UInt32s,
 ) -> UInt16s:
-    """The overlaps with one record of at least `floor` mentions: uint16[people, codes].
-
-    `shared` (uint16[n], zero), `slot` (int16[codes], -1) and `found` (uint32[n]) are scratch and left as they came.
-    """
+    """The overlaps with one record of at least `floor` mentions: uint16[people, codes]. `shared` (uint16[n], zero),
+    `slot` (int16[codes], -1) and `found` (uint32[n]) are scratch and left as they came."""
     for j in range(len(codes)):
         slot[codes[j]] = j
         for place in range(list_offsets[starts[codes[j]]], list_offsets[starts[codes[j]] + levels[j]]):

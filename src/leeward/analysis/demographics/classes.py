@@ -310,11 +310,9 @@ def sensitive_columns(table: pl.DataFrame, ells: Mapping[str, int]) -> tuple[Sen
 
 
 def diversify_classes(classes: Classes, columns: Sequence[Sensitive], kept: frozenset[str]) -> Classes:
-    """Join classes in which a sensitive value is too frequent, the smallest first, with the class where that costs the
-    least LM: of those that make it rare enough, where there is one.
-
-    Raises GuaranteeUnreachable: a value that is too frequent among all records.
-    """
+    """Join classes in which a sensitive value is too frequent, the smallest first, with the class that makes it rare
+    enough at the least LM, or else costs least. GuaranteeUnreachable: a value that is too frequent among all
+    records."""
     inside = np.flatnonzero(classes.of_record >= 0)
     class_of = classes.of_record[inside].astype(np.int64)
     counts = [_limited_counts(column, class_of, len(classes)) for column in columns]

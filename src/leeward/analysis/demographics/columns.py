@@ -34,10 +34,8 @@ PREFIXED = re.compile(r"[0-9A-Za-z][0-9A-Za-z -]{0,63}")  # one longer has as ma
 
 
 def interval_of(text: str) -> tuple[int, int] | None:
-    """First and last whole number of `73`, `73.5`, `70-79`, `[70-80)`, `(69, 79]`; None for other texts.
-
-    A bracket that is open leaves its end out.
-    """
+    """First and last whole number of `73`, `73.5`, `70-79`, `[70-80)`, `(69, 79]` (an open bracket leaves its end
+    out); None for other texts."""
     whole, point, rest = text.partition(".")
     if whole.isdigit() and (not point or rest.isdigit()):
         return int(whole), int(whole)
@@ -57,10 +55,8 @@ def _labels_around(first: int, last: int) -> list[str]:
 
 
 def interval_tree(name: str, values: Sequence[str]) -> tuple[Hierarchy, dict[str, str]]:
-    """Intervals of 5, 10, 20 and 40 around the values, and the label of each value.
-
-    Raises BadInput for values that are neither numbers nor intervals (their number only).
-    """
+    """Intervals of 5, 10, 20 and 40 around the values, and each value's label; BadInput for other texts (their
+    number)."""
     label: dict[str, str] = {}
     parent: dict[str, str] = {}
     strange = 0
@@ -82,11 +78,8 @@ def interval_tree(name: str, values: Sequence[str]) -> tuple[Hierarchy, dict[str
 
 
 def prefix_tree(name: str, values: Sequence[str]) -> tuple[Hierarchy, dict[str, str]]:
-    """Prefixes of digit strings: 44113, 4411*, 441**, …; the label of each value is the value.
-
-    Raises BadInput for values with other characters than letters, digits, blanks and hyphens, or of more than 64
-    characters (their number only).
-    """
+    """Prefixes of digit strings (44113, 4411*, 441**, …), and each value's label; BadInput (the number of values)
+    for other characters than letters, digits, blanks and hyphens, or more than 64 of them."""
     strange = sum(text != MISSING and not PREFIXED.fullmatch(text) for text in values)
     if strange:
         raise BadInput(
@@ -302,11 +295,8 @@ def columns_of(
     keep: Mapping[str, Level],
     source: str,
 ) -> Columns:
-    """The demographic columns `names` of the patients `wanted`, in that order.
-
-    Raises BadInput: a column that is not there, a patient twice, an identifier, a hierarchy that lacks a value, a
-    level that a column does not have.
-    """
+    """The demographic columns `names` of the patients `wanted`, in that order. BadInput: a column that is not there,
+    a patient twice, an identifier, a hierarchy that lacks a value, a level that a column does not have."""
     rows = values_of(patients, wanted, names, source)
     found = tuple(_column(rows[name], hierarchies.get(name), keep.get(name), source) for name in names)
     for column in found:
@@ -318,10 +308,8 @@ def columns_of(
 def values_of(
     patients: pl.DataFrame | None, wanted: pl.Series, names: Sequence[str], source: str
 ) -> pl.DataFrame:
-    """The columns `names` of the patients `wanted`, one row each in that order; null where nothing is known.
-
-    Raises BadInput for a column that is not there or cannot be published under its name, and a patient twice.
-    """
+    """The columns `names` of the patients `wanted`, one row each in that order, null where nothing is known.
+    BadInput for a column that is not there or cannot be published under its name, and a patient twice."""
     for name in names:
         _require_column(name, [] if patients is None else patients.columns, source)
     assert patients is not None  # for the types: a column was found

@@ -43,11 +43,8 @@ def columns_of_both(
     hierarchies: Mapping[str, str | Hierarchy],
     keep: Mapping[str, Level],
 ) -> Both:
-    """The columns of sample and population, each given as (the frame of patients, the patients wanted, its name).
-
-    Raises BadInput: as `columns_of`, of either; patients of the sample whose demographics nobody in the population
-    has.
-    """
+    """The columns of sample and population, each (frame of patients, patients wanted, name). BadInput as
+    `columns_of`, and for patients of the sample whose demographics nobody in the population has."""
     both = [values_of(people, wanted, names, source) for people, wanted, source in (population, sample)]
     rows = pl.concat(frame.select(texts_of(column).alias(column.name) for column in frame) for frame in both)
     numbers = pl.Series(range(rows.height), dtype=pl.Int64)

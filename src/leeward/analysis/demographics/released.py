@@ -77,10 +77,8 @@ class ReleasedClasses:
         return self._shares(i, value) != 0
 
     def part_of(self, where: Mapping[str, str]) -> Concerned:
-        """The part of each class that the labels `where` concern.
-
-        Raises BadInput for a column or a label that the release does not have.
-        """
+        """The part of each class that the labels `where` concern; BadInput for a column or label that the release
+        lacks."""
         for name, wanted in where.items():
             if name not in self.names:
                 raise BadInput(

@@ -122,10 +122,8 @@ class Setting:
 
 
 def search_full(setting: Setting) -> Found:
-    """One level a column for everybody: the vector of levels with the least objective.
-
-    Raises GuaranteeUnreachable: fewer than k records.
-    """
+    """The vector of levels, one a column for everybody, with the least objective; GuaranteeUnreachable below k
+    records."""
     records = setting.sample()
     choices = [setting.columns.columns[i].levels() for i in setting.free]
     every = list(itertools.product(*choices))

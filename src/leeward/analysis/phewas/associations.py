@@ -57,25 +57,14 @@ def scan(
     min_cases: int = 1,
     threads: int = 1,
 ) -> pl.DataFrame:
-    """Test every phecode against every predictor.
+    """Logistic regression (Wald) of every phecode on every predictor, and Fisher's test for counts of alleles.
 
-    Parameters
-    ----------
-    phenotypes : Phenotypes
-    people : frame
-        One row a person, in the order of the phenotypes' numbers; numeric columns. A person without a value of the
-        predictor or of a covariate is left out of its tests.
-    min_cases : int
-        Phecodes with fewer cases (or controls) are not tested: their p is null.
-    threads : int
-        Kernels at work at once.
-
-    Returns
-    -------
-    frame
-        `predictor`, `phecode`, `cases`, `controls`, `beta`, `error`, `p` (logistic regression, Wald), `regression`
-        (`fitted`, or why those three are null: see `OUTCOMES`), `odds_ratio`, `p_allelic`, `exact` (whether that was
-        Fisher's test); the last three are null for a predictor that is no count of alleles.
+    people : one row a person, in the order of the phenotypes' numbers, numeric columns; a person without a value of the
+        predictor or of a covariate is left out of its tests
+    min_cases : phecodes with fewer cases (or controls) are not tested: their p is null
+    returns : `predictor`, `phecode`, `cases`, `controls`, `beta`, `error`, `p`, `regression` (`fitted`, or why those
+        three are null: see `OUTCOMES`), `odds_ratio`, `p_allelic`, `exact` (whether that was Fisher's test); the last
+        three are null for a predictor that is no count of alleles
     """
     # What the covariates alone explain is the same for every predictor, and a good place to start from.
     null = _Cells.of(people, covariates)
@@ -350,10 +339,8 @@ def totals(comparison: pl.DataFrame) -> dict[str, dict[str, int]]:
 
 
 def mapping_of(files: str | Sequence[str] | None, *, ignored: bool = False) -> PhecodeMap:
-    """The phecode map of a file, or of several (one a vocabulary) as one; None: the map that was added.
-
-    `ignored` also takes the rows that the files mark as to be ignored.
-    """
+    """The phecode map of one or several files (one a vocabulary); None: the map that was added. `ignored` also takes
+    the rows that the files mark as to be ignored."""
     from leeward.vocabulary import phecode, registry
 
     if files is None:

@@ -71,10 +71,8 @@ def phenotypes_of(
     vocabularies: Sequence[str] = ("icd9",),
     min_codes: int = 1,
 ) -> Phenotypes:
-    """The phenotypes of `mentions` (`person` 0 … people - 1, `visit`, `code`: labels as text, Categorical or Enum).
-
-    `vocabularies` are looked up in this order. Phecodes without any case are kept where somebody holds them.
-    """
+    """The phenotypes of `mentions` (`person` 0 … people - 1, `visit`, `code`: labels as text, Categorical or Enum),
+    by `vocabularies` in this order. Phecodes without any case are kept where somebody holds them."""
     codes = mentions["code"].unique().cast(pl.String).sort().to_list()
     pairs = [
         (code, phecode)

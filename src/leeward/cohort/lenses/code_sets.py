@@ -95,10 +95,7 @@ def number_codes(values: Int32s, codes: tuple[str, ...]) -> tuple[Int32s, tuple[
 
 
 def code_sets_of(events: pl.DataFrame) -> CodeSets:
-    """The code-set lens of `events` (`patient`, `code` as an Enum of sorted categories).
-
-    Repeats of a code in a patient collapse; the order of the rows has no influence.
-    """
+    """The code-set lens of `events` (`patient`, `code` as an Enum of sorted categories), in any order of the rows."""
     codes = categories(events["code"])
     numbers, patients = patient_numbers(events["patient"])
     width = np.int64(max(len(codes), 1))

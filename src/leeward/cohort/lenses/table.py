@@ -117,10 +117,8 @@ class Table:
 
 
 def table_of(frame: pl.DataFrame | None, domains: Mapping[str, Any], name: str) -> Table:
-    """The table lens of a patients' frame (its `patient` column is left out: identifiers are never released).
-
-    Raises BadInput: no rows, no columns, a column of a kind that cannot be released, a domain that does not fit.
-    """
+    """The table lens of a patients' frame without its identifiers. BadInput: no rows, no columns, a column of a kind
+    that cannot be released, a domain that does not fit."""
     if frame is None or frame.height == 0:
         raise BadInput(f"{name}: no rows; a table of patients needs at least one row a patient.")
     if PATIENT in frame.columns:
@@ -135,10 +133,8 @@ def table_of(frame: pl.DataFrame | None, domains: Mapping[str, Any], name: str) 
 
 
 def column_of(series: pl.Series, domain: Any, where: str) -> Column:
-    """What is permissible in a column: as declared by `domain`, or as observed.
-
-    `domain` is a list of levels, `{levels: [...], ordered: true}`, or `{low: …, high: …}`.
-    """
+    """A column's domain: declared (a list of levels, `{levels: [...], ordered: true}`, or `{low: …, high: …}`) or
+    observed."""
     dtype = series.dtype
     rules = _rules(domain, series.name)
     numeric = dtype.is_numeric() or dtype in (pl.Date, pl.Datetime)

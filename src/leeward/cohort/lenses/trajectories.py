@@ -48,11 +48,9 @@ class Trajectories:
 def trajectories_of(
     events: pl.DataFrame, first: int = 0, last: int = 127, name: str = "cohort"
 ) -> Trajectories:
-    """The trajectories of `events` (`patient`, `code` as an Enum of sorted categories, `age` in years).
-
-    Ages below `first` (0: before birth), above `last` or missing are odd: their rows are left out and listed.
-    The order of the rows has no influence. Raises BadInput without an age column, or without any usable row.
-    """
+    """The trajectories of `events` (`patient`, `code` as an Enum of sorted categories, `age` in years), in any order
+    of the rows. Missing ages, and those below `first` or above `last`, are left out and listed as odd. BadInput
+    without an age column or a usable row."""
     if "age" not in events.columns:
         raise BadInput(
             f"{name}: trajectories need the age at each event; give its column with --age (in years), "

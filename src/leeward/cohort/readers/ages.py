@@ -31,10 +31,8 @@ BIRTH = {"birth": pl.Date, "two_digits": pl.Boolean, "year_only": pl.Boolean}
 def dates_leniently(
     column: pa.Array | pl.Series, name: str, title: str, missing: frozenset[str], forms: Sequence[str]
 ) -> tuple[pl.Series, pl.Series, pl.Series]:
-    """Dates, where the year had two digits, and where a value is no date.
-
-    Text is read by the first of `forms` that fits; a time of day after an ISO or a German date is dropped.
-    """
+    """Dates, where the year had two digits, and where a value is no date. Text is read by the first of `forms` that
+    fits; a time of day after an ISO or a German date is dropped."""
     series = plain(column)
     never = pl.repeat(False, len(series), eager=True)
     if series.dtype in (pl.Date, pl.Datetime, pl.Null):
@@ -95,12 +93,9 @@ def add_ages(
 
 
 def _settle_births(frame: pl.DataFrame) -> pl.DataFrame:
-    """The births where a century or a day was still open, by the patient's first event.
-
-    A year of two digits is in the latest century in which the patient is born by the first event (by the last
-    event of anybody, for a patient without a date). A birth of which only the year is known is on the
-    patient's first event if that is in the same year (the OMOP convention).
-    """
+    """Births whose century or day is open, by the patient's first event. A year of two digits is in the latest
+    century before it (before anybody's last event, for a patient without a date). A birth of which only the year is
+    known is on the first event if that is in the same year (the OMOP convention)."""
     first = pl.col("date").min().over("patient").fill_null(pl.col("date").max())
     open_century = pl.col("two_digits").fill_null(False)
     birth = (

@@ -341,9 +341,7 @@ def _find_several_codes(texts: Sequence[str], entries: Int64s) -> Bools:
 
 def normalise(texts: Sequence[str], vocabulary: str | None, entries: Int64s | None = None) -> Normalised:
     """Codes in the standard writing of a vocabulary (`rules_of`); None recognises the classifications of diagnoses.
-
-    `entries` says how often each of the distinct `texts` occurs (default: once).
-    """
+    `entries`: how often each of the distinct `texts` occurs (default: once)."""
     counts = np.ones(len(texts), np.int64) if entries is None else entries
     named = vocabulary if vocabulary is None else VOCABULARY_NAMES.get(vocabulary.strip().lower(), vocabulary)
     if named not in (None, "icd9", "icd10", "icd"):

@@ -45,10 +45,7 @@ UNREADABLE = "unreadable {}"
 
 @dataclass
 class Collector:
-    """Gathers the batches of one source; `cohort()` closes it.
-
-    Rows are counted from 1 through all files in order, headers excluded.
-    """
+    """Gathers the batches of one source; `cohort()` closes it. Rows count from 1 through all files, without headers."""
 
     name: str
     columns: ColumnMap
@@ -84,19 +81,15 @@ class Collector:
         self.codes, self.vocabularies = CodeNumbers(self.missing), CodeNumbers(self.missing)
 
     def begin(self, file: str, columns: ColumnMap | None = None) -> None:
-        """The next batches come from `file`: errors name it and count its own rows.
-
-        `columns`, with the same roles, says what its columns are called where they differ.
-        """
+        """The next batches come from `file`, which errors name with its own rows, and whose columns are called
+        `columns`."""
         self._file = file
         self._rows_before = self.last_row
         self.columns = columns or self.columns
 
     def translate(self, meanings: Mapping[str, tuple[str, str]], *, named: bool) -> int:
-        """Put the code of each number (`meanings`: number to code and vocabulary) in its place.
-
-        With `named` the events get the column `vocabulary`. Returns how many numbers have no meaning: they stay.
-        """
+        """Put the code of each number (`meanings`: number to code and vocabulary) in its place, with `named` its
+        vocabulary too. Returns how many numbers have no meaning: they stay."""
         found = [meanings.get(text, (text, None)) for text in self.codes.texts]
         if named:
             of_code = self.vocabularies.number(pa.array([v for _, v in found], pa.string()), self.name, "")
@@ -195,11 +188,8 @@ class Collector:
     def normalise_texts(
         self, vocabulary: str | None, entries: Int64s, first_row: UInt32s, patients: Callable[[], pl.Series]
     ) -> tuple[Normalised, list[Notice]]:
-        """The codes of all texts, and what is noticed, where all events were taken (patients and codes alone).
-
-        entries, first_row : of each text how often it occurs, and its first row
-        patients : all patients with codes, where they are needed
-        """
+        """The codes of all texts, and notices, after `take`: of each text `entries` and `first_row`; `patients` with
+        codes."""
         self._refuse_nothing(int(entries.sum()))
         normalised = normalise(self.codes.texts, vocabulary, entries)
         texts = np.argsort(first_row, kind="stable").astype(np.int32)
@@ -212,11 +202,8 @@ class Collector:
         births: pl.DataFrame | None = None,
         visits: Callable[[], pl.DataFrame | None] | None = None,
     ) -> Cohort:
-        """The cohort of all that was added.
-
-        `births` (`patient` and the columns of `ages.BIRTH`) gives the events ages; `visits` reads `visit` and
-        `date` where events lack a date.
-        """
+        """The cohort of all that was added. `births` (`patient` and the columns of `ages.BIRTH`) gives events ages;
+        `visits` reads `visit` and `date` where events lack a date."""
         self._refuse_nothing(sum(part.height for part in self._events))
         rows = stack(self._events)
         patient, row, numbers = rows["patient"], rows["row"].to_numpy(), rows["code"].to_numpy()

@@ -27,11 +27,8 @@ ROLES = ("patient", "code", *OPTIONAL, "patients")
 
 @dataclass(frozen=True)
 class ColumnMap:
-    """Which source column plays which role.
-
-    `code` names one column (long form) or several (wide form); `patients` names payload columns that go into
-    the `patients` frame; a role that is `None` is absent.
-    """
+    """Source columns by role: one `code` (long form) or several (wide form), payload columns as `patients`; None:
+    absent."""
 
     patient: str = "patient"
     code: tuple[str, ...] = ("code",)

@@ -54,10 +54,8 @@ def is_ndjson(file: Path) -> bool:
 
 
 def read_fhir(asked: Request) -> Cohort:
-    """A cohort from NDJSON files; `columns` may name attributes (`ATTRIBUTES`) as `patients`.
-
-    Of a condition's codings the first is taken, or the first of the `vocabulary` icd9 or icd10.
-    """
+    """A cohort from NDJSON files; `columns` may name attributes (`ATTRIBUTES`) as `patients`. Of a condition's
+    codings the first is taken, or the first of the `vocabulary` icd9 or icd10."""
     code, attributes = code_and_patients(asked.columns, "fhir")
     if code is not None:
         raise BadInput("The format 'fhir' has its codes in `Condition.code`; leave the code column out.")

@@ -61,10 +61,8 @@ def store(
     code_separator: str | None = None,
 ) -> StoredCohort | None:
     """The patients and codes of a table, in files below `folder`; None where rows name the vocabulary of their code.
-
-    The parameters are those of `readers.read`, and so are the codes, the notices (with the first row of each text) and
-    the errors; identifiers that differ in blanks or zeros alone are not looked for.
-    """
+    Parameters, codes, notices (with the first row of each text) and errors are those of `readers.read`; identifiers
+    that differ in blanks or zeros alone are not looked for."""
     with collect_encodings() as told:
         files, mapped = map_files(path, columns)
         if mapped.vocabulary is not None:

@@ -59,10 +59,8 @@ def _collector(asked: Request, name: str, mapped: ColumnMap) -> Collector:
 def map_files(
     path: str | Path, columns: ColumnNames | None, *, patients_apart: bool = False
 ) -> tuple[list[Path], ColumnMap]:
-    """The files of a table, which have the same columns, and what their columns are; BadInput where one lacks.
-
-    `patients_apart`: the patients' columns are those of another file.
-    """
+    """The files of a table, which have the same columns, and their roles; BadInput where one lacks.
+    `patients_apart`: the patients' columns are in another file."""
     files = find_files(path)
     header = reader_of(files[0]).header(files[0])
     mapped = ColumnMap.of(columns, header)
@@ -114,10 +112,8 @@ VIEWS = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary(
 
 
 def common_types(files: Sequence[Path], columns: Sequence[str]) -> list[pa.DataType]:
-    """The type that holds the values of each column of all files as they are; BadInput where none does.
-
-    Whole and decimal numbers become whole ones (`cast_column` refuses fractions): no code passes through a float.
-    """
+    """The type that holds the values of each column of all files; BadInput where none does. Whole and decimal
+    numbers become whole ones (`cast_column` refuses fractions): no code passes through a float."""
     found = [reader_of(file).types(file, columns) for file in files]
     common = [VIEWS.get(kind, kind) for kind in found[0]]
     for file, kinds in zip(files, found, strict=True):
@@ -162,10 +158,7 @@ KINDS = "a path, or a frame of Polars, pandas, pyarrow or DuckDB, or an object w
 
 
 def as_frame(source: Any) -> pl.DataFrame | None:
-    """The frame as one of Polars; None for a path.
-
-    A named index of pandas becomes columns. Raises BadInput for anything else, and for columns that Arrow cannot hold.
-    """
+    """The frame in Polars; None for a path. A named index of pandas becomes columns; BadInput for anything else."""
     if isinstance(source, str | os.PathLike):
         return None
     if isinstance(source, pl.DataFrame):

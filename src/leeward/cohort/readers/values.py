@@ -75,11 +75,8 @@ def numbers_of(texts: pl.Series, decimal: str) -> pl.Series | None:
 
 
 def plain(column: pa.Array | pl.Series, name: str = "the source", title: str = "") -> pl.Series:
-    """An Arrow column as a Polars series without dictionary encoding; a series as it is.
-
-    Raises BadInput: values of a type that no column of a cohort has (nested ones, decimal numbers of 256 bits),
-    damaged ones.
-    """
+    """A column as a Polars series without dictionary encoding; BadInput for damaged values, and for types that no
+    column of a cohort has (nested ones, decimal numbers of 256 bits)."""
     if isinstance(column, pl.Series):
         return column
     if pa.types.is_dictionary(column.type):
@@ -100,10 +97,8 @@ def plain(column: pa.Array | pl.Series, name: str = "the source", title: str = "
 
 
 def identifiers(column: pa.Array | pl.Series, name: str, title: str) -> pl.Series:
-    """Identifiers as Int64 where every one is a plain whole number, otherwise as text without outer blanks.
-
-    '007' stays text: it is not the identifier '7'.
-    """
+    """Identifiers as Int64 where all are plain whole numbers ('007' is none), otherwise as text without outer
+    blanks."""
     series = plain(column, name, title)
     kind = series.dtype
     if kind in (pl.String, pl.UInt64, pl.Enum, pl.Categorical):
@@ -249,10 +244,8 @@ class CodeNumbers:
     _number_of: dict[str, int] = field(default_factory=dict)
 
     def number(self, column: pa.Array, name: str, title: str, rows: Int64s | None = None) -> Int32s:
-        """The number of each value, NO_CODE where it is null, blank or a text for 'missing'.
-
-        `rows` are the numbers of the rows, for messages (default: 1, 2, …).
-        """
+        """The number of each value, NO_CODE where it is missing. `rows`: numbers of the rows, for messages (default:
+        1, 2, …)."""
         values, indices = _distinct(column, name, title, rows)
         return np.array([*map(self._number, values), NO_CODE], np.int32)[indices]
 
@@ -353,10 +346,8 @@ def _as_texts(values: pa.Array, name: str, title: str) -> list[str | None]:
 def one_row_each(
     gathered: pl.DataFrame, patient: pl.Series, missing: frozenset[str]
 ) -> tuple[pl.DataFrame, list[Notice]]:
-    """The first recorded value of every attribute of each patient of the events, patients ascending.
-
-    A patient whose rows disagree is counted in a notice.
-    """
+    """The first recorded value of every attribute of each patient of the events, patients ascending; a notice counts
+    the patients whose rows disagree."""
     names = [name for name in gathered.columns if name != "patient"]
     notices = []
     for name in names:

@@ -26,10 +26,8 @@ FILE: Final = "portal.db"
 
 
 def open_store(folder: Path, url: str | None = None) -> Database:
-    """The portal's database, made or migrated where needed.
-
-    BadInput where it was made by a later version; LedgerUnreachable where the database does not answer.
-    """
+    """The portal's database, made or migrated where needed. BadInput where it was made by a later version;
+    LedgerUnreachable where it does not answer."""
     database = open_database(url or f"sqlite:///{folder / FILE}")
     with writing(database) as connection:
         found = None

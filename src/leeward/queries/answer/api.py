@@ -38,29 +38,14 @@ def query(
 
     `lw.query("INDEX", "sore throat & fever", epsilon=0.5, when="2009-04..2009-06", zip="1230*")`
 
-    Parameters
-    ----------
-    epsilon
-        The price: the larger, the less noise. The same question asked again costs nothing.
-    user
-        Who asks; the login name by default.
-    project
-        The project that pays beside the user.
-    ledger
-        URL of the database with the budget; by default the ledger in the index's folder.
-    unit, counted
-        What is protected, and what is counted: 'patient' or 'note'.
-    by, most
-        A quasi-identifier for a histogram, and in how many of its bins one patient may count.
-    conditions
-        Quasi-identifier -> a value, a range `a..b` or a beginning `a*`.
+    epsilon : the price: the larger, the less noise; the same question asked again costs nothing
+    user, project : who asks (default: the login name), and the project that pays beside the user
+    ledger : URL of the database with the budget (default: the ledger in the index's folder)
+    unit, counted : what is protected, and what is counted: 'patient' or 'note'
+    by, most : a quasi-identifier for a histogram, and in how many of its bins one patient may count
+    conditions : quasi-identifier -> a value, a range `a..b` or a beginning `a*`
 
-    Raises
-    ------
-    BadInput
-        The question, the index or the ledger is wrong; nothing was answered.
-    BudgetSpent
-        The budget does not pay for it; nothing was charged.
+    BadInput: the question, the index or the ledger is wrong; nothing was answered. BudgetSpent: nothing was charged.
     """
     asked = Question(
         query=parse(terms, conditions),
@@ -93,26 +78,18 @@ def budget(
 
     `lw.budget("INDEX", allot={"ann": 1})`
 
-    Parameters
-    ----------
-    allot, allot_project
-        User, or project -> the most that may be spent, below the cap of all; never below what was spent.
-    accept_restored
-        Reason for continuing with an older copy of the ledger; kept in the log (`ledger.moving`).
-    move_to
-        URL of the database that the budget, with all that was spent, moves to first.
-    ledger
-        URL of the database with the budget; by default the ledger in the index's folder.
+    allot, allot_project : user, or project -> the most that may be spent, below the cap of all; never below what was
+        spent
+    accept_restored : reason for continuing with an older copy of the ledger, kept in the log (`ledger.moving`)
+    move_to : URL of the database that the budget, with all that was spent, moves to first
+    ledger : URL of the database with the budget (default: the ledger in the index's folder)
 
-    Raises
-    ------
-    BadInput
-        The ledger cannot be reached, or an allotment is wrong.
+    BadInput: the ledger cannot be reached, or an allotment is wrong.
     """
     if move_to is not None:
-        folder = Index.open(index).path
+        folder = Index(index).path
         old = opening.open_ledger(ledger or ledger_of(folder), folder)
-        moving.move(old, opening.make_ledger(move_to, folder), Index.open(index).meta.id)
+        moving.move(old, opening.make_ledger(move_to, folder), Index(index).meta.id)
         ledger = move_to
     session = open_session(index, ledger, checked=accept_restored is None)
     data_set, terms = session.index.meta.id, session.terms
@@ -145,11 +122,8 @@ def budget(
 
 
 def audit(index: str | Path, /, *, expect: str | None = None, ledger: str | None = None) -> Audit:
-    """Check the ledger of an index: its log's chain of hashes, accounts, caps and stored answers.
-
-    `expect` is a head that an earlier audit printed; it has to be in the log. A failed check is no error: see
-    `.passed`.
-    """
+    """Check the ledger of an index: its log's chain of hashes, accounts, caps and stored answers. `expect` is a head
+    that an earlier audit printed. A failed check is no error: see `.passed`."""
     session = open_session(index, ledger, checked=False)
     return auditing.audit(session.ledger, session.index.meta.id, expect)
 

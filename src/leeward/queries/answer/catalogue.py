@@ -112,10 +112,8 @@ def domains_of(index: Index, qids: Sequence[str]) -> dict[str, list[str]]:
 
 
 def items_of(index: Index, qids: Sequence[str]) -> Items:
-    """The items of an index's public vocabulary and domains.
-
-    BadInput: the vocabulary or a domain is not public.
-    """
+    """The items of an index's public vocabulary and domains; BadInput where the vocabulary or a domain is not
+    public."""
     if not index.meta.vocabulary_public:
         raise BadInput(
             "This index has no public list of terms, and one made of the data would tell. Build it with a public "
@@ -140,10 +138,8 @@ def items_of(index: Index, qids: Sequence[str]) -> Items:
 
 
 def release_catalogue(index: Index, parameters: Catalogue) -> dict[str, Any]:
-    """The catalogue: `itemsets` (lists of texts), `counts` (noisy), `levels`. Reads data: charge for it before.
-
-    The order reveals nothing: by size, falling noisy count, then text.
-    """
+    """The catalogue: `itemsets` (lists of texts), `counts` (noisy), `levels`; by size, falling noisy count, then
+    text, an order that reveals nothing. Reads data: charge for it before."""
     items = items_of(index, parameters.qids)
     draws = Randomness.of(None)  # which candidates a patient is counted in
     candidates: list[Members] = [(t,) for t in range(items.terms)]

@@ -118,11 +118,8 @@ class Answer:
 def answer_all(
     session: IndexSession, asked: Sequence[Question], user: str, project: str | None = None
 ) -> list[Answer]:
-    """The answers to questions, all charged at once or, where the budget does not pay for all, none.
-
-    An identical question has one price and one answer, for whoever asks it and however often. BudgetSpent,
-    LedgerUnreachable and BadInput leave nothing answered.
-    """
+    """The answers to questions, all charged at once or, where the budget does not pay for all, none. One question
+    has one price and one answer, for whoever asks. BudgetSpent, LedgerUnreachable, BadInput: nothing was answered."""
     budgets.check_user(user)
     return answer_plans(session, [plan_query(session, each) for each in asked], user, project)
 
@@ -135,12 +132,9 @@ def answer_plans(
     pace: float = 0.0,
     standing: Standing | None = None,
 ) -> list[Answer]:
-    """Like `answer_all`, for questions already planned, so that their price could be shown before; `standing`: that
-    of these plans, if already read.
-
-    `pace`: counting takes a multiple of this many seconds, so that its duration does not reveal how much was
-    counted.
-    """
+    """As `answer_all`, for planned questions, whose price could be shown before. `standing`: that of the plans, if
+    read. `pace`: counting takes a multiple of this many seconds, so that its duration does not reveal how much was
+    counted."""
     there, remaining = standing or standing_of(session, plans, user, project)
     stored = dict(there)
     costs: Counter[str] = Counter()

@@ -38,7 +38,7 @@ def open_session(path: str | Path, ledger_url: str | None = None, *, checked: bo
     BadInput for what is no index or of another version; LedgerUnreachable without a ledger that knows its data set, or
     (`checked`) where the ledger disagrees with its log or with a head that was remembered.
     """
-    index = Index.open(path)
+    index = Index(path)
     ledger = opening.open_ledger(ledger_of(index.path) if ledger_url is None else ledger_url, index.path)
     terms = budgets.terms_of(ledger, index.meta.id)
     if checked:

@@ -80,16 +80,9 @@ def index_table(
 ) -> Built:
     """Index a table of notes (`patient`, `terms` as lists of text, `note`, quasi-identifiers).
 
-    Parameters
-    ----------
-    terms
-        The public vocabulary; None: any text is a term.
-    domains
-        Quasi-identifier -> permissible values: (first, last) of months and whole numbers, all values of texts.
-    leave_out
-        Columns that are not to be asked for.
-    options
-        See `Options`.
+    terms : the public vocabulary; None: any text is a term
+    domains : quasi-identifier -> permissible values: (first, last) of months and whole numbers, all values of texts
+    leave_out : columns that are not to be asked for
 
     BadInput: columns or values that cannot be indexed, or something stands at `out`.
     """
@@ -110,10 +103,8 @@ def index_cohort(
     row: str | None = None,
     **options: Unpack[Options],
 ) -> Built:
-    """Index a cohort: codes as terms, the patients' attributes as quasi-identifiers, the months of visits as `when`.
-
-    `row` is 'visit' (default where visits or dates are known) or 'patient'; the others are those of `index_table`.
-    """
+    """Index a cohort: codes as terms, attributes as quasi-identifiers, the months of visits as `when`; as
+    `index_table`. `row`: 'visit' (default where visits or dates are known) or 'patient'."""
     events = cohort.require_events()
     people = cohort.patients
     attributes = {} if people is None else dict(people.schema)
@@ -241,7 +232,7 @@ def _finish(
         bitmaps=[(*key, _pack(whole.bitmaps[key])) for key in sorted(whole.bitmaps)],
         patient_of_row=patient_of_row.tobytes() if rows != patients else None,
     )  # fmt: skip
-    return Built(Index.open(out), {why: count for why, count in whole.left_out.items() if count})
+    return Built(Index(out), {why: count for why, count in whole.left_out.items() if count})
 
 
 def _require_positive(name: str, number: int | None) -> None:

@@ -13,6 +13,7 @@ from itertools import pairwise, takewhile
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 from pyroaring import BitMap
 
@@ -35,33 +36,29 @@ class Index:
     public.
     """
 
-    def __init__(self, stored: store.Stored) -> None:
-        self.path: Path = stored.path
-        self.meta: store.Meta = stored.meta
-        self.rows: int = stored.rows
-        self.patients: int = stored.patients
-        self.terms: Vocabulary = from_tables(stored.vocabulary, stored.aliases, stored.meta.vocabulary)
-        self._bytes = stored.bitmaps
-        self._patient_of_row: NDArray[np.int32] | None = (
-            None if stored.patient_of_row is None else np.frombuffer(stored.patient_of_row, np.int32)
-        )
+    def __init__(self, path: str | Path) -> None:
+        """Open the index in the folder `path`; BadInput: no index, one of another version, or a damaged one."""
+        folder = self.path = Path(path)
+        head = store.read_head(folder)
+        try:
+            self.meta: store.Meta = store.read_meta(head["meta"])
+            self.rows, self.patients = int(head["rows"]), int(head["patients"])
+            names = ("vocabulary", "aliases", "directory")
+            vocabulary, aliases, directory = (store.read_table(folder / f"{name}.arrow") for name in names)
+            self._bytes = store.map_file(folder / store.BITMAPS)
+            self._patient_of_row: NDArray[np.int32] | None = None
+            if store.PATIENTS in head["files"]:
+                self._patient_of_row = np.frombuffer(store.map_file(folder / store.PATIENTS), np.int32)
+        except (KeyError, TypeError, ValueError, OSError, pa.ArrowInvalid):
+            raise BadInput(f"{folder}: the index is damaged; build it again with `leeward index`.") from None
+        self.terms: Vocabulary = from_tables(vocabulary, aliases, self.meta.vocabulary)
         self._places: dict[str, dict[str, tuple[int, int]]] = {
             column: {} for column in ("", *(qid.name for qid in self.meta.qids))
         }
-        columns = [
-            stored.directory.column(name).to_pylist() for name in ("column", "value", "offset", "length")
-        ]
+        columns = [directory.column(name).to_pylist() for name in store.DIRECTORY.names]
         for column, value, offset, length in zip(*columns, strict=True):
             self._places[column][value] = (offset, length)
         self._term = lru_cache(KEPT)(self._read_term)
-
-    @staticmethod
-    def open(path: str | Path) -> Index:
-        """Open the index in the folder `path`.
-
-        BadInput: no index, one of another version, or a damaged one.
-        """
-        return Index(store.read(path))
 
     # -- what is public ----
 

@@ -76,10 +76,8 @@ def qids_of_table(schema: Mapping[str, Any], domains: Domains) -> tuple[Qid, ...
 
 
 def rows_of_table(table: pl.DataFrame, qids: Sequence[Qid], vocabulary: Vocabulary) -> Stretch:
-    """The rows of a table of notes: `patient`, `terms` (lists of text), `note` where known, quasi-identifiers.
-
-    BadInput: a column is missing, a patient is missing, or nothing is left.
-    """
+    """The rows of a table of notes: `patient`, `terms` (lists of text), `note` where known, quasi-identifiers;
+    BadInput where a column or a patient is missing, or nothing is left."""
     if "patient" not in table.columns:
         raise BadInput("a table of notes has the columns patient and terms; this one lacks 'patient'.")
     if table.height == 0:

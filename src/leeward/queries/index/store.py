@@ -115,21 +115,6 @@ class Meta:
         )
 
 
-@dataclass(frozen=True)
-class Stored:
-    """An index read back: its head, tables and mapped files."""
-
-    path: Path
-    meta: Meta
-    rows: int
-    patients: int
-    vocabulary: pa.Table
-    aliases: pa.Table
-    directory: pa.Table
-    bitmaps: memoryview
-    patient_of_row: memoryview | None
-
-
 def write(
     out: str | Path,
     meta: Meta,
@@ -140,10 +125,8 @@ def write(
     bitmaps: Sequence[tuple[str, str, bytes]],
     patient_of_row: bytes | None,
 ) -> Path:
-    """Write an index at once; `bitmaps` are (column, value, serialized) in the order of the file.
-
-    BadInput: something stands at `out`, or the disk refuses.
-    """
+    """Write an index at once; `bitmaps` are (column, value, serialized) in the order of the file. BadInput:
+    something stands at `out`, or the disk refuses."""
     from leeward.release.folder import disk_errors, flush
 
     out = Path(out).absolute()
@@ -179,36 +162,24 @@ def write(
     return out
 
 
-def read(path: str | Path) -> Stored:
-    """Open an index.
-
-    BadInput: no index there, one of another version, or files that are missing or differ from those written.
-    """
-    folder = Path(path)
+def read_head(folder: Path) -> dict[str, Any]:
+    """The head of an index with whole files; BadInput: no index there, one of another version, or a damaged one."""
     head = _head(folder)
     if damaged := _damaged_files(folder, head):
         raise BadInput(
             f"{folder}: the index is damaged ({', '.join(damaged)}); build it again with `leeward index`. "
             "Nothing was charged, and its data set keeps what is left of its budget."
         )
-    try:
-        meta = dict(head["meta"])
-        qids = tuple(
-            Qid(q["name"], q["kind"], None if q["domain"] is None else tuple(q["domain"]), q["per_patient"])
-            for q in meta.pop("qids")
-        )
-        tables = {name: _arrow(folder / f"{name}.arrow") for name in ("vocabulary", "aliases", "directory")}
-        return Stored(
-            path=folder,
-            meta=Meta(qids=qids, **meta),
-            rows=int(head["rows"]),
-            patients=int(head["patients"]),
-            bitmaps=_map_file(folder / BITMAPS),
-            patient_of_row=_map_file(folder / PATIENTS) if PATIENTS in head["files"] else None,
-            **tables,
-        )
-    except (KeyError, TypeError, ValueError, OSError, pa.ArrowInvalid):
-        raise BadInput(f"{folder}: the index is damaged; build it again with `leeward index`.") from None
+    return head
+
+
+def read_meta(stated: Mapping[str, Any]) -> Meta:
+    """The metadata that a head states."""
+    qids = tuple(
+        Qid(q["name"], q["kind"], None if q["domain"] is None else tuple(q["domain"]), q["per_patient"])
+        for q in stated["qids"]
+    )
+    return Meta(**{**stated, "qids": qids})
 
 
 def _damaged_files(folder: Path, head: Mapping[str, Any]) -> list[str]:
@@ -260,12 +231,12 @@ def _head(folder: Path) -> dict[str, Any]:
     return head
 
 
-def _arrow(path: Path) -> pa.Table:
+def read_table(path: Path) -> pa.Table:
     with pa.memory_map(str(path)) as source:
         return pa.ipc.open_file(source).read_all()
 
 
-def _map_file(path: Path) -> memoryview:
+def map_file(path: Path) -> memoryview:
     with path.open("rb") as file:
         if os.fstat(file.fileno()).st_size == 0:
             return memoryview(b"")

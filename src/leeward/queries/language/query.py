@@ -73,10 +73,8 @@ class Query:
                 raise BadInput(f"`{name}` has two conditions; a query takes one each.")
 
     def canonical(self) -> str:
-        """The text that identifies the query: the same for every order of terms and conditions.
-
-        Call it on `Index.resolve(query)`: only there are nodes, aliases and types known.
-        """
+        """The text that identifies the query in every order of terms and conditions. Call it on
+        `Index.resolve(query)`: only there are nodes, aliases and types known."""
         parts = [" & ".join(quote(term) for term in self.terms)]
         parts += [f"{quote(each.qid)}={each.text(quote)}" for each in self.predicates]
         return "; ".join(parts)
@@ -132,10 +130,8 @@ def fold(text: str) -> str:
 
 
 def condition(qid: str, text: str) -> Predicate | None:
-    """One condition from its text; None if it admits everything (`*`).
-
-    BadInput: a range without both ends, or with a third; a wildcard that is not the last character.
-    """
+    """One condition from its text, or None if it admits everything (`*`); BadInput for a range without both ends or
+    with a third, and a wildcard that is not the last character."""
     name, value = fold(qid), text.strip()
     if not name:
         raise BadInput("a condition needs the name of a quasi-identifier.")
@@ -165,10 +161,8 @@ def _read_range(name: str, value: str) -> Predicate:
 
 
 def in_months(predicate: Predicate) -> Predicate:
-    """A condition on months as one month or a range of months; a year stands for its twelve.
-
-    BadInput: not `YYYY-MM` or `YYYY`, no such month, or a range that runs backwards.
-    """
+    """A condition on months as one month or a range of them; a year stands for its twelve. BadInput: not `YYYY-MM`
+    or `YYYY`, no such month, or a range that runs backwards."""
     if predicate.kind == "prefix":
         low, high = _months_with_prefix(predicate)
     else:

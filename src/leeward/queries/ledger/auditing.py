@@ -11,9 +11,8 @@ import sqlalchemy as sa
 
 from leeward.queries.ledger import chain, tables
 from leeward.queries.ledger.chain import Entry
-from leeward.queries.ledger.families import family_of, family_terms, line_of
+from leeward.queries.ledger.families import CHARGES, accounts_of_charge, family_of, family_terms, line_of
 from leeward.queries.ledger.opening import Ledger, reading
-from leeward.queries.ledger.replay import CHARGES, accounts_of_charge
 from leeward.queries.privacy.accounting import Budget, compose, spent_epsilon, to_epsilon
 
 ROUNDING = 1e-9
@@ -51,10 +50,8 @@ class Audit:
 
 
 def audit(ledger: Ledger, data_set: str, expected: str | None = None) -> Audit:
-    """Check the log, the accounts and the stored answers of a data set's family against each other.
-
-    `expected`: a hash that an earlier audit printed; it has to be in the chain.
-    """
+    """Check the log, the accounts and the stored answers of a data set's family against each other. `expected`: a
+    hash that an earlier audit printed; it has to be in the chain."""
     with reading(ledger, snapshot=True) as connection:
         family = family_of(connection, ledger, data_set)
         terms = family_terms(connection, family)

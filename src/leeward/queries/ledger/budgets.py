@@ -12,7 +12,9 @@ import sqlalchemy as sa
 from leeward.errors import BadInput
 from leeward.queries.ledger import chain, tables
 from leeward.queries.ledger.families import (
+    account_of,
     changing,
+    check,
     error_of_move,
     family_of,
     family_terms,
@@ -21,7 +23,6 @@ from leeward.queries.ledger.families import (
     remember_head,
 )
 from leeward.queries.ledger.opening import Ledger, reading, writing
-from leeward.queries.ledger.replay import account_of, check
 from leeward.queries.privacy.accounting import Accounting, Budget, affordable
 
 LONGEST_NAME: Final = 100
@@ -72,11 +73,8 @@ class Terms:
 
 
 def register(ledger: Ledger, data_set: DataSet) -> bool:
-    """Give a data set its budget, once; True where it is new. Registering the same again changes nothing: a budget
-    never refills.
-
-    BadInput when it is there with another budget or parent, or the parent is unknown or accounts differently.
-    """
+    """Give a data set its budget, once; True where it is new: a budget never refills. BadInput when it has another
+    budget or parent already, or the parent is unknown or accounts differently."""
     with writing(ledger) as connection:
         known = find_family(connection, data_set.id)
         if known is not None:

@@ -185,10 +185,8 @@ SHOWN: Final = frozenset({"unix_sock", "host", "port"})
 
 
 def parse_url(text: str) -> sa.URL:
-    """A database's URL with its password: the one written in it, PGPASSWORD, or that of PostgreSQL's passfile.
-
-    BadInput for what is no URL, without repeating it.
-    """
+    """A database's URL with its password (written in it, PGPASSWORD, or PostgreSQL's passfile); BadInput, without
+    repeating it, for what is no URL."""
     try:
         url = sa.make_url(text)
     except (sa.exc.ArgumentError, ValueError):

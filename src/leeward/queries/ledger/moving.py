@@ -16,9 +16,17 @@ import sqlalchemy as sa
 
 from leeward.errors import BadInput
 from leeward.queries.ledger import chain, tables
-from leeward.queries.ledger.families import changing, family_of, find_family, lock
+from leeward.queries.ledger.families import (
+    changing,
+    contains,
+    family_of,
+    find_family,
+    forget,
+    forget_heads,
+    lock,
+    read_heads,
+)
 from leeward.queries.ledger.opening import Ledger, LedgerUnreachable, reading, writing
-from leeward.queries.ledger.replay import contains, forget, forget_heads, read_heads
 
 OF_A_FAMILY = (tables.data_sets, tables.accounts, tables.answers, tables.log)
 

@@ -75,10 +75,8 @@ class Ledger:
 
 
 def open_ledger(where: str | Path, beside: Path | None = None) -> Ledger:
-    """The ledger in an index's folder, or at a database's URL. It must exist: a budget is never made anew by asking.
-
-    LedgerUnreachable where there is none or the database does not answer.
-    """
+    """The ledger in an index's folder, or at a database's URL; asking never makes a new one. LedgerUnreachable where
+    there is none or the database does not answer."""
     return _open(where, beside, may_create=False)
 
 
@@ -94,10 +92,8 @@ def open_database(url: str) -> Ledger:
 
 @contextmanager
 def reading(ledger: Ledger, *, snapshot: bool = False) -> Iterator[sa.Connection]:
-    """A connection that only reads; LedgerUnreachable when the database fails.
-
-    `snapshot`: all its statements see one moment, whoever writes meanwhile.
-    """
+    """A connection that only reads; LedgerUnreachable when the database fails. `snapshot`: all statements see one
+    moment."""
     kind = ledger.engine.dialect.name
     with _translate_errors(ledger), _connect(ledger) as connection:
         if kind not in ("sqlite", "postgresql"):

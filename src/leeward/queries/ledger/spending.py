@@ -15,9 +15,16 @@ import sqlalchemy as sa
 from leeward.errors import BadInput, GuaranteeUnreachable
 from leeward.queries.ledger import chain, tables
 from leeward.queries.ledger.budgets import check_user, has_room, terms_of
-from leeward.queries.ledger.families import Change, changing, line_of, state_of_log, unknown_data
+from leeward.queries.ledger.families import (
+    Change,
+    Replay,
+    changing,
+    line_of,
+    own_accounts,
+    state_of_log,
+    unknown_data,
+)
 from leeward.queries.ledger.opening import Ledger, reading
-from leeward.queries.ledger.replay import Replay, own_accounts
 from leeward.queries.privacy.accounting import Budget, affordable, cost, spent_epsilon, to_epsilon
 
 _account, _answer, _data_set = tables.accounts.c, tables.answers.c, tables.data_sets.c

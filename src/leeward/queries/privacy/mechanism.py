@@ -133,10 +133,8 @@ def half_width(noise: Noise, confidence: float = CONFIDENCE) -> float:
 
 
 def epsilon_within(kind: Kind, sensitivity: int, width: float) -> int:
-    """The least ε of two significant digits (micro-ε) whose half-width is at most `width`.
-
-    BadInput where no ε up to LARGEST_EPSILON is enough.
-    """
+    """The least ε of two significant digits (micro-ε) whose half-width is at most `width`; BadInput where none is up
+    to LARGEST_EPSILON."""
     if not width >= 0:
         raise BadInput("the wanted precision must be a number from 0.")
     place = bisect_left(EPSILONS, -width, key=lambda epsilon: -half_width(Noise(kind, epsilon, sensitivity)))
