@@ -19,21 +19,13 @@ from tests.oracles import runs
 from leeward.errors import BadInput
 from leeward.notes.annotators.dictionary import Dictionary
 from leeward.notes.annotators.learned import CARD, crf, load, model_folder, svm
-from leeward.notes.annotators.learned.features import (
-    SLOTS,
-    attributes,
-    class_of,
-    context,
-    features_at,
-    look,
-    shape_of,
-)
+from leeward.notes.annotators.learned.features import SLOTS, attributes, class_of, features_at, look, shape_of
 from leeward.notes.annotators.learned.labels import LABELS, labels_of, spans_of
 from leeward.notes.annotators.learned.linear import LinearAnnotator, best_sequence
 from leeward.notes.annotators.learned.training import train
 from leeward.notes.corpora.evaluation import evaluate
 from leeward.notes.spans import AnnotatedNote, Span
-from leeward.notes.vocabulary import PIECES, Shared, plain_number, read, tokens_of
+from leeward.notes.vocabulary import PIECES, Shared, plain_number, tokens_of
 from leeward.synthetic.notes import NotePlan, synthetic_notes
 
 DICTIONARY = Dictionary(SMALL)
@@ -198,14 +190,13 @@ def test_the_best_sequence_is_the_best_of_all(length: int, labels: int, random: 
 
 def test_the_context_of_tokens_by_hand() -> None:
     text = "PLAN\nName: Ann Roe\nmother of Roe, Dr. Poe"
-    seen = read(text)
-    words = seen.tokens.words
-    keys, heads, flags = (each.tolist() for each in context(seen))
-    key = {word: words[k] if k >= 0 else "" for word, k in zip(words, keys, strict=True)}
+    looked = look(text, ())
+    words = looked.tokens.words
+    key = {word: words[k] if k >= 0 else "" for word, k in zip(words, looked.key.tolist(), strict=True)}
     assert key["Ann"] == "Name" and key["mother"] == ""
-    head = {word: words[k] if k >= 0 else "" for word, k in zip(words, heads, strict=True)}
+    head = {word: words[k] if k >= 0 else "" for word, k in zip(words, looked.head.tolist(), strict=True)}
     assert head["Name"] == "PLAN" and head["Ann"] == "Name" and head["Poe"] == "Name"
-    again = {word for word, flag in zip(words, flags, strict=True) if flag}
+    again = {word for word, flag in zip(words, looked.again.tolist(), strict=True) if flag}
     assert again == {"Ann", "Roe", "Poe"}  # after the field of a name or a title, here or elsewhere
 
 

@@ -86,7 +86,7 @@ RULES = (
     contacts._EMAIL,
     contacts._URL,
     numbers.SSN_RULE,
-    dates.DAYS,
+    *dates.DAYS,
     *(rule for module in (contacts, numbers, places, abroad) for rule in module.RULES if rule is not VEHICLE),
     *demographics.AGES,
     *demographics.RACES_SAID,

@@ -220,7 +220,7 @@ def train(out: str, seed: int | None, **corpus: Any) -> None:
 
     notes, provenance = _notes(SYNTHETIC_NOTES, seed=seed, **corpus)
     with watch(None) as say:
-        card = train_models(notes, load_dictionary(), out, seed, corpus=provenance, progress=say)
+        card = train_models(notes, load_dictionary("leeward"), out, seed, corpus=provenance, progress=say)
     click.echo(f"{out}: models of {card['notes']:,} notes, {card['tokens']:,} tokens")
 
 

@@ -6,6 +6,7 @@ import re
 import threading
 from collections.abc import Callable
 from functools import partial
+from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -58,11 +59,13 @@ class Vocabulary:
     def read(self, text: str) -> Seen:
         """Tokenize a text and number its words, adding new ones."""
         tokens = tokens_of(text, self._pattern)
-        words = list(map(plain_number, tokens.words)) if self._numbers_alike else tokens.words
+        words = tokens.words
+        if self._numbers_alike:
+            words = [plain_number(word) if word.isdigit() else word for word in words]
         with self._lock:
             known = self._number_of
             numbers = [known.setdefault(word, len(known)) for word in words]
-            self.words += dict.fromkeys(w for w in words if known[w] >= len(self.words))
+            self.words += list(islice(reversed(known), len(known) - len(self.words)))[::-1]
         return Seen(tokens, self, np.array(numbers, dtype=np.int32))
 
 

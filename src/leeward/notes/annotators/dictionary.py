@@ -218,7 +218,7 @@ class Dictionary:
 
 
 @cache
-def load(lexicon: str = "leeward") -> Dictionary:
+def load(lexicon: str) -> Dictionary:
     """The dictionary of a lexicon that `loaders.load` reads; built once in a process."""
     return Dictionary(load_lexicon(lexicon))
 

@@ -45,7 +45,7 @@ def load(name: str, folder: Path | None = None, dictionary: Annotator | None = N
     folder = folder or model_folder()
     file, load_model = (svm.FILE, svm.load) if name == "svm" else (crf.FILE, crf.load)
     require_whole(folder / file)
-    return load_model(folder, dictionary or load_dictionary())
+    return load_model(folder, dictionary or load_dictionary("leeward"))
 
 
 def require_whole(file: Path) -> None:

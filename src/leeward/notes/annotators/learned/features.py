@@ -14,12 +14,12 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from itertools import product
 from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
 
+from leeward.compiled import njit
 from leeward.notes import spans
 from leeward.notes.spans import Span
 from leeward.notes.vocabulary import PerWord, Seen, Tokens, Vocabulary, read
@@ -182,99 +182,104 @@ AROUND = (-2, -1, 0, 1, 2, 3)
 """Distances of the dictionary's hits and of named words that make features."""
 
 
-FIXED: tuple[str, ...] = (
-    *(
-        f"pair{template} {one}|{two}"
-        for template in range(len(PAIRS))
-        for one, two in product(CLASSES, CLASSES)
-    ),
-    *(
-        feature
-        for distance in AROUND
-        for feature in (
-            *(f"hit{distance:+d} {hit}" for hit in HITS),
-            *(f"again{distance:+d} {flag}" for flag in (0, 1)),
-        )
-    ),
-)
-"""All features but those of words: of each pair of neighbours, then of each distance."""
-_FIRST_OF_PAIR = np.arange(len(PAIRS)) * len(CLASSES) ** 2
-_FIRST_AROUND = len(PAIRS) * len(CLASSES) ** 2 + np.arange(len(AROUND)) * (len(HITS) + 2)
-BEFORE, AFTER = -AROUND[0], AROUND[-1]
-_ONE, _TWO = np.array(PAIRS).T + BEFORE
-
-
 @dataclass(frozen=True)
 class Looked:
-    """Model input of a note, a row per token.
-
-    `by_word`: the word in each of SLOTS, as its number in `vocabulary` times the number of slots, plus the slot.
-    `fixed`: the token's features of FIXED, by their places there.
-    """
+    """Model input of a note, one entry per token. `words` are numbers in `vocabulary`; `key` and `head` are indices
+    of tokens or −1."""
 
     tokens: Tokens
     vocabulary: Vocabulary
-    by_word: NDArray[np.int64]
-    fixed: NDArray[np.int64]
+    words: NDArray[np.int32]
+    classes: NDArray[np.int16]
+    key: NDArray[np.int32]
+    head: NDArray[np.int32]
+    again: NDArray[np.bool_]
+    hits: NDArray[np.uint8]
 
 
 KEY_REACH = 12
 """Tokens after a colon that still belong to its key."""
 HEAD_WORDS = 6
 """Most tokens of a line that can be a heading."""
-ROLE_REACH = 3
-"""Tokens after the colon of a role (`Attending:`) that may be a name."""
-
-_CLASSES = PerWord(lambda word: CLASS_IDS[class_of(word)], np.int64)
-_CAPITAL = PerWord(lambda word: word[:1].isupper() and len(word) > 1, np.bool_)
-_SMALL = PerWord(lambda word: word != word.upper(), np.bool_)
 
 
-def context(seen: Seen) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]:
+CAPITAL, UPPER = 1, 2
+"""Flags of a word: it begins with a capital and goes on; has no small letters."""
+
+
+@njit
+def context(
+    ids: NDArray[np.int32],
+    classes: NDArray[np.int16],
+    flags: NDArray[np.uint8],
+    colon: int,
+    line: int,
+    point: int,
+    title: int,
+    role: int,
+) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.bool_]]:
     """For each token: the index of the word before the last colon on its line (−1: none), the index of the last word
-    of the section's heading (−1: none), and whether its word follows a title or a role somewhere in the note."""
-    words, places = seen.words, np.arange(len(seen.words))
-    classes, capital, small = (each.of(seen.vocabulary)[words] for each in (_CLASSES, _CAPITAL, _SMALL))
-    line, colon, point, title, role = (
-        classes == CLASS_IDS[n] for n in ("line", "colon", "point", "title", "role")
-    )
-    begin = np.maximum.accumulate(np.concatenate(([0], np.where(line, places + 1, 0))))[:-1]  # of the line
-    colon &= places > begin
-    last_colon = np.maximum.accumulate(np.where(colon, places, -1))
-    keyed = last_colon > begin
-    key = np.where(keyed & ~line & ~colon & (places - last_colon <= KEY_REACH), last_colon - 1, -1)
-    upto = np.concatenate(([0], np.cumsum(small)))  # words with small letters before each token
-    shouted = line & (places > begin) & ~keyed & (upto[places] == upto[begin])
-    heading = (shouted | colon) & (places - begin <= HEAD_WORDS)
-    head = np.maximum.accumulate(np.where(heading, places - 1, -1))
-    before = places - 1
-    before = before - (point[before] & (before > 0))
-    of_role = keyed & role[np.maximum(last_colon, 1) - 1] & (places - last_colon <= ROLE_REACH)
-    named = capital & (places > 0) & (title[before] | of_role)
-    named_words = np.zeros(words.max(initial=0) + 1, np.bool_)
-    named_words[words[named]] = True
-    return key, head, named_words[words]
+    of the section's heading, and whether its word follows a title or a role somewhere in the note."""
+    n = len(ids)
+    word_count = 0
+    for i in range(n):
+        word_count = max(word_count, ids[i] + 1)
+    key = np.full(n, -1, np.int32)
+    head = np.full(n, -1, np.int32)
+    named = np.zeros(word_count, np.bool_)
+    line_start = 0
+    current_key = -1
+    current_head = -1
+    colon_at = -KEY_REACH - 1
+    for i in range(n):
+        if classes[i] == line:
+            length = i - line_start
+            if 0 < length <= HEAD_WORDS and current_key < line_start:
+                shouted = True
+                for j in range(line_start, i):
+                    shouted = shouted and flags[j] & UPPER != 0
+                if shouted:
+                    current_head = i - 1
+            line_start = i + 1
+            current_key = -1
+            colon_at = -KEY_REACH - 1
+        elif classes[i] == colon and i > line_start:
+            current_key = i - 1
+            colon_at = i
+            if i - line_start <= HEAD_WORDS:
+                current_head = i - 1
+        elif current_key >= 0 and i - colon_at <= KEY_REACH:
+            key[i] = current_key
+        head[i] = current_head
+        if i > 0 and flags[i] & CAPITAL:
+            before = i - 1
+            if classes[before] == point and before > 0:
+                before -= 1
+            if classes[before] == title or (
+                current_key >= 0 and classes[current_key] == role and i - colon_at <= 3
+            ):
+                named[ids[i]] = True
+    again = np.zeros(n, np.bool_)
+    for i in range(n):
+        again[i] = named[ids[i]]
+    return key, head, again
+
+
+_CLASSES = PerWord(lambda word: CLASS_IDS[class_of(word)], np.int16)
+_FLAGS = PerWord(
+    lambda word: CAPITAL * (word[:1].isupper() and len(word) > 1) + UPPER * (word == word.upper()),
+    np.uint8,
+)
+_MARKS = tuple(CLASS_IDS[name] for name in ("colon", "line", "point", "title", "role"))
 
 
 def look(text: str, dictionary_spans: Sequence[Span], seen: Seen | None = None) -> Looked:
-    """Split a text, unless it has been `seen`, and find the features of its tokens."""
-    seen = seen or read(text)
-    count = len(seen.words)
-    key, head, again = context(seen)
-    # Words, classes, hits and flags of the tokens, and of what is beyond the text around them.
-    padded = np.zeros((4, BEFORE + count + AFTER), np.int64)
-    classes = _CLASSES.of(seen.vocabulary)[seen.words]
-    hits = _hits(seen.tokens, dictionary_spans)
-    padded[:, BEFORE : BEFORE + count] = seen.words, classes, hits, again
-    words, classes, hits, agains = padded[:, np.arange(count)[:, None] + np.arange(len(AROUND))]
-    by_word = np.empty((count, len(SLOTS)), np.int64)
-    by_word[:, : len(OFFSETS)] = words[:, : len(OFFSETS)]
-    by_word[:, len(OFFSETS) :] = padded[0][np.stack([key, head], axis=1) + BEFORE]
-    fixed = np.empty((count, len(PAIRS) + 2 * len(AROUND)), np.int64)
-    fixed[:, : len(PAIRS)] = _FIRST_OF_PAIR + classes[:, _ONE] * len(CLASSES) + classes[:, _TWO]
-    fixed[:, len(PAIRS) :: 2] = _FIRST_AROUND + hits
-    fixed[:, len(PAIRS) + 1 :: 2] = _FIRST_AROUND + len(HITS) + agains
-    return Looked(seen.tokens, seen.vocabulary, by_word * len(SLOTS) + np.arange(len(SLOTS)), fixed)
+    """Split a text, unless it has been `seen`, and find what the features of its tokens need."""
+    tokens, vocabulary, words = seen or read(text)
+    classes, flags = _CLASSES.of(vocabulary)[words], _FLAGS.of(vocabulary)[words]
+    key, head, again = context(words, classes, flags, *_MARKS)
+    hits = _hits(tokens, dictionary_spans)
+    return Looked(tokens, vocabulary, words, classes, key, head, again, hits)
 
 
 def places_of(tokens: Tokens, spans: Sequence[Span]) -> list[slice]:
@@ -284,9 +289,9 @@ def places_of(tokens: Tokens, spans: Sequence[Span]) -> list[slice]:
     return list(map(slice, firsts.tolist(), pasts.tolist()))
 
 
-def _hits(tokens: Tokens, spans: Sequence[Span]) -> NDArray[np.int64]:
+def _hits(tokens: Tokens, spans: Sequence[Span]) -> NDArray[np.uint8]:
     none = HIT_IDS[""]
-    marks = np.full(len(tokens.words), none)
+    marks = np.full(len(tokens.words), none, np.uint8)
     for span, place in zip(spans, places_of(tokens, spans), strict=True):
         marks[place] = HIT_IDS.get(f"{span.kind}:{span.category}", none)
     return marks
@@ -294,9 +299,33 @@ def _hits(tokens: Tokens, spans: Sequence[Span]) -> NDArray[np.int64]:
 
 def attributes(looked: Looked) -> list[list[str]]:
     """Every token's features as strings, as the trainers take them. The models' tables hold the same."""
-    words = looked.vocabulary.words
-    return [
-        [name for place in by_word for name in features_at(words[place // len(SLOTS)], place % len(SLOTS))]
-        + [FIXED[place] for place in fixed]
-        for by_word, fixed in zip(looked.by_word.tolist(), looked.fixed.tolist(), strict=True)
-    ]
+    # Tokens are counted from 2: what is beyond the text is around them, and index −1 is beyond, too.
+    words = ["", "", *looked.tokens.words, "", "", ""]
+    classes = ["edge"] * 2 + [CLASSES[number] for number in looked.classes.tolist()] + ["edge"] * 3
+    hits = [HITS[0]] * 2 + [HITS[number] for number in looked.hits.tolist()] + [HITS[0]] * 3
+    again = [False] * 2 + looked.again.tolist() + [False] * 3
+    rows: list[list[str]] = []
+    for i, (key, head) in enumerate(zip(looked.key.tolist(), looked.head.tolist(), strict=True), 2):
+        places = [*(i + offset for offset in OFFSETS), key + 2, head + 2]
+        row = [feature for slot, place in enumerate(places) for feature in features_at(words[place], slot)]
+        for template, (one, two) in enumerate(PAIRS):
+            row.append(pair_feature(template, classes[i + one], classes[i + two]))
+        for distance in AROUND:
+            row += hit_feature(distance, hits[i + distance]), again_feature(distance, again[i + distance])
+        rows.append(row)
+    return rows
+
+
+def pair_feature(template: int, one: str, two: str) -> str:
+    """The feature of two neighbours' classes."""
+    return f"pair{template} {one}|{two}"
+
+
+def hit_feature(distance: int, hit: str) -> str:
+    """The feature of the dictionary's hit on a token or its neighbour."""
+    return f"hit{distance:+d} {hit}"
+
+
+def again_feature(distance: int, flag: bool) -> str:
+    """The feature of a word that follows a title elsewhere in the note."""
+    return f"again{distance:+d} {int(flag)}"

@@ -66,6 +66,7 @@ _SHIPS, _POSTS = "USNS|USNV|USS|USCGC", "APO|FPO|DPO"
 _BOX = re.compile(
     rf"\b(?:{_BOXES})\s?\d+(?:,?\s+Box\s+\d+)?|\b(?:{_SHIPS})\s[A-Z][a-z]+|\b(?:{_POSTS})[ ,]+(?:AA|AE|AP)\b"
 )
+_BOX_SIGNS = ("PSC", "CMR", "RR", "HC", "Unit", "Post", "Casella", "Apartado", "Boîte", "Caixa", "US", "PO")
 _POSTAL = re.compile(
     r"[A-Z]{1,2}\d[A-Z\d]?\s?\d[A-Z]{2}\b|[A-Z]\d[A-Z]\s?\d[A-Z]\d\b|(?:[A-Z]{1,3}-)?\d{3}\s?\d{2,3}(?:-\d{3,4})?\b|"
     r"(?:[A-Z]{1,3}-)?\d{4,6}(?:-\d{3,4})?(?:\s?[A-Z]{2}\b)?|\d{2}-\d{3}\b"
@@ -84,6 +85,7 @@ _LEGAL = (
     r"Ltd|Limited|PLC|Plc|plc|GmbH|AG|S\.A\.S?|SA|SpA|S\.p\.A|S\.?r\.?l|SRL|B\.V|BV|N\.V|NV|AB|A/S|ApS|Oyj?|KG|KGaA|LLP|"
     r"LLC|Inc|Corp|Co|Pty|Bros|Sons|Brothers|Industries|Holdings|Airlines|Enterprises|Technologies|Bank|Motors"
 )
+_LEGAL_FORM = re.compile("|".join(rf"{form}\b" for form in _LEGAL.split("|")) + rf"|&[ ]{_CAP}")
 _JOINT = r"(?:[ ]|[ ](?:&|und|et|y|e)[ ]|[ ]and[ ](?=Sons|Brothers|Co)|, )"
 _COMPANY = re.compile(
     rf"{_CAP}(?:{_JOINT}{_CAP}){{0,4}},?[ ](?:{_LEGAL})\b\.?|{_CAP}(?:[ ]{_CAP})?[ ]&[ ]{_CAP}"
@@ -118,7 +120,7 @@ def may_have_street(text: str) -> bool:
 RULES = (
     Rule("zip", _SAID_CODE, ("zip", "post"), "QID"),
     Rule("zip", _GB_CA, (), "QID"),
-    Rule("facility", _COMPANY, fits=lambda _, match: _is_proper(match.group())),
+    Rule("facility", _COMPANY, fits=lambda _, match: _is_proper(match.group()), near=_LEGAL_FORM),
 )
 
 
@@ -132,7 +134,7 @@ def find(text: str, low: str) -> Iterator[Span]:
             found = [mark(*match.span(), "address"), *_behind(text, match.end())]
             past = found[-1].end
             yield from found
-    for box in _BOX.finditer(text):
+    for box in _BOX.finditer(text) if any(sign in text for sign in _BOX_SIGNS) else ():
         yield mark(*box.span(), "address")
         yield from _behind(text, box.end())
     yield from find_all(RULES, text, low)

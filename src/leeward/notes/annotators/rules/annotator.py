@@ -18,7 +18,7 @@ from leeward.notes.annotators.rules import (
     places,
     words,
 )
-from leeward.notes.annotators.rules.patterns import mark
+from leeward.notes.annotators.rules.patterns import find_all, mark
 from leeward.notes.spans import Span
 
 _VISIT = re.compile(
@@ -77,7 +77,7 @@ def _dates(text: str, low: str, fields: Sequence[labels.Label]) -> Iterator[Span
         )
         yield mark(written.start, written.end, "date", "QID" if of_visit else "EID")
         past = written.end
-    yield from dates.DAYS.find(text, low)
+    yield from find_all(dates.DAYS, text, low)
 
 
 def _of_visit(text: str, low: str, past: int, start: int, end: int) -> bool:

@@ -50,7 +50,6 @@ BEFORE_SHORT = re.compile(
 )
 NAMED = re.compile(
     r"\b(?:(?:mon|tues|wednes|thurs|fri|satur|sun)days?(?: (?:morning|afternoon|evening|night))?"
-    r"|(?:mon|tues?|wed|thurs?|fri|sat|sun)\.?(?=,? \d{1,2}[/.: -])"
     r"|christmas(?: eve| day)?|thanksgiving(?: day)?|new year(?:['’]s)?(?: eve| day)|halloween"
     r"|easter(?: sunday| monday)?|(?:valentine|mother|father)(?:['’]s)? day"
     r"|(?:independence|labor|memorial|veterans) day|hanukkah|passover|ramadan|yom kippur"
@@ -59,11 +58,18 @@ NAMED = re.compile(
     r"|(?:the )?(?:early |late |mid[- ]?)?(?:summer|winter|spring|autumn|fall) (?:of |in )?(?:19|20)\d\d)\b"
 )
 """Days by their name, in lower case: weekdays, holidays, days of a month that is not named, seasons of a year."""
+WEEKDAY = re.compile(
+    r"(?:m(?<!\w.)on|t(?<!\w.)(?:ues?|hurs?)|w(?<!\w.)ed|f(?<!\w.)ri|s(?<!\w.)(?:at|un))(?=,? \d{1,2}[/.: -])"
+)
+"""A weekday's short name before a number, in lower case."""
 _DAY_PARTS = (
     "day new kippur christmas thanksgiving halloween easter hanukkah passover ramadan hashanah diwali mardi month "
-    "mon tue wed thu fri sat sun summer winter spring autumn fall"
+    "summer winter spring autumn fall"
 )
-DAYS = Rule("date", NAMED, tuple(_DAY_PARTS.split()), low=True)
+DAYS = (
+    Rule("date", NAMED, tuple(_DAY_PARTS.split()), low=True),
+    Rule("date", WEEKDAY, low=True),
+)
 
 
 @dataclass(frozen=True)

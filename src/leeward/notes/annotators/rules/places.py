@@ -91,6 +91,8 @@ _LIVES = re.compile(
     r"|city of|town of"
     r"|outside of|suburb of|state of|county of)(?: the| downtown| rural| nearby)? $"
 )
+_BEFORE_HOME = ("in ", "from ", "of ", "to ", "near ", "outside ", "the ", "downtown ", "rural ", "nearby ")
+"""The last word of each match of `_LIVES`."""
 _UNITS = words("icu micu sicu ccu nicu picu pacu snf ltac asc ems hospice ams bid tid qhs prn hob iop bmi")
 _AFTER_PLACE = re.compile(r"\s*(?:\(|,|on\b|last\b|since\b|yesterday\b|today\b|in (?:19|20)\d\d)")
 _BEFORE_PLACE = words("in from near to of at city town state resident native around outside")
@@ -432,6 +434,7 @@ def _match_residence(text: str, low: str, capitals: Sequence[Capital], i: int) -
     if (
         capital.low in GENERIC
         or capital.initial
+        or not low.endswith(_BEFORE_HOME, 0, capital.start)
         or not _LIVES.search(low[max(0, capital.start - 48) : capital.start])
     ):
         return None
