@@ -28,8 +28,8 @@ from leeward.verify.constraints.classed import (
     no_other_codes,
     split,
 )
-from leeward.verify.flat import Longs, Words, offsets_of, pairs_of_lists, run_sums
-from leeward.verify.kernels import count_pairs, sum_images
+from leeward.verify.flat import Longs, offsets_of, pairs_of_lists, run_sums
+from leeward.verify.kernels import count_pairs, number_lists, sum_images
 from leeward.verify.manifest import Share, draw_words
 from leeward.verify.order import order_check
 
@@ -307,38 +307,28 @@ def against_source(published: Published, codes: pl.DataFrame, share: Share, sour
     label = np.array([-1 if place is None else place for place in places], np.int32)
     words = draw_words(share, max(len(published.labels), 1))
     mine, theirs = sum_images(*numbered.sets, label, words), run_sums(words[holds.labels], holds.offsets)
-    sets = compare_sets(mine, theirs).with_columns(more=pl.col("patients") - pl.col("records"))
-    alone = sets.filter(pl.col("patients") == 1, pl.col("records") == 1, pl.col("set") != 0)
-    patient = alone.sort("record")["patient"]
-    known = {"patient": patient, "source row": pl.Series(numbered.first).gather(patient)}
+    kind = number_lists(np.arange(len(mine) + len(theirs) + 1), np.append(mine, theirs).view(np.int64))
+    patients, records = (np.bincount(of, minlength=len(kind)) for of in np.split(kind, [len(mine)]))
+    first = np.empty(len(kind), np.int64)
+    first[kind[: len(mine)]] = np.arange(len(mine))
+    alone = kind[len(mine) :][theirs != 0]
+    patient = first[alone[(patients == 1)[alone] & (records == 1)[alone]]]
+    known = {"patient": pl.Series(patient), "source row": pl.Series(numbered.first[patient])}
+    more = patients - records
     return [
         of_count(
             "every_code_accounted_for", unaccounted, "Every source code is released or listed as suppressed.",
             "source codes are neither released nor suppressed.",
         ),
         of_count(
-            "rows_generalize_source_rows", int((-sets["more"]).clip(0).sum()),
+            "rows_generalize_source_rows", int((-more).clip(0).sum()),
             "Every published row is a generalized source row.",
             "published rows are no generalization of a source row.",
         ),
         of_count(
-            "no_row_lost", int(sets["more"].clip(0).sum()), "Every source row is published.",
+            "no_row_lost", int(more.clip(0).sum()), "Every source row is published.",
             "source rows are not published.",
         ),
         order_check("order_of_records", known, "records"),
         *([] if mapped else [no_other_codes(codes, numbered.held)]),
     ]  # fmt: skip
-
-
-def compare_sets(mine: Words, theirs: Words) -> pl.DataFrame:
-    """Each `set` of patients or of records, with how many `patients` and `records` have it and the place of one of
-    each: `patient`, `record`."""
-    counted = [
-        pl.DataFrame({"set": sets})
-        .with_row_index(of)
-        .group_by("set")
-        .agg(pl.len().alias(many), pl.col(of).first())
-        for sets, of, many in ((mine, "patient", "patients"), (theirs, "record", "records"))
-    ]
-    both = counted[0].join(counted[1], on="set", how="full", coalesce=True)
-    return both.with_columns(pl.col("patients", "records").fill_null(0).cast(pl.Int64))
