@@ -18,7 +18,9 @@ from leeward.synthetic import repeats
 
 @pytest.fixture(scope="module")
 def counts() -> np.ndarray:
-    return np.concatenate([chunk for _, chunk in repeats._chunks(Randomness.of(4), repeats.PATIENTS)])
+    sizes = (100_000, 100_000, 100_000, repeats.PATIENTS - 300_000)
+    streams = (Randomness.of(4).stream("repeats", number) for number in range(len(sizes)))
+    return np.concatenate([repeats._counts(*drawn) for drawn in zip(streams, sizes, strict=True)])
 
 
 def test_the_population_has_the_thesis_means(counts: np.ndarray) -> None:

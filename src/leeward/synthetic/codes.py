@@ -11,9 +11,7 @@ from __future__ import annotations
 import gzip
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, Future
-from contextlib import contextmanager
-from dataclasses import dataclass
-from functools import partial
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -21,7 +19,6 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
-from numpy.typing import NDArray
 
 from leeward import engine
 from leeward.arrays import Float64s, Int32s, Int64s, UInt64s, offsets_of
@@ -110,15 +107,29 @@ def write_codes(
     progress
         Called with the number of patients written so far.
     """
+    from leeward.synthetic.kernels import draw_code_sets
+
     target = Path(path)
     _check(target, patients, codes, mean, chunk)
-    model = _Model.of(codes, mean, patients, Randomness.of(seed).number("synthetic codes"))
     catalogue = code_catalogue(codes)
+    planted = np.arange(codes if patients >= codes else 0, dtype=np.int64) * patients // codes
+    model = (
+        _upto(_lengths(mean, min(MAX_LENGTH, codes))),
+        _upto(np.array(CONDITIONS)),
+        np.uint64(CONDITION_SHARE * ONE),
+        tables_of(code_weights(codes), conditions_of(codes)),
+        planted,
+    )
+    key = np.uint64(Randomness.of(seed).number("synthetic codes"))
+
+    def draw(first: int) -> tuple[Int32s, Int32s]:
+        lengths, values = draw_code_sets(key, np.int64(first), min(chunk, patients - first), *model)
+        return lengths, values
+
     workers = threads or engine.available_threads()
     rows = done = 0
-    with _sink(target, catalogue) as write, engine.pool(workers) as pool:
+    with code_sink(target, catalogue) as write, engine.pool(workers) as pool:
         starts = range(0, patients, chunk)
-        draw = partial(model.draw, patients=patients, chunk=chunk)
         for first, (lengths, values) in draw_in_order(pool, draw, starts, workers + 1):
             write(np.repeat(np.arange(first + 1, first + 1 + len(lengths)), lengths), values)
             rows += len(values)
@@ -150,19 +161,26 @@ def check_target(target: Path) -> None:
         raise BadInput(f"{target.name}: the folder to write into does not exist.")
 
 
-def write_table(frame: pl.DataFrame, target: Path) -> None:
-    """Write a table to a temporary file, then rename it."""
+@contextmanager
+def file_aside(target: Path) -> Iterator[Path]:
+    """Yield a temporary file that replaces `target` when the block ends well; else it is removed."""
     aside = target.with_name(f".{target.name}.part")
     try:
+        yield aside
+        aside.replace(target)
+    finally:
+        aside.unlink(missing_ok=True)
+
+
+def write_table(frame: pl.DataFrame, target: Path) -> None:
+    """Write a table to a temporary file, then rename it."""
+    with file_aside(target) as aside:
         if target.suffix == ".parquet":
             frame.write_parquet(aside)
         elif target.suffix == ".gz":
             aside.write_bytes(gzip.compress(frame.write_csv().encode(), compresslevel=4, mtime=0))
         else:
             frame.write_csv(aside)
-        aside.replace(target)
-    finally:
-        aside.unlink(missing_ok=True)
 
 
 def draw_in_order(
@@ -179,61 +197,28 @@ def draw_in_order(
         yield made, future.result()
 
 
-@dataclass(frozen=True)
-class _Model:
-    """Distribution of patients, as kernel arguments."""
-
-    key: int
-    tables: tuple[NDArray[np.generic] | np.generic | AliasTables, ...]
-
-    @staticmethod
-    def of(codes: int, mean: float, patients: int, key: int) -> _Model:
-        planted = (
-            np.arange(codes, dtype=np.int64) * patients // codes
-            if patients >= codes
-            else np.empty(0, np.int64)
-        )
-        return _Model(
-            key,
-            (
-                _upto(_lengths(mean, min(MAX_LENGTH, codes))),
-                _upto(np.array(CONDITIONS)),
-                np.uint64(CONDITION_SHARE * ONE),
-                tables_of(code_weights(codes), conditions_of(codes)),
-                planted,
-            ),
-        )
-
-    def draw(self, first: int, patients: int, chunk: int) -> tuple[Int32s, Int32s]:
-        """Draw the chunk that starts at patient `first`: (number of codes of each patient, their codes)."""
-        from leeward.synthetic.kernels import draw_code_sets
-
-        n = min(chunk, patients - first)
-        lengths, values = draw_code_sets(np.uint64(self.key), np.int64(first), n, *self.tables)
-        return lengths, values
-
-
 def code_weights(codes: int) -> Float64s:
     """Return each catalogue code's share of all draws, float64[codes], sum 1."""
     rank = np.arange(1, codes + 1)
     by_rank = np.exp(-4.0 * rank / codes) / (rank + 2.0)
+    # Some categories are common, and in them a few codes.
+    draws = Randomness.of(0).stream("synthetic codes", "popularity", codes)
+    categories = _categories_of(codes)
+    score = draws.normal(size=categories.max() + 1)[categories] + 1.3 * draws.normal(size=codes)
     weight = np.empty(codes)
-    weight[_popularity(codes)] = by_rank / by_rank.sum()
+    weight[np.argsort(-score, kind="stable")] = by_rank / by_rank.sum()
     return weight
 
 
-def _popularity(codes: int) -> Int64s:
-    """Rank codes from most to least frequent: some categories are common, and in them a few codes."""
-    draws = Randomness.of(0).stream("synthetic codes", "popularity", codes)
-    categories = np.unique([code[:3] for code in code_catalogue(codes)], return_inverse=True)[1]
-    score = draws.normal(size=categories.max() + 1)[categories] + 1.3 * draws.normal(size=codes)
-    return np.argsort(-score, kind="stable")
+def _categories_of(codes: int) -> Int64s:
+    """Number the category of each catalogue code."""
+    return np.unique([code[:3] for code in code_catalogue(codes)], return_inverse=True)[1]
 
 
 def conditions_of(codes: int) -> list[Int64s]:
     """Return the codes of each latent condition: whole categories, dealt so that conditions differ in prevalence."""
     draws = Randomness.of(0).stream("synthetic codes", "conditions", codes)
-    categories = np.unique([code[:3] for code in code_catalogue(codes)], return_inverse=True)[1]
+    categories = _categories_of(codes)
     count = max(1, min(codes // 4, round(codes / 15)))
     appeal = 1.0 / np.arange(1, count + 1) ** 0.5
     of_category = draws.choice(count, size=categories.max() + 1, p=appeal / appeal.sum())
@@ -261,8 +246,12 @@ def code_catalogue(codes: int) -> list[str]:
     """Return `codes` distinct codes with the structure of ICD-9-CM, ascending: categories over all chapters, most
     of them with several codes of four or five digits, so that the levels of the hierarchy differ.
     """
+    from leeward.vocabulary.classification import expand
+    from leeward.vocabulary.icd import ICD9CM
+
     draws = Randomness.of(0).stream("synthetic codes", "catalogue", codes)
-    everywhere = _categories()
+    sections = " ".join(section.label for section in ICD9CM.sections)
+    everywhere = sorted(expand(sections) - ICD9CM.gaps)
     wanted = max(1, min(len(everywhere), round(codes / 4)))
     chosen = [everywhere[i * len(everywhere) // wanted] for i in range(wanted)]
     room = np.array([10 if c[0] == "E" else 100 for c in chosen])
@@ -279,15 +268,6 @@ def code_catalogue(codes: int) -> list[str]:
     )
 
 
-def _categories() -> list[str]:
-    """Every category of ICD-9-CM, in order."""
-    from leeward.vocabulary.classification import expand
-    from leeward.vocabulary.icd import ICD9CM
-
-    sections = " ".join(section.label for section in ICD9CM.sections)
-    return sorted(expand(sections) - ICD9CM.gaps)
-
-
 def _subdivisions(category: str, size: int, draws: np.random.Generator) -> list[str]:
     """`size` codes of one category: the category itself when alone, else four or five digits."""
     if size == 1 and category[0] not in "VE":
@@ -302,48 +282,32 @@ def _subdivisions(category: str, size: int, draws: np.random.Generator) -> list[
 
 
 @contextmanager
-def _sink(target: Path, catalogue: list[str]) -> Iterator[Callable[[Int64s, Int32s], None]]:
+def code_sink(target: Path, catalogue: list[str]) -> Iterator[Callable[[Int64s, Int32s], None]]:
     """Yield a function that appends rows (patient numbers, code indices); `target` appears once all are written."""
-    aside = target.with_name(f".{target.name}.part")
-    opened = _parquet_sink if target.suffix == ".parquet" else _csv_sink
-    try:
-        with opened(aside, catalogue) as write:
-            yield write
-        aside.replace(target)
-    finally:
-        aside.unlink(missing_ok=True)
-
-
-@contextmanager
-def _parquet_sink(file: Path, catalogue: list[str]) -> Iterator[Callable[[Int64s, Int32s], None]]:
-    names = pl.Series(catalogue).to_arrow().cast(pa.string())
-    schema = pa.schema([("patient", pa.int64()), ("code", pa.dictionary(pa.int32(), pa.string()))])
-    with pq.ParquetWriter(file, schema, compression="zstd") as writer:
-
-        def write(patient: Int64s, values: Int32s) -> None:
-            codes = pa.DictionaryArray.from_arrays(pl.Series(values).to_arrow(), names)
-            table = pa.table({"patient": pl.Series(patient).to_arrow(), "code": codes}, schema=schema)
-            writer.write_table(table, row_group_size=max(1, len(values)))
-
-        yield write
-
-
-@contextmanager
-def _csv_sink(file: Path, catalogue: list[str]) -> Iterator[Callable[[Int64s, Int32s], None]]:
     import pyarrow.csv as pacsv
 
     names = pl.Series(catalogue).to_arrow().cast(pa.string())
-    schema = pa.schema([("patient", pa.int64()), ("code", pa.string())])
-    opened = (
-        gzip.GzipFile(file, "wb", compresslevel=4, mtime=0) if ".gz" in file.suffixes else file.open("wb")
-    )
-    options = pacsv.WriteOptions(quoting_style="none")
-    with opened as stream, pacsv.CSVWriter(stream, schema, write_options=options) as writer:
+    in_parquet = target.suffix == ".parquet"
+    kind = pa.dictionary(pa.int32(), pa.string()) if in_parquet else pa.string()
+    schema = pa.schema([("patient", pa.int64()), ("code", kind)])
+    with ExitStack() as stack:
+        aside = stack.enter_context(file_aside(target))
+        writer: pq.ParquetWriter | pacsv.CSVWriter
+        if in_parquet:
+            writer = pq.ParquetWriter(aside, schema, compression="zstd")
+        else:
+            zipped = target.suffix == ".gz"
+            opened = gzip.GzipFile(aside, "wb", 4, mtime=0) if zipped else aside.open("wb")
+            options = pacsv.WriteOptions(quoting_style="none")
+            writer = pacsv.CSVWriter(stack.enter_context(opened), schema, write_options=options)
+        stack.enter_context(writer)
 
         def write(patient: Int64s, values: Int32s) -> None:
-            codes = pa.DictionaryArray.from_arrays(pl.Series(values).to_arrow(), names).dictionary_decode()
-            writer.write_table(
-                pa.table({"patient": pl.Series(patient).to_arrow(), "code": codes}, schema=schema)
-            )
+            codes = pa.DictionaryArray.from_arrays(pl.Series(values).to_arrow(), names)
+            columns = {
+                "patient": pl.Series(patient).to_arrow(),
+                "code": codes if in_parquet else codes.dictionary_decode(),
+            }
+            writer.write_table(pa.table(columns, schema=schema), max(1, len(values)))
 
         yield write

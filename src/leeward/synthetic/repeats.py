@@ -14,7 +14,7 @@ so that those figures come out:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -23,7 +23,7 @@ from leeward.analysis.containment import Index, Multisets
 from leeward.arrays import Bools, Float64s, Int16s, Int32s, Int64s
 from leeward.errors import BadInput
 from leeward.randomness import Randomness
-from leeward.synthetic.codes import CHUNK_PATIENTS, MAX_CODES, _sink, code_catalogue, code_weights
+from leeward.synthetic.codes import CHUNK_PATIENTS, MAX_CODES, code_catalogue, code_sink, code_weights
 
 CODES = ("250", "272", "401", "724")
 PATIENTS = 301_423
@@ -85,19 +85,26 @@ def write_repeats(
     randomness = Randomness.of(seed)
     names = sorted({*CODES, *_further(codes)})
     kept: list[Int64s] = []
-    rows = done = 0
-    with _sink(Path(path), names) as write:
-        for number, counts in _chunks(randomness, patients):
+    rows = 0
+    with code_sink(Path(path), names) as write:
+        for number, first in enumerate(range(0, patients, CHUNK_PATIENTS)):
+            size = min(CHUNK_PATIENTS, patients - first)
+            counts = _counts(randomness.stream("repeats", number), size)
             kept.append(counts.astype(np.int16))
             patient, code = _mentions(randomness, number, counts, codes, names)
-            write(patient + 1 + done, code)
+            write(patient + 1 + first, code)
             rows += len(patient)
-            done += len(counts)
             if progress:
-                progress(done)
+                progress(first + size)
     if sample is not None:
         picked = draw_sample(np.concatenate(kept), chosen, randomness)
-        _write_sample(Path(sample), picked, randomness, kept, codes, names)
+        with code_sink(Path(sample), names) as write:
+            for number, kept_counts in enumerate(kept):  # their rows are drawn again, chunk by chunk
+                patient, code = _mentions(randomness, number, kept_counts.astype(np.int64), codes, names)
+                patient = patient + 1 + number * CHUNK_PATIENTS
+                mine = np.isin(patient, picked + 1)
+                if mine.any():
+                    write(patient[mine], code[mine])
     return rows
 
 
@@ -126,12 +133,6 @@ def _check_arguments(patients: int, codes: int, sample_patients: int | None) -> 
     if not 1 <= chosen <= patients // 10:
         raise BadInput(f"`sample_patients` must be between 1 and a tenth of `patients`; got {chosen}.")
     return chosen
-
-
-def _chunks(randomness: Randomness, patients: int) -> Iterator[tuple[int, Int64s]]:
-    """Draw mentions of the four codes, chunk by chunk: int64[people, 4]."""
-    for number, first in enumerate(range(0, patients, CHUNK_PATIENTS)):
-        yield number, _counts(randomness.stream("repeats", number), min(CHUNK_PATIENTS, patients - first))
 
 
 def _counts(draws: np.random.Generator, n: int) -> Int64s:
@@ -231,18 +232,3 @@ def _at_most_one(expected: Float64s) -> Float64s:
         rest = total - certain.sum()
         expected = np.where(certain, 1.0, expected * rest / expected[~certain].sum())
     return np.minimum(expected, 1.0)
-
-
-def _write_sample(
-    path: Path, picked: Int64s, randomness: Randomness, kept: list[Int64s], codes: int, names: list[str]
-) -> None:
-    """Write the rows of the picked patients, regenerated chunk by chunk."""
-    with _sink(path, names) as write:
-        for number, counts in enumerate(kept):
-            first = number * CHUNK_PATIENTS
-            inside = picked[(picked >= first) & (picked < first + len(counts))] - first
-            if not len(inside):
-                continue
-            patient, code = _mentions(randomness, number, counts.astype(np.int64), codes, names)
-            mine = np.isin(patient, inside)
-            write(patient[mine] + 1 + first, code[mine])

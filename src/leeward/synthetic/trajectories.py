@@ -8,7 +8,7 @@ pairs, of codes and of ages a patient are those of the shape: they are solved fo
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +20,7 @@ import pyarrow.parquet as pq
 from leeward.arrays import Float64s, Int64s
 from leeward.errors import BadInput
 from leeward.randomness import Randomness
+from leeward.synthetic.codes import file_aside
 
 CHUNK_PATIENTS = 50_000
 PILOT_PATIENTS = 20_000
@@ -133,23 +134,17 @@ def write_trajectories(
         raise BadInput(f"{target.name}: trajectories are written as .parquet or .csv.")
     randomness = Randomness.of(seed)
     model = _solve(_model_of(SETS[shape]), randomness.stream("trajectories", "pilot"))
-    aside = target.with_name(target.name + ".partial")
     schema = pa.schema([("patient", pa.int64()), ("code", pa.string()), ("age", pa.int32())])
     rows = 0
-    writer = (pq.ParquetWriter if target.suffix == ".parquet" else pcsv.CSVWriter)(aside, schema)
-    try:
-        with writer:
-            for first in range(0, n, CHUNK_PATIENTS):
-                many = min(CHUNK_PATIENTS, n - first)
-                made = _draw(model, randomness.stream("trajectories", first), many)
-                rows += made.height
-                made = made.with_columns(pl.col("patient") + first + 1)
-                writer.write_table(made.to_arrow().cast(schema))
-                if progress is not None:
-                    progress(first + many)
-        aside.replace(target)
-    finally:
-        aside.unlink(missing_ok=True)
+    writer_of = pq.ParquetWriter if target.suffix == ".parquet" else pcsv.CSVWriter
+    with file_aside(target) as aside, writer_of(aside, schema) as writer:
+        for first in range(0, n, CHUNK_PATIENTS):
+            many = min(CHUNK_PATIENTS, n - first)
+            made = _draw(model, randomness.stream("trajectories", first), many)
+            rows += made.height
+            writer.write_table(made.with_columns(pl.col("patient") + first + 1).to_arrow().cast(schema))
+            if progress is not None:
+                progress(first + many)
     return rows
 
 
@@ -169,8 +164,6 @@ def _model_of(shape: Shape) -> _Model:
 
 def _solve(model: _Model, random: np.random.Generator) -> _Model:
     """Solve for the parameters that give the shape's means, on a pilot redrawn from the same random numbers."""
-    from dataclasses import replace
-
     seed = int(random.integers(0, 2**62))
 
     def means(trial: _Model) -> tuple[float, float, float]:

@@ -10,9 +10,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -32,9 +30,6 @@ from leeward.synthetic.codes import (
     draw_in_order,
     tables_of,
 )
-
-if TYPE_CHECKING:
-    from leeward.synthetic.kernels import AliasTables
 
 CHUNK_PATIENTS = 50_000
 CODES = 9_000
@@ -129,10 +124,29 @@ def _write(
     threads: int,
     progress: Callable[[int], None] | None,
 ) -> int:
+    from leeward.synthetic.kernels import draw_visits
+
     people = People.draw(patients, randomness)
     pq.write_table(people.table(), folder / "patients.parquet", compression="zstd")
-    model = _Model.of(CODES, randomness.number("synthetic visits"))
-    names = pa.array(model.names, pa.string())
+    catalogue = code_catalogue(CODES)
+    of_traits = [code for trait in TRAITS for code in trait.codes]
+    codes = [*catalogue, *sorted({*of_traits} - {*catalogue})]
+    place = {code: number for number, code in enumerate(codes)}
+    key = np.uint64(randomness.number("synthetic visits"))
+    model = (
+        offsets_of([len(trait.codes) for trait in TRAITS]),
+        np.array([place[code] for code in of_traits], np.int32),
+        np.uint64(CONDITION_SHARE * ONE),
+        np.uint64(FURTHER_CODE * ONE),
+        tables_of(code_weights(CODES), conditions_of(CODES)),
+    )
+
+    def draw(first: int) -> tuple[Int32s, Int32s, Int32s]:
+        chunk = slice(first, first + CHUNK_PATIENTS)
+        person, visit, code = draw_visits(key, first, people.visits[chunk], people.traits[chunk], *model)
+        return person, visit, code
+
+    names = pa.array(codes, pa.string())
     schema = pa.schema(
         [("patient", pa.int64()), ("visit", pa.int32()), ("code", pa.dictionary(pa.int32(), pa.string()))]
     )
@@ -142,7 +156,6 @@ def _write(
         pool(threads) as workers,
     ):
         starts = range(0, patients, CHUNK_PATIENTS)
-        draw = partial(model.draw, people)
         for first, (person, visit, code) in draw_in_order(workers, draw, starts, threads):
             columns = [
                 pa.array(person.astype(np.int64) + first + 1),
@@ -154,9 +167,6 @@ def _write(
             if progress:
                 progress(min(patients, first + CHUNK_PATIENTS))
     return rows
-
-
-Drawn = tuple[Int32s, Int32s, Int32s]
 
 
 @dataclass(frozen=True)
@@ -228,42 +238,3 @@ def _traits(copies: NDArray[np.int8], draws: np.random.Generator) -> NDArray[np.
             logit += np.log(ratio) * copies[:, place[name]]
         found[:, number] = draws.random(len(copies)) < 1 / (1 + np.exp(-logit))
     return found
-
-
-@dataclass(frozen=True)
-class _Model:
-    """Distribution of codes, as kernel arguments."""
-
-    key: int
-    names: tuple[str, ...]
-    tables: tuple[NDArray[np.generic] | np.generic | AliasTables, ...]
-
-    @staticmethod
-    def of(codes: int, key: int) -> _Model:
-        catalogue = code_catalogue(codes)
-        of_traits = sorted({code for trait in TRAITS for code in trait.codes} - set(catalogue))
-        names = (*catalogue, *of_traits)
-        number = {code: place for place, code in enumerate(names)}
-        trait_first = offsets_of([len(t.codes) for t in TRAITS])
-        trait_codes = np.array([number[code] for trait in TRAITS for code in trait.codes], np.int32)
-        return _Model(
-            key,
-            names,
-            (
-                trait_first,
-                trait_codes,
-                np.uint64(CONDITION_SHARE * ONE),
-                np.uint64(FURTHER_CODE * ONE),
-                tables_of(code_weights(codes), conditions_of(codes)),
-            ),
-        )
-
-    def draw(self, people: People, first: int) -> Drawn:
-        """Draw the rows of the chunk of patients that starts at `first` (0-based)."""
-        from leeward.synthetic.kernels import draw_visits
-
-        chunk = slice(first, first + CHUNK_PATIENTS)
-        drawn: Drawn = draw_visits(
-            np.uint64(self.key), first, people.visits[chunk], people.traits[chunk], *self.tables
-        )
-        return drawn
