@@ -70,18 +70,9 @@ def write_claims(
     Columns: `patient` (1 … n), `claim` (1 … number of claims), `date`, `age` (completed years), `sex` (`F`, `M`) and
     `diag_1` … `diag_10` (empty after the claim's last diagnosis).
 
-    Parameters
-    ----------
-    path : a `.parquet`, `.csv` or `.csv.gz` file.
-    patients : number of patients, each with at least one claim.
-    codes : distinct codes of the catalogue, 100 to 12,000; rare ones may not occur in small files.
-    seed : the same seed gives the same file; None draws anew.
-    progress : called with the number of patients drawn so far.
-
-    Raises
-    ------
-    BadInput
-        A parameter is out of range, the file has another ending, or its folder does not exist.
+    The file is `.parquet`, `.csv` or `.csv.gz`. The catalogue has 100 to 12,000 `codes`; rare ones may not occur in
+    small files. The same seed gives the same file; None draws anew. `progress` is told the patients drawn so far.
+    Raises BadInput for a parameter out of range, another ending, or a folder that does not exist.
     """
     target = Path(path)
     _check(target, patients, codes)

@@ -88,24 +88,10 @@ def write_codes(
 ) -> int:
     """Write `patient, code` rows of a synthetic cohort and return the number of rows.
 
-    Parameters
-    ----------
-    path
-        A `.parquet`, `.csv` or `.csv.gz` file; written aside, then renamed.
-    patients
-        Number of patients (named 1 … n), each with at least one code.
-    codes
-        Number of distinct codes, up to 12,000; each occurs at least once if there are as many patients.
-    mean
-        Mean number of distinct codes a patient, at least 1; lengths are 1 + a negative binomial number.
-    seed
-        The same seed gives the same rows, whatever `chunk` and `threads`; None draws anew.
-    chunk
-        Patients drawn and written at a time (a Parquet row group); bounds the memory.
-    threads
-        Number of chunks drawn at once; None: the number of cores.
-    progress
-        Called with the number of patients written so far.
+    The file is `.parquet`, `.csv` or `.csv.gz`, written aside, then renamed. Each of the up to 12,000 `codes` occurs at
+    least once if there are as many patients. `mean` is the mean number of distinct codes a patient, at least 1; lengths
+    are 1 + a negative binomial number. The same seed gives the same rows, whatever `chunk` and `threads`; None draws
+    anew. A `chunk` of patients is drawn and written at a time (a Parquet row group), which bounds the memory.
     """
     from leeward.synthetic.kernels import draw_code_sets
 

@@ -94,12 +94,8 @@ def write_registry(
 ) -> int:
     """Write a registry table to a `.parquet`, `.csv` or `.csv.gz` file and return the number of rows.
 
-    The same seed gives the same rows, whatever the file's kind.
-
-    Raises
-    ------
-    BadInput
-        An unknown site, more than 13 or fewer than two variables, another ending.
+    The same seed gives the same rows, whatever the file's kind. Raises BadInput for an unknown site, more than 13 or
+    fewer than two variables, or another ending.
     """
     target = Path(path)
     check_target(target)

@@ -66,20 +66,9 @@ def write_repeats(
 ) -> int:
     """Write `patient, code` rows (one per mention) of a population, and optionally of a sample of it.
 
-    Parameters
-    ----------
-    path, sample
-        `.parquet`, `.csv` or `.csv.gz` files; written aside, then renamed. The sample keeps the patients' names.
-    patients, sample_patients
-        Patients of the population (named 1 … n) and of the sample (default: the thesis's share of them).
-    codes
-        Number of distinct codes, the four of the thesis among them.
-    seed
-        The same seed gives the same rows; None draws anew.
-    progress
-        Called with the number of patients written so far.
-
-    Returns the number of rows of the population.
+    Files are `.parquet`, `.csv` or `.csv.gz`, written aside, then renamed; the sample keeps the patients' names (1 … n)
+    and by default has the thesis's share of them. `codes` are distinct ones, the four of the thesis among them. The
+    same seed gives the same rows; None draws anew. Returns the number of rows of the population.
     """
     chosen = _check_arguments(patients, codes, sample_patients)
     randomness = Randomness.of(seed)

@@ -109,19 +109,8 @@ def write_trajectories(
 ) -> int:
     """Write `patient, code, age` rows and return their number.
 
-    Parameters
-    ----------
-    path
-        A `.parquet` or `.csv` file; written aside, then renamed.
-    patients
-        Number of patients (named 1 … n); None: as in the thesis.
-    shape
-        `d50-pop`, `d4-pop` or `d4-smp` (Table 3).
-    seed
-        The same seed gives the same rows; None draws anew.
-    progress
-        Called with the number of patients written so far.
-
+    The file is `.parquet` or `.csv`, written aside, then renamed; `shape` is one of SETS, whose number of patients is
+    the default. The same seed gives the same rows; None draws anew.
     Raises BadInput for another shape, no patient, or a file of another kind.
     """
     target = Path(path)

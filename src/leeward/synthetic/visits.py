@@ -90,16 +90,8 @@ def write_visits(
     events : `patient`, `visit` (from 1 for each patient), `code`. patients : `patient`, `sex` (0, 1), `age` (years),
     `biobank` and `study` (0, 1: the nested cohorts), and the copies (0, 1, 2) of each SNP's counted allele.
 
-    Parameters
-    ----------
-    patients : number of patients, named 1 … n.
-    seed : the same seed gives the same files, whatever `threads`; None draws anew.
-    progress : called with the number of patients written so far.
-
-    Raises
-    ------
-    BadInput
-        The folder exists, or its parent does not.
+    The same seed gives the same files, whatever `threads`; None draws anew. Raises BadInput if the folder exists, or
+    its parent does not.
     """
     target = Path(folder)
     require_new(target, "folder")

@@ -41,16 +41,8 @@ SLIPS = 0.04
 class NotePlan:
     """Numbers of notes and patients, split and seed.
 
-    Attributes
-    ----------
-    patients : int
-        At least 1; each has at least one note where there are enough.
-    notes : int, optional
-        All notes together; left out, each patient has one to three.
-    split : str
-        `training`, `held-out` or `sealed`: which templates and identities.
-    seed : int, optional
-        The same seed gives the same notes; None draws anew.
+    `notes` are those of all patients together (None: one to three a patient); `split` says which templates and
+    identities are used; the same seed gives the same notes, None draws anew.
     """
 
     patients: int
