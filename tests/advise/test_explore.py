@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import json
 import re
@@ -142,6 +143,23 @@ def test_another_exploration_is_not_gone_on_with(tmp_path: Path) -> None:
     (tmp_path / "mine" / "letter.txt").touch()
     with pytest.raises(BadInput, match="is no exploration"):
         lw.explore(spec(), tmp_path / "mine", vary={"k": [3]}, plan=plan(), cohort=cohort)
+
+
+def test_an_exploration_goes_on_whatever_the_order_of_its_settings(tmp_path: Path) -> None:
+    """Versions write the keys of `settings.json`, and the fields of the plan's lines in it, in orders of their own."""
+    given: dict[str, Any] = {"vary": {"k": [3]}, "plan": plan(), "cohort": cohort_of_events()}
+    lw.explore(spec(), tmp_path / "e", **given)
+    file = tmp_path / "e" / "settings.json"
+    settings = json.loads(file.read_text())
+    titles, fields = zip(*(line.split(" {") for line in settings["lines"]), strict=True)
+    turned = ["{" + repr(dict(reversed(ast.literal_eval("{" + each).items())))[1:] for each in fields]
+    lines = [f"{title} {each}" for title, each in zip(titles, turned, strict=True)]
+    assert lines != settings["lines"]
+    file.write_text(json.dumps(dict(reversed({**settings, "lines": lines}.items()))))
+    lw.explore(spec(), tmp_path / "e", **given)
+    file.write_text(json.dumps({**settings, "lines": [*lines[1:], f"{lines[0]}x"]}))
+    with pytest.raises(BadInput, match="other data, points or lines"):
+        lw.explore(spec(), tmp_path / "e", **given)
 
 
 def test_a_folder_that_another_process_explores_is_left_alone(tmp_path: Path) -> None:

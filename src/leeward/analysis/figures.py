@@ -7,7 +7,6 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from leeward.engine import beside
 from leeward.errors import BadInput
 from leeward.release import Release
 
@@ -41,6 +40,8 @@ def figures_of(
     """The figures asked for, JSON-able, without those that a measure has none of (None). `wanted`: measure ->
     options; one asked for twice adds up its `workloads`. `apart` runs in a thread beside the others. BadInput for an
     unknown measure or option."""
+    from leeward.engine import beside
+
     asked = [(name, options) for each in wanted for name, options in each.items()]
     for name, options in asked:
         _check_options(name, options, measures, release.method)

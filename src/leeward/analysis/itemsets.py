@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from leeward.arrays import AnyArray, Int32s, Int64s, UInt64s, offsets_of
-from leeward.engine import over_blocks
 from leeward.errors import BadInput
 
 if TYPE_CHECKING:
@@ -137,6 +136,7 @@ def supports_of(sets: CodeSets, itemsets: Sequence[Sequence[int] | Int32s]) -> I
     """Number of records that hold all codes of each itemset, int64[len(itemsets)]; of the empty set: all
     records."""
     from leeward.analysis import kernels
+    from leeward.engine import over_blocks
 
     lengths = np.array([len(each) for each in itemsets], np.int64)
     offsets = offsets_of(lengths)

@@ -6,15 +6,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import polars as pl
 
 from leeward.analysis.itemsets import common, postings
 from leeward.arrays import AnyArray, Float64s, Int32s, Int64s
-from leeward.cohort.lenses.code_sets import CodeSets
 from leeward.randomness import Randomness
+
+if TYPE_CHECKING:
+    from leeward.cohort.lenses.code_sets import CodeSets
 
 SEED = 20261122
 PATIENTS = 1_000

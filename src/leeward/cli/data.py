@@ -11,7 +11,6 @@ from typing import Any
 
 import click
 
-from leeward.arrays import count_noun
 from leeward.cli.options import flag, json_option, print_lines, print_result, with_source
 from leeward.cli.telling import format_notice, tell
 from leeward.errors import BadInput
@@ -95,6 +94,8 @@ def profile(source: Any, k: int, as_json: bool) -> None:
 
 
 def profile_lines(figures: Mapping[str, Any]) -> list[str]:
+    from leeward.arrays import count_noun
+
     source, codes, k = figures["source"], figures["codes"], figures["k"]
     vocabulary = f" ({source['vocabulary']})" if source["vocabulary"] else ""
     counts = (count_noun(noun, source[f"{noun}s"]) for noun in ("patient", "event"))

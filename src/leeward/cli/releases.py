@@ -8,7 +8,6 @@ from typing import Any
 
 import click
 
-from leeward.arrays import count_noun
 from leeward.cli.options import (
     as_released,
     commas,
@@ -102,7 +101,6 @@ def verify(
     Exit status: 0 every check passed; 4 at least one failed.
     """
     from leeward.release import Release
-    from leeward.runs.itemsets import read_stored_answers
     from leeward.runs.memory import require_memory_to_verify
     from leeward.runs.progress import watch
     from leeward.runs.protect import verify as check
@@ -119,7 +117,11 @@ def verify(
     if source is None and not is_catalogue:
         source, everyone = _find_sources(release, population)
     require_memory_to_verify(release, source)
-    answers = None if index is None else read_stored_answers(index, ledger)
+    answers = None
+    if index is not None:
+        from leeward.runs.itemsets import read_stored_answers
+
+        answers = read_stored_answers(index, ledger)
     with watch(None) as say:
         say("Reading the source")
         cohort, people = (each and read_source(each) for each in (source, everyone))
@@ -138,6 +140,8 @@ NO_LEDGER = (
 
 def outcome_lines(outcome: Any, every: bool) -> list[str]:
     """The outcome in one line, with warnings and failed checks; every check where asked for."""
+    from leeward.arrays import count_noun
+
     lines = [*map(check_line, outcome.checks if every else outcome.failures)]
     lines += [f"note    {warning}" for warning in outcome.warnings]
     if every:

@@ -110,28 +110,19 @@ def annotate(
 
     Parameters
     ----------
-    notes : path
-        A folder of texts, a table with a column of text, or FHIR NDJSON (`notes.reading.read`).
-    out : path
-        A folder that does not exist yet; `custody/table.parquet` there is the table (`notes.table.ROW`).
-    columns : mapping, optional
-        Which column of a table is `text`, `patient`, `note`, `date`, `sex` …
-    metadata : path, optional
-        Registration data, a row a patient or note.
-    mode : str, optional
-        `removed`, `surrogates` or `encrypted`: write `share/text.parquet` too.
-    key : path, optional
-        The key file for patients, surrogates and encryption, made where it is not there.
-    recipient : str, optional
-        Without `key`: whose key is taken (`key_file_of`): all releases for a recipient have the same surrogates.
-    lexicon, members : which health terms, and which annotators (all that are there).
-    review : notes on the review page.
-    engine, threads, seed : as in `protect`.
-    any_language : bool
-        Annotate notes in other languages than English too, which the annotators do not read. Without it they are
-        refused where texts are written, or where they are more than a tenth of the notes.
-    processes : bool
-        Much text is annotated in `threads` processes; for callers whose main module may be imported again.
+    notes : a folder of texts, a table with a column of text, or FHIR NDJSON (`notes.reading.read`)
+    out : a folder that does not exist yet; `custody/table.parquet` there is the table (`notes.table.ROW`)
+    columns : which column of a table is `text`, `patient`, `note`, `date`, `sex` …
+    metadata : registration data, a row a patient or note
+    mode : `removed`, `surrogates` or `encrypted`: write `share/text.parquet` too
+    key : the key file for patients, surrogates and encryption, made where it is not there
+    recipient : without `key`: whose key is taken (`key_file_of`): all releases for a recipient have the same surrogates
+    lexicon, members : which health terms, and which annotators (all that are there)
+    review : notes on the review page
+    engine, threads, seed : as in `protect`
+    any_language : annotate notes in other languages than English too, which the annotators do not read; without it they
+        are refused where texts are written, or where they are more than a tenth of the notes
+    processes : much text is annotated in `threads` processes; for callers whose main module may be imported again
 
     Returns
     -------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -95,22 +95,14 @@ def dossier(
 
     Parameters
     ----------
-    release : path
-        The release folder, with its custody.
-    out : path
-        A folder that does not exist yet.
-    plan : Plan or path, optional
-        The recipient's plan: its lines are measured against its source, and its threshold is stated.
-    context : Context or path, optional
-        What people declare; what is left out is open.
-    explored : path, optional
-        A folder of `explore` or `compare`, for the alternatives.
-    audience : `expert` or `recipient`
-        For a recipient no figure of the original data is in it.
-    cohort, population : Cohort, optional
-        Default: the plan's, or those that `custody/spec.yaml` names and that are still there.
-    key : path, optional
-        A private Ed25519 key in PEM: signs dossier.json.
+    release : the release folder, with its custody
+    out : a folder that does not exist yet
+    plan : the recipient's plan: its lines are measured against its source, and its threshold is stated
+    context : what people declare; what is left out is open
+    explored : a folder of `explore` or `compare`, for the alternatives
+    audience : for a recipient no figure of the original data is in it
+    cohort, population : default: the plan's, or those that `custody/spec.yaml` names and that are still there
+    key : a private Ed25519 key in PEM: signs dossier.json
 
     Raises
     ------
@@ -141,12 +133,7 @@ def dossier(
             raise VerificationFailed(f"{refusal(outcome)} No dossier was written.")
         say("Gathering the evidence")
         found = evidence_of(opened, outcome, asked, cohort, population, explored)
-        questions = _questions(asked, cohort)
-    files = files_of(opened, found)
-    scope = scope_of(opened)
-    evidence = Evidence(files, said, audience == "recipient", "" if scope is None else scope.within)
-    parts = parts_of(evidence, questions)
-    content = _content(opened, files, parts, said, audience)
+        content = _content(opened, found, said, audience, _questions(asked, cohort))
     _write(folder, opened, content, found if audience == "expert" else {}, key)
     return Dossier(folder, content)
 
@@ -300,8 +287,12 @@ def digest_of(content: Mapping[str, Any]) -> str:
 
 
 def _content(
-    release: Release, files: Mapping[str, Any], parts: Any, context: Context, audience: str
+    release: Release, found: Mapping[str, Any], context: Context, audience: str, questions: Sequence[str]
 ) -> dict[str, Any]:
+    scope = scope_of(release)
+    within = "" if scope is None else scope.within
+    evidence = Evidence(files_of(release, found), context, audience == "recipient", within)
+    parts = parts_of(evidence, questions)
     return {
         "title": TITLE,
         "leeward": __version__,

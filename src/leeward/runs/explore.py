@@ -7,6 +7,7 @@ recipient: the folder is the custodian's.
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 import hashlib
 import json
@@ -108,24 +109,15 @@ def explore(
 
     Parameters
     ----------
-    spec : Spec or path
-        Source, method and, without `plan`, the models of its own plan.
-    out : path
-        A folder for the custodian. One with an unfinished exploration of the same settings goes on.
-    vary : mapping
-        Parameter -> its values.
-    methods : sequence of str
-        Further methods.
-    plan : Plan or path, optional
-        The plan whose lines are measured, with its threshold.
-    cohort, population : Cohort, optional
-        Default: the spec's source and population, read once.
-    repeat : int
-        Runs of each point, with the seeds 1, 2, ….
-    sample : int, optional
-        So many patients, drawn once. Losses of methods with k are larger in a sample than in all the data.
-    keep : bool
-        Keep the releases, seeded as they are: for tests, never to be shared.
+    spec : source, method and, without `plan`, the models of its own plan
+    out : a folder for the custodian; one with an unfinished exploration of the same settings goes on
+    vary : parameter -> its values
+    methods : further methods
+    plan : the plan whose lines are measured, with its threshold
+    cohort, population : default: the spec's source and population, read once
+    repeat : runs of each point, with the seeds 1, 2, …
+    sample : so many patients, drawn once; losses of methods with k are larger in a sample than in all the data
+    keep : keep the releases, seeded as they are: for tests, never to be shared
 
     Raises
     ------
@@ -305,7 +297,7 @@ def _folder(out: Path, settings: Mapping[str, Any]) -> Iterator[Path]:
     # An empty folder may be what is left of a run that was killed before it wrote its settings.
     if out.exists() and not known.is_file() and not (out.is_dir() and not any(out.iterdir())):
         raise BadInput(f"{out}: exists already and is no exploration; name another folder with -o.")
-    if known.is_file() and known.read_bytes() != text.encode():
+    if known.is_file() and not _same(known.read_bytes(), text.encode()):
         raise BadInput(
             f"{out}: holds an exploration of other data, points or lines; name another folder with -o, or remove it."
         )
@@ -319,6 +311,17 @@ def _folder(out: Path, settings: Mapping[str, Any]) -> Iterator[Path]:
         if not known.is_file():
             write_whole(known, text.encode())
         yield out
+
+
+def _same(*settings: bytes) -> bool:
+    """Whether settings say the same: versions differ in the order of their keys, and of those of a line of the plan."""
+    try:
+        read = [json.loads(each) for each in settings]
+        lines = [[line.partition(" {") for line in each.pop("lines")] for each in read]
+        values = [[(title, ast.literal_eval(f"{{{rest}")) for title, _, rest in each] for each in lines]
+    except (SyntaxError, *DAMAGED):
+        return False
+    return read[0] == read[1] and values[0] == values[1]
 
 
 def _file(folder: Path, point: Point) -> Path:

@@ -37,27 +37,17 @@ def extract(
 
     Parameters
     ----------
-    master : path
-        The folder that `leeward visits` (or `lw.protect(…, lw.Visits(…))`) wrote.
-    selection : path, str or Polars series
-        A file of identifiers, an SQL expression over `patient`, payload, `codes` and `visits`, or identifiers.
-    out : path
-        A folder that does not exist yet.
-    payload : path or Polars frame, optional
-        Columns of the patients, such as genotypes, that go along unprotected.
-    column : str
-        The identifier's column in both files.
-    original : Cohort, optional
-        The master's source, to measure what the cohort lost against its own originals.
-    measures : sequence
-        As in a spec's `measure:`; they need `original`.
-    membership_is_secret : str, optional
-        Why nobody can know who is in the cohort. Asked for where visits have a set that fewer than k members share,
-        and kept in the release.
-    seed : int, optional
-        For tests and studies only.
-    formats : sequence of str
-        `parquet` (always written), `csv`.
+    master : the folder that `leeward visits` (or `lw.protect(…, lw.Visits(…))`) wrote
+    selection : a file of identifiers, an SQL expression over `patient`, payload, `codes` and `visits`, or identifiers
+    out : a folder that does not exist yet
+    payload : columns of the patients, such as genotypes, that go along unprotected
+    column : the identifier's column in both files
+    original : the master's source, to measure what the cohort lost against its own originals
+    measures : as in a spec's `measure:`; they need `original`
+    membership_is_secret : why nobody can know who is in the cohort; asked for where visits have a set that fewer than
+        k members share, and kept in the release
+    seed : for tests and studies only
+    formats : `parquet` (always written), `csv`
 
     Raises
     ------

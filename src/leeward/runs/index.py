@@ -49,24 +49,15 @@ class Indexing:
 
     Attributes
     ----------
-    terms
-        The public vocabulary: `icd9`, `icd10`, `lexicon`, or a file (`runs.vocabularies.vocabulary_of`).
-    quasi_identifiers
-        Columns that may be asked for; empty: all of a table of notes, none of a cohort.
-    domains
-        Quasi-identifier -> its permissible values, or `{"low": …, "high": …}`.
-    row
-        What a row of a cohort is: `visit` or `patient`.
-    max_rows_per_patient
-        So many rows of a patient are kept, drawn at random.
-    about_patients
-        How many patients there are, stated publicly: noise as large as that is not sold without a second word.
-    accept_unknown
-        Leave out what the vocabulary lacks however much it is; otherwise more than 5 % of the entries is refused.
-    parent
-        The index (a folder) or data set that these data descend from.
-    engine, seed
-        As in `protect`.
+    terms : the public vocabulary: `icd9`, `icd10`, `lexicon`, or a file (`runs.vocabularies.vocabulary_of`)
+    quasi_identifiers : columns that may be asked for; empty: all of a table of notes, none of a cohort
+    domains : quasi-identifier -> its permissible values, or `{"low": …, "high": …}`
+    row : what a row of a cohort is: `visit` or `patient`
+    max_rows_per_patient : so many rows of a patient are kept, drawn at random
+    about_patients : how many there are, stated publicly: noise as large as that is not sold without a second word
+    accept_unknown : leave out what the vocabulary lacks; otherwise more than 5 % of the entries is refused
+    parent : the index (a folder) or data set that these data descend from
+    engine, seed : as in `protect`
     """
 
     terms: str | None = None
@@ -104,29 +95,20 @@ def index(
 
     Parameters
     ----------
-    source
-        A path (a cohort's file, or the table of `leeward notes annotate`), a `SourceSpec`, a `Cohort`, or a frame of
-        notes with the columns `patient` and `terms`.
-    out
-        A folder that does not exist yet.
-    epsilon_total, accounting, delta
-        The budget of all answers together.
-    unit
-        What the budget protects: a patient with all rows, or a single note.
-    threshold
-        Noisy counts below it are hidden; public.
-    ledger
-        URL of the database that keeps the budget; by default a ledger in the index's folder.
-    default_allotment
-        What a user without an allotment may spend: `none` (whoever indexes is allotted everything; others by
-        `budget`), or `all` that is left.
-    charge_projects_separately
-        Whether a project pays also for what another one paid before (docs/portal.md#projects-that-pay-separately).
-    new_budget
-        Why data that share patients with a data set indexed before get a budget of their own; kept in the log.
-        Without it they are refused, and the same data keep the budget that they have.
-    options
-        The fields of `Indexing`.
+    source : a path (a cohort's file, or the table of `leeward notes annotate`), a `SourceSpec`, a `Cohort`, or a frame
+        of notes with the columns `patient` and `terms`
+    out : a folder that does not exist yet
+    epsilon_total, accounting, delta : the budget of all answers together
+    unit : what the budget protects: a patient with all rows, or a single note
+    threshold : noisy counts below it are hidden; public
+    ledger : URL of the database that keeps the budget; by default a ledger in the index's folder
+    default_allotment : what a user without an allotment may spend: `none` (whoever indexes is allotted everything;
+        others by `budget`), or `all` that is left
+    charge_projects_separately : whether a project pays also for what another one paid before
+        (docs/portal.md#projects-that-pay-separately)
+    new_budget : why data that share patients with a data set indexed before get a budget of their own; kept in the log.
+        Without it they are refused, and the same data keep the budget that they have
+    options : the fields of `Indexing`
 
     Returns
     -------

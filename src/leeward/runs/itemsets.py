@@ -60,21 +60,14 @@ def itemsets(
 
     Parameters
     ----------
-    out
-        The release folder to write; None: only the catalogue is given back.
-    epsilon
-        Price of the whole catalogue; the same catalogue asked for again costs nothing.
-    max_size, contributions, threshold, quasi_identifiers
-        As in `Catalogue`.
-    user, ledger
-        Who asks, and the URL of the database with the budget.
-    dry_run
-        Charge nothing: `cost`, `remaining`, and `first_threshold`, the noisy count from which a single term is listed.
-    yes
-        Pay also where that threshold is above half of the patients whom the index states, so that next to nothing can
-        be listed, and where the index states none.
-    tell
-        Is given the price and that threshold in words before anything is charged.
+    out : the release folder to write; None: only the catalogue is given back
+    epsilon : price of the whole catalogue; the same catalogue asked for again costs nothing
+    max_size, contributions, threshold, quasi_identifiers : as in `Catalogue`
+    user, ledger : who asks, and the URL of the database with the budget
+    dry_run : charge nothing: `cost`, `remaining`, and `first_threshold`, the noisy count from which a term is listed
+    yes : pay also where that threshold is above half of the patients whom the index states, so that next to nothing can
+        be listed, and where the index states none
+    tell : is given the price and that threshold in words before anything is charged
 
     Raises
     ------

@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from leeward.analysis.figures import plain
 from leeward.analysis.itemsets import TooManyItemsets
-from leeward.cohort.cohort import Cohort
 from leeward.errors import BadInput
 from leeward.methods import METHODS
 from leeward.release import Release
 from leeward.release.spec import measure_of
 from leeward.runs.specs import open_release
+
+if TYPE_CHECKING:
+    from leeward.cohort.cohort import Cohort
 
 TRIED = "tried"
 """The measure of every method that has an attack: what it came to."""

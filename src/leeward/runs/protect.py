@@ -11,8 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from leeward.cohort.cohort import Cohort
-from leeward.engine import at_most, make
 from leeward.errors import BadInput
 from leeward.fields import build, nearest
 from leeward.methods import METHODS
@@ -32,6 +30,8 @@ from leeward.verify import verify as check
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from leeward.cohort.cohort import Cohort
 
 
 SPEC_WORDS = {"utility": "policy"}
@@ -96,35 +96,25 @@ def protect(
 
     Parameters
     ----------
-    cohort : Cohort
     method : a parameter class such as `Disassociation(k=5, m=2)`
-    out : path
-        A folder that does not exist yet.
-    engine : str or mapping
-        `local`, `spark`, or `{"spark": {"master": "local[2]"}}`.
-    threads : int, optional
-        Default: all processors.
-    seed : int, optional
-        For tests and studies only: the release is then marked as seeded.
-    formats : sequence of str
-        `parquet` (always written), `csv`.
-    measures : sequence
-        What to measure, as in a spec: `"are"` or `{"are": {"min_support": 0.0125}}`; empty: what the method's
-        report needs.
-    population : Cohort, optional
-        Where the method's model needs one.
-    source, population_source : SourceSpec, optional
-        Where cohort and population came from, for `custody/spec.yaml` (`leeward verify` reads them again).
-    allow_memory : bool
-        Run even where less memory is free than such a run needs.
-    tell : callable, optional
-        Called with each stage; by default a line on the terminal.
+    out : a folder that does not exist yet
+    engine : `local`, `spark`, or `{"spark": {"master": "local[2]"}}`
+    threads : default: all processors
+    seed : for tests and studies only: the release is then marked as seeded
+    formats : `parquet` (always written), `csv`
+    measures : as in a spec, `"are"` or `{"are": {"min_support": 0.0125}}`; empty: what the method's report needs
+    population : where the method's model needs one
+    source, population_source : where both came from, for `custody/spec.yaml` (`leeward verify` reads them again)
+    allow_memory : run even where less memory is free than such a run needs
+    tell : called with each stage; by default a line on the terminal
 
     Raises
     ------
     BadInput, GuaranteeUnreachable, VerificationFailed
         Nothing is left at `out`.
     """
+    from leeward.engine import at_most
+
     asked = parameters_of(method)
     spec = Spec(
         source=source or SourceSpec(format="memory", name=cohort.name),
@@ -155,6 +145,8 @@ def run(
     BadInput, GuaranteeUnreachable, VerificationFailed
         Nothing is left at `out`.
     """
+    from leeward.engine import at_most
+
     spec = spec if isinstance(spec, Spec) else load(spec)
     check_out(Path(out))
     method = method_of(spec.method, spec.plan)
@@ -191,6 +183,8 @@ def _release(
     allow_memory: bool,
     say: Tell,
 ) -> Result:
+    from leeward.engine import make
+
     engine = engine_name(spec.engine)
     for each in (cohort, population):
         if each is not None and not allow_memory:

@@ -5,23 +5,22 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from leeward.advise.risk import measure_risk
 from leeward.advise.thresholds import limits
-from leeward.cohort.cohort import Cohort
-from leeward.cohort.readers.files import find_files
-from leeward.engine import beside
 from leeward.errors import BadInput, VerificationFailed
 from leeward.paths import is_folder
 from leeward.release import Anonymized, Draft, Release
 from leeward.release.manifest import sha256_of
 from leeward.release.spec import SourceSpec, Spec, to_yaml
 from leeward.runs.measure import measure_what_runs
-from leeward.runs.profile import reader_notices, source_facts
 from leeward.runs.progress import Tell
 from leeward.runs.reports import write_report
 from leeward.verify import Verification
+
+if TYPE_CHECKING:
+    from leeward.cohort.cohort import Cohort
 
 
 def write_verified(
@@ -35,6 +34,8 @@ def write_verified(
     roomy: bool,
 ) -> tuple[Verification, Mapping[str, Any]]:
     """Write a release aside, verify and measure it (at once where memory is `roomy`), write custody and the report."""
+    from leeward.engine import beside
+
     say("Writing the release aside")
     pending.write(anonymized, formats=spec.formats)
     anonymized = dataclasses.replace(anonymized, tables=(), custody_tables=())  # on the disk now
@@ -56,6 +57,8 @@ def write_verified(
 def files_of(source: SourceSpec) -> list[dict[str, Any]]:
     """`name`, `bytes` and `sha256` of each file of a source, for its custodian: a pattern names them only while the
     folder stays. Nothing for a database or a cohort in memory."""
+    from leeward.cohort.readers.files import find_files
+
     if source.path is None or "://" in source.path:
         return []
     path = Path(source.path)
@@ -77,6 +80,8 @@ def measure_release(
     population: Cohort | None = None,
 ) -> dict[str, Any]:
     """`measures.json`: the cohort's size and notices, the method's own facts, and every measure."""
+    from leeward.runs.profile import source_facts
+
     known = about(cohort, source_facts(cohort), anonymized)
     # Measures may rest on the method's facts, and look for them where a custodian finds them.
     pending.put_json("custody/measures.json", known)
@@ -98,6 +103,8 @@ def reidentification(release: Release, cohort: Cohort, population: Cohort | None
 
 def about(cohort: Cohort, facts: Mapping[str, Any], anonymized: Anonymized) -> dict[str, Any]:
     """What was read, what the reader noticed, and the method's facts for the custodian."""
+    from leeward.runs.profile import reader_notices
+
     of_method = [{"kind": "method", "message": text, "count": 1, "rows": []} for text in anonymized.notices]
     return {
         "source": facts,
