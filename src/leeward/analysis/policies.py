@@ -128,12 +128,9 @@ def parse(policy: PolicyLike) -> Policy | None:
 def constraints(
     policy: PolicyLike, sets: CodeSets, vocabulary: str | Vocabulary | None = None
 ) -> Constraints:
-    """The utility constraints of `policy` on the codes of a cohort.
-
-    `vocabulary` is `icd9`, `icd10`, the path of a hierarchy (CSV `node,parent`) or a Vocabulary; hierarchy
-    and similarity policies need one. Raises BadInput: codes or a level that the vocabulary lacks, a file that names an
-    unknown code or puts a code in two constraints.
-    """
+    """The utility constraints of `policy` on a cohort's codes. `vocabulary` (of hierarchy and similarity policies)
+    is `icd9`, `icd10`, a hierarchy file or a Vocabulary. BadInput: codes or a level that it lacks, an unknown code
+    in a file, or one in two constraints."""
     wanted = parse(policy)
     if wanted is None:
         return Constraints.none(len(sets.codes))

@@ -170,10 +170,8 @@ class Asking:
         requests: Sequence[Request],
         once: Once | None = None,
     ) -> list[tuple[str, Answer]]:
-        """Answers with their identifiers: all are charged or none; under a key they can be given again.
-
-        BudgetSpent, Expired, TooMany, Conflict, BadInput, LedgerUnreachable: nothing was answered.
-        """
+        """Answers with their identifiers: all are charged or none; under a key they can be given again. Nothing was
+        answered at BudgetSpent, Expired, TooMany, Conflict, BadInput, LedgerUnreachable."""
         if not 1 <= len(requests) <= MOST_IN_BATCH:
             raise BadInput(f"a batch has 1 to {MOST_IN_BATCH} questions.")
         if self.allotment(project, index)["ends"] < now():

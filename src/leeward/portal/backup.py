@@ -21,11 +21,8 @@ STAMP: Final = "last-backup.json"
 
 
 def make_backup(settings: Settings, out: Path) -> list[str]:
-    """Copy the portal's database and every index's ledger to the new folder `out`; returns what was copied.
-
-    Each ledger is copied after the portal's database, so that nothing that the portal shows is missing in a ledger.
-    Indexes and releases are not copied: they do not change.
-    """
+    """Copy the portal's database and then every index's ledger, so that these have all that the portal shows, to the
+    new folder `out`; returns what was copied. Indexes and releases do not change and are not copied."""
     if settings.database is not None:
         raise BadInput(
             "the portal's database is a server; back it up with its own tool, for example pg_dump."

@@ -65,11 +65,9 @@ class Portal:
         return self._post("/questions:rehearse", self._question(index, terms, question))
 
     def ask(self, index: str, terms: str, *, key: str | None = None, **question: Any) -> dict[str, Any]:
-        """Ask and pay. `question`: `epsilon` or `within`, and `conditions`, `by`, `most`, `count`, `unit`.
-
-        A reply that was lost is asked for again with the same key, so that it is charged once. NotEnoughBudget where
-        the budget does not pay; PortalRefused for everything else.
-        """
+        """Ask and pay. `question`: `epsilon` or `within`, and `conditions`, `by`, `most`, `count`, `unit`. A lost
+        reply is asked for again with the same key and charged once. NotEnoughBudget where the budget does not pay,
+        else PortalRefused."""
         return self._post(
             "/questions", self._question(index, terms, question), key or secrets.token_urlsafe(16)
         )
@@ -145,12 +143,9 @@ def _problem(error: urllib.error.HTTPError) -> dict[str, Any]:
 
 
 def connect(url: str, *, token: str | None = None) -> Portal:
-    """A portal at `url`, asked with a token (else LEEWARD_TOKEN) that a member of a project made there.
-
-    `leeward.connect("https://portal.hospital.example").ask(INDEX, "sore throat & fever", within=20)`
-
-    BadInput without a token, or for an address that others could listen to.
-    """
+    """`leeward.connect("https://portal.hospital.example").ask(INDEX, "sore throat & fever", within=20)`, with a
+    token (else LEEWARD_TOKEN) that a member of a project made there. BadInput without a token, or for an address
+    that others could listen to."""
     secret = token or os.environ.get("LEEWARD_TOKEN", "")
     if not secret:
         raise BadInput("a portal is asked with a token; give `token`, or set LEEWARD_TOKEN.")

@@ -65,10 +65,8 @@ class Client:
         return Begun(address, json.dumps({"state": state, "nonce": nonce, "verifier": verifier}))
 
     def finish(self, kept: str | None, state: str, code: str) -> dict[str, Any]:
-        """The claims of whoever came back with `state` and `code` to the session that kept `kept`.
-
-        SignInRefused where the session did not begin it, the provider takes the code for used, or a token is wrong.
-        """
+        """The claims of whoever came back with `state` and `code` to the session that kept `kept`; SignInRefused
+        where the session did not begin it, the provider takes the code for used, or a token is wrong."""
         begun = json.loads(kept) if kept else {}
         check_state(begun, state)
         try:

@@ -69,10 +69,8 @@ def make_account(database: Database, login: str, name: str, password: str, by: s
 
 
 def sign_in(database: Database, login: str, password: str, address: str) -> Row | None:
-    """The person with this login name and password; None if they do not match.
-
-    TooManyTries after five failures of a name, or of an address, in fifteen minutes.
-    """
+    """The person with this login name and password, or None. TooManyTries after five failures of a name, or of an
+    address, in fifteen minutes."""
     buckets = [f"login {hashlib.sha256(login.encode()).hexdigest()}", f"address {address}"]
     # Counted before the password is looked at, so that guesses at the same time count too; both, whatever the first is.
     within = [counters.hit(database, bucket, QUARTER, TRIES) for bucket in buckets]

@@ -181,10 +181,8 @@ def members_of(database: Database, project: str) -> list[Row]:
 
 
 def change_member(database: Database, viewer: Viewer, project: str, login: str, role: str) -> None:
-    """Invite somebody who has an account (by login name or address, exactly), or take a role away (`none`).
-
-    BadInput for nobody; a lead stays until there is another one.
-    """
+    """Invite somebody who has an account (by exact login name or address), or take a role away (`none`). BadInput
+    for nobody; a lead stays until there is another one."""
     people, members = tables.people, tables.members
     if role not in {"researcher", "lead", "none"}:
         raise BadInput("a role in a project is researcher or lead.")

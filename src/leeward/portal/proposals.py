@@ -108,10 +108,8 @@ def _propose(
 
 
 def decide(indexes: Indexes, viewer: Viewer, proposal: str, verdict: str, reason: str) -> None:
-    """Confirm or decline, with a reason. What is confirmed is done in the same transaction, or nothing is.
-
-    SamePerson for the proposer; Decided where it is not open any more; BadInput where it cannot be done now.
-    """
+    """Confirm or decline, with a reason, and do what is confirmed in the same transaction. SamePerson for the
+    proposer; Decided where it is not open any more; BadInput where it cannot be done now."""
     if verdict not in {"confirmed", "declined"}:
         raise BadInput("a proposal is confirmed or declined.")
     reason = text_of(reason, "the reason")

@@ -62,10 +62,8 @@ def inspect(folder: Path) -> Found:
 
 
 def copy_of(share: Path, path: str) -> tuple[IO[bytes], str]:
-    """A private copy of a file in `share/`, which its reader closes, and its SHA-256: what is checked is what is sent.
-
-    Refused for a link, anywhere on the way, and for anything that is no plain file.
-    """
+    """A private copy of a file in `share/`, which its reader closes, and its SHA-256: what is checked is what is
+    sent. Refused for a link, anywhere on the way, and for anything that is no plain file."""
     opened: list[int] = []
     try:
         opened.append(os.open(share, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW))

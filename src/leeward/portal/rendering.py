@@ -13,7 +13,7 @@ from typing import Any, Final
 from fastapi import Request
 from fastapi.exceptions import ValidationException
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup, escape
+from markupsafe import Markup
 from starlette.exceptions import HTTPException
 from starlette.responses import HTMLResponse, RedirectResponse
 
@@ -29,10 +29,6 @@ MARKS: Final = re.compile(
     "[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]"
 )
 """Control characters, and marks that are not seen or turn the direction of what follows."""
-HATCH: Final = (
-    '<defs><pattern id="hatch" width="8" height="8" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">'
-    '<rect class="hatch-ground" width="8" height="8"/><rect class="hatch-line" width="3" height="8"/></pattern></defs>'
-)
 FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
 
 
@@ -60,6 +56,7 @@ def environment() -> Environment:
     found.filters["amount"] = amount
     found.filters["paid"] = lambda micros: amount(to_epsilon(micros))
     found.filters["number"] = number
+    found.filters["tenths"] = "{:.1f}".format
     found.filters["day"] = lambda text: str(text)[:10]
     found.filters["minute"] = lambda text: str(text)[:16].replace("T", " ")
     found.filters["share"] = lambda part, whole: (
@@ -109,44 +106,27 @@ def chart_of(
     """Bars with error bars as SVG; hatched where the patients are made up. The table beside it says the same."""
     tops = [0.0 if value is None else max(0.0, value) + half_width for value in values]
     steps = ticks_from_zero(max([1.0, *tops]), 5)
-    top = max(steps[-1], *tops)
-    step, height, left, bottom = 640 / max(1, len(bins)), 220, 56, 34
-    name_of_chart = escape(visible(title))
-    kind = "chart made-up" if made_up else "chart"
-    size = f"0 0 {left + 656} {height + bottom + 14}"
-    start = f'<svg class="{kind}" viewBox="{size}" role="img" aria-label="{name_of_chart}">'
-    parts = [start, f"<title>{name_of_chart}</title>", HATCH]
-    for step_up in steps:
-        y, label = 10 + height * (1 - step_up / top), f"{step_up:,g}"
-        parts.append(
-            f'<line class="grid" x1="{left}" x2="{left + 640}" y1="{y:.1f}" y2="{y:.1f}"/>'
-            f'<text class="axis" x="{left - 6}" y="{y + 4:.1f}" text-anchor="end">{label}</text>'
+    top, step, every = max(steps[-1], *tops), 640 / max(1, len(bins)), max(1, -(-len(bins) // 12))
+
+    def height_of(value: float) -> float:
+        return 10 + 220 * (1 - max(0.0, value) / top)
+
+    columns = [
+        {
+            "middle": 56 + step * (place + 0.5),
+            "name": visible(name)[:12] if place % every == 0 else None,
+            "ends": None
+            if value is None
+            else [height_of(each) for each in (value, value - half_width, value + half_width)],
+        }
+        for place, (name, value) in enumerate(zip(bins, values, strict=True))
+    ]
+    grid = [(height_of(each), f"{each:,g}") for each in steps]
+    return Markup(
+        render(
+            "chart.svg", title=title, made_up=made_up, grid=grid, columns=columns, wide=max(1.0, step * 0.7)
         )
-    every = max(1, -(-len(bins) // 12))
-    for place, (name, value) in enumerate(zip(bins, values, strict=True)):
-        middle = left + step * (place + 0.5)
-        if place % every == 0:
-            parts.append(
-                f'<text class="axis" x="{middle:.1f}" y="{height + 28}" text-anchor="middle">'
-                f"{escape(visible(name)[:12])}</text>"
-            )
-        if value is None:
-            parts.append(
-                f'<text class="axis" x="{middle:.1f}" y="{height + 6}" text-anchor="middle">·</text>'
-            )
-            continue
-        high = [
-            10 + height * (1 - max(0.0, each) / top)
-            for each in (value, value - half_width, value + half_width)
-        ]
-        wide = max(1.0, step * 0.7)
-        parts.append(
-            f'<rect class="bar" x="{middle - wide / 2:.1f}" y="{high[0]:.1f}" width="{wide:.1f}" '
-            f'height="{max(0.0, 10 + height - high[0]):.1f}"/>'
-            f'<line class="error" x1="{middle:.1f}" x2="{middle:.1f}" y1="{high[1]:.1f}" y2="{high[2]:.1f}"/>'
-        )
-    parts.append("</svg>")
-    return Markup("".join(parts))
+    )
 
 
 def sentence_of(answer: Any, words: str, index: str, synthetic: bool) -> str:

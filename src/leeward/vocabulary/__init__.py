@@ -29,11 +29,9 @@ def built_in(title: str) -> Vocabulary | None:
 
 
 def load(name_or_path: str | Path) -> Vocabulary:
-    """A built-in vocabulary by name (`icd9`, `icd10`), or one from a file (formats: `trees.read`).
-
-    `…/CONCEPT_ANCESTOR.csv#concept_code` is the tree by the codes of the CONCEPT beside it, in place of concept ids.
-    Raises BadInput for a name that is neither built in nor a file, and for a file that is not a hierarchy.
-    """
+    """A built-in vocabulary by name (`icd9`, `icd10`), or one from a file (`trees.read`;
+    `…/CONCEPT_ANCESTOR.csv#concept_code` by the codes of the CONCEPT beside it). BadInput for another name, and for
+    a file that is no hierarchy."""
     name = str(name_or_path).lower()
     if name in VOCABULARIES:
         from leeward.vocabulary.icd import BY_NAME

@@ -50,12 +50,9 @@ def from_concept_ancestor(path: str | Path) -> Hierarchy:
 
 
 def _covers(below: dict[int, frozenset[int]], above: dict[int, dict[int, int]]) -> dict[int, int]:
-    """For each concept of `below` the one with the next larger set of descendants around its own, if there
-    is one.
-
-    Concepts with equal sets (thousands in real extracts) are searched once, and one of them stands for all:
-    the one with the fewest levels above the smallest descendant, then the smallest id.
-    """
+    """For each concept of `below` the one with the next larger set of descendants around its own, if there is one.
+    Of concepts with equal sets the one with the fewest levels above the smallest descendant, then the smallest id,
+    is searched for all."""
     alike: dict[frozenset[int], list[int]] = {}
     for concept, own in below.items():
         alike.setdefault(own, []).append(concept)

@@ -283,12 +283,9 @@ def figures_of_records(
     class_of: Int64s,
     holders: Sequence[tuple[Int64s, Float64s]],
 ) -> WholePatient:
-    """The same of released records that show codes; no pieces of knowledge are looked up. A code that is shown was
-    recorded, one that is not may have been.
-
-    class_of : int64[records], the place of the class of each
-    holders : for each code the records that show it, ascending, and the chance that it is meant
-    """
+    """The same of released records that show codes (one not shown may have been recorded), without pieces of
+    knowledge. `class_of`: int64[records], each one's class. `holders`: for each code the records that show it,
+    ascending, and the chance that it is meant."""
 
     def estimating(concerned: Concerned, queries: list[AnyArray]) -> tuple[AnyArray, AnyArray, AnyArray]:
         share = concerned.share[class_of]

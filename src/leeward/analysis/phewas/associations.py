@@ -310,11 +310,8 @@ def significant(results: pl.DataFrame, test: Literal["logistic", "allelic"] = "a
 def compare(
     before: pl.DataFrame, after: pl.DataFrame, test: Literal["logistic", "allelic"] = "allelic"
 ) -> pl.DataFrame:
-    """For each predictor and rule: associations in the original, lost in the anonymized data, and false there.
-
-    Lost: significant in the original only. False: significant in the anonymized data only. (The paper calls them Type I
-    and Type II errors, which elsewhere mean the opposite.)
-    """
+    """For each predictor and rule: associations significant in the original, lost (in the original only), and false
+    (in the anonymized data only). The paper calls them Type I and II errors, which elsewhere mean the opposite."""
     keys = ["predictor", "phecode"]
     both = significant(before, test).join(
         significant(after, test), on=keys, how="full", coalesce=True, suffix="_after"

@@ -149,11 +149,8 @@ class CodeCounts:
 
 
 def code_counts_of(events: pl.DataFrame) -> CodeCounts:
-    """The code-count lens of `events` (`patient`, `code` as an Enum of sorted categories, where known `visit`).
-
-    Without a visit column each row is a mention. With one, a code counts once a visit of a patient; rows whose
-    visit is null count each. The order of the rows has no influence.
-    """
+    """The code-count lens of `events` (`patient`, `code` as an Enum of sorted categories, where known `visit`), in
+    any order of the rows. A code counts once a visit; without a visit each row counts."""
     mentions = once_a_visit(events)
     codes = categories(events["code"])
     numbers, patients = patient_numbers(mentions["patient"])

@@ -59,12 +59,9 @@ class Visits:
 
 
 def visits_of(events: pl.DataFrame, name: str = "cohort", *, merged: bool = False) -> Visits:
-    """The visits lens of `events` (`patient`, `code` as an Enum of sorted categories, `visit` or `date`).
-
-    Without a visit column a date is a visit. Rows whose visit is null are a visit each. `merged` puts all codes of a
-    patient into one visit and needs neither column; BadInput without one of them. The order of the rows has no
-    influence but on `rows`.
-    """
+    """The visits of `events` (`patient`, `code` as an Enum of sorted categories, `visit` or else `date`), in any
+    order of the rows but for `rows`. Rows whose visit is null are a visit each; `merged`: one visit a patient, else
+    BadInput without visits and dates."""
     codes = categories(events["code"])
     numbers, patients = patient_numbers(events["patient"])
     pairs, patient_of_pair = _pairs(numbers, events, name, merged, max(len(codes), 1))

@@ -96,11 +96,8 @@ def as_tuple(names: str | Sequence[str]) -> tuple[str, ...]:
 
 
 def require_columns(name: str, needed: Sequence[str], available: Sequence[str]) -> None:
-    """Every needed column is there once, or an error that names the file and the nearest column.
-
-    The file's columns are listed only when one of the columns asked for was found: the first row
-    of a file without a header is a patient's record.
-    """
+    """Every needed column is there once, or an error names the file and the nearest column. The file's columns are
+    listed only where one was found: the first row of a file without a header is a patient's record."""
     for number, column in enumerate(available, start=1):
         if outside_xml().search(column):
             raise BadInput(

@@ -203,10 +203,8 @@ def open_bytes(file: Path) -> Iterator[IO[bytes]]:
 
 @contextmanager
 def open_text(file: Path) -> Iterator[io.TextIOWrapper]:
-    """The file as text; bytes that are not UTF-8 become lone surrogates, so that their row can be named.
-
-    Raises BadInput where the file is no whole gzip, or no text of the encoding that its mark says.
-    """
+    """The file as text; bytes that are not UTF-8 become lone surrogates, so that their row can be named. BadInput
+    where the file is no whole gzip, or no text of the encoding that its mark says."""
     encoding = encoding_of(file)
     try:
         with (

@@ -190,11 +190,8 @@ def least_count(noise: Noise, candidates: int, spurious: float) -> int:
 
 
 def next_candidates(kept: dict[Members, int], items: Items, most: int) -> list[Members]:
-    """Itemsets one item larger whose parts with a term were all kept; uses noisy results only.
-
-    A value is joined to every kept term first (a value by itself is no itemset), and two values of one
-    quasi-identifier never meet.
-    """
+    """Itemsets one item larger whose parts with a term were all kept; uses noisy results only. A value is joined to
+    every kept term first, and two values of one quasi-identifier never meet."""
     found: dict[Members, int] = {}
     group = [name for name, _ in items.names]
     for beginning, whole in groupby(sorted(kept), itemgetter(slice(-1))):

@@ -206,11 +206,8 @@ def charge(
     user: str,
     compute: Callable[[], dict[str, Any]],
 ) -> dict[str, Any]:
-    """Charge for a release of another kind (the catalogue of itemsets), then compute it, then store it.
-
-    `question` identifies it and holds no data; `epsilon` is its price in micro-ε; `compute` must be private at it, and
-    draw its noise from `mechanism`. The same question gets the stored result at no cost.
-    """
+    """Charge `epsilon` (micro-ε) for another release, then compute and store it; the same question gets the stored
+    result at no cost. `question` identifies it without data; `compute` must be private, with noise from `mechanism`."""
     text = text_of(question)
     key, data_set = digest(text), session.index.meta.id
     payload = spending.find_answer(session.ledger, data_set, key)

@@ -33,11 +33,9 @@ class IndexSession:
 
 
 def open_session(path: str | Path, ledger_url: str | None = None, *, checked: bool = True) -> IndexSession:
-    """Open an index and the ledger that pays for it: the one in its folder, or the one at a URL.
-
-    BadInput for what is no index or of another version; LedgerUnreachable without a ledger that knows its data set, or
-    (`checked`) where the ledger disagrees with its log or with a head that was remembered.
-    """
+    """Open an index and the ledger that pays for it: the one in its folder, or the one at a URL. BadInput for what
+    is no index or of another version; LedgerUnreachable without a ledger that knows its data set, or (`checked`)
+    where the ledger disagrees with its log or with a head that was remembered."""
     index = Index(path)
     ledger = opening.open_ledger(ledger_of(index.path) if ledger_url is None else ledger_url, index.path)
     terms = budgets.terms_of(ledger, index.meta.id)
@@ -122,10 +120,8 @@ class Plan:
 
 
 def plan_query(session: IndexSession, asked: Question) -> Plan:
-    """A question checked against what is public about the index, with its price. Reads no data.
-
-    BadInput for an unknown term, a condition that a quasi-identifier does not take, a histogram without public bins.
-    """
+    """A question checked against what is public about the index, with its price; reads no data. BadInput for an
+    unknown term, a condition that a quasi-identifier does not take, a histogram without public bins."""
     index, meta = session.index, session.index.meta
     query = index.resolve(asked.query)
     counted = asked.counted or asked.unit

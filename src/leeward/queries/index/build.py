@@ -258,11 +258,8 @@ def _identity(stretch: Stretch) -> str:
 
 
 def _limit_rows(stretch: Stretch, limit: int, randomness: Randomness) -> Stretch:
-    """Keep at most `limit` rows of each patient, drawn at random, each set of rows equally likely.
-
-    What is kept of a patient depends on nobody else's rows in distribution, so that a patient more or less changes
-    no other contribution.
-    """
+    """At most `limit` rows of each patient, each set of rows equally likely, so that a patient more or less changes
+    no other contribution."""
     counts = stretch.rows_of_patient.astype(np.int64)
     rows = int(counts.sum())
     patient = np.repeat(np.arange(len(counts)), counts)

@@ -150,11 +150,8 @@ def row_kind(columns: Sequence[str], asked: str | None = None) -> str:
 
 
 def rows_of_events(events: pl.DataFrame, qids: Sequence[Qid], vocabulary: Vocabulary, row: str) -> Stretch:
-    """The rows of recorded codes: `patient`, `code`, and where known `visit`, `date`, `age` and attributes.
-
-    A row is a visit (without visits a day), or the whole patient; its month and age are the lowest ones in it.
-    Attributes (columns named as a quasi-identifier) are the same in every event of a patient.
-    """
+    """The rows of recorded codes (`patient`, `code`, where known `visit`, `date`, `age` and attributes, which do not
+    vary in a patient). A row is a visit (without visits a day) or the whole patient, with its lowest month and age."""
     patient, _ = patient_numbers(events["patient"])
     row_of_event = patient
     own = next((column for column in ("visit", "date") if column in events.columns), None)

@@ -53,11 +53,8 @@ class Predicate:
 
 @dataclass(frozen=True)
 class Query:
-    """Terms that a row must all hold, and conditions on its quasi-identifiers.
-
-    `terms` are folded (`fold`), sorted and without repeats, at least one; `predicates` sorted by quasi-identifier,
-    at most one each.
-    """
+    """Terms that a row must all hold (folded, sorted, without repeats, at least one), and conditions on its
+    quasi-identifiers (sorted, at most one each)."""
 
     terms: tuple[str, ...]
     predicates: tuple[Predicate, ...] = ()

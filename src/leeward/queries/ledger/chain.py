@@ -71,11 +71,9 @@ def append(
     bodies: Iterable[Mapping[str, Any]],
     after: str = "",
 ) -> list[Entry]:
-    """Append entries to the `entries` existing ones, the last of which has hash `head`; return them. The caller holds
-    the lock of the family.
-
-    Time never falls: an entry is not dated before `after`, the time of the last one, whatever the clock says.
-    """
+    """Append entries to the `entries` existing ones, the last of which has hash `head`; return them. The caller
+    holds the lock of the family. No entry is dated before `after`, the time of the last one, whatever the clock
+    says."""
     written = []
     for body in bodies:
         entries, time, text = entries + 1, max(now(), after), text_of(body)

@@ -154,8 +154,7 @@ _lock = Lock()
 
 def check(connection: sa.Connection, ledger: Ledger, family: str, entries: int, head: str) -> Replay:
     """Take up what is new in a family's log and compare it with the accounts; `entries` and `head` are those of its
-    row, as this transaction sees it. LedgerInconsistent where they disagree.
-    """
+    row, as this transaction sees it. LedgerInconsistent where they disagree."""
     with _lock:
         known = _seen.pop((ledger.key, family), Replay())
         if entries < known.entries:
@@ -357,10 +356,8 @@ class Change:
 
 @contextlib.contextmanager
 def changing(ledger: Ledger, data_set: str, *, durable: bool = True) -> Iterator[Change]:
-    """A transaction on the family of a data set: locked against other writers, its accounts checked against its log.
-
-    LedgerInconsistent before anything is changed where they disagree. What is `durable` is remembered apart.
-    """
+    """A transaction on the family of a data set, locked against other writers; LedgerInconsistent, with nothing
+    changed, where accounts and log disagree. What is `durable` is remembered apart."""
     family = _family_to_wait_for(ledger, data_set)
     with writing(ledger, durable=durable, family=family) as connection:
         row = lock(connection, ledger, family)

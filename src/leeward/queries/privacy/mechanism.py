@@ -117,10 +117,8 @@ def variance(noise: Noise) -> float:
 
 @functools.lru_cache(maxsize=4096)
 def half_width(noise: Noise, confidence: float = CONFIDENCE) -> float:
-    """The smallest t with P(|noise| ≤ t) ≥ `confidence`, from the exact distribution; an integer for geometric noise.
-
-    P(|Z| > t) = 2α^(t+1)/(1+α) for whole t ≥ 0, and e^(−t/scale) for Laplace noise.
-    """
+    """The smallest t with P(|noise| ≤ t) ≥ `confidence`: P(|Z| > t) = 2α^(t+1)/(1+α) for whole t ≥ 0 of geometric
+    noise, e^(−t/scale) for Laplace noise."""
     outside = 1 - confidence
     if noise.kind == "laplace":
         return noise.scale * math.log(1 / outside)
