@@ -143,9 +143,9 @@ def _problem(error: urllib.error.HTTPError) -> dict[str, Any]:
 
 
 def connect(url: str, *, token: str | None = None) -> Portal:
-    """`leeward.connect("https://portal.hospital.example").ask(INDEX, "sore throat & fever", within=20)`, with a
-    token (else LEEWARD_TOKEN) that a member of a project made there. BadInput without a token, or for an address
-    that others could listen to."""
+    """A portal at `url`, asked with a token (else LEEWARD_TOKEN) that a member of a project made there, as in
+    `leeward.connect("https://portal.hospital.example").ask(INDEX, "sore throat & fever", within=20)`. BadInput
+    without a token, or for an address that others could listen to."""
     secret = token or os.environ.get("LEEWARD_TOKEN", "")
     if not secret:
         raise BadInput("a portal is asked with a token; give `token`, or set LEEWARD_TOKEN.")
