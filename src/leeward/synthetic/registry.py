@@ -17,26 +17,16 @@ from leeward.arrays import Int64s
 from leeward.errors import BadInput
 from leeward.randomness import Randomness
 from leeward.synthetic.codes import check_target, write_table
+from leeward.texts import list_words
 
 SITES = {"colon": 9_552, "lung": 17_421}
 """Site of the tumour and the number of cases in the paper."""
 
 BLOCK = 500_000
 MOST_VARIABLES = 13
-VARIABLES = (
-    "VitalStat",
-    "SurvInterval",
-    "DiagAge",
-    "Gender",
-    "Race",
-    "Stage",
-    "Appalachia",
-    "TobaccoUse",
-    "PrimaryPayor",
-    "TumorSize",
-    "NodesPositive",
-    "Comorbidity",
-    "Grade",
+VARIABLES = list_words(
+    "VitalStat SurvInterval DiagAge Gender Race Stage Appalachia TobaccoUse PrimaryPayor "
+    "TumorSize NodesPositive Comorbidity Grade"
 )
 STAGES = ("distant", "local", "regional", "unknown")
 PAYORS = ("federal program", "private insurance", "uninsured")

@@ -11,7 +11,6 @@ import datetime
 import hashlib
 import importlib
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal
@@ -312,37 +311,26 @@ def phone(dice: Dice) -> str:
     return dice.pick(PHONES).format(*parts)
 
 
-DateStyle = Callable[[datetime.date], str]
-
-
 def ordinal(day: int) -> str:
     """1st, 2nd, 3rd, 4th …"""
     ending = "th" if 10 < day < 14 else {1: "st", 2: "nd", 3: "rd"}.get(day % 10, "th")
     return f"{day}{ending}"
 
 
-DATE_STYLES: tuple[DateStyle, ...] = (
-    lambda d: f"{d.month}/{d.day}/{d.year}",
-    lambda d: f"{d.month:02}/{d.day:02}/{d.year}",
-    lambda d: f"{d.month}/{d.day}/{d.year % 100:02}",
-    lambda d: f"{NAMES[d.month - 1]} {d.day}, {d.year}",
-    lambda d: f"{NAMES[d.month - 1]} {ordinal(d.day)}, {d.year}",
-    lambda d: f"{NAMES[d.month - 1][:3]} {d.day}, {d.year}",
-    lambda d: f"{d.day} {NAMES[d.month - 1]} {d.year}",
-    lambda d: f"{d.year}-{d.month:02}-{d.day:02}",
-    lambda d: f"{d.month:02}-{d.day:02}-{d.year}",
-    lambda d: f"{d.day:02}-{NAMES[d.month - 1][:3]}-{d.year}",
-    lambda d: f"{d.month}-{d.day}-{d.year % 100:02}",
-    lambda d: f"{d.month:02}.{d.day:02}.{d.year}",
-    lambda d: f"{NAMES[d.month - 1][:3]}. {ordinal(d.day)}, {d.year}",
-    lambda d: f"{NAMES[d.month - 1].upper()} {d.day}, {d.year}",
-    lambda d: f"the {ordinal(d.day)} of {NAMES[d.month - 1]} {d.year}",
+DATE_STYLES = list_words(
+    "{d.month}/{d.day}/{d.year};{d.month:02}/{d.day:02}/{d.year};{d.month}/{d.day}/{short};{name} {d.day}, {d.year};"
+    "{name} {th}, {d.year};{name:.3} {d.day}, {d.year};{d.day} {name} {d.year};{d.year}-{d.month:02}-{d.day:02};"
+    "{d.month:02}-{d.day:02}-{d.year};{d.day:02}-{name:.3}-{d.year};{d.month}-{d.day}-{short};"
+    "{d.month:02}.{d.day:02}.{d.year};{name:.3}. {th}, {d.year};{upper} {d.day}, {d.year};the {th} of {name} {d.year}",
+    ";",
 )
-SHORT_DATE_STYLES: tuple[DateStyle, ...] = (
-    lambda d: f"{d.month}/{d.day}",
-    lambda d: f"{NAMES[d.month - 1]} {ordinal(d.day)}",
-    lambda d: f"{NAMES[d.month - 1]} {d.day}",
-    lambda d: f"{NAMES[d.month - 1]} {d.year}",
-    lambda d: f"{d.month}/{d.year}",
-    lambda d: f"{NAMES[d.month - 1][:3]} {d.year}",
+SHORT_DATE_STYLES = list_words(
+    "{d.month}/{d.day};{name} {th};{name} {d.day};{name} {d.year};{d.month}/{d.year};{name:.3} {d.year}", ";"
 )
+
+
+def format_date(style: str, day: datetime.date) -> str:
+    """Write a day in one of the styles."""
+    name = NAMES[day.month - 1]
+    short = f"{day.year % 100:02}"
+    return style.format(d=day, name=name, upper=name.upper(), th=ordinal(day.day), short=short)

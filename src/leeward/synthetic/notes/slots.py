@@ -15,6 +15,7 @@ from leeward.synthetic.notes.people import (
     Case,
     Person,
     Pool,
+    format_date,
     numbers,
     person,
     phone,
@@ -149,12 +150,12 @@ def _by_sex(scene: Scene, female: str, male: str) -> str:
 
 def _day(scene: Scene, later: int = 0) -> str:
     """Format the visit's day, or a later one, in the note's date style."""
-    return DATE_STYLES[scene.case.date_style](scene.case.visit + datetime.timedelta(days=later))
+    return format_date(DATE_STYLES[scene.case.date_style], scene.case.visit + datetime.timedelta(days=later))
 
 
 def _short_date(scene: Scene, dice: Dice) -> Piece:
     day = scene.case.visit - datetime.timedelta(days=1 + dice.below(900))
-    return _eid(dice.pick(SHORT_DATE_STYLES)(day), "date")
+    return _eid(format_date(dice.pick(SHORT_DATE_STYLES), day), "date")
 
 
 def _place(scene: Scene, dice: Dice) -> list[Piece]:
@@ -249,7 +250,7 @@ _WRITERS: dict[str, Callable[[Scene, Dice], Piece | list[Piece]]] = {
     "date": lambda s, d: _eid(_day(s, -1 - d.below(2000)), "date"),
     "next": lambda s, d: _eid(_day(s, 3 + d.below(120)), "date"),
     "short_date": _short_date,
-    "dob": lambda s, d: _eid(DATE_STYLES[s.case.date_style](s.case.patient.born), "date"),
+    "dob": lambda s, d: _eid(format_date(DATE_STYLES[s.case.date_style], s.case.patient.born), "date"),
     "age": lambda s, d: _age(s, d.pick(AGES)),
     "years": lambda s, d: _age(s, "{}"),
     "sex": _sex,
