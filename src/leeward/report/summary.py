@@ -132,6 +132,12 @@ def cost_of_share(value: float, what: str, *, warn: float, bad: float) -> Cost:
     return Cost(percent(value), what, "bad" if value < bad else "warn" if value < warn else "good")
 
 
+def codes_gone(gone: int, total: int, what: str) -> Cost:
+    """Codes that are lost: more than half are bad."""
+    tone: Tone = "bad" if 2 * gone > total else "warn" if gone else "good"
+    return Cost(f"{number(gone)} of {number(total)}", what, tone)
+
+
 def counts_off(errors: float, what: str) -> Cost:
     """A mean relative error of counts."""
     return share(errors, what, warn=0.1, bad=COUNTS_USELESS)

@@ -24,7 +24,7 @@ from leeward.report.sections import (
     table_of,
     words_section,
 )
-from leeward.report.summary import Cost, Costs, cost_of_share
+from leeward.report.summary import Costs, codes_gone, cost_of_share
 
 FEW_CODES, FEW_REPEATS = 0.1, 0.1
 """Shares of codes and of repeats below which little is left."""
@@ -191,24 +191,19 @@ def studies(measures: Figures) -> Section | None:
     if not all(measures.get(name) for name in ("repeats", "pairs", "phenotypes")):
         return None
     cases = measures["phenotypes"]
-    rows = [
-        (name, *(measures[of][key] for key in ("before", "after", "kept")))
-        for name, of in (
-            ("repeats (mentions of a code beyond the first)", "repeats"),
-            ("comorbidity pairs (two codes in one record)", "pairs"),
-        )
-    ]
-    rows += [
-        (name, *(cases[f"{of}_{key}"] for key in ("before", "after", "kept")))
-        for name, of in (
-            (f"cases (≥ {cases['mentions']} mentions of a code)", "cases"),
-            ("patients with such a case", "patients"),
-        )
-    ]
+    rows = (
+        ("repeats (mentions of a code beyond the first)", measures["repeats"], ""),
+        ("comorbidity pairs (two codes in one record)", measures["pairs"], ""),
+        (f"cases (≥ {cases['mentions']} mentions of a code)", cases, "cases_"),
+        ("patients with such a case", cases, "patients_"),
+    )
     table = Table(
         "What studies keep",
         ("", "before", "after", "kept"),
-        tuple((name, number(before), number(after), percent(kept)) for name, before, after, kept in rows),
+        tuple(
+            (name, number(of[f"{kind}before"]), number(of[f"{kind}after"]), percent(of[f"{kind}kept"]))
+            for name, of, kind in rows
+        ),
     )
     return Section("What studies of repeats and comorbidity keep", (table,))
 
@@ -297,14 +292,7 @@ def _interval(each: Mapping[str, float]) -> str:
 def costs(release: Release, measures: Mapping[str, Any]) -> Costs:
     total = int(measures["source"]["codes"])
     left = codes_left(release)
-    gone = 1 - left / max(1, total)
-    figures = [
-        Cost(
-            f"{number(total - left)} of {number(total)}",
-            "codes are in no released record",
-            "bad" if gone > 0.5 else "warn" if gone else "good",
-        )
-    ]
+    figures = [codes_gone(total - left, total, "codes are in no released record")]
     if measures.get("cul"):
         figures.append(
             cost_of_share(measures["cul"]["kept"], "of all mentions of codes are released", warn=0.9, bad=0.5)

@@ -11,6 +11,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import polars as pl
 import pyarrow as pa
 
 from leeward.analysis.demographics import Classes
@@ -132,13 +133,10 @@ def tables_of(parts: Sequence[Part], classes: Classes, order: Int64s) -> tuple[R
 def custody_table_of(parts: Sequence[Part]) -> ReleaseTable:
     """`class_of_patient.parquet`: the class of each patient, for the custodian's measures."""
     owner = np.repeat(np.arange(len(parts)), [len(part.records) for part in parts])
-    patients = pa.concat_arrays([_plain(part.task.sets) for part in parts])
+    patients = pl.concat([part.task.sets.patients for part in parts]).to_arrow()
+    if pa.types.is_string_view(patients.type):
+        patients = patients.cast(pa.large_string())
     return ReleaseTable.of("class_of_patient.parquet", pa.table({"patient": patients, "class": owner}))
-
-
-def _plain(sets: CodeSets) -> pa.Array:
-    found = sets.patients.to_arrow()
-    return found.cast(pa.large_string()) if pa.types.is_string_view(found.type) else found
 
 
 def losses_in_classes(parts: Sequence[Part], cap: float | None) -> dict[str, Any]:

@@ -144,7 +144,7 @@ def codes(released: Released, sets: Sequence[CodeSets] | None) -> dict[str, Any]
         "occurrences": dict(zip(names, (int(occurrences.sum()), *occurrences.tolist()), strict=True)),
         "labels": sum(len(part.members) for part in released),
         "largest_labels": [
-            {"members": size, "records": _holders(part, group[0])}
+            {"members": size, "records": int(supports_of(part.records, [[part.label_of[group[0]]]])[0])}
             for size, part, group in largest[:LARGEST_SHOWN]
             if size > 1
         ],
@@ -188,7 +188,3 @@ def demographics(release: Release, released: Released, cohort: Cohort, sets: Cod
 def _size(released: Generalized, code: str) -> int:
     label = released.label_of.get(code)
     return 0 if label is None else len(released.members[label])
-
-
-def _holders(released: Generalized, code: str) -> int:
-    return int(supports_of(released.records, [[released.label_of[code]]])[0])

@@ -22,7 +22,14 @@ from leeward.report.sections import (
     table_of,
     words_section,
 )
-from leeward.report.summary import Cost, Costs, counts_off, errors_of_pairs_and_triples, mean_errors, share
+from leeward.report.summary import (
+    Costs,
+    codes_gone,
+    counts_off,
+    errors_of_pairs_and_triples,
+    mean_errors,
+    share,
+)
 
 USELESS = 0.5
 """The report warns where a smaller share of the codes is left."""
@@ -204,12 +211,11 @@ def costs(release: Release, measures: Mapping[str, Any]) -> Costs:
         return Costs(errors_of_pairs_and_triples(measures))
     fate, occurrences = codes["codes"], codes["occurrences"]
     classes = bool(release.demographics)
-    gone = fate["suppressed"] / max(1, fate["total"])
     figures = [
-        Cost(
-            f"{number(fate['suppressed'])} of {number(fate['total'])}",
+        codes_gone(
+            fate["suppressed"],
+            fate["total"],
             "codes suppressed" + (", each counted in every class that has it" if classes else ""),
-            "bad" if gone > USELESS else "warn" if gone else "good",
         ),
         share(
             (occurrences["suppressed"] + occurrences["generalized"]) / max(1, occurrences["total"]),

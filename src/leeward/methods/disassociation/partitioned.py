@@ -128,7 +128,9 @@ def protect_partitions(
     facts = {kind: sum(one[kind] for one in each) for kind in each[0]}
     total = int(pc.sum(done["nodes"]).as_py())
     order: Int64s = randomness.stream("nodes").permutation(total).astype(np.int64)
-    tables = (_nodes(done, work, order), _chunks(done, work, order))
+    nodes = pa.concat_tables(table for _, table in _renumber(work, "nodes", done, order))
+    nodes = nodes.sort_by("node").cast(NODES)
+    tables = (ReleaseTable.of("nodes.parquet", nodes), _chunks(done, work, order))
     return tables, {**facts, "partitions": partitions}, (_clusters(done, work, order),)
 
 
@@ -267,11 +269,6 @@ def _renumber(work: Work, part: str, done: pa.Table, number: Int64s) -> Iterator
                 place = table.column_names.index(column)
                 table = table.set_column(place, column, pc.if_else(local.is_valid(), new, None))
         yield partition, table
-
-
-def _nodes(done: pa.Table, work: Work, number: Int64s) -> ReleaseTable:
-    tables = [table for _, table in _renumber(work, "nodes", done, number)]
-    return ReleaseTable.of("nodes.parquet", pa.concat_tables(tables).sort_by("node").cast(NODES))
 
 
 def _chunks(done: pa.Table, work: Work, number: Int64s) -> ReleaseTable:

@@ -21,7 +21,7 @@ from leeward.report.sections import (
     table_of,
     words_section,
 )
-from leeward.report.summary import Cost, Costs, counts_off, share
+from leeward.report.summary import Costs, codes_gone, counts_off, share
 
 USELESS, FEW_CODES = 0.5, 0.25
 """Shares of pairs of a patient and a code, and of codes, below which little is left."""
@@ -155,13 +155,7 @@ def costs(release: Release, measures: Mapping[str, Any]) -> Costs:
     if kept is None:
         return Costs()
     gone = kept["codes_lost"] / max(1, kept["codes"])
-    figures = [
-        Cost(
-            f"{number(kept['codes_lost'])} of {number(kept['codes'])}",
-            "codes are in no released table",
-            "bad" if gone > USELESS else "warn" if gone else "good",
-        )
-    ]
+    figures = [codes_gone(kept["codes_lost"], kept["codes"], "codes are in no released table")]
     if views:
         figures.append(share(views["lost"], "of the events are suppressed", warn=0.05, bad=0.5))
     figures.append(counts_off(kept["error"], "mean error of the number of patients with a code"))

@@ -64,12 +64,8 @@ class _Merger:
     """Adds records to finished groups, one by one."""
 
     def __init__(self, records: Records, space: Space) -> None:
-        self.records, self.space, self.axes, self.pairs = (
-            records,
-            space,
-            space.axes(),
-            records.in_order(space),
-        )
+        self.records, self.space = records, space
+        self.axes, self.pairs = space.axes(), records.in_order(space)
         longest = int(records.lengths().max())
         self.room = np.empty((longest, longest), np.int64), np.empty((longest + 1, longest + 1), np.int64)
 
@@ -100,10 +96,8 @@ class _Merger:
         near = sorted(groups, key=lambda g: abs(len(g.codes) - len(rest.codes)))[:CANDIDATES]
 
         def gain(group: Group) -> int:
-            merged = self.merge(group, rest.members)
-            return self._worth(merged) - self._worth(group)
+            changed = self.merge(group, rest.members), group
+            after, before = (each.saving(self.space) * len(each.members) for each in changed)
+            return after - before
 
         return max(near, key=gain)
-
-    def _worth(self, group: Group) -> int:
-        return group.saving(self.space) * len(group.members)

@@ -182,38 +182,26 @@ def partitions(run: Figures) -> Section | None:
     if run.get("partitions", 1) < 2:
         return None
     halvings = max(1, (run["partitions"] - 1).bit_length())
-    return Section(
-        "Clustered in parts",
-        (
-            (
-                f"The records were clustered in {number(run['partitions'])} parts of similar trajectories (halved "
-                f"{halvings} times)."
-            ),
-        ),
-    )
+    parts = f"{number(run['partitions'])} parts of similar trajectories (halved {halvings} times)"
+    return Section("Clustered in parts", (f"The records were clustered in {parts}.",))
 
 
 def plain_words(release: Release) -> Section:
-    return Section(
-        "In plain words",
-        (
-            Notes(
-                (
-                    (
-                        "Patients with similar histories were put into groups of at least "
-                        f"{release.guarantee['k']}, and each group is released as one common trajectory."
-                    ),
-                    (
-                        "Where members differ, a code is replaced by the group of codes above it, and an age by a "
-                        "span of years; what has no counterpart in all members is left out."
-                    ),
-                    "The order of events is kept."
-                    if release.parameters.get("order", "kept") == "kept"
-                    else "When an event was is known by its published age alone.",
-                )
-            ),
-        ),
+    groups = (
+        f"Patients with similar histories were put into groups of at least {release.guarantee['k']}, and each group "
+        "is released as one common trajectory."
     )
+    differ = (
+        "Where members differ, a code is replaced by the group of codes above it, and an age by a span of years; what "
+        "has no counterpart in all members is left out."
+    )
+    ordered = release.parameters.get("order", "kept") == "kept"
+    order = (
+        "The order of events is kept."
+        if ordered
+        else "When an event was is known by its published age alone."
+    )
+    return Section("In plain words", (Notes((groups, differ, order)),))
 
 
 def costs(release: Release, measures: Mapping[str, Any]) -> Costs:

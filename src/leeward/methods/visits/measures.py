@@ -158,13 +158,8 @@ def phewas(
     (`analysis.phewas.associations.OUTCOMES`). comparison : significant associations by predictor and rule. totals :
     over all predictors, by rule. tests : both p of each phecode; `effect` is a log odds ratio.
 
-    Parameters
-    ----------
-    predictors, covariates : str or sequence of str
-        Columns of the patients, and of the release's payload.
-    map : path or paths, optional
-        A phecode file, or several; left out: the one added.
-    test : `allelic` or `logistic`
+    predictors, covariates : columns of the patients, and of the release's payload. map : one or more phecode files;
+    left out: the one added.
     """
     predictors, covariates = _columns(predictors), _columns(covariates)
     if not predictors:
@@ -186,12 +181,16 @@ def phewas(
     anonymized = associations.scan(after, carried, predictors, covariates, min_cases=min_cases)
     scans = {"original": original, "anonymized": anonymized}
     comparison = associations.compare(original, anonymized, test)
+    tested = pl.col("p" if test == "logistic" else "p_allelic").is_not_null()
     return {
         "test": test,
         "min_codes": min_codes,
         "min_cases": min_cases,
-        "phecodes": {name: _count_tests(of, test) for name, of in scans.items()},
-        "regressions": {name: _regressions(of) for name, of in scans.items()},
+        "phecodes": {name: of.filter(tested)["phecode"].n_unique() for name, of in scans.items()},
+        "regressions": {
+            name: {outcome: of.filter(regression=outcome).height for outcome in associations.OUTCOMES}
+            for name, of in scans.items()
+        },
         "comparison": comparison.select("original", "kept", "lost", "false", "predictor", "rule").to_dicts(),
         "totals": associations.totals(comparison),
         "tests": _pair_p_values(original, anonymized, test, mapping),
@@ -228,17 +227,6 @@ def _payload(release: Release, names: Sequence[str]) -> pl.DataFrame:
             f"`measure: phewas`: the release does not carry {', '.join(names)}; release them with `payload`."
         )
     return records.select("record", *names).collect().sort("record")
-
-
-def _count_tests(results: pl.DataFrame, test: str) -> int:
-    column = "p" if test == "logistic" else "p_allelic"
-    return int(results.filter(pl.col(column).is_not_null())["phecode"].n_unique())
-
-
-def _regressions(results: pl.DataFrame) -> dict[str, int]:
-    """Number of regressions by outcome (`associations.OUTCOMES`), over all predictors."""
-    counts = dict(results.group_by("regression").len().rows())
-    return {name: int(counts.get(name, 0)) for name in associations.OUTCOMES}
 
 
 def _pair_p_values(

@@ -9,7 +9,7 @@ from leeward.methods import demographics_report
 from leeward.release import Release
 from leeward.report import charts
 from leeward.report.sections import Chart, Notes, Section, Table, Tile, Tiles, number, percent, table_of
-from leeward.report.summary import Cost, Costs, cost_of_share, share
+from leeward.report.summary import Cost, Costs, codes_gone, cost_of_share, share
 
 FEW_DIAGNOSES, FEW_CODES = 0.5, 0.25
 """Shares of diagnoses and of codes below which little is left."""
@@ -68,45 +68,30 @@ def membership(release: Release, shared: Figures | None, patients: int) -> Secti
     """For a cohort drawn from a master: numbers that share a visit in the master and in the cohort."""
     if not shared:
         return None
-    rows: tuple[tuple[str, str, str], ...] = (
-        ("people", number(shared["population"]), number(patients)),
-        (
-            "fewest people who share a visit's set",
-            number(shared["population_smallest"]),
-            number(shared["smallest"]),
-        ),
-        (
-            f"visits whose set fewer than {shared['k']} share",
-            "0",
-            f"{shared['few']:,} ({percent(shared['few_share'])})",
-        ),
-        (
-            "visits whose set is one person's alone",
-            "0",
-            f"{shared['alone']:,} ({percent(shared['alone_share'])})",
-        ),
-        (
-            "people whose visits, all together, nobody else has",
-            f"{shared['members_alone_population']:,} of this cohort",
-            number(shared["members_alone"]),
-        ),
-    )
+    few, alone = (f"{shared[name]:,} ({percent(shared[f'{name}_share'])})" for name in ("few", "alone"))
+    whole = f"{shared['members_alone_population']:,} of this cohort"
+    rows = [
+        ("people", shared["population"], patients),
+        ("fewest people who share a visit's set", shared["population_smallest"], shared["smallest"]),
+        (f"visits whose set fewer than {shared['k']} share", 0, few),
+        ("visits whose set is one person's alone", 0, alone),
+        ("people whose visits, all together, nobody else has", whole, shared["members_alone"]),
+    ]
     if shared.get("few_in_class") is not None:
-        rows += (
-            (
-                "fewest people with the same released demographics",
-                number(shared["population_smallest_class"]),
-                number(shared["smallest_class"]),
-            ),
-            (
-                f"people whose released demographics fewer than {shared['k']} have",
-                "0",
-                number(shared["few_in_class"]),
-            ),
-        )
+        classes = shared["population_smallest_class"], shared["smallest_class"]
+        rows += [
+            ("fewest people with the same released demographics", *classes),
+            (f"people whose released demographics fewer than {shared['k']} have", 0, shared["few_in_class"]),
+        ]
     reason = release.parameters.get("membership_is_secret")
     stated = f" The custodian states why membership is secret: “{reason}”" if reason else ""
-    table = Table("Who shares a visit's set of codes", ("", "in the population", "in this cohort"), rows)
+    table = table_of(
+        "Who shares a visit's set of codes",
+        [{"label": label, "population": population, "cohort": cohort} for label, population, cohort in rows],
+        ("", "label", str),
+        ("in the population", "population", number),
+        ("in this cohort", "cohort", number),
+    )
     return Section(
         "If membership in the cohort is known",
         (
@@ -182,21 +167,17 @@ def share_table(title: str, of: Figures) -> Table:
         ("released as single codes", "ungeneralized"),
         ("had rare codes been suppressed and nothing else done", "suppression_only"),
     )
-    extract = of.get("original_population") is not None
+    shares = {"share": "local"}
+    if of.get("original_population") is not None:
+        shares = {"of the population's": "population", "of these patients": "local"}
     return Table(
         title,
-        (
-            "",
-            "count",
-            *(("of the population's",) if extract else ()),
-            "of these patients" if extract else "share",
-        ),
+        ("", "count", *shares),
         tuple(
             (
                 label,
                 number(of[name]),
-                *((percent(of[f"{name}_population"], 2),) if extract else ()),
-                percent(of.get(f"{name}_local", 1.0), 2),
+                *(percent(of.get(f"{name}_{of_whom}", 1.0), 2) for of_whom in shares.values()),
             )
             for label, name in rows
         ),
@@ -274,18 +255,12 @@ def plain_words(release: Release) -> Section:
             f"Whoever knows one visit of a person completely is left with at least {k} patients of the "
             f"{population:,} it was drawn from; whoever also knows that the person is in this cohort, with fewer."
         )
-    return Section(
-        "In plain words",
-        (
-            Notes(
-                (
-                    f"The release lists sets of codes {merged}, without dates, order or identifiers.",
-                    "A code that is shown was recorded in that visit; codes were left out or widened, none was added.",
-                    left,
-                )
-            ),
-        ),
+    notes = (
+        f"The release lists sets of codes {merged}, without dates, order or identifiers.",
+        "A code that is shown was recorded in that visit; codes were left out or widened, none was added.",
+        left,
     )
+    return Section("In plain words", (Notes(notes),))
 
 
 def costs(release: Release, measures: Mapping[str, Any]) -> Costs:
@@ -293,13 +268,8 @@ def costs(release: Release, measures: Mapping[str, Any]) -> Costs:
     retention, facts = measures.get("retention"), measures.get("method", {})
     if retention:
         dc, cc = retention["dc"], retention["cc"]
-        gone = cc["original"] - cc["released"]
         figures += [
-            Cost(
-                f"{number(gone)} of {number(cc['original'])}",
-                "codes are in no released visit",
-                "bad" if cc["released_local"] < 0.5 else "warn" if gone else "good",
-            ),
+            codes_gone(cc["original"] - cc["released"], cc["original"], "codes are in no released visit"),
             cost_of_share(
                 dc["released_local"], "of the diagnoses (patient and code) are kept", warn=0.9, bad=0.5
             ),

@@ -28,11 +28,8 @@ SEPARATOR = "|"
 def codes_apart(
     class_of: AnyArray, values: Int32s, codes: Sequence[str]
 ) -> tuple[Int32s, tuple[str, ...], Int64s]:
-    """Separate codes for each class, so that counts are inside a class: the values as indices into them, the codes, and
-    `class * len(codes) + code` for each.
-
-    class_of : int[values], from 0.
-    """
+    """Separate codes for each class (int[values], from 0), so that counts are inside a class: the values as indices
+    into them, the codes, and `class * len(codes) + code` for each."""
     n = max(1, len(codes))
     used, numbers = np.unique(class_of.astype(np.int64) * n + values, return_inverse=True)
     apart = tuple(f"{key // n:06d}{MARK}{codes[key % n]}" for key in used.tolist())
@@ -52,16 +49,8 @@ def class_of(label: str) -> int:
 
 @dataclass(frozen=True)
 class VisitLists:
-    """Visits of a release in some order.
-
-    Attributes
-    ----------
-    record, visit : int64[n]
-    offsets : int64[n + 1], values : int32
-        Visit v holds `values[offsets[v]:offsets[v + 1]]`, indices into `labels`, in the order of the file.
-    labels : tuple of str
-        Sorted, so that comparing indices compares labels.
-    """
+    """Visits of a release in some order: visit v holds `values[offsets[v]:offsets[v + 1]]`, indices into `labels` in
+    the order of the file. Labels are sorted, so that comparing indices compares labels."""
 
     record: Int64s
     visit: Int64s
