@@ -180,9 +180,7 @@ def other_payload(released: pl.DataFrame, own: pl.DataFrame, key: str, names: Se
 
 def merge_checks(checks: Sequence[Check], parts: int, what: str) -> Check:
     """One check of all parts: passed where each has it and passes, and no order tells something over all of them.
-
-    Counts are added up, of `smallest` the smallest is kept; deviations z of n parts are one of sum(z) / sqrt(n).
-    """
+    Counts are added up, of `smallest` the smallest is kept; deviations z of n parts are one of sum(z) / sqrt(n)."""
     figures = {what: len(checks)} | merge_figures([check.figures for check in checks])
     deviations, limit = figures.get("deviations", {}), figures.get("limit", 0)
     telling = [each for each, z in deviations.items() if abs(z) > limit]

@@ -345,10 +345,8 @@ def select_patients(share: Share, classes: Classes, source: Source) -> Source:
 def demographics_of_patients(
     classes: Classes, of_record: NDArray[np.int64], source: Source, owners: pl.Series | None
 ) -> list[Check]:
-    """Whether exact values fit the classes with their sizes, and each record's labels those of its patient.
-
-    owners : the patient of each record, in the order of `of_record`, as custody names them; None without custody.
-    """
+    """Whether exact values fit the classes with their sizes, and each record's labels those of its patient. `owners`:
+    the patient of each record, in the order of `of_record`, as custody names them; None without custody."""
     values = exact_values(classes, source, source.events["patient"].unique().sort())
     checks = [class_source(classes, values, all_released=True)]
     if owners is None:

@@ -58,10 +58,8 @@ def places_of(starts: Longs, lengths: Longs) -> Longs:
 
 
 def pairs_of_lists(values: Ints | Longs, offsets: Longs, width: int) -> tuple[Longs, Longs]:
-    """(keys, lists): x * width + y of every two values x < y of a list, ascending, and how many lists have both.
-
-    Values are below `width`; those of a list ascend.
-    """
+    """(keys, lists): x * width + y of every two values x < y of a list, ascending, and how many lists have both. Values
+    are below `width`; those of a list ascend."""
     later = np.repeat(offsets[1:], np.diff(offsets)) - np.arange(1, len(values) + 1)
     keys = np.repeat(values * np.int64(width), later)
     keys += values[places_of(np.arange(1, len(values) + 1), later)]

@@ -63,10 +63,8 @@ def count_pairs(offsets, values, counts):
 
 @njit(error_model="numpy")
 def count_containers(offsets, values, starts, holders, row_of, bits, enough):
-    """Records that hold all codes of each list, counted up to `enough`.
-
-    starts, holders, row_of, bits : who has each code (`visits.levels.holders_of`).
-    """
+    """Records that hold all codes of each list, counted up to `enough`. starts, holders, row_of, bits: who has each
+    code (`visits.levels.holders_of`)."""
     n = offsets.shape[0] - 1
     found = np.zeros(n, np.int64)
     longest = 1

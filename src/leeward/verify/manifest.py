@@ -206,9 +206,9 @@ def manifest_types(share: Share) -> Check:
 def manifest_checks(share: Share) -> list[Check]:
     """The listed files exist, hold the bytes and rows stated, and no other file lies beside them."""
     listed = {str(entry["path"]): entry for entry in share.manifest["files"]}
-    present = {
-        share.folder / path: entry for path, entry in listed.items() if _is_present(share.folder, path)
-    }
+    named = {share.folder / path: entry for path, entry in listed.items()}
+    root = share.folder.resolve()
+    present = {f: each for f, each in named.items() if f.resolve().is_relative_to(root) and f.is_file()}
     changed = sum(_sha256(file) != entry["sha256"] for file, entry in present.items())
     recount = sum(_rows(file) != entry["rows"] for file, entry in present.items())
     inside = list(share.folder.rglob("*"))
@@ -243,12 +243,6 @@ def manifest_checks(share: Share) -> list[Check]:
             "CSV copies differ from their Parquet file.",
         ),
     ]
-
-
-def _is_present(folder: Path, path: str) -> bool:
-    """Whether a file is there, inside the folder."""
-    file = folder / path
-    return file.resolve().is_relative_to(folder.resolve()) and file.is_file()
 
 
 def _same_content(csv_file: Path) -> bool:

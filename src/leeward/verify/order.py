@@ -114,10 +114,8 @@ def order_check(name: str, known: Mapping[str, pl.Series], what: str) -> Check:
 
 
 def within_check(name: str, group: pl.Series, known: Mapping[str, pl.Series], what: str) -> Check:
-    """A check that the order inside each group (rows in order) says nothing of the columns `known`.
-
-    The statistic is the sum over groups of the covariance of place and rank, against a shuffle inside each group.
-    """
+    """A check that the order inside each group (rows in order) says nothing of the columns `known`: the sum over groups
+    of the covariance of place and rank, against a shuffle inside each group."""
     found: dict[str, float] = {}
     places = numbers_of(group)
     order = ascending(places, np.arange(len(places)))
@@ -167,10 +165,8 @@ def first_rows(record: pl.Series) -> pl.Series:
 
 
 def owner_orders(share: Share, owners: Mapping[str, str], source: Source | None = None) -> list[Check]:
-    """The order of records against what custody says of each; none without custody.
-
-    owners : file of `custody/data` with a row a record -> its column that tells whose the record is.
-    """
+    """The order of records against what custody says of each; none without custody. `owners`: file of `custody/data`
+    with a row a record -> its column that tells whose the record is."""
     found: dict[str, pl.Series] = {}
     for name, column in owners.items():
         file = share.kept(name)
@@ -183,10 +179,8 @@ def owner_orders(share: Share, owners: Mapping[str, str], source: Source | None 
 
 
 def source_rows(owner: pl.Series, source: Source) -> pl.Series:
-    """The first row of each record's patient in the source; nulls where custody names patients otherwise.
-
-    owner : identifiers, or places among the patients in ascending order.
-    """
+    """The first row of each record's patient in the source; nulls where custody names patients otherwise. `owner`:
+    identifiers, or places among the patients in ascending order."""
     patients, first = source.numbered.patients, pl.Series(source.numbered.first)
     if owner.name == "place":
         inside = owner.is_between(0, len(first) - 1)

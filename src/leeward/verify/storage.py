@@ -124,7 +124,10 @@ def plain_parquet(file: Path) -> bool:
     with file.open("rb") as stream:
         stored_digest = hashlib.file_digest(stream, "sha256").digest()
     columns = map(metadata.schema.column, range(metadata.num_columns))
-    texts = [each.path for each in columns if _is_text(each)]
+    flat = [
+        each for each in columns if each.max_repetition_level == 0
+    ]  # Arrow writes lists of numbers otherwise
+    texts = [each.path for each in flat if each.physical_type == "BYTE_ARRAY"]
     as_numbers = pq.ParquetFile(file, metadata=metadata, read_dictionary=texts)
     return _rewrite_digest(as_numbers) == stored_digest or _rewrite_digest(stored) == stored_digest
 
@@ -135,11 +138,6 @@ def _carries_metadata(stored: pq.ParquetFile) -> bool:
     if WRITER.fullmatch(metadata.created_by or "") is None or metadata.metadata or schema.metadata:
         return True
     return any(schema.field(i).metadata for i in range(len(schema)))
-
-
-def _is_text(column: Any) -> bool:
-    """Whether a column holds texts, not lists of them: Arrow writes lists of numbers otherwise."""
-    return bool(column.physical_type == "BYTE_ARRAY" and column.max_repetition_level == 0)
 
 
 def _rewrite_digest(stored: pq.ParquetFile) -> bytes | None:

@@ -53,10 +53,8 @@ MOST_EDGES = 20_000_000
 
 
 def check(share: Share, source: Source | None = None) -> list[Check]:
-    """Every check of a censored release.
-
-    Raises BadInput without a population: nothing in the files says how many people look alike outside of them.
-    """
+    """Every check of a censored release. BadInput without a population: nothing in the files says how many people look
+    alike outside of them."""
     if source is None or source.population_events is None:
         raise BadInput(
             "a k-map is about a population, so it can only be checked against it: give the population that the "
@@ -213,10 +211,8 @@ def caps(shown: Shown, parameters: dict[str, Any]) -> list[Check]:
 
 
 def against_source(table: pa.Table, source: Source, proven: bool) -> list[Check]:
-    """Nothing was invented: every record is part of an original, each original used once.
-
-    proven : custody names an original for each record, and it was found to be one (see `check_owners`).
-    """
+    """Nothing was invented: every record is part of an original, each original used once. `proven`: custody names an
+    original for each record, and it was found to be one (see `check_owners`)."""
     n, records = len(source.numbered.patients), table.num_rows
     checks = [
         Check("every_patient_once", n == records, f"{records:,} records for {n:,} patients of the sample.")

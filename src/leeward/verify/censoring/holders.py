@@ -124,10 +124,8 @@ def count_holders(
 
 
 def check_owners(share: Share, table: pa.Table, shown: Shown, source: Source) -> list[Check]:
-    """Every record is a part of its patient's record, with that patient's payload; none without custody.
-
-    `custody/data/records.parquet` names the place of each record's patient among the sample's, ascending.
-    """
+    """Every record is a part of its patient's record, with that patient's payload; none without custody, whose
+    `data/records.parquet` names the place of each record's patient among the sample's, ascending."""
     owners = owners_of(share, source)
     if owners is None:
         return []
@@ -163,10 +161,8 @@ def owners_of(share: Share, source: Source) -> pl.DataFrame | None:
 
 
 def more_than_own(owner: Longs, shown: Shown, source: Source) -> Longs:
-    """Places of records with a mention that their patient lacks.
-
-    owner : of the record at each place of the file, the place of its patient among the source's, -1 for none.
-    """
+    """Places of records with a mention that their patient lacks. `owner`: of the record at each place of the file, the
+    place of its patient among the source's, -1 for none."""
     keys, has = source.numbered.mentions
     code = shown.among(source.numbered.codes)
     asked = owner[shown.place] * source.numbered.width + code

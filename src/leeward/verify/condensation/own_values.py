@@ -46,10 +46,8 @@ def values_of_groups(
     strata: Sequence[str],
     k: int,
 ) -> Check:
-    """Numbers, times and missing values of each group, column by column. Both tables have a column `group`.
-
-    Left out: columns that a relation names (they may follow from others).
-    """
+    """Numbers, times and missing values of each group, column by column, but for columns that a relation names (they
+    may follow from others). Both tables have a column `group`."""
     left_out = {"group", *strata, *columns_of(parameters.get("relations") or ())}
     columns = [name for name, kind in before.schema.items() if is_number(kind) and name not in left_out]
     before, after = before.sort("group"), after.sort("group")
@@ -95,10 +93,8 @@ def numbers_of(table: pl.DataFrame, name: str) -> pl.DataFrame:
 def strange_groups(
     before: pl.DataFrame, after: pl.DataFrame, name: str, exact: bool, least: int | None
 ) -> int:
-    """Groups whose released numbers are not their own, or that miss more or fewer values.
-
-    least : missing values are imputed where there are fewer of them; None: always.
-    """
+    """Groups whose released numbers are not their own, or that miss more or fewer values. `least`: missing values are
+    imputed where there are fewer of them; None: always."""
     own, made = numbers_of(before, name), numbers_of(after, name)
     missing = [each.group_by("group").agg(pl.col("value").null_count()).sort("group") for each in (own, made)]
     if least is None or own["value"].null_count() < least:
@@ -259,10 +255,8 @@ def times_apart(
     strata: Sequence[str],
     k: int,
 ) -> list[Check]:
-    """The time beside a patient's exact time is the patient's own at most once in k.
-
-    chance : the source's rows with each column shuffled inside the groups: where times tie, that is right more often.
-    """
+    """The time beside a patient's exact time is the patient's own at most once in k. `chance`: the source's rows with
+    each column shuffled inside the groups: where times tie, that is right more often."""
     found, allowed, asked = 0.0, 1.0, 0
     for told, read in permutations(times, 2):
         rows, right = beside(table, original, told, read, strata)
@@ -286,9 +280,7 @@ def beside(
     table: pl.DataFrame, original: pl.DataFrame, told: str, read: str, strata: Sequence[str]
 ) -> tuple[int, float]:
     """Of the patients whose two times differ, how many find theirs, and which share reads the other one right there.
-
-    Several rows with the time known count by their share.
-    """
+    Several rows with the time known count by their share."""
     patients = original.filter(pl.col(told) != pl.col(read)).select(*strata, told, read)
     known = table.group_by(*strata, told).len("rows")
     both = table.group_by(*strata, told, read).len("right")

@@ -211,11 +211,8 @@ def any_sets(parts: Sequence[Published], k: int, m: int) -> list[Check]:
 
 
 def rare_sets(holds: Lists, k: int, m: int) -> tuple[list[int], list[int]]:
-    """For each size 1 … m: how many sets occur in fewer than k records, and how many occur.
-
-    A set beyond a violating one is not looked at: the release is refuted already. Sizes that no record reaches
-    are left out.
-    """
+    """For each size 1 … m: how many sets occur in fewer than k records, and how many occur. A set beyond a violating
+    one is not looked at: the release is refuted already. Sizes that no record reaches are left out."""
     violations: list[int] = []
     occurring: list[int] = []
 

@@ -77,11 +77,8 @@ class Lists:
 
 @dataclass(frozen=True)
 class Published:
-    """A release that could be laid out.
-
-    holds : the labels of each record, as places in `labels`.
-    labels, members : the released labels with their codes; number : the label of each code, -1 suppressed.
-    """
+    """A release that could be laid out: `holds` has the labels of each record, as places in `labels`, which have the
+    codes `members`; `number` is the label of each code, -1 suppressed."""
 
     holds: Lists
     labels: list[str]

@@ -118,10 +118,8 @@ def check_parts(share: Share, source: Source | None, check: Checker) -> list[Che
 
 def parts_of(nodes: Nodes) -> Longs:
     """The part of each node, int64[nodes]: whole trees, about as many records each, drawn whatever their numbers (else
-    the orders of a part would say something).
-
-    Nodes of a circle go anywhere: in its part each has an unknown parent, or is one of the circle.
-    """
+    the orders of a part would say something). Nodes of a circle go anywhere: in its part each has an unknown parent, or
+    is one of the circle."""
     above = np.where(nodes.parent >= 0, nodes.parent, np.arange(len(nodes.parent)))
     for _ in range(max(1, len(above).bit_length())):
         above = above[above]

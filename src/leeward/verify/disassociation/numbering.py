@@ -25,10 +25,8 @@ from leeward.verify.order import LIMIT, telling
 
 
 def check_shuffles(layout: Layout) -> Check:
-    """Numbers of subrecords say nothing of their content, nor of which are filled in another chunk of their node.
-
-    Both are sums over chunks of permutation statistics, with their exact mean and variance (see `verify.order`).
-    """
+    """Numbers of subrecords say nothing of their content, nor of which are filled in another chunk of their node: both
+    are sums over chunks of permutation statistics, with their exact mean and variance (see `verify.order`)."""
     content, together = number_excess(layout)
     return check_deviations(
         "subrecords_shuffled",

@@ -221,11 +221,8 @@ def against_members(
     custody: Path,
     sensitive: NDArray[np.bool_],
 ) -> list[Check]:
-    """Every check that needs the clusters' members.
-
-    events : `patient`, `code` (the released code's number), no nulls.  held_by : `pairs_of` them.
-    sensitive : of each released code.
-    """
+    """Every check that needs the clusters' members. `events`: `patient`, `code` (the released code's number), no nulls;
+    `held_by`: `pairs_of` them; `sensitive`: of each released code."""
     patients, starts, values = records_of(events, held_by, custody, layout)
     node = clusters_of(layout, patients, custody)
     if isinstance(node, Check):
@@ -327,10 +324,8 @@ def project(
     layout: Layout, node: Longs, starts: Longs, values: Ints, salt: Words
 ) -> tuple[Parts, int, Longs]:
     """Members' codes put into the chunks: the parts that chunks have of them, how many codes have no chunk, and for
-    each (chunk, code) how many members have it there. `node`: the cluster of each member.
-
-    A code belongs to the lowest chunk of its cluster's chain that has it.
-    """
+    each (chunk, code) how many members have it there. A code belongs to the lowest chunk of its cluster's chain that
+    has it. `node`: the cluster of each member."""
     member = np.argsort(layout.flat.position[node], kind="stable")
     first = offsets_of(np.bincount(node, minlength=len(layout.nodes.leaf))[layout.order])
     lengths = np.diff(starts)[member]

@@ -250,10 +250,8 @@ def has_columns(share: Share, people: pl.DataFrame | None) -> bool:
 def with_payload(
     layout: Layout, events: pl.DataFrame, share: Share, people: pl.DataFrame
 ) -> tuple[Layout, pl.DataFrame]:
-    """The release and its source with a chunk, and a code of every patient, for each column of payload.
-
-    events : `patient`, `code` (the released code's number).
-    """
+    """The release and its source with a chunk, and a code of every patient, for each column of payload. `events`:
+    `patient`, `code` (the released code's number)."""
     names, chunks, nodes = payload_of(share.manifest["parameters"]), layout.chunks, layout.nodes
     table = pl.read_parquet(share.data("payload.parquet")).select(
         "node", "column", value=_as_text(pl.col("column"), pl.col("value"))

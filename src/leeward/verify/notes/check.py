@@ -271,10 +271,8 @@ MICRO = 1_000_000
 
 
 def check_answer(share: Share, rows: Rows, answers: Sequence[tuple[str, str]]) -> Check:
-    """Whether one stored answer of the ledger has these itemsets, counts and levels and was asked as stated.
-
-    answers : texts of the questions and answers that the ledger keeps of the data set.
-    """
+    """Whether one stored answer of the ledger has these itemsets, counts and levels and was asked as stated. `answers`:
+    texts of the questions and answers that the ledger keeps of the data set."""
     known = [each for each in map(parse_answer, answers) if each is not None]
     same = [question for question, found in known if equals(found, rows, share.manifest["parameters"])]
     if not same:

@@ -36,10 +36,8 @@ COMMON = "of at least k patients"
 
 @dataclass(frozen=True)
 class Tree:
-    """A published hierarchy: leaves numbered in the order of the file, a node's leaves as an interval.
-
-    low, high : int64 a node, its leaves low … high − 1.  leaf : leaf number of each leaf's label.
-    """
+    """A published hierarchy: leaves numbered in the order of the file (`leaf`, by their labels), those of each node the
+    interval from `low` to `high`, high excluded."""
 
     labels: tuple[str, ...]
     index: dict[str, int]
@@ -56,10 +54,8 @@ class Tree:
 
 @dataclass(frozen=True)
 class Released:
-    """Published records: record r has the pairs offsets[r]:offsets[r + 1], as nodes of the trees (-1: no node).
-
-    kind : int64[n], equal for records published alike.
-    """
+    """Published records: record r has the pairs offsets[r]:offsets[r + 1], as nodes of the trees (-1: no node). `kind`
+    is equal for records published alike."""
 
     offsets: Longs
     codes: Longs
@@ -189,10 +185,8 @@ OWN = "custom"
 
 
 def check_hierarchy(tree: Tree, share: Share, source: Source | None) -> list[Check]:
-    """The manifest names the hierarchy that the custodian asked for, and the released tree is that one.
-
-    A hierarchy that lists the codes of k patients only is compared with the source (`hierarchy_lists_common_codes`).
-    """
+    """The manifest names the hierarchy that the custodian asked for, and the released tree is that one; one that lists
+    the codes of k patients only is compared with the source (`hierarchy_lists_common_codes`)."""
     stated, common = (share.manifest["parameters"].get(name) for name in ("hierarchy", "listed_codes"))
     asked = hierarchy_of_spec(share) or (None if source is None else source.vocabulary)
     right = stated in names_of(tree, asked, common == COMMON)

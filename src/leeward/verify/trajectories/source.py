@@ -32,10 +32,8 @@ OPEN_END, OPEN_END_OWN = 127, 150
 
 @dataclass(frozen=True)
 class Originals:
-    """Trajectories of the source as leaves: original o has the pairs offsets[o]:offsets[o + 1].
-
-    copies : patients a distinct one.
-    """
+    """Trajectories of the source as leaves: original o has the pairs offsets[o]:offsets[o + 1], and copies[o]
+    patients."""
 
     offsets: Longs
     codes: Longs
@@ -89,7 +87,8 @@ def against_source(
         checks.append(check_code_hierarchy(released, pairs, whole, usable, share.guarantee("k")))
         if not checks[-1].passed:
             return [*checks, *read]
-        released = on_tree(released, whole)
+        node = np.array([whole.index.get(label, -1) for label in (*released.code_tree.labels, "")], np.int64)
+        released = replace(released, codes=node[released.codes], code_tree=whole)
     frame, unknown = leaves_of(usable, released.code_tree)
     if unknown:
         detail = f"{unknown:,} codes of the source are no leaf of the code hierarchy."
@@ -196,13 +195,6 @@ def check_code_hierarchy(
         f"The code hierarchy lists the {len(published):,} nodes that at least {k} patients have a code below.",
         f"nodes are listed that fewer than {k} patients have a code below, or are missing, or stand elsewhere.",
     )
-
-
-def on_tree(released: Released, whole: Tree) -> Released:
-    """The published codes as nodes of a larger tree."""
-    labels = [*released.code_tree.labels, ""]
-    node = np.array([whole.index.get(label, -1) for label in labels], np.int64)
-    return replace(released, codes=node[released.codes], code_tree=whole)
 
 
 def usable_rows(source: Source, released: Released, own_ages: bool) -> pl.DataFrame:

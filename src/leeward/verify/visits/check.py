@@ -18,14 +18,8 @@ __all__ = ["check", "facts_of"]
 
 
 def check(share: Share, source: Source | None = None) -> list[Check]:
-    """Every check of a release of visits, or of a cohort drawn from one.
-
-    Raises
-    ------
-    BadInput
-        What the guarantee is about is not at hand: the master of an extract, the custodian's visit sets at level
-        `containment`.
-    """
+    """Every check of a release of visits, or of a cohort drawn from one. BadInput where what the guarantee is about is
+    not at hand: the master of an extract, the custodian's visit sets at level `containment`."""
     checks, visits = layout(share)
     if visits is None:
         return checks

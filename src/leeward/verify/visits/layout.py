@@ -25,10 +25,8 @@ from leeward.verify.storage import open_with_dictionaries
 @dataclass(frozen=True)
 class VisitLists:
     """Visits in the order of the file: visit v holds `values[offsets[v] : offsets[v + 1]]`, indices into the sorted
-    `labels`. A record or visit is -1 where the file has a null, or no such column.
-
-    nulls : of the file, in whatever column; the arrays hold an empty list or nothing in their place.
-    """
+    `labels`. A record or visit is -1 where the file has a null, or no such column. `nulls`: of the file, in whatever
+    column; the arrays hold an empty list or nothing in their place."""
 
     record: Longs
     visit: Longs
@@ -133,6 +131,7 @@ def code_hierarchy(file: Path, shown: set[str]) -> Check:
 
 def _visit_checks(visits: VisitLists, records: int) -> list[Check]:
     strangers = int(np.count_nonzero((visits.record < 0) | (visits.record >= records)))
+    falling = lists_of(falls_of(visits.values, visits.offsets), visits.offsets)
     return [
         of_count(
             "visits_of_records", strangers, "Every visit belongs to a record.", "visits belong to no record."
@@ -145,7 +144,7 @@ def _visit_checks(visits: VisitLists, records: int) -> list[Check]:
         ),
         of_count(
             "sets_sorted",
-            _count_disorder(visits) + visits.nulls,
+            len(falling) + int((visits.sizes() == 0).sum()) + visits.nulls,
             "Every visit holds distinct codes in ascending order.",
             "visits have no codes, null codes, repeats or another order.",
         ),
@@ -164,12 +163,6 @@ def _count_wrong_numbers(visits: VisitLists) -> int:
     starts = np.flatnonzero(first)
     wanted = np.arange(len(record)) - np.repeat(starts, np.diff(np.append(starts, len(record))))
     return len(np.unique(record[visit != wanted]))
-
-
-def _count_disorder(visits: VisitLists) -> int:
-    """Visits without codes, or with codes that do not ascend."""
-    falling = lists_of(falls_of(visits.values, visits.offsets), visits.offsets)
-    return len(falling) + int(np.count_nonzero(visits.sizes() == 0))
 
 
 def apart(visits: VisitLists, placed: Placed) -> VisitLists:

@@ -86,10 +86,8 @@ RECORDS_A_HOLDER = 256
 
 
 def check_containment(name: str, sets: VisitLists, population: VisitLists, k: int) -> Check:
-    """The codes of each source visit that its record shows are all in k records.
-
-    sets : the images of source visits, under the numbers of the released records (docs/methods/visits.md#containment).
-    """
+    """The codes of each source visit that its record shows are all in k records. `sets`: the images of source visits,
+    under the numbers of the released records (docs/methods/visits.md#containment)."""
     sets, population = joint(sets, population)
     parts = parts_shown(sets, population)
     (numbers,) = number_sets(parts)

@@ -242,11 +242,9 @@ def _owners(source: Source, patients: pl.DataFrame, records: Longs) -> Longs:
 def _of_visits(
     source: Source, owners: Longs, visits: VisitLists, share: Share
 ) -> tuple[Longs, Longs, int] | None:
-    """The number of each event's source visit, and of the source visit that each released one is said to come from.
-
-    And how many say another patient's visit, or one that another released visit comes from too. None where the witness
-    does not name one row for each.
-    """
+    """The number of each event's source visit, and of the source visit that each released one is said to come from; and
+    how many say another patient's visit, or one that another released visit comes from too. None where the witness does
+    not name one row for each."""
     said = rows_of_visits(share, visits)
     if said is None or said.null_count():
         return None
