@@ -166,10 +166,10 @@ def check_rows(
     """Every event and day against those of the patient whom custody names (`owners`: of each record)."""
     owner = pl.DataFrame({"record": np.arange(len(owners)), "patient": owners, "class": class_of["class"]})
     known = source_days(own, share.manifest["parameters"].get("days"))
-    checks = [
-        check_own_rows(owner, known, visits, events),
-        check_lost_rows(share, owner, known, visits, events),
-    ]
+    days = visits if "day" in visits.columns else visits.with_columns(day=pl.lit(None, pl.Int64))
+    dated = days.join(owner, on="record")
+    shown = events.join(dated, on=["record", "visit"])
+    checks = [check_own_rows(known, dated, shown), check_lost_rows(share, owner, known, dated, shown)]
     unseen = share.manifest["parameters"]["views"] == ["patients+events"] and "visit" in source.events.columns
     if (
         unseen
@@ -198,15 +198,12 @@ def source_days(own: pl.DataFrame, step: int | None) -> pl.DataFrame:
     return known.select(kept).unique()
 
 
-def check_own_rows(
-    owner: pl.DataFrame, known: pl.DataFrame, visits: pl.DataFrame, events: pl.DataFrame
-) -> Check:
+def check_own_rows(known: pl.DataFrame, dated: pl.DataFrame, shown: pl.DataFrame) -> Check:
     """Every released event is its patient's own, on its own day: all dates of a patient moved by the same number. No
-    day has more visits of a patient than the source names."""
-    days = with_days(visits).join(owner, on="record").select("patient", "day")
+    day has more visits of a patient than the source names. dated, shown: visits and events with their patients."""
+    days = dated.select("patient", "day")
     strange = more_visits(days, known) if "visit" in known.columns and not known["visit"].has_nulls() else 0
     strange += days.join(known, on=["patient", "day"], how="anti", nulls_equal=True).height
-    shown = events.join(with_days(visits), on=["record", "visit"]).join(owner, on="record")
     strange += shown.join(known, on=["patient", "code", "day"], how="anti", nulls_equal=True).height
     return of_count(
         "own_rows",
@@ -257,23 +254,16 @@ def visit_sets(events: pl.DataFrame) -> pl.DataFrame:
     return codes.group_by("record").agg(pl.col("code").sort().str.join("\x1e").alias("sets"))
 
 
-def with_days(visits: pl.DataFrame) -> pl.DataFrame:
-    """The visits with a column `day`, null where none are released."""
-    return visits if "day" in visits.columns else visits.with_columns(day=pl.lit(None, pl.Int64))
-
-
 def check_lost_rows(
-    share: Share, owner: pl.DataFrame, known: pl.DataFrame, visits: pl.DataFrame, events: pl.DataFrame
+    share: Share, owner: pl.DataFrame, known: pl.DataFrame, dated: pl.DataFrame, shown: pl.DataFrame
 ) -> Check:
     """What a patient lacks was suppressed: nobody of the class shows it, alone, with its day or with another of the
     patient's codes, as the views say."""
     views = {part for view in share.manifest["parameters"]["views"] for part in PARTS[view]}
     own = known.join(owner, on="patient")
-    shown = events.join(with_days(visits), on=["record", "visit"]).join(owner, on="record")
     token = ["class", "code", *(["day"] if "patients+visits+events" in views else [])]
     missing = own.join(shown, on=["record", "code", "day"], how="anti", nulls_equal=True)
     missing = missing.join(shown, on=token, how="semi", nulls_equal=True)
-    dated = with_days(visits).join(owner, on="record")
     if "patients+visits" in views:  # of a day that nobody shows all is suppressed
         missing = missing.join(dated, on=["class", "day"], how="semi")
     if "patients+events+events" in views:

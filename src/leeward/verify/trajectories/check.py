@@ -18,7 +18,6 @@ from leeward.verify.manifest import Share
 from leeward.verify.trajectories.layout import (
     OLDEST,
     Released,
-    Tree,
     check_hierarchy,
     layout,
     span_of,
@@ -82,18 +81,17 @@ def values_are_nodes(released: Released) -> Check:
     )
 
 
-def _spans(tree: Tree) -> tuple[Longs, Longs]:
-    """First and last year of each node's label."""
-    first, last = np.array([span_of(label) for label in tree.labels], np.int64).T
-    return first, last
+def _spans(released: Released) -> tuple[Longs, Longs]:
+    """First and last year of each pair's age; of one that is no node those of the first node."""
+    spans = np.array([span_of(label) for label in released.age_tree.labels], np.int64)
+    low, high = spans[np.maximum(released.ages, 0)].T
+    return low, high
 
 
 def ages_in_order(released: Released) -> Check:
     """In every record there are ages inside the published spans that never fall."""
-    first, last = _spans(released.age_tree)
-    known = released.ages >= 0
-    low = np.where(known, first[np.maximum(released.ages, 0)], 0)
-    high = np.where(known, last[np.maximum(released.ages, 0)], OLDEST)
+    known, (low, high) = released.ages >= 0, _spans(released)
+    low, high = np.where(known, low, 0), np.where(known, high, OLDEST)
     owner = np.repeat(np.arange(len(released.offsets) - 1), np.diff(released.offsets))
     # A running maximum a record: records are lifted above one another, so that one pass serves all.
     lift = owner * np.int64(2 * OLDEST)
@@ -106,11 +104,10 @@ def ages_in_order(released: Released) -> Check:
 
 def check_order(released: Released) -> Check:
     """Where the order of pairs is free they are sorted by first year, last year and code, which tells nothing more."""
-    first, last = _spans(released.age_tree)
+    low, high = _spans(released)
     known = (released.ages >= 0) & (released.codes >= 0)
     owner = np.repeat(np.arange(len(released.offsets) - 1), np.diff(released.offsets))
     names = np.argsort(np.argsort(np.array(released.code_tree.labels, dtype=object), kind="stable"))
-    low, high = first[np.maximum(released.ages, 0)], last[np.maximum(released.ages, 0)]
     code = names[np.maximum(released.codes, 0)]
     order = np.lexsort((code, high, low, owner))
     same = (low[order] == low) & (high[order] == high) & (code[order] == code)
@@ -128,8 +125,8 @@ def ages_not_wider(released: Released, parameters: dict[str, Any]) -> list[Check
     widest = parameters.get("widest_age")
     if widest is None:
         return []
-    first, last = _spans(released.age_tree)
-    width = np.where(last < OLDEST, last - first + 1, 1)[np.maximum(released.ages, 0)]
+    low, high = _spans(released)
+    width = np.where(high < OLDEST, high - low + 1, 1)
     inner = (released.age_tree.high - released.age_tree.low)[np.maximum(released.ages, 0)] > 1
     wrong = int(((width > widest) & inner).sum())
     return [
