@@ -15,7 +15,7 @@ import numpy as np
 from leeward.analysis.containment import Index, Multisets
 from leeward.analysis.containment.index import number_records
 from leeward.analysis.demographics.columns import Level
-from leeward.analysis.demographics.k_map import Both, SampleClasses, classes_in_population, columns_of_both
+from leeward.analysis.demographics.k_map import Both, SampleClasses, classes_in_population
 from leeward.analysis.demographics.search import Found, Setting, search_full
 from leeward.arrays import AnyArray, Int64s
 from leeward.cohort.cohort import Cohort
@@ -26,6 +26,7 @@ from leeward.methods.censoring.gccens import censor_records, notice_emptied
 from leeward.methods.censoring.inputs import (
     PopulationLike,
     caps_of,
+    columns_of,
     require_contained,
     require_each_once,
     require_enough,
@@ -149,17 +150,10 @@ def find_classes(
     parts: Parts,
 ) -> Found:
     """The classes of the sample's patients (`SampleClasses`), and what the search for their levels measured."""
-    keep = dict(parameters.keep or {})
-    both = columns_of_both(
-        (cohort.patients, sample.patients, cohort.name),
-        (population.patients, everyone.patients, population.name),
-        parameters.demographics,
-        parameters.hierarchies or {},
-        keep,
-    )
+    both = columns_of(parameters, cohort, sample, population, everyone)
     setting = KMapSetting(
         both.sample,
-        keep,
+        dict(parameters.keep or {}),
         parameters.k,
         parameters.small,
         Randomness.of(0),

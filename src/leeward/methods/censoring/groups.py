@@ -17,7 +17,7 @@ import pyarrow as pa
 from leeward.analysis.containment import Multisets
 from leeward.analysis.containment.index import levels_of, number_records
 from leeward.analysis.demographics.classes import Classes, group_vectors, in_order
-from leeward.analysis.demographics.k_map import FIRST_ROW, Both, columns_of_both
+from leeward.analysis.demographics.k_map import FIRST_ROW, Both
 from leeward.analysis.demographics.search import Found, Setting, search_full
 from leeward.arrays import AnyArray, Int64s, offsets_of
 from leeward.cohort.cohort import Cohort
@@ -29,6 +29,7 @@ from leeward.methods.censoring.inputs import (
     ROWS_SHOWN,
     PopulationLike,
     caps_of,
+    columns_of,
     require_each_once,
     require_enough,
 )
@@ -48,12 +49,8 @@ def censor_by_groups(
     """Every record as what its group of the population shares; groups lie inside classes of demographics, where there
     are.
 
-    Raises
-    ------
-    BadInput
-        The population is not in memory, or a record of the sample is nobody's in it.
-    GuaranteeUnreachable
-        Fewer than k people, or nobody left by `small: drop`.
+    Raises BadInput: the population is not in memory, or a record of the sample is nobody's in it; GuaranteeUnreachable:
+    fewer than k people, or nobody left by `small: drop`.
     """
     if not isinstance(population, Cohort):
         raise BadInput(
@@ -66,7 +63,7 @@ def censor_by_groups(
     people = Multisets(lens.offsets, lens.values, lens.counts)
     whole: Sequence[AnyArray] = [np.arange(len(people))]
     own = number_records(sample, lens.codes)
-    both = _columns(parameters, cohort, sample, population, lens)
+    both = columns_of(parameters, cohort, sample, population, lens) if parameters.demographics else None
     person, alike = _persons(cohort.name, sample, lens, people, own, both)
     found = None if both is None else _find_classes(parameters, both, people, caps, alike)
     shown, sizes = _publish(people, caps, k, whole if found is None else found.classes.members)
@@ -119,20 +116,6 @@ def _add_classes(
         class_caps=[outcome.caps] * len(classes),
         class_notices=tuple(f"Population: {each}" for each in notices_of(everyone, small)),
         tables=(ReleaseTable.of(PEOPLE, labels),),
-    )
-
-
-def _columns(
-    parameters: Censoring, cohort: Cohort, sample: CodeCounts, population: Cohort, lens: CodeCounts
-) -> Both | None:
-    if not parameters.demographics:
-        return None
-    return columns_of_both(
-        (cohort.patients, sample.patients, cohort.name),
-        (population.patients, lens.patients, population.name),
-        parameters.demographics,
-        parameters.hierarchies or {},
-        dict(parameters.keep or {}),
     )
 
 

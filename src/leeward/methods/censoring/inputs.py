@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from leeward.analysis.demographics.k_map import Both, columns_of_both
 from leeward.arrays import Int64s
 from leeward.cohort.cohort import Cohort
 from leeward.cohort.lenses.code_sets import CodeCounts
@@ -88,6 +89,19 @@ def notices_of(cohort: Cohort, population: PopulationLike) -> list[str]:
                 f"The {having} has a visit column and the {lacking} has none: mentions are counted unlike."
             )
     return found
+
+
+def columns_of(
+    parameters: Censoring, cohort: Cohort, sample: CodeCounts, population: Cohort, everyone: CodeCounts
+) -> Both:
+    """The demographics of the sample and of the population, coded in one way."""
+    return columns_of_both(
+        (cohort.patients, sample.patients, cohort.name),
+        (population.patients, everyone.patients, population.name),
+        parameters.demographics,
+        parameters.hierarchies or {},
+        dict(parameters.keep or {}),
+    )
 
 
 def caps_of(parameters: Censoring, lens: CodeCounts) -> Int64s:

@@ -42,13 +42,9 @@ def protect(
 ) -> Anonymized:
     """Censor the sample `cohort` until every record is contained in at least k records of `population`.
 
-    Raises
-    ------
-    BadInput
-        No population, a record of the sample that no population record contains, a patient who occurs twice in
-        the population, an unknown payload column.
-    GuaranteeUnreachable
-        k is above the number of people in the population.
+    Raises BadInput: no population, a record of the sample that no population record contains, a patient who occurs
+    twice in the population, an unknown payload column; GuaranteeUnreachable: k is above the number of people in the
+    population.
     """
     if population is None:
         raise BadInput(

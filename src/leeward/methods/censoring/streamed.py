@@ -36,17 +36,9 @@ COLUMNS = ("patient", "code")
 class Streamed:
     """Implements `Population` on an engine.
 
-    Parameters
-    ----------
-    engine : Engine
-    source : Parquet path or Polars frame
-        One row a recorded code: `patient`, `code` as the sample spells it, where known `visit`.
-    codes : sequence of str
-        The sample's codes, sorted.
-    caps : int64[codes]
-        Counts above these are not distinguished.
-    originals : Multisets
-        Records that will be asked for in any case; they are counted in the first pass.
+    source : one row a recorded code: `patient`, `code` as the sample spells it, where known `visit`. codes : the
+    sample's, sorted. caps : int64[codes]; counts above these are not distinguished. originals : records that will be
+    asked for in any case; they are counted in the first pass.
     """
 
     asks_at_once = True

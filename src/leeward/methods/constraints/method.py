@@ -41,12 +41,8 @@ def protect(
 ) -> Anonymized:
     """Generalize and suppress codes until every privacy constraint is held by 0 or at least k records.
 
-    Raises
-    ------
-    BadInput
-        A vocabulary is missing, a file of constraints or a mapping is wrong, a population was given.
-    GuaranteeUnreachable
-        Fewer than k records, or an earlier mapping that does not protect this cohort.
+    Raises BadInput: a vocabulary is missing, a file of constraints or a mapping is wrong, a population was given;
+    GuaranteeUnreachable: fewer than k records, or an earlier mapping that does not protect this cohort.
     """
     if population is not None:
         raise BadInput("constraints needs no population; leave it out.")

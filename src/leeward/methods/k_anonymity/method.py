@@ -38,12 +38,8 @@ def protect(
 ) -> Anonymized:
     """Generalize the quasi-identifiers to group values: means of numbers, medians of ordered levels, modes.
 
-    Raises
-    ------
-    BadInput
-        An unknown quasi-identifier; a column that would be published as it is and identifies its rows.
-    GuaranteeUnreachable
-        Fewer than k rows.
+    Raises BadInput: an unknown quasi-identifier; a column that would be published as it is and identifies its rows;
+    GuaranteeUnreachable: fewer than k rows.
     """
     if population is not None:
         raise BadInput("k-anonymity needs no population; leave `population` out.")

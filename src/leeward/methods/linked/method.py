@@ -44,12 +44,8 @@ def protect(
 ) -> Anonymized:
     """Release patients, visits and events as tables that are k-anonymous in every view.
 
-    Raises
-    ------
-    BadInput
-        A population; demographics that cannot be released; `days` without dates.
-    GuaranteeUnreachable
-        Fewer than k patients.
+    Raises BadInput: a population; demographics that cannot be released; `days` without dates; GuaranteeUnreachable:
+    fewer than k patients.
     """
     if population is not None:
         raise BadInput("linked tables need no population; leave `population` out.")

@@ -262,10 +262,6 @@ class _State:
         )  # fmt: skip
         return Cluster(*found)
 
-    def holds(self, cluster: Cluster) -> bool:
-        """Whether all members of a cluster are still unclustered."""
-        return all(self.copies[entry] >= times for entry, times in Counter(cluster.members.tolist()).items())
-
 
 def mdav(
     problem: Problem, k: int, normalised: bool = True, threads: int = 1, most: int = NO_LIMIT
@@ -290,8 +286,9 @@ def mdav(
                     grown = pool.map(lambda s: state.grow(s, k, normalised, most), ahead)
                     ready.update(zip(ahead, grown, strict=True))
                 cluster = ready.pop(seed)
-                if not state.holds(cluster):
-                    continue
+                times = Counter(cluster.members.tolist())
+                if any(state.copies[entry] < needed for entry, needed in times.items()):
+                    continue  # other clusters took its members
             clusters.append(cluster)
             seeds.take(cluster)
     return clusters

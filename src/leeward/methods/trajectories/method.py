@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from leeward.engine import Engine
     from leeward.methods.trajectories.parameters import Trajectories
     from leeward.vocabulary.age import AgeTree
-    from leeward.vocabulary.hierarchy import Hierarchy
 
 SEARCHED = 4_000
 """Records sampled by the search for levels: the work of clustering grows with the square of their number."""
@@ -48,12 +47,8 @@ def protect(
 ) -> Anonymized:
     """Cluster the cohort's trajectories and publish each cluster as one trajectory.
 
-    Raises
-    ------
-    BadInput
-        No ages, odd ages (`odd_ages: refuse`), codes that the hierarchy lacks.
-    GuaranteeUnreachable
-        Fewer than k patients, or a sensitive value that is too frequent for the diversity wanted.
+    Raises BadInput: no ages, odd ages (`odd_ages: refuse`), codes that the hierarchy lacks; GuaranteeUnreachable: fewer
+    than k patients, or a sensitive value that is too frequent for the diversity wanted.
     """
     from leeward.engine import make
 
@@ -166,7 +161,12 @@ class Prepared:
 def _prepare(parameters: Trajectories, cohort: Cohort) -> Prepared:
     years = hierarchies.age_tree(parameters.ages)
     lens = cohort.trajectories(years.first, years.last)
-    _refuse_odd(parameters, cohort, lens)
+    odd = [str(notice) for notice in lens.odd if notice.kind != "no trajectory"]
+    if odd and parameters.odd_ages == "refuse":
+        raise BadInput(
+            f"{cohort.name}: {'; '.join(odd)}. Correct the ages, choose a wider age hierarchy with --age-hierarchy, or "
+            "leave these rows out with --odd-ages 'leave out'."
+        )
     tree, found_in_data = _code_tree(parameters, cohort, lens)
     if found_in_data and parameters.sensitive:
         raise BadInput(
@@ -186,15 +186,6 @@ def _prepare(parameters: Trajectories, cohort: Cohort) -> Prepared:
             "no group of k can be made. Give more patients or a smaller k."
         )
     return Prepared(lens, tree, found_in_data, space, records, payload)
-
-
-def _refuse_odd(parameters: Trajectories, cohort: Cohort, lens: Lens) -> None:
-    odd = [notice for notice in lens.odd if notice.kind != "no trajectory"]
-    if odd and parameters.odd_ages == "refuse":
-        raise BadInput(
-            f"{cohort.name}: {'; '.join(str(notice) for notice in odd)}. Correct the ages, choose a wider age "
-            "hierarchy with --age-hierarchy, or leave these rows out with --odd-ages 'leave out'."
-        )
 
 
 def _code_tree(parameters: Trajectories, cohort: Cohort, lens: Lens) -> tuple[Hierarchy, bool]:

@@ -130,14 +130,10 @@ def merge(
 ) -> Merging:
     """Merge codes below `k` along their groups, then suppress those still below.
 
-    Parameters
-    ----------
-    codes : the codes, ascending.
-    frequencies : patients with each code.
-    rare : the patients of every code with fewer than `k`, by code number.
-    group_of : the group of each code; only codes of one group may merge.
-    rescue : left-overs below `k` join the least frequent code of their group that has `k` (ties: the smallest
-        member), instead of being lost.
+    codes : the codes, ascending. frequencies : patients with each code. rare : the patients of every code with fewer
+    than `k`, by code number. group_of : the group of each code; only codes of one group may merge. rescue : left-overs
+    below `k` join the least frequent code of their group that has `k` (ties: the smallest member), instead of being
+    lost.
     """
     active = [_Active((code,), frozenset(rare[code])) for code in sorted(rare)]
     done: list[_Active] = []
@@ -220,10 +216,7 @@ class Climbing:
 def climb(labels: Sequence[str], codes: Sequence[str], vocabulary: str | None) -> Climbing:
     """The chapters above labels and codes; with class numbers where the labels and codes have them.
 
-    Raises
-    ------
-    BadInput
-        No vocabulary, or a node whose label is a code of the cohort.
+    Raises BadInput: no vocabulary, or a node whose label is a code of the cohort.
     """
     if vocabulary is None:
         raise BadInput(

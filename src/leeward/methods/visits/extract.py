@@ -48,10 +48,7 @@ class Master:
     def open(path: str) -> Master:
         """Open the folder that `leeward visits` wrote.
 
-        Raises
-        ------
-        BadInput
-            Another method's release, an extract, or no custody.
+        Raises BadInput: another method's release, an extract, or no custody.
         """
         release = Release.open(path)
         release.require_format()
@@ -135,18 +132,10 @@ def extract(
 ) -> Anonymized:
     """Build the release of some master records.
 
-    Parameters
-    ----------
-    records : the master's numbers of the chosen records, ascending.
-    payload : further columns, in the order of `records`.
-    membership_is_secret : why nobody can know who is in the cohort; kept in the manifest.
-
-    Raises
-    ------
-    GuaranteeUnreachable
-        Fewer members than k.
-    BadInput
-        Visits that fewer than k members share, and no reason why membership is secret.
+    records : the master's numbers of the chosen records, ascending. payload : further columns, in the order of
+    `records`. membership_is_secret : why nobody can know who is in the cohort; kept in the manifest.
+    Raises GuaranteeUnreachable: fewer members than k; BadInput: visits that fewer than k members share, and no reason
+    why membership is secret.
     """
     k = int(master.release.guarantee["k"])
     if len(records) < k:

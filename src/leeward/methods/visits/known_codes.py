@@ -28,10 +28,7 @@ def enforce_known_codes(
     merged : count patients who have the codes over all their visits, else those with one visit that has them.
     order : the patients, in the order of processing.
 
-    Raises
-    ------
-    BadInput
-        The visits have too many sets of m codes.
+    Raises BadInput: the visits have too many sets of m codes.
     """
     base = labels + 1
     everyone = unions(visits, labels)

@@ -41,13 +41,8 @@ def protect(
 ) -> Anonymized:
     """Anonymize all patients of `cohort`; extracts of the release are drawn by `leeward cohort`.
 
-    Raises
-    ------
-    BadInput
-        A population (it is the cohort itself here), no visits, an unknown payload column, a policy that does not
-        fit the codes.
-    GuaranteeUnreachable
-        Fewer than k patients.
+    Raises BadInput: a population (it is the cohort itself here), no visits, an unknown payload column, a policy that
+    does not fit the codes; GuaranteeUnreachable: fewer than k patients.
     """
     if population is not None:
         raise BadInput(

@@ -29,8 +29,8 @@ CATEGORIES = (
 def of_predictor(predictor: str, tests: Sequence[Mapping[str, Any]]) -> list[Chart]:
     """QQ, change of p, volcano and Manhattan plot of one predictor."""
     rows = [_row(test) for test in tests if test["predictor"] == predictor]
-    first = _known(rows, "original")
-    both, effects = _known(first, "anonymized"), _known(first, "effect")
+    first = [row for row in rows if row["original"] is not None]
+    both, effects = ([row for row in first if row[of] is not None] for of in ("anonymized", "effect"))
     moved = sum(abs(row["original"] - row["anonymized"]) > 0.05 for row in both)
     charts_of = (
         (
@@ -67,10 +67,6 @@ def of_predictor(predictor: str, tests: Sequence[Mapping[str, Any]]) -> list[Cha
         for title, alt, caption, draw, shown in charts_of
         if shown
     ]
-
-
-def _known(rows: list[dict[str, Any]], name: str) -> list[dict[str, Any]]:
-    return [row for row in rows if row[name] is not None]
 
 
 def _row(test: Mapping[str, Any]) -> dict[str, Any]:

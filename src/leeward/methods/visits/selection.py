@@ -17,10 +17,7 @@ from leeward.methods.visits.visit_lists import read_visit_lists
 def select_patients(master: Master, selection: str | Path | pl.Series, column: str) -> pl.Series:
     """The identifiers in a series, in a file's column, or of patients for whom an expression holds.
 
-    Raises
-    ------
-    BadInput
-        The file lacks the column, or the expression names none.
+    Raises BadInput: the file lacks the column, or the expression names none.
     """
     if isinstance(selection, pl.Series):
         return selection

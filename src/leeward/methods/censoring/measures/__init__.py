@@ -37,11 +37,8 @@ def measure(
 ) -> dict[str, Any]:
     """The figures of a censored release.
 
-    Raises
-    ------
-    BadInput
-        No population, an unknown measure, or a release without its custody folder: only `custody/data/records.parquet`
-        says which patient a record belongs to.
+    Raises BadInput: no population, an unknown measure, or a release without its custody folder: only
+    `custody/data/records.parquet` says which patient a record belongs to.
     """
     if population is None:
         raise BadInput("the risk of a k-map is measured in a population; give it with --population.")
