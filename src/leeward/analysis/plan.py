@@ -23,8 +23,6 @@ KEYS = ("response", "time", "event", "event_value", "covariates")
 
 @dataclass(frozen=True)
 class Model:
-    """One model of the plan."""
-
     kind: Literal["linear", "logistic", "cox"]
     covariates: tuple[str, ...]
     response: str | None = None

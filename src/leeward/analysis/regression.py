@@ -188,7 +188,6 @@ class Fit:
 
 
 def fit(kind: str, design: Design) -> Fit:
-    """A fitted model of `kind` `linear`, `logistic` or `cox`."""
     names = design.names
     nothing = np.full(len(names), np.nan)
     none = Fit(names, nothing, nothing, nothing)

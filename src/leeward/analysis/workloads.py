@@ -110,7 +110,6 @@ def _mine_at_most(
 
 
 def label_of_frequent(min_support: int | float, found: Frequent) -> str:
-    """The workload in words."""
     share = f"{min_support:,}" if isinstance(min_support, int) else f"{100 * min_support:g} % of the"
     sets = "sets" if found.largest is None else f"sets of up to {found.largest} codes"
     drawn = len(found.queries)

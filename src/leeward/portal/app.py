@@ -64,7 +64,6 @@ OPAQUE: Final = {
 
 
 def make_app(settings: Settings) -> Gate:
-    """The portal as an ASGI application."""
     database = open_store(settings.folder, settings.database)
     indexes = Indexes(database, settings)
     provider = settings.provider
@@ -124,12 +123,10 @@ def _plumbing() -> APIRouter:
 
 @cache
 def static_files() -> dict[str, bytes]:
-    """Name -> content of the files that every page may load."""
     return {path.name: path.read_bytes() for path in STATIC.iterdir() if path.is_file()}
 
 
 def status_of(error: Exception) -> tuple[int, str]:
-    """Status and title of an error."""
     if isinstance(error, HTTPException):
         return (
             (error.status_code, "Nothing here")

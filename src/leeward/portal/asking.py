@@ -96,11 +96,9 @@ class Priced:
 
     @property
     def half_width(self) -> float:
-        """Half-width of the 95 % interval."""
         return mechanism.half_width(self.plan.noise)
 
     def to_json(self) -> dict[str, Any]:
-        """For programs."""
         return {
             "question": self.plan.query.canonical(),
             "words": self.words,

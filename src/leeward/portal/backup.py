@@ -58,7 +58,6 @@ def copy_database(source: Path, target: Path) -> None:
 
 
 def last_backup(folder: Path) -> str | None:
-    """When the last backup was made, None where there is none."""
     try:
         found: str = json.loads((folder / STAMP).read_text(encoding="utf-8"))["time"]
     except (OSError, ValueError, KeyError, TypeError):

@@ -53,7 +53,6 @@ class Portal:
         return list(self._get(f"/projects/{self.project}")["indexes"])
 
     def terms(self, index: str, beginning: str) -> list[dict[str, Any]]:
-        """Terms of an index's public vocabulary."""
         return list(self._get(f"/indexes/{quote(index)}/vocabulary?{urlencode({'prefix': beginning})}"))
 
     def price(self, index: str, terms: str, **question: Any) -> dict[str, Any]:
@@ -84,11 +83,9 @@ class Portal:
         return list(self._get(f"/projects/{self.project}/answers"))
 
     def answer(self, answer: str) -> dict[str, Any]:
-        """A stored answer."""
         return dict(self._get(f"/answers/{quote(answer)}"))
 
     def releases(self) -> list[dict[str, Any]]:
-        """Releases that may be downloaded."""
         return list(self._get("/releases"))
 
     def download(self, release: str, path: str, to: str | Path) -> Path:

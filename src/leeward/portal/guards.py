@@ -36,7 +36,6 @@ class Portal:
     provider: Client | None
 
     def url(self, path: str) -> str:
-        """An address below the prefix."""
         return f"{self.settings.prefix}{path}"
 
 
@@ -64,7 +63,6 @@ class Form(dict[str, str]):
 
 
 def portal_of(request: Request) -> Portal:
-    """The running portal."""
     found: Portal = request.app.state.portal
     return found
 

@@ -24,8 +24,6 @@ SHARED: Final = "PROMETHEUS_MULTIPROC_DIR"
 
 
 class Metrics:
-    """The figures of one running portal."""
-
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
         self._requests = Counter(
@@ -36,7 +34,6 @@ class Metrics:
         )
 
     def count(self, route: str, method: str, status: int, seconds: float) -> None:
-        """One request."""
         known = method if method in {"GET", "POST", "DELETE", "HEAD"} else "other"
         self._requests.labels(route, known, str(status)).inc()
         self._seconds.labels(route).observe(seconds)
@@ -224,7 +221,6 @@ def check_length(headers: list[tuple[bytes, bytes]]) -> None:
 
 
 def check_size(size: int) -> None:
-    """Refusal of a body that is too large."""
     if size > LARGEST_BODY:
         raise Refusal(413, f"A request has at most {LARGEST_BODY // 1024} KiB.")
 

@@ -56,7 +56,6 @@ class Client:
         self._keys: Any = None
 
     def begin(self) -> Begun:
-        """Begin to sign in."""
         state, nonce, verifier = (secrets.token_urlsafe(32) for _ in range(3))
         with self._client() as client:
             address, _ = client.create_authorization_url(

@@ -43,7 +43,6 @@ def _nobodys() -> str:
 
 
 def matches(hashed: str, password: str) -> bool:
-    """Whether a password is the one that was hashed."""
     from argon2.exceptions import VerificationError
 
     try:

@@ -63,7 +63,6 @@ def viewer_of(connection: sa.Connection, person: str, **more: Any) -> Viewer | N
 
 
 def set_house_roles(connection: sa.Connection, person: str, roles: Iterable[str], by: str) -> None:
-    """The roles of a person in the house, journaled."""
     wanted = sorted(set(roles))
     if not set(wanted) <= set(HOUSE_ROLES):
         raise BadInput(f"a role of the house is {', '.join(HOUSE_ROLES)}.")
@@ -89,13 +88,11 @@ def set_member(connection: sa.Connection, project: str, person: str, role: str |
 
 
 def names_of(database: Database, people: Iterable[str]) -> dict[str, str]:
-    """Person -> name."""
     rows = fetch_all(database, sa.select(tables.people).where(tables.people.c.id.in_(set(people))))
     return {row["id"]: row["name"] for row in rows}
 
 
 def everybody(database: Database) -> list[Row]:
-    """Every account with its roles, and its projects."""
     members, projects = tables.members.c, tables.projects.c
     asked = sa.select(members.person, members.role, projects.name).join(
         tables.projects, projects.id == members.project
@@ -133,7 +130,6 @@ def text_of(text: str, what: str, least: int = 1) -> str:
 
 
 def make_project(database: Database, viewer: Viewer, name: str, plan: str, ethics: str, lead: str) -> str:
-    """A project with its lead; returns its identifier."""
     row = {
         "id": new_id(), "name": name_of(name, "project's name"), "plan": text_of(plan, "the plan"),
         "ethics": name_of(ethics, "ethics number"), "created": now(),
@@ -169,7 +165,6 @@ def check_project(viewer: Viewer, project: str, permission: str) -> None:
 
 
 def members_of(database: Database, project: str) -> list[Row]:
-    """Members with their names and roles."""
     members, people = tables.members, tables.people
     asked = (
         sa.select(people.c.id, people.c.name, members.c.role)
@@ -215,7 +210,6 @@ def say(database: Database, viewer: Viewer, project: str, text: str) -> None:
 
 
 def conversation(database: Database, project: str) -> list[Row]:
-    """What was said in a project, oldest first."""
     messages, people = tables.messages, tables.people
     asked = (
         sa.select(messages.c.time, messages.c.text, people.c.name)

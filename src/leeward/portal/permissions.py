@@ -60,7 +60,6 @@ class Viewer:
     """Of a token: `read`, or `ask`, which may also spend. It has the rights of one membership, none of the house."""
 
     def roles(self) -> frozenset[str]:
-        """Every role, wherever it is held."""
         return self.house | frozenset(self.memberships.values())
 
     def may(self, permission: str) -> bool:

@@ -138,7 +138,6 @@ def recipients_of(database: Database, release: str) -> list[Row]:
 
 
 def downloads_of(database: Database, release: str) -> list[dict[str, Any]]:
-    """The journal's entries on downloads of a release."""
     found = []
     with reading(database) as connection:
         for entry in journal.entries(connection):

@@ -67,7 +67,6 @@ def environment() -> Environment:
 
 
 def render(template: str, **values: Any) -> str:
-    """A page."""
     return environment().get_template(template).render(**values)
 
 
@@ -77,7 +76,6 @@ def amount(value: float) -> str:
 
 
 def number(value: float) -> str:
-    """A count with thousands separators."""
     return f"{value:,.10g}"
 
 
@@ -163,7 +161,6 @@ FLAG: Final = re.compile(r"`?--([a-z-]+)`?")
 
 
 def page(request: Request, template: str, status: int = 200, **values: Any) -> HTMLResponse:
-    """A page for whoever asks."""
     portal = portal_of(request)
     viewer: Viewer | None = getattr(request.state, "viewer", None)
     common = {

@@ -60,7 +60,6 @@ def renew(
 
 
 def end(database: Database, secret: str) -> None:
-    """Sign out."""
     with writing(database) as connection:
         sessions = tables.sessions
         row = connection.execute(
@@ -79,7 +78,6 @@ def find(database: Database, settings: Settings, secret: str) -> Row | None:
 
 
 def viewer_of_session(database: Database, settings: Settings, secret: str) -> Viewer | None:
-    """The viewer of a cookie's session."""
     row = find(database, settings, secret)
     if row is None or row["person"] is None:
         return None
@@ -143,7 +141,6 @@ def end_token(database: Database, viewer: Viewer, token: str) -> bool:
 
 
 def tokens_of(database: Database, viewer: Viewer) -> list[Row]:
-    """A person's tokens that can still be used."""
     tokens = tables.tokens.c
     mine = (tokens.person == viewer.person) & tokens.revoked.is_(None) & (tokens.ends > now())
     return fetch_all(database, sa.select(tables.tokens).where(mine).order_by(tokens.created))

@@ -73,7 +73,6 @@ def _classifications() -> Mapping[str, Classification]:
 
 @cache
 def category_titles(vocabulary: str) -> Mapping[str, str]:
-    """Category -> title, of `ICD-9-CM` or `ICD-10-CM`."""
     name = {"ICD-9-CM": "icd9cm", "ICD-10-CM": "icd10cm"}[vocabulary]
     text = resources.files("leeward.vocabulary").joinpath("data", f"{name}_categories.tsv").read_text("utf-8")
     return dict(line.split("\t") for line in text.splitlines()[1:])

@@ -76,7 +76,6 @@ def header_of(path: Path) -> str:
 
 
 def is_concept_ancestor(path: Path) -> bool:
-    """Whether a file looks like CONCEPT_ANCESTOR."""
     try:
         return "ancestor_concept_id" in header_of(path).lower()
     except (OSError, EOFError):
@@ -126,7 +125,6 @@ def _rows_of(concept: Path, columns: Sequence[str], chosen: pl.Expr) -> list[Any
 
 
 def require_concept_ancestor(path: Path) -> None:
-    """Raise BadInput for a file that is no CONCEPT_ANCESTOR."""
     if not is_concept_ancestor(path):
         raise BadInput(
             f"{path.name}: no column 'ancestor_concept_id'; give the CONCEPT_ANCESTOR.csv of an OMOP vocabulary."

@@ -142,7 +142,6 @@ def _texts_of(phecodes: Sequence[str], rows: Sequence[int], column: Sequence[str
 
 
 def _codes(table: TextTable) -> tuple[list[str], list[str]]:
-    """The code of each row and its vocabulary."""
     for name, vocabulary in VOCABULARY_OF.items():
         if table.find(name) is not None:
             return table.column(name), [vocabulary] * len(table.cells)

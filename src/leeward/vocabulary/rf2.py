@@ -34,7 +34,6 @@ def component(folder: Path, what: str) -> Path | None:
 
 
 def require_file(folder: Path, what: str) -> Path:
-    """`component`, or BadInput naming the file that is missing."""
     found = component(folder, what)
     if found is None:
         raise BadInput(f"{folder.name}: no sct2_{what}_*.txt in this folder.")
@@ -182,7 +181,6 @@ def names(path: Path) -> Mapping[str, str]:
 
 
 def is_tree(path: Path) -> bool:
-    """Whether a file is one that `convert` wrote."""
     try:
         with path.open("rb") as file:
             return file.readline().strip() == b"node,parent,name"

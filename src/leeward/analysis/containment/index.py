@@ -74,7 +74,6 @@ class Multisets:
 
     @staticmethod
     def together(parts: Sequence[Multisets]) -> Multisets:
-        """One after the other."""
         lengths = np.concatenate([np.zeros(1, np.int64), *(np.diff(part.offsets) for part in parts)])
         return Multisets(
             np.cumsum(lengths),
@@ -256,7 +255,6 @@ class Index:
         return self._people
 
     def projections(self, asked: Multisets, floors: Int64s) -> Iterator[Projection]:
-        """See `Population`."""
         scratch = Scratch(self)
         for r in range(len(asked)):
             codes, levels = asked.record(r)

@@ -250,8 +250,6 @@ class Column:
 
 @dataclass(frozen=True)
 class Columns:
-    """The demographic columns of the records, in their order."""
-
     columns: tuple[Column, ...]
 
     @property

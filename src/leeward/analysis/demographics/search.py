@@ -282,7 +282,6 @@ class _Cutting:
         return less - (sum(lost) - self.lost[c]) / self.total
 
     def _cut(self, c: int, i: int, plan: Sequence[Part], lost: Sequence[int]) -> list[int]:
-        """The numbers of the classes that a class is cut into."""
         made = {}
         for (node, part), count in zip(plan, lost, strict=True):
             made[node] = number = len(self.vector)

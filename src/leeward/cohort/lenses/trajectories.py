@@ -40,7 +40,6 @@ class Trajectories:
         return np.diff(self.offsets)
 
     def record(self, r: int) -> tuple[tuple[str, int], ...]:
-        """The pairs of record `r` (for small data and tests)."""
         span = range(int(self.offsets[r]), int(self.offsets[r + 1]))
         return tuple((self.labels[self.codes[i]], int(self.ages[i])) for i in span)
 

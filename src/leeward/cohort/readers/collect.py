@@ -142,7 +142,6 @@ class Collector:
         return kept // len(titles), numbers[kept], wide == NO_CODE
 
     def _values_of(self, batch: pa.RecordBatch, first_row: int) -> dict[str, pl.Series]:
-        """The columns of a batch beside patients and codes, by role."""
         found: dict[str, pl.Series] = {}
         for role, name in self.columns.optional().items():
             column = batch.column(name)

@@ -88,7 +88,6 @@ class Database:
         return [name.lower() for name in self.header(table)]
 
     def header(self, table: str) -> list[str]:
-        """The table's columns as they are written."""
         if not self.has(table):
             raise BadInput(f"{self.name}: no table '{table}'.{did_you_mean(table, self._tables)}")
         with refusals(self.name, "does not show its columns"):
@@ -160,7 +159,6 @@ class DuckDatabase(Database):
         self._connection.close()
 
     def header(self, table: str) -> list[str]:
-        """The table's columns as they are written."""
         if not self.has(table):
             raise BadInput(f"{self.name}: no table '{table}'.{did_you_mean(table, self._tables)}")
         return [name for name, *_ in self._rows(f"DESCRIBE {self._of(table)}")]
@@ -199,7 +197,6 @@ def _quote(name: str) -> str:
 
 
 def read_sql(asked: Request) -> Cohort:
-    """A cohort from one table or query."""
     database, query = asked.store, asked.query
     assert isinstance(database, Database)  # `formats.detect_format` opened it
     if query is not None and any(sign.isspace() for sign in query.strip()):
@@ -217,7 +214,6 @@ def read_sql(asked: Request) -> Cohort:
 
 
 def open_database(url: str) -> Database:
-    """The database of a URL."""
     if not url.startswith("duckdb:///"):
         return Database(url)
     file, _, place = url.removeprefix("duckdb:///").partition("#")

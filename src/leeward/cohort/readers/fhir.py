@@ -201,7 +201,6 @@ def _encounters(files: Sequence[Path]) -> pl.DataFrame | None:
 
 
 def _notes(files: Sequence[Path]) -> tuple[pl.DataFrame | None, list[Notice]]:
-    """The text of every document that has one."""
     if not files:
         return None, []
     rows: list[tuple[str | None, str | None, str | None, str]] = []

@@ -53,7 +53,6 @@ def batches(file: Path, before: int = 0) -> Iterator[pa.RecordBatch]:
 
 
 def _blocks(file: Path) -> Iterator[bytes]:
-    """Pieces of whole lines."""
     with open_bytes(file) as stream:
         start = stream.read(len(codecs.BOM_UTF8))
         rest = b"" if start == codecs.BOM_UTF8 else start

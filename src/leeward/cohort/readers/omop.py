@@ -39,8 +39,6 @@ from leeward.errors import BadInput, did_you_mean
 
 @dataclass(frozen=True)
 class Domain:
-    """A table of events."""
-
     table: str
     prefix: str
     date: str

@@ -29,7 +29,6 @@ class Reader(Protocol):
 
 
 def reader_of(file: Path) -> Reader:
-    """The module that reads this kind of file."""
     if suffix(file) in PARQUET:
         return parquet
     if suffix(file) in DELIMITED:
@@ -93,7 +92,6 @@ class Folder:
         return table in self._files
 
     def file(self, table: str) -> Path | None:
-        """The one text file of the table."""
         files = self._files.get(table, [])
         return files[0] if len(files) == 1 and suffix(files[0]) != ".parquet" else None
 
@@ -119,7 +117,6 @@ class Folder:
 
 
 def require_table(store: Store, table: str, why: str) -> None:
-    """BadInput if the table is not there."""
     if not store.has(table):
         raise BadInput(f"{store.name}: there is no table {table.upper()}, {why}.")
 

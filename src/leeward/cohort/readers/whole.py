@@ -96,7 +96,6 @@ def _sheet(file: Path, table: str | None, codes: Collection[str]) -> tuple[pl.Da
 
 
 def _open_sheet(file: Path, table: str | None) -> tuple[str, list[list[Any]], list[tuple[str, int, int]]]:
-    """The name of a sheet, its rows, and its cells with an error."""
     try:
         import python_calamine as calamine
     except ImportError:

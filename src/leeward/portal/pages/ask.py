@@ -56,7 +56,6 @@ def pay(request: Request, project: str) -> Response:
 
 
 def question_of(form: dict[str, str]) -> Question:
-    """A question from a form's fields."""
     conditions = {
         name.removeprefix("where_"): text.strip()
         for name, text in form.items()

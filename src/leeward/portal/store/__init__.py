@@ -58,7 +58,6 @@ def now() -> str:
 
 
 def from_now(**length: float) -> str:
-    """The time in so many minutes, hours or days."""
     return (datetime.now(UTC) + timedelta(**length)).isoformat(timespec="milliseconds")
 
 
@@ -74,5 +73,4 @@ def fetch_all(where: Database | sa.Connection, asked: sa.Select[Any], **given: A
 
 
 def fetch_one(where: Database | sa.Connection, asked: sa.Select[Any], **given: Any) -> Row | None:
-    """The first row of a question, if there is one."""
     return next(iter(fetch_all(where, asked, **given)), None)

@@ -87,7 +87,6 @@ class Answer:
         return self.to_polars()._repr_html_()
 
     def to_json(self) -> dict[str, Any]:
-        """As `leeward query --json` prints it."""
         plan = self.plan
         found: dict[str, Any] = {"query": plan.query.canonical()}
         intervals = [self.interval(value) for value in self.values]

@@ -56,8 +56,6 @@ class Built:
 
 
 class Options(TypedDict, total=False):
-    """What every index may be given."""
-
     max_rows_per_patient: int | None
     """Bounds contributions: of a patient with more rows so many are kept, drawn at random."""
     parent: str | None
@@ -173,7 +171,6 @@ def _select_roles(
 
 
 def _kernel(table: pa.Table, *, qids: tuple[Qid, ...], terms: Vocabulary, kind: str) -> pa.Table:
-    """One stretch's bitmaps, on any engine."""
     events = pl.DataFrame(pl.from_arrow(table))
     number = int(events["stretch"][0])
     made = rows_of_events(events.drop("stretch"), qids, terms, kind)
@@ -205,7 +202,6 @@ def _join(pieces: pa.Table) -> Stretch:
 def _finish(
     out: str | Path, whole: Stretch, terms: Vocabulary, qids: tuple[Qid, ...], row: str, options: Options
 ) -> Built:
-    """Bound the contributions and write the index."""
     about, limit = options.get("about_patients"), options.get("max_rows_per_patient")
     _require_positive("the stated number of patients", about)
     _require_positive("the most rows of a patient", limit)

@@ -205,7 +205,6 @@ class Index:
         return BitMap.union(BitMap(), *(self.bitmap(column, value) for value in values))
 
     def _rows_within(self, predicate: Predicate) -> BitMap:
-        """The rows whose value meets a resolved condition."""
         qid = self.meta.qid(predicate.qid)
         if predicate.kind == "equals":
             return self.bitmap(qid.name, predicate.low)

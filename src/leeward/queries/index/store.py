@@ -71,7 +71,6 @@ class Qid:
         return tuple(n for n in map(self.number_of, self.domain or ()) if n is not None)
 
     def text_of(self, number: int) -> str:
-        """The month, or the whole number, with this number."""
         return month_text(number) if self.kind == "month" else str(number)
 
     def sort_key(self, value: str) -> Any:
@@ -174,7 +173,6 @@ def read_head(folder: Path) -> dict[str, Any]:
 
 
 def read_meta(stated: Mapping[str, Any]) -> Meta:
-    """The metadata that a head states."""
     qids = tuple(
         Qid(q["name"], q["kind"], None if q["domain"] is None else tuple(q["domain"]), q["per_patient"])
         for q in stated["qids"]
@@ -203,7 +201,6 @@ def _is_intact(path: Path, size: int | None, digest: str) -> bool:
 
 
 def _digest_of(head: Mapping[str, Any]) -> str:
-    """The digest of a head without its own line."""
     rest = {name: value for name, value in head.items() if name != "digest"}
     return hashlib.sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()
 

@@ -93,7 +93,6 @@ def parse(text: str, conditions: Mapping[str, str] | None = None, /, **more: str
 
 
 def terms_of(text: str) -> tuple[str, ...]:
-    """The terms between the `&` of a text, folded."""
     terms = [""]
     for piece in PIECE.findall(text):
         if piece == '"':
@@ -181,7 +180,6 @@ def month_number(text: str) -> int | None:
 
 
 def month_text(number: int) -> str:
-    """`YYYY-MM` of a month's number."""
     return f"{number // 12:04d}-{number % 12 + 1:02d}"
 
 

@@ -66,7 +66,6 @@ class Vocabulary(ABC):
         """Terms of the vocabulary, for made-up data: all of a list, one a category of a form."""
 
     def label_of(self, name: str) -> str:
-        """Display name of a resolved name."""
         return self.labels.get(name.removeprefix(EXACT), name)
 
     @cached_property
@@ -77,7 +76,6 @@ class Vocabulary(ABC):
         return below
 
     def _unknown(self, wanted: str, exact: bool, known: Iterable[str]) -> BadInput:
-        """The refusal of a name that the vocabulary lacks."""
         near = nearest(fold(wanted), known)
         hint = f" Nearest known: {', '.join(repr(name) for name in near)}." if near else ""
         return BadInput(
@@ -103,7 +101,6 @@ class Vocabulary(ABC):
 
 
 def from_tables(table: pa.Table, aliases: pa.Table, name: str) -> Vocabulary:
-    """Read the vocabulary that `Vocabulary.to_tables` wrote."""
     form = (table.schema.metadata or {}).get(b"form")
     if form == FORM.encode():
         return AnyText()
@@ -163,7 +160,6 @@ class Terms(Vocabulary):
 
     @cached_property
     def sorted_names(self) -> tuple[str, ...]:
-        """Every folded name, in order."""
         return tuple(sorted(self.names))
 
     @cached_property
@@ -206,7 +202,6 @@ class Terms(Vocabulary):
         return [term for term in held if self.number.get(term) in members]
 
     def term_of(self, value: str) -> str | None:
-        """The term by its name, a label or an alias."""
         if value in self.number:
             return value
         name = self.names.get(fold(value))
@@ -295,7 +290,6 @@ class Codes(Vocabulary):
         return (category, tail) if category in self.parents and category not in self._nodes else None
 
     def term_of(self, value: str) -> str | None:
-        """The canonical code."""
         parts = self._parts(value)
         return None if parts is None else _join(*parts)
 

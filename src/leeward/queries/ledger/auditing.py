@@ -41,11 +41,9 @@ class Audit:
 
     @property
     def passed(self) -> bool:
-        """Whether every check held."""
         return all(check.passed for check in self.checks)
 
     def to_json(self) -> dict[str, Any]:
-        """As `leeward audit --json` prints it."""
         return {"passed": self.passed, **vars(self), "checks": [vars(check) for check in self.checks]}
 
 

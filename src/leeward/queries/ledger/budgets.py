@@ -141,7 +141,6 @@ def _family_of_parent(connection: sa.Connection, ledger: Ledger, data_set: DataS
 
 
 def _most(connection: sa.Connection, data_set: str) -> int:
-    """The most that may be spent on a data set."""
     asked = sa.select(tables.accounts.c.most).where(tables.accounts.c.account == f"data:{data_set}")
     return int(connection.execute(asked).scalar_one())
 
@@ -245,7 +244,6 @@ class Allotment:
 
 
 def allotments(ledger: Ledger, data_set: str) -> list[Allotment]:
-    """The projects and users that have an allotment, by name."""
     accounts = tables.accounts.c
     with reading(ledger) as connection:
         family = family_of(connection, ledger, data_set)
@@ -287,7 +285,6 @@ def terms_of(ledger: Ledger, data_set: str) -> Terms:
 
 
 def check_user(user: str) -> str:
-    """Return a valid user name; BadInput otherwise."""
     if not user or len(user) > LONGEST_NAME or not user.isprintable() or user != user.strip():
         raise BadInput(f"`--user` must be a name of 1 to {LONGEST_NAME} printable characters.")
     return user

@@ -54,12 +54,10 @@ def text_of(value: Mapping[str, Any]) -> str:
 
 
 def digest(text: str) -> str:
-    """SHA-256 as hex."""
     return hashlib.sha256(text.encode("utf-8")).hexdigest()
 
 
 def link(previous: str, number: int, time: str, body: str) -> str:
-    """The hash of an entry."""
     return digest("\n".join((previous, str(number), time, body)))
 
 

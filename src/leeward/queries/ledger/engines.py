@@ -46,7 +46,6 @@ def state_of(error: BaseException) -> str | None:
 
 
 def make_engine(url: sa.URL) -> sa.Engine:
-    """Make an engine with time limits on all waiting."""
     # What the pool logs of a dead connection is pages of traceback; the caller is told in a sentence.
     logging.getLogger(f"sqlalchemy.pool.impl.QueuePool.{POOL_LOGGER}").setLevel(logging.CRITICAL + 1)
     if url.get_backend_name() != "sqlite":
@@ -172,7 +171,6 @@ def _encrypt_where_possible(engine: sa.Engine, by_socket: bool) -> None:
 
 
 def _is_silence(error: BaseException) -> bool:
-    """Whether a socket timed out."""
     found: BaseException | None = error
     while found is not None and not isinstance(found, TimeoutError):
         found = found.__cause__

@@ -142,7 +142,6 @@ def own_accounts(family: str, user: str | None, project: str | None) -> list[str
 
 
 def account_of(family: str, user: str | None = None, project: str | None = None) -> str:
-    """The account of a user or of a project of a family."""
     return f"user:{family}:{user}" if project is None else f"project:{family}:{project}"
 
 
@@ -215,7 +214,6 @@ class Head:
 
     @staticmethod
     def of(known: Replay) -> Head:
-        """The end of a replayed log."""
         return Head(known.first, known.entries, known.head, {a: list(s) for a, s in known.accounts.items()})
 
 
@@ -451,7 +449,6 @@ def lock(connection: sa.Connection, ledger: Ledger, family: str) -> Any:
 
 
 def unknown_data(ledger: Ledger) -> LedgerUnreachable:
-    """The refusal of a ledger that does not know a data set."""
     return LedgerUnreachable(
         f"{ledger.place}: this ledger has no budget for the index's data set. No answer was given. "
         "An index is answered from the ledger that `leeward index` opened for it; "
@@ -460,7 +457,6 @@ def unknown_data(ledger: Ledger) -> LedgerUnreachable:
 
 
 def error_of_move(ledger: Ledger) -> LedgerUnreachable:
-    """The refusal of a ledger whose family is elsewhere."""
     return LedgerUnreachable(
         f"{ledger.place}: the budget has moved to another ledger. No answer was given. Name it with --ledger URL."
     )

@@ -88,7 +88,6 @@ def _of(table: sa.Table, family: str) -> sa.Select[Any]:
 
 
 def _generation(parents: Mapping[str, str | None], data_set: str) -> int:
-    """The number of a data set's ancestors."""
     parent = parents[data_set]
     return 0 if parent is None else 1 + _generation(parents, parent)
 

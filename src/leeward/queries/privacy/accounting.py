@@ -73,8 +73,6 @@ def to_epsilon(micros: int) -> float:
 
 @dataclass(frozen=True, kw_only=True)
 class Budget:
-    """Budget of a data set and of everything derived from it."""
-
     epsilon: int
     """Micro-ε."""
     accounting: Accounting = "pure"
