@@ -5,21 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from leeward.contracts.contract import Table
+from leeward.contracts.contract import Table, texts_of
 
-SMALL_CLASSES = (
-    "An attacker who knows the algorithm and the demographics of everybody in the data can tell which classes were "
-    "made of smaller ones, and which demographics these had."
-)
-
-README = """\
-`data/classes.parquet` has one row a *class*: at least k patients who are released with the same demographics ({names}),
-each as a label of a hierarchy, and the number of `records`. `hierarchies/*.csv` list the published labels with their
-parents; `*` is the root: nothing is released. An interval such as `70-79` includes both ends, `441**` is every text of
-that length that begins so, and `(missing)` are patients without a value. A patient may fit several classes.
-"""
-
-LEFT_OUT = "Patients whose demographics fewer than k patients share are not in the release.\n"
+TEXT = texts_of("classes")
 
 
 INSIDE = ", inside classes of demographics"
@@ -34,7 +22,7 @@ def facts(parameters: Mapping[str, Any]) -> dict[str, list[str]]:
 
 def limits(parameters: Mapping[str, Any]) -> tuple[str, ...]:
     """What a guarantee with classes does not protect, beside the limits of the method."""
-    return (SMALL_CLASSES,) if names_of(parameters) else ()
+    return (TEXT.small_classes,) if names_of(parameters) else ()
 
 
 def in_words(names: Sequence[str]) -> str:
@@ -69,7 +57,8 @@ def readme(parameters: Mapping[str, Any]) -> str:
     names = names_of(parameters)
     if not names:
         return ""
-    return README.format(names=in_words(names)) + (LEFT_OUT if parameters.get("small") == "drop" else "")
+    text: str = TEXT.readme.format(names=in_words(names))
+    return text + (TEXT.left_out if parameters.get("small") == "drop" else "")
 
 
 def class_files(parameters: Mapping[str, Any]) -> list[str]:

@@ -6,80 +6,19 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from leeward.contracts.contract import LARGEST, Contract, Counting, Table, Words, declared, stated_facts
-
-ATTACKER = (
-    "Somebody who knows everything about a patient but the outcome times below, and how the table was made. Each "
-    "released row was made from the mean of a group of at least k patients and from the covariance of that group or of "
-    "neighbouring ones (and, with `balanced`, from the group's values column by column). Every patient of "
-    "a group counts alike: whoever finds the patient's group has found at least k people."
-)
-NO_K_ANONYMITY = (
-    "Released rows are synthetic and mostly different from each other: this is k-indistinguishability of groups, not "
-    "k-anonymity of the released rows, and not differential privacy. A released row may by chance equal an original "
-    "one."
-)
-ATTRIBUTES = (
-    "What a whole group of patients shares (for example the same stage) can be read from the release: attributes are "
-    "not hidden where a group agrees on them. So can about where a group's outcome times lie."
-)
-MEMBERSHIP = (
-    "Membership: whether somebody is in the table can be told better than by chance, the better the smaller k is. A "
-    "larger k is the remedy."
-)
-POOLED = (
-    "People who pool what they know: somebody who knows the values of all patients of a group but one can take them "
-    "away from what the group's rows show, and is left with about the last patient's (with the very time, where times "
-    "are exact)."
-)
-COARSE_TIMES = (
-    "Coarse times: a pair of stratum and time mostly names one group of patients{groups}, whose values can then be "
-    "read column by column, the less so the more groups share a time."
-)
-EXACT_TIMES = (
-    "Exact survival times: the published pairs of stratum ({strata}) and time ({times}) are the original ones. "
-    "Somebody who knows a patient's exact time finds it in the release; medians of groups (`coarsen_time`) "
-    "would prevent this."
-)
-SEVERAL_TIMES = (
-    "Several exact times: somebody who knows one of a patient's times finds it in the release and reads the others "
-    "beside it. Only {first} is matched to the other columns; {further} {are} given at random among at least k "
-    "patients of a stratum, so that a time read in this way is the patient's in at most one of k cases, or more often "
-    "where times tie. Somebody who also knows which times cannot go together (a recurrence after death) can rule rows "
-    "out."
-)
-OWN_VALUES = (
-    "Unusual single values: each column keeps its values group by group (levels exactly, numbers to at most half the "
-    "gap to a neighbour), so an extreme number that one patient has can show, apart from the rest of that patient's "
-    "row."
-)
-RARE_KEPT = "Rare levels: levels that fewer than k patients have are published (`rare: keep`)."
-OBSERVED = (
-    "The least and the greatest value of columns without a declared domain are real ones; declare `domains` to hide "
-    "them."
+from leeward.contracts.contract import (
+    LARGEST,
+    Contract,
+    Counting,
+    Table,
+    Words,
+    declared,
+    stated_facts,
+    texts_of,
 )
 
-README = (
-    "`table.parquet` has the columns, types and permissible values of the original table, one row a synthetic "
-    "patient. Fit models as you would on the original; means, frequencies, correlations and regression "
-    "coefficients are close to the original's, and standard errors need no correction of their own. Single rows "
-    "are nobody's record.{times}{plan}"
-)
-COARSE = "medians of groups of patients: survival curves have steps."
-AS_THEY_WERE = (  # fmt: skip
-    "the original times, given to synthetic patients of the same stratum in the order of their synthetic "
-    "times."
-)
-NOT_TOGETHER = (
-    " Only {first} is given in that order; {further} {are} given at random among at least k patients of a stratum. "
-    "Analyse each time by itself: which time of a row comes first, and how long it is from one to the other, says "
-    "nothing about patients."
-)
+TEXT = texts_of("condensation")
 
-KEEPS = "\n\nEvery row keeps:\n"
-
-NOT_KEPT = "\n\nThese relations hold in every row of the original, but not of this table:\n"
-BROKEN = "- `{relation}`: broken in {percent:.1f} % of the rows"
 
 ALGORITHMS = ("balanced", "improved", "condensation", "tfrp")
 MATCHING_TIMES = ("balanced", "improved")
@@ -106,19 +45,19 @@ def words(
     matched = times if algorithm in MATCHING_TIMES else []
     exact = [] if parameters.get("coarsen_time") else matched
     further = {
-        OWN_VALUES: algorithm == "balanced",
-        RARE_KEPT: parameters.get("rare") == "keep",
-        OBSERVED: observed,
+        TEXT.own_values: algorithm == "balanced",
+        TEXT.rare_kept: parameters.get("rare") == "keep",
+        TEXT.observed: observed,
     }
-    left_open = [*_of_times(parameters, matched, exact), NO_K_ANONYMITY, ATTRIBUTES, MEMBERSHIP, POOLED]
+    left_open = [*_of_times(parameters, matched, exact), *TEXT.not_protected]
     left_open += [sentence for sentence, there in further.items() if there]
-    reading = README.format(times=_times(matched, exact), plan=_plan(models))
+    reading = TEXT.readme.format(times=_times(matched, exact), plan=_plan(models))
     kept = [f"- `{each}`" for each in parameters.get("relations") or ()]
-    lost = [BROKEN.format(relation=relation, percent=percent) for relation, percent in broken]
-    reading += _listed(KEEPS, kept) + _listed(NOT_KEPT, lost)
+    lost = [TEXT.broken.format(relation=relation, percent=percent) for relation, percent in broken]
+    reading += _listed(TEXT.keeps, kept) + _listed(TEXT.not_kept, lost)
     return Words(
         "k-indistinguishability (condensation)",
-        ATTACKER,
+        TEXT.attacker,
         tuple(left_open),
         reading,
         stated_facts("all columns but the times", "group", **({"exact": exact} if exact else {})),
@@ -131,11 +70,11 @@ def _of_times(parameters: Mapping[str, Any], matched: list[str], exact: list[str
         strata = distinct(
             parameters.get("strata"), [model.get("event") for _, model in models_of(parameters)]
         )
-        found = [EXACT_TIMES.format(strata=", ".join(strata) or "none", times=", ".join(exact))]
-        return found + ([SEVERAL_TIMES.format(**_several(exact))] if len(exact) > 1 else [])
+        found = [TEXT.exact_times.format(strata=", ".join(strata) or "none", times=", ".join(exact))]
+        return found + ([TEXT.several_times.format(**_several(exact))] if len(exact) > 1 else [])
     several = parameters.get("coarsen_groups")
     groups = f" ({several} neighbouring ones)" if several else ""
-    return [COARSE_TIMES.format(groups=groups)] if matched else []
+    return [TEXT.coarse_times.format(groups=groups)] if matched else []
 
 
 COLUMN = r"(?:'([^']+)'|([^\s'<>=]+))"
@@ -157,8 +96,8 @@ def _of_several_times(parameters: Mapping[str, Any]) -> bool:
 def _times(matched: list[str], exact: list[str]) -> str:
     if not matched:
         return ""
-    several = NOT_TOGETHER.format(**_several(exact)) if len(exact) > 1 else ""
-    return f"\nTimes ({', '.join(matched)}) are {AS_THEY_WERE if exact else COARSE}{several}"
+    several = TEXT.not_together.format(**_several(exact)) if len(exact) > 1 else ""
+    return f"\nTimes ({', '.join(matched)}) are {TEXT.as_they_were if exact else TEXT.coarse}{several}"
 
 
 def _several(exact: list[str]) -> dict[str, str]:
@@ -225,24 +164,7 @@ def together(parameters: Mapping[str, Any]) -> bool:
     return "relations" not in parameters or (balanced and not _of_several_times(parameters))
 
 
-COUNTING = Counting(
-    intro="""\
-How many rows have each value of a column. Rows stand for groups of patients, not for one each, so these are estimates
-without certain bounds. Run in this folder:
-""",
-    pandas="""\
-import pandas as pd
-
-table = pd.read_parquet("data/table.parquet")
-column = table.columns[0]  # or another one
-print(table[column].value_counts(dropna=False))
-""",
-    r="""\
-table <- arrow::read_parquet("data/table.parquet")
-column <- names(table)[1]  # or another one
-print(table(table[[column]], useNA = "ifany"))
-""",
-)
+COUNTING = Counting(TEXT.intro, TEXT.pandas, TEXT.r)
 
 
 CONTRACT = Contract(

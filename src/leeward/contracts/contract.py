@@ -1,7 +1,7 @@
 """What a release of a method may hold, to the letter: files, columns, types, manifest keys, parameters, words.
 
-Each method has one contract of its own, `contracts/METHOD.py`: a further data file, parameter or sentence is a line
-there, and a release that holds or says something else is refuted.
+Each method has one contract of its own: a further data file or parameter is a line of `contracts/METHOD.py`, a further
+sentence one of `contracts/METHOD.yaml`, and a release that holds or says something else is refuted.
 """
 
 from __future__ import annotations
@@ -10,7 +10,10 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Literal
+
+import yaml
 
 LARGEST = 2**63 - 1
 """No number of a release is larger: kernels, Parquet and README can hold it."""
@@ -126,7 +129,7 @@ class Contract:
     completed: Callable[[Mapping[str, Any]], Mapping[str, Any]] = dict
     rules: Callable[[Mapping[str, Any]], bool] = lambda parameters: True
     model: Literal["prosecutor", "journalist"] = "prosecutor"
-    meanings: Sequence[tuple[str, str, str]] = ()
+    meanings: Sequence[Sequence[str]] = ()
     counting: Counting | None = None
 
     @property
@@ -143,7 +146,14 @@ class Contract:
 
 def declared(method: str) -> Mapping[str, Schema]:
     """What the fields of a method's parameters declare (written by scripts/reference.py)."""
-    known: dict[str, dict[str, Schema]] = json.loads(
-        Path(__file__).with_name("parameters.json").read_text(encoding="utf-8")
-    )
+    known: dict[str, dict[str, Schema]] = json.loads(_content("parameters.json"))
     return known.get(method, {})
+
+
+def texts_of(method: str) -> SimpleNamespace:
+    """The sentences of a method, by name: `contracts/METHOD.yaml`."""
+    return SimpleNamespace(**yaml.load(_content(f"{method}.yaml"), yaml.CSafeLoader))
+
+
+def _content(name: str) -> str:
+    return Path(__file__).with_name(name).read_text(encoding="utf-8")

@@ -6,26 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from leeward.contracts.condensation import COUNTING, is_model
-from leeward.contracts.contract import Contract, Table, Words, declared, stated_facts
+from leeward.contracts.contract import Contract, Table, Words, declared, stated_facts, texts_of
 
-ATTACKER = (
-    "Somebody who knows all quasi-identifiers of a patient: at least k released rows agree on all of them."
-)
-
-OTHERS = "Columns that are no quasi-identifiers are published as they are: {columns}."
-
-SHARED = "What a whole group shares can be read from the release (no l-diversity)."
-
-POOLED = (
-    "People who pool what they know: somebody who knows a value of all patients of a group but one can subtract these "
-    "from the group's mean, and has the last patient's value. Who is in a group follows from everybody's "
-    "quasi-identifiers, and often from columns that are published as they are."
-)
-
-README = (
-    "`table.parquet` has the columns and types of the original table. In quasi-identifiers ({columns}) each row has "
-    "the typical value of its group: the mean, or the most frequent level."
-)
+TEXT = texts_of("k-anonymity")
 
 
 def words(parameters: Mapping[str, Any], *, columns: Sequence[str]) -> Words:
@@ -34,9 +17,9 @@ def words(parameters: Mapping[str, Any], *, columns: Sequence[str]) -> Words:
     rest = [name for name in columns if name not in names]
     return Words(
         "k-anonymity",
-        ATTACKER,
-        (*([OTHERS.format(columns=", ".join(rest))] if rest else []), SHARED, POOLED),
-        README.format(columns=", ".join(names)),
+        TEXT.attacker,
+        (*([TEXT.others.format(columns=", ".join(rest))] if rest else []), TEXT.shared, TEXT.pooled),
+        TEXT.readme.format(columns=", ".join(names)),
         stated_facts("quasi-identifiers", "release", rest),
     )
 
