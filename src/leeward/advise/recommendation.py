@@ -45,13 +45,8 @@ class Ready:
     trial: Trial | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """As JSON."""
-        return {
-            "method": self.method,
-            "spec": self.spec,
-            "commands": list(self.commands),
-            "trial": None if self.trial is None else self.trial.to_json(),
-        }
+        trial = None if self.trial is None else self.trial.to_json()
+        return {"method": self.method, "spec": self.spec, "commands": list(self.commands), "trial": trial}
 
 
 @dataclass(frozen=True)
@@ -104,7 +99,12 @@ def of_facts(
     """The advice for a plan and facts of the data, after the trials of some methods' specs."""
     situation, trials = Situation(plan, facts), trials or {}
     found = after_trials(candidates(situation), trials)
-    ready = tuple(_ready(name, situation, codes, trials.get(name)) for name in _chosen(found, trials))
+    ready = tuple(
+        Ready(name, None, tuple(commands_of(situation)))
+        if name == "queries"
+        else Ready(name, spec_of(name, situation, codes), trial=trials.get(name))
+        for name in _chosen(found, trials)
+    )
     return Recommendation(
         situation,
         sharing_of(situation, found),
@@ -120,12 +120,6 @@ def _chosen(found: Sequence[Candidate], trials: Mapping[str, Trial]) -> list[str
     best = [each.name for each in found if each.serves_something]
     others = [each.name for each in found if each.closed is None and each.name not in (*best, *EXACT)]
     return [*best, *(others if best else [name for name in others if name in trials])][:BEST]
-
-
-def _ready(name: str, situation: Situation, codes: Sequence[str], trial: Trial | None) -> Ready:
-    if name == "queries":
-        return Ready(name, None, tuple(commands_of(situation)))
-    return Ready(name, spec_of(name, situation, codes), trial=trial)
 
 
 def sharing_of(situation: Situation, found: Sequence[Candidate]) -> tuple[str, str]:

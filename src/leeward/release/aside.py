@@ -10,6 +10,7 @@ Modes are given to each folder and file: the umask is the whole process's, and a
 
 from __future__ import annotations
 
+import glob
 import json
 import os
 import secrets
@@ -154,7 +155,7 @@ def remove_own() -> None:
 def remove_abandoned(out: Path) -> int:
     """Remove what runs of this host that are no more have left beside `out`; returns how many folders."""
     removed = 0
-    for folder in out.parent.glob(f"{_literal(out.name)}.partial-*"):
+    for folder in out.parent.glob(f"{glob.escape(out.name)}.partial-*"):
         if folder.is_dir() and not folder.is_symlink():
             if _is_abandoned(folder):
                 remove(folder)
@@ -244,7 +245,3 @@ def _is_abandoned(folder: Path) -> bool:
     except OSError:  # another user's
         return False
     return _start_time(process) != writer.get("started")
-
-
-def _literal(name: str) -> str:
-    return "".join(f"[{sign}]" if sign in "*?[" else sign for sign in name)

@@ -96,23 +96,14 @@ class Anonymized:
 
     Attributes
     ----------
-    method : str
-        The manifest's `method`.
-    parameters : mapping
-        The manifest's `parameters`: public, JSON-able, never the seed.
-    guarantee : Guarantee
-    records : int
-        Number of released records.
-    tables : sequence of ReleaseTable
-        The data files of `share/data`.
-    readme : str
-        Markdown: how a recipient reads and analyses these files (goes into `share/README.md`).
-    custody_tables : sequence of ReleaseTable
-        Files for `custody/data` (for example the utility policy applied).
-    custody : mapping
-        JSON-able facts for the custodian only (goes into `custody/measures.json` under `method`).
-    seeded : bool
-        True when a seed was chosen: the manifest has `seeded: true` and `verify` warns.
+    method : the manifest's `method`
+    parameters : the manifest's `parameters`: public, JSON-able, never the seed
+    records : number of released records
+    tables : the data files of `share/data`
+    readme : Markdown: how a recipient reads and analyses these files (goes into `share/README.md`)
+    custody_tables : files for `custody/data` (for example the utility policy applied)
+    custody : JSON-able facts for the custodian only (goes into `custody/measures.json` under `method`)
+    seeded : True when a seed was chosen: the manifest has `seeded: true` and `verify` warns
     """
 
     method: str

@@ -143,15 +143,10 @@ def write(
 
     Parameters
     ----------
-    anonymized : Anonymized
-    out : path
-        A folder that does not exist yet.
-    formats : sequence of str
-        `parquet` (always written), `csv`.
-    spec_text : str, optional
-        YAML for `custody/spec.yaml`.
-    custody : mapping of file name to JSON content, optional
-        Further files for `custody/`.
+    out : a folder that does not exist yet
+    formats : `parquet` (always written), `csv`
+    spec_text : YAML for `custody/spec.yaml`
+    custody : file name -> JSON content: further files for `custody/`
 
     Raises
     ------

@@ -29,20 +29,13 @@ class Release:
 
     Attributes
     ----------
-    share : Path
-        The folder that the recipient gets.
-    custody : Path or None
-        The custodian's folder; None where there is only `share/`.
-    manifest : mapping
-        The content of `release.json`.
-    method : str
-        The method's name, for example `disassociation`.
-    parameters : mapping
-        The method's public parameters.
-    guarantee : mapping
-        The guarantee claimed: `name`, `attacker`, `not_protected` and the numbers that apply.
-    seeded : bool
-        True when a person chose the seed: such a release is for tests and studies only.
+    share : the folder that the recipient gets
+    custody : the custodian's folder; None where there is only `share/`
+    manifest : the content of `release.json`
+    method : the method's name, for example `disassociation`
+    parameters : the method's public parameters
+    guarantee : the guarantee claimed: `name`, `attacker`, `not_protected` and the numbers that apply
+    seeded : True when a person chose the seed: such a release is for tests and studies only
     """
 
     share: Path
@@ -64,9 +57,7 @@ class Release:
 
         Parameters
         ----------
-        path : path
-        compare : bool
-            Whether the data files are compared with their digests; whoever verifies the release does so by other code.
+        compare : whether the data files are compared with their digests; a verifier does so by other code
 
         Raises
         ------

@@ -126,8 +126,7 @@ def annotate(
 
     Returns
     -------
-    dict
-        The figures of the run, as in `custody/summary.json`, `out` and `key`, the file of the key.
+    The figures of the run, as in `custody/summary.json`, `out` and `key`, the file of the key.
 
     Raises
     ------

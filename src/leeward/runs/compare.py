@@ -16,7 +16,7 @@ from leeward.cohort.cohort import Cohort
 from leeward.errors import BadInput
 from leeward.release.aside import written_aside
 from leeward.release.folder import check_out
-from leeward.release.spec import SourceSpec, Spec
+from leeward.release.spec import Spec
 from leeward.runs.explore import Exploration, lines_of, risk_of, settings_of, table_of, write_page
 from leeward.runs.progress import Tell, watch
 from leeward.runs.protect import verify
@@ -39,14 +39,10 @@ def compare(
 
     Parameters
     ----------
-    outs : sequence of path
-        Release folders, with their custody.
-    out : path
-        A folder for the custodian that does not exist yet: `compare.html` and `compare.parquet`.
-    plan : Plan or path, optional
-        The lines to measure; default as in `explore`.
-    cohort, population : Cohort, optional
-        Default: read as the first release's `custody/spec.yaml` says.
+    outs : release folders, with their custody
+    out : a folder for the custodian that does not exist yet: `compare.html` and `compare.parquet`
+    plan : the lines to measure; default as in `explore`
+    cohort, population : default: read as the first release's `custody/spec.yaml` says
 
     Raises
     ------
@@ -62,7 +58,9 @@ def compare(
     with watch(tell) as say:
         if cohort is None:
             say("Reading the source")
-            cohort = read_source(_source_of(specs))
+            if len({spec.source.path for spec in specs}) > 1:
+                raise BadInput("the releases were made of different sources; compare releases of one source.")
+            cohort = read_source(specs[0].source)
             known = next((spec.population for spec in specs if spec.population is not None), None)
             population = read_missing(population, known)
         lines, settings = lines_of(asked, specs[0], cohort), settings_of(asked, cohort)
@@ -79,12 +77,6 @@ def compare(
             table.write_parquet(written.table)
             write_page(written, settings)
     return found
-
-
-def _source_of(specs: Sequence[Spec]) -> SourceSpec:
-    if len({spec.source.path for spec in specs}) > 1:
-        raise BadInput("the releases were made of different sources; compare releases of one source.")
-    return specs[0].source
 
 
 def row_of(

@@ -214,10 +214,8 @@ def check(
 
     Parameters
     ----------
-    key : path, optional
-        A public Ed25519 key in PEM: the signature beside the dossier must be its owner's.
-    private : path, optional
-        A private key: signs the dossier when all the rest matches.
+    key : a public Ed25519 key in PEM: the signature beside the dossier must be its owner's
+    private : a private key: signs the dossier when all the rest matches
 
     Raises
     ------

@@ -34,15 +34,12 @@ def estimate(
 
     Parameters
     ----------
-    release : Release or path
-        The folder that the recipient got (`share/`), or the one that holds it.
-    codes : iterable of str, or str
-        One text holds codes between commas.
-        A label of generalized codes as the release writes it, `(410,411)`, asks for any of its codes.
-    prior : {"occupancy", "cubic", "graded", "uniform", "one"}, optional
-        Disassociation only: on the count of a code that is published without one [default: occupancy].
-    where : mapping of str to str, optional
-        Labels of demographic columns that the patients must be at or below, such as `{"age": "70-79"}`.
+    release : the folder that the recipient got (`share/`), or the one that holds it
+    codes : one text holds codes between commas; a label of generalized codes as the release writes it, `(410,411)`,
+        asks for any of its codes
+    prior : `occupancy`, `cubic`, `graded`, `uniform` or `one`: disassociation only, on the count of a code that is
+        published without one [default: occupancy]
+    where : labels of demographic columns that the patients must be at or below, such as `{"age": "70-79"}`
 
     Raises
     ------

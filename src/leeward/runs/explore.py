@@ -355,11 +355,7 @@ def _flat(row: Mapping[str, Any], lines: int) -> dict[str, Any]:
              "knows": found.get("knows") or attacker or None, "further_knows": further.get("knows"),
              "further_maximum": 1 / further["smallest"] if further else None}  # fmt: skip
     for place, line in zip(range(1, lines + 1), row.get("lines") or [{}] * lines, strict=True):
-        flat |= _flat_line(line, place)
+        detail = line.get("detail") or ({"reason": line["reason"]} if line.get("reason") else None)
+        values = line.get("value"), line.get("floor"), line.get("verdict"), detail and json.dumps(detail)
+        flat |= {f"{name}_{place}": value for name, value in zip(OF_LINE, values, strict=True)}
     return flat
-
-
-def _flat_line(line: Mapping[str, Any], place: int) -> dict[str, Any]:
-    detail = line.get("detail") or ({"reason": line["reason"]} if line.get("reason") else None)
-    values = line.get("value"), line.get("floor"), line.get("verdict"), detail and json.dumps(detail)
-    return {f"{name}_{place}": value for name, value in zip(OF_LINE, values, strict=True)}

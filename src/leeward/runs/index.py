@@ -112,8 +112,7 @@ def index(
 
     Returns
     -------
-    dict
-        What was indexed, as `leeward index --json` prints it. Exact figures: for the custodian.
+    What was indexed, as `leeward index --json` prints it. Exact figures: for the custodian.
 
     Raises
     ------

@@ -32,19 +32,14 @@ def measure(
 
     Parameters
     ----------
-    release : Release or path
-    cohort : Cohort
-        The source of the release.
-    wanted : sequence of str or mapping
-        As in a spec's `measure:`, for example `["mre", {"are": {"workload": "random", "queries": 500}}]`;
-        empty: the method's `DEFAULTS`, and `tried`, the method's attack on the release.
-    population : Cohort, optional
-        For methods whose model speaks of one (their module has `NEEDS_POPULATION = True`).
+    cohort : the source of the release
+    wanted : as in a spec's `measure:`, for example `["mre", {"are": {"workload": "random", "queries": 500}}]`;
+        empty: the method's `DEFAULTS`, and `tried`, the method's attack on the release
+    population : for methods whose model speaks of one (their module has `NEEDS_POPULATION = True`)
 
     Returns
     -------
-    dict
-        JSON-able; one key a measure.
+    One key a measure, JSON-able.
 
     Raises
     ------

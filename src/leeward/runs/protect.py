@@ -44,16 +44,10 @@ class Result:
 
     Attributes
     ----------
-    path : Path
-        The release folder.
-    release : Release
-        The release, opened.
-    verification : Verification
-        What the verifier checked in the written files, and the outcome.
-    measures : mapping
-        Every figure of the report (`custody/measures.json`).
-    report : Path
-        `custody/report.html`.
+    path : the release folder
+    verification : what the verifier checked in the written files, and the outcome
+    measures : every figure of the report (`custody/measures.json`)
+    report : `custody/report.html`
     """
 
     path: Path

@@ -50,14 +50,10 @@ def recommend(
 
     Parameters
     ----------
-    cohort : Cohort or None
-        None: the plan's `source` is read.
-    plan : Plan, mapping or path
-        As `leeward recommend` reads it.
-    population : Cohort, optional
-        Default: the plan's `population`.
-    sample : int
-        Most patients that a spec is tried on.
+    cohort : None: the plan's `source` is read
+    plan : as `leeward recommend` reads it
+    population : default: the plan's `population`
+    sample : most patients that a spec is tried on
 
     Raises
     ------

@@ -120,17 +120,13 @@ def _table(cls: type, *, flags: bool = True) -> str:
     rows = ["| parameter | value | default | meaning |", "|---|---|---|---|"]
     for each in declarations(cls):
         cells = (
-            _name(each, flags),
+            f"`{each.name}`" + (f" (`{each.parameter.flag}`)" if flags and each.parameter.flag else ""),
             describe_values(each.hint, each.parameter),
             _default(each),
             each.parameter.help,
         )
         rows.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
     return "\n".join(rows) + "\n"
-
-
-def _name(each: Declaration, flags: bool) -> str:
-    return f"`{each.name}` (`{each.flag}`)" if flags and each.parameter.flag else f"`{each.name}`"
 
 
 def _default(each: Declaration) -> str:

@@ -29,8 +29,7 @@ def split(source: str | Path, out: str | Path, parts: int, patient: str | None =
 
     Returns
     -------
-    list of int
-        Rows of each part.
+    Rows of each part.
 
     Raises
     ------
