@@ -123,11 +123,9 @@ def plain_parquet(file: Path) -> bool:
         return _no_gaps(file, metadata)
     with file.open("rb") as stream:
         stored_digest = hashlib.file_digest(stream, "sha256").digest()
-    columns = map(metadata.schema.column, range(metadata.num_columns))
-    flat = [
-        each for each in columns if each.max_repetition_level == 0
-    ]  # Arrow writes lists of numbers otherwise
-    texts = [each.path for each in flat if each.physical_type == "BYTE_ARRAY"]
+    texts = [
+        each.name for each in stored.schema_arrow if each.type == pa.string()
+    ]  # lists are written otherwise
     as_numbers = pq.ParquetFile(file, metadata=metadata, read_dictionary=texts)
     return _rewrite_digest(as_numbers) == stored_digest or _rewrite_digest(stored) == stored_digest
 
