@@ -59,6 +59,8 @@ def extract(
     if not len(records):
         raise BadInput("--select: none of these patients is in the master.")
     left_out = f"{strangers:,} of the patients named are not in the master and were left out."
+    told = (left_out,) if strangers else ()
+    secret = (membership_is_secret or "").strip() or None
     further = None if payload is None else carry_payload(payload, column, whole, records)
     manifest = whole.release.share / "release.json"  # the extract's verifier counts in the master
     known = whole.release.custody_json("measures.json")
@@ -67,25 +69,15 @@ def extract(
             f"{master}: no custody/measures.json; name the whole folder that `leeward visits` wrote."
         )
     with draft(out) as pending:
-        anonymized = drawing.extract(
-            whole,
-            records,
-            further,
-            (left_out,) if strangers else (),
-            Randomness.of(seed),
-            (membership_is_secret or "").strip() or None,
-        )
+        anonymized = drawing.extract(whole, records, further, told, Randomness.of(seed), secret)
         pending.write(anonymized, formats=("parquet", *formats))
         where = {"path": str(Path(master).absolute()), "sha256": sha256_of(manifest)}
         pending.put_json("custody/master.json", where)
         verification = verify_or_raise(pending.folder)
         pending.put_json("custody/verification.json", verification.to_json())
+        name, vocabulary = f"Cohort of {Path(master).name}", known["source"].get("vocabulary")
         figures: dict[str, Any] = {
-            "source": {
-                "name": f"Cohort of {Path(master).name}",
-                "vocabulary": known["source"].get("vocabulary"),
-                "patients": len(records),
-            },
+            "source": {"name": name, "vocabulary": vocabulary, "patients": len(records)},
             "notices": [
                 {"kind": "method", "message": n, "count": strangers, "rows": []} for n in anonymized.notices
             ],

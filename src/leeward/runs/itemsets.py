@@ -56,8 +56,6 @@ def itemsets(
 ) -> dict[str, Any]:
     """The catalogue of itemsets of an index, as one private release paid from the budget.
 
-    `lw.itemsets("INDEX", "catalogue", epsilon=1)`
-
     Parameters
     ----------
     out : the release folder to write; None: only the catalogue is given back
