@@ -174,17 +174,11 @@ def loss(figures: Figures | None) -> Section | None:
             for name, of in (("the original record", "cul"), ("the record after its caps", "cul_after_cap"))
         ),
     )
-    return Section(
-        "What was censored",
-        (
-            (
-                f"Of {figures['mentions']:,} mentions of codes {figures['mentions_kept']:,} are released "
-                f"({percent(figures['kept'])}; {percent(figures['kept_after_cap'])} of those that the caps leave)."
-            ),
-            chart,
-            table,
-        ),
+    text = (
+        f"Of {figures['mentions']:,} mentions of codes {figures['mentions_kept']:,} are released "
+        f"({percent(figures['kept'])}; {percent(figures['kept_after_cap'])} of those that the caps leave)."
     )
+    return Section("What was censored", (text, chart, table))
 
 
 def studies(measures: Figures) -> Section | None:

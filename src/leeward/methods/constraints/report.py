@@ -159,18 +159,12 @@ def counting(errors: Figures | None) -> Section | None:
         ("mean error of these", "kept.are", precise),
         ("true count 0, left out", "skipped", number),
     )
-    return Section(
-        "What it cost: counts of code sets",
-        (
-            (
-                "A recipient estimates how many patients have a set of codes together: the records that hold "
-                "the codes' labels, times the probability that the labels mean these codes. A question about "
-                "a suppressed code is answered with 0."
-            ),
-            table,
-            READINGS[errors["reading"]],
-        ),
+    text = (
+        "A recipient estimates how many patients have a set of codes together: the records that hold the codes' "
+        "labels, times the probability that the labels mean these codes. A question about a suppressed code is "
+        "answered with 0."
     )
+    return Section("What it cost: counts of code sets", (text, table, READINGS[errors["reading"]]))
 
 
 READINGS = {

@@ -84,7 +84,8 @@ def placement(release: Release, places: Figures, names: Mapping[str, str]) -> Se
     colors = {name: COLORS[name] for name in kinds.values()}
     total = max(1, places["occurrences"]["total"])
     rows = [{"kind": name, "share": places["occurrences"][kind] / total} for kind, name in kinds.items()]
-    shares = [_share(row["kind"], row["share"]) for row in rows]
+    where = {name: name if name == SUPPRESSED else f"in {name}s" for name in kinds.values()}
+    shares = [f"{percent(row['share'])} {where[row['kind']]}" for row in rows]
     overall = Chart(
         "All code occurrences",
         f"Of all code occurrences, {', '.join(shares)}.",
@@ -134,10 +135,6 @@ FREQUENT = {
     "the other codes of their chunk. Rare ones move to item chunks.",
 }
 """By the fate of codes that no chunk counts."""
-
-
-def _share(name: str, share: float) -> str:
-    return f"{percent(share)} {name}" if name == SUPPRESSED else f"{percent(share)} in {name}s"
 
 
 def policy(found: Figures | None, names: Mapping[str, str]) -> Section | None:

@@ -106,17 +106,11 @@ def risk(release: Release, views: Measures | None) -> Section | None:
         ),
         ("in the release", "after", number),
     )
-    return Section(
-        "Risk before and after, by join",
-        (
-            (
-                "k-anonymity of each table says nothing about their join. Each line is an attacker who can do one join "
-                "and knows one joined row of a patient."
-            ),
-            chart,
-            table,
-        ),
+    text = (
+        "k-anonymity of each table says nothing about their join. Each line is an attacker who can do one join and "
+        "knows one joined row of a patient."
     )
+    return Section("Risk before and after, by join", (text, chart, table))
 
 
 def cost(release: Release, views: Measures | None) -> Section | None:

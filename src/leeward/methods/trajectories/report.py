@@ -74,16 +74,12 @@ def pairs(found: Figures | None, lost: Figures | None) -> Section | None:
         ("patients without any usable pair", percent(found["none"])),
         (f"{categories} among usable pairs", number(found["categories"])),
     )
-    return Section(
-        "What published pairs say",
-        (
-            (
-                f"For most studies a pair is usable that is published with a code that is {fine}, and an age within 8 "
-                f"years. At most {percent(found['at_most'])} of this cohort's pairs could be published so at this k."
-            ),
-            Table("Shares of the original pairs", ("", "share"), rows),
-        ),
+    text = (
+        f"For most studies a pair is usable that is published with a code that is {fine}, and an age within 8 years. "
+        f"At most {percent(found['at_most'])} of this cohort's pairs could be published so at this k."
     )
+    table = Table("Shares of the original pairs", ("", "share"), rows)
+    return Section("What published pairs say", (text, table))
 
 
 def levels(lost: Figures | None) -> Section | None:
@@ -134,26 +130,15 @@ def counts(found: Figures | None) -> Section | None:
     if found["avgre"] is None:
         text = f"No combination of (code, age) pairs occurs in {support} of the patients, so no counts were compared."
         return Section("What it cost: counts", (text,))
-    return Section(
-        "What it cost: counts",
-        (
-            (
-                "A recipient counts patients with some (code, age) pairs, reading a generalized value as any leaf "
-                f"below it with equal chance. All {number(found['queries'])} combinations that at least {support} of "
-                "the patients have were asked for."
-            ),
-            Tiles(
-                (
-                    Tile(
-                        percent(found["avgre"]),
-                        "average relative error (AvgRE)",
-                        "on a scale on which 0 % is exact, and 100 % as far off as an answer of 0",
-                    ),
-                    Tile(percent(found["median"]), "median relative error"),
-                )
-            ),
-        ),
+    text = (
+        "A recipient counts patients with some (code, age) pairs, reading a generalized value as any leaf below it "
+        f"with equal chance. All {number(found['queries'])} combinations that at least {support} of the patients "
+        "have were asked for."
     )
+    scale = "on a scale on which 0 % is exact, and 100 % as far off as an answer of 0"
+    mean = Tile(percent(found["avgre"]), "average relative error (AvgRE)", scale)
+    median = Tile(percent(found["median"]), "median relative error")
+    return Section("What it cost: counts", (text, Tiles((mean, median))))
 
 
 def groups(run: Figures, names: Mapping[str, str]) -> Section | None:

@@ -160,7 +160,12 @@ def extract(
         **({"membership_is_secret": membership_is_secret} if membership_is_secret else {}),
     }
     if names and figures["members_alone_population"]:
-        notices = (*notices, _joining(figures))
+        alone = f"{figures['members_alone_population']:,} of {count_noun('record', figures['members'])}"
+        joining = (
+            f"{alone} can be recognized in other cohorts of this master by all their visits together, which joins the "
+            "payloads of both. A master with --merge-visits at level `visit` leaves no record alone."
+        )
+        notices = (*notices, joining)
     words = CONTRACT.words(parameters, figures=figures)
     placed = None if carried is None else carried[np.searchsorted(records, order)]
     return Anonymized(
@@ -241,14 +246,6 @@ def _refuse_known_members(figures: Mapping[str, Any], in_classes: bool) -> None:
         "nobody knows who is in it. If that is so, say why with --membership-is-secret REASON (kept in the "
         "release); if membership is public, or follows from published inclusion criteria, anonymize the cohort "
         "itself with `leeward visits`."
-    )
-
-
-def _joining(figures: Mapping[str, Any]) -> str:
-    return (
-        f"{figures['members_alone_population']:,} of {count_noun('record', figures['members'])} can be recognized in "
-        "other cohorts of this master by all their visits together, which joins the payloads of both. A master with "
-        "--merge-visits at level `visit` leaves no record alone."
     )
 
 
