@@ -23,7 +23,7 @@ from common import commit, machine
 from leeward.cohort.cohort import Cohort
 from leeward.cohort.readers import read
 from leeward.methods.censoring import Censoring
-from leeward.methods.censoring.report import AFTER, BEFORE, charts_of_steps
+from leeward.methods.censoring.report import AFTER, BEFORE, chart_of_people
 from leeward.randomness import Randomness
 from leeward.release import Release, write
 from leeward.runs.measure import measure
@@ -214,7 +214,7 @@ def figure_2(name: str, sample: Cohort, population: Cohort, out: Path) -> list[s
         for people, share in zip(before["at"], each["at_most"], strict=True)
     ]
     file = out.with_name(f"{out.stem}-{name}.svg")
-    file.write_text(charts_of_steps(lines, 5), encoding="utf-8")
+    file.write_text(chart_of_people(lines, 5), encoding="utf-8")
     columns = [before["before"], before["after"], found["record"]["after"]]
     rows = [
         [f"{people:,}", *(percent(each["at_most"][before["at"].index(people)]) for each in columns)]

@@ -43,7 +43,7 @@ from leeward.methods.condensation import method as condensing
 from leeward.methods.condensation.condense import GROUPINGS
 from leeward.methods.condensation.measures import attacks
 from leeward.methods.condensation.measures.attacks import privacy
-from leeward.methods.condensation.measures.columns import Both
+from leeward.methods.condensation.measures.columns import Both, Groups
 from leeward.methods.condensation.measures.models import Metrics, compare, mean_metrics
 from leeward.methods.k_anonymity import KAnonymity
 from leeward.randomness import Randomness
@@ -264,9 +264,7 @@ def attacked(each: Set, made: Anonymized, classes: bool) -> tuple[list[str], flo
         Release(Path(), None, {"parameters": {}}),
         each.cohort.table(),
         frame_of(made.tables, "table.parquet"),
-        source["row"].to_numpy() - 1,
-        source["group"].to_numpy(),
-        released["group"].to_numpy(),
+        Groups(source["row"].to_numpy() - 1, source["group"].to_numpy(), released["group"].to_numpy()),
     )
     linked, near = attacks.linkage(both), attacks.closest(both)
     hidden = privacy(both)

@@ -82,6 +82,20 @@ def glance(
     return Section("At a glance", (text, Tiles(tuple(tiles))))
 
 
+def chart_of_people(rows: charts.Rows, k: int) -> str:
+    """Cumulative shares of sets of records over the people who contain them, logarithmic, and k."""
+    return charts.steps(
+        rows,
+        x="people",
+        y="share",
+        group="records",
+        x_title="people of the population whose record contains it",
+        y_title="share of the records",
+        colors=COLORS,
+        at=k,
+    )
+
+
 def risk(release: Release, figures: Figures | None) -> Section | None:
     """Figure 2 of the thesis, before and after, and the usual risks."""
     if not figures:
@@ -103,16 +117,7 @@ def risk(release: Release, figures: Figures | None) -> Section | None:
         "Distinguishability before and after",
         f"Two rising lines: the share of records that at most so many people contain. Of the original records "
         f"{percent(unique)} fit one person; of the released ones none fits fewer than {k}.",
-        charts.steps(
-            rows,
-            x="people",
-            y="share",
-            group="records",
-            x_title="people of the population whose record contains it",
-            y_title="share of the records",
-            colors=COLORS,
-            at=k,
-        ),
+        chart_of_people(rows, k),
         f"Share of the records that at most so many of {figures['population']:,} people contain. The grey line is k.",
     )
     return Section(
