@@ -181,10 +181,11 @@ def lay_out(rows: Rows, codes: pl.DataFrame) -> Published:
     labels, members = kept["code"].to_list(), kept["members"].to_list()
     place = {label: i for i, label in enumerate(labels)}
     label = np.array([place.get(text, -1) for text in rows.texts], np.int32)[rows.held.labels]
-    row, width = np.argsort(np.argsort(rows.number))[rows.held.owner], max(len(labels), 1)
+    offsets = rows.held.offsets
     if (rows.number[1:] < rows.number[:-1]).any() or rows.held.falls or labels != sorted(labels):
+        row, width = np.argsort(np.argsort(rows.number))[rows.held.owner], max(len(labels), 1)
         row, label = np.divmod(np.sort(row * width + label), width)
-    offsets = np.searchsorted(row, np.arange(len(rows.number) + 1))
+        offsets = np.searchsorted(row, np.arange(len(rows.number) + 1))
     number = {code: i for i, group in enumerate(members) for code in group}
     number.update(dict.fromkeys(codes.filter(pl.col("suppressed"))["code"].to_list(), -1))
     return Published(Lists(offsets, label.astype(np.int32), len(labels)), labels, members, number)
