@@ -86,7 +86,6 @@ class Parameters(Declared):
 
 
 def _as_shown(parameter: Parameter, value: Any) -> Any:
-    """A value as a manifest shows it: tuples as lists, a file without its folder."""
     if isinstance(value, Mapping):
         items = sorted(value.items()) if parameter.ascending else value.items()
         return {name: _as_shown(parameter, each) for name, each in items}

@@ -38,9 +38,7 @@ def with_code_list(
     anonymized: Anonymized, cohort: Cohort, frequent: frozenset[str] | None = None
 ) -> Anonymized:
     """The result with the list of its codes, which is made when it is written: the other tables may be streams.
-
-    `frequent`: the codes of at least k patients, where the cohort's events are not at hand.
-    """
+    `frequent`: the codes of at least k patients, where the cohort's events are not at hand."""
     tables = anonymized.tables
     noted: set[str] = set()
     written: set[str] = set()

@@ -19,12 +19,9 @@ def section(
     *,
     with_risk: bool = True,
 ) -> Section | None:
-    """Demographics and codes in one release; None without demographics.
-
-    m : codes that the attacker knows. lost : the share of code occurrences that is lost, here and in a release without
-    demographics, where the method's facts do not have it. with_risk : False where another section has the joint
-    attacker.
-    """
+    """Demographics and codes in one release; None without demographics. `m`: codes that the attacker knows. `lost`: the
+    share of code occurrences that is lost, here and in a release without demographics, where the method's facts do not
+    have it. `with_risk`: False where another section has the joint attacker."""
     found: WholePatient = measures.get("demographics") or {}
     if not found:
         return None

@@ -42,8 +42,8 @@ def release_in_classes(
     join: Callable[[Classes], Classes] | None = None,
     classes_last: bool = False,
 ) -> Anonymized:
-    """The method's release, inside classes of demographics where the parameters name columns (see `find_classes`);
-    join : joins some of the classes that were found, for diversity. classes_last : the method's contract lists the
+    """The method's release, inside classes of demographics where the parameters name columns (see `find_classes`).
+    `join`: joins some of the classes that were found, for diversity. `classes_last`: the method's contract lists the
     files of the classes after its own."""
     if not parameters.demographics:
         return run(None, np.arange(len(patients)))

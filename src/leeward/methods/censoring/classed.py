@@ -42,10 +42,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Parts:
-    """What every class is censored with: the sample's records, and the population's over the sample's codes.
-
-    caps : int64[codes], before censoring. threads : of every index.
-    """
+    """What every class is censored with: the sample's records, and the population's over the sample's codes. `caps`:
+    int64[codes], before censoring. `threads`: of every index."""
 
     originals: Multisets
     everyone: Multisets
@@ -59,7 +57,6 @@ class Parts:
         return Index(self.everyone.take(people), self.most, self.threads)
 
     def censor(self, records: AnyArray, people: Int64s) -> Outcome:
-        """Some records of the sample, censored beside some people."""
         return censor_records(
             self.index(people), self.originals.take(np.asarray(records)), self.caps, self.k, self.scope
         )
@@ -166,7 +163,6 @@ def find_classes(
 
 
 def censor_classes(parts: Parts, classes: SampleClasses) -> Outcome:
-    """All released records, class by class, in the order of the sample."""
     outcomes, members = [], []
     for number, people in enumerate(classes.people):
         members.append(np.flatnonzero(classes.of_record == number))
@@ -187,6 +183,5 @@ def censor_classes(parts: Parts, classes: SampleClasses) -> Outcome:
 
 
 def share_lost(before: Multisets, after: Multisets) -> float:
-    """The share of the mentions that is lost."""
     mentions = int(before.sizes().sum())
     return (mentions - int(after.sizes().sum())) / max(1, mentions)

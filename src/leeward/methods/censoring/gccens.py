@@ -26,13 +26,9 @@ LOOKED_AT_ONCE = 64
 
 @dataclass(frozen=True)
 class Censored:
-    """The sample as GCCens leaves it.
-
-    kept : the censored records.
-    caps : int64[codes], the caps at the end.
-    picked : int64[rounds], the code of each round that removed something, in order.
-    counted : how many multisets were counted in the population.
-    """
+    """The sample as GCCens leaves it. `kept`: the censored records. `caps`: int64[codes], the caps at the end.
+    `picked`: int64[rounds], the code of each round that removed something, in order. `counted`: how many multisets were
+    counted in the population."""
 
     kept: Multisets
     caps: Int64s
@@ -52,9 +48,7 @@ def censor(population: Population, capped: Multisets, k: int) -> Censored:
 
 def censoring_order(capped: Multisets, caps: Int64s) -> tuple[Int64s, Int64s]:
     """The place of each (code, level) in the order of censoring, flat by code and level, and the code at each place.
-
-    Ties: the lower code first, as Algorithm 1's argmin; a code that ties with itself stays the lowest.
-    """
+    Ties: the lower code first, as Algorithm 1's argmin; a code that ties with itself stays the lowest."""
     starts = offsets_of(caps)
     _, item = levels_of(capped, starts)
     support = np.bincount(item, minlength=int(starts[-1]))
@@ -102,7 +96,6 @@ def _stop_of(population: Population, records: Multisets, caps: Int64s, rank: Int
 
 
 def highest(records: Multisets, codes: int) -> Int64s:
-    """The highest count of each code, int64[codes]."""
     highest = np.zeros(codes, np.int64)
     np.maximum.at(highest, records.values, records.counts)
     return highest
@@ -112,9 +105,9 @@ def raise_caps(population: Index, capped: Multisets, k: int) -> Censored:
     """Scope `raise`: the caps rise from nothing, the codes of most records first, and what fails is passed over
     (docs/methods/censoring.md#raised-caps).
 
-    Each cap rises while every record of the sample stays contained in k people; k must not exceed the population.
-    The order is GCCens's, backwards. Records that show the same form a class and share the list of people who contain
-    what they show; a cap may rise when that list keeps k people in every class where some record would show more.
+    Each cap rises while every record of the sample stays contained in k people; k must not exceed the population. The
+    order is GCCens's, backwards. Records that show the same form a class and share the list of people who contain what
+    they show; a cap may rise when that list keeps k people in every class where some record would show more.
     """
     distinct, _ = capped.distinct()
     caps = highest(capped, len(population.caps))

@@ -47,11 +47,8 @@ def censor_by_groups(
     parameters: Censoring, cohort: Cohort, sample: CodeCounts, population: PopulationLike
 ) -> Outcome:
     """Every record as what its group of the population shares; groups lie inside classes of demographics, where there
-    are.
-
-    Raises BadInput: the population is not in memory, or a record of the sample is nobody's in it; GuaranteeUnreachable:
-    fewer than k people, or nobody left by `small: drop`.
-    """
+    are. Raises BadInput: the population is not in memory, or a record of the sample is nobody's in it;
+    GuaranteeUnreachable: fewer than k people, or nobody left by `small: drop`."""
     if not isinstance(population, Cohort):
         raise BadInput(
             "`scope: groups` needs the population in memory: give a cohort, or use `scope: global`."
@@ -103,7 +100,6 @@ def censor_by_groups(
 def _add_classes(
     outcome: Outcome, small: str, found: Found, classes: Classes, lost: dict[str, float]
 ) -> Outcome:
-    """The outcome with the sample's `classes`, and what is told of those of the population, which were `found`."""
     everyone = found.classes
     # the labels that everybody would be published with, by place in ascending order of identifiers
     place = np.arange(len(everyone.of_record))
@@ -123,10 +119,8 @@ def _persons(
     name: str, sample: CodeCounts, lens: CodeCounts, people: Multisets, own: Multisets, both: Both | None
 ) -> tuple[Int64s, Int64s]:
     """Somebody of the population with each record of the sample (and its exact demographics), int64[records]; and the
-    number of everybody's demographics and record, in their order, equal where both are, int64[people].
-
-    Raises BadInput where nobody has them.
-    """
+    number of everybody's demographics and record, in their order, equal where both are, int64[people]. Raises BadInput
+    where nobody has them."""
     n = len(people)
     together, number = Multisets.together([people, own]).distinct()
     records = number
@@ -204,7 +198,6 @@ def _publish(people: Multisets, caps: Int64s, k: int, parts: Sequence[AnyArray])
 
 
 def _over(sample: CodeCounts, lens: CodeCounts, records: Multisets) -> Multisets:
-    """Records over the population's codes, over the sample's."""
     back = np.searchsorted(np.array(sample.codes), np.array(lens.codes)).astype(np.int32)
     return Multisets(records.offsets, back[records.values], records.counts)
 

@@ -87,7 +87,6 @@ def _censor(
     population: PopulationLike,
     engine: Engine | None,
 ) -> Outcome:
-    """The sample beside the whole population, without demographics."""
     from leeward.methods.censoring.gccens import censor_records
 
     everyone, originals = _population_of(parameters, cohort, sample, population, engine)

@@ -117,7 +117,6 @@ def _custody_caps(sample: CodeCounts, outcome: Outcome) -> pa.Table:
 
 
 def _caps_of_classes(sample: CodeCounts, outcome: Outcome, classes: Classes) -> pa.Table:
-    """The same by class, of the codes that the class's records have."""
     tables = []
     for number, caps in enumerate(outcome.class_caps):
         own = np.flatnonzero(classes.of_record == number)

@@ -83,7 +83,6 @@ def glance(
 
 
 def chart_of_people(rows: charts.Rows, k: int) -> str:
-    """Cumulative shares of sets of records over the people who contain them, logarithmic, and k."""
     return charts.steps(
         rows,
         x="people",

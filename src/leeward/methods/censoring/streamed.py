@@ -34,12 +34,9 @@ COLUMNS = ("patient", "code")
 
 
 class Streamed:
-    """Implements `Population` on an engine.
-
-    source : one row a recorded code: `patient`, `code` as the sample spells it, where known `visit`. codes : the
-    sample's, sorted. caps : int64[codes]; counts above these are not distinguished. originals : records that will be
-    asked for in any case; they are counted in the first pass.
-    """
+    """Implements `Population` on an engine. `source`: one row a recorded code: `patient`, `code` as the sample spells
+    it, where known `visit`. `codes`: the sample's, sorted. `caps`: int64[codes]; counts above these are not
+    distinguished. `originals`: records that will be asked for in any case; they are counted in the first pass."""
 
     asks_at_once = True
     threads = 1
@@ -130,7 +127,6 @@ def on_block(table: pa.Table, answer: Any, codes: Sequence[str], caps: Int64s) -
 
 
 def people_of(table: pa.Table, codes: Sequence[str]) -> Multisets:
-    """The people of a block (`patient`, `code`, `mentions`) over the numbering of `codes`; other codes are left out."""
     patient = table["patient"].combine_chunks().dictionary_encode()
     person = patient.indices.to_numpy().astype(np.int64)
     code = (

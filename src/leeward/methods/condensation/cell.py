@@ -35,11 +35,9 @@ FACTS = ("moved", "before", "after", "fell_back", "identical", "broken")
 
 @dataclass(frozen=True)
 class CellKernel:
-    """How a cell is condensed; sent to wherever the engine works.
-
-    marginals : `group`, the group's own values by rank; `nearest`, the nearest permissible value; `centroid`, the
-        nearest permissible value to the group's mean, for every row alike
-    """
+    """How a cell is condensed; sent to wherever the engine works. `marginals`: `group`, the group's own values by rank;
+    `nearest`, the nearest permissible value; `centroid`, the nearest permissible value to the group's mean, for every
+    row alike."""
 
     layout: Layout
     k: int
@@ -184,7 +182,6 @@ class CellKernel:
         return np.where(given == levels, np.nan, given.astype(np.float64))
 
     def _needs_pooling(self, offsets: Longs) -> bool:
-        """Whether some group has too few rows for scores of its own."""
         return self.marginals == "group" and int(np.diff(offsets).min()) < POOLED_ROWS
 
     def _missing(
@@ -245,11 +242,8 @@ def group_medians(values: Floats, offsets: Longs) -> Floats:
 @njit
 def group_levels(scores: Any, codes: Any, offsets: Any, levels: int) -> Any:
     """Levels with the counts they have in the group: in ascending count (equal counts: in the levels' order), each
-    level goes to that many still free rows with the highest scores.
-
-    scores : float64[rows, levels] synthetic dummies. codes : int64[rows] the group's own levels, in any order.
-    Returns int64[rows].
-    """
+    level goes to that many still free rows with the highest scores. `scores`: float64[rows, levels] synthetic dummies.
+    `codes`: int64[rows] the group's own levels, in any order. Returns int64[rows]."""
     given = np.empty(len(codes), np.int64)
     counts = np.empty(levels, np.int64)
     for g in range(len(offsets) - 1):
@@ -277,8 +271,8 @@ def group_numbers(
 ) -> Any:
     """The group's own values by rank: the row of rank i gets x(i), moved by |u| towards a neighbour unless `exact`.
 
-    scores : float64[rows] synthetic values, NaN where the row is to stay missing. values : float64[rows] the group's
-    values, NaN where missing, as many as there are NaN scores. steps : float64[rows] uniform in (−½, ½): its sign
+    `scores`: float64[rows] synthetic values, NaN where the row is to stay missing. `values`: float64[rows] the group's
+    values, NaN where missing, as many as there are NaN scores. `steps`: float64[rows] uniform in (−½, ½): its sign
     chooses the neighbour, at both ends the inward one. With low < high steps are halved and the ends move outwards as
     often as inwards, in proportion to the gap to their neighbour, but for moves that would leave low … high, which turn
     back: small groups keep their variance. Returns float64[rows].
@@ -298,7 +292,6 @@ def group_numbers(
 
 @njit(inner=True)
 def _moved(ordered: Any, i: int, step: float, low: float, high: float) -> float:
-    """The value of rank i moved towards a neighbour (`group_numbers`)."""
     value, last = ordered[i], len(ordered) - 1
     if low < high:
         place = min(max(i if step > 0.0 else i - 1, 0), last - 1)

@@ -34,7 +34,6 @@ MARGINALS: dict[str, Marginals] = {"balanced": "group", "tfrp": "centroid"}
 
 
 def ready(parameters: Condensation, table: Table, randomness: Randomness) -> tuple[Prepared, CellKernel]:
-    """The table as features and strata, and the kernel that condenses a cell of it."""
     assert parameters.algorithm != "auto"  # the pilot has chosen
     assert parameters.weight != "pilot"
     prepared = prepare(parameters, table)
@@ -60,14 +59,9 @@ def ready(parameters: Condensation, table: Table, randomness: Randomness) -> tup
 
 @dataclass(frozen=True)
 class Condensed:
-    """Made rows, in an order that says nothing, and the groups behind them.
-
-    frame : the released table
-    group : int64[made rows], the group of each released row
-    source_row, source_group : int64, the source rows (from 0) and their groups
-    group_stratum : int64[groups]
-    facts : dict of float, sums over the cells (`cell.FACTS`)
-    """
+    """Made rows, in an order that says nothing, and the groups behind them. `frame`: the released table. `group`:
+    int64[made rows], the group of each released row. `source_row`, `source_group`: int64, the source rows (from 0) and
+    their groups. `group_stratum`: int64[groups]. `facts`: dict of float, sums over the cells (`cell.FACTS`)."""
 
     frame: pl.DataFrame
     group: Longs
@@ -148,8 +142,7 @@ def exchange(own: Floats, group: Longs, stratum: Longs, generator: np.random.Gen
 
     Whichever row somebody takes for a patient's, by all else that is known of the patient, it shows the patient's time
     in at most one of 2k cases, and in one of k where a stratum has one group only; more often where times tie.
-
-    own : float64[rows], the source's times, group by group. group : int64[rows], ascending without a gap. stratum :
+    `own`: float64[rows], the source's times, group by group. `group`: int64[rows], ascending without a gap. `stratum`:
     int64[groups]. Groups of a stratum are taken two and two in the order of their lower medians (equal medians: of
     their numbers); of an odd number the last three are taken together.
     """

@@ -33,13 +33,9 @@ POWER_ENOUGH = 1e-7
 
 @dataclass(frozen=True)
 class Grouping:
-    """Rows in groups.
-
-    order : int64[rows], the rows group by group
-    offsets : int64[groups + 1]
-    moved : rows that were moved between groups to fill small ones
-    before, after : within-group sums of squares (weighted, standardized) before and after rows were moved
-    """
+    """Rows in groups. `order`: int64[rows], the rows group by group. `offsets`: int64[groups + 1]. `moved`: rows that
+    were moved between groups to fill small ones. `before`, `after`: within-group sums of squares (weighted,
+    standardized) before and after rows were moved."""
 
     order: Longs
     offsets: Longs
@@ -50,10 +46,8 @@ class Grouping:
 
 def cells_of(points: Points, rows: int, k: int, generator: np.random.Generator) -> Longs:
     """The cell of each row, 0…c − 1: about `rows` rows each, cut along principal axes, never below k
-    (docs/methods/condensation.md#cells).
-
-    Axes and cuts are learnt from a sample. A cut that would leave fewer than k rows on a side is not made.
-    """
+    (docs/methods/condensation.md#cells). Axes and cuts are learnt from a sample. A cut that would leave fewer than k
+    rows on a side is not made."""
     cell = np.zeros(len(points), np.int64)
     waiting = [np.arange(len(points))]
     count = 0
@@ -184,11 +178,9 @@ def _power_axis(points: Any, start: int, end: int, centre: Any) -> Any:
 
 @njit
 def split_in_halves(points: Any, order: Any, k: int) -> Any:
-    """Principal-axis halving: reorders `points` and `order` in place and returns the groups' offsets.
-
-    A part of n rows and s groups is split behind row ⌊n⌊s/2⌋/s⌋ along its first principal axis (equal projections: in
-    the order of the rows), until s is 1; s begins as ⌊n/k⌋.
-    """
+    """Principal-axis halving: reorders `points` and `order` in place and returns the groups' offsets. A part of n rows
+    and s groups is split behind row ⌊n⌊s/2⌋/s⌋ along its first principal axis (equal projections: in the order of the
+    rows), until s is 1; s begins as ⌊n/k⌋."""
     n, width = points.shape
     offsets = np.zeros(n // k + 1, np.int64)
     todo = [(0, n, n // k, 0)]  # rows, groups, the first group's number
@@ -251,7 +243,6 @@ def clusters(points: Points, k: int, generator: np.random.Generator) -> tuple[Lo
 
 @njit
 def _distances(points: Any, rows: Any, centre: Any) -> Any:
-    """Squared distances of `rows` of the points to a centre, float64[rows]."""
     found = np.empty(len(rows))
     for place in range(len(rows)):
         value = 0.0
@@ -265,10 +256,8 @@ def _distances(points: Any, rows: Any, centre: Any) -> Any:
 @njit
 def balance(points: Any, labels: Any, centres: Any, k: int, ordered: Any) -> int:
     """Step 2c of the paper: fill each cluster below k with the nearest points of clusters above k; changes `labels`.
-
     Clusters in ascending (size at the start, number); nearness to the cluster's original centre, then the place in
-    `ordered`, the rows in the order of their values. Returns how many rows moved.
-    """
+    `ordered`, the rows in the order of their values. Returns how many rows moved."""
     sizes = np.bincount(labels, minlength=len(centres))
     moved = 0
     for j in np.argsort(sizes, kind="mergesort"):
@@ -297,10 +286,8 @@ def balance(points: Any, labels: Any, centres: Any, k: int, ordered: Any) -> int
 
 
 def seeds(points: Points, k: int, draws: Floats) -> Longs:
-    """Aggarwal and Yu: ⌊n/k⌋ times a random row and its k − 1 nearest; what is left joins its nearest group.
-
-    `draws` are uniform in [0, 1), one a group. Returns the labels.
-    """
+    """Aggarwal and Yu: ⌊n/k⌋ times a random row and its k − 1 nearest; what is left joins its nearest group. `draws`
+    are uniform in [0, 1), one a group. Returns the labels."""
     labels = np.full(len(points), -1, np.int64)
     left = np.arange(len(points))
     rows = points.astype(np.float64)
@@ -322,7 +309,6 @@ def two_points(points: Points, k: int) -> Longs:
 
 
 def _nearest(points: Floats, centres: Floats, among: Longs) -> Longs:
-    """The nearest centre of each point, of the centres `among`."""
     return among[[_distances(centres, among, point).argmin() for point in points]]
 
 

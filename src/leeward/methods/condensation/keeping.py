@@ -26,9 +26,9 @@ def keep(rules: Rules, made: dict[str, Floats], own: Mapping[str, Floats], offse
     """Change `made` so that the relations hold; returns how many rows still break one.
 
     `own` are the source's values of the same groups, which keep the relations. Values change rows inside their group.
-    In order: numbers keep to their side of a cut and of 0, levels in ranges, times by level where two columns are
-    equal in it, zeros together, bounds, then what is determined; rows that still break a relation are mended one by
-    one, and equal columns follow.
+    In order: numbers keep to their side of a cut and of 0, levels in ranges, times by level where two columns are equal
+    in it, zeros together, bounds, then what is determined; rows that still break a relation are mended one by one, and
+    equal columns follow.
     """
     made.update({name: values.copy() for name, values in made.items()})
     held = {name: made[name].copy() for name in rules.held}
@@ -135,7 +135,6 @@ def _bounds(
     offsets: Longs,
     rules: Rules,
 ) -> None:
-    """Each bounded column below all its bounds; a column that bounds others is settled first."""
     waiting: defaultdict[str, list[str]] = defaultdict(list)
     for each in relations:
         waiting[each.a].append(each.b)
@@ -161,11 +160,9 @@ def _derive(relation: Relation, a: Floats, b: Floats) -> Floats:
 def refill(
     rules: Rules, filled: dict[str, Floats], imputed: Mapping[str, NDArray[np.bool_]], offsets: Longs
 ) -> None:
-    """Choose imputed values anew in rows that break a relation; changes `filled`.
-
-    An imputed value is that of an equal column, where this is known; else the row takes its imputed values from a row
-    of its group, else of the cell, with which it breaks nothing.
-    """
+    """Choose imputed values anew in rows that break a relation; changes `filled`. An imputed value is that of an equal
+    column, where this is known; else the row takes its imputed values from a row of its group, else of the cell, with
+    which it breaks nothing."""
     for name, other in rules.first.items():
         for a, b in ((name, other), (other, name)):
             known = imputed[a] & ~imputed[b]
@@ -267,9 +264,9 @@ def _take_somewhere(
 def at_most(a: Any, bound: Any, fixed: Any, offsets: Any, cap: bool) -> int:
     """Give each group's values of `a` to its rows so that none is above `bound`; changes `a`.
 
-    Values in descending order, each to the free row of greatest own value among those whose bound is not below it:
-    rows that may take a value may take every smaller one, so an assignment is found where one exists. A value that no
-    free row may take goes to the free row with the greatest bound, and becomes that bound with `cap`; their number is
+    Values in descending order, each to the free row of greatest own value among those whose bound is not below it: rows
+    that may take a value may take every smaller one, so an assignment is found where one exists. A value that no free
+    row may take goes to the free row with the greatest bound, and becomes that bound with `cap`; their number is
     returned. Rows that are `fixed` (bool) or whose value is NaN take no part; a bound of NaN bounds nothing.
     """
     changed = 0
@@ -306,11 +303,9 @@ def zeros_together(a: Floats, b: Floats, group: Longs) -> None:
 
 @njit
 def levels_in_range(codes: Any, allowed: Any, offsets: Any) -> None:
-    """Swap levels inside groups until each is in a row where it is allowed; changes `codes`.
-
-    codes : float64[rows]; allowed : bool[levels, rows]. A level whose row does not allow it goes to the first row of
-    the group where both are then allowed.
-    """
+    """Swap levels inside groups until each is in a row where it is allowed; changes `codes`. `codes`: float64[rows];
+    `allowed`: bool[levels, rows]. A level whose row does not allow it goes to the first row of the group where both are
+    then allowed."""
     for g in range(len(offsets) - 1):
         for row in range(offsets[g], offsets[g + 1]):
             if np.isnan(codes[row]) or allowed[int(codes[row]), row]:

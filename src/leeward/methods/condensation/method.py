@@ -32,11 +32,9 @@ def protect(
     randomness: Randomness | None = None,
     population: Any = None,
 ) -> Anonymized:
-    """Condense a cohort's table.
-
-    Raises BadInput for a column that is missing or cannot be released, a missing outcome, or text that looks like an
-    identifier; GuaranteeUnreachable for fewer than k rows, no stratum of k rows, or relations that cannot be kept.
-    """
+    """Condense a cohort's table. Raises BadInput for a column that is missing or cannot be released, a missing outcome,
+    or text that looks like an identifier; GuaranteeUnreachable for fewer than k rows, no stratum of k rows, or
+    relations that cannot be kept."""
     from threadpoolctl import threadpool_limits
 
     from leeward.methods.condensation.proposals import list_unconfirmed

@@ -26,11 +26,9 @@ REPEATS = 2
 
 
 def choose(method: Condensation, table: Table, randomness: Randomness) -> tuple[Condensation, dict[str, Any]]:
-    """The method with the weight and the algorithm that did best, and what was tried (for the custodian).
-
-    Best: the fewest fits that did not converge, then the least score. The choice is made from the data and stays in
-    custody, like the scores. Ties: the first tried.
-    """
+    """The method with the weight and the algorithm that did best, and what was tried (for the custodian). Best: the
+    fewest fits that did not converge, then the least score. The choice is made from the data and stays in custody, like
+    the scores. Ties: the first tried."""
     from leeward.methods.condensation.prepare import prepare
 
     rows = max(SAMPLE_ROWS, SAMPLE_GROUPS * method.k)

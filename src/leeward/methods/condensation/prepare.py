@@ -30,12 +30,9 @@ outcome time too."""
 
 @dataclass(frozen=True)
 class Roles:
-    """What the plan and the parameters make of the columns.
-
-    strata : columns whose values are never mixed (the plan's events)
-    times : columns whose values are matched by rank (the plan's times)
-    responses : columns that share the response's weight (times first)
-    """
+    """What the plan and the parameters make of the columns. `strata`: columns whose values are never mixed (the plan's
+    events). `times`: columns whose values are matched by rank (the plan's times). `responses`: columns that share the
+    response's weight (times first)."""
 
     strata: tuple[str, ...] = ()
     times: tuple[str, ...] = ()
@@ -44,13 +41,9 @@ class Roles:
 
 @dataclass(frozen=True)
 class Feature:
-    """A column that is condensed.
-
-    column : with its permissible values
-    keeps_missing : missing values stay missing, as a level of their own; otherwise they are imputed inside the group
-    fallback : what is imputed in a group without a known value
-    role : `time`, `response` or `other`
-    """
+    """A column that is condensed. `column`: with its permissible values. `keeps_missing`: missing values stay missing,
+    as a level of their own; otherwise they are imputed inside the group. `fallback`: what is imputed in a group without
+    a known value. `role`: `time`, `response` or `other`."""
 
     column: Column
     keeps_missing: bool
@@ -60,10 +53,8 @@ class Feature:
 
 @dataclass(frozen=True)
 class CondensedColumn:
-    """A column as it is condensed; `feature` is None where it has no value.
-
-    values : float64[rows], NaN where missing or withheld. withheld_levels, imputed : how many levels, and values.
-    """
+    """A column as it is condensed; `feature` is None where it has no value. `values`: float64[rows], NaN where missing
+    or withheld. `withheld_levels`, `imputed`: how many levels, and values."""
 
     name: str
     feature: Feature | None
@@ -121,11 +112,9 @@ def roles_of(parameters: Condensation) -> Roles:
 
 
 def prepare(parameters: Condensation, table: Table) -> Prepared:
-    """The table as features and strata, with the sides of the plan's logistic models for `balanced`.
-
-    Raises BadInput where a role names an unknown column, an outcome is missing or no number, or a column looks like an
-    identifier; GuaranteeUnreachable for fewer than k rows, or no stratum with k rows.
-    """
+    """The table as features and strata, with the sides of the plan's logistic models for `balanced`. Raises BadInput
+    where a role names an unknown column, an outcome is missing or no number, or a column looks like an identifier;
+    GuaranteeUnreachable for fewer than k rows, or no stratum with k rows."""
     k, models, roles = parameters.k, parameters.models, roles_of(parameters)
     own = parameters.algorithm in STRATIFIED
     exact = roles.times if own and not parameters.coarsen_time else ()
@@ -246,11 +235,9 @@ def _strata(table: Table, columns: Sequence[Column], k: int) -> tuple[Longs, tup
 
 
 def sides_of(models: Sequence[Model], table: Table, stratum: Longs, k: int) -> Longs:
-    """The outcomes of the plan's logistic models as a number for each row, int64[rows].
-
-    A model cuts what is not yet cut of a stratum in two, unless fewer than k rows would be left on a side: groups that
-    stand on one side keep how often the outcome goes with each value of a covariate.
-    """
+    """The outcomes of the plan's logistic models as a number for each row, int64[rows]. A model cuts what is not yet
+    cut of a stratum in two, unless fewer than k rows would be left on a side: groups that stand on one side keep how
+    often the outcome goes with each value of a covariate."""
     side = np.zeros(len(table), np.int64)
     for model in models:
         if model.kind != "logistic":
@@ -290,10 +277,8 @@ def _middle(column: Column, known: Floats) -> float:
 
 
 def release_columns(prepared: Prepared, made: dict[str, Floats], stratum: Longs) -> pl.DataFrame:
-    """Made values, strata and empty columns as a frame with the input's columns in their order and types.
-
-    `stratum` is the stratum of each made row.
-    """
+    """Made values, strata and empty columns as a frame with the input's columns in their order and types. `stratum` is
+    the stratum of each made row."""
     by_name = {feature.column.name: feature.column for feature in prepared.features}
     places = {column.name: place for place, column in enumerate(prepared.strata_columns)}
     series = []
@@ -311,10 +296,8 @@ def release_columns(prepared: Prepared, made: dict[str, Floats], stratum: Longs)
 
 @dataclass(frozen=True)
 class Place:
-    """Where a feature is in the matrix.
-
-    columns : its columns (one, or one a level); indicator : the column that is 1 where the value is missing, or None
-    """
+    """Where a feature is in the matrix. `columns`: its columns (one, or one a level); `indicator`: the column that is 1
+    where the value is missing, or None."""
 
     columns: slice
     indicator: int | None
@@ -322,11 +305,8 @@ class Place:
 
 @dataclass(frozen=True)
 class Layout:
-    """The matrix's columns.
-
-    centres, scales : float64[columns] mean and standard deviation of each (0 becomes 1)
-    weights : float64[columns] of the squared distance; they add up to 1
-    """
+    """The matrix's columns. `centres`, `scales`: float64[columns] mean and standard deviation of each (0 becomes 1).
+    `weights`: float64[columns] of the squared distance; they add up to 1."""
 
     features: tuple[Feature, ...]
     places: tuple[Place, ...]
@@ -380,11 +360,9 @@ class Layout:
 def layout_of(
     features: Sequence[Feature], values: Mapping[str, Floats], kept: NDArray[np.bool_], weight: float
 ) -> Layout:
-    """The layout of `features`, standardized over the `kept` rows.
-
-    The responses share `weight`; the other attributes share the rest equally, and an attribute's dummies share its
-    part. Without a response, or without another attribute, all share alike.
-    """
+    """The layout of `features`, standardized over the `kept` rows. The responses share `weight`; the other attributes
+    share the rest equally, and an attribute's dummies share its part. Without a response, or without another attribute,
+    all share alike."""
     places: list[Place] = []
     centres: list[float] = []
     scales: list[float] = []

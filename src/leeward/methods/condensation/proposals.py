@@ -174,7 +174,6 @@ def _equal_in_levels(parts: dict[Column, Floats], values: dict[str, Floats], a: 
 
 
 def _determines(a: Floats, b: Floats) -> bool:
-    """Whether each level (numbers of `a`) has one value of `b`."""
     for rows in (slice(FIRST), slice(None)):
         known, value = _complete_rows(a[rows], b[rows])
         if not len(known):

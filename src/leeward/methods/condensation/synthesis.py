@@ -34,12 +34,9 @@ a group of n rows has n − 1 directions of its own, so that few rows would be p
 
 @dataclass(frozen=True)
 class Synthesis:
-    """Synthetic rows and what became of the groups.
-
-    rows : float64[rows, columns], group by group
-    fell_back : groups too small for `exact`, made by `sampled`
-    identical : groups whose rows are all alike, and so are reproduced as they are
-    """
+    """Synthetic rows and what became of the groups. `rows`: float64[rows, columns], group by group. `fell_back`: groups
+    too small for `exact`, made by `sampled`. `identical`: groups whose rows are all alike, and so are reproduced as
+    they are."""
 
     rows: Floats
     fell_back: int
@@ -58,11 +55,11 @@ def synthesize(
 ) -> Synthesis:
     """Synthetic rows for groups of at least k standardized rows, float64[rows, columns], group by group.
 
-    mode : `sampled`: mean and covariance hold in expectation. `exact`: they are reproduced, in groups of at least
-        max(k, q + 2) rows with q kept components; a smaller group would give its rows away and is sampled
-    draw : components normal (Gal et al.) or uniform (Aggarwal and Yu 2004) with the same variance
-    attribute : int64[columns], given when the rows will be scores for matching by rank: the attribute of each column,
-        whose covariances with others are raised by as much as the matching will shrink them (`restore`; not if wide)
+    `mode`: `sampled`: mean and covariance hold in expectation. `exact`: they are reproduced, in groups of at least
+    max(k, q + 2) rows with q kept components; a smaller group would give its rows away and is sampled. `draw`:
+    components normal (Gal et al.) or uniform (Aggarwal and Yu 2004) with the same variance. `attribute`:
+    int64[columns], given when the rows will be scores for matching by rank: the attribute of each column, whose
+    covariances with others are raised by as much as the matching will shrink them (`restore`; not if wide).
     """
     width = rows.shape[1]
     sizes = np.diff(offsets)
@@ -164,10 +161,8 @@ def _combinations(
 
 
 def normal_scores(sizes: Longs, *, standardized: bool = True) -> Floats:
-    """Row m: Blom's normal scores of m ordered rows, for every m in `sizes`; other rows are 0.
-
-    Standardized, or over √((m − 1)/m), the spread that scores drawn for a group of m rows have around their mean.
-    """
+    """Row m: Blom's normal scores of m ordered rows, for every m in `sizes`; other rows are 0. Standardized, or over
+    √((m − 1)/m), the spread that scores drawn for a group of m rows have around their mean."""
     from scipy.special import ndtri
 
     scores = np.zeros((int(sizes.max()) + 1, int(sizes.max())))
@@ -182,10 +177,8 @@ def normal_scores(sizes: Longs, *, standardized: bool = True) -> Floats:
 
 
 def _factors(covariances: Floats, variances: Floats | None) -> tuple[Floats, NDArray[np.bool_]]:
-    """The eigenvectors of each covariance times the roots of their eigenvalues, and which eigenvalues are kept.
-
-    With the columns' `variances` as they are to be, dropping negative eigenvalues leaves them alone.
-    """
+    """The eigenvectors of each covariance times the roots of their eigenvalues, and which eigenvalues are kept. With
+    the columns' `variances` as they are to be, dropping negative eigenvalues leaves them alone."""
     values, vectors = np.linalg.eigh(covariances)
     kept = (values > KEPT * np.maximum(values[:, -1:], 0.0)) & (values > 0.0)
     factors = vectors * np.sqrt(np.where(kept, values, 0.0))[:, None, :]
@@ -205,9 +198,7 @@ def _wide(
     draw: Draw,
 ) -> Synthesis:
     """The same for groups with fewer rows than columns: eigenvectors of AAᵀ instead of AᵀA (the paper's Proposition 1).
-
-    A group of n rows has at most n − 1 components, so that `exact` always falls back when all of them are kept.
-    """
+    A group of n rows has at most n − 1 components, so that `exact` always falls back when all of them are kept."""
     made = np.empty_like(rows)
     fell_back = identical = 0
     for start, end in itertools.pairwise(offsets.tolist()):
@@ -297,11 +288,10 @@ def restore(
     the values is b₁b₂r + c₁c₂r² + …, with a column's first two Hermite coefficients b (its correlation with normal
     scores; φ(z)/√(p(1 − p)) for a level of share p; at least `LEAST_KEPT`) and c (with (score² − 1)/√2). Each
     covariance becomes that of the r which solves this to the second order, kept within ±0.99.
-
-    covariances : float64[blocks, columns, columns], within the groups of a block (block b: groups blocks[b] …
-    blocks[b + 1] − 1, over which the coefficients are summed). attribute : int64[columns], the attribute of each
-    column; dummies of one attribute are left as they are. scores : float64[sizes, most], row m those of m rows.
-    centred : rows are centred group by group, as scores that are not standardized need.
+    `covariances`: float64[blocks, columns, columns], within the groups of a block (block b: groups blocks[b] … blocks[b
+    + 1] − 1, over which the coefficients are summed). `attribute`: int64[columns], the attribute of each column;
+    dummies of one attribute are left as they are. `scores`: float64[sizes, most], row m those of m rows. `centred`:
+    rows are centred group by group, as scores that are not standardized need.
     """
     width = rows.shape[1]
     first, second = np.empty(width), np.empty(width)

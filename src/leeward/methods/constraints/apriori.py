@@ -31,10 +31,8 @@ Cut = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Recoding:
-    """The released node of each code (int32[C]) and what it costs.
-
-    `ncp` is the occurrence-weighted share of the leaves under the released nodes, 0 for untouched codes.
-    """
+    """The released node of each code (int32[C]) and what it costs. `ncp` is the occurrence-weighted share of the leaves
+    under the released nodes, 0 for untouched codes."""
 
     node_of_code: Int32s
     ncp: Fraction
@@ -53,8 +51,6 @@ def recode(sets: WeightedSets, hierarchy: Hierarchy, k: int, m: int) -> Recoding
 
 
 class _Recoder:
-    """The current cut, the supports of its labels and the costs of raising them."""
-
     def __init__(self, sets: WeightedSets, hierarchy: Hierarchy, k: int) -> None:
         self.k = k
         self.hierarchy = hierarchy
@@ -133,7 +129,6 @@ class _Recoder:
         return next(cut for _, _, cut in ranked if self._support(cut) >= self.k)
 
     def _topmost(self, nodes: tuple[int, ...]) -> Cut:
-        """The distinct nodes without an ancestor among `nodes`."""
         kept: list[int] = []
         for node in sorted(set(nodes)):  # ancestors come first in depth-first numbering
             if not kept or not self.hierarchy.is_ancestor(kept[-1], node):
@@ -170,5 +165,4 @@ class _Recoder:
 
 
 def _cumulate(values: NDArray[np.object_]) -> NDArray[np.object_]:
-    """Sums of the first 0, 1, … n values, exact."""
     return np.concatenate((np.zeros(1, object), np.cumsum(values, dtype=object)))

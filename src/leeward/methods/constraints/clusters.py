@@ -19,10 +19,8 @@ GONE = -1
 
 class Clusters:
     """A partition of the codes, changed by merges and suppressions; a cluster is named by its smallest code.
-
-    `hierarchy` gives the semantic weights w(g) = leaves under the lowest common ancestor / all leaves;
-    without one every weight is 1 (docs/methods/constraints.md#loss).
-    """
+    `hierarchy` gives the semantic weights w(g) = leaves under the lowest common ancestor / all leaves; without one
+    every weight is 1 (docs/methods/constraints.md#loss)."""
 
     def __init__(
         self, sets: WeightedSets, utility: Constraints, k: int, hierarchy: Hierarchy | None = None
@@ -62,7 +60,6 @@ class Clusters:
         return tuple(sorted({int(c) for c in self.of_code[np.asarray(codes)] if c != GONE}))
 
     def image_support(self, image: Sequence[int]) -> int:
-        """Records that hold every cluster of `image`."""
         if len(image) == 1:
             return self.support(image[0])
         if len(image) == 2:
@@ -93,9 +90,7 @@ class Clusters:
     def largest_violation(
         self, d: int, floor: int, allowed: Bools | None = None
     ) -> tuple[int, tuple[int, ...]] | None:
-        """(support, clusters) of the violating set of d ≥ 3 clusters with the largest support above
-        `floor`.
-        """
+        """(support, clusters) of the violating set of d ≥ 3 clusters with the largest support above `floor`."""
         inside = np.ones(len(self), np.bool_) if allowed is None else allowed
         support, found = kernels.find_violating(d, self.k, floor, False, inside, self._records)
         return (int(support), tuple(found[0].tolist())) if support > 0 else None
@@ -149,12 +144,9 @@ class Clusters:
         return ((1 << int(self.size[cluster])) - 1) * weight * self.support(cluster)
 
     def union_losses(self, cluster: int, others: Int32s) -> list[tuple[int, int]]:
-        """(exact loss of `cluster` ∪ other, other) for those `others` whose loss or increase can be the least.
-
-        An increase UL(g ∪ h) - UL(g) - UL(h) is between a quarter of the union's leading term and all of
-        it, so a union with more than four times the least leading term cannot win; few long integers are
-        computed.
-        """
+        """(exact loss of `cluster` ∪ other, other) for those `others` whose loss or increase can be the least. An
+        increase UL(g ∪ h) - UL(g) - UL(h) is between a quarter of the union's leading term and all of it, so a union
+        with more than four times the least leading term cannot win; few long integers are computed."""
         supports = self.pair[cluster, cluster] + self.pair[others, others] - self.pair[cluster, others]
         sizes = self.size[cluster] + self.size[others]
         weights = self._union_weights(cluster, others)

@@ -92,10 +92,8 @@ def privacy_of(m: int | None, listed: Sequence[tuple[int, ...]] | None) -> Priva
 
 
 def read_constraints(path: str | Path, codes: Sequence[str]) -> list[tuple[int, ...]]:
-    """Read a user's privacy constraints: one code set per line, codes separated by commas or blanks.
-
-    Raises BadInput for a file that cannot be read, an empty one, or a code that the data lack (with its row).
-    """
+    """Read a user's privacy constraints: one code set per line, codes separated by commas or blanks. Raises BadInput
+    for a file that cannot be read, an empty one, or a code that the data lack (with its row)."""
     path = Path(path)
     number = {code: i for i, code in enumerate(codes)}
     found: dict[tuple[int, ...], None] = {}
@@ -126,9 +124,8 @@ Step = Callable[[Clusters, Privacy, tuple[int, ...]], None]
 
 
 def run(clusters: Clusters, privacy: Privacy, algorithm: str) -> int:
-    """Satisfy every privacy constraint; returns the number of constraints treated. Each treatment merges or
-    suppresses, so the loop ends.
-    """
+    """Satisfy every privacy constraint; returns the number of constraints treated. Each treatment merges or suppresses,
+    so the loop ends."""
     treat = TREATMENTS[algorithm]
     treated = 0
     while (image := privacy.next_image(clusters)) is not None:
@@ -189,7 +186,6 @@ def _suppress(clusters: Clusters, privacy: Privacy, cluster: int) -> None:
 def violates(
     mapping: Mapping, sets: WeightedSets, k: int, m: int | None, listed: Sequence[tuple[int, ...]] | None
 ) -> bool:
-    """Whether the generalized records leave some privacy constraint with a support above 0 and below k."""
     number = mapping.label_numbers(sets.codes)
     used = np.unique(number[number >= 0])
     place = np.full(len(mapping.labels) + 1, -1, np.int32)

@@ -56,7 +56,6 @@ def pair_supports(values: Int32s, offsets: Int64s, weight: Int64s, n_codes: int)
 
 @njit
 def place_of(r: Records, record: int, cluster: int) -> int:
-    """Position of the cluster among the record's `values`, -1 if it is absent."""
     for i in range(r.start[record], r.start[record] + r.length[record]):
         if r.values[i] == cluster:
             return i
@@ -177,11 +176,8 @@ def support_of_intervals(
     posting_at: Int64s,
     postings: Int32s,
 ) -> int:
-    """The weight of the records that hold a leaf of every interval first…last (give the rarest first).
-
-    `leaves` are the records' leaf numbers; a record counts at the first of its entries that is in the
-    interval.
-    """
+    """The weight of the records that hold a leaf of every interval first…last (give the rarest first). `leaves` are the
+    records' leaf numbers; a record counts at the first of its entries that is in the interval."""
     total = 0
     for p in range(posting_at[first[0]], posting_at[last[0] + 1]):
         r = postings[p]
@@ -235,10 +231,8 @@ def _count(rows: Int32s, last: int, allowed: Bools, r: Records, counts: Int64s, 
 @njit
 def find_violating(d: int, k: int, floor: int, every: bool, allowed: Bools, r: Records) -> tuple[int, Int32s]:
     """Find violating sets of exactly d ≥ 2 clusters whose prefixes all have support ≥ k: `every` one, or the one with
-    the largest support above `floor` (ties: the smallest names). Returns its support (0: none), and int32[n, d].
-
-    A set that is left out contains a smaller violating set of at least its support, which the caller prefers.
-    """
+    the largest support above `floor` (ties: the smallest names). Returns its support (0: none), and int32[n, d]. A set
+    that is left out contains a smaller violating set of at least its support, which the caller prefers."""
     n_codes = len(r.pair)
     rows = np.empty((d - 1, len(r.start)), np.int32)
     size = np.zeros(d - 1, np.int64)

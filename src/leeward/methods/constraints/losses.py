@@ -62,8 +62,6 @@ Finding = Callable[[Task], tuple[Mapping, dict[str, Any], list[str]]]
 
 @dataclass(frozen=True)
 class Part:
-    """A class: its records in the released data, its task, and the mapping found."""
-
     records: Int64s
     task: Task
     mapping: Mapping
@@ -202,8 +200,7 @@ def losses(
 
 def utility_loss(mapping: Mapping, sets: CodeSets) -> float:
     """UL of the release: Σ over labels (2^|g| - 1)/(2^M - 1) · σ/|D|, suppressed codes σ/|D|
-    (docs/methods/constraints.md#loss).
-    """
+    (docs/methods/constraints.md#loss)."""
     _, values = mapping.apply(sets)
     supports = np.bincount(values, minlength=len(mapping.labels))
     whole = 2 ** len(sets.codes) - 1

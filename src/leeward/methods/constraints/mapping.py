@@ -33,12 +33,8 @@ RECORDS = pa.schema([("record", pa.int64()), ("codes", pa.list_(pa.string()))])
 
 @dataclass(frozen=True)
 class Mapping:
-    """Global recoding of codes.
-
-    labels : released labels, sorted; a generalized code is `(a,b,c)` (see `label_of`).
-    members : the codes of each label, sorted.
-    suppressed : codes that are in no label, sorted.
-    """
+    """Global recoding of codes. `labels`: released labels, sorted; a generalized code is `(a,b,c)` (see `label_of`).
+    `members`: the codes of each label, sorted. `suppressed`: codes that are in no label, sorted."""
 
     labels: tuple[str, ...]
     members: tuple[tuple[str, ...], ...]
@@ -78,7 +74,6 @@ class Mapping:
         return relabel(sets.offsets, sets.values, self.label_numbers(sets.codes), max(len(self.labels), 1))
 
     def over(self, codes: Sequence[str]) -> Mapping:
-        """The mapping extended to `codes`: unknown ones are suppressed."""
         return replace(self, suppressed=tuple(sorted({*self.suppressed, *self.unknown(codes)})))
 
     def codes_rows(self) -> pa.Table:
@@ -109,10 +104,8 @@ def records_table(
     order: Int64s,
     further: Columns | None = None,
 ) -> ReleaseTable:
-    """`records.parquet` of generalized records in the shuffled `order`, as a stream: labels can be long.
-
-    `further`: additional columns, already in that order.
-    """
+    """`records.parquet` of generalized records in the shuffled `order`, as a stream: labels can be long. `further`:
+    additional columns, already in that order."""
     names, further = pa.array(labels, pa.string()), further or {}
     schema = pa.schema([*RECORDS, *((name, column.type) for name, column in further.items())])
 
@@ -129,18 +122,16 @@ def records_table(
 
 
 def label_of(members: Sequence[str]) -> str:
-    """Text of a released label: the code itself, `(a,b,c)`, or `(a,…,z: 5815 codes)` for many members (ascending):
-    it is written into every record that holds it (docs/methods/constraints.md#labels)."""
+    """Text of a released label: the code itself, `(a,b,c)`, or `(a,…,z: 5815 codes)` for many members (ascending): it
+    is written into every record that holds it (docs/methods/constraints.md#labels)."""
     if len(members) > MOST_WRITTEN:
         return f"({members[0]},…,{members[-1]}: {len(members)} codes)"
     return members[0] if len(members) == 1 else f"({','.join(members)})"
 
 
 def read_mapping(path: str | Path) -> Mapping:
-    """Read the mapping from the `codes.parquet` of an earlier release.
-
-    Raises BadInput for a file that cannot be read, lacks a column, or puts a code in two labels.
-    """
+    """Read the mapping from the `codes.parquet` of an earlier release. Raises BadInput for a file that cannot be read,
+    lacks a column, or puts a code in two labels."""
     path = Path(path)
     try:
         rows = pl.read_parquet(path).sort("code")

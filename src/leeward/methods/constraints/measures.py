@@ -79,9 +79,8 @@ def are(
     reading: str = "subset",
     queries: int | None = None,
 ) -> dict[str, Any]:
-    """Average relative error of COUNT queries, over all queries (suppressed codes estimated 0) and, under
-    `kept`, over those on released codes only, as the paper reports it. Workloads as for disassociation.
-    """
+    """Average relative error of COUNT queries, over all queries (suppressed codes estimated 0) and, under `kept`, over
+    those on released codes only, as the paper reports it. Workloads as for disassociation."""
     check_reading(reading)
     return {
         "reading": reading,

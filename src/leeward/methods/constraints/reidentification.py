@@ -41,8 +41,8 @@ def count_candidates(release: Release, cohort: Cohort, population: Cohort | None
 
 
 def attack(release: Release, cohort: Cohort, population: Cohort | None = None) -> list[Tried]:
-    """Look up sets of up to m codes of patients by their labels in `codes.parquet`; suppressed codes are ignored.
-    No attack is run where listed sets are protected."""
+    """Look up sets of up to m codes of patients by their labels in `codes.parquet`; suppressed codes are ignored. No
+    attack is run where listed sets are protected."""
     m, k = release.guarantee.get("m"), int(release.guarantee["k"])
     if not m:
         return []

@@ -60,10 +60,8 @@ LARGEST = 20
 
 
 def aim_of(purity: float, k: int, cap: int) -> Aim:
-    """Aim with w = .4 (less below k = 5) if the start is pure, .1 if it is not (long records).
-
-    Chosen on UCI and on made-up records of 12 of 3,000 codes, for k from 2 to 25.
-    """
+    """Aim with w = .4 (less below k = 5) if the start is pure, .1 if it is not (long records). Chosen on UCI and on
+    made-up records of 12 of 3,000 codes, for k from 2 to 25."""
     return Aim(k, min(cap, BLOCK_RECORDS), min(0.4, 0.08 * k) if purity >= PURE else 0.1, ROUNDS)
 
 
@@ -216,11 +214,9 @@ def block_of(near: Clustered, first: int, last: int, k: int, ignored: Bools) -> 
 
 @njit
 def fit_block(near: Clustered, first: int, last: int, aim: Aim, ignored: Bools, cluster_of: Int32s) -> None:
-    """Fit leaves `first…last-1`: no cluster below k, none grown beyond `aim.cap`.
-
-    `cluster_of` receives each record's cluster. A block of n records has at most n // k clusters, so numbers that begin
-    with its first record // k are its own.
-    """
+    """Fit leaves `first…last-1`: no cluster below k, none grown beyond `aim.cap`. `cluster_of` receives each record's
+    cluster. A block of n records has at most n // k clusters, so numbers that begin with its first record // k are its
+    own."""
     bounds = near.bounds
     begin = bounds[first]
     base = begin // aim.k

@@ -30,11 +30,8 @@ made-up records 14 % of the searches and no move; of UCI half of the searches, 4
 
 
 class Aim(NamedTuple):
-    """Limits and weight of a search.
-
-    k, cap : fewest and most records of a cluster; weight : w of the objective
-    rounds : rounds of moves
-    """
+    """Limits and weight of a search. `k`, `cap`: fewest and most records of a cluster; `weight`: w of the objective.
+    `rounds`: rounds of moves."""
 
     k: int
     cap: int
@@ -303,7 +300,6 @@ def relocate(b: Block, turn: int, aim: Aim, top: Hosts) -> int:
 
 @njit
 def improve(b: Block, clusters: int, aim: Aim) -> None:
-    """Dissolve small clusters and move records while the objective grows."""
     for turn in range(aim.rounds):
         top = hosts_of(b, clusters, aim)
         if dissolve(b, clusters, turn, aim, top) + relocate(b, turn, aim, top) < FEWEST_MOVES * len(b.home):

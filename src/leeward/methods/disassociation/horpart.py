@@ -20,11 +20,8 @@ from leeward.methods.disassociation.rules import Rules, Workers
 
 
 class Clustered(NamedTuple):
-    """Code sets in the order of their clusters (leaves).
-
-    offsets, values : the record at position r has the codes values[offsets[r]:offsets[r + 1]], ascending
-    bounds : leaf l has the positions bounds[l]…bounds[l + 1] - 1
-    """
+    """Code sets in the order of their clusters (leaves). `offsets`, `values`: the record at position r has the codes
+    values[offsets[r]:offsets[r + 1]], ascending. `bounds`: leaf l has the positions bounds[l]…bounds[l + 1] - 1."""
 
     offsets: Int64s
     values: Int32s
@@ -213,10 +210,8 @@ def split_all(
     rules: Rules,
     leaf_begins: Bools,
 ) -> None:
-    """HorPart of `order[lo:hi]`, whose records all hold the code `first_ignored`.
-
-    Permutes `order[lo:hi]` and marks every leaf's first position in `leaf_begins`.
-    """
+    """HorPart of `order[lo:hi]`, whose records all hold the code `first_ignored`. Permutes `order[lo:hi]` and marks
+    every leaf's first position in `leaf_begins`."""
     if hi - lo < rules.max_cluster:
         leaf_begins[lo] = True
         return
@@ -246,7 +241,6 @@ def split_all(
 
 @njit(inner=True)
 def place_in(values: Int32s, begin: int, end: int, value: int) -> Any:
-    """The place of a value in the ascending `values[begin:end]`, -1 if it is not there."""
     place = begin + np.searchsorted(values[begin:end], value)
     return place if place < end and values[place] == value else -1
 

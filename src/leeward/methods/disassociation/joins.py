@@ -20,12 +20,9 @@ from leeward.methods.disassociation.verpart import Chunks, Groups, empty_groups,
 
 
 class Sides(NamedTuple):
-    """Entries of the clusters that may be joined.
-
-    item_at, item_code, item_row : each cluster's (code, record position) pairs of item chunks, sorted
-    published_at, published_code : its codes of record and shared chunks, ascending
-    records : int64[clusters]
-    """
+    """Entries of the clusters that may be joined. `item_at`, `item_code`, `item_row`: each cluster's (code, record
+    position) pairs of item chunks, sorted. `published_at`, `published_code`: its codes of record and shared chunks,
+    ascending. `records`: int64[clusters]."""
 
     item_at: Int64s
     item_code: Int32s
@@ -36,13 +33,8 @@ class Sides(NamedTuple):
 
 
 class Leaves(NamedTuple):
-    """The leaves below the clusters.
-
-    of_row : int32, the leaf of each record position
-    records : int64[leaves]
-    item_left : int32[leaves], codes left in the item chunk
-    chunks : their codes
-    """
+    """The leaves below the clusters. `of_row`: int32, the leaf of each record position. `records`: int64[leaves].
+    `item_left`: int32[leaves], codes left in the item chunk. `chunks`: their codes."""
 
     of_row: Int32s
     records: Int64s
@@ -59,8 +51,7 @@ class Fresh(NamedTuple):
 
 
 class Stars(NamedTuple):
-    """Shared codes of the joined pairs: pair x shares code[at[x]:at[x + 1]], ascending, in these chunks of its
-    node."""
+    """Shared codes of the joined pairs: pair x shares code[at[x]:at[x + 1]], ascending, in these chunks of its node."""
 
     at: Int64s
     code: Int32s
@@ -116,7 +107,6 @@ def find_candidates(a: int, b: int, side: Sides, rules: Rules, found: Scratch) -
 
 @njit(inner=True)
 def _after(codes: Int32s, place: Any, end: Any) -> Any:
-    """The end of the run of equal codes that begins at `place`."""
     code = codes[place]
     while place < end and codes[place] == code:
         place += np.uint64(1)
@@ -248,11 +238,8 @@ def merge_pairs(
     leaves: Leaves,
     lost: Int64s,
 ) -> None:
-    """Join clusters `left[x]` and `right[x]` for x in `lo…hi-1`.
-
-    Writes the ends into `fresh`. Removes shared codes from the leaves' item chunks: lowers `item_left`, and counts
-    in `lost` how many leaves lost each code.
-    """
+    """Join clusters `left[x]` and `right[x]` for x in `lo…hi-1`. Writes the ends into `fresh`. Removes shared codes
+    from the leaves' item chunks: lowers `item_left`, and counts in `lost` how many leaves lost each code."""
     chunks = leaves.chunks
     for x in range(lo, hi):
         a, b = left[x], right[x]

@@ -71,11 +71,8 @@ def protect(
     randomness: Randomness | None = None,
     population: object = None,
 ) -> Anonymized:
-    """Disassociate the cohort's code sets.
-
-    Raises GuaranteeUnreachable with fewer than k records or when `diversity` would empty a record, BadInput for
-    a policy or sensitive code that the data lacks, and for a population.
-    """
+    """Disassociate the cohort's code sets. Raises GuaranteeUnreachable with fewer than k records or when `diversity`
+    would empty a record, BadInput for a policy or sensitive code that the data lacks, and for a population."""
     if population is not None:
         raise BadInput("disassociation needs no population; leave `population` out.")
     randomness = randomness or Randomness.of(None)
@@ -109,8 +106,6 @@ def protect(
 
 
 def count_losses(sets: CodeSets, rules: Rules, workers: Workers) -> Lost:
-    """Function that counts the occurrences in item chunks when each of some sets of records is a class."""
-
     def count(parts: Sequence[AnyArray]) -> list[int]:
         counts = [0] * len(parts)
 
@@ -318,10 +313,8 @@ def protect_on_disk(
     randomness: Randomness,
     where: Path,
 ) -> Anonymized:
-    """Like `protect` for a cohort in memory, with the same tables. Files of the partitions are below `where`.
-
-    Raises GuaranteeUnreachable with fewer than k records, BadInput for a policy or sensitive code that the data lacks.
-    """
+    """Like `protect` for a cohort in memory, with the same tables. Files of the partitions are below `where`. Raises
+    GuaranteeUnreachable with fewer than k records, BadInput for a policy or sensitive code that the data lacks."""
     head = cohort.head
     require_k(parameters, cohort.patients, head.name)
     # Policies and rules need only the distinct codes and the largest number of codes of a patient.

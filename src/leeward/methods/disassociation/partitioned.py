@@ -76,12 +76,9 @@ not see the caller's files."""
 
 @dataclass(frozen=True)
 class Blocks:
-    """A data set of code sets in blocks, all rows of a record in one of them.
-
-    codes : the distinct codes, sorted
-    supports : int64[codes], records that hold each
-    each : the blocks: `record` (any identifier), `code` (its number), distinct rows in ascending order
-    """
+    """A data set of code sets in blocks, all rows of a record in one of them. `codes`: the distinct codes, sorted.
+    `supports`: int64[codes], records that hold each. `each`: the blocks: `record` (any identifier), `code` (its
+    number), distinct rows in ascending order."""
 
     codes: tuple[str, ...]
     supports: Int64s
@@ -89,8 +86,6 @@ class Blocks:
 
     @staticmethod
     def of(sets: CodeSets) -> Blocks:
-        """Code sets in memory, as one block."""
-
         def each() -> Iterator[pl.DataFrame]:
             number = np.repeat(np.arange(len(sets), dtype=np.uint32), np.diff(sets.offsets))
             yield pl.DataFrame({"record": sets.patients.gather(number), "code": sets.values})
@@ -106,10 +101,8 @@ def protect_partitions(
     randomness: Randomness,
     where: Path | None = None,
 ) -> tuple[tuple[ReleaseTable, ...], dict[str, Any], tuple[ReleaseTable]]:
-    """The release tables, the custodian's facts and `clusters.parquet` with the cluster of each record.
-
-    The files of the partitions are in a private folder below `where` as long as the tables exist.
-    """
+    """The release tables, the custodian's facts and `clusters.parquet` with the cluster of each record. The files of
+    the partitions are in a private folder below `where` as long as the tables exist."""
     from leeward.engine import make
 
     engine = engine or make("local")
@@ -143,10 +136,8 @@ def code_ranks(supports: np.ndarray[Any, Any], rules: Rules) -> np.ndarray[Any, 
 
 
 def assign_codes(leading: pl.DataFrame, partitions: int, rules: Rules) -> pl.DataFrame:
-    """`rank` → `partition`: runs of leading codes of about equal size, each with at least k records.
-
-    A last run below k joins the one before.
-    """
+    """`rank` → `partition`: runs of leading codes of about equal size, each with at least k records. A last run below k
+    joins the one before."""
     records = leading["records"].to_numpy()
     target = records.sum() / partitions
     partition = np.zeros(len(records), np.int64)
@@ -188,7 +179,6 @@ def cut(data: Blocks, rules: Rules, partitions: int, folder: Path) -> list[int]:
 
 
 def _leading(block: pl.DataFrame, rank: Int64s) -> tuple[Int64s, Int64s]:
-    """The rank of each record's leading code, and the record's number of codes."""
     record = block["record"]
     starts = np.flatnonzero(record.ne_missing(record.shift(1)).to_numpy())
     if len(record) and (not len(starts) or starts[0]):  # nothing before the first row to differ from

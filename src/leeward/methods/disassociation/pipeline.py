@@ -31,14 +31,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Disassociated:
-    """Clusters and chunks as flat arrays, records in the order of the clusters.
-
-    order : int32[n], the record at each position
-    records : the code sets in that order
-    chunks : the codes of each leaf
-    parent : int64[nodes], -1 for none; the leaves are the first nodes
-    condition_fired : how often the empty-item-chunk condition moved a code
-    """
+    """Clusters and chunks as flat arrays, records in the order of the clusters. `order`: int32[n], the record at each
+    position. `records`: the code sets in that order. `chunks`: the codes of each leaf. `parent`: int64[nodes], -1 for
+    none; the leaves are the first nodes. `condition_fired`: how often the empty-item-chunk condition moved a code."""
 
     order: Int32s
     records: Clustered
@@ -66,9 +61,7 @@ def disassociate(
     sets: CodeSets, rules: Rules, workers: Workers, partition: Partition | None = None
 ) -> Disassociated:
     """Clusters and chunks of a data set (or one partition of it): VerPart of every leaf and Refine over all of them.
-
-    `partition`: given if the records are partitioned already.
-    """
+    `partition`: given if the records are partitioned already."""
     partition = partition or partition_records(sets, rules, workers)
     near = gather_records(sets.offsets, sets.values, partition, workers)
     leaves = len(near.bounds) - 1
@@ -97,8 +90,8 @@ def disassociate_classes(
     partitions: Sequence[Partition] = (),
 ) -> tuple[Disassociated, Int64s]:
     """Disassociate each class separately: `class_of`, int32[records], from 0 on without gaps. No cluster and no joint
-    cluster crosses a class (docs/methods/whole-patient.md#methods). Returns one data set, with the same bytes on
-    every engine, and the class of each node.
+    cluster crosses a class (docs/methods/whole-patient.md#methods). Returns one data set, with the same bytes on every
+    engine, and the class of each node.
 
     `partitions`: of the classes, given if their records are partitioned already (not on Spark).
     """

@@ -81,10 +81,8 @@ KINDS = ("record", "shared", "item")
 
 @dataclass(frozen=True)
 class Published:
-    """A disassociated data set with its layout and the new numbers of its nodes.
-
-    number : int64[nodes], the released number of each node; old : its inverse
-    """
+    """A disassociated data set with its layout and the new numbers of its nodes. `number`: int64[nodes], the released
+    number of each node; `old`: its inverse."""
 
     data: Disassociated
     layout: Layout
@@ -100,7 +98,6 @@ def publish(d: Disassociated, codes: tuple[str, ...], randomness: Randomness) ->
 
 
 def node_of_records(p: Published) -> Int64s:
-    """The released number of each record's cluster, in the order of the data set."""
     node = np.empty(len(p.data.order), np.int64)
     node[p.data.order] = p.number[owners_of(p.data.records.bounds)]
     return node
@@ -139,7 +136,6 @@ def node_rows(old: Int64s, number: Int64s, parent: Int64s, records: Int64s, leav
 
 
 def chunk_table(p: Published, randomness: Randomness) -> ReleaseTable:
-    """`chunks.parquet`: one row per subrecord (empty ones too), one per item chunk of a leaf."""
     rows = p.layout.records[p.old] * p.layout.n_chunks[p.old] + 1
     block_of = np.cumsum(rows) // ROWS_A_BATCH
     bounds = np.concatenate([[0], np.flatnonzero(np.diff(block_of)) + 1, [len(rows)]])
@@ -169,9 +165,7 @@ def chunk_rows(
 
 def payload_table(p: Published, values: pl.DataFrame, randomness: Randomness) -> ReleaseTable:
     """`payload.parquet`: one row per record and column; the values of each column are shuffled inside every cluster.
-
-    Each column has as many values as the cluster has records; columns are shuffled independently.
-    """
+    Each column has as many values as the cluster has records; columns are shuffled independently."""
     node = p.number[owners_of(p.data.records.bounds)]
     parts = []
     for name in values.columns:

@@ -39,11 +39,8 @@ LEVELS = (8, 64)
 
 @dataclass(frozen=True)
 class Coins:
-    """The secret draws of a run.
-
-    order : int32[codes], the codes in the order in which they may split
-    key : of the random draws for a part, or a (joint) cluster, and a code
-    """
+    """The secret draws of a run. `order`: int32[codes], the codes in the order in which they may split. `key`: of the
+    random draws for a part, or a (joint) cluster, and a code."""
 
     order: Int32s
     key: int
@@ -268,8 +265,8 @@ def joints_of(tree: Tree) -> tuple[Int64s, list[tuple[Int64s, Int64s, UInt64s]]]
 
 
 def tables_of(shown: Shown, codes: tuple[str, ...], randomness: Randomness) -> tuple[ReleaseTable, ...]:
-    """`nodes.parquet` and `chunks.parquet`: nodes renumbered in shuffled order, one chunk per code, without
-    empty subrecords."""
+    """`nodes.parquet` and `chunks.parquet`: nodes renumbered in shuffled order, one chunk per code, without empty
+    subrecords."""
     old = randomness.stream("nodes").permutation(len(shown.parent)).astype(np.int64)
     number = np.argsort(old)
     nodes = node_rows(old, number, shown.parent, shown.records, shown.leaves)

@@ -34,9 +34,8 @@ ITEM = -3
 
 class Slots(NamedTuple):
     """The records under construction, each a chain of (code, part) pairs from head[slot] on by `link`, -1 at its end.
-
-    part : record chunk of the pair, or SHARED, or ITEM; used : int64[1], pairs so far; state : of the random numbers
-    """
+    `part`: record chunk of the pair, or SHARED, or ITEM; `used`: int64[1], pairs so far; `state`: of the random
+    numbers."""
 
     head: Int64s
     link: Int64s
@@ -74,7 +73,6 @@ def reconstruction(p: Published, number: int, k: int, randomness: Randomness) ->
 
 @njit
 def _draw(s: Slots) -> Any:
-    """The next random number of SplitMix64, below 2^63."""
     s.state[0] += np.uint64(0x9E3779B97F4A7C15)
     return np.int64(mix(s.state[0]) >> np.uint64(1))
 
@@ -106,7 +104,6 @@ def _holds(s: Slots, slot: int, code: int) -> bool:
 
 @njit
 def _fits(s: Slots, slot: int, own: Int32s) -> bool:
-    """Whether a slot has none of the codes of a subrecord yet."""
     for code in own:  # noqa: SIM110 (a kernel has no generators)
         if _holds(s, slot, code):
             return False
@@ -116,11 +113,8 @@ def _fits(s: Slots, slot: int, own: Int32s) -> bool:
 @njit(inner=True)
 def _settle_clashes(s: Slots, slots: Int64s, first: Int64s, own: Int32s) -> bool:
     """Swap slots until no subrecord, own[first[x]:first[x + 1]], has a code that its slot already holds; False if that
-    fails.
-
-    A subrecord that clashes takes a slot that fits it, if possible one whose subrecord fits in turn; else that
-    subrecord clashes next, a random walk over the assignments.
-    """
+    fails. A subrecord that clashes takes a slot that fits it, if possible one whose subrecord fits in turn; else that
+    subrecord clashes next, a random walk over the assignments."""
     size = len(slots)
     waiting = np.empty(size, np.int64)
     n_waiting = 0
@@ -163,8 +157,7 @@ def _settle_clashes(s: Slots, slots: Int64s, first: Int64s, own: Int32s) -> bool
 def _deal_chunk(
     s: Slots, rows: Int64s, node: int, chunk: int, near: Clustered, layout: Layout, part: int
 ) -> bool:
-    """Deal the chunk's subrecords of `rows` to the slots of `rows`, no code twice in a slot; False if that
-    fails."""
+    """Deal the chunk's subrecords of `rows` to the slots of `rows`, no code twice in a slot; False if that fails."""
     slots = rows.copy()
     _shuffle(slots, s)
     first = np.zeros(len(rows) + 1, np.int64)

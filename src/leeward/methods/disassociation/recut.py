@@ -89,8 +89,7 @@ def recut(
 
     A leaf that this would leave below k is dissolved as a whole, if all its records find a place. `supports` counts
     only the codes that each leaf had at first: enough, since a host is chosen by a code it keeps.
-
-    hosts_at, hosts : code c is kept by the leaves hosts[hosts_at[c]:hosts_at[c + 1]]
+    `hosts_at`, `hosts`: code c is kept by the leaves hosts[hosts_at[c]:hosts_at[c + 1]].
     """
     bounds, k, cap = near.bounds, rules.k, 2 * rules.max_cluster
     size = np.diff(bounds)
@@ -168,8 +167,8 @@ def _move(
 def diversify(
     offsets: Int64s, values: Int32s, partition: Partition, sensitive: Bools, ell: int
 ) -> tuple[Partition, int, Int64s]:
-    """Merge leaves until every sensitive code is in at most one record in `ell`, then suppress the excess. Returns
-    the partition, the number of merges, and the places in `values` of what goes (a record may become empty)."""
+    """Merge leaves until every sensitive code is in at most one record in `ell`, then suppress the excess. Returns the
+    partition, the number of merges, and the places in `values` of what goes (a record may become empty)."""
     leaf_of, merged = _merge(gather_records(offsets, values, partition, Workers(1)), sensitive, ell)
     healed = regroup(partition, leaf_of)
     excess = _find_excess(gather_records(offsets, values, healed, Workers(1)), sensitive, ell)

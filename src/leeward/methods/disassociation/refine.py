@@ -35,10 +35,8 @@ Blocks = Callable[[int, Callable[[int, int], object]], list[Any]]
 
 @dataclass
 class Entries:
-    """Growing array of the entries of all clusters (for item pairs with a second, parallel one).
-
-    at : int64[clusters, 2], where each cluster's entries begin and end
-    """
+    """Growing array of the entries of all clusters (for item pairs with a second, parallel one). `at`: int64[clusters,
+    2], where each cluster's entries begin and end."""
 
     at: Int64s
     code: Int32s
@@ -92,7 +90,6 @@ class Clusters:
 
 
 def leaf_clusters(near: Clustered, chunks: Chunks) -> Clusters:
-    """One cluster per leaf, for the first pass."""
     leaves = len(chunks.fit_alone)
     leaf, is_item = chunks.node, chunks.chunk < 0
     entry = entries_of(near, chunks)
@@ -122,8 +119,8 @@ def refine(near: Clustered, chunks: Chunks, rules: Rules, blocks: Blocks) -> Int
     Returns the parent of each node, int64, -1 for none; nodes 0…leaves-1 are the leaves. Updates in `chunks` the item
     codes that move to shared chunks.
 
-    Fitted: after a pass that changes nothing, passes use other orders of the clusters, until `IDLE_PASSES` and one
-    more in a row change nothing (docs/methods/disassociation.md#refining).
+    Fitted: after a pass that changes nothing, passes use other orders of the clusters, until `IDLE_PASSES` and one more
+    in a row change nothing (docs/methods/disassociation.md#refining).
     """
     clusters = leaf_clusters(near, chunks)
     item_left = clusters.virtual.sizes(clusters.node).astype(np.int32)
@@ -251,10 +248,8 @@ def pack_least_ranks(
 
 
 def sort_by_sketch(virtual: Entries, rank: Int32s, blocks: Blocks) -> Int64s:
-    """Positions of the clusters, stably sorted by the three smallest ranks of their virtual item chunks.
-
-    With ranks that are a permutation of the codes, clusters with similar chunks become neighbours (MinHash).
-    """
+    """Positions of the clusters, stably sorted by the three smallest ranks of their virtual item chunks. With ranks
+    that are a permutation of the codes, clusters with similar chunks become neighbours (MinHash)."""
     key = np.empty(len(virtual.at), np.uint64)
     blocks(len(key), lambda lo, hi: pack_least_ranks(virtual.at, virtual.code, rank, lo, hi, key))
     return np.argsort(key, kind="stable")

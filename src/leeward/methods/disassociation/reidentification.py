@@ -72,5 +72,4 @@ def further_of(attacker: Knowledge, words: str, names: list[str]) -> Further:
 
 
 def covers_algorithm(release: Release) -> bool:
-    """Whether the release was made for an attacker who knows the algorithm: counts of single codes, no item chunks."""
     return release.parameters.get("attacker") == "algorithm"

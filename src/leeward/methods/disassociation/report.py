@@ -165,7 +165,6 @@ def policy(found: Figures | None, names: Mapping[str, str]) -> Section | None:
 
 
 def span(interval: Figures) -> str:
-    """An interval of errors, either end open."""
     low, high = interval["low"], interval["high"]
     if low is None:
         return f"below {100 * (high or 0.0):+g} %"

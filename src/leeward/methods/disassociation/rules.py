@@ -53,10 +53,8 @@ class Rules(NamedTuple):
 
 
 def rules_of(parameters: Disassociation, sets: CodeSets, policy: Constraints, name: str) -> Rules:
-    """The rules of `parameters` for the codes of `sets`; `name` is the cohort's, for messages.
-
-    Raises BadInput for a sensitive code that the data lacks.
-    """
+    """The rules of `parameters` for the codes of `sets`; `name` is the cohort's, for messages. Raises BadInput for a
+    sensitive code that the data lacks."""
     sensitive = np.zeros(len(sets.codes), np.bool_)
     base = [code.rsplit(MARK, 1)[0] for code in sets.codes] if parameters.repeats else list(sets.codes)
     for wanted in parameters.sensitive:
@@ -86,10 +84,8 @@ SMALLEST_BLOCK = 2048
 
 
 class Workers:
-    """Runs kernels over blocks of an index range in threads (the kernels release the interpreter lock).
-
-    The number of threads changes no result: the result of a block does not depend on the thread that computes it.
-    """
+    """Runs kernels over blocks of an index range in threads (the kernels release the interpreter lock). The number of
+    threads changes no result: the result of a block does not depend on the thread that computes it."""
 
     def __init__(self, threads: int | None = None) -> None:
         self.threads = threads or available_threads()
@@ -108,10 +104,8 @@ MARK = "#"
 
 
 def rename_repeats(events: pl.DataFrame) -> CodeSets:
-    """Code sets in which every mention of a code in a patient is a separate code (`code#i`).
-
-    Without a `visit` column each row is a mention; with one, each (visit, code) counts once.
-    """
+    """Code sets in which every mention of a code in a patient is a separate code (`code#i`). Without a `visit` column
+    each row is a mention; with one, each (visit, code) counts once."""
     mentions = events.unique(["patient", "visit", "code"]) if "visit" in events.columns else events
     counts = mentions.group_by("patient", "code").agg(instance=pl.int_range(1, pl.len() + 1))
     numbered = pl.format("{}" + MARK + "{}", pl.col("code").cast(pl.String), pl.col("instance"))

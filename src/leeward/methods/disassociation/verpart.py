@@ -25,11 +25,10 @@ ITEM = -1
 class Chunks(NamedTuple):
     """The codes of each leaf.
 
-    at, code : leaf l has the distinct codes code[at[l]:at[l + 1]], ascending
-    node, chunk : int32, the node whose chunk has each code (the leaf, or a joint cluster above it) and the chunk's
-        number there; ITEM: the leaf's item chunk
-    fit_alone : bool[leaves], whether the record chunks satisfy the condition on an empty item chunk
-        (docs/methods/disassociation.md#empty-item-chunks)
+    `at`, `code`: leaf l has the distinct codes code[at[l]:at[l + 1]], ascending. `node`, `chunk`: int32, the node whose
+    chunk has each code (the leaf, or a joint cluster above it) and the chunk's number there; ITEM: the leaf's item
+    chunk. `fit_alone`: bool[leaves], whether the record chunks satisfy the condition on an empty item chunk
+    (docs/methods/disassociation.md#empty-item-chunks).
     """
 
     at: Int64s
@@ -59,10 +58,8 @@ def empty_groups(n_constraints: int) -> Groups:
 @njit(inner=True)
 def extends_km(masks: UInt64s, current: Int32s, t: int, support: int, k: int, m: int) -> bool:
     """Whether every code set of `current` + {t} with t and at most m codes that occurs, occurs at least k times.
-
     Depth-first over the code sets that occur. A code that every record of the set holds changes no support, so it is
-    never branched on: the depth is bounded by the number of records, whatever m.
-    """
+    never branched on: the depth is bounded by the number of records, whatever m."""
     if m == 2:
         for c in current:
             together = _held_together(masks, t, c)
@@ -92,7 +89,6 @@ def extends_km(masks: UInt64s, current: Int32s, t: int, support: int, k: int, m:
 
 @njit(inner=True)
 def _held_together(masks: UInt64s, x: int, y: int) -> int:
-    """Number of records with both of two codes."""
     together = 0
     for w in range(masks.shape[1]):
         together += popcount(masks[x, w] & masks[y, w])
@@ -137,9 +133,7 @@ def place_codes(
     chunk: Int32s,
 ) -> int:
     """VerPart over ascending `codes` in `rows` records; writes each code's chunk number, returns the number of chunks.
-
-    Sensitive codes and codes below k go to the item chunk; a chunk that holds a `strict` code must be k-anonymous.
-    """
+    Sensitive codes and codes below k go to the item chunk; a chunk that holds a `strict` code must be k-anonymous."""
     n, constraint_of = len(codes), rules.constraint_of
     remaining = np.empty(n, np.int32)
     left = 0
@@ -216,10 +210,8 @@ def _turn_of(
 
 @njit(inner=True)
 def split_covers(support: Int32s, masks: UInt64s, n_chunks: int, chunk: Int32s) -> int:
-    """`safe`: while some code of a chunk reveals another, the most-covering code gets a chunk of its own.
-
-    x reveals y when s(xy) = s(x). Returns the new number of chunks (docs/methods/disassociation.md#cover-problem).
-    """
+    """`safe`: while some code of a chunk reveals another, the most-covering code gets a chunk of its own. x reveals y
+    when s(xy) = s(x). Returns the new number of chunks (docs/methods/disassociation.md#cover-problem)."""
     n, total = len(chunk), n_chunks
     for c in range(n_chunks):
         while True:
@@ -294,7 +286,6 @@ def entries_of(near: Clustered, chunks: Chunks) -> Int32s:
 
 @njit(inner=True)
 def _fit_alone(masks: UInt64s, rows: int, rules: Rules, n_chunks: int, chunk: Int32s) -> bool:
-    """Whether the record chunks hold enough non-empty subrecords for an empty item chunk."""
     held = 0
     for c in range(n_chunks):
         for w in range(masks.shape[1]):

@@ -36,11 +36,9 @@ def protect(
     randomness: Randomness | None = None,
     population: Any = None,
 ) -> Anonymized:
-    """Generalize the quasi-identifiers to group values: means of numbers, medians of ordered levels, modes.
-
-    Raises BadInput: an unknown quasi-identifier; a column that would be published as it is and identifies its rows;
-    GuaranteeUnreachable: fewer than k rows.
-    """
+    """Generalize the quasi-identifiers to group values: means of numbers, medians of ordered levels, modes. Raises
+    BadInput: an unknown quasi-identifier; a column that would be published as it is and identifies its rows;
+    GuaranteeUnreachable: fewer than k rows."""
     if population is not None:
         raise BadInput("k-anonymity needs no population; leave `population` out.")
     table = cohort.table()
@@ -136,10 +134,8 @@ def _typical(column: Column, values: Floats, labels: np.ndarray) -> Floats:
 
 def mondrian(values: Floats, k: int) -> np.ndarray:
     """int64[rows]: the group of each row of `values` (float64[rows, columns], no NaN); every group has k rows or more.
-
     A part is cut at the median of the column with the widest range (relative to the whole table; equal ranges: the
-    first column) that leaves k rows on both sides; equal values stay together.
-    """
+    first column) that leaves k rows on both sides; equal values stay together."""
     spread = np.ptp(values, axis=0)
     spread = np.where(spread > 0, spread, 1.0)
     labels = np.zeros(len(values), np.int64)

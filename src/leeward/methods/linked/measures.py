@@ -58,10 +58,10 @@ def kept(release: Release, cohort: Cohort) -> dict[str, Any]:
 def views(release: Release, cohort: Cohort) -> dict[str, Any]:
     """Risk and cost by view and part of a view, before and after.
 
-    rows, released : joined rows of patients, in the source and in the release. at_risk, alone : patients with a row
-    that fewer than k patients with the same exact demographics have, and that nobody else has. after : patients with a
-    released row that fewer than k patients of the class have. lost : the share of events that would be suppressed for
-    this view (and its parts) alone; of all views together; lost_without : without demographics.
+    `rows`, `released`: joined rows of patients, in the source and in the release. `at_risk`, `alone`: patients with a
+    row that fewer than k patients with the same exact demographics have, and that nobody else has. `after`: patients
+    with a released row that fewer than k patients of the class have. `lost`: the share of events that would be
+    suppressed for this view (and its parts) alone; of all views together; `lost_without`: without demographics.
 
     BadInput without the custodian's file of whose record is whose.
     """
@@ -137,7 +137,6 @@ def classes_shown(release: Release) -> pl.DataFrame:
 
 
 def holders_in(release: Release) -> list[dict[str, frozenset[int]]]:
-    """Of each class, by its number, the records that show each code."""
     names = release.demographics
     classes = release.table("classes.parquet").collect().height if names else 1
     found: list[dict[str, frozenset[int]]] = [{} for _ in range(classes)]
@@ -197,7 +196,6 @@ def demographics(release: Release, cohort: Cohort) -> WholePatient:
 
 
 def count_with(held: Mapping[str, frozenset[int]], codes: Sequence[str]) -> int:
-    """How many records of a class show all codes."""
     return len(frozenset.intersection(*(held.get(code, frozenset()) for code in codes)))
 
 

@@ -42,11 +42,8 @@ def protect(
     randomness: Randomness | None = None,
     population: object = None,
 ) -> Anonymized:
-    """Release patients, visits and events as tables that are k-anonymous in every view.
-
-    Raises BadInput: a population; demographics that cannot be released; `days` without dates; GuaranteeUnreachable:
-    fewer than k patients.
-    """
+    """Release patients, visits and events as tables that are k-anonymous in every view. Raises BadInput: a population;
+    demographics that cannot be released; `days` without dates; GuaranteeUnreachable: fewer than k patients."""
     if population is not None:
         raise BadInput("linked tables need no population; leave `population` out.")
     randomness = randomness or Randomness.of(None)
@@ -106,10 +103,8 @@ def tables_of(lens: Visits, day: pl.Series) -> tuple[pl.DataFrame, pl.DataFrame]
 
 
 def days_of(lens: Visits, cohort: Cohort, step: int | None) -> pl.Series:
-    """The day of each visit, counted from the patient's first and cut to steps; null where none are wanted.
-
-    All dates of a patient move by the same number of days. Raises BadInput for visits without a date.
-    """
+    """The day of each visit, counted from the patient's first and cut to steps; null where none are wanted. All dates
+    of a patient move by the same number of days. Raises BadInput for visits without a date."""
     if step is None:
         return pl.Series([None] * lens.n_visits, dtype=pl.Int64)
     events = cohort.require_events()
@@ -162,10 +157,8 @@ def _number_tables(
     days: int | None,
     randomness: Randomness,
 ) -> tuple[ReleaseTable, ReleaseTable]:
-    """`visits.parquet` and `events.parquet` with the patients' new numbers.
-
-    A patient's visits are numbered by day, those of one day at random; rows ascend by these numbers and the code.
-    """
+    """`visits.parquet` and `events.parquet` with the patients' new numbers. A patient's visits are numbered by day,
+    those of one day at random; rows ascend by these numbers and the code."""
     number = pl.DataFrame({"record": order.astype(np.int32), "new": np.arange(len(order), dtype=np.int64)})
     tie = pl.Series(randomness.stream("linked", "visits").permutation(lens.n_visits))
     numbered = (
@@ -191,11 +184,9 @@ def _number_tables(
 def suppress(
     visits: pl.DataFrame, events: pl.DataFrame, k: int, joins: Sequence[str]
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """What is released: every row of every view is then that of at least k patients of its class, or of none.
-
-    visits : `class`, `record`, `visit`, `day`; events : the same and `code` (whole numbers, ascending as the codes)
-    joins : the views with their parts (`Linked.joins`)
-    """
+    """What is released: every row of every view is then that of at least k patients of its class, or of none. `visits`:
+    `class`, `record`, `visit`, `day`; `events`: the same and `code` (whole numbers, ascending as the codes). `joins`:
+    the views with their parts (`Linked.joins`)."""
     while True:
         before = visits.height, events.height
         if "patients+visits" in joins:
@@ -212,7 +203,6 @@ def suppress(
 
 
 def rare(rows: pl.DataFrame, token: Sequence[str], k: int) -> pl.DataFrame:
-    """The tokens of a class that fewer than k of its patients have."""
     return (
         rows.select("class", "record", *token)
         .unique()

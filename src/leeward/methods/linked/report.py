@@ -74,7 +74,6 @@ def describe_knowledge(release: Release, view: str) -> str:
 
 
 def risk(release: Release, views: Measures | None) -> Section | None:
-    """Patients whom a row of each view singles out, before and after."""
     if views is None:
         return None
     n = max(1, views["patients"])

@@ -163,7 +163,6 @@ def _items(records: Records, space: Space, k: int) -> object:
 
 
 def _occurrence(owner: Int64s, cell: Int64s) -> Int64s:
-    """Number the equal cells of each owner 0, 1, …"""
     order = np.lexsort((cell, owner))
     same = np.zeros(len(order), np.bool_)
     same[1:] = (np.diff(owner[order]) == 0) & (np.diff(cell[order]) == 0)

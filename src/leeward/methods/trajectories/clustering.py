@@ -38,12 +38,9 @@ NO_LIMIT = 1 << 30
 
 
 class Columns(NamedTuple):
-    """An axis restricted to the values in use, for kernels: columns are the used leaves in depth-first order.
-
-    nodes : int32[columns], the node of each column.
-    low, high : int32 a node, the columns below it (high excluded).
-    parent, gain : of the axis; gain in the kernels' number type: int32 where all sums fit, else int64.
-    """
+    """An axis restricted to the values in use, for kernels: columns are the used leaves in depth-first order. `nodes`:
+    int32[columns], the node of each column. `low`, `high`: int32 a node, the columns below it (high excluded).
+    `parent`, `gain`: of the axis; gain in the kernels' number type: int32 where all sums fit, else int64."""
 
     nodes: Int32s
     low: Int32s
@@ -102,10 +99,8 @@ class Problem:
 
 
 def make_problem(records: Records, space: Space, k: int) -> Problem:
-    """Sort each trajectory by (age, code), find the distinct ones, order them.
-
-    Raises BadInput for fewer than k records, and if the losses would not fit.
-    """
+    """Sort each trajectory by (age, code), find the distinct ones, order them. Raises BadInput for fewer than k
+    records, and if the losses would not fit."""
     if len(records) < k:
         raise BadInput(
             f"{len(records):,} patients with a trajectory are fewer than k = {k}; no group of k can be made."
@@ -144,11 +139,9 @@ def make_problem(records: Records, space: Space, k: int) -> Problem:
 
 
 def reciprocals(longest: int, unit: int, k: int) -> Int64s:
-    """1/n for n = 1 … longest in units of 1/score[0]: exact (their common denominator) while scores of clusters
-    of up to 2k records fit in 62 bits, else in units of 2⁻ᵇ rounded down, with the largest b that fits.
-
-    Raises BadInput if not even 12 bits are left.
-    """
+    """1/n for n = 1 … longest in units of 1/score[0]: exact (their common denominator) while scores of clusters of up
+    to 2k records fit in 62 bits, else in units of 2⁻ᵇ rounded down, with the largest b that fits. Raises BadInput if
+    not even 12 bits are left."""
     room = RECIPROCAL_BITS - (unit * longest).bit_length() - (2 * k + 1).bit_length()
     common = int(np.lcm.reduce(np.arange(1, min(longest, 40) + 1, dtype=object))) if longest <= 40 else 0
     if 0 < common.bit_length() <= room:
@@ -196,10 +189,8 @@ def _distinct(
 
 
 def _in_order(offsets: Int64s, code_rank: Int64s, age_rank: Int64s) -> tuple[Int64s, Bools]:
-    """Sort records by their tuples of (code, age), prefixes first, ties by number; mark where each tuple begins.
-
-    Sorts by one position after the other, among the records that are still equal.
-    """
+    """Sort records by their tuples of (code, age), prefixes first, ties by number; mark where each tuple begins. Sorts
+    by one position after the other, among the records that are still equal."""
     lengths = np.diff(offsets)
     width = int(age_rank.max()) + 1
     keys = code_rank * width + age_rank + 1  # 0: the tuple has ended
@@ -228,8 +219,6 @@ def _in_order(offsets: Int64s, code_rank: Int64s, age_rank: Int64s) -> tuple[Int
 
 @dataclass(frozen=True)
 class Cluster:
-    """Entries of a problem in joining order (repeated for each record), and the nodes published for them."""
-
     members: Int32s
     codes: Int32s
     ages: Int32s
@@ -266,11 +255,9 @@ class _State:
 def mdav(
     problem: Problem, k: int, normalised: bool = True, threads: int = 1, most: int = NO_LIMIT
 ) -> list[Cluster]:
-    """Cluster all records of `problem` into groups of k, the last of k … 2k − 1.
-
-    `most` is how many records of one sensitive value a cluster may have; a cluster that cannot be filled without
-    more of one value stays smaller, and the caller merges it.
-    """
+    """Cluster all records of `problem` into groups of k, the last of k … 2k − 1. `most` is how many records of one
+    sensitive value a cluster may have; a cluster that cannot be filled without more of one value stays smaller, and the
+    caller merges it."""
     state = _State(problem)
     seeds = _Seeds(state)
     ready: dict[int, Cluster] = {}
@@ -379,10 +366,8 @@ def savings(p: Problem, entry: int, others: Int32s, pool: Executor, threads: int
 
 
 def realign(p: Problem, clusters: Sequence[Cluster], k: int) -> list[Cluster]:
-    """Align each cluster of k … 2k − 1 again from its best starting member where that lowers the loss.
-
-    For parts: gains about half a per cent, at a hundredth of the clustering's time.
-    """
+    """Align each cluster of k … 2k − 1 again from its best starting member where that lowers the loss. For parts: gains
+    about half a per cent, at a hundredth of the clustering's time."""
     from leeward.methods.trajectories.kernels.alignment import publish_in_order
 
     longest = int(p.entries.length.max())

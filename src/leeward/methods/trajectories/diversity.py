@@ -55,14 +55,11 @@ def _counts(members: Int64s, records: Records) -> Counter[int]:
 
 
 def _most_diluting(groups: Sequence[Group], rest: Group, records: Records) -> Group:
-    """The group with the smallest share of the most frequent value of `rest`."""
     common = _counts(rest.members, records).most_common(1)[0][0]
     return min(groups, key=lambda g: _counts(g.members, records)[common] / len(g.members))
 
 
 class _Merger:
-    """Adds records to finished groups, one by one."""
-
     def __init__(self, records: Records, space: Space) -> None:
         self.records, self.space = records, space
         self.axes, self.pairs = space.axes(), records.in_order(space)
@@ -92,7 +89,6 @@ class _Merger:
         return Group(np.concatenate([group.members, records]), codes[:n], ages[:n])
 
     def closest(self, groups: Sequence[Group], rest: Group) -> Group:
-        """The group that keeps most when the rest joins it."""
         near = sorted(groups, key=lambda g: abs(len(g.codes) - len(rest.codes)))[:CANDIDATES]
 
         def gain(group: Group) -> int:

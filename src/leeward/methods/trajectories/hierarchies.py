@@ -47,11 +47,9 @@ def age_tree(named: str) -> AgeTree:
 
 
 def code_tree(named: str | None, listed: Sequence[str], occurring: Sequence[str]) -> tuple[Hierarchy, bool]:
-    """The code hierarchy, and whether its leaves are the codes found in the data.
-
-    A hierarchy from a file is used whole; that of a built-in vocabulary covers `listed`, or the codes that occur.
-    `listed` restricts both. Raises BadInput for codes that the hierarchy lacks (their number only).
-    """
+    """The code hierarchy, and whether its leaves are the codes found in the data. A hierarchy from a file is used
+    whole; that of a built-in vocabulary covers `listed`, or the codes that occur. `listed` restricts both. Raises
+    BadInput for codes that the hierarchy lacks (their number only)."""
     if named is None:
         raise BadInput(
             "trajectories need a hierarchy of codes; give `hierarchy` (icd9, icd10, or a CSV with the columns "
@@ -71,10 +69,8 @@ def code_tree(named: str | None, listed: Sequence[str], occurring: Sequence[str]
 
 
 def _add_leaves(tree: Hierarchy, occurring: Sequence[str]) -> Hierarchy:
-    """Add a leaf below every inner node of the levels that occur as codes in records.
-
-    Only the choice of levels depends on the data: a record may hold 250 where 250.00 exists too.
-    """
+    """Add a leaf below every inner node of the levels that occur as codes in records. Only the choice of levels depends
+    on the data: a record may hold 250 where 250.00 exists too."""
     nodes = tree.nodes_of(occurring)
     inner = nodes[~tree.is_leaf(nodes)]
     if not len(inner):
@@ -156,10 +152,8 @@ def make_space(
     code_published: Int32s | None = None,
     age_published: Int32s | None = None,
 ) -> Space:
-    """The space of two hierarchies under the weights (w_icd, w_age).
-
-    Raises BadInput for weights that are negative or do not sum to 1, and for hierarchies without two levels.
-    """
+    """The space of two hierarchies under the weights (w_icd, w_age). Raises BadInput for weights that are negative or
+    do not sum to 1, and for hierarchies without two levels."""
     w_code, w_age = exact_weights(weights)
     for tree in (codes, ages.hierarchy):
         if len(tree) < 2:
@@ -184,7 +178,6 @@ def make_space(
 
 
 def exact_weights(weights: tuple[float, float]) -> tuple[Fraction, Fraction]:
-    """The weights as fractions. Raises BadInput unless both are at least 0 and they sum to 1."""
     exact = [Fraction(w).limit_denominator(WEIGHT_DENOMINATOR) for w in weights]
     if min(weights) < 0 or abs(sum(weights) - 1) > 1e-9:
         raise BadInput(
@@ -205,9 +198,9 @@ def publishable_codes(
 ) -> Int32s:
     """The node published in place of each node, int32 (-1: none may be).
 
-    A node is too sensitive if more than `share` of the codes below it are; its lowest ancestor that is not is
-    published instead. `constraint_of` gives each leaf's utility constraint (by leaf number; -1: none): a
-    node may then be published only if all codes below it lie in one constraint, or it is a leaf.
+    A node is too sensitive if more than `share` of the codes below it are; its lowest ancestor that is not is published
+    instead. `constraint_of` gives each leaf's utility constraint (by leaf number; -1: none): a node may then be
+    published only if all codes below it lie in one constraint, or it is a leaf.
     """
     nodes = np.arange(len(tree), dtype=np.int32)
     shown = nodes.copy()
@@ -241,10 +234,8 @@ def _years(ages: AgeTree) -> Int64s:
 
 
 def usable_codes(tree: Hierarchy) -> Bools:
-    """The nodes at 3-digit level (the category of a built-in vocabulary) or finer.
-
-    Elsewhere the children of the root count as chapters, and what is below them is usable; so is every leaf.
-    """
+    """The nodes at 3-digit level (the category of a built-in vocabulary) or finer. Elsewhere the children of the root
+    count as chapters, and what is below them is usable; so is every leaf."""
     if CHAPTER in tree.level_names:
         category = tree.level_names.index(CHAPTER) - 2
         found = tree.level <= category

@@ -47,12 +47,9 @@ MOST_QUERIES = 20_000
 
 @dataclass(frozen=True)
 class Both:
-    """A release and its source.
-
-    lens : the originals.  place : of each released record, its record in the lens.
-    kind : int64[records], the distinct published trajectory of each released record; trajectory t has the pairs
-    offsets[t]:offsets[t + 1], as nodes.
-    """
+    """A release and its source. `lens`: the originals. `place`: of each released record, its record in the lens.
+    `kind`: int64[records], the distinct published trajectory of each released record; trajectory t has the pairs
+    offsets[t]:offsets[t + 1], as nodes."""
 
     lens: Trajectories
     place: Int64s
@@ -71,10 +68,8 @@ class Both:
 
 
 def measure(release: Release, cohort: Cohort, wanted: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """The figures of released trajectories.
-
-    Raises BadInput for an unknown measure, another source, or a release without its custody folder.
-    """
+    """The figures of released trajectories. Raises BadInput for an unknown measure, another source, or a release
+    without its custody folder."""
     both = pair_records(release, select_cohort(release, cohort))
     measures: Measures = {
         "loss": partial(loss, both),
@@ -105,7 +100,6 @@ def select_cohort(release: Release, cohort: Cohort) -> Cohort:
 
 
 def originals(release: Release, cohort: Cohort) -> Trajectories:
-    """Source trajectories of the released patients, in the years of the release."""
     first, last, _ = _leaf_of_year(_ages(release))
     return select_cohort(release, cohort).trajectories(first, last)
 
@@ -174,9 +168,9 @@ def loss(both: Both) -> dict[str, Any]:
 def usable(both: Both, k: int) -> dict[str, Any]:
     """Tiers of published pairs, as shares of the original pairs (docs/methods/trajectories.md#measures).
 
-    usable : code at 3-digit level or finer, age within 8 years.  chapter : chapter or finer, within 16 years.
-    root : code at the root.  lost : not published.  none : share of patients without a usable pair.
-    categories : distinct 3-digit categories among usable pairs.  at_most : no release of this k has more usable pairs.
+    `usable`: code at 3-digit level or finer, age within 8 years. `chapter`: chapter or finer, within 16 years. `root`:
+    code at the root. `lost`: not published. `none`: share of patients without a usable pair. `categories`: distinct
+    3-digit categories among usable pairs. `at_most`: no release of this k has more usable pairs.
     """
     total = float(both.lens.lengths().sum())
     copies, owner = both.copies_and_owners()
@@ -218,10 +212,7 @@ def _count_shareable(both: Both, fine: Sequence[Bools], k: int) -> int:
 
 def avgre(both: Both, min_support: float = MIN_SUPPORT) -> dict[str, Any]:
     """The average (`avgre`) and median relative error of COUNT queries for all sets of pairs in at least `min_support`
-    trajectories, their number, and the pairs of the largest.
-
-    `avgre` is None when no set of pairs is that frequent.
-    """
+    trajectories, their number, and the pairs of the largest. `avgre` is None when no set of pairs is that frequent."""
     from leeward.methods.trajectories.kernels.answers import estimate
 
     if not 0 < min_support <= 1:
@@ -278,10 +269,8 @@ def _frequent(lens: Trajectories, pairs: Int64s, support: int) -> list[tuple[tup
 
 
 def _whole(tree: Hierarchy, lens: Trajectories, named: str | None) -> Hierarchy:
-    """The full tree, to which losses are relative: a released tree omits codes of fewer than k patients.
-
-    Taken from a vocabulary of Leeward, or from the one with which the cohort was read (`named`).
-    """
+    """The full tree, to which losses are relative: a released tree omits codes of fewer than k patients. Taken from a
+    vocabulary of Leeward, or from the one with which the cohort was read (`named`)."""
     if set(lens.labels) <= set(tree.leaf_labels()):
         return tree
     vocabulary = built_in(tree.labels[0]) or (load(named) if named else None)

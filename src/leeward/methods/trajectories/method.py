@@ -45,11 +45,9 @@ def protect(
     randomness: Randomness | None = None,
     population: object = None,
 ) -> Anonymized:
-    """Cluster the cohort's trajectories and publish each cluster as one trajectory.
-
-    Raises BadInput: no ages, odd ages (`odd_ages: refuse`), codes that the hierarchy lacks; GuaranteeUnreachable: fewer
-    than k patients, or a sensitive value that is too frequent for the diversity wanted.
-    """
+    """Cluster the cohort's trajectories and publish each cluster as one trajectory. Raises BadInput: no ages, odd ages
+    (`odd_ages: refuse`), codes that the hierarchy lacks; GuaranteeUnreachable: fewer than k patients, or a sensitive
+    value that is too frequent for the diversity wanted."""
     from leeward.engine import make
 
     engine = make(engine)
@@ -301,11 +299,9 @@ def _accounts(groups: Sequence[Group], tree: Hierarchy, lens: Lens) -> pa.Table:
 
 
 def _common_nodes(tree: Hierarchy, records: Records, k: int) -> Bools:
-    """The nodes that at least k records have a code below.
-
-    They include all published values, since k records share each. A hierarchy built from the codes in the data must
-    not show others: that somebody has a rare code is not covered by k-anonymity.
-    """
+    """The nodes that at least k records have a code below. They include all published values, since k records share
+    each. A hierarchy built from the codes in the data must not show others: that somebody has a rare code is not
+    covered by k-anonymity."""
     owner = np.repeat(np.arange(len(records), dtype=np.int64), records.lengths())
     held = distinct_of(owner * len(tree) + records.codes)
     node = (held % len(tree)).astype(np.int32)

@@ -78,11 +78,9 @@ def cluster(
 def cluster_parts(
     records: Records, part: Int32s, space: Space, settings: Settings, engine: Engine
 ) -> list[Group]:
-    """Cluster each part separately, on the engine; groups in the order of their parts.
-
-    With more than one part, each cluster is then aligned again from its best starting member, which recovers some of
-    the loss from cutting; a single part keeps the exact result of MDAV, and runs on all threads of this machine.
-    """
+    """Cluster each part separately, on the engine; groups in the order of their parts. With more than one part, each
+    cluster is then aligned again from its best starting member, which recovers some of the loss from cutting; a single
+    part keeps the exact result of MDAV, and runs on all threads of this machine."""
     several = int(part.max()) > 0
     if not several and engine.name == "local":
         return cluster(records, space, settings, engine.threads)
@@ -130,7 +128,6 @@ def _lists(values: Int32s, offsets: Int64s) -> pl.Series:
 
 
 def _flat(table: pa.Table, name: str) -> tuple[Int64s, Any]:
-    """(offsets, values) of a column of lists."""
     column = table.column(name).combine_chunks()
     offsets = column.offsets.to_numpy().astype(np.int64)
     return offsets - offsets[0], column.flatten().to_numpy()

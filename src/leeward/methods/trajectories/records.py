@@ -62,7 +62,6 @@ class Group:
     ages: Int32s
 
     def saving(self, space: Space) -> int:
-        """Total saving of the published pairs, each 0 to `space.unit`."""
         return int(space.code.gain[self.codes].sum() + space.age.gain[self.ages].sum())
 
 
@@ -80,12 +79,9 @@ class Losses:
 
 
 def losses_of(groups: Sequence[Group], lengths: Int64s, space: Space) -> Losses:
-    """The losses over all records of the groups; `lengths` of the originals.
-
-    Every original value is a leaf, so pairs need not be traced to their originals: the loss of a record on an attribute
-    is 1 − (1/|T|)·Σ (1 − Δ/|A|) over its published pairs, whichever of its pairs became which
-    (docs/methods/trajectories.md#loss).
-    """
+    """The losses over all records of the groups; `lengths` of the originals. Every original value is a leaf, so pairs
+    need not be traced to their originals: the loss of a record on an attribute is 1 − (1/|T|)·Σ (1 − Δ/|A|) over its
+    published pairs, whichever of its pairs became which (docs/methods/trajectories.md#loss)."""
     records = np.concatenate([group.members for group in groups])
     sizes = np.array([len(group.members) for group in groups])
     pairs = np.array([len(group.codes) for group in groups])

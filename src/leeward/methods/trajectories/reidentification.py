@@ -128,7 +128,6 @@ def _published(release: Release, names: Sequence[str]) -> dict[Shown, int]:
 
 
 def _classes(release: Release, cohort: Cohort, patients: pl.Series) -> list[frozenset[Labels]]:
-    """Labels of the classes to which each patient may belong."""
     columns, classes = exact_columns(release, cohort, patients), ReleasedClasses.read(release)
     vectors, number = group_vectors(columns.vectors({}))
     found = [

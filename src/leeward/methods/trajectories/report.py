@@ -142,7 +142,6 @@ def counts(found: Figures | None) -> Section | None:
 
 
 def groups(run: Figures, names: Mapping[str, str]) -> Section | None:
-    """Sizes of groups, and examples (Table 4)."""
     if not run.get("examples"):
         return None
     examples = tuple(

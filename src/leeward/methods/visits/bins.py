@@ -90,11 +90,8 @@ Patients = frozenset[int]
 
 @dataclass(frozen=True)
 class Merging:
-    """The result of merging for each code.
-
-    label_of : code number -> label, or None where the code is suppressed.
-    merged, suppressed : numbers of codes merged into generalized ones, and of suppressed codes.
-    """
+    """The result of merging for each code. `label_of`: code number -> label, or None where the code is suppressed.
+    `merged`, `suppressed`: numbers of codes merged into generalized ones, and of suppressed codes."""
 
     label_of: tuple[str | None, ...]
     merged: int
@@ -102,7 +99,6 @@ class Merging:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The remaining labels, ascending."""
         return tuple(sorted({label for label in self.label_of if label is not None}))
 
 
@@ -130,10 +126,10 @@ def merge(
 ) -> Merging:
     """Merge codes below `k` along their groups, then suppress those still below.
 
-    codes : the codes, ascending. frequencies : patients with each code. rare : the patients of every code with fewer
-    than `k`, by code number. group_of : the group of each code; only codes of one group may merge. rescue : left-overs
-    below `k` join the least frequent code of their group that has `k` (ties: the smallest member), instead of being
-    lost.
+    `codes`: the codes, ascending. `frequencies`: patients with each code. `rare`: the patients of every code with fewer
+    than `k`, by code number. `group_of`: the group of each code; only codes of one group may merge. `rescue`:
+    left-overs below `k` join the least frequent code of their group that has `k` (ties: the smallest member), instead
+    of being lost.
     """
     active = [_Active((code,), frozenset(rare[code])) for code in sorted(rare)]
     done: list[_Active] = []
@@ -171,7 +167,6 @@ def _rescue(
     rare: dict[int, set[int]],
     k: int,
 ) -> None:
-    """Merge the left-overs of a group into its least frequent code, by the frequencies after merging."""
     takers: dict[int, tuple[int, int, int]] = {}
     offers = [(held, code, -1) for code, held in enumerate(frequencies) if code not in rare and held >= k]
     offers += [(len(a.patients), a.members[0], place) for place, a in enumerate(done)]
@@ -203,10 +198,8 @@ def _outcome(codes: Sequence[str], done: list[_Active], lost: list[_Active]) -> 
 
 @dataclass(frozen=True)
 class Climbing:
-    """labels : all labels, ascending, nodes above included. up : for each its node above, -1 for none.
-
-    of_code : for each code of the cohort the node above it (suppressed codes climb too), None where there is none.
-    """
+    """`labels`: all labels, ascending, nodes above included. `up`: for each its node above, -1 for none. `of_code`: for
+    each code of the cohort the node above it (suppressed codes climb too), None where there is none."""
 
     labels: tuple[str, ...]
     up: Int32s
@@ -214,10 +207,8 @@ class Climbing:
 
 
 def climb(labels: Sequence[str], codes: Sequence[str], vocabulary: str | None) -> Climbing:
-    """The chapters above labels and codes; with class numbers where the labels and codes have them.
-
-    Raises BadInput: no vocabulary, or a node whose label is a code of the cohort.
-    """
+    """The chapters above labels and codes; with class numbers where the labels and codes have them. Raises BadInput: no
+    vocabulary, or a node whose label is a code of the cohort."""
     if vocabulary is None:
         raise BadInput(
             "`enforce: generalize` climbs a hierarchy, so it needs a vocabulary: `icd9`, `icd10` or a hierarchy file."

@@ -93,7 +93,6 @@ def put_back(source: VisitSets, visits: VisitSets, labels: int, k: int, threads:
 
 
 def _any_of(marked: Bools, values: Int32s, starts: Int64s, lengths: Int64s) -> Bools:
-    """Whether each set has a marked label."""
     bounds, counted = offsets_of(lengths), offsets_of(marked[values[ranges_of(starts, lengths)]])
     found: Bools = counted[bounds[1:]] > counted[bounds[:-1]]
     return found
@@ -132,11 +131,9 @@ class Postings:
         return self._count(rarest, threads, content, starts, lengths, every, self.holders, needed, limit)
 
     def choose(self, content: Int32s, starts: Int64s, lengths: Int64s, threads: int) -> Int64s:
-        """The place of the code of each set that leaves the part with most holders (ties: the last place).
-
-        Of parts of one set that without the larger code is the smaller one. The part without the rarest code mostly
-        wins: counting of the others stops as soon as they cannot win.
-        """
+        """The place of the code of each set that leaves the part with most holders (ties: the last place). Of parts of
+        one set that without the larger code is the smaller one. The part without the rarest code mostly wins: counting
+        of the others stops as soon as they cannot win."""
         likely, rarest, next_rarest = self._rarest(content, starts, lengths)
         further = content, starts, lengths, likely, self.holders, np.zeros(len(starts), np.int64), NO_LIMIT
         most = self._count(next_rarest, threads, *further)

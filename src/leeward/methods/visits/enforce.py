@@ -18,11 +18,9 @@ from leeward.methods.visits.sets import Distinct, VisitSets, is_in
 def enforce_visits(
     visits: VisitSets, labels: int, k: int, *, relative: bool = False, up: Int32s | None = None
 ) -> tuple[VisitSets, int]:
-    """Change visits until every set has k holders; returns the visits and the number of steps.
-
-    labels : number of labels (nodes that codes climb to included).
-    up : for each label the node that takes its place before it is deleted, -1 for none.
-    """
+    """Change visits until every set has k holders; returns the visits and the number of steps. `labels`: number of
+    labels (nodes that codes climb to included). `up`: for each label the node that takes its place before it is
+    deleted, -1 for none."""
     state = _State(visits, labels, k, np.full(labels, -1, np.int32) if up is None else up)
     steps = sum(state.step(chosen, relative) for chosen in state.buckets())
     return state.finish(visits), steps
@@ -51,10 +49,8 @@ class _State:
         kernels.fill_table(self.table, self.sets.hashes, 0, self.count)
 
     def buckets(self) -> Iterator[Int32s]:
-        """The sets to look at, step by step: most codes first, then most codes that can climb, then by their codes.
-
-        A step makes sets of later buckets only, so each bucket is complete when its turn comes.
-        """
+        """The sets to look at, step by step: most codes first, then most codes that can climb, then by their codes. A
+        step makes sets of later buckets only, so each bucket is complete when its turn comes."""
         waiting: dict[tuple[int, int], list[Int32s]] = {}
         seen = 0
         while True:
@@ -98,7 +94,6 @@ class _State:
         return int(steps)
 
     def finish(self, visits: VisitSets) -> VisitSets:
-        """The visits with their final sets."""
         became = self.sets.became[: self.count]
         while len(became):
             further = np.where(became >= 0, became[np.maximum(became, 0)], became)

@@ -36,20 +36,16 @@ DRAWING = pa.schema([("membership_is_secret", pa.string()), ("payload_sha256", p
 
 @dataclass(frozen=True)
 class Master:
-    """A master release, opened by its custodian.
-
-    people : `record`, `patient` (the identifier), `codes` (distinct original codes).
-    """
+    """A master release, opened by its custodian. `people`: `record`, `patient` (the identifier), `codes` (distinct
+    original codes)."""
 
     release: Release
     people: pl.DataFrame
 
     @staticmethod
     def open(path: str) -> Master:
-        """Open the folder that `leeward visits` wrote.
-
-        Raises BadInput: another method's release, an extract, or no custody.
-        """
+        """Open the folder that `leeward visits` wrote. Raises BadInput: another method's release, an extract, or no
+        custody."""
         release = Release.open(path)
         release.require_format()
         if release.method != "visits" or release.parameters.get("extract"):
@@ -132,10 +128,10 @@ def extract(
 ) -> Anonymized:
     """Build the release of some master records.
 
-    records : the master's numbers of the chosen records, ascending. payload : further columns, in the order of
-    `records`. membership_is_secret : why nobody can know who is in the cohort; kept in the manifest.
-    Raises GuaranteeUnreachable: fewer members than k; BadInput: visits that fewer than k members share, and no reason
-    why membership is secret.
+    `records`: the master's numbers of the chosen records, ascending. `payload`: further columns, in the order of
+    `records`. `membership_is_secret`: why nobody can know who is in the cohort; kept in the manifest. Raises
+    GuaranteeUnreachable: fewer members than k; BadInput: visits that fewer than k members share, and no reason why
+    membership is secret.
     """
     k = int(master.release.guarantee["k"])
     if len(records) < k:
@@ -205,7 +201,6 @@ def _tables(
     classes: DrawnClasses | None,
     placed: pl.DataFrame | None,
 ) -> list[ReleaseTable]:
-    """The recipient's tables; `placed`: the payload in the order of the cohort's records."""
     columns = {
         "record": pa.array(np.arange(len(order), dtype=np.int64)),
         **(classes.labels(order) if classes else {}),
@@ -250,7 +245,6 @@ def _refuse_known_members(figures: Mapping[str, Any], in_classes: bool) -> None:
 
 
 def _visits(master: VisitLists, order: Int64s, randomness: Randomness) -> VisitLists:
-    """The visits of the chosen records under their new numbers, in a new order inside each."""
     number = np.full(int(max(order.max(initial=-1), master.record.max(initial=-1))) + 1, -1, np.int64)
     number[order] = np.arange(len(order))
     record = number[master.record]
@@ -263,7 +257,6 @@ def _visits(master: VisitLists, order: Int64s, randomness: Randomness) -> VisitL
 
 
 def _payload(release: Release, records: Int64s, further: pl.DataFrame | None) -> pl.DataFrame | None:
-    """The master's payload and the further columns, in the order of `records`."""
     labels = release.demographics
     own = release.table("records.parquet").collect().sort("record")[records].drop("record", *labels)
     if further is None:
@@ -299,14 +292,13 @@ def figures_of(
     """Numbers of holders of a cohort's visit sets, in its master and inside the cohort (with one numbering of labels),
     separately in each class where there are demographics.
 
-    population_smallest : fewest holders in the master of a set of the cohort. visits : of the cohort. few, alone :
-    visits whose set fewer than k members of the cohort hold, and only one. smallest : fewest holders inside the cohort.
-    members : records of the cohort. members_alone, members_alone_population : those whose visits, all together, no
-    other record of the cohort (of the master) has. few_in_class, alone_in_class : members whose released demographics
-    fewer than k members have, and nobody else; smallest_class, population_smallest_class : fewest members of such a
-    class, fewest records of one in the master (with demographics alone).
-
-    order : the master's record of each of the cohort, those without visits included.
+    `population_smallest`: fewest holders in the master of a set of the cohort. `visits`: of the cohort. `few`, `alone`:
+    visits whose set fewer than k members of the cohort hold, and only one. `smallest`: fewest holders inside the
+    cohort. `members`: records of the cohort. `members_alone`, `members_alone_population`: those whose visits, all
+    together, no other record of the cohort (of the master) has. `few_in_class`, `alone_in_class`: members whose
+    released demographics fewer than k members have, and nobody else; `smallest_class`, `population_smallest_class`:
+    fewest members of such a class, fewest records of one in the master (with demographics alone).
+    `order`: the master's record of each of the cohort, those without visits included.
     """
     in_classes: dict[str, int] = {}
     if classes is not None:

@@ -24,12 +24,8 @@ def enforce_known_codes(
     visits: VisitSets, labels: int, k: int, m: int, *, merged: bool, order: Int64s
 ) -> tuple[VisitSets, int]:
     """Delete codes until k patients show any m codes shown together; returns the visits and the number of sweeps.
-
-    merged : count patients who have the codes over all their visits, else those with one visit that has them.
-    order : the patients, in the order of processing.
-
-    Raises BadInput: the visits have too many sets of m codes.
-    """
+    `merged`: count patients who have the codes over all their visits, else those with one visit that has them. `order`:
+    the patients, in the order of processing. Raises BadInput: the visits have too many sets of m codes."""
     base = labels + 1
     everyone = unions(visits, labels)
     room = int(_count_subsets(np.diff(visits.offsets), m))

@@ -40,9 +40,7 @@ PVALUES_KEPT = 20_000
 
 def measure(release: Release, cohort: Cohort, wanted: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """The figures of a release of visits against its source; of an extract, against the same patients' originals.
-
-    Raises BadInput: unknown measure or option.
-    """
+    Raises BadInput: unknown measure or option."""
     measures: Measures = {
         "retention": partial(retention, release, cohort),
         "risk": partial(risk, release, cohort),
@@ -93,8 +91,8 @@ def retention(release: Release, cohort: Cohort) -> dict[str, Any]:
 
 def _with_shares(counts: dict[str, int], population: int | None) -> dict[str, Any]:
     """Four counts: `original`, `released`, `ungeneralized` (of codes released as they were), `suppression_only` (had
-    rare codes been suppressed); as shares of the original cohort's (`local`) and, for an extract, of the
-    population's."""
+    rare codes been suppressed); as shares of the original cohort's (`local`) and, for an extract, of the population's.
+    """
     shares: dict[str, Any] = dict(counts)
     for name, count in counts.items():
         if name != "original":
@@ -151,11 +149,10 @@ def phewas(
 ) -> dict[str, Any]:
     """Associations in the original and in the release, with lost and false ones.
 
-    phecodes : number tested in each. regressions : number in each by outcome
-    (`analysis.phewas.associations.OUTCOMES`). comparison : significant associations by predictor and rule. totals :
-    over all predictors, by rule. tests : both p of each phecode; `effect` is a log odds ratio.
-
-    predictors, covariates : columns of the patients, and of the release's payload. map : one or more phecode files;
+    `phecodes`: number tested in each. `regressions`: number in each by outcome
+    (`analysis.phewas.associations.OUTCOMES`). `comparison`: significant associations by predictor and rule. `totals`:
+    over all predictors, by rule. `tests`: both p of each phecode; `effect` is a log odds ratio.
+    `predictors`, `covariates`: columns of the patients, and of the release's payload. `map`: one or more phecode files;
     left out: the one added.
     """
     predictors, covariates = _columns(predictors), _columns(covariates)
@@ -255,10 +252,8 @@ def _pair_p_values(
 
 
 def whole_patient(release: Release, cohort: Cohort) -> WholePatient:
-    """Errors of queries of demographics and codes next to the baseline, loss per column, risk before.
-
-    A released patient with a merged label counts 1 / its number of members for each of its codes.
-    """
+    """Errors of queries of demographics and codes next to the baseline, loss per column, risk before. A released
+    patient with a merged label counts 1 / its number of members for each of its codes."""
     sets = records_in_release(release, cohort, cohort.code_sets())
     holders = holders_of(read_visit_lists(release.path("visits.parquet")), sets.codes)
     return figures_of_records(

@@ -39,11 +39,9 @@ def protect(
     randomness: Randomness | None = None,
     population: Cohort | None = None,
 ) -> Anonymized:
-    """Anonymize all patients of `cohort`; extracts of the release are drawn by `leeward cohort`.
-
-    Raises BadInput: a population (it is the cohort itself here), no visits, an unknown payload column, a policy that
-    does not fit the codes; GuaranteeUnreachable: fewer than k patients.
-    """
+    """Anonymize all patients of `cohort`; extracts of the release are drawn by `leeward cohort`. Raises BadInput: a
+    population (it is the cohort itself here), no visits, an unknown payload column, a policy that does not fit the
+    codes; GuaranteeUnreachable: fewer than k patients."""
     if population is not None:
         raise BadInput(
             "visits: the population is what is anonymized: give it as the source, and draw the cohort from the "
@@ -102,10 +100,9 @@ def _read(parameters: Visits, cohort: Cohort) -> Lens:
 
 def _in_classes(lens: Lens, class_of: AnyArray, groups: Int64s) -> tuple[Lens, Int64s]:
     """The lens with separate codes for each class, and the groups of these codes: a code has another number in each
-    class, so that counting, merging and enforcement happen inside each class
-    (docs/methods/whole-patient.md#methods).
+    class, so that counting, merging and enforcement happen inside each class (docs/methods/whole-patient.md#methods).
 
-    class_of : int[patients], from 0. groups : int64[codes of the lens], which may merge; they do so inside a class.
+    `class_of`: int[patients], from 0. `groups`: int64[codes of the lens], which may merge; they do so inside a class.
     """
     n = max(1, len(lens.codes))
     of_value = class_of[lens.patient_of_visit()[lens.visit_of_value()]]
@@ -115,7 +112,6 @@ def _in_classes(lens: Lens, class_of: AnyArray, groups: Int64s) -> tuple[Lens, I
 
 
 def _take(lens: Lens, patients: AnyArray) -> Lens:
-    """The lens of some patients, in their order, repeats allowed. The numbers of codes stay the same."""
     starts = offsets_of(np.diff(lens.patient_offsets)[patients])
     chosen = positions_of(lens.patient_offsets, patients)
     bounds = offsets_of(np.diff(lens.offsets)[chosen])
@@ -176,7 +172,6 @@ def _labels(
 
 
 def _map_visits(engine: Engine, entries: Frame, lens: Lens, of_code: Int32s, labels: int) -> VisitSets:
-    """The labels of every visit, by the engine."""
     if (of_code == np.arange(len(of_code))).all():  # every code stays itself
         return VisitSets(lens.patient_offsets, lens.offsets, lens.values)
     kept = np.flatnonzero(of_code >= 0).astype(np.int32)

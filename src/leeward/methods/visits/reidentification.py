@@ -121,7 +121,6 @@ def _labels_of_codes(visits: VisitLists, classed: bool) -> dict[tuple[int, str],
 
 
 def _tell(release: Release, m: int | None, k: int, attacked: int, succeeded: int) -> Tried:
-    """Description and counts of an attack; m : number of known codes, None for all of a visit."""
     known = "every code" if m is None else "one code" if m == 1 else f"up to {m} codes"
     beside = ", and the person's exact demographics" if release.demographics else ""
     covered = release.parameters["level"] != "visit" or bool(release.parameters.get("merge_visits"))
@@ -136,7 +135,6 @@ def _tell(release: Release, m: int | None, k: int, attacked: int, succeeded: int
 
 
 def _records(patients: pl.Series, people: pl.DataFrame) -> Int64s:
-    """The record of each patient of the lens, -1 for none."""
     left = pl.DataFrame({"patient": patients.cast(pl.String)})
     right = people.with_columns(pl.col("patient").cast(pl.String))
     joined = left.join(right, on="patient", how="left", maintain_order="left")

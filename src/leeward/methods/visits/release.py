@@ -36,9 +36,9 @@ GONE, EXACT, MERGED, ABOVE = 0, 1, 2, 3
 class Outcome:
     """Outcome of a run, in the lens's order.
 
-    labels : every label that visits may hold. of_code : the label of each code, -1 where it is suppressed.
-    up : the node each label climbs to. mapped, enforced : visits after merging, and after enforcement.
-    classes : of the released patients, in the lens's order; codes and labels then carry the number of their class.
+    `labels`: every label that visits may hold. `of_code`: the label of each code, -1 where it is suppressed. `up`: the
+    node each label climbs to. `mapped`, `enforced`: visits after merging, and after enforcement. `classes`: of the
+    released patients, in the lens's order; codes and labels then carry the number of their class.
     """
 
     lens: Lens
@@ -83,7 +83,6 @@ def release_of(
     vocabulary: str | None,
     randomness: Randomness,
 ) -> Anonymized:
-    """Build the release: records, and the visits of each, in random order."""
     classes = outcome.classes
     parameters = method.public(vocabulary=None if vocabulary is None else Path(vocabulary).name)
     words = CONTRACT.words(parameters)
@@ -145,11 +144,9 @@ def _notices(outcome: Outcome) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Released:
-    """The order of released records and visits.
-
-    patient_of_record : the patient's number of each record. visit_order : the released visits (none of them empty) by
-    record, in random order inside it. record, number : the columns of those visits.
-    """
+    """The order of released records and visits. `patient_of_record`: the patient's number of each record.
+    `visit_order`: the released visits (none of them empty) by record, in random order inside it. `record`, `number`:
+    the columns of those visits."""
 
     visits: VisitSets
     patient_of_record: Int64s
@@ -203,9 +200,9 @@ def custody_tables(method: Visits, outcome: Outcome, released: Released) -> tupl
 
     `patients.parquet`: record, patient (identifier), codes (distinct original codes). `visits.parquet`: record, visit,
     row (the first source row of that visit). `codes.parquet`: code, label (null: suppressed), above (where it climbs).
-    `labels.parquet`: label, read (source visits with it, before enforcement), shown (rows of `visits.parquet`).
-    Both have `class` where there are demographics. At level `containment` also `visit_sets.parquet`: record, codes of
-    every source visit's image, before enforcement.
+    `labels.parquet`: label, read (source visits with it, before enforcement), shown (rows of `visits.parquet`). Both
+    have `class` where there are demographics. At level `containment` also `visit_sets.parquet`: record, codes of every
+    source visit's image, before enforcement.
     """
     lens = outcome.lens
     originals = VisitSets(lens.patient_offsets, lens.offsets, lens.values)

@@ -15,10 +15,8 @@ from leeward.methods.visits.visit_lists import read_visit_lists
 
 
 def select_patients(master: Master, selection: str | Path | pl.Series, column: str) -> pl.Series:
-    """The identifiers in a series, in a file's column, or of patients for whom an expression holds.
-
-    Raises BadInput: the file lacks the column, or the expression names none.
-    """
+    """The identifiers in a series, in a file's column, or of patients for whom an expression holds. Raises BadInput:
+    the file lacks the column, or the expression names none."""
     if isinstance(selection, pl.Series):
         return selection
     if not Path(selection).is_file():
@@ -32,10 +30,8 @@ def select_patients(master: Master, selection: str | Path | pl.Series, column: s
 
 
 def select_by_expression(master: Master, expression: str) -> pl.Series:
-    """The identifiers of the master's patients for whom an SQL expression holds.
-
-    Columns: `patient`, the payload, `codes` (released codes of all visits, a list) and `visits` (their number).
-    """
+    """The identifiers of the master's patients for whom an SQL expression holds. Columns: `patient`, the payload,
+    `codes` (released codes of all visits, a list) and `visits` (their number)."""
     entries = read_visit_lists(master.release.path("visits.parquet")).entries().lazy()
     by_record = entries.group_by("record")
     sets = by_record.agg(pl.col("code").cast(pl.String).unique().sort().alias("codes"))

@@ -23,7 +23,6 @@ class VisitSets:
         return len(self.offsets) - 1
 
     def patient_of_visit(self) -> Int64s:
-        """The patient's number of each visit."""
         return owners_of(self.patient_offsets)
 
     def keys(self, labels: int) -> Int64s:
@@ -32,7 +31,6 @@ class VisitSets:
         return patient * np.int64(max(labels, 1)) + self.values
 
     def keep(self, kept: Bools) -> VisitSets:
-        """The visits with only the values marked in `kept`."""
         return VisitSets(self.patient_offsets, offsets_of(kept)[self.offsets], self.values[kept])
 
     def count_empty(self) -> int:
@@ -41,11 +39,9 @@ class VisitSets:
 
 @dataclass(frozen=True)
 class Distinct:
-    """The distinct non-empty sets of some visits, numbered in order of appearance.
-
-    set_of : int32, the set of each visit; -1 where it is empty. first : the first visit of each set.
-    holders : int32, its distinct patients. hashes : of each set the wrapped sum of `hashed`, a number of each label.
-    """
+    """The distinct non-empty sets of some visits, numbered in order of appearance. `set_of`: int32, the set of each
+    visit; -1 where it is empty. `first`: the first visit of each set. `holders`: int32, its distinct patients.
+    `hashes`: of each set the wrapped sum of `hashed`, a number of each label."""
 
     set_of: Int32s
     first: Int64s
@@ -55,7 +51,6 @@ class Distinct:
 
     @staticmethod
     def of(visits: VisitSets, labels: int) -> Distinct:
-        """Find the distinct sets by hash; sets of equal hash are compared, and all rehashed if two differ."""
         full = np.flatnonzero(np.diff(visits.offsets))
         sizes = np.diff(visits.offsets)[full]
         set_of = np.full(len(visits), -1, np.int32)
@@ -96,7 +91,6 @@ def sets_of(keys: Int64s, patients: int, labels: int) -> VisitSets:
 
 
 def is_in(wanted: Int64s, ascending: Int64s) -> Bools:
-    """Whether each number is among ascending ones."""
     place = np.searchsorted(ascending, wanted)
     found: Bools = np.append(ascending, -1)[place] == wanted
     return found

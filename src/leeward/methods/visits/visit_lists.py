@@ -37,13 +37,11 @@ def codes_apart(
 
 
 def bare(label: str) -> str:
-    """A code or label without its class."""
     number, mark, _ = label.partition(MARK)
     return label.replace(number + mark, "") if mark else label
 
 
 def class_of(label: str) -> int:
-    """The number of the class of a code or label."""
     return int(label.partition(MARK)[0])
 
 

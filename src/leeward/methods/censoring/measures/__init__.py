@@ -35,11 +35,8 @@ CUL_STEPS = 10
 def measure(
     release: Release, cohort: Cohort, wanted: Sequence[dict[str, Any]], population: Cohort | None = None
 ) -> dict[str, Any]:
-    """The figures of a censored release.
-
-    Raises BadInput: no population, an unknown measure, or a release without its custody folder: only
-    `custody/data/records.parquet` says which patient a record belongs to.
-    """
+    """The figures of a censored release. Raises BadInput: no population, an unknown measure, or a release without its
+    custody folder: only `custody/data/records.parquet` says which patient a record belongs to."""
     if population is None:
         raise BadInput("the risk of a k-map is measured in a population; give it with --population.")
     both = pair_records(release, cohort, population)
@@ -182,7 +179,7 @@ def _ratio(part: float, whole: float) -> float | None:
 def whole_patient(
     release: Release, cohort: Cohort, inside: Inside | None, released: Multisets
 ) -> WholePatient | None:
-    """Errors of questions of demographics and codes; None without classes. released : in the order of the sample, over
+    """Errors of questions of demographics and codes; None without classes. `released`: in the order of the sample, over
     its codes."""
     if inside is None:
         return None

@@ -43,10 +43,8 @@ def attack(
     seed: int = 0,
     inside: Inside | None = None,
 ) -> dict[str, Any]:
-    """Consistent owners of `most` different released records drawn with `seed`; None attacks them all.
-
-    inside : the classes of demographics; the attacker knows them, so the owners are among those who fit the class.
-    """
+    """Consistent owners of `most` different released records drawn with `seed`; None attacks them all. `inside`: the
+    classes of demographics; the attacker knows them, so the owners are among those who fit the class."""
     sample, everyone = cohort.code_counts(), population.code_counts()
     people = Multisets(everyone.offsets, everyone.values, everyone.counts)
     place = np.searchsorted(everyone.codes, sample.codes).astype(np.int32)

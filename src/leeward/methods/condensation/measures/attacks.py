@@ -132,7 +132,6 @@ def coarse_times(both: Both) -> dict[str, Any] | None:
 
 
 def _in_group(both: Both, time: Floats) -> float | None:
-    """How often a random row of a patient's group has the patient's time."""
     if both.groups is None:
         return None
     rows = pl.DataFrame({"group": both.groups.source_group, "time": time[both.groups.source_row]})
@@ -149,7 +148,6 @@ def _strata(both: Both) -> list[str]:
 
 
 def _codes(both: Both, strata: list[str], frame: pl.DataFrame) -> pl.Series:
-    """The stratum of each row as text."""
     if not strata:
         return pl.Series([""]).new_from_index(0, frame.height)
     return frame.select(pl.concat_str(pl.col(strata).cast(pl.String), separator="|")).to_series()
@@ -183,11 +181,9 @@ def _rank(
 
 
 def closest(both: Both, sample: int = SAMPLE) -> dict[str, Any]:
-    """Distance from released rows to the closest original one, beside that between original rows.
-
-    In standard deviations, as in `linkage`. `original`: from an original row to the closest other one, which is what a
-    new sample of the same population would show.
-    """
+    """Distance from released rows to the closest original one, beside that between original rows. In standard
+    deviations, as in `linkage`. `original`: from an original row to the closest other one, which is what a new sample
+    of the same population would show."""
     _, before, after, _ = both.dummies
     tree = tree_of(before)
     asked, chosen = _choose_rows(len(after), sample), _choose_rows(len(before), sample)
@@ -283,10 +279,8 @@ def _separation(inside: Floats, outside: Floats) -> tuple[float, float]:
 
 
 def privacy(both: Both, bins: int = 20, permutations: int = 20) -> dict[str, Any] | None:
-    """Π(original | released) of each column: rows paired inside their groups by random permutations, averaged.
-
-    A number has `bins` equal bins over the original's range (their width is stated); levels give 1 … number of levels.
-    """
+    """Π(original | released) of each column: rows paired inside their groups by random permutations, averaged. A number
+    has `bins` equal bins over the original's range (their width is stated); levels give 1 … number of levels."""
     if bins < 2 or permutations < 1:
         raise BadInput("`measure.privacy`: `bins` must be at least 2 and `permutations` at least 1.")
     if both.groups is None:
@@ -335,12 +329,9 @@ def _some_groups(group: Longs, random: np.random.Generator) -> NDArray[np.bool_]
 
 
 def conditional_privacy(a: Floats, b: Floats, bins: int | None = 20) -> tuple[float, float | None]:
-    """Π(A|B) by the plug-in estimate from pairs (a, b), and the width of A's bins.
-
-    With `bins` both are numbers: A's and B's bins are equal, over the range of A (B's outliers join the outer bins),
-    and h(A|B) = −Σ p_ab log2(p_ab / Δ) + Σ p_b log2 p_b. Without, both are levels and Π = 2^H(A|B). Compare at equal
-    Δ only.
-    """
+    """Π(A|B) by the plug-in estimate from pairs (a, b), and the width of A's bins. With `bins` both are numbers: A's
+    and B's bins are equal, over the range of A (B's outliers join the outer bins), and h(A|B) = −Σ p_ab log2(p_ab / Δ)
+    + Σ p_b log2 p_b. Without, both are levels and Π = 2^H(A|B). Compare at equal Δ only."""
     if bins is None:
         return 2.0 ** _entropy(a.astype(np.int64), b.astype(np.int64)), None
     low, high = float(a.min()), float(a.max())

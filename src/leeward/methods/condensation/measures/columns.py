@@ -40,10 +40,8 @@ class Groups(NamedTuple):
 
 @dataclass(frozen=True)
 class Both:
-    """A table before and after.
-
-    table : the original; made : the release, with the original's column types; groups : None without custody
-    """
+    """A table before and after. `table`: the original; `made`: the release, with the original's column types; `groups`:
+    None without custody."""
 
     release: Release
     table: Table
@@ -98,7 +96,6 @@ def pair_tables(release: Release, cohort: Cohort) -> Both:
 
 
 def _scale(before: Floats, after: Floats) -> tuple[Singles, Singles]:
-    """Both in standard deviations of `before`, missing values at its mean, in single precision."""
     middle, spread = float(np.nanmean(before)), float(np.nanstd(before))
     scale = spread if spread > 0 else 1.0
     one, two = (np.nan_to_num((each - middle) / scale).astype(np.float32) for each in (before, after))
@@ -155,7 +152,6 @@ def correlations(both: Both) -> dict[str, Any]:
 
 
 def _correlation(values: Singles, columns: list[int]) -> Floats:
-    """Of some columns; sums run over blocks of rows, so that a large table is not copied."""
     blocks = range(0, len(values), BLOCK)
     mean = sum(values[start : start + BLOCK, columns].sum(axis=0, dtype=np.float64) for start in blocks)
     mean /= len(values)

@@ -31,9 +31,7 @@ TOGETHER = 1_000_000
 
 def compare(before: Fit, after: Fit) -> Metrics | None:
     """The metrics of one fit against the original's; None where either did not converge, which says nothing of either.
-
-    A coefficient that is not estimable any more (its column does not vary) counts as changed.
-    """
+    A coefficient that is not estimable any more (its column does not vary) counts as changed."""
     if not (before.converged and after.converged):
         return None
     known = ~np.isnan(before.coefficients)
@@ -51,7 +49,6 @@ def compare(before: Fit, after: Fit) -> Metrics | None:
 
 
 def mean_metrics(found: Sequence[Metrics | None]) -> Metrics | None:
-    """Means over the repetitions whose fits converged; None where none did."""
     rows = [each for each in found if each is not None]
     return {key: float(np.mean([row[key] for row in rows])) for key in rows[0]} if rows else None
 
@@ -76,11 +73,9 @@ def _repetitions(both: Both) -> list[pl.DataFrame]:
 
 
 def one_model(model: Model, table: Table, frames: Sequence[pl.DataFrame], rounds: int) -> dict[str, Any]:
-    """One model fitted to the original, to each made table, and to `rounds` resamples of the original.
-
-    Metrics are means over the fits that converged, None where none did. A coefficient's `spread` is its covariate's
-    standard deviation.
-    """
+    """One model fitted to the original, to each made table, and to `rounds` resamples of the original. Metrics are
+    means over the fits that converged, None where none did. A coefficient's `spread` is its covariate's standard
+    deviation."""
     cut = median_time(model, table.frame)
     before, *after = fits(model, table, [table.frame, *frames], cut)
     named = zip(before.names, spreads(model, table), strict=True)
@@ -159,10 +154,8 @@ def survival(both: Both, points: int = 120) -> list[dict[str, Any]] | None:
 
 
 def kaplan_meier(times: Floats, events: np.ndarray, at: Floats) -> Floats:
-    """Estimated share that survives each time of `at` (Kaplan and Meier 1958, equation 2b).
-
-    `times`, of an event or of censoring, and `events` (bool) have one entry a patient.
-    """
+    """Estimated share that survives each time of `at` (Kaplan and Meier 1958, equation 2b). `times`, of an event or of
+    censoring, and `events` (bool) have one entry a patient."""
     distinct, place = np.unique(times, return_inverse=True)
     ended = np.bincount(place)
     at_risk = len(times) - np.cumsum(ended) + ended

@@ -123,9 +123,8 @@ def are(
     prior: str = DEFAULT,
     queries: int | None = None,
 ) -> dict[str, Any]:
-    """Average relative error of COUNT queries: mean of |estimate - true| / true over queries with a true
-    count > 0 (workloads: `leeward.analysis.workloads`).
-    """
+    """Average relative error of COUNT queries: mean of |estimate - true| / true over queries with a true count > 0
+    (workloads: `leeward.analysis.workloads`)."""
     check_prior(prior)
 
     def errors(drawn: list[AnyArray]) -> dict[str, Any]:

@@ -19,11 +19,8 @@ RECORD, SHARED, ITEM = 0, 1, 2
 
 
 class Entries(NamedTuple):
-    """Where each code is: code c has the entries at[c] … at[c + 1], ascending by node.
-
-    mean : the expected count of each item-chunk entry. want : as `wanting` counts it. root : the topmost ancestor of
-    each entry's node.
-    """
+    """Where each code is: code c has the entries at[c] … at[c + 1], ascending by node. `mean`: the expected count of
+    each item-chunk entry. `want`: as `wanting` counts it. `root`: the topmost ancestor of each entry's node."""
 
     at: Array
     node: Array
@@ -62,8 +59,8 @@ class Parts(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """By node: whether `_touched` has met it, and records of its children that were met (False and 0 between trees).
-    A stack of sums of records below nodes: the node, the codes still wanted from shared chunks above, estimates."""
+    """By node: whether `_touched` has met it, and records of its children that were met (False and 0 between trees). A
+    stack of sums of records below nodes: the node, the codes still wanted from shared chunks above, estimates."""
 
     seen: Array
     under: Array
@@ -295,7 +292,7 @@ def matching(
     bounds: Array, chunk: Array, place: Array, mean: Array, node: Array, chunks: Chunks, nodes: Nodes
 ) -> Any:
     """Expected records with at least one code of each constraint c, whose entries bounds[c] … bounds[c + 1] are sorted
-    by chunk. node : of each chunk."""
+    by chunk. `node`: of each chunk."""
     found = np.zeros(len(bounds) - 1)
     lacking, hit = np.ones(len(nodes.parent)), np.zeros(len(nodes.parent))
     seen = np.zeros(len(nodes.parent), np.bool_)

@@ -87,12 +87,9 @@ def _item_means(published: Published, prior: str) -> Float64s:
 
 
 def expect_by_chance(published: Published) -> Float64s:
-    """Expected records behind each entry if a code's uncounted records were scattered by chance: the mean of a
-    Poisson number given that it is in 1 … min(k - 1, N).
-
-    Their number follows from the share of clusters that list the code in their item chunk among those that do not
-    count it (the estimate of occupancy). Entries of other chunks: 1.
-    """
+    """Expected records behind each entry if a code's uncounted records were scattered by chance: the mean of a Poisson
+    number given that it is in 1 … min(k - 1, N). Their number follows from the share of clusters that list the code in
+    their item chunk among those that do not count it (the estimate of occupancy). Entries of other chunks: 1."""
     p = published
     owner = owners_of(p.at)
     item = p.kind[p.entry_chunk] == ITEM
@@ -128,8 +125,6 @@ LARGEST_SET = 62
 
 @dataclass(frozen=True)
 class Estimate:
-    """Bounds and expectation of a number of records."""
-
     low: int
     expected: float
     high: int
@@ -222,10 +217,8 @@ def estimates_where(
     prior: str = DEFAULT,
 ) -> Estimates:
     """`estimates` among the patients whose demographics are at or below the labels `where`
-    (docs/methods/whole-patient.md#estimating-counts).
-
-    Raises BadInput for a release without demographics, and for a column or label that it does not have.
-    """
+    (docs/methods/whole-patient.md#estimating-counts). Raises BadInput for a release without demographics, and for a
+    column or label that it does not have."""
     opened = release if isinstance(release, Release) else Release.open(release)
     classes = ReleasedClasses.read(opened)
     concerned = classes.part_of(where)
@@ -270,10 +263,8 @@ SHOWN = 3
 
 
 def require_codes(release: Release, queries: Iterable[Sequence[str]], shown: Collection[str]) -> None:
-    """Check that the release shows every asked code.
-
-    BadInput has the nearest codes, and whether the code was suppressed.
-    """
+    """Check that the release shows every asked code. BadInput has the nearest codes, and whether the code was
+    suppressed."""
     lacking = [code for query in queries for code in query if code not in shown]
     if lacking:
         raise BadInput(_message(release, lacking[0], shown))

@@ -23,9 +23,9 @@ ITEM_ONLY = "item_only_records"
 def placement(published: Published, sets: CodeSets, facts: Mapping[str, Any]) -> dict[str, Any]:
     """Code occurrences by kind of chunk, in all and for the most frequent codes, and patients wholly in item chunks.
 
-    Occurrences in item chunks are the true support less those shown by record and shared chunks.
-    `item_only_records` is the method's count where custody has it; `item_only_records_at_least` follows
-    from the files alone. `covers`: pairs of a chunk's codes of which one reveals the other (see `covers`).
+    Occurrences in item chunks are the true support less those shown by record and shared chunks. `item_only_records` is
+    the method's count where custody has it; `item_only_records_at_least` follows from the files alone. `covers`: pairs
+    of a chunk's codes of which one reveals the other (see `covers`).
     """
     shown = occurrences(published)
     number = published.number
@@ -55,8 +55,7 @@ def placement(published: Published, sets: CodeSets, facts: Mapping[str, Any]) ->
 
 
 def occurrences(published: Published) -> np.ndarray[Any, Any]:
-    """int64[3, codes]: occurrences of each code in record and in shared chunks, and item chunks that list
-    it."""
+    """int64[3, codes]: occurrences of each code in record and in shared chunks, and item chunks that list it."""
     kind = published.kind[published.entry_chunk]
     code = np.repeat(np.arange(len(published.codes)), np.diff(published.at))
     weight = np.where(kind == ITEM, 1, published.entry_counts())
@@ -66,9 +65,8 @@ def occurrences(published: Published) -> np.ndarray[Any, Any]:
 
 
 def item_only_at_least(published: Published) -> int:
-    """Lower bound of the records whose codes are all in item chunks, from the files alone: every
-    non-empty subrecord may belong to another record, so the rest of a cluster's records have all their codes in
-    the item chunk."""
+    """Lower bound of the records whose codes are all in item chunks, from the files alone: every non-empty subrecord
+    may belong to another record, so the rest of a cluster's records have all their codes in the item chunk."""
     of_chunk = np.where(published.kind == ITEM, 0, published.filled)
     filled = np.bincount(published.node, of_chunk, minlength=len(published.parent))
     left = np.zeros(len(published.parent), np.int64)
@@ -81,10 +79,8 @@ def item_only_at_least(published: Published) -> int:
 
 
 def covers(published: Published) -> dict[str, int]:
-    """Pairs (x, y) of a chunk's codes with s(xy) = s(x): whoever knows x learns y.
-
-    `pairs` over all record and shared chunks, `chunks` that hold one, `of_chunks` with two codes or more.
-    """
+    """Pairs (x, y) of a chunk's codes with s(xy) = s(x): whoever knows x learns y. `pairs` over all record and shared
+    chunks, `chunks` that hold one, `of_chunks` with two codes or more."""
     p = published
     shown = np.flatnonzero(p.kind[p.entry_chunk] != ITEM)
     order = shown[np.argsort(p.entry_chunk[shown], kind="stable")]

@@ -141,7 +141,6 @@ def part(published: Published, classes: Array) -> Published:
 
 
 def _roots(parent: Array) -> Array:
-    """Topmost ancestor of each node; parents have higher numbers."""
     root = np.where(parent < 0, np.arange(len(parent)), parent)
     while True:
         above = root[root]

@@ -34,9 +34,9 @@ SETS_DRAWN, SETS_COUNTED = 20_000, 1_000
 class Knowledge:
     """What attackers may know of the patients of the source, in terms of a release.
 
-    sets : their codes. translate : the release's number of each of the source's codes; -1 for one that it does not
-    show, or that attackers are assumed not to know. number : int64[patients], of each one's exact demographics.
-    fitting : bool[numbers, classes], the classes with these. classes : their numbers in the release; None without
+    `sets`: their codes. `translate`: the release's number of each of the source's codes; -1 for one that it does not
+    show, or that attackers are assumed not to know. `number`: int64[patients], of each one's exact demographics.
+    `fitting`: bool[numbers, classes], the classes with these. `classes`: their numbers in the release; None without
     demographics.
     """
 
@@ -120,10 +120,8 @@ def knowledge_of_codes(
 
 @dataclass(frozen=True)
 class SingleCodes:
-    """Pieces of knowledge: one code, with exact demographics.
-
-    candidates : of each piece, for an attacker who knows the algorithm. patient, piece : each patient with each piece.
-    """
+    """Pieces of knowledge: one code, with exact demographics. `candidates`: of each piece, for an attacker who knows
+    the algorithm. `patient`, `piece`: each patient with each piece."""
 
     candidates: Int64s
     patient: Int64s

@@ -50,11 +50,8 @@ def match(xc, xa, m, record, pairs, axes, G, M):
 
 @njit(error_model="numpy")
 def align(xc, xa, m, record, pairs, axes, G, M):
-    """Align (xc, xa)[:m] with a record, in place; returns the number of pairs left.
-
-    G, M : int64 with room for the longest trajectory, M for one more each way. Ties: match, then leave the record's
-    pair out, then the other.
-    """
+    """Align (xc, xa)[:m] with a record, in place; returns the number of pairs left. `G`, `M`: int64 with room for the
+    longest trajectory, M for one more each way. Ties: match, then leave the record's pair out, then the other."""
     match(xc, xa, m, record, pairs, axes, G, M)
     start = pairs.offsets[record]
     h, j, kept = m, pairs.offsets[record + 1] - start, m
@@ -88,11 +85,9 @@ def _place_of_next(xc, xa, m, weight, left, pairs, axes, score, G, M):
 
 @njit(error_model="numpy")
 def publish_in_order(members, pairs, axes, score, out_codes, out_ages):
-    """Align all members one after the other, starting from the member that keeps most.
-
-    score : 1/n of Definition 8 by length: the next record is always the one that keeps most; if empty, members are
-    aligned in the order given. Returns (pairs written, their saving).
-    """
+    """Align all members one after the other, starting from the member that keeps most. `score`: 1/n of Definition 8 by
+    length: the next record is always the one that keeps most; if empty, members are aligned in the order given. Returns
+    (pairs written, their saving)."""
     longest = 1
     for r in members:
         longest = max(longest, pairs.offsets[r + 1] - pairs.offsets[r])

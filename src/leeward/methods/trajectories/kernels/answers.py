@@ -24,10 +24,8 @@ def _cover(p, q_codes, q_ages, c_low, c_high, a_low, a_high):
 @njit(error_model="numpy")
 def estimate(q_offsets, q_codes, q_ages, offsets, c_low, c_high, a_low, a_high, times, out):
     """out[q] = Σ over trajectories (each `times` often) of P(it holds all pairs of query q)
-    (docs/methods/trajectories.md#measures).
-
-    P = Σ_{S⊆Q} (−1)^|S| Π_p (1 − Σ_{q∈S}[p covers q] / (leaves of p's code · leaves of p's age)).
-    """
+    (docs/methods/trajectories.md#measures). P = Σ_{S⊆Q} (−1)^|S| Π_p (1 − Σ_{q∈S}[p covers q] / (leaves of p's code ·
+    leaves of p's age))."""
     covered = np.empty(len(c_low), np.int64)
     for q in range(len(q_offsets) - 1):
         own = slice(q_offsets[q], q_offsets[q + 1])

@@ -17,11 +17,9 @@ from leeward.compiled import njit
 
 
 class Items(NamedTuple):
-    """Items of records, and records of items.
-
-    Record r has items[offsets[r]:offsets[r + 1]], ascending; item i is held by holders[starts[i]:starts[i + 1]] and
-    counts weight[i]. length : pairs of each record.  group : the sensitive value of each.
-    """
+    """Items of records, and records of items. Record r has items[offsets[r]:offsets[r + 1]], ascending; item i is held
+    by holders[starts[i]:starts[i + 1]] and counts weight[i]. `length`: pairs of each record. `group`: the sensitive
+    value of each."""
 
     offsets: Any
     items: Any
@@ -64,11 +62,9 @@ def _best(members, touched, most, score, data):
 
 @njit(error_model="numpy")
 def grow(seed, k, most, data, active, members, common, score, touched):
-    """Grow a group of k around `seed`, always adding the active record that shares most with the common items.
-
-    Writes to `members`; returns the weight of what all share, 0 if the group cannot be filled. `score` is zero before
-    and after. Ties: fewer pairs, then the smaller number. `most`: how many of one sensitive value a group may have.
-    """
+    """Grow a group of k around `seed`, always adding the active record that shares most with the common items. Writes
+    to `members`; returns the weight of what all share, 0 if the group cannot be filled. `score` is zero before and
+    after. Ties: fewer pairs, then the smaller number. `most`: how many of one sensitive value a group may have."""
     members[0] = seed
     size = data.offsets[seed + 1] - data.offsets[seed]
     common[:size] = data.items[data.offsets[seed] : data.offsets[seed + 1]]
@@ -173,11 +169,9 @@ def _place_of(wanted, keys):
 
 @njit(error_model="numpy")
 def publish(members, offsets, codes, ages, code_at, age_at, steps, out_codes, out_ages):
-    """Publish the pairs that all members share, from fine to coarse; returns the number of pairs written.
-
-    code_at, age_at : int32[levels, nodes], the node at each level (-1: none may be published).
-    steps : int32[n, 2], (code level, age level) in the order in which they are tried.
-    """
+    """Publish the pairs that all members share, from fine to coarse; returns the number of pairs written. `code_at`,
+    `age_at`: int32[levels, nodes], the node at each level (-1: none may be published). `steps`: int32[n, 2], (code
+    level, age level) in the order in which they are tried."""
     k, width = len(members), np.int64(age_at.shape[1])
     lengths = offsets[members + 1] - offsets[members]
     shortest = np.argmin(lengths)

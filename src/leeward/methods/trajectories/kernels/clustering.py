@@ -162,10 +162,8 @@ def savings(xc, xa, chosen, out, entries, codes, ages):
 
 @njit(inner=True, error_model="numpy")
 def upper_bound(grid, pair, start, n, m, unit):
-    """An upper bound of M(X, Y): the sum of the m largest of Y's n best savings, from above.
-
-    That sum is at most m·θ + Σ max(0, v − θ) for every θ; three are tried.
-    """
+    """An upper bound of M(X, Y): the sum of the m largest of Y's n best savings, from above. That sum is at most m·θ +
+    Σ max(0, v − θ) for every θ; three are tried."""
     total = np.int64(0)
     if n <= m:
         for j in range(n):
@@ -185,9 +183,9 @@ def upper_bound(grid, pair, start, n, m, unit):
 class Bounds(NamedTuple):
     """Upper bounds of the saving of each active entry with the cluster, and its worth.
 
-    bound : of an entry, -1 where it may not join. fresh : the size of the cluster for which the bound is exact.
-    block_of : the block of an entry. known : blocks whose bounds were computed. ceiling : no entry of a block saves
-    more. times, plus : a saving M of a block's entries is worth M · times + plus. full : sensitive values that may
+    `bound`: of an entry, -1 where it may not join. `fresh`: the size of the cluster for which the bound is exact.
+    `block_of`: the block of an entry. `known`: blocks whose bounds were computed. `ceiling`: no entry of a block saves
+    more. `times`, `plus`: a saving M of a block's entries is worth M · times + plus. `full`: sensitive values that may
     not join any more, full[0] of them from full[1] on.
     """
 
@@ -345,8 +343,8 @@ def _nearest(A, B, grid, m, size, wanted, lanes, blocks, copies, entries, unit, 
 def grow(seed, target, normalised, most, blocks, copies_left, entries, unit, codes, ages, pairs, axes):
     """Grow a cluster of `target` records around `seed`, always adding the trajectory that is cheapest to join.
 
-    normalised : joined by Definition 8, else at the thesis's running cost. copies_left : int32 an entry.
-    most : how many records of one sensitive value a cluster may have.
+    `normalised`: joined by Definition 8, else at the thesis's running cost. `copies_left`: int32 an entry. `most`: how
+    many records of one sensitive value a cluster may have.
 
     Returns (members, code nodes, age nodes); fewer members than `target` if none is allowed.
     """

@@ -17,9 +17,9 @@ WORDS = 256
 class Holders(NamedTuple):
     """The patients of each code, and the codes of each patient.
 
-    postings, holders : the patients with code c, ascending, are holders[postings[c]:postings[c + 1]].
-    offsets, values : the codes of patient p, ascending, are values[offsets[p]:offsets[p + 1]].
-    row_of, bits : bits[row_of[c]] has a bit for each patient with c; row_of is -1 for codes that few have.
+    `postings`, `holders`: the patients with code c, ascending, are holders[postings[c]:postings[c + 1]]. `offsets`,
+    `values`: the codes of patient p, ascending, are values[offsets[p]:offsets[p + 1]]. `row_of`, `bits`:
+    bits[row_of[c]] has a bit for each patient with c; row_of is -1 for codes that few have.
     """
 
     postings: Int64s
@@ -31,8 +31,8 @@ class Holders(NamedTuple):
 
 
 class Lists(NamedTuple):
-    """The patients with each code c among `people`, the holders of `code` or everybody (-1):
-    patients[first[c]:first[c] + counts[c]]."""
+    """The patients with each code c among `people`, the holders of `code` or everybody (-1): patients[first[c]:first[c]
+    + counts[c]]."""
 
     code: Any
     people: Any
@@ -43,7 +43,6 @@ class Lists(NamedTuple):
 
 @njit
 def _holds(values: Int32s, low: int, high: int, code: int) -> bool:
-    """Whether `code` is among the ascending values[low:high]."""
     place = low + np.searchsorted(values[low:high], code)
     return bool(place < high and values[place] == code)
 
@@ -136,8 +135,8 @@ def _containing(
     needed: int,
     limit: int,
 ) -> int:
-    """Number of patients with all codes of a set but the one at `skipped` (-1: all), counted up to `limit`; if
-    there are fewer than `needed`, any number below it may be returned."""
+    """Number of patients with all codes of a set but the one at `skipped` (-1: all), counted up to `limit`; if there
+    are fewer than `needed`, any number below it may be returned."""
     rarest, others = _rarest(content, start, length, skipped, lists)
     if rarest < 0:
         return min(limit, lists.people)
@@ -169,10 +168,7 @@ def count_containing(
     found: Int64s,
 ) -> None:
     """Number of patients with all codes of each set but the one at `skipped`: exact from `needed` on, capped at
-    `limit`.
-
-    order : of the sets; those with the same rarest code (-1: none is left) are consecutive.
-    """
+    `limit`. `order`: of the sets; those with the same rarest code (-1: none is left) are consecutive."""
     counts, first = np.empty(held.row_of.shape[0], np.int64), np.empty(held.row_of.shape[0], np.int64)
     nobody = np.empty(0, np.int32)
     everybody = Lists(

@@ -19,12 +19,9 @@ visits have no code left."""
 
 
 class Sets(NamedTuple):
-    """Distinct sets, one entry a set, with room for further ones.
-
-    content, starts, lengths : the codes of set s, ascending, are content[starts[s]:starts[s] + lengths[s]].
-    hashes : of its codes. people : patients who hold it (DEAD: gone), at most k where it is safe.
-    became : the set that a dead one turned into (EMPTY: none).
-    """
+    """Distinct sets, one entry a set, with room for further ones. `content`, `starts`, `lengths`: the codes of set s,
+    ascending, are content[starts[s]:starts[s] + lengths[s]]. `hashes`: of its codes. `people`: patients who hold it
+    (DEAD: gone), at most k where it is safe. `became`: the set that a dead one turned into (EMPTY: none)."""
 
     content: Int32s
     starts: Int64s
@@ -35,10 +32,8 @@ class Sets(NamedTuple):
 
 
 class Lists(NamedTuple):
-    """The holders of sets with too few holders, as linked lists: `patient[e]` has the set in `times[e]` visits.
-
-    head : the first entry of each set, -1 for none. after : the entry that follows.
-    """
+    """The holders of sets with too few holders, as linked lists: `patient[e]` has the set in `times[e]` visits. `head`:
+    the first entry of each set, -1 for none. `after`: the entry that follows."""
 
     head: Int32s
     after: Int32s
@@ -48,9 +43,7 @@ class Lists(NamedTuple):
 
 class Codes(NamedTuple):
     """The codes of each patient: `times[e]` visits with `codes[e]`, starts[p] <= e < starts[p + 1], codes ascending.
-
-    frequency : patients with each code.
-    """
+    `frequency`: patients with each code."""
 
     starts: Int64s
     codes: Int32s
@@ -60,7 +53,6 @@ class Codes(NamedTuple):
 
 @njit(inline="always")
 def _slot(h: Any, mask: Any) -> Any:
-    """The first place of a hash in a table of mask + 1 places."""
     x = (h ^ (h >> np.uint64(32))) * np.uint64(0xD6E8FEB86659FD93)
     return np.int64((x ^ (x >> np.uint64(32))) & mask)
 
@@ -114,7 +106,6 @@ def _replace_code(content: Int32s, start: int, length: int, place: int, node: in
 
 @njit
 def _find(table: Int32s, known: Sets, h: Any, wanted: Int32s, size: int) -> int:
-    """The number of a set, or -1."""
     content, starts, lengths, hashes = known.content, known.starts, known.lengths, known.hashes
     mask = np.uint64(table.shape[0] - 1)
     place = _slot(h, mask)
@@ -135,7 +126,6 @@ def _find(table: Int32s, known: Sets, h: Any, wanted: Int32s, size: int) -> int:
 
 @njit(inner=True)
 def _holder(lists: Lists, t: int, p: int) -> int:
-    """The entry of patient p in the list of t, -1 for none."""
     e = lists.head[t]
     while e >= 0 and lists.patient[e] != p:
         e = lists.after[e]
@@ -144,7 +134,6 @@ def _holder(lists: Lists, t: int, p: int) -> int:
 
 @njit
 def _count_union(lists: Lists, s: int, t: int) -> int:
-    """Distinct patients who hold s or t."""
     found = 0
     e = lists.head[t]
     while e >= 0:
@@ -159,7 +148,6 @@ def _count_union(lists: Lists, s: int, t: int) -> int:
 
 @njit(inner=True)
 def _merge_lists(lists: Lists, s: int, t: int) -> None:
-    """Move the holders of s to the list of t."""
     head, after, patient, times = lists
     e = head[s]
     while e >= 0:
@@ -267,11 +255,8 @@ def enforce_bucket(
     used: int,
 ) -> tuple[int, int, int]:
     """One step for each set of `chosen` (equally many codes, equally many that climb; in order) that still has too few:
-    all visits equal to the set lose a code, or have the node above it in its place.
-
-    Arrays of sets have room for len(chosen) further ones, `content` for their codes.
-    Returns (sets, entries of `content` used, steps).
-    """
+    all visits equal to the set lose a code, or have the node above it in its place. Arrays of sets have room for
+    len(chosen) further ones, `content` for their codes. Returns (sets, entries of `content` used, steps)."""
     content, starts, lengths, hashes, people, became = known
     steps = 0
     for s in chosen:

@@ -14,11 +14,9 @@ NEARLY = 7
 
 
 class Knowledge(NamedTuple):
-    """The sets that an attacker may know, and the patients who could show them.
-
-    starts, sets, checked : the sets that the codes of patient p could show are sets[starts[p]:starts[p + 1]];
-    checked: those of one visit of p. codes : int32[sets, m], ascending, -1 after the last; sizes : number of these.
-    """
+    """The sets that an attacker may know, and the patients who could show them. `starts`, `sets`, `checked`: the sets
+    that the codes of patient p could show are sets[starts[p]:starts[p + 1]]; checked: those of one visit of p. `codes`:
+    int32[sets, m], ascending, -1 after the last; `sizes`: number of these."""
 
     starts: Int64s
     sets: Int32s
@@ -29,10 +27,8 @@ class Knowledge(NamedTuple):
 
 @njit(inner=True)
 def write_subsets(values: Int32s, m: int, base: int, place: Int64s, out: Int64s, used: int) -> int:
-    """Append the key of every set of at most m of the ascending `values`; place : int64[m], scratch.
-
-    A key has the codes, each plus one, as digits to `base`, the smallest first.
-    """
+    """Append the key of every set of at most m of the ascending `values`; `place`: int64[m], scratch. A key has the
+    codes, each plus one, as digits to `base`, the smallest first."""
     for size in range(1, min(m, values.shape[0]) + 1):
         for i in range(size):
             place[i] = i
@@ -177,11 +173,9 @@ def _worst(
     alpha: float,
     room: tuple[Float64s, Float64s],
 ) -> int:
-    """The code to delete from a patient, -1 if all sets have enough patients.
-
-    Of the sets with too few patients those of fewest codes count: the code with the most of them for its cost, then
-    the one that fewest patients show, then the smallest. room : two float64[labels], zeros; so again.
-    """
+    """The code to delete from a patient, -1 if all sets have enough patients. Of the sets with too few patients those
+    of fewest codes count: the code with the most of them for its cost, then the one that fewest patients show, then the
+    smallest. `room`: two float64[labels], zeros; so again."""
     short, cost = room
     if not _weigh(low, high, known, support, shown, k, short, cost):
         return -1
@@ -234,10 +228,8 @@ def enforce(
     alpha: float,
 ) -> int:
     """Delete codes of patients until k patients show every set that one of them shows of one visit; returns sweeps.
-
-    Then codes return where every set that they newly show has k patients, until none can.
-    starts, union_values, kept : the codes of each patient, and whether they are shown (changed in place).
-    """
+    Then codes return where every set that they newly show has k patients, until none can. `starts`, `union_values`,
+    `kept`: the codes of each patient, and whether they are shown (changed in place)."""
     support = np.bincount(known.sets, minlength=known.codes.shape[0]).astype(np.int32)
     single = np.bincount(union_values, minlength=labels).astype(np.int32)
     shown = np.zeros(labels, np.bool_)
