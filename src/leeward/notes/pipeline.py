@@ -98,7 +98,6 @@ class Work:
 
 
 def spans_of(written: str) -> list[Span]:
-    """The spans of a row that has them."""
     return [Span(*each) for each in json.loads(written)]
 
 
@@ -117,7 +116,6 @@ class Reader:
         return context.judge(text, low, resolve(list(self._answers(text, low))))
 
     def _answers(self, text: str, low: str) -> Iterator[Sequence[Span]]:
-        """Spans of each member, in the members' order."""
         hits: Sequence[Span] = ()
         if self.hits is not None:
             from leeward.notes.annotators.learned import look

@@ -55,20 +55,12 @@ COLUMNS = ("note", "patient", "text", *KNOWN)
 def read(
     path: str | Path, columns: Mapping[str, str] | None = None, metadata: str | Path | None = None
 ) -> pl.DataFrame:
-    """Read the notes of a path.
+    """Read the notes of a folder of texts (a subfolder is a patient; without subfolders each text is a patient of its
+    own), a table, or FHIR NDJSON (a file or folder).
 
-    Parameters
-    ----------
-    path
-        A folder of texts (a subfolder is a patient; without subfolders each text is a patient of its own), a table,
-        or FHIR NDJSON (a file or folder).
-    columns
-        `text`, `patient`, `note` or a name of `KNOWN` -> the table's column; otherwise the columns have these names
-        or those in `ALSO`.
-    metadata
-        A table of registration data with the column `patient` or `note` and any of `KNOWN`.
-
-    Raises BadInput for unreadable input; an empty note, one longer than `LONGEST`, one with binary data or two
+    `columns` maps `text`, `patient`, `note` or a name of `KNOWN` to the table's column; by default columns have these
+    names or those in `ALSO`. `metadata` is a table of registration data with the column `patient` or `note` and any of
+    `KNOWN`. Raises BadInput for unreadable input, and for a note that is empty, longer than `LONGEST`, binary or in two
     encodings (more control characters than `STRAY`).
     """
     given = Path(path)

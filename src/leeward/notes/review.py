@@ -59,7 +59,6 @@ def page(notes: Sequence[Reviewed], total: int, names: Mapping[str, str], figure
 
 
 def pieces(text: str, spans: Sequence[Span]) -> list[tuple[str, Span | None]]:
-    """Split the text at its spans, in order; the span is None between spans."""
     cut: list[tuple[str, Span | None]] = []
     past = 0
     for span in spans:

@@ -31,17 +31,11 @@ PRIORITY: dict[Kind, int] = {"EID": 0, "QID": 1, "HMI": 2}
 class Span(NamedTuple):
     """Characters `start` to `end` (exclusive) of a note.
 
-    Attributes
-    ----------
-    category : str
-        Finer than the kind: for EID a HIPAA category such as `name`, `phone`, `record_number`; for QID a column of
-        the table such as `date`, `age`, `sex`, `race`, `zip`, `place`; for HMI `symptom`, `disease`, `test`, `drug`.
-    concept : str
-        HMI: the concept's id in the lexicon, empty where an annotator only marked words.
-    source : str
-        The annotator: `rules`, `dictionary`, `svm`, `crf`, or `gold`.
-    asserted : bool
-        False if the text denies or doubts it, or refers to another person or time.
+    `category` is finer than the kind: for EID a HIPAA category such as `name`, `phone`, `record_number`; for QID a
+    column of the table such as `date`, `age`, `zip`; for HMI `symptom`, `disease`, `test`, `drug`. `concept` is the id
+    of an HMI in the lexicon, empty where an annotator only marked words. `source` is the annotator: `rules`,
+    `dictionary`, `svm`, `crf`, or `gold`. `asserted` is False if the text denies or doubts the term, or refers to
+    another person or time.
     """
 
     start: int
@@ -67,9 +61,7 @@ class Annotator(Protocol):
     """A span finder. Annotators are built once and must be thread-safe."""
 
     @property
-    def name(self) -> str:
-        """As in `Span.source`."""
-        ...
+    def name(self) -> str: ...
 
     def annotate(self, text: str) -> Sequence[Span]:
         """Return the spans of a text, ascending by start, without overlaps."""

@@ -247,7 +247,6 @@ the patient's notes among each other, disagree.
 def row_of(
     number: int, patient: str, told: dict[str, Found], disagrees: Sequence[str], spans: Sequence[Span]
 ) -> dict[str, Any]:
-    """A row of the table."""
     visit = told.get("visit")
     when = visit.value if visit is not None and isinstance(visit.value, date) else None
     row: dict[str, Any] = {

@@ -57,7 +57,6 @@ class Vocabulary:
         self.words = [""]
 
     def read(self, text: str) -> Seen:
-        """Tokenize a text and number its words, adding new ones."""
         tokens = tokens_of(text, self._pattern)
         words = tokens.words
         if self._numbers_alike:
@@ -122,7 +121,6 @@ class Shared:
         self._current = self._new()
 
     def read(self, text: str) -> Seen:
-        """Tokenize a text and number its words."""
         vocabulary = self._current
         if len(vocabulary.words) > self._kept:
             vocabulary = self._current = self._new()

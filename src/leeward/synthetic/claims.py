@@ -129,7 +129,6 @@ def _model(codes: int) -> dict[str, Any]:
 
 
 def _block(first: int, n: int, model: dict[str, Any], draws: np.random.Generator) -> pl.DataFrame:
-    """Draw the claims of patients `first` + 1 … `first` + n."""
     claims_of = 1 + np.searchsorted(np.cumsum(CLAIMS) / sum(CLAIMS), draws.random(n), side="right")
     held = 1 + np.searchsorted(np.cumsum(SYNDROMES_HELD), draws.random(n), side="right")
     own = np.searchsorted(model["prevalence"], draws.random((n, len(SYNDROMES_HELD))), side="right")

@@ -197,7 +197,6 @@ def code_weights(codes: int) -> Float64s:
 
 
 def _categories_of(codes: int) -> Int64s:
-    """Number the category of each catalogue code."""
     return np.unique([code[:3] for code in code_catalogue(codes)], return_inverse=True)[1]
 
 

@@ -63,14 +63,11 @@ def draw_code_sets(
     tables: AliasTables,
     planted_patient: Int64s,
 ) -> tuple[Int32s, Int32s]:
-    """Draw the code sets of `n` patients, starting at patient `first_patient` (0-based).
+    """Draw the code sets of `n` patients, starting at patient `first_patient` (0-based); returns lengths and values, a
+    patient's values in the order drawn.
 
-    key, condition_share : uint64; shares are fractions of 2**32.
-    length_upto, conditions_upto : uint64, cumulative distributions (of 2**32) of the length and of the number
-        of conditions, both from 1.
-    planted_patient : int64[codes] ascending, the patient that always holds code c (-1: none).
-
-    Returns (lengths int32[n], values int32[total]); values of a patient in the order drawn.
+    Shares are fractions of 2**32, as are the cumulative distributions `length_upto` and `conditions_upto` (lengths and
+    numbers of conditions, both from 1). `planted_patient` ascends: the patient that always holds code c (-1: none).
     """
     condition_threshold, condition_alias = tables.condition_threshold, tables.condition_alias
     condition_first, code_of_member = tables.condition_first, tables.code_of_member

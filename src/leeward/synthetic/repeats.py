@@ -125,7 +125,6 @@ def _check_arguments(patients: int, codes: int, sample_patients: int | None) -> 
 
 
 def _counts(draws: np.random.Generator, n: int) -> Int64s:
-    """Draw mentions of the four codes for `n` patients, at least one each."""
     width = len(CODES)
     first = draws.choice(width, n, p=np.array(FIRST))
     has = draws.random((n, width)) < JOINS
@@ -148,7 +147,6 @@ def _counts(draws: np.random.Generator, n: int) -> Int64s:
 
 
 def _further(codes: int) -> list[str]:
-    """Names of the codes other than the four."""
     return [code for code in code_catalogue(codes + len(CODES)) if code not in CODES][: codes - len(CODES)]
 
 

@@ -86,10 +86,8 @@ SETS: dict[str, Shape] = {
 
 @dataclass(frozen=True)
 class _Model:
-    """Parameters solved for a shape.
-
-    weights : float64[conditions, codes], log weights.  chronic : float64[codes], how readily a code recurs.
-    """
+    """Parameters solved for a shape: `weights[conditions, codes]` are log weights, `chronic` is how readily each code
+    recurs."""
 
     shape: Shape
     codes: tuple[str, ...]
@@ -174,7 +172,6 @@ def _solve(model: _Model, random: np.random.Generator) -> _Model:
 
 
 def _draw(model: _Model, random: np.random.Generator, n: int) -> pl.DataFrame:
-    """Draw distinct sorted rows: `patient` (0 … n − 1), `code`, `age`."""
     shares = np.array([share for share, *_ in model.shape.conditions])
     condition = random.choice(len(shares), n, p=shares / shares.sum())
     second = random.choice(len(shares), n, p=shares / shares.sum())

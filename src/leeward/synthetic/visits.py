@@ -195,7 +195,6 @@ class People:
         )
 
     def table(self) -> pa.Table:
-        """`patients.parquet`."""
         columns = {
             "patient": np.arange(1, len(self.visits) + 1, dtype=np.int64),
             "sex": self.sex,
@@ -221,7 +220,6 @@ def _draw_members(
 
 
 def _traits(copies: NDArray[np.int8], draws: np.random.Generator) -> NDArray[np.uint8]:
-    """Traits of each patient, by a logistic model in the copies of its SNPs."""
     place = {name: number for number, name in enumerate(SNPS)}
     found = np.empty((len(copies), len(TRAITS)), np.uint8)
     for number, trait in enumerate(TRAITS):

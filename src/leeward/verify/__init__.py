@@ -88,7 +88,6 @@ def form_and_content(share: Share, source: Source | None, checks: list[Check]) -
 
 
 def content_checks(share: Share, source: Source | None, *, formed: bool) -> list[Check]:
-    """The method's own checks."""
     module, function = CHECKERS[share.method].split(":")
     return guard("content", lambda: getattr(import_module(module), function)(share, source), formed=formed)
 

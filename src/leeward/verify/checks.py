@@ -20,12 +20,9 @@ from leeward.verify.flat import Numbered
 
 @dataclass(frozen=True)
 class Check:
-    """One property of a release.
-
-    name : short and stable, for example `km_anonymous_chunks`.
-    detail : one sentence with figures; of a failure the number of violations and of the first node concerned.
-    figures : JSON-able numbers behind the sentence.
-    """
+    """One property of a release. `name` is stable, such as `km_anonymous_chunks`. `detail` is one sentence with
+    figures; for a failure, the number of violations and the first node concerned. `figures` are the JSON-able numbers
+    behind it."""
 
     name: str
     passed: bool
@@ -33,7 +30,6 @@ class Check:
     figures: Mapping[str, Any] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
-        """As written to `verification.json`."""
         return vars(self) | {"figures": dict(self.figures)}
 
 
@@ -61,19 +57,16 @@ class Source:
     stored: Sequence[Path] = ()
 
     def blocks(self, rows: int) -> Iterator[pl.DataFrame]:
-        """`patient` and `code`, some rows at a time."""
         for file in self.stored:
             yield pl.read_parquet(file, columns=["patient", "code"])
         yield from self.events.select("patient", "code").iter_slices(rows)
 
     @cached_property
     def numbered(self) -> Numbered:
-        """The events in numbers."""
         return Numbered(self.events)
 
     @cached_property
     def population(self) -> Numbered:
-        """The population's events in numbers."""
         assert self.population_events is not None
         return Numbered(self.population_events)
 
@@ -90,7 +83,6 @@ class Verification:
 
     @property
     def passed(self) -> bool:
-        """True when no check failed."""
         return not self.failures
 
     @property
@@ -100,7 +92,6 @@ class Verification:
 
     @property
     def failures(self) -> tuple[Check, ...]:
-        """The checks that failed."""
         return tuple(check for check in self.checks if not check.passed)
 
     def __getitem__(self, name: str) -> Check:
@@ -110,7 +101,6 @@ class Verification:
         raise KeyError(name)
 
     def to_json(self) -> dict[str, Any]:
-        """As written to `verification.json`."""
         return {
             "passed": self.passed,
             "method": self.method,
@@ -126,7 +116,6 @@ class Verification:
 
 
 def failing(checks: Iterable[Check]) -> set[str]:
-    """The names of the checks that failed."""
     return {check.name for check in checks if not check.passed}
 
 
@@ -154,7 +143,6 @@ def unlike_counts(stated: pl.DataFrame, found: pl.DataFrame, missing: int = 0) -
 
 
 def payload_of(parameters: Mapping[str, Any]) -> list[str]:
-    """The payload columns that parameters name."""
     return [str(name) for name in parameters.get("payload") or ()]
 
 
@@ -197,7 +185,6 @@ def merge_checks(checks: Sequence[Check], parts: int, what: str) -> Check:
 
 
 def merge_figures(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """The figures of `merge_checks`."""
     keys = dict.fromkeys(key for part in parts for key in part)
     return {
         key: _merge_figure(key, [part[key] for part in parts if part.get(key) is not None]) for key in keys

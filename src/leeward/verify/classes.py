@@ -22,12 +22,8 @@ MOST_EDGES = 20_000_000
 
 @dataclass(frozen=True)
 class Classes:
-    """The released classes.
-
-    numbers : int64[classes]; records : int64[classes]
-    labels : each class's labels, one a column
-    trees : each column's released hierarchy, None where its file is no hierarchy
-    """
+    """The released classes. `labels` has one label a column for each class; `trees` has each column's released
+    hierarchy, None where its file is no hierarchy."""
 
     names: tuple[str, ...]
     numbers: NDArray[np.int64]
@@ -50,7 +46,6 @@ def demographics_of(share: Share) -> tuple[str, ...]:
 
 
 def read_classes(share: Share) -> Classes:
-    """The classes of a release whose columns are those of its contract."""
     names = demographics_of(share)
     table = pl.read_parquet(share.data("classes.parquet"))
     custody = share.folder.parent / "custody" / "data" / "hierarchies"

@@ -133,7 +133,6 @@ def guarantee_words(share: Share, contract: Contract) -> Check:
 
 
 def guarantee_of(words: Words) -> dict[str, Any]:
-    """The texts of a guarantee, as the manifest has them."""
     texts = {"name": words.name, "unit": "patient", "attacker": words.attacker}
     facts = {"facts": dict(words.facts)} if words.facts else {}
     return {**texts, "not_protected": list(words.not_protected), **facts}
@@ -281,7 +280,6 @@ def spec_checks(share: Share, contract: Contract) -> list[Check]:
 
 
 def differing(one: Mapping[str, Any], other: Mapping[str, Any]) -> set[str]:
-    """Names that only one of two objects has, or that have other values."""
     pairs = [
         {(name, json.dumps(value, default=str)) for name, value in each.items()} for each in (one, other)
     ]
@@ -360,7 +358,6 @@ def list_fits(schema: Schema, value: list[Any], form: str | None) -> bool:
 
 
 def object_fits(schema: Schema, value: dict[str, Any], form: str | None) -> bool:
-    """Whether the values of an object fit."""
     return all(fits(schema["additionalProperties"], each, form) for each in value.values())
 
 

@@ -33,7 +33,6 @@ def lists_of(marked: NDArray[np.bool_], offsets: Longs) -> Longs:
 
 
 def count_keys(keys: Longs) -> tuple[Longs, Longs]:
-    """The distinct keys, ascending, and how often each is there."""
     keys = pl.Series(keys).sort().to_numpy()  # faster than NumPy's
     heads = np.flatnonzero(heads_of(keys))
     return keys[heads], np.diff(np.append(heads, len(keys)))
@@ -171,7 +170,6 @@ class Numbered:
 
     @property
     def held(self) -> list[str]:
-        """The codes that patients have."""
         return [code for code, people in zip(self.codes, self.people.tolist(), strict=True) if people]
 
     @cached_property

@@ -130,11 +130,9 @@ def _first_from(holders, a, end, record):
 
 @njit(error_model="numpy")
 def generalizes(published, c_low, c_high, a_low, a_high, offsets, codes, ages, records, originals, in_order):
-    """bool: whether the pairs of an original can be those of the published record in the same place.
-
-    published, offsets : where the pairs of records and originals begin. c_low … a_high : leaf intervals of the
-    published pairs (high excluded). Every published pair takes a pair of the original of its own.
-    """
+    """bool: whether the pairs of an original can be those of the published record in the same place. The pairs of
+    records begin at `published`, those of originals at `offsets`; `c_low` … `a_high` are leaf intervals of the
+    published pairs (high excluded). Every published pair takes a pair of the original of its own."""
     found = np.empty(len(records), np.bool_)
     for i in range(len(records)):
         p, end = published[records[i]], published[records[i] + 1]

@@ -57,7 +57,6 @@ class Share:
         return [str(entry["path"]) for entry in self.manifest["files"]]
 
     def data(self, name: str) -> Path:
-        """Path of the data file `name`, for example `chunks.parquet`."""
         return self.folder / "data" / name
 
     def table(self, name: str) -> pl.DataFrame:
@@ -148,7 +147,6 @@ def is_text(value: Any) -> bool:
 
 
 def is_texts(value: Any) -> bool:
-    """A list of texts."""
     return isinstance(value, list) and all(map(is_text, value))
 
 
@@ -163,7 +161,6 @@ def is_number(value: Any) -> bool:
 
 
 def is_object(value: Any) -> bool:
-    """A JSON object."""
     return isinstance(value, dict)
 
 

@@ -94,7 +94,6 @@ def ties_of(n: int) -> Longs:
 
 
 def telling(deviations: Mapping[str, float]) -> list[str]:
-    """What is further from chance than `LIMIT` standard deviations."""
     return [name for name, z in deviations.items() if abs(z) > LIMIT]
 
 

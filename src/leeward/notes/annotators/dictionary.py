@@ -202,7 +202,6 @@ class Dictionary:
         return (after_preposition and not words.shouts(first)) or self._with_state(words, last) > last
 
     def _with_state(self, words: Words, last: int) -> int:
-        """The last word of a place with the state that follows it."""
         at = last + 1
         if at < len(words.raw) and words.raw[at] == ",":
             at += 1

@@ -39,7 +39,6 @@ def resolve(answers: Sequence[Sequence[Span]]) -> list[Span]:
 
 
 def _settle(ranked: list[tuple[tuple[int, bool, int, int], Span]], start: int, end: int) -> list[Span]:
-    """Divide the characters from `start` to `end` among overlapping spans, strongest first."""
     ranked.sort()
     strongest = ranked[0][1]
     if strongest.start == start and strongest.end == end:

@@ -198,7 +198,6 @@ def _assess_before(low: str, term: Span, before: Sequence[Trigger]) -> set[Statu
 
 
 def _reaches(low: str, trigger: Trigger, term: Span, blocked: set[str]) -> bool:
-    """Whether a trigger before a term applies to it."""
     between = low[trigger.end : term.start]
     if trigger.side == "around":
         return _frames_before(low, trigger, term, between)
@@ -210,7 +209,6 @@ def _reaches(low: str, trigger: Trigger, term: Span, blocked: set[str]) -> bool:
 
 
 def _triggers_after(low: str, term: Span, after: Sequence[Trigger]) -> Iterator[Trigger]:
-    """The triggers after a term that apply to it."""
     begin = term.end
     for i, trigger in enumerate(after):
         if trigger.says == "stop":
@@ -300,7 +298,6 @@ _RESUMES = re.compile(
 
 
 def _cut(trigger: Trigger, between: str) -> bool:
-    """Whether a trigger's scope ends between it and the term."""
     if trigger.says == "negated":
         return _RESUMES.search(between) is not None
     if trigger.says == "past":

@@ -77,7 +77,6 @@ class Kept:
         return self.kept / self.gold if self.gold else float("nan")
 
     def as_json(self) -> dict[str, int | float | None]:
-        """Counts and share."""
         return {"gold": self.gold, "kept": self.kept, "share": round(self.share, 4) if self.gold else None}
 
 
@@ -85,17 +84,10 @@ class Kept:
 class Evaluation:
     """An annotator's figures on some notes.
 
-    Attributes
-    ----------
-    spans : dict
-        By kind (`EID`) and by kind and category (`EID:name`): gold by its category, predictions by theirs; also
-        `protected` and, for recall only, `protected:` with the gold's category.
-    tokens : dict
-        `EID` and `protected`.
-    contexts : dict
-        By why a term is not the patient's own now (`negated`, `family` …, as the corpus says) and `all`.
-    terms : Counts
-        Asserted concepts a note.
+    `spans` counts by kind (`EID`) and by kind and category (`EID:name`), gold by its own category and predictions by
+    theirs, and also `protected` and, for recall only, `protected:` with the gold's category. `tokens` has `EID` and
+    `protected`; `contexts` has why a term is not the patient's own now (`negated`, `family` …, as the corpus says) and
+    `all`; `terms` counts the concepts that a note asserts.
     """
 
     name: str
@@ -106,7 +98,6 @@ class Evaluation:
     terms: Counts = field(default_factory=Counts)
 
     def as_json(self) -> dict[str, Any]:
-        """Everything, for `--json`."""
         return {
             "annotator": self.name,
             "notes": self.notes,
@@ -120,7 +111,6 @@ class Evaluation:
 def evaluate(
     name: str, notes: Sequence[AnnotatedNote], annotate: Callable[[str], Sequence[Span]]
 ) -> Evaluation:
-    """Run an annotator over notes and count."""
     evaluation = Evaluation(name)
     for note in notes:
         count(evaluation, note, annotate(note.text))
@@ -128,7 +118,6 @@ def evaluate(
 
 
 def count(evaluation: Evaluation, note: AnnotatedNote, predicted: Sequence[Span]) -> None:
-    """Count one note with the annotator's spans `predicted`."""
     evaluation.notes += 1
     for name in (*PRIORITY, PROTECTED):
         gold, answer = ([s for s in spans if _belongs(s, name)] for spans in (note.spans, predicted))

@@ -287,7 +287,6 @@ def row_of(note: AnnotatedNote) -> str:
 
 
 def write_jsonl(path: Path, notes: Iterable[AnnotatedNote]) -> None:
-    """Write notes with their spans."""
     path.write_bytes("".join(map(row_of, notes)).encode())
 
 

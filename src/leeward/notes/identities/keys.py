@@ -30,7 +30,6 @@ class Keys:
 
     @classmethod
     def of(cls, secret: bytes) -> Keys:
-        """Derive the keys of a secret of 32 bytes."""
         return cls(*(_expand(secret, use) for use in ("patients", "surrogates", "encryption", "nonces")))
 
     def patient(self, identifier: str) -> str:
@@ -46,7 +45,6 @@ class Keys:
 
 
 def fresh() -> bytes:
-    """Draw a new secret from the operating system."""
     return secrets.token_bytes(BYTES)
 
 

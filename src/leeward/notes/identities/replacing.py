@@ -47,14 +47,10 @@ def goes(span: Span) -> bool:
 def replace(
     text: str, spans: Sequence[Span], mode: Mode, keys: Keys, patient: str, note: str, year: int = 2001
 ) -> tuple[str, list[Replacement]]:
-    """Return the text without its identities, and the replacements.
+    """Return the text without its identities, and the replacements. Spans ascend and do not overlap.
 
-    Parameters
-    ----------
-    spans : ascending, without overlaps.
-    patient : the patient's identifier; surrogates and date shifts are specific to the patient.
-    note : the run and the note in one text, so that no two notes or runs share a token.
-    year : the year of the visit, for dates without one.
+    Surrogates and date shifts are specific to the `patient`. `note` names the run and the note in one text, so that no
+    two notes or runs share a token. `year` is that of the visit, for dates without one.
     """
     pieces: list[str] = []
     done: list[Replacement] = []

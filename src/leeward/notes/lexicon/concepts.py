@@ -35,7 +35,6 @@ Key = tuple[str, ...]
 
 
 def fold(word: str) -> str:
-    """Folded form of a word, used for comparison."""
     if word.isascii():
         folded = word.lower()
         return folded[:-2] if folded.endswith("'s") else folded
@@ -45,7 +44,6 @@ def fold(word: str) -> str:
 
 
 def text_key(text: str) -> Key:
-    """The folded words of a text."""
     if text.isascii() and "'" not in text:
         return tuple(WORD.findall(text.lower()))
     return tuple(fold(word) for word in WORD.findall(text))
@@ -93,15 +91,9 @@ EXACT, AMBIGUOUS, COMMON = "=", "~", "!"
 class Term(NamedTuple):
     """A spelling of a concept.
 
-    Attributes
-    ----------
-    exact : bool
-        Counts in this spelling of capitals only (`=MI`, so that "mi" is no infarction).
-    ambiguous : bool
-        Means other things too (`~cold`): counts only beside another health term, or where the same text names
-        the concept by one of its plain terms.
-    common : bool
-        A word of everyday English, or a name, that was reviewed and always counts (`!pain`).
+    An `exact` one (`=MI`) counts in these capitals only, so that "mi" is no infarction. An `ambiguous` one (`~cold`)
+    counts only beside another health term, or where the same text names the concept by a plain term. A `common` one
+    (`!pain`) is everyday English or a name, was reviewed and always counts.
     """
 
     text: str
@@ -133,7 +125,6 @@ class Concept:
 
     @property
     def name(self) -> str:
-        """The preferred name."""
         return self.terms[0].text
 
     @property
@@ -164,7 +155,6 @@ class Lexicon:
 
     @cached_property
     def by_id(self) -> dict[str, Concept]:
-        """Concept by id."""
         return {concept.id: concept for concept in self.concepts}
 
     def __len__(self) -> int:

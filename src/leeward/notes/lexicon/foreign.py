@@ -113,7 +113,6 @@ def load_omop(path: Path) -> Lexicon:
 
 
 def _files_named(folder: Path, name: str) -> list[Path]:
-    """Files of a folder with a name, ignoring case."""
     return sorted(f for f in folder.iterdir() if f.name.lower() in (name, name + ".gz"))
 
 
@@ -285,7 +284,6 @@ def load_obo(path: Path) -> Lexicon:
 
 
 def _close_stanza(path: Path, row: int, stanza: dict[str, list[str]], entries: dict[str, Entry]) -> None:
-    """Add a stanza's concept to the entries."""
     if stanza.get("kind") != ["[Term]"] or stanza.get("is_obsolete") == ["true"]:
         return
     for tag in ("id", "name"):

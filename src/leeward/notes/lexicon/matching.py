@@ -55,11 +55,9 @@ class Words:
         return places
 
     def end(self, place: int) -> int:
-        """End of the word at `place` in the text."""
         return self.starts[place] + len(self.raw[place])
 
     def gap(self, place: int) -> str:
-        """The text between the word at `place` and the next one."""
         return self.text[self.end(place) : self.starts[place + 1]]
 
     @cached_property
@@ -136,7 +134,6 @@ class TermMatcher:
 
     @cached_property
     def vocabulary(self) -> frozenset[str]:
-        """All folded words of the terms."""
         return frozenset(self._symbols)
 
     def matches(self, words: Words) -> list[Match]:

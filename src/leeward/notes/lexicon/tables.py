@@ -101,7 +101,6 @@ OWN_FILES = {
 
 @cache
 def load_lexicon() -> Lexicon:
-    """The project's lexicon, read once per process."""
     folder = resources.files("leeward.notes.lexicon").joinpath("data")
     concepts = []
     for file, kind in OWN_FILES.items():

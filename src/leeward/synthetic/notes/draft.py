@@ -27,7 +27,6 @@ class Dice:
         return self._numbers.pop()
 
     def chance(self, probability: float) -> bool:
-        """True with this probability."""
         return self.number() < probability
 
     def below(self, n: int) -> int:
@@ -39,7 +38,6 @@ class Dice:
         return low + int(self.number() * (high - low + 1))
 
     def pick(self, choices: Sequence[T]) -> T:
-        """One of `choices`, uniformly."""
         return choices[int(self.number() * len(choices))]
 
     def digits(self, n: int) -> str:
@@ -90,12 +88,10 @@ class Draft:
         self.mark(text, "HMI", category, concept, context)
 
     def _begins(self) -> bool:
-        """Whether the next piece begins a line, a sentence or a field."""
         last = self._pieces[-1].rstrip(" ")[-1:] if self._pieces else "\n"
         return last in "\n.:?-"
 
     def note(self, name: str, group: str) -> AnnotatedNote:
-        """Return the finished note."""
         return AnnotatedNote(name, "".join(self._pieces), tuple(self._spans), group)
 
 

@@ -230,13 +230,11 @@ class Case:
 
     @property
     def age(self) -> int:
-        """Years at the visit."""
         born = self.patient.born
         return self.visit.year - born.year - ((self.visit.month, self.visit.day) < (born.month, born.day))
 
 
 def person(pool: Pool, dice: Dice, *, last: str | None = None) -> Person:
-    """Draw a name, with the last name `last` if given."""
     female = dice.chance(0.52)
     first = dice.pick(pool.female if female else pool.male)
     return Person(first, last or dice.pick(pool.last), dice.letters(1), female)
@@ -306,13 +304,11 @@ PHONES = list_words(
 
 
 def phone(dice: Dice) -> str:
-    """A telephone number in one of the usual forms."""
     parts = dice.digits(3), dice.digits(3), dice.digits(4)
     return dice.pick(PHONES).format(*parts)
 
 
 def ordinal(day: int) -> str:
-    """1st, 2nd, 3rd, 4th …"""
     ending = "th" if 10 < day < 14 else {1: "st", 2: "nd", 3: "rd"}.get(day % 10, "th")
     return f"{day}{ending}"
 
@@ -330,7 +326,6 @@ SHORT_DATE_STYLES = list_words(
 
 
 def format_date(style: str, day: datetime.date) -> str:
-    """Write a day in one of the styles."""
     name = NAMES[day.month - 1]
     short = f"{day.year % 100:02}"
     return style.format(d=day, name=name, upper=name.upper(), th=ordinal(day.day), short=short)

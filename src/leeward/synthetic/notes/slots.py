@@ -149,7 +149,6 @@ def _by_sex(scene: Scene, female: str, male: str) -> str:
 
 
 def _day(scene: Scene, later: int = 0) -> str:
-    """Format the visit's day, or a later one, in the note's date style."""
     return format_date(DATE_STYLES[scene.case.date_style], scene.case.visit + datetime.timedelta(days=later))
 
 

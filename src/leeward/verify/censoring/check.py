@@ -166,7 +166,6 @@ def count_disorder(lists: pa.ChunkedArray) -> int:
 
 
 def records_of(table: pa.Table) -> list[Record]:
-    """The released records."""
     return [tuple(sorted(Counter(codes).items())) for codes in table["codes"].to_pylist()]
 
 

@@ -30,7 +30,6 @@ class Shown:
 
     @staticmethod
     def of(table: pa.Table) -> Shown:
-        """The records of a file."""
         lists = table["codes"]
         flat = pc.list_flatten(lists).combine_chunks()
         packed = flat.dictionary_encode() if len(flat) else pa.array([], pa.string()).dictionary_encode()
@@ -64,7 +63,6 @@ class Postings:
 
     @staticmethod
     def of(events: Numbered) -> Postings:
-        """The postings of a population's events."""
         keys, has = events.mentions
         person, code = np.divmod(keys, events.width)
         order = np.argsort(code.astype(np.min_scalar_type(events.width)), kind="stable")  # 16 bits: by radix
@@ -82,7 +80,6 @@ class Postings:
 
     @cached_property
     def places(self) -> dict[str, int]:
-        """The place of each code."""
         return {code: place for place, code in enumerate(self.codes)}
 
     def holders(self, shown: Shown, records: int, enough: int) -> Longs:

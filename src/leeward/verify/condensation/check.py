@@ -43,7 +43,6 @@ SHUFFLES, SHUFFLED_ROWS = 20, 20_000
 
 
 def check(share: Share, source: Source | None = None) -> list[Check]:
-    """Every check of a condensed table."""
     checks, table = layout(share)
     if table is None:
         return checks

@@ -99,7 +99,6 @@ class Rows(NamedTuple):
 
 
 def rows_of(records: pl.DataFrame) -> Rows:
-    """The records of `with_numbers`."""
     entries = entries_of(records["codes"])
     kind = entries.dtype
     assert isinstance(kind, pl.Enum)
@@ -110,7 +109,6 @@ def rows_of(records: pl.DataFrame) -> Rows:
 
 
 def structure(rows: Rows, codes: pl.DataFrame) -> list[Check]:
-    """Labels and members fit together."""
     kept, gone = codes.filter(~pl.col("suppressed")), codes.filter(pl.col("suppressed"))
     members = entries_of(kept["members"])
     named = pl.concat([members, gone["code"]])

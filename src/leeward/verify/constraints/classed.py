@@ -41,7 +41,6 @@ class Lists:
 
     @cached_property
     def owner(self) -> Longs:
-        """The record of each entry."""
         return np.repeat(np.arange(len(self.offsets) - 1), np.diff(self.offsets))
 
     @cached_property
@@ -62,7 +61,6 @@ class Lists:
         return offsets_of(np.bincount(self.labels, minlength=self.width)), self.owner[order]
 
     def holders(self, label: int) -> Longs:
-        """The records that hold a label, ascending."""
         starts, records = self._by_label
         return records[starts[label] : starts[label + 1]]
 
@@ -98,7 +96,6 @@ class Published:
 
 
 def entries_of(lists: pl.Series) -> pl.Series:
-    """The entries of all lists in a row."""
     return lists.explode(empty_as_null=False, keep_nulls=False)
 
 

@@ -69,7 +69,6 @@ def count_few(table: Ints, k: int) -> tuple[int, int, int]:
 
 
 def add_parts(parts: list[tuple[int, int, int]]) -> tuple[int, int, int]:
-    """`count_few` of all parts of a table."""
     occurring, few, smallest = zip(*parts, strict=True)
     return sum(occurring), sum(few), min(smallest)
 
@@ -156,7 +155,6 @@ def split(nodes: Nodes, chunks: Chunks, classes: Classes) -> list[Layout]:
 
 
 def _groups(chunks: Chunks, groups: Longs, node: Longs) -> Chunks:
-    """Some chunks of a release, their nodes numbered by `node`."""
     rows_of = chunks.rows()[groups]
     rows = places_of(chunks.start[groups], rows_of)
     lengths = np.diff(chunks.offsets)[rows]

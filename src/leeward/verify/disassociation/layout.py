@@ -41,12 +41,9 @@ class StructureFault(Exception):
 
 @dataclass(frozen=True)
 class Nodes:
-    """The clusters and joint clusters.
-
-    numbers : int64[n], ascending; the node numbers of the file.
-    parent : int32[n], index of the parent, -1 for a root, -2 when the parent named does not exist.
-    leaf : True for a cluster.  of_class : the class of demographics; 0 in a release without classes.
-    """
+    """The clusters and joint clusters, ascending by `numbers`, the node numbers of the file. `parent` is an index, -1
+    for a root, -2 where the parent named does not exist. `leaf` is True for a cluster. `of_class` is 0 in a release
+    without classes."""
 
     numbers: Longs
     parent: Ints
@@ -57,13 +54,11 @@ class Nodes:
 
 @dataclass(frozen=True)
 class Chunks:
-    """The rows of `chunks.parquet`, one group of consecutive rows a chunk.
+    """The rows of `chunks.parquet`; a chunk is a group of consecutive rows.
 
-    node : int32[g], index of the node (-1: a number that `nodes.parquet` lacks), ascending where the file is; kind of
-        each; start : int64[g + 1], group g holds the rows `start[g]:start[g + 1]`.
-    number : int64[rows], the subrecord number, -1 where null.
-    offsets : int64[rows + 1]; row r holds the codes `values[offsets[r]:offsets[r + 1]]`, indices into `codes`, which
-        are in order of first appearance.
+    Group g holds the rows `start[g]:start[g + 1]`; its `node` is an index, ascending where the file is, or -1 for a
+    number that `nodes.parquet` lacks. `number` is a row's subrecord number, -1 where null. Row r holds the codes
+    `values[offsets[r]:offsets[r + 1]]`, indices into `codes`, which stand in order of first appearance.
     """
 
     node: Ints
@@ -75,7 +70,6 @@ class Chunks:
     codes: tuple[str, ...]
 
     def rows(self) -> Longs:
-        """Number of rows of each chunk."""
         return np.diff(self.start)
 
 
@@ -218,11 +212,10 @@ class Flat(NamedTuple):
 class Layout:
     """A release with what most checks need.
 
-    order, end : nodes in preorder; the place there where a node's subtree ends.
-    node_groups, groups_of : chunks by node.
-    bounds, codes, supports : the distinct codes of chunk g, and how many of its rows have each, are those from
-        bounds[g] to bounds[g + 1].
-    filled, unordered : rows of each chunk that are not empty, and those whose codes do not ascend.
+    `order` has the nodes in preorder; `end` is the place there where a node's subtree ends; `node_groups` and
+    `groups_of` give chunks by node. The distinct codes of chunk g and how many of its rows have each stand at
+    `bounds[g]:bounds[g + 1]` in `codes` and `supports`. `filled` and `unordered` count each chunk's rows that are not
+    empty, and those whose codes do not ascend.
     """
 
     nodes: Nodes
@@ -239,7 +232,6 @@ class Layout:
 
     @cached_property
     def group(self) -> Longs:
-        """The chunk of each of `codes`."""
         return np.repeat(np.arange(len(self.chunks.kind)), np.diff(self.bounds))
 
     @cached_property
@@ -249,7 +241,6 @@ class Layout:
 
     @cached_property
     def flat(self) -> Flat:
-        """What kernels take."""
         nodes, chunks = self.nodes, self.chunks
         return Flat(
             self.order, np.argsort(self.order), self.end, nodes.leaf, nodes.parent, nodes.records, self.node_groups,

@@ -231,7 +231,6 @@ def pair_sums(kinds: Kinds, at: Longs, size: Longs, carried: NDArray[np.bool_]) 
 
 
 def sum_by_key(keys: Longs, values: Floats) -> tuple[Longs, Floats]:
-    """The distinct keys, ascending, and the sum of each one's values."""
     found, place = np.unique(keys, return_inverse=True)
     return found, np.bincount(place, values, len(found)).astype(np.float64)
 

@@ -121,7 +121,6 @@ def where(frame: pl.DataFrame, condition: pl.Expr) -> pl.DataFrame:
 
 
 def with_enum(events: pl.DataFrame) -> pl.DataFrame:
-    """The same events with `code` as an Enum."""
     if isinstance(events.schema["code"], pl.Enum):
         return events
     text = events["code"].cast(pl.String)

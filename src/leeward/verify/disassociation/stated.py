@@ -188,7 +188,6 @@ MISSING = "\x1f"
 
 
 def payload_checks(share: Share, layout: Layout) -> list[Check]:
-    """What the share shows of its payload."""
     table = pl.read_parquet(share.data("payload.parquet"))
     counts = payload_counts(share, layout, table)
     if not counts.passed:

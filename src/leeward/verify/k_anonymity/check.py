@@ -18,7 +18,6 @@ from leeward.verify.manifest import Share
 
 
 def check(share: Share, source: Source | None = None) -> list[Check]:
-    """Every check of a k-anonymous table."""
     checks = check_table(share, source)
     table = layout(share)[1]
     if table is None:

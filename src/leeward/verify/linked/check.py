@@ -31,7 +31,6 @@ PARTS = {
 
 
 def check(share: Share, source: Source | None = None) -> list[Check]:
-    """Every check of linked tables."""
     patients, visits, events = (
         pl.read_parquet(share.data(f"{name}.parquet")) for name in ("patients", "visits", "events")
     )

@@ -314,5 +314,4 @@ def differing(question: Mapping[str, Any], manifest: Mapping[str, Any]) -> int:
 
 
 def sets_of(domains: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
-    """Domains in whatever order their values were declared."""
     return {name: sorted(values) for name, values in domains.items()}

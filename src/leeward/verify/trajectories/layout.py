@@ -46,7 +46,6 @@ class Tree:
     leaf: dict[str, int]
 
     def equals(self, other: Tree | None) -> bool:
-        """Whether another tree has the same nodes in the same places."""
         if other is None or other.labels != self.labels:
             return False
         return np.array_equal(other.low, self.low) and np.array_equal(other.high, self.high)

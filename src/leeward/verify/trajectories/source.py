@@ -43,12 +43,9 @@ class Originals:
 
 @dataclass(frozen=True)
 class Fitting:
-    """Which records may be whose by payload and demographics.
-
-    payload, of_class : of each record its payload number, and the place of its class; carried, vector : of each
-    original the payload number, and the number of the exact demographics.
-    fits : bool[vectors, classes]
-    """
+    """Which records may be whose by payload and demographics. Records have a `payload` number and, as `of_class`, the
+    place of their class; originals have the payload number `carried` and the number `vector` of their exact
+    demographics. `fits` is bool[vectors, classes]."""
 
     payload: Longs
     of_class: Longs
@@ -253,7 +250,6 @@ def fitting_of(
 
 
 def originals_of(frame: pl.DataFrame) -> Originals:
-    """The trajectory of each patient, in the order of `leaves_of`."""
     lengths = frame.select(pl.col("patient").rle()).unnest("patient")["len"].to_numpy().astype(np.int64)
     codes, ages = (frame[name].to_numpy().astype(np.int64) for name in ("code", "age"))
     return Originals(offsets_of(lengths), codes, ages, np.ones(len(lengths), np.int64))

@@ -39,11 +39,9 @@ class VisitLists:
         return len(self.record)
 
     def sizes(self) -> Longs:
-        """Number of labels of each visit."""
         return self.offsets[1:] - self.offsets[:-1]
 
     def take(self, rows: Longs) -> VisitLists:
-        """Some of the visits, in the order given."""
         lengths = self.sizes()[rows]
         values = self.values[places_of(self.offsets[rows], lengths)]
         offsets = offsets_of(lengths)

@@ -158,7 +158,6 @@ def images_of(source: Source, image: pl.DataFrame) -> tuple[tuple[str, ...], Int
 
 
 def visit_column(source: Source) -> str | None:
-    """The column that tells the source's visits apart."""
     return next((name for name in ("visit", "date") if name in source.events.columns), None)
 
 

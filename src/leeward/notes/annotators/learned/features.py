@@ -283,7 +283,6 @@ def look(text: str, dictionary_spans: Sequence[Span], seen: Seen | None = None) 
 
 
 def places_of(tokens: Tokens, spans: Sequence[Span]) -> list[slice]:
-    """The tokens that each span has a character of."""
     firsts = np.searchsorted(tokens.ends, [span.start for span in spans], side="right")
     pasts = np.searchsorted(tokens.starts, [span.end for span in spans], side="left")
     return list(map(slice, firsts.tolist(), pasts.tolist()))
@@ -317,12 +316,10 @@ def attributes(looked: Looked) -> list[list[str]]:
 
 
 def pair_feature(template: int, one: str, two: str) -> str:
-    """The feature of two neighbours' classes."""
     return f"pair{template} {one}|{two}"
 
 
 def hit_feature(distance: int, hit: str) -> str:
-    """The feature of the dictionary's hit on a token or its neighbour."""
     return f"hit{distance:+d} {hit}"
 
 

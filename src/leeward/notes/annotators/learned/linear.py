@@ -157,7 +157,6 @@ class LinearAnnotator:
         return spans_of(looked.tokens, self.labels_of(looked), self.name)
 
     def labels_of(self, looked: Looked) -> list[str]:
-        """Each token's label."""
         scores = self.scores(looked)
         alone = self._transitions is None
         best = scores.argmax(axis=1) if alone else best_sequence(scores, self._transitions)

@@ -100,7 +100,6 @@ _SAID_CODE = re.compile(
 
 
 def _firsts(alternatives: str) -> frozenset[str]:
-    """The first word of each alternative of a pattern."""
     return frozenset(re.findall(r"(?:^|\|)([^\W\d_]+)", alternatives))
 
 

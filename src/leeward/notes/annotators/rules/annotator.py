@@ -49,12 +49,10 @@ class Rules:
         return self.annotate_lower(text, dates.lower(text))
 
     def annotate_lower(self, text: str, low: str) -> list[Span]:
-        """Return the spans of a text, given its lower case."""
         return resolve([list(_find(text, low))])
 
 
 def _find(text: str, low: str) -> Iterator[Span]:
-    """Yield the spans of all rules."""
     fields = labels.find(text, low, words.FIELD_TABLE)
     capitals = words.find_capitals(text)
     yield from contacts.find(text, low)

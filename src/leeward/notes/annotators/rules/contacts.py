@@ -44,7 +44,6 @@ _SAID = re.compile(
 
 
 def find(text: str, low: str) -> Iterator[Span]:
-    """Spans of every kind of contact."""
     for rule in (_EMAIL, _URL):
         yield from _find_near_signs(rule, text, low)
     yield from find_all(RULES, text, low)

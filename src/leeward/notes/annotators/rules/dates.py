@@ -74,11 +74,8 @@ DAYS = (
 
 @dataclass(frozen=True)
 class Written:
-    """A date in a text. `year`, `day` are None if missing.
-
-    `fields` gives for each element its part (`y`, `m`, `d` as numbers, `n` a month's name) and its characters,
-    counted from `start`.
-    """
+    """A date in a text; `year` and `day` are None if missing. Each of `fields` gives its part (`y`, `m`, `d` as
+    numbers, `n` a month's name) and its characters, counted from `start`."""
 
     start: int
     end: int
@@ -88,7 +85,6 @@ class Written:
     fields: tuple[tuple[str, int, int], ...] = ()
 
     def whole(self) -> date | None:
-        """Return the calendar date if complete, else None."""
         if self.year is None or self.day is None:
             return None
         return date(self.year, self.month, self.day)

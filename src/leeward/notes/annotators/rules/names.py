@@ -103,7 +103,6 @@ _CARET = re.compile(r"[A-Z][A-Za-z'-]+\^[A-Z][A-Za-z^ ]+")
 
 
 def find(text: str, low: str, capitals: Sequence[Capital], fields: Sequence[Label]) -> list[Span]:
-    """Spans of names; one for each run of words."""
     certain = [
         *(n for f in fields if f.meaning == "name" for n in _of_field(text, low, capitals, f)),
         *_closing(text, low, capitals),
@@ -131,7 +130,6 @@ def _join(text: str, bounds: Sequence[tuple[int, int]]) -> list[tuple[int, int]]
 
 
 def _among(text: str, low: str, capitals: Sequence[Capital]) -> Iterator[tuple[Capital, ...]]:
-    """Names in running text."""
     past = -1
     for i, capital in enumerate(capitals):
         if i <= past:
@@ -392,7 +390,6 @@ def _of_field(
 
 
 def _closing(text: str, low: str, capitals: Sequence[Capital]) -> Iterator[tuple[Capital, ...]]:
-    """The name under a letter's closing words."""
     for match in _CLOSING.finditer(low, max(0, len(text) - 600)):
         for i, capital in enumerate(capitals):
             if match.end() <= capital.start <= match.end() + 3:

@@ -95,7 +95,6 @@ _BIOMETRIC = re.compile(
 
 
 def find(text: str, low: str, fields: Sequence[Label]) -> Iterator[Span]:
-    """Spans of numbers and codes."""
     yield from SSN_RULE.find(text, low)
     yield from _in_fields(text, fields)
     yield from _after_words(text, low)

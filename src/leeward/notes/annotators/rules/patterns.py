@@ -10,23 +10,14 @@ from leeward.notes.spans import Kind, Span
 
 
 def mark(start: int, end: int, category: str, kind: Kind = "EID", asserted: bool = True) -> Span:
-    """A span of the rules."""
     return Span(start, end, kind, category, "", "rules", asserted)
 
 
 class Rule(NamedTuple):
-    """A pattern whose matches (or their last group, if there is one) are of a category.
+    """A pattern whose matches, or their last group if it has one, are of a category.
 
-    Attributes
-    ----------
-    words
-        Every text with a match has one of them, in lower case; other texts are passed over.
-    low
-        Whether the pattern reads the text in lower case.
-    fits
-        Whether a match in a text counts.
-    near
-        Is in every match, and found faster.
+    Texts with none of `words` (lower case) are passed over; `near` is in every match and found faster. `low` tells that
+    the pattern reads the text in lower case; `fits` tells whether a match counts.
     """
 
     category: str
@@ -38,7 +29,6 @@ class Rule(NamedTuple):
     near: re.Pattern[str] | None = None
 
     def matches(self, text: str, low: str) -> Iterable[re.Match[str]]:
-        """The pattern's matches in a text; `low` is the text in lower case."""
         if self.words and not any(word in low for word in self.words):
             return ()
         if self.near and not self.near.search(text):
@@ -64,5 +54,4 @@ def is_free(text: str, start: int, signs: str) -> bool:
 
 
 def count_digits(text: str) -> int:
-    """The number of digits in a text."""
     return sum(map(str.isdigit, text))

@@ -106,7 +106,6 @@ RULES = (
 
 
 def find(text: str, low: str, capitals: Sequence[Capital], fields: Sequence[Label]) -> Iterator[Span]:
-    """Spans of addresses, facilities, ZIP codes and places."""
     for field in fields:
         end = line_end(text, field.value, field.end)
         value = text[field.value : end].rstrip(" .,;")
@@ -320,7 +319,6 @@ FACILITIES = (
 
 
 def _find_regions(text: str, low: str, capitals: Sequence[Capital]) -> Iterator[Span]:
-    """Cities, counties, states and countries."""
     i = 0
     # None of these words follows a city that is known only by its state.
     states = {k for k, c in enumerate(capitals) if c.word in ABBREVIATIONS or c.low in STATES}

@@ -12,12 +12,10 @@ _LISTS = read_parts("leeward.notes", "words.txt")
 
 
 def words(text: str) -> frozenset[str]:
-    """The words of a text as a set."""
     return frozenset(text.split())
 
 
 def _read_list(name: str) -> frozenset[str]:
-    """Read a comma-separated list of names of several words."""
     return frozenset(list_words(_LISTS[name], ","))
 
 
@@ -97,12 +95,10 @@ class Capital(NamedTuple):
 
     @property
     def initial(self) -> bool:
-        """Whether it is one letter, with or without a point."""
         return len(self.word) == 1 or (len(self.word) == 2 and self.word[1] == ".")
 
 
 def find_capitals(text: str) -> list[Capital]:
-    """The capitalised words of a text, ascending."""
     found = []
     for match in _WORD.finditer(text):
         word = match.group()
