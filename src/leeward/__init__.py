@@ -115,11 +115,10 @@ def __dir__() -> list[str]:
 
 
 class _Package(ModuleType):
-    """Keeps `lw.protect`, `lw.verify` and `lw.measure` the verbs, though rooms of the same names are
-    imported.
+    """Keeps `lw.protect`, `lw.verify` and `lw.measure` the verbs, though rooms of the same names are imported.
 
-    Python binds a subpackage to its parent when it is first imported; for the names above that is refused.
-    The packages can still be imported (`from leeward.methods import …`).
+    Python binds a subpackage to its parent when it is first imported; for the names above that is refused. The packages
+    can still be imported (`from leeward.methods import …`).
     """
 
     def __setattr__(self, name: str, value: Any) -> None:

@@ -93,7 +93,6 @@ def level() -> str:
 
 
 def building() -> bool:
-    """Whether kernels are being compiled for the package (scripts/build_kernels.py)."""
     return bool(os.environ.get("LEEWARD_BUILD_KERNELS"))
 
 
@@ -165,8 +164,6 @@ def _value(name: str, value: Any, names: list[str], seen: set[CodeType]) -> Iter
 
 
 class Cache(caching.NullCache):  # type: ignore[misc]  # numba has no types
-    """The files of one kernel."""
-
     def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
         self._function = function
         self._options = options

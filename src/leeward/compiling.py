@@ -29,12 +29,10 @@ class Compilations:
 
     @property
     def seconds(self) -> float:
-        """Spent on compiling up to now."""
         return self._over + (time.monotonic() - self._since if self._depth else 0.0)
 
     @property
     def line(self) -> str:
-        """What is compiled now, empty where nothing is."""
         return (
             f"compiling kernel {self.count} of at most {self.known}, once for this machine"
             if self._depth

@@ -10,7 +10,6 @@ if TYPE_CHECKING:
 
 
 def template_of(package: str, name: str, **filters: Callable[..., Any]) -> jinja2.Template:
-    """The template `name` of a package's folder `templates`, with filters of its own."""
     import jinja2
 
     environment = jinja2.Environment(

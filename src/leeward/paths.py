@@ -49,13 +49,7 @@ def require_new(path: str | Path, what: str = "file", *, option: str | None = "-
 
 
 def text_of(path: Path, what: str) -> str:
-    """The text of a file that a person wrote, such as a `spec`.
-
-    Raises
-    ------
-    BadInput
-        There is no such file, or it is not UTF-8.
-    """
+    """The text of a file that a person wrote, such as a `spec`. BadInput where it is missing or not UTF-8."""
     if not is_file(path):
         raise BadInput(f"{str(path)[:200]}: there is no such {what} file.")
     try:

@@ -16,11 +16,8 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Randomness:
-    """A source of independent streams.
-
-    `key` is 128 bits; `seeded` says whether a person chose it (a known key makes shuffles invertible, so the
-    release's manifest says so, never which).
-    """
+    """A source of independent streams. `key`: 128 bits. `seeded`: a person chose it, so shuffles can be inverted; the
+    manifest says that, never the key."""
 
     key: int
     seeded: bool

@@ -37,13 +37,8 @@ def posterior(epsilon: float, prior: float = 0.5) -> float:
 
 
 def micro_epsilon_of(width: int, sensitivity: int = 1) -> int:
-    """The smallest epsilon, in millionths, at which 95 of 100 counts are off by at most `width`.
-
-    Raises
-    ------
-    BadInput
-        A width below 0 or above ten million.
-    """
+    """The smallest epsilon, in millionths, at which 95 of 100 counts are off by at most `width`. BadInput for a width
+    below 0 or above ten million."""
     if not 0 <= width <= WIDEST:
         raise BadInput(f"a half-width must be a whole number from 0 to {WIDEST:,}; got {width}.")
     low, high = 1, 40 * MICRO * sensitivity

@@ -50,10 +50,8 @@ def points_of(
     A further method starts with its defaults, and with the spec's values of `k`, `m` and `policy` where it has them. A
     parameter that a method does not have is not varied for it.
 
-    Raises
-    ------
-    BadInput
-        An unknown method, a parameter that no method has, no value, one that does not fit, or too many points.
+    Raises BadInput: an unknown method, a parameter that no method has, no value, one that does not fit, or too many
+    points.
     """
     names = list(dict.fromkeys([str(method["name"]), *methods]))
     for name in names:
@@ -74,10 +72,8 @@ def points_of(
 
 
 def _check(vary: Mapping[str, Sequence[Any]], known: Mapping[str, set[str]]) -> None:
-    """BadInput at a parameter that no method has, or at the first value that a method's parameter does not take.
-
-    Rules between parameters are no matter of a single value: a point that breaks one is told as its outcome.
-    """
+    """BadInput at a parameter that no method has, or a value that a method does not take. Rules between parameters are
+    not checked here: a point that breaks one has that as its outcome."""
     everything = set().union(*known.values())
     for parameter, values in vary.items():
         if parameter not in everything:
@@ -120,13 +116,7 @@ def _base(method: Mapping[str, Any], name: str, known: set[str]) -> dict[str, An
 
 
 def parse_variations(texts: Sequence[str]) -> dict[str, list[Any]]:
-    """`k=2,5,11` and `policy=hierarchy:1,none` as parameters with their values, numbers as numbers.
-
-    Raises
-    ------
-    BadInput
-        No `=`, or a parameter given twice.
-    """
+    """`k=2,5,11` and `policy=hierarchy:1,none` as parameters. BadInput without `=`, or for a name given twice."""
     found: dict[str, list[Any]] = {}
     for text in texts:
         name, sign, values = text.partition("=")

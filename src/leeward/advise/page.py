@@ -52,7 +52,6 @@ GREY, BEATEN = "var(--soft, #566273)", "#8A8F98"
 
 
 def render(rows: Sequence[Row], lines: Sequence[str], settings: Mapping[str, Any]) -> str:
-    """The page as HTML."""
     methods = list(dict.fromkeys(row["method"] for row in rows))
     panels = [
         _panel(rows, place, title, methods, settings.get("threshold")) for place, title in enumerate(lines, 1)
@@ -100,7 +99,6 @@ def _panel(
 
 
 def _best_in_words(spots: Sequence[Spot], threshold: float | None) -> str | None:
-    """The spot within the threshold that keeps most."""
     most = math.inf if threshold is None else threshold + 1e-12
     within = [spot for spot in spots if not spot.at_least and spot.risk <= most]
     top = max(within, key=lambda spot: (spot.value, -spot.risk), default=None)
@@ -110,8 +108,7 @@ def _best_in_words(spots: Sequence[Spot], threshold: float | None) -> str | None
 def chart(
     spots: Sequence[Spot], methods: Sequence[str], threshold: float | None, x_title: str, height: int
 ) -> str:
-    """Risk for one attacker (logarithmic) against a line's figure: points with their spread, the frontier, the
-    threshold."""
+    """Risk for one attacker (logarithmic) against a line's figure: points with spread, the frontier, the threshold."""
     made = Drawing()
     risks = [spot.risk for spot in spots] + ([] if threshold is None else [threshold])
     low, high = (min(risks), max(risks)) if risks else (0.05, 0.5)

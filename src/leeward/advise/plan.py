@@ -57,8 +57,6 @@ def within_of(text: str, where: str) -> Within:
 
 @dataclass(frozen=True, kw_only=True)
 class Line(Declared):
-    """A line of the plan."""
-
     kind: ClassVar[str]
 
     @property
@@ -125,8 +123,6 @@ class Prevalence(Counts):
 
 @dataclass(frozen=True, kw_only=True)
 class Phewas(Line):
-    """Associations of many phenotypes with one exposure."""
-
     kind: ClassVar[str] = "phewas"
 
     exposure: Annotated[str, Parameter("Column of the patients: a genotype as 0, 1, 2, or a number.")]
@@ -258,7 +254,6 @@ class Plan(Declared):
 
     @property
     def models(self) -> list[Mapping[str, Any]]:
-        """The regression models, as a spec's `plan` writes them."""
         return [each.model for each in self.lines if isinstance(each, Regression)]
 
 
@@ -300,13 +295,8 @@ def parse(text: str) -> Plan:
 
 
 def load(path: str | Path) -> Plan:
-    """Read a plan's file; relative paths in it are beside the file, or else in the working directory.
-
-    Raises
-    ------
-    BadInput
-        Missing or unreadable file, bad YAML, unknown or missing keys, values that do not fit.
-    """
+    """Read a plan's file; relative paths are beside it, or else in the working directory. Raises BadInput for a missing
+    or unreadable file, bad YAML, unknown or missing keys, values that do not fit."""
     path = Path(path)
     text = text_of(path, "plan")
     try:

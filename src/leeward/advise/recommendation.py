@@ -51,8 +51,6 @@ class Ready:
 
 @dataclass(frozen=True)
 class Recommendation:
-    """The advice for a plan and its data."""
-
     situation: Situation
     sharing: tuple[str, str]
     methods: tuple[Candidate, ...]
@@ -177,7 +175,6 @@ def steps_of(situation: Situation) -> Iterator[Step]:
 
 
 def _steps_of_costs(situation: Situation) -> Iterator[Step]:
-    """Epsilon, line by line and in all."""
     plan, total = situation.plan, total_epsilon(situation)
     for line in plan.lines:
         one = noisy_accuracy(situation, line)

@@ -94,10 +94,8 @@ def scope_of(release: Release) -> Scope | None:
 
 
 def maximum_in_words(release: Release, found: Figures | None = None) -> str:
-    """The guarantee's maximum risk for its attacker, and what is beyond: `0.2 (1 in 5) if they …; 92 of 915 codes …`.
-
-    found : the risk that was measured (`measure_risk`), as JSON has it. Empty where the guarantee bounds none.
-    """
+    """The guarantee's maximum risk for its attacker, and what is beyond: `0.2 (1 in 5) if they …; 92 of 915 codes …`;
+    empty where it bounds none. `found`: the measured risk (`measure_risk`), as JSON has it."""
     risk = release.guarantee.get("risk")
     if not risk or "prior" in risk:
         return ""
@@ -152,7 +150,6 @@ def risk_lines(release: Release, found: Figures | None = None) -> list[str]:
 
 
 def measured_lines(found: Figures | None) -> list[str]:
-    """The risk that was measured for the attacker of the guarantee, before and after; empty where none was."""
     if not found:
         return []
     whom = "all" if found["all"] else f"{found['patients']:,} patients drawn of all"
@@ -173,8 +170,7 @@ def measured_lines(found: Figures | None) -> list[str]:
 
 
 def threshold_rows(guarantee: Mapping[str, Any], found: Figures | None = None) -> list[tuple[str, ...]]:
-    """A row per shipped threshold: name, number, whether the maximum is within it, the share of patients that was
-    measured above it, and who reports it."""
+    """A row per shipped threshold: name, number, whether the maximum is within it, measured share above it, source."""
     risk = guarantee.get("risk")
     if not risk or "prior" in risk:
         return []

@@ -27,8 +27,6 @@ FEW_GROUPS = 20
 
 @dataclass(frozen=True)
 class Finding:
-    """What a rule says of a line of the plan."""
-
     line: str
     verdict: Verdict
     reason: str
@@ -58,7 +56,6 @@ class Candidate:
 
     @property
     def serves_something(self) -> bool:
-        """Whether it is open and some line of the plan is served, be it with care."""
         of_lines = self.findings[: self.lines]
         return self.closed is None and any(RANK[each.verdict] < 2 for each in of_lines)
 

@@ -50,8 +50,6 @@ class Facts:
 
 @dataclass(frozen=True)
 class Situation:
-    """A plan beside its data: what rules look at."""
-
     plan: Plan
     facts: Facts
 

@@ -23,10 +23,7 @@ several times more pairs are usable (docs/studies/trajectories.md#usable-pairs-b
 
 
 def method_of(name: str, situation: Situation, codes: Sequence[str] = ()) -> dict[str, Any]:
-    """The `method:` of a spec: k from the threshold, m from what an attacker knows, policy and columns from the plan.
-
-    `codes`: those of the cohort, among which ranges of sensitive codes are looked up.
-    """
+    """The `method:` of a spec: k, m, policy and columns from the plan; `codes` of the cohort resolve ranges."""
     own = PARAMETERS[name](situation)
     sensitive = sensitive_codes(situation.plan.sensitive, codes)
     if sensitive and name in ("disassociation", "trajectories"):

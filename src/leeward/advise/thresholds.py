@@ -47,13 +47,8 @@ def profiles() -> dict[str, Threshold]:
 
 
 def threshold_of(asked: str | Mapping[str, Any] | float | None) -> Threshold | None:
-    """The threshold of a plan: a number such as 0.075 (or `{max: 0.075}`), a profile's name, or None.
-
-    Raises
-    ------
-    BadInput
-        An unknown profile, one that names no number, or a limit outside 0 to 1.
-    """
+    """The threshold of a plan: a number such as 0.075 (or `{max: 0.075}`), a profile's name, or None. BadInput for an
+    unknown profile, one without a number, or a limit outside 0 to 1."""
     if asked is None:
         return None
     if isinstance(asked, str):

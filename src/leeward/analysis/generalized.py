@@ -69,8 +69,7 @@ class Counts:
 
 
 def read(release: Release | str | Path) -> Generalized:
-    """Open a release of the method `constraints`. Raises BadInput for another method's, and for one in classes of
-    demographics (see `read_parts`)."""
+    """Open a release of the method `constraints` without classes (those: `read_parts`). BadInput for any other."""
     parts = read_parts(release)
     if len(parts) > 1:
         raise BadInput("the release has classes of demographics, each with labels of its own.")
@@ -125,7 +124,6 @@ def _sets(records: pl.Series, labels: tuple[str, ...]) -> CodeSets:
 
 
 def check_reading(reading: str) -> str:
-    """The reading, or BadInput naming the known ones."""
     if reading not in READINGS:
         raise BadInput(f"`reading`: {reading!r} is not known; choose from {', '.join(READINGS)}.")
     return reading

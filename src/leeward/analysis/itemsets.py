@@ -60,8 +60,7 @@ class TooManyItemsets(BadInput):
 
 @dataclass(frozen=True)
 class Itemsets:
-    """Itemsets as flat arrays: number i is `items[offsets[i]:offsets[i + 1]]`, ascending indices into
-    `codes`."""
+    """Itemsets as flat arrays: number i is `items[offsets[i]:offsets[i + 1]]`, ascending indices into `codes`."""
 
     offsets: Int64s
     items: Int32s
@@ -75,8 +74,7 @@ class Itemsets:
 
 
 def minimum_count(records: int, min_support: int | float) -> int:
-    """Records that `min_support` asks for: an integer is a count (≥ 1), a float a share of records in (0,
-    1]."""
+    """Records that `min_support` asks for: an integer is a count (≥ 1), a float a share of records in (0, 1]."""
     if isinstance(min_support, bool) or not isinstance(min_support, int | float):
         raise BadInput("`min_support` must be a whole number of records or a share of them between 0 and 1.")
     if isinstance(min_support, int):
@@ -133,8 +131,7 @@ def frequent_itemsets(
 
 
 def supports_of(sets: CodeSets, itemsets: Sequence[Sequence[int] | Int32s]) -> Int64s:
-    """Number of records that hold all codes of each itemset, int64[len(itemsets)]; of the empty set: all
-    records."""
+    """Number of records that hold all codes of each itemset, int64[len(itemsets)]; of the empty set: all records."""
     from leeward.analysis import kernels
     from leeward.engine import over_blocks
 

@@ -61,7 +61,6 @@ class Design:
 
 
 def models_of(plan: Sequence[Any]) -> tuple[Model, ...]:
-    """The plan's models; BadInput for an entry that is no model, an unknown key, a missing column."""
     return tuple(_model_of(entry, number) for number, entry in enumerate(plan, start=1))
 
 
@@ -154,8 +153,7 @@ def _text(value: Any, series: pl.Series) -> str:
 def design_of(
     model: Model, frame: pl.DataFrame, columns: Sequence[Column], cut: float | None = None
 ) -> Design:
-    """The model's data from a table with `columns`. `cut`: the original's median of `time` among the events
-    (`median_time`), for logistic models of a time."""
+    """The model's data from a table. `cut`: the original's `median_time`, for logistic models of a time."""
     known = {each.name: each for each in columns}
     event = event_rows(frame, model)
     inside = event if model.kind != "cox" else np.ones(frame.height, bool)

@@ -92,7 +92,6 @@ class Constraints:
         return len(self.names)
 
     def members(self) -> list[NDArray[np.int32]]:
-        """The codes (indices, ascending) of each constraint."""
         order = np.argsort(self.of_code, kind="stable").astype(np.int32)
         cuts = np.searchsorted(self.of_code[order], np.arange(len(self.names) + 1))
         return [order[a:b] for a, b in itertools.pairwise(cuts)]
@@ -230,7 +229,6 @@ def maximal_itemsets(itemsets: Sequence[tuple[int, ...]]) -> list[tuple[int, ...
 
 
 def _of_file(path: Path, sets: CodeSets) -> Constraints:
-    """Read a user's constraints; every complaint names the row."""
     number = {code: i for i, code in enumerate(sets.codes)}
     place: dict[str, int] = {}
     of_code = np.full(len(sets.codes), NONE, np.int32)

@@ -95,8 +95,7 @@ class Labelled:
 
 
 def labels_of(release: Release) -> Labelled:
-    """The labels of released visits, trajectories or censored records, each once a record (each pair of a trajectory by
-    itself)."""
+    """The labels of released visits, trajectories (pair by pair) or censored records, each once a record."""
     if release.method == "trajectories":
         shown = release.table("trajectories.parquet").select("record", codes="code")
     else:

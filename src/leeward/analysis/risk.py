@@ -113,8 +113,7 @@ def _pairs(sets: CodeSets, m: int, k: int) -> tuple[dict[str, Any], AnyArray]:
 
 
 def _subsets(sets: CodeSets, m: int, k: int, seed: int) -> tuple[dict[str, Any], AnyArray | None]:
-    """The figures of sets of m codes, and the support of each record's rarest one (None when sets are
-    sampled)."""
+    """The figures of sets of m codes, and the support of each record's rarest one (None when sets are sampled)."""
     from leeward.analysis import kernels
 
     total = subsets_of_size(sets, m)
@@ -151,13 +150,11 @@ def count_keys(keys: UInt64s, owners: Int32s, smallest: Int64s) -> Int64s:
 
 
 def run_lengths(ordered: AnyArray) -> Int64s:
-    """How often each distinct key of the sorted `ordered` occurs."""
     heads = np.flatnonzero(ordered[1:] != ordered[:-1]) + 1
     return np.diff(heads, prepend=0, append=len(ordered)) if len(ordered) else heads
 
 
 def _figures(m: int, by_support: AnyArray, k: int, share: float) -> dict[str, Any]:
-    """Of how many distinct sets of m codes have each support."""
     supports = np.flatnonzero(by_support[1:]) + 1
     sets = by_support[supports]
     found = int(sets.sum())
@@ -179,8 +176,7 @@ def _figures(m: int, by_support: AnyArray, k: int, share: float) -> dict[str, An
 
 
 def _sample_patients(sets: CodeSets, largest_m: int, seed: int) -> AnyArray:
-    """Support of the rarest set of 1 … `largest_m` codes of randomly chosen patients, int64[patients,
-    largest_m]."""
+    """Support of the rarest set of 1 … `largest_m` codes of randomly chosen patients, int64[patients, largest_m]."""
     from leeward.analysis import kernels
 
     chosen = Randomness.of(seed).stream("risk of patients").permutation(len(sets))[:PATIENTS_SAMPLED]

@@ -174,7 +174,6 @@ def policy_of(release: Release) -> pl.DataFrame | None:
 
 
 def constraints_of(policy: pl.DataFrame) -> tuple[list[str], list[list[str]]]:
-    """Names and codes of a policy's constraints, in its order."""
     grouped = policy.select(pl.col("constraint", "code").cast(pl.String))
     grouped = grouped.group_by("constraint", maintain_order=True).agg("code")
     return grouped["constraint"].to_list(), grouped["code"].to_list()

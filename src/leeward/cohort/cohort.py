@@ -89,7 +89,6 @@ class Cohort:
         object.__setattr__(self, "name", one_line(self.name))
 
     def require_events(self) -> pl.DataFrame:
-        """The events, or an error that says what is missing."""
         if self.events is None or self.events.height == 0:
             raise BadInput(
                 f"{self.name}: no events with a patient and a code; give a file that has both columns."
@@ -160,7 +159,6 @@ class Cohort:
         ).drop("patient")
 
     def require_one_row_each(self) -> None:
-        """BadInput where the patients' frame has a patient in several rows."""
         if self.patients is None or "patient" not in self.patients.columns:
             return
         doubled = self.patients["patient"].is_duplicated()

@@ -21,8 +21,7 @@ def row_text(rows: Any) -> str:
 
 @dataclass(frozen=True)
 class Notice:
-    """What was repaired, left out or looks odd in the input. `rows`: the first rows concerned (1-based, without
-    header)."""
+    """What was repaired, left out or looks odd in the input. `rows`: the first ones (1-based, without header)."""
 
     kind: str
     message: str

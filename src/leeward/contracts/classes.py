@@ -15,7 +15,6 @@ INSIDE = ", inside classes of demographics"
 
 
 def facts(parameters: Mapping[str, Any]) -> dict[str, list[str]]:
-    """What classes add to a guarantee's facts."""
     names = names_of(parameters)
     return {"demographics": names} if names else {}
 
@@ -31,7 +30,6 @@ def in_words(names: Sequence[str]) -> str:
 
 
 def quoted(names: Sequence[str]) -> str:
-    """The names as code, for a README."""
     return ", ".join(f"`{name}`" for name in names)
 
 
@@ -41,7 +39,6 @@ def exact(names: Sequence[str]) -> str:
 
 
 def names_of(parameters: Mapping[str, Any], key: str = "demographics") -> list[str]:
-    """The columns that a parameter names."""
     given = parameters.get(key)
     return [str(name) for name in given] if isinstance(given, list) else []
 
@@ -53,7 +50,6 @@ def ells_of(parameters: Mapping[str, Any]) -> dict[str, int]:
 
 
 def readme(parameters: Mapping[str, Any]) -> str:
-    """How the classes are read; nothing without classes."""
     names = names_of(parameters)
     if not names:
         return ""
@@ -62,17 +58,14 @@ def readme(parameters: Mapping[str, Any]) -> str:
 
 
 def class_files(parameters: Mapping[str, Any]) -> list[str]:
-    """The table of classes, where there are any."""
     return ["classes.parquet"] if names_of(parameters) else []
 
 
 def hierarchy_files(parameters: Mapping[str, Any]) -> list[str]:
-    """The hierarchy of each demographic column."""
     return [f"hierarchies/{name}.csv" for name in names_of(parameters)]
 
 
 def class_columns(parameters: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The columns of `classes.parquet`."""
     return {"class": "int64", **dict.fromkeys(names_of(parameters), "string"), "records": "int64"}
 
 

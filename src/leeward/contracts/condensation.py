@@ -34,8 +34,6 @@ def words(
 ) -> Words:
     """The wording of a condensed table.
 
-    Parameters
-    ----------
     algorithm : the one that was run, which `auto` leaves open.
     observed : whether numbers that are not a group's own have columns without a declared domain.
     broken : relations that the source keeps and the table does not, each with its percentage of rows.
@@ -82,7 +80,6 @@ COLUMN = r"(?:'([^']+)'|([^\s'<>=]+))"
 
 
 def columns_of(relations: Sequence[str]) -> set[str]:
-    """Every word of the relations, which may name a column."""
     return {"".join(found) for text in relations for found in re.findall(COLUMN, str(text))}
 
 
@@ -121,7 +118,6 @@ def title(kind: str, model: Mapping[str, Any]) -> str:
 
 
 def models_of(parameters: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
-    """The plan's models: kind and content."""
     return [(kind, model) for entry in parameters.get("plan") or () for kind, model in entry.items()]
 
 

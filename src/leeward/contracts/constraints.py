@@ -43,7 +43,6 @@ CODES = {"code": "string", "members": LISTS, "suppressed": "bool"}
 
 
 def code_columns(parameters: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The columns of `codes.parquet`: with classes, whose label it is before all others."""
     return {**({"class": "int64"} if classes.names_of(parameters) else {}), **CODES}
 
 

@@ -32,8 +32,6 @@ LISTS = ("list<element: string>", "list<item: string>")
 class Words:
     """What the manifest's guarantee and the README must say.
 
-    Attributes
-    ----------
     readme : how a recipient reads and analyses the files.
     facts : see `stated_facts`.
     """
@@ -63,16 +61,12 @@ def stated_facts(knows: str, candidates: str, as_is: Iterable[str] = (), **more:
 class Table:
     """One data file, or several of one form.
 
-    Attributes
-    ----------
-    path : str, or parameters -> paths
-        Below `data/`; with parameters, the paths of all such files of a release with them, in the manifest's order.
-    columns : None: the source's own columns.
-    payload : bool
-        The columns that `parameters.payload` names follow.
-    nullable : names of columns that may hold nulls (payload columns may).
-    made : the columns where they follow from the parameters, in place of `columns`.
-    order : the numbers by which rows ascend, so that their order says no more than these do; a null is before 0.
+    path : below `data/`; with parameters, the paths of all such files of a release with them, in the manifest's order
+    columns : None: the source's own columns
+    payload : the columns that `parameters.payload` names follow
+    nullable : names of columns that may hold nulls (payload columns may)
+    made : the columns where they follow from the parameters, in place of `columns`
+    order : the numbers by which rows ascend, so that their order says no more than these do; a null is before 0
     """
 
     path: str | Callable[[Mapping[str, Any]], Iterable[str]]
@@ -83,11 +77,9 @@ class Table:
     order: tuple[str, ...] = ()
 
     def paths_of(self, parameters: Mapping[str, Any]) -> Iterable[str]:
-        """The paths in order, for these parameters."""
         return (self.path,) if isinstance(self.path, str) else self.path(parameters)
 
     def columns_of(self, parameters: Mapping[str, Any]) -> Mapping[str, Sequence[str]] | None:
-        """The columns in order, for these parameters."""
         columns = self.columns if self.made is None else self.made(parameters)
         if columns is None:
             return None
@@ -104,8 +96,6 @@ CODES = Table(
 class Contract:
     """What a release of a method may hold.
 
-    Attributes
-    ----------
     tables : the data files, in the manifest's order.
     parameters : what a manifest can state, in its order: as the method's fields declare it (`declared`).
     completed : parameters -> the same, with what the method makes of them or decides where they leave it open.
@@ -134,7 +124,6 @@ class Contract:
 
     @property
     def lists_codes(self) -> bool:
-        """Whether releases have the list of codes with names."""
         return CODES in self.tables
 
     def files_of(self, parameters: Mapping[str, Any]) -> Iterator[tuple[str, Table]]:

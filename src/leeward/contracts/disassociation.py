@@ -73,7 +73,6 @@ RANKED = {"partitioning": "ranked", "nested": True, "safe": True, "reconstructio
 
 
 def complete(parameters: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Parameters with the partitioning and size of clusters that they leave to the method."""
     given = {name: value for name, value in parameters.items() if value is not None}
     k, chosen = given.get("k", 5), given.get("partitioning")
     if not isinstance(k, int):
@@ -87,7 +86,6 @@ def complete(parameters: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def reconstructions(parameters: Mapping[str, Any]) -> Iterator[str]:
-    """The files of the reconstructions that the parameters state."""
     return (f"reconstructions/{number:02d}.parquet" for number in range(1, parameters["reconstructions"] + 1))
 
 

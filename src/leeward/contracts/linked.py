@@ -59,7 +59,6 @@ def words(parameters: Mapping[str, Any]) -> Words:
 
 
 def visit_columns(parameters: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The columns of `visits.parquet`: with `days`, one more."""
     found = {"record": "int64", "visit": "int64"}
     return {**found, **({"day": "int64"} if parameters.get("days") else {})}
 

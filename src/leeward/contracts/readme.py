@@ -41,8 +41,6 @@ def counting_lines(contract: Contract | None) -> str:
 def readme_of(manifest: Mapping[str, Any], reading: str, contract: Contract | None) -> str:
     """The text of a README; it depends on nothing but what is released.
 
-    Parameters
-    ----------
     manifest : the content of `release.json`.
     reading : how the method's files are read (`Words.readme`).
     contract : the method's; a method without one has no tables of codes and columns there, and no lines to count by.
@@ -80,7 +78,6 @@ def readme_of(manifest: Mapping[str, Any], reading: str, contract: Contract | No
 
 
 def _codes(manifest: Mapping[str, Any], contract: Contract | None) -> str:
-    """How to read the list of codes, where there is one."""
     if contract is None or not contract.lists_codes:
         return ""
     algorithm = manifest["parameters"].get("attacker") == "algorithm"

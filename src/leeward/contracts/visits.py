@@ -90,12 +90,10 @@ def readme_of(parameters: Mapping[str, Any], payload: Sequence[str]) -> str:
 
 
 def generalizes(parameters: Mapping[str, Any]) -> bool:
-    """Whether the release has a hierarchy of codes."""
     return parameters.get("enforce") == "generalize"
 
 
 def hierarchies_of_codes(parameters: Mapping[str, Any]) -> list[str]:
-    """The file of that hierarchy, where there is one."""
     return ["code_hierarchy.csv"] if generalizes(parameters) else []
 
 

@@ -100,10 +100,8 @@ class _Threads(ThreadPoolExecutor):
 
 
 def pool(threads: int | None = None) -> Executor:
-    """A pool of `threads`, or of as many as there are; never more than the bound. To be used in a `with`.
-
-    Its work should release the interpreter's lock, as compiled kernels do.
-    """
+    """A pool of `threads` (default: all there are), never above the bound, for a `with`. Its work should release the
+    GIL."""
     most = available_threads()
     size = most if threads is None else min(threads, _bound.get() or threads)
     return _Threads(size) if size > 1 else _Caller()
@@ -306,7 +304,6 @@ class LocalEngine:
 
 
 def _bounds(keys: pl.Series) -> list[int]:
-    """Where each run of equal keys begins, and the end of the last."""
     if not len(keys):
         return [0]
     starts = np.flatnonzero(keys.ne_missing(keys.shift(1)).to_numpy())
@@ -332,8 +329,7 @@ def _in_processes(
     workers: int,
     told: Callable[[int], None] | None,
 ) -> Iterator[pa.Table]:
-    """The kernel's results in the order of the groups. What the others have no hand free for, as long as they start
-    above all, the caller does itself."""
+    """The kernel's results in the order of the groups. The caller works too, most of all while the others start."""
     waiting: deque[tuple[int, Future[bytes] | pa.Table]] = deque()
     with processes(workers - 1) as others:
         for group in [*groups, None]:

@@ -55,8 +55,6 @@ ON_THIS_MACHINE = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress":
 
 @dataclass(frozen=True)
 class SparkSettings:
-    """The spec's `engine: {spark: {…}}`."""
-
     master: str | None = None
     """Where Spark runs, for example `local[2]` or `spark://host:7077`; None: `local[cores]`."""
     memory: str | None = None
@@ -238,7 +236,6 @@ def _quarter_of_memory() -> str:
 
 
 def _require_java() -> None:
-    """Java of a fit version is there, or an error that says what to install."""
     home = os.environ.get("JAVA_HOME")
     java = shutil.which("java", path=str(Path(home) / "bin")) if home else shutil.which("java")
     if java is None:

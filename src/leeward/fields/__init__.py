@@ -123,12 +123,10 @@ def _by_name(cls: type) -> dict[str, Declaration]:
 
 
 def _words(aliases: Mapping[str, str], known: Iterable[str]) -> dict[str, str]:
-    """The words that stand for a field, without those that are a field's own name."""
     return {word: name for word, name in aliases.items() if name in known and word not in known}
 
 
 def _value_of(hint: Any, value: Any, where: str) -> Any:
-    """A nested declared class made of its mapping; any other value as given."""
     inner = _nested_class(hint)
     is_made = inner is None or value is None or dataclasses.is_dataclass(value)
     return value if is_made else build(inner, value, where)
@@ -147,7 +145,6 @@ def check_keys(
 
 
 def is_declared(hint: Any) -> bool:
-    """Whether a type is a declared class."""
     return isinstance(hint, type) and issubclass(hint, Declared)
 
 
@@ -205,7 +202,6 @@ def _property(cls: type, each: Declaration) -> dict[str, Any]:
 
 @functools.cache
 def _adapter(cls: type, name: str) -> Any:
-    """What decides whether a value fits the field."""
     import pydantic
 
     each = next(each for each in (*declarations(cls), *stated(cls)) if each.name == name)
@@ -248,7 +244,6 @@ def _tuple(arguments: tuple[Any, ...], fitted: tuple[Any, ...]) -> Any:
 
 
 def _plain_number(value: Any) -> Any:
-    """NumPy's whole numbers as Python's; everything else as it is."""
     return int(value) if isinstance(value, numbers.Integral) and not isinstance(value, bool) else value
 
 

@@ -76,7 +76,6 @@ class Declaration:
 
     @property
     def required(self) -> bool:
-        """Whether a value must be given."""
         return self.default is dataclasses.MISSING
 
     @property

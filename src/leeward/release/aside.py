@@ -43,10 +43,7 @@ def own_file(path: Path) -> Path:
 
 @contextmanager
 def alone_in(folder: Path, *, wait: bool = True) -> Iterator[bool]:
-    """One process at a time in a folder, where the system can lock files; whether it is this one, if it does not wait.
-
-    The lock ends with the process, however that ends.
-    """
+    """Lock a folder for one process, where the system can; yields whether this process has it. Its end unlocks."""
     if os.name != "posix":
         yield True
         return
@@ -65,7 +62,6 @@ def alone_in(folder: Path, *, wait: bool = True) -> Iterator[bool]:
 
 
 def make_private(folder: Path) -> None:
-    """Make a folder and all that is in it the owner's alone."""
     for path in (folder, *folder.rglob("*")):
         path.chmod(0o700 if path.is_dir() else 0o600)
 
@@ -188,10 +184,8 @@ def _lock(folder: Path, out: Path) -> bool:
 
 
 def _remove_unlocked(folder: Path) -> bool:
-    """Remove a folder that holds nothing but a lock that is not whole: its run was killed before it wrote anything.
-
-    Not by rmtree: a run that locks it at this moment keeps it, or finds it gone and makes another.
-    """
+    """Remove a folder whose only content is an unfinished lock: its run was killed before it wrote anything. Not by
+    rmtree: a run that locks it now keeps it, or finds it gone and makes another."""
     try:
         held = {path.name for path in folder.iterdir()}
         if not held <= {LOCK, LOCK_DRAFT} or _writer(folder):

@@ -16,10 +16,7 @@ from leeward.version import RELEASE_FORMAT, __version__
 
 @dataclass(frozen=True)
 class Guarantee:
-    """A privacy guarantee, exactly: what holds, against whom, and what it does not protect.
-
-    Only the keys that apply are written to the manifest (`to_json`).
-    """
+    """A privacy guarantee: what holds, against whom, and what not. `to_json` writes only the keys that apply."""
 
     name: str
     attacker: str
@@ -56,7 +53,6 @@ class Guarantee:
         return None
 
     def to_json(self) -> dict[str, Any]:
-        """The manifest's `guarantee` object."""
         fields = {
             "name": self.name,
             "k": self.k,
@@ -74,11 +70,8 @@ class Guarantee:
 
 @dataclass(frozen=True)
 class ReleaseTable:
-    """One data file, as a stream of Arrow batches so that a large release never sits in memory twice.
-
-    `path` is relative to `data/` (for example `chunks.parquet`, `reconstructions/01.parquet`,
-    `code_hierarchy.csv`); the ending decides the format.
-    """
+    """One data file, as a stream of Arrow batches so that a large release never sits in memory twice. `path` is
+    relative to `data/` (for example `reconstructions/01.parquet`); the ending decides the format."""
 
     path: str
     schema: pa.Schema
@@ -86,7 +79,6 @@ class ReleaseTable:
 
     @staticmethod
     def of(path: str, table: pa.Table) -> ReleaseTable:
-        """A table that is already in memory."""
         return ReleaseTable(path, table.schema, lambda: table.to_batches(max_chunksize=1 << 20))
 
 
@@ -94,8 +86,6 @@ class ReleaseTable:
 class Anonymized:
     """A method's result, before it is written.
 
-    Attributes
-    ----------
     method : the manifest's `method`
     parameters : the manifest's `parameters`: public, JSON-able, never the seed
     records : number of released records

@@ -50,12 +50,10 @@ class Draft:
 
     @property
     def share(self) -> Path:
-        """The part that the recipient gets."""
         return self.folder / "share"
 
     @property
     def custody(self) -> Path:
-        """The part that stays with the custodian."""
         return self.folder / "custody"
 
     def write(self, anonymized: Anonymized, *, formats: Sequence[str] = ("parquet",)) -> None:
@@ -75,13 +73,11 @@ class Draft:
         self.put(f"share/{UNPUBLISHED}", to_json_text(manifest))
 
     def put(self, path: str, text: str) -> None:
-        """Write a text file at `path`, relative to the release folder."""
         target = self.folder / path
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(text, encoding="utf-8", newline="\n")
 
     def put_json(self, path: str, content: Mapping[str, Any]) -> None:
-        """Write a JSON file at `path`, relative to the release folder."""
         self.put(path, to_json_text(content))
 
     def put_digests(self) -> None:
@@ -97,7 +93,6 @@ class Draft:
 
 
 def check_out(out: Path) -> None:
-    """BadInput when a release cannot be written at `out` because something is there already."""
     if out.exists() or out.is_symlink():
         raise BadInput(
             f"{out}: exists already; a release is never overwritten. Name another folder with -o, or "
@@ -107,13 +102,8 @@ def check_out(out: Path) -> None:
 
 @contextmanager
 def draft(out: str | Path) -> Iterator[Draft]:
-    """Write a release aside; renamed to `out` when the block ends well, removed when it does not.
-
-    Raises
-    ------
-    BadInput
-        `out` exists, cannot be written, or the disk is full.
-    """
+    """Write a release aside; renamed to `out` when the block ends well, else removed. BadInput where `out` exists or
+    cannot be written, or the disk is full."""
     out = Path(out).absolute()
     check_out(out)
     with disk_errors(out, "release"), _parents(out), work_beside(out) as folder:
@@ -141,17 +131,12 @@ def write(
 ) -> Path:
     """Write a release at once, without verifying or measuring it (`leeward.methods` does those too).
 
-    Parameters
-    ----------
     out : a folder that does not exist yet
     formats : `parquet` (always written), `csv`
     spec_text : YAML for `custody/spec.yaml`
     custody : file name -> JSON content: further files for `custody/`
 
-    Raises
-    ------
-    BadInput
-        `out` exists or cannot be written.
+    Raises BadInput: `out` exists or cannot be written.
     """
     with draft(out) as pending:
         pending.write(anonymized, formats=formats)
@@ -177,7 +162,6 @@ def disk_errors(out: Path, what: str) -> Iterator[None]:
 
 @contextmanager
 def _parents(out: Path) -> Iterator[None]:
-    """Make the folders above `out`; take away those made when the block fails."""
     missing = [parent for parent in out.parents if not parent.exists()]
     try:
         out.parent.mkdir(parents=True, exist_ok=True)

@@ -41,7 +41,6 @@ class FileEntry:
 
 
 def sha256_of(path: Path) -> str:
-    """The SHA-256 of a file, as the manifest writes it."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
@@ -52,13 +51,7 @@ def to_json_text(content: Mapping[str, Any]) -> str:
 
 
 def parse(text: str, where: str) -> dict[str, Any]:
-    """A manifest from its text.
-
-    Raises
-    ------
-    BadInput
-        Not JSON, a key is missing, or the release was written by a newer Leeward.
-    """
+    """A manifest from its text. BadInput for bad JSON, a missing key, or a release of a newer Leeward."""
     try:
         manifest = json.loads(text)
     except json.JSONDecodeError as error:
@@ -106,7 +99,6 @@ def _is_risk(risk: Any) -> bool:
 
 
 def _is_entry(entry: Any) -> bool:
-    """Whether an entry of `files` names a file in the share, and its digest."""
     if not isinstance(entry, dict) or not all(isinstance(entry.get(key), str) for key in ("path", "sha256")):
         return False
     path = PurePosixPath(entry["path"])

@@ -36,10 +36,7 @@ VERSIONED = ("leeward", "python", "numpy", "polars", "pyarrow", "numba", "pyspar
 
 @dataclass(frozen=True, kw_only=True)
 class SourceSpec(Declared):
-    """Where a cohort comes from and how its columns are called.
-
-    `path` is relative to the folder of the spec (or, failing that, to the working directory).
-    """
+    """Where a cohort comes from and how its columns are called. `path`: beside the spec, else in the working folder."""
 
     path: Annotated[
         str | None,
@@ -147,13 +144,8 @@ class Spec(Declared):
 
 
 def load(path: str | Path) -> Spec:
-    """Read a spec file; relative paths in it are resolved.
-
-    Raises
-    ------
-    BadInput
-        Missing or unreadable file, bad YAML, unknown or missing keys, values of the wrong type.
-    """
+    """Read a spec file and resolve its relative paths. Raises BadInput for a missing or unreadable file, bad YAML,
+    unknown or missing keys, and values of the wrong type."""
     path = Path(path)
     text = text_of(path, "spec")
     try:
@@ -172,13 +164,8 @@ def parse(text: str) -> Spec:
 
 
 def content_of_yaml(text: str) -> Any:
-    """The content of a YAML text.
-
-    Raises
-    ------
-    BadInput
-        No YAML, a key given twice, a value that is not of the type that its tag says, lists in lists without end.
-    """
+    """The content of a YAML text. BadInput for bad YAML, a key given twice, a value not of its tag's type, and endless
+    nesting."""
     try:
         return yaml.load(text, _Loader)
     except yaml.YAMLError as error:
@@ -280,7 +267,6 @@ def _policy_at(value: Any, folder: Path) -> Any:
 
 
 def _path_at(path: str, folder: Path) -> str:
-    """The absolute path: beside the spec, or else in the working directory."""
     beside, here = _joined(folder, path), _joined(Path.cwd(), path)
     return str(here if not exists(beside) and exists(here) else beside)
 

@@ -23,13 +23,8 @@ LIST_SEPARATOR = ";"
 
 
 def write_table(table: ReleaseTable, folder: Path, root: Path, *, with_csv: bool) -> list[FileEntry]:
-    """Write `table` under `folder`; returns the manifest's entries, paths relative to `root`.
-
-    Raises
-    ------
-    BadInput
-        A CSV copy was asked for and a value holds the separator of lists.
-    """
+    """Write `table` under `folder`; returns the manifest's entries, paths relative to `root`. BadInput where a value of
+    a CSV copy holds the separator of lists."""
     target = folder / table.path
     target.parent.mkdir(parents=True, exist_ok=True)
     if target.suffix == ".csv":

@@ -113,7 +113,6 @@ class Scale:
 
 
 def width_of(words: str, size: float = LABEL) -> float:
-    """Pixels that words take at most."""
     return len(words) * size * LETTER
 
 
@@ -128,7 +127,6 @@ def step_of(span: float, about: int) -> float:
 
 
 def ticks(low: float, high: float, about: int) -> list[float]:
-    """Round values from `low` to `high`, some `about` of them."""
     if high <= low:
         return [low]
     step = step_of(high - low, about)
@@ -142,7 +140,6 @@ def ticks_from_zero(high: float, about: int) -> list[float]:
 
 
 def powers_of_ten(low: float, high: float) -> list[float]:
-    """The powers of ten from `low` to `high`."""
     return [10.0**n for n in range(math.ceil(math.log10(low)), math.floor(math.log10(high)) + 1)]
 
 
@@ -159,7 +156,6 @@ def decimals(values: Sequence[float], *, times: float = 1, unit: str = "", signe
 
 
 def percentages(values: Sequence[float], *, signed: bool = False) -> Written:
-    """Shares in per cent, likewise."""
     return decimals(values, times=100, unit=" %", signed=signed)
 
 
@@ -332,10 +328,8 @@ def steps(
     at: float | None = None,
     dashes: Mapping[str, str] | None = None,
 ) -> str:
-    """Shares that rise or fall over a number, a line of steps a colour, broken where `dashes` says so.
-
-    With the count `at`, where a broken line is drawn, the numbers are counts on a logarithmic axis.
-    """
+    """A line of steps a colour: shares over a number, broken where `dashes` says so. The count `at` has a broken line
+    and makes the axis logarithmic."""
     most = max(row[x] for row in rows)
     if at is None:
         marks = ticks(0, most, 8)

@@ -24,7 +24,6 @@ BIN, BINS_TO = 0.025, 0.4
 
 
 def names_of_release(release: Release) -> Mapping[str, str]:
-    """The name of each listed code that has one."""
     if LIST not in release.names():
         return {}
     table = release.table(LIST)
@@ -73,7 +72,6 @@ def group_errors(constraints: Sequence[Any], within: float | None, caption: str)
 
 
 def worst_groups(constraints: Sequence[Any], names: Mapping[str, str] | None = None) -> Table:
-    """The code groups with the largest error."""
     worst = sorted(constraints, key=lambda each: (-abs(each["mre"]), -each["true"], each["name"]))[
         :CONSTRAINTS_SHOWN
     ]
@@ -88,8 +86,7 @@ def worst_groups(constraints: Sequence[Any], names: Mapping[str, str] | None = N
 
 
 def bins(errors: Sequence[float]) -> list[dict[str, float]]:
-    """Counts of errors in steps of `BIN`, to ±`BINS_TO`, or to ±100 % where errors are larger; the outermost bins take
-    what is beyond."""
+    """Counts of errors in steps of `BIN`, to ±`BINS_TO` or, for larger errors, ±100 %; the outermost take the rest."""
     last = round((BINS_TO if all(abs(error) <= BINS_TO for error in errors) else 1.0) / BIN)
     counts = Counter(max(-last, min(last - 1, math.floor(round(error / BIN, 9)))) for error in errors)
     return [{"low": n * BIN, "high": (n + 1) * BIN, "count": counts[n]} for n in range(-last, last)]

@@ -22,8 +22,6 @@ class Tile:
 
 @dataclass(frozen=True)
 class Tiles:
-    """Figures side by side."""
-
     tiles: tuple[Tile, ...]
     kind: str = "tiles"
 
@@ -52,8 +50,6 @@ class Chart:
 
 @dataclass(frozen=True)
 class Notes:
-    """A list of short texts."""
-
     items: tuple[str, ...]
     kind: str = "notes"
 
@@ -64,8 +60,6 @@ Part = str | Tiles | Table | Chart | Notes
 
 @dataclass(frozen=True)
 class Section:
-    """A part of the report under its own heading."""
-
     title: str
     parts: tuple[Part, ...]
 

@@ -52,8 +52,6 @@ class Costs:
 class Summary:
     """The first screen of a report, and the last lines of a command.
 
-    Attributes
-    ----------
     guarantee : the guarantee's name with its numbers.
     safe_against : the attacker against whom it holds.
     not_against : every sentence on what is not protected.
@@ -70,7 +68,6 @@ class Summary:
     risk: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
-        """As `--json` has it."""
         return {
             "guarantee": self.guarantee,
             "safe_against": self.safe_against,
@@ -109,7 +106,6 @@ def sentence(attacker: str) -> str:
 
 
 def begun(sentence: str) -> str:
-    """The sentence with a capital at its beginning."""
     return sentence[:1].upper() + sentence[1:]
 
 
@@ -139,7 +135,6 @@ def codes_gone(gone: int, total: int, what: str) -> Cost:
 
 
 def counts_off(errors: float, what: str) -> Cost:
-    """A mean relative error of counts."""
     return share(errors, what, warn=0.1, bad=COUNTS_USELESS)
 
 

@@ -43,7 +43,6 @@ def render(
 
 
 def guarantee_section(release: Release) -> Section:
-    """The guarantee as the manifest claims it, and what it leaves open."""
     guarantee = release.guarantee
     return Section(
         "The guarantee and its limits",
@@ -57,7 +56,6 @@ def guarantee_section(release: Release) -> Section:
 
 
 def checks_section(verification: Mapping[str, Any]) -> Section:
-    """What the verifier checked in the written files, one line a check."""
     checks = verification["checks"]
     rows = tuple(
         ("passed" if check["passed"] else "FAILED", check["name"].replace("_", " "), check["detail"])
@@ -111,7 +109,6 @@ def to_html(text: str) -> Any:
 
 
 def anchor(title: str) -> str:
-    """A section's name in links."""
     return "".join(c if c.isalnum() else "-" for c in title.lower()).strip("-")
 
 

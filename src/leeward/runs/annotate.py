@@ -221,15 +221,9 @@ def decrypt(path: str | Path, key: str | Path | None, out: str | Path, recipient
 
 
 def key_file_of(recipient: str | None = None) -> Path:
-    """The key file of a recipient, in the folder `keys` of this user's state (`leeward.queries.state`).
-
-    Recipients that are not named have one key together: their releases have the same surrogates, and can be joined.
-
-    Raises
-    ------
-    BadInput
-        The name is none for a file, or there can be no such folder.
-    """
+    """The key file of a recipient, in the folder `keys` of this user's state (`leeward.queries.state`). Recipients
+    without a name share one key: their releases have the same surrogates and can be joined. Raises BadInput where the
+    name cannot name a file, or the folder cannot be made."""
     name = recipient or "everybody"
     if not RECIPIENT.fullmatch(name):
         raise BadInput("--recipient: a name of letters, digits, `.`, `_` and `-`, 64 at most, is needed.")
@@ -300,11 +294,9 @@ def _figures_of(table: pl.DataFrame, by_category: Mapping[str, int]) -> dict[str
 
 
 def _write_texts(pending: Draft, rows: pl.DataFrame, mode: str | None, foreign: int) -> None:
-    """`share/` holds texts where they were asked for, and is not there otherwise.
-
-    The list of what was replaced goes with texts whose brackets and tokens show it anyway. Of surrogates it stays in
-    custody: any name that it does not list would be a real one that the annotators missed.
-    """
+    """Write `share/` only where texts were asked for. The list of replacements goes with texts whose brackets and
+    tokens show them anyway. With surrogates it stays in custody: a name that it lacks would be a real one that the
+    annotators missed."""
     shutil.rmtree(pending.share)
     if mode is None:
         return

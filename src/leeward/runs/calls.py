@@ -127,7 +127,6 @@ def _describe(hint: Any) -> str:
 
 
 def _describe_given(hint: Any, value: Any) -> str:
-    """The kind of what was given, or of what does not fit inside it."""
     for each in _options_of(hint):
         for item in _misfits(each, value):
             return f"{kind_of(item)} in it"

@@ -54,12 +54,9 @@ def parent_of(text: str | None) -> str | None:
 def place_of_budget(
     index: Index, folder: Path, url: str | None, parent: str | None, reason: str | None
 ) -> str | Path | None:
-    """Where the budget of the data is: at `url`, with an index of the same data that was made before, or (None) in the
-    folder.
-
-    BadInput for data that share most of their patients with a data set indexed before, unless that is named as their
-    parent or a reason is given.
-    """
+    """Where the budget of the data is: at `url`, with an earlier index of the same data, or (None) in the folder.
+    BadInput for data that share most patients with an earlier data set, unless that is named as parent or a reason is
+    given."""
     for known in [] if reason is not None or parent is not None else find_similar(index):
         same, place = known.id == index.meta.id, Path(known.place)
         if same and (url is not None or "://" in known.place):
@@ -77,10 +74,8 @@ def place_of_budget(
 
 
 def register(data_set: budgets.DataSet, place: str | Path, folder: Path) -> float:
-    """Give a data set its budget in the ledger, and whoever indexes all of it where nobody has it by default.
-
-    Returns the epsilon that is left for one more answer: less than the budget where the ledger knew the data.
-    """
+    """Give a data set its budget, and allot all of it to whoever indexes where nobody has it by default. Returns the
+    epsilon left for one more answer: less than the budget where the ledger knew the data."""
     ledger = opening.make_ledger(place, folder)
     try:
         new = budgets.register(ledger, data_set)

@@ -55,7 +55,6 @@ class Dossier:
 
     @property
     def open_items(self) -> list[str]:
-        """What nobody has measured or declared."""
         return [
             e["label"] for part in self.content["parts"][1:] for e in part["entries"] if e["block"] == "open"
         ]
@@ -74,7 +73,6 @@ class Match:
 
     @property
     def matches(self) -> bool:
-        """Whether release, evidence, figures and signature are those of the dossier."""
         return not self.faults and self.signed is not False
 
 
@@ -212,15 +210,10 @@ def check(
 ) -> Match:
     """Whether a dossier is of this release as it is today, to the byte, and every figure resolves.
 
-    Parameters
-    ----------
     key : a public Ed25519 key in PEM: the signature beside the dossier must be its owner's
     private : a private key: signs the dossier when all the rest matches
 
-    Raises
-    ------
-    BadInput
-        No dossier, or no release.
+    Raises BadInput: no dossier, or no release.
     """
     place = Path(folder)
     require_plain_files(place)
@@ -256,7 +249,6 @@ def _compare_files(content: Mapping[str, Any], release: Release, folder: Path) -
 
 
 def _read(folder: Path) -> tuple[bytes, dict[str, Any]]:
-    """The JSON of a dossier, as bytes and parsed. BadInput where it is none."""
     if not (folder / JSON).is_file():
         raise BadInput(f"{folder}: no {JSON}; name the folder of a dossier.")
     raw = (folder / JSON).read_bytes()

@@ -70,7 +70,6 @@ def estimates(
     prior: str | None = None,
     where: Mapping[str, str] | None = None,
 ) -> list[Estimate]:
-    """`estimate` of several sets of codes."""
     opened = open_release(release)
     if opened.method not in COUNTED:
         raise BadInput(

@@ -78,12 +78,10 @@ class Exploration:
 
     @property
     def page(self) -> Path:
-        """The page: `explore.html` or `compare.html`."""
         return self.folder / f"{self.command}.html"
 
     @property
     def table(self) -> Path:
-        """`points` as a file."""
         return self.folder / f"{self.command}.parquet"
 
     def __repr__(self) -> str:
@@ -216,13 +214,8 @@ def risk_of(
 
 
 def release_aside(cohort: Cohort, point: Point, target: Path, spec: Spec, population: Cohort | None) -> None:
-    """The release of a point, as `protect` with its seed makes it, verified; measured where the spec asks for it.
-
-    Raises
-    ------
-    BadInput, GuaranteeUnreachable, VerificationFailed
-        Nothing is left at `target`.
-    """
+    """The release of a point, made as `protect` does with its seed, verified, and measured where the spec asks for it.
+    Raises BadInput, GuaranteeUnreachable or VerificationFailed; nothing is left at `target`."""
     method = method_of(point.method, spec.plan)
     with draft(target) as pending:
         made = method.protect(
@@ -274,7 +267,6 @@ def write_page(found: Exploration, settings: Mapping[str, Any]) -> None:
 
 
 def settings_of(plan: Plan | None, cohort: Cohort) -> dict[str, Any]:
-    """What a page is of."""
     limit = None if plan is None or plan.limit is None else plan.limit.maximum
     patients = number_of_patients(cohort)
     return {"leeward": __version__, "source": cohort.name, "patients": patients, "threshold": limit}

@@ -65,11 +65,8 @@ def measure(
 def measure_what_runs(
     release: Release, cohort: Cohort, wanted: Sequence[Any] = (), population: Cohort | None = None
 ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """The figures, and a notice of each measure that cannot run on this cohort.
-
-    A release that is verified is not given up for a figure. Only a measure that was asked for by name and does not
-    exist, or does not have the option, is an error.
-    """
+    """The figures, and a notice of each measure that cannot run: a verified release is not given up for a figure. Only
+    a measure or option that was asked for by name and does not exist is an error."""
     cannot: tuple[type[Exception], ...] = (MemoryError, ArithmeticError, TooManyItemsets)
     failures: tuple[type[Exception], ...] = cannot if wanted else (*cannot, BadInput)
     try:
@@ -94,6 +91,5 @@ def measures_asked(release: Release, wanted: Sequence[Any]) -> list[dict[str, di
 
 
 def module_of(release: Release) -> ModuleType | None:
-    """The measures of the release's method; None where it has none."""
     row = METHODS.get(release.method)
     return None if row is None else row.measures_module()

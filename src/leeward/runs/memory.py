@@ -39,10 +39,8 @@ def require_memory(method: str, cohort: Cohort, engine: str = "local") -> None:
 
 
 def fits(method: str, patients: int, rows: int, engine: str = "local", times: int = 1) -> bool:
-    """Whether a cohort of this size, its release and the method's working memory fit in memory so many times.
-
-    On Spark the method's own part is Spark's; the cohort is read, and the release verified, here all the same.
-    """
+    """Whether a cohort of this size, its release and the method's work fit in memory so many times. On Spark the
+    method's own part is not counted; the cohort is read, and the release verified, here all the same."""
     free = free_memory()
     return free is None or times * _fit(method, engine).bytes(patients, rows) - memory_in_use() <= free
 

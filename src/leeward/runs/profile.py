@@ -64,7 +64,6 @@ def source_facts(cohort: Cohort) -> dict[str, Any]:
 
 
 def reader_notices(cohort: Cohort) -> list[dict[str, Any]]:
-    """What the reader noticed, each with its first row numbers."""
     return [
         {"kind": n.kind, "message": n.message, "count": n.count, "rows": list(n.rows[:NOTICED_ROWS])}
         for n in cohort.notices

@@ -203,13 +203,8 @@ def _release(
 
 
 def method_of(parameters: Mapping[str, Any], plan: Sequence[Any] = ()) -> Method:
-    """The parameter object of a spec's `method:` mapping; methods that follow the recipient's plan get it.
-
-    Raises
-    ------
-    BadInput
-        Unknown method, unknown or missing parameter, value out of range.
-    """
+    """The parameter object of a spec's `method:` mapping; methods that follow the recipient's plan get it. Raises
+    BadInput for an unknown method, an unknown or missing parameter, or a value out of range."""
     kind = parameters_class(str(parameters.get("name")))
     rest = {key: value for key, value in parameters.items() if key != "name"}
     if plan and any(each.name == "plan" for each in dataclasses.fields(kind)):
@@ -219,7 +214,6 @@ def method_of(parameters: Mapping[str, Any], plan: Sequence[Any] = ()) -> Method
 
 
 def parameters_class(name: str) -> Any:
-    """The parameter class of a method. BadInput for an unknown one."""
     if name not in METHODS:
         raise BadInput(f"`method`: unknown `{name}`{nearest(name, METHODS)}")
     return METHODS[name].parameters_class()
@@ -263,7 +257,6 @@ def _events_of(source: Cohort) -> pl.DataFrame:
 def verify_or_raise(
     folder: Path, cohort: Cohort | None = None, population: Cohort | None = None
 ) -> Verification:
-    """The verification of a written release, or VerificationFailed with what was refuted."""
     return require_passed(verify(folder, cohort, population))
 
 

@@ -90,11 +90,7 @@ def recommend(
 
 
 class Ground(NamedTuple):
-    """What the trials of an advice share.
-
-    prepared : the patients, and what they say of the plan's lines. unfit : the lines that do not fit the data, by
-    place, each with the reason.
-    """
+    """What the trials of an advice share. `unfit`: by place, the reason why a line does not fit the data."""
 
     prepared: Prepared
     unfit: Mapping[int, str]
@@ -116,8 +112,7 @@ def ground_of(plan: Plan, cohort: Cohort, population: Cohort | None, patients: i
 
 
 def try_spec(spec: Spec, ground: Ground, source: SourceSpec | None, patients: int) -> tuple[Kept, ...]:
-    """What a release by a spec, loaded as it is written, keeps of each line of the plan. LeewardError where it gives
-    none."""
+    """What a release by a spec, loaded as written, keeps of each line of the plan. LeewardError where none is made."""
     cohort = ground.prepared.cohort
     if spec.source.path is not None and spec.source != source:
         cohort = sampled(read_source(spec.source), patients)
@@ -133,13 +128,7 @@ def try_spec(spec: Spec, ground: Ground, source: SourceSpec | None, patients: in
 
 
 def write_specs(found: Recommendation, out: str | Path) -> list[Path]:
-    """Write `recommendation.json` and a spec (or a file of commands) for each of the best methods into `out`.
-
-    Raises
-    ------
-    BadInput
-        `out` exists already.
-    """
+    """Write `recommendation.json` and a spec (or commands) for each best method. BadInput where `out` exists."""
     folder = Path(out)
     check_out(folder)
     files = []
@@ -155,7 +144,6 @@ def write_specs(found: Recommendation, out: str | Path) -> list[Path]:
 
 
 def spec_of_ready(found: Recommendation, ready: Ready) -> Spec:
-    """An advised spec with the plan's source."""
     plan, spec = found.situation.plan, ready.spec or {}
     source = plan.source or SourceSpec(format="memory", name="cohort")
     method = spec["method"]
@@ -168,8 +156,7 @@ def spec_of_ready(found: Recommendation, ready: Ready) -> Spec:
 
 
 def _needed(source: SourceSpec, method: Mapping[str, Any], drop: Sequence[str]) -> SourceSpec:
-    """The source without the columns to drop, and with those of the patients that the method releases (a column map
-    names all of its columns)."""
+    """The source without the columns to drop, limited to the patients' columns that the method releases."""
     wanted = (*method.get("payload", ()), *method.get("demographics", ()))
     columns = dict(source.columns)
     if wanted and not columns.get("patients") and source.format in (None, "events"):

@@ -24,10 +24,7 @@ def write_report(folder: Path) -> Path:
     """Write `custody/report.html` of a release folder from its measures.json and verification.json: the method's own
     sections, after the first of them the risk that was measured, and last the attacks that were tried.
 
-    Raises
-    ------
-    BadInput
-        The folder is no release, or has no `custody/` with both files.
+    Raises BadInput: the folder is no release, or has no `custody/` with both files.
     """
     release = Release.open(folder)
     measures, verification = map(release.custody_json, ("measures.json", "verification.json"))
@@ -92,8 +89,7 @@ def attack_sections(measures: Mapping[str, Any]) -> list[Section]:
 
 
 def risk_sections(release: Release, measures: Mapping[str, Any]) -> list[Section]:
-    """The risk measured, and reported thresholds beside the guarantee's maximum, which the summary says; none where the
-    guarantee bounds none."""
+    """The risk measured, and reported thresholds beside the guarantee's maximum; none where it bounds none."""
     found = measures.get("reidentification")
     lines, rows = measured_lines(found), threshold_rows(release.guarantee, found)
     if not lines and not rows:

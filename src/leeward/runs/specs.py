@@ -33,9 +33,7 @@ class Method(Protocol):
         *,
         randomness: Randomness | None = None,
         population: Any = None,
-    ) -> Anonymized:
-        """Anonymize the cohort."""
-        ...
+    ) -> Anonymized: ...
 
 
 def open_release(path: Release | str | Path) -> Release:
@@ -52,7 +50,6 @@ def read_custody_spec(release: Release) -> Spec | None:
 
 
 def read_source(source: SourceSpec) -> Cohort:
-    """The cohort that a spec's `source:` names. BadInput where it cannot be read."""
     from leeward.cohort.readers import read
 
     if source.path is None:
@@ -65,13 +62,11 @@ def read_source(source: SourceSpec) -> Cohort:
 
 
 def read_missing(given: Cohort | None, source: SourceSpec | None) -> Cohort | None:
-    """The cohort that was given, or else that of the source, or None."""
     return read_source(source) if given is None and source is not None else given
 
 
 def parameters_of(method: Method) -> dict[str, Any]:
-    """A method as the spec writes it: its name and all its parameters that have a value, or none where that is not the
-    default."""
+    """A method as the spec writes it: its name and its parameters, None only where that is not the default."""
     shown: dict[str, Any] = {"name": method.name}
     for each in declarations(type(method)):
         value = getattr(method, each.name)

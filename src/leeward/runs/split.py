@@ -64,10 +64,8 @@ def split(source: str | Path, out: str | Path, parts: int, patient: str | None =
 
 
 def _blocks(source: str | Path, patient: str | None, parts: int) -> Iterator[tuple[pa.Table, pa.Array]]:
-    """The table block by block, all with the same types, and the part of each row.
-
-    Identifiers that the reader calls alike are in one part, so that it can tell of them.
-    """
+    """The table block by block, all of the same types, and each row's part. Identifiers that the reader calls alike get
+    one part, so that it can tell of them."""
     import numpy as np
     import pyarrow as pa
 

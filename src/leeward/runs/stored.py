@@ -34,10 +34,7 @@ def run_stored(
     """The release, its verification and its figures; None where the table is read as ever: it is no plain table of
     events in files, there would be one partition, or rows name the vocabularies of their codes.
 
-    Raises
-    ------
-    BadInput, GuaranteeUnreachable, VerificationFailed
-        Nothing is left at `out`.
+    Raises BadInput, GuaranteeUnreachable, VerificationFailed: nothing is left at `out`.
     """
     source, engine = spec.source, engine_name(spec.engine)
     if not _is_plain(spec) or not isinstance(method, Disassociation) or not method.can_store(engine):
@@ -81,7 +78,6 @@ def _is_plain(spec: Spec) -> bool:
 
 
 def verify_stored(folder: Path, cohort: StoredCohort) -> Verification:
-    """The verification of a written release beside the cohort on the disk."""
     known = Source(no_events(), vocabulary=cohort.head.vocabulary, names={}, stored=cohort.files)
     return verify(folder, known, manifest_name(folder))
 

@@ -81,8 +81,7 @@ def hierarchy_terms(path: Path) -> Terms:
 
 def concept_terms(path: Path, by_code: bool) -> Terms:
     """OMOP's CONCEPT_ANCESTOR: concepts by id, or by the code that no other concept has, with the names of the CONCEPT
-    beside it; they are the vocabulary's, whether or not a patient has the concept.
-    """
+    beside it; they are the vocabulary's, whether or not a patient has the concept."""
     from leeward.vocabulary.omop import concept_names, from_concept_ancestor
 
     known = concept_names(path)
@@ -119,13 +118,8 @@ def lexicon_terms() -> Terms:
 
 
 def domains_of(given: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
-    """Permissible values by quasi-identifier, as an index keeps them: texts, or the first and the last one.
-
-    Raises
-    ------
-    BadInput
-        Neither a list of values nor `{"low": …, "high": …}`; a name twice, but for case.
-    """
+    """Permissible values by quasi-identifier, as an index keeps them: texts, or first and last. BadInput for anything
+    but a list or `{"low": …, "high": …}`, and for a name given twice, whatever its case."""
     found: dict[str, tuple[str, ...]] = {}
     for name, values in given.items():
         if fold(name) in found:
@@ -140,10 +134,8 @@ def domains_of(given: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
 
 
 def domains_of_notes(columns: Sequence[str], left_out: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """The public domains of a table by `leeward notes annotate`, which writes these values and no others.
-
-    Such a table is known by its columns that say where a value came from; other tables have no domains of themselves.
-    """
+    """The public domains of a table by `leeward notes annotate`, known by its columns on where values came from; these
+    are the only values that it writes. Other tables have no domains of their own."""
     from leeward.notes.annotators.rules.demographics import RACES
 
     known = {"sex": ("female", "male"), "age": ("0", "90"), "race": tuple(race.lower() for race in RACES)}

@@ -114,7 +114,6 @@ def about(cohort: Cohort, facts: Mapping[str, Any], anonymized: Anonymized) -> d
 
 
 def require_passed(outcome: Verification) -> Verification:
-    """The verification, or VerificationFailed with what was refuted."""
     if not outcome.passed:
         raise VerificationFailed(f"{refusal(outcome)} Nothing was written.")
     return outcome

@@ -45,12 +45,10 @@ class Entry:
 
 @functools.cache
 def data_of(name: str) -> Any:
-    """The content of a YAML file beside this module."""
     return content_of_yaml((Path(__file__).parent / name).read_text(encoding="utf-8"))
 
 
 def titles() -> list[str]:
-    """The titles of the parts, from 0."""
     return [part["title"] for part in data_of("parts.yaml")]
 
 
@@ -144,7 +142,6 @@ def parts_of(evidence: Evidence, questions: Sequence[str] = ()) -> list[list[Ent
 
 
 def declared(label: str, value: Any) -> Entry:
-    """The entry of what people declare; open where they did not."""
     if not value:
         return Entry("open", label)
     return Entry("declared", label, list(value) if isinstance(value, tuple) else value)
@@ -244,13 +241,7 @@ def _state(parts: Sequence[Sequence[Entry]], numbers: Sequence[int]) -> str:
 
 
 def check_entries(content: Mapping[str, Any], files: Mapping[str, Any]) -> list[str]:
-    """Figures of a dossier that do not resolve to what it says, by label.
-
-    Raises
-    ------
-    BadInput
-        `content` is no dossier.
-    """
+    """Figures of a dossier that do not resolve to what it says, by label. BadInput where `content` is no dossier."""
     try:
         entries = [(entry["label"], entry) for part in content["parts"] for entry in part["entries"]]
     except (KeyError, TypeError):
@@ -278,7 +269,6 @@ def render(content: Mapping[str, Any]) -> str:
 
 
 def format_value(value: Any) -> str:
-    """A value for a person."""
     if isinstance(value, Mapping):
         return "; ".join(f"{key}: {format_value(item)}" for key, item in value.items())
     if isinstance(value, list | tuple):

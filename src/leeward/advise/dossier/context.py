@@ -83,13 +83,7 @@ class Context(Declared):
 
 
 def load_context(path: str | Path) -> Context:
-    """Read a context file.
-
-    Raises
-    ------
-    BadInput
-        Missing or unreadable file, bad YAML, unknown keys, values that do not fit.
-    """
+    """Read a context file. BadInput for an unreadable file, bad YAML, unknown keys, values that do not fit."""
     path = Path(path)
     text = text_of(path, "context")
     try:

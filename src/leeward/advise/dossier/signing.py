@@ -13,25 +13,13 @@ SIGNATURE = "dossier.json.sig"
 
 
 def sign(content: bytes, key_file: str | Path) -> str:
-    """The signature, in base64.
-
-    Raises
-    ------
-    BadInput
-        No private Ed25519 key in PEM in the file.
-    """
+    """The signature, in base64. BadInput where the file holds no private Ed25519 key in PEM."""
     key = _key(key_file, private=True)
     return base64.b64encode(key.sign(content)).decode() + "\n"
 
 
 def is_signed(content: bytes, signature: str, key_file: str | Path) -> bool:
-    """Whether the signature is that of the key's owner over this content.
-
-    Raises
-    ------
-    BadInput
-        No public Ed25519 key in PEM in the file.
-    """
+    """Whether the key's owner signed this content. BadInput where the file holds no public Ed25519 key in PEM."""
     key = _key(key_file, private=False)
     from cryptography.exceptions import InvalidSignature
 

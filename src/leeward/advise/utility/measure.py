@@ -23,21 +23,14 @@ NORMAL_MEAN = 0.7978845608028654
 
 @dataclass(frozen=True)
 class Prepared:
-    """The lines of a plan with what the source says of each."""
-
     cohort: Cohort
     lines: tuple[Line, ...]
     known: Mapping[int, Any]
 
 
 def prepare(lines: Sequence[Line], cohort: Cohort) -> Prepared:
-    """Counts, fits and scans of the source for each line, with their floors.
-
-    Raises
-    ------
-    BadInput
-        A line that does not fit the cohort: a column that is not there, codes without a vocabulary.
-    """
+    """Counts, fits and scans of the source for each line, with their floors. BadInput for a line that does not fit the
+    cohort."""
     known: dict[int, Any] = {}
     for place, line in enumerate(lines):
         if isinstance(line, Counts | Query) and cohort.events is not None:
@@ -50,7 +43,6 @@ def prepare(lines: Sequence[Line], cohort: Cohort) -> Prepared:
 
 
 def utility_of(prepared: Prepared, release: Release) -> tuple[Kept, ...]:
-    """What a release keeps of each line."""
     found = []
     counts_any = any(isinstance(each, Counts | Query) for each in prepared.lines)
     counter = counter_of(release, prepared.cohort) if counts_any else None

@@ -78,7 +78,6 @@ class Entries:
 
 
 def counter_of(release: Release, cohort: Cohort) -> Counter | None:
-    """What counts codes in a release; None for a release without codes."""
     make = COUNTERS.get(release.method)
     return None if make is None else make(release, cohort)
 

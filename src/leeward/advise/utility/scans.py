@@ -42,13 +42,7 @@ class Scanned:
 
 
 def scan_original(line: Phewas, cohort: Cohort) -> Scanned:
-    """Test every phecode against the exposure in the source, and in resamples of its patients.
-
-    Raises
-    ------
-    BadInput
-        No such column of the patients, or no phecode map.
-    """
+    """Test every phecode against the exposure in the source and its resamples. BadInput without the column or a map."""
     mapping = associations.mapping_of(line.map)
     mentions, people = _of_cohort(cohort, [line.exposure, *line.covariates])
     original = _scan(line, mapping, mentions, people)
@@ -65,7 +59,6 @@ def scan_original(line: Phewas, cohort: Cohort) -> Scanned:
 
 
 def compare(scanned: Scanned, release: Release) -> Kept:
-    """The same scan of a release, beside the original's."""
     line = scanned.line
     found = _of_release(release, [line.exposure, *line.covariates])
     if isinstance(found, str):

@@ -43,7 +43,6 @@ def verdict_of(value: float | None, floor: float | None) -> Verdict:
 
 
 def judge(line: Any, figure: str, value: float | None, floor: float | None, **more: Any) -> Kept:
-    """The figures of a line, with their verdict."""
     return Kept(
         line=line.title,
         kind=line.kind,

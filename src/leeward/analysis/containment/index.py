@@ -44,7 +44,6 @@ class Multisets:
         return np.bincount(self.owners(), weights=self.counts, minlength=len(self)).astype(np.int64)
 
     def take(self, records: Int64s) -> Multisets:
-        """The records of these numbers, in this order."""
         entries = positions_of(self.offsets, records)
         return Multisets(
             offsets_of(np.diff(self.offsets)[records]), self.values[entries], self.counts[entries]
@@ -144,14 +143,8 @@ NOWHERE = np.iinfo(np.int64).max
 class Index:
     """Implements `Population` over flat arrays; every part is built when first needed.
 
-    Parameters
-    ----------
-    people : Multisets
-        One record a person, over the numbered codes.
-    caps : int64[codes]
-        Counts above these are not told apart (at most 65,535).
-    threads : int
-        Worker threads for questions.
+    people : one record a person, over the numbered codes
+    caps : int64[codes]; counts above these are not told apart (at most 65,535)
     """
 
     asks_at_once = False
@@ -271,8 +264,6 @@ class Index:
 
 
 class Scratch:
-    """One thread's working arrays for projections."""
-
     def __init__(self, index: Index) -> None:
         self.shared = np.zeros(index.n, np.uint16)
         self.slot = np.full(len(index.caps), -1, np.int16)

@@ -70,7 +70,6 @@ class Classes:
         return float(np.average(self.columns.loss(self.vectors), weights=self.sizes))
 
     def losses(self) -> dict[str, float]:
-        """The mean LM of each column over the records."""
         return {
             column.name: float(np.average(column.losses[self.vectors[:, i]], weights=self.sizes))
             for i, column in enumerate(self.columns.columns)
@@ -241,12 +240,10 @@ class MergingAlike(Merging):
         self.sizes[target] += len(taken)
 
     def assign(self, randomness: Randomness) -> Int64s:
-        """int64[records]: the class of each record after all moves."""
         return self.of_record
 
 
 def least_common(columns: Columns, vectors: Int32s, other: Int32s) -> Int32s:
-    """The least common vector of each of `vectors` and `other`."""
     found = np.empty_like(vectors)
     for i, column in enumerate(columns.columns):
         distinct, number = np.unique(vectors[:, i], return_inverse=True)
@@ -345,8 +342,7 @@ def diversify_classes(classes: Classes, columns: Sequence[Sensitive], kept: froz
 
 
 def _limited_counts(column: Sensitive, class_of: Int64s, classes: int) -> Int64s:
-    """The records of each class with each value that must be rare; GuaranteeUnreachable for one that is too frequent
-    among all."""
+    """Each class's records with each value that must be rare; GuaranteeUnreachable if it is too frequent among all."""
     table = column.counts(class_of, classes)[:, column.values.is_not_null().to_numpy()]
     most = int(table.sum(axis=0).max(initial=0))
     if most * column.ell > len(class_of):
@@ -358,8 +354,7 @@ def _limited_counts(column: Sensitive, class_of: Int64s, classes: int) -> Int64s
 
 
 def count_values(classes: Classes, columns: Sequence[Sensitive]) -> pl.DataFrame:
-    """`class`, `column`, `value`, `records` of a class with that value, by class, then by column as given,
-    then by value, null last."""
+    """`class`, `column`, `value`, `records` of a class with that value, in this order of rows; null values last."""
     class_of = classes.of_record[classes.of_record >= 0].astype(np.int64)
     parts = []
     for column in columns:

@@ -216,7 +216,6 @@ class Column:
         return np.array([last - first + 1 for first, last in bounds], np.int64)
 
     def levels_text(self) -> str:
-        """What levels the column can have, in words."""
         return {
             "intervals": "keep 1, 5, 10, 20 or 40 years, exact or all",
             "prefix": "keep a number of characters, exact or all",
@@ -347,7 +346,6 @@ def texts_of(values: pl.Series) -> pl.Series:
 
 
 def kind_of(name: str, values: pl.Series) -> str:
-    """The hierarchy of a column for which none was named."""
     known = values.filter(values != MISSING)
     numeric = len(known) > 0 and bool(known.str.contains(r"^\d+(\.\d+)?$").all())
     if POST_CODES.search(name):

@@ -122,7 +122,6 @@ def independence(questions: Questions, sets: CodeSets) -> Float64s:
 
 
 def errors(questions: Questions, expected: dict[str, Float64s]) -> list[dict[str, Any]]:
-    """ARE by size and least true count, of each way to answer."""
     found = []
     for size in SIZES:
         for floor in FLOORS:
@@ -155,8 +154,7 @@ def joint_risk(columns: Columns, sets: CodeSets, k: int, m: int) -> dict[str, An
 
 
 def with_group(sets: CodeSets, group: Int64s) -> CodeSets:
-    """The code sets where the codes of different groups are different codes: whoever knows the group and a code knows
-    one of them."""
+    """The code sets, each code made distinct per group: who knows the group and a code knows one of these."""
     owner = np.repeat(group, sets.lengths())
     key = owner.astype(np.int64) * len(sets.codes) + sets.values
     distinct, values = np.unique(key, return_inverse=True)
@@ -200,7 +198,6 @@ def fitting_classes(release: Release, cohort: Cohort, patients: pl.Series) -> tu
 
 
 def fitting_of(columns: Columns, classes: ReleasedClasses) -> tuple[Int64s, Bools]:
-    """The same of patients whose columns are at hand."""
     distinct, number = group_vectors(columns.vectors({}))
     rows = [columns.labels(vector) for vector in distinct]
     fitting = np.ones((len(rows), len(classes.labels)), np.bool_)
@@ -234,7 +231,6 @@ def _released(release: Release, cohort: Cohort, patients: pl.Series) -> Bools:
 
 
 def column_losses(classes: ReleasedClasses, columns: Columns) -> dict[str, float]:
-    """The mean LM of each column over the released records."""
     found = {}
     for column, labels in zip(columns.columns, zip(*classes.labels, strict=True), strict=True):
         nodes = [column.tree.index[label] for label in labels]

@@ -77,8 +77,7 @@ class ReleasedClasses:
         return self._shares(i, value) != 0
 
     def part_of(self, where: Mapping[str, str]) -> Concerned:
-        """The part of each class that the labels `where` concern; BadInput for a column or label that the release
-        lacks."""
+        """The part of each class that the labels `where` concern; BadInput for an unknown column or label."""
         for name, wanted in where.items():
             if name not in self.names:
                 raise BadInput(
@@ -105,7 +104,6 @@ class ReleasedClasses:
         return np.array([of_label[each[i]] for each in self.labels], np.float64)
 
     def _require_label(self, name: str, wanted: str) -> None:
-        """BadInput for a label that no class can have."""
         known = self.parents[self.names.index(name)]
         prefixed = len(wanted) > 1 and any(each.endswith("*") and len(each) == len(wanted) for each in known)
         if prefixed or wanted in known or interval_of(wanted) is not None or "*" in wanted:

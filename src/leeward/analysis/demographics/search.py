@@ -122,8 +122,7 @@ class Setting:
 
 
 def search_full(setting: Setting) -> Found:
-    """The vector of levels, one a column for everybody, with the least objective; GuaranteeUnreachable below k
-    records."""
+    """The one vector of levels for everybody with the least objective; GuaranteeUnreachable below k records."""
     records = setting.sample()
     choices = [setting.columns.columns[i].levels() for i in setting.free]
     every = list(itertools.product(*choices))
@@ -154,8 +153,7 @@ def _possible(tried: Mapping[tuple[Level, ...], float]) -> list[tuple[Level, ...
 def _walk(
     choices: Sequence[Sequence[Level]], objective: Callable[[tuple[Level, ...]], float]
 ) -> dict[tuple[Level, ...], float]:
-    """The objectives that a walk meets: from the coarsest levels on, refine by one level the column that helps most,
-    until none does."""
+    """The objectives on a walk from the coarsest levels: refine the column that helps most, until none helps."""
 
     def levels_at(places: Sequence[int]) -> tuple[Level, ...]:
         return tuple(map(operator.getitem, choices, places))
@@ -235,7 +233,6 @@ class _Cutting:
         return _count_losses(self.setting, parts, self.records)
 
     def note(self, name: str) -> None:
-        """A point of the frontier: the classes as they are now."""
         sizes = [len(records) for records in self.members.values()]
         losses = self.columns.loss(np.stack([self.vector[c] for c in self.members]))
         lost = sum(self.lost[c] for c in self.members) / max(1, self.total)

@@ -328,7 +328,6 @@ def compare(
 
 
 def totals(comparison: pl.DataFrame) -> dict[str, dict[str, int]]:
-    """The comparison summed over predictors, by rule."""
     summed = comparison.group_by("rule", maintain_order=True).agg(
         pl.col("original", "kept", "lost", "false").sum()
     )

@@ -46,7 +46,6 @@ class CodeSets:
         return np.bincount(self.values, minlength=len(self.codes)).astype(np.int64)
 
     def record(self, r: int) -> tuple[str, ...]:
-        """The codes of record `r` as strings, ascending (for small data and tests)."""
         return tuple(self.codes[v] for v in self.values[self.offsets[r] : self.offsets[r + 1]])
 
 
@@ -70,7 +69,6 @@ def patient_numbers(patient: pl.Series) -> tuple[Int64s, pl.Series]:
 
 
 def categories(codes: pl.Series) -> tuple[str, ...]:
-    """The distinct codes, sorted, of the `code` column (an Enum)."""
     if not isinstance(codes.dtype, pl.Enum):
         raise BadInput(
             f"the column 'code' of a Cohort must be an Enum of the sorted codes; got {codes.dtype}."
@@ -79,14 +77,12 @@ def categories(codes: pl.Series) -> tuple[str, ...]:
 
 
 def run_starts(keys: Int64s) -> Int64s:
-    """Where each run of equal keys begins."""
     first = np.ones(len(keys), np.bool_)
     np.not_equal(keys[1:], keys[:-1], out=first[1:])
     return np.flatnonzero(first)
 
 
 def number_codes(values: Int32s, codes: tuple[str, ...]) -> tuple[Int32s, tuple[str, ...]]:
-    """Numbers of codes that all occur, and these codes."""
     used = np.bincount(values, minlength=len(codes)) > 0
     if used.all():
         return values, codes

@@ -90,8 +90,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Table:
-    """A table of patients: the input's columns without the identifier, in their order, and what to call it in
-    messages."""
+    """A table of patients: the input's columns without the identifier, in order, and its name for messages."""
 
     frame: pl.DataFrame
     columns: tuple[Column, ...]
@@ -133,8 +132,7 @@ def table_of(frame: pl.DataFrame | None, domains: Mapping[str, Any], name: str) 
 
 
 def column_of(series: pl.Series, domain: Any, where: str) -> Column:
-    """A column's domain: declared (a list of levels, `{levels: [...], ordered: true}`, or `{low: …, high: …}`) or
-    observed."""
+    """A column's domain: declared (levels, `{levels: […], ordered: true}`, `{low: …, high: …}`) or observed."""
     dtype = series.dtype
     rules = _rules(domain, series.name)
     numeric = dtype.is_numeric() or dtype in (pl.Date, pl.Datetime)
@@ -203,7 +201,6 @@ def refuse_names(table: Table, used: Collection[str]) -> None:
 
 
 def as_levels(table: Table, name: str) -> Column:
-    """The column `name` as levels, whatever its type."""
     column = table.column(name)
     if column.kind in ("levels", "ordered"):
         return column
@@ -256,7 +253,6 @@ def _rules(domain: Any, column: str) -> Mapping[str, Any]:
 
 
 def _limit(rules: Mapping[str, Any], key: str, observed: float, series: pl.Series) -> float:
-    """A declared bound as the float that values are compared with, or the observed one."""
     if rules.get(key) is None:
         return observed
     value = rules[key]

@@ -54,7 +54,6 @@ class Visits:
         return pl.DataFrame({"patient": self.patient_of_visit()[visit], "visit": visit, "code": self.values})
 
     def visit(self, v: int) -> tuple[str, ...]:
-        """The codes of visit `v` as strings, ascending (for small data and tests)."""
         return tuple(self.codes[c] for c in self.values[self.offsets[v] : self.offsets[v + 1]])
 
 

@@ -88,7 +88,6 @@ def read(
 
 
 def _read(asked: Request, kind: str | None, table: str | None) -> Cohort:
-    """The cohort by the reader of the format, with notices of what the file was."""
     if kind is not None and kind not in READERS:
         raise BadInput(
             f"No reader for the format '{kind}'.{did_you_mean(kind, READERS)} Formats: {', '.join(READERS)}."
@@ -115,8 +114,7 @@ def _read(asked: Request, kind: str | None, table: str | None) -> Cohort:
 
 
 def refuse_unknown(cohort: Cohort, total: int) -> None:
-    """BadInput where more of the `total` entries than may be are not of the vocabulary, or cells hold several codes, as
-    the notices say."""
+    """BadInput where too many of the `total` entries are not of the vocabulary, or cells hold several codes."""
     for notice in cohort.notices:
         if notice.kind == JOINED_CODES and notice.count > FEW_JOINED:
             raise BadInput(

@@ -44,8 +44,6 @@ ICD_NAMES = ("icd9", "icd10", "icd", "icd-undotted")
 
 @dataclass(frozen=True)
 class Rules:
-    """How one vocabulary writes its codes."""
-
     name: str | None
     """What the cohort's `vocabulary` becomes."""
     title: str
@@ -114,7 +112,6 @@ class Normalised:
 
     @staticmethod
     def by_each(rules: Sequence[Rules], texts: Sequence[str]) -> Normalised:
-        """Each text by its own rules."""
         codes: list[str] = []
         unknown, restored, joined = np.zeros((3, len(texts)), np.bool_)
         for i, (rule, text) in enumerate(zip(rules, texts, strict=True)):
@@ -340,8 +337,7 @@ def _find_several_codes(texts: Sequence[str], entries: Int64s) -> Bools:
 
 
 def normalise(texts: Sequence[str], vocabulary: str | None, entries: Int64s | None = None) -> Normalised:
-    """Codes in the standard writing of a vocabulary (`rules_of`); None recognises the classifications of diagnoses.
-    `entries`: how often each of the distinct `texts` occurs (default: once)."""
+    """Codes as the vocabulary writes them (`rules_of`; None recognises ICD). `entries`: occurrences of each text."""
     counts = np.ones(len(texts), np.int64) if entries is None else entries
     named = vocabulary if vocabulary is None else VOCABULARY_NAMES.get(vocabulary.strip().lower(), vocabulary)
     if named not in (None, "icd9", "icd10", "icd"):

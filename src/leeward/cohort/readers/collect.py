@@ -179,8 +179,7 @@ class Collector:
         return found
 
     def take(self) -> list[pl.DataFrame]:
-        """`patient`, `row` and `code` (the number of its text) of the events added since the last call; they are let
-        go."""
+        """`patient`, `row` and `code` (its text's number) of events added since the last call, which are let go."""
         parts, self._events = self._events, []
         return parts
 

@@ -27,8 +27,7 @@ ROLES = ("patient", "code", *OPTIONAL, "patients")
 
 @dataclass(frozen=True)
 class ColumnMap:
-    """Source columns by role: one `code` (long form) or several (wide form), payload columns as `patients`; None:
-    absent."""
+    """Source columns by role: one `code` (long form) or several (wide form), payload as `patients`; None: absent."""
 
     patient: str = "patient"
     code: tuple[str, ...] = ("code",)
@@ -91,7 +90,6 @@ def _require_no_age(named: Collection[str]) -> None:
 
 
 def as_tuple(names: str | Sequence[str]) -> tuple[str, ...]:
-    """One name or several, as several."""
     return (names,) if isinstance(names, str) else tuple(names)
 
 

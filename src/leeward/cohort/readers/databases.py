@@ -74,7 +74,6 @@ class Database:
         return table.lower() in self._tables
 
     def only_table(self) -> str:
-        """The database's table, where it has one."""
         names = sorted(self._tables.values())
         if len(names) != 1:
             shown = f" ({listed(names)})" if names else ""

@@ -123,7 +123,6 @@ def types(file: Path, columns: Sequence[str]) -> list[pa.DataType]:
 
 
 def _header(file: Path) -> tuple[list[str], str]:
-    """The column names, and the separator."""
     with open_text(file) as text:
         first = text.readline()
     if not first:

@@ -63,8 +63,7 @@ def add_events(collector: Collector, store: Store, tables: Mapping[str, ColumnMa
 def gather(
     store: Store, table: str, columns: Sequence[str], convert: Callable[[str, pl.DataFrame], pl.DataFrame]
 ) -> pl.DataFrame | None:
-    """What `convert` makes of each part of a table (its file, the `columns` with the `row` in the file), in one frame;
-    None where the table has no rows."""
+    """What `convert` makes of each part of a table, in one frame with the `row` in its file; None without rows."""
     parts = [convert(title, frame) for title, frame in frames(store, table, columns)]
     return stack(parts) if parts else None
 
@@ -99,7 +98,6 @@ def births_of(
 
 
 def birth_notices(births: pl.DataFrame | None) -> list[Notice]:
-    """The rows of the patients' files whose date of birth cannot be read."""
     if births is None:
         return []
     bad = births.filter("bad").group_by("file", maintain_order=True).agg("row")

@@ -17,8 +17,6 @@ from leeward.errors import BadInput
 
 
 class Reader(Protocol):
-    """What a module for a tabular format offers."""
-
     def header(self, file: Path) -> list[str]: ...
 
     def types(self, file: Path, columns: Sequence[str]) -> list[pa.DataType]: ...
@@ -88,7 +86,6 @@ class Folder:
         self._files[table] = files
 
     def has(self, table: str) -> bool:
-        """Whether there is a file of this name."""
         return table in self._files
 
     def file(self, table: str) -> Path | None:
@@ -103,7 +100,6 @@ class Folder:
     def batches(
         self, table: str, columns: Sequence[str], encoded: Sequence[str] = ()
     ) -> Iterator[tuple[str, pa.RecordBatch]]:
-        """The asked columns, file by file."""
         for file in self._files[table]:
             reader = reader_of(file)
             header = reader.header(file)
@@ -122,7 +118,6 @@ def require_table(store: Store, table: str, why: str) -> None:
 
 
 def pick(store: Store, table: str, names: Sequence[str]) -> str | None:
-    """The first of `names` that is a column of the table."""
     available = store.columns(table)
     return next((name for name in names if name in available), None)
 

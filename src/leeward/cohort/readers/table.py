@@ -179,7 +179,6 @@ def _quote(names: Iterable[str]) -> str:
 
 
 def _parse_text(texts: pl.Series, missing: frozenset[str], date_format: str | None) -> pl.Series:
-    """Texts as numbers or dates where all of them are such."""
     texts = blank_as_null(texts, missing)
     values = texts.drop_nulls().unique()
     numbers = numbers_of(texts, f"{DECIMAL_NUMBER}|{SCIENTIFIC}")

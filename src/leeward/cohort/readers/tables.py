@@ -24,7 +24,6 @@ from leeward.errors import BadInput
 
 
 def read_tables(asked: Request) -> Cohort:
-    """A cohort from delimited or Parquet files, or from a frame in memory."""
     if isinstance(asked.source, pl.DataFrame):
         return _read_frame(asked, asked.source)
     files, mapped = map_files(asked.source, asked.columns, patients_apart=asked.patients is not None)

@@ -16,9 +16,8 @@ from leeward.vocabulary.omop import BY_CODE
 def with_tree(
     cohort: Cohort, beside: Path | None = None, kind: str | None = None, *, by_code: bool = False
 ) -> Cohort:
-    """The cohort with a vocabulary, unless it has one: the file found beside its tables (with `by_code` by the codes
-    of its CONCEPT), or the added one of a `kind`. Without either every code hangs below one root, and a notice says
-    so."""
+    """The cohort with a vocabulary, unless it has one: the file found beside its tables (with `by_code` by the codes of
+    its CONCEPT), or the added one of a `kind`. Without either every code hangs below one root, and a notice says so."""
     if cohort.vocabulary is not None or cohort.events is None:
         return cohort
     snomed = user_tree("snomed")

@@ -75,8 +75,7 @@ def numbers_of(texts: pl.Series, decimal: str) -> pl.Series | None:
 
 
 def plain(column: pa.Array | pl.Series, name: str = "the source", title: str = "") -> pl.Series:
-    """A column as a Polars series without dictionary encoding; BadInput for damaged values, and for types that no
-    column of a cohort has (nested ones, decimal numbers of 256 bits)."""
+    """A column as a Polars series without dictionaries; BadInput for damaged values and for unusable types."""
     if isinstance(column, pl.Series):
         return column
     if pa.types.is_dictionary(column.type):
@@ -97,8 +96,7 @@ def plain(column: pa.Array | pl.Series, name: str = "the source", title: str = "
 
 
 def identifiers(column: pa.Array | pl.Series, name: str, title: str) -> pl.Series:
-    """Identifiers as Int64 where all are plain whole numbers ('007' is none), otherwise as text without outer
-    blanks."""
+    """Identifiers as Int64 if all are plain whole numbers ('007' is none), else as text without outer blanks."""
     series = plain(column, name, title)
     kind = series.dtype
     if kind in (pl.String, pl.UInt64, pl.Enum, pl.Categorical):
@@ -161,14 +159,12 @@ def same_type(parts: list[pl.Series]) -> pl.Series:
 
 
 def in_one_type(one: pl.Series, other: pl.Series) -> tuple[pl.Series, pl.Series]:
-    """Both with the type that `same_type` gives them."""
     both = same_type([one, other])
     return both.head(len(one)), both.slice(len(one))
 
 
 def stack(parts: list[pl.DataFrame]) -> pl.DataFrame:
-    """One frame of all parts, column by column of the `same_type`; the parts are used up, so that memory holds each
-    value once."""
+    """One frame of all parts by `same_type`; the parts are used up, so that memory holds each value once."""
     return pl.DataFrame(
         {name: same_type([part.drop_in_place(name) for part in parts]) for name in parts[0].columns}
     )
@@ -346,8 +342,7 @@ def _as_texts(values: pa.Array, name: str, title: str) -> list[str | None]:
 def one_row_each(
     gathered: pl.DataFrame, patient: pl.Series, missing: frozenset[str]
 ) -> tuple[pl.DataFrame, list[Notice]]:
-    """The first recorded value of every attribute of each patient of the events, patients ascending; a notice counts
-    the patients whose rows disagree."""
+    """Each patient's first value of every attribute, patients ascending; a notice counts those whose rows disagree."""
     names = [name for name in gathered.columns if name != "patient"]
     notices = []
     for name in names:
