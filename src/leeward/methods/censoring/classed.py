@@ -42,8 +42,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Parts:
-    """What every class is censored with: the sample's records, and the population's over the sample's codes. `caps`:
-    int64[codes], before censoring. `threads`: of every index."""
+    """The sample's records, the population's over the sample's codes, and the caps (int64[codes]) before censoring.
+    Every class is censored with these."""
 
     originals: Multisets
     everyone: Multisets

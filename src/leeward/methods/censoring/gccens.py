@@ -26,9 +26,8 @@ LOOKED_AT_ONCE = 64
 
 @dataclass(frozen=True)
 class Censored:
-    """The sample as GCCens leaves it. `kept`: the censored records. `caps`: int64[codes], the caps at the end.
-    `picked`: int64[rounds], the code of each round that removed something, in order. `counted`: how many multisets were
-    counted in the population."""
+    """The sample as GCCens leaves it. `caps`: int64[codes], at the end. `picked`: the code of each round that removed
+    something, in order. `counted`: how many multisets were counted in the population."""
 
     kept: Multisets
     caps: Int64s

@@ -40,12 +40,9 @@ def protect(
     randomness: Randomness | None = None,
     population: PopulationLike | None = None,
 ) -> Anonymized:
-    """Censor the sample `cohort` until every record is contained in at least k records of `population`.
-
-    Raises BadInput: no population, a record of the sample that no population record contains, a patient who occurs
-    twice in the population, an unknown payload column; GuaranteeUnreachable: k is above the number of people in the
-    population.
-    """
+    """Censor the sample `cohort` until every record is contained in at least k records of `population`. Raises BadInput
+    for no population, a sample record that no population record contains, a patient who occurs twice in the population,
+    or an unknown payload column; GuaranteeUnreachable for k above the population's size."""
     if population is None:
         raise BadInput(
             "censoring needs the population that the sample comes from; give it with `population`."

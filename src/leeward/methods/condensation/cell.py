@@ -35,9 +35,9 @@ FACTS = ("moved", "before", "after", "fell_back", "identical", "broken")
 
 @dataclass(frozen=True)
 class CellKernel:
-    """How a cell is condensed; sent to wherever the engine works. `marginals`: `group`, the group's own values by rank;
-    `nearest`, the nearest permissible value; `centroid`, the nearest permissible value to the group's mean, for every
-    row alike."""
+    """Condenses a cell; sent to wherever the engine works. `marginals`: `group` takes the group's own values by rank,
+    `nearest` the nearest permissible value, `centroid` the permissible value nearest to the group's mean, for every row
+    alike."""
 
     layout: Layout
     k: int

@@ -59,9 +59,9 @@ def ready(parameters: Condensation, table: Table, randomness: Randomness) -> tup
 
 @dataclass(frozen=True)
 class Condensed:
-    """Made rows, in an order that says nothing, and the groups behind them. `frame`: the released table. `group`:
-    int64[made rows], the group of each released row. `source_row`, `source_group`: int64, the source rows (from 0) and
-    their groups. `group_stratum`: int64[groups]. `facts`: dict of float, sums over the cells (`cell.FACTS`)."""
+    """Made rows, in an order that says nothing, and the groups behind them. `group`: int64[made rows]. `source_row`,
+    `source_group`: the source rows (from 0) and their groups. `group_stratum`: int64[groups]. `facts`: sums over the
+    cells (`cell.FACTS`)."""
 
     frame: pl.DataFrame
     group: Longs
@@ -167,7 +167,7 @@ def again(
     randomness: Randomness,
     cell_rows: int,
 ) -> list[pl.DataFrame]:
-    """Further made tables of the same table, each grouped and made anew: for the custodian's measures only."""
+    """Make the table further times, each grouped anew: for the custodian's measures only."""
 
     def one(number: int) -> pl.DataFrame:
         own = Randomness(randomness.number("condensation", "repetition", number), randomness.seeded)

@@ -33,9 +33,9 @@ POWER_ENOUGH = 1e-7
 
 @dataclass(frozen=True)
 class Grouping:
-    """Rows in groups. `order`: int64[rows], the rows group by group. `offsets`: int64[groups + 1]. `moved`: rows that
-    were moved between groups to fill small ones. `before`, `after`: within-group sums of squares (weighted,
-    standardized) before and after rows were moved."""
+    """Rows in groups. `order`: the rows, group by group. `offsets`: int64[groups + 1]. `moved`: rows moved between
+    groups to fill small ones. `before`, `after`: sums of squares within groups (weighted, standardized), before and
+    after that."""
 
     order: Longs
     offsets: Longs

@@ -26,9 +26,8 @@ REPEATS = 2
 
 
 def choose(method: Condensation, table: Table, randomness: Randomness) -> tuple[Condensation, dict[str, Any]]:
-    """The method with the weight and the algorithm that did best, and what was tried (for the custodian). Best: the
-    fewest fits that did not converge, then the least score. The choice is made from the data and stays in custody, like
-    the scores. Ties: the first tried."""
+    """Choose the weight and the algorithm with the fewest fits that did not converge, then the least score (ties: the
+    first tried). Returns the method, and what was tried. The data decide, so choice and scores stay in custody."""
     from leeward.methods.condensation.prepare import prepare
 
     rows = max(SAMPLE_ROWS, SAMPLE_GROUPS * method.k)

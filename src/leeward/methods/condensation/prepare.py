@@ -30,9 +30,8 @@ outcome time too."""
 
 @dataclass(frozen=True)
 class Roles:
-    """What the plan and the parameters make of the columns. `strata`: columns whose values are never mixed (the plan's
-    events). `times`: columns whose values are matched by rank (the plan's times). `responses`: columns that share the
-    response's weight (times first)."""
+    """What the plan and the parameters make of the columns. `strata`: the plan's events, whose values are never mixed.
+    `times`: the plan's times, matched by rank. `responses`: columns that share the response's weight (times first)."""
 
     strata: tuple[str, ...] = ()
     times: tuple[str, ...] = ()
@@ -41,9 +40,8 @@ class Roles:
 
 @dataclass(frozen=True)
 class Feature:
-    """A column that is condensed. `column`: with its permissible values. `keeps_missing`: missing values stay missing,
-    as a level of their own; otherwise they are imputed inside the group. `fallback`: what is imputed in a group without
-    a known value. `role`: `time`, `response` or `other`."""
+    """A column that is condensed. `keeps_missing`: missing values are a level of their own; otherwise they are imputed
+    inside the group, by `fallback` where the group knows no value. `role`: `time`, `response` or `other`."""
 
     column: Column
     keeps_missing: bool
@@ -296,8 +294,8 @@ def release_columns(prepared: Prepared, made: dict[str, Floats], stratum: Longs)
 
 @dataclass(frozen=True)
 class Place:
-    """Where a feature is in the matrix. `columns`: its columns (one, or one a level); `indicator`: the column that is 1
-    where the value is missing, or None."""
+    """A feature's columns in the matrix (one, or one a level). `indicator`: the column that is 1 where the value is
+    missing."""
 
     columns: slice
     indicator: int | None
@@ -305,8 +303,8 @@ class Place:
 
 @dataclass(frozen=True)
 class Layout:
-    """The matrix's columns. `centres`, `scales`: float64[columns] mean and standard deviation of each (0 becomes 1).
-    `weights`: float64[columns] of the squared distance; they add up to 1."""
+    """The matrix's columns. `centres`, `scales`: mean and standard deviation of each (0 becomes 1). `weights`: of the
+    squared distance; they add up to 1."""
 
     features: tuple[Feature, ...]
     places: tuple[Place, ...]

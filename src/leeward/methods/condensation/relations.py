@@ -35,9 +35,9 @@ Kind = Literal["zeros", "range", "equal-in-level", "determines", "at-most", "equ
 
 @dataclass(frozen=True)
 class Relation:
-    """One relation. `text`: as the custodian writes it. `a`, `b`: its columns (of `range`: a alone); `level`: (column,
-    value as text) of the forms that begin with `c = v`. `low`, `high`: of `range`. `pairs`: of `determines`, in a
-    table: each level of a and its value of b (`in_table`)."""
+    """One relation, its `text` as the custodian writes it. `a`, `b`: its columns (of `range`: a alone). `level`: column
+    and value as text, of the forms that begin with `c = v`. `low`, `high`: of `range`. `pairs`: of `determines`: each
+    level of a and its value of b (`in_table`)."""
 
     text: str
     kind: Kind

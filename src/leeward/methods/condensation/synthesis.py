@@ -34,9 +34,8 @@ a group of n rows has n − 1 directions of its own, so that few rows would be p
 
 @dataclass(frozen=True)
 class Synthesis:
-    """Synthetic rows and what became of the groups. `rows`: float64[rows, columns], group by group. `fell_back`: groups
-    too small for `exact`, made by `sampled`. `identical`: groups whose rows are all alike, and so are reproduced as
-    they are."""
+    """Synthetic rows, group by group. `fell_back`: groups too small for `exact`, made by `sampled`. `identical`: groups
+    whose rows are all alike and are therefore reproduced as they are."""
 
     rows: Floats
     fell_back: int

@@ -33,8 +33,8 @@ RECORDS = pa.schema([("record", pa.int64()), ("codes", pa.list_(pa.string()))])
 
 @dataclass(frozen=True)
 class Mapping:
-    """Global recoding of codes. `labels`: released labels, sorted; a generalized code is `(a,b,c)` (see `label_of`).
-    `members`: the codes of each label, sorted. `suppressed`: codes that are in no label, sorted."""
+    """Global recoding of codes. `labels`: sorted; a generalized code is `(a,b,c)` (see `label_of`). `members`: the
+    sorted codes of each label. `suppressed`: the sorted codes that are in no label."""
 
     labels: tuple[str, ...]
     members: tuple[tuple[str, ...], ...]

@@ -39,9 +39,9 @@ def protect(
     randomness: Randomness | None = None,
     population: object = None,
 ) -> Anonymized:
-    """Generalize and suppress codes until every privacy constraint is held by 0 or at least k records. Raises BadInput:
-    a vocabulary is missing, a file of constraints or a mapping is wrong, a population was given; GuaranteeUnreachable:
-    fewer than k records, or an earlier mapping that does not protect this cohort."""
+    """Generalize and suppress codes until 0 or at least k records hold every privacy constraint. Raises BadInput for a
+    missing vocabulary, a wrong file of constraints or mapping, or a population; GuaranteeUnreachable for fewer than k
+    records, or an earlier mapping that does not protect this cohort."""
     if population is not None:
         raise BadInput("constraints needs no population; leave it out.")
     randomness = randomness or Randomness.of(None)

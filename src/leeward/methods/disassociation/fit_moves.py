@@ -30,8 +30,7 @@ made-up records 14 % of the searches and no move; of UCI half of the searches, 4
 
 
 class Aim(NamedTuple):
-    """Limits and weight of a search. `k`, `cap`: fewest and most records of a cluster; `weight`: w of the objective.
-    `rounds`: rounds of moves."""
+    """Limits and weight of a search. `k`, `cap`: fewest and most records of a cluster. `weight`: w of the objective."""
 
     k: int
     cap: int

@@ -20,8 +20,8 @@ from leeward.methods.disassociation.rules import Rules, Workers
 
 
 class Clustered(NamedTuple):
-    """Code sets in the order of their clusters (leaves). `offsets`, `values`: the record at position r has the codes
-    values[offsets[r]:offsets[r + 1]], ascending. `bounds`: leaf l has the positions bounds[l]…bounds[l + 1] - 1."""
+    """Code sets in the order of their clusters (leaves): the record at position r has the codes
+    values[offsets[r]:offsets[r + 1]], ascending; leaf l has the positions bounds[l] … bounds[l + 1] - 1."""
 
     offsets: Int64s
     values: Int32s

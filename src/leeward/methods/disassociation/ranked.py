@@ -39,8 +39,8 @@ LEVELS = (8, 64)
 
 @dataclass(frozen=True)
 class Coins:
-    """The secret draws of a run. `order`: int32[codes], the codes in the order in which they may split. `key`: of the
-    random draws for a part, or a (joint) cluster, and a code."""
+    """The secret draws of a run. `order`: the codes in the order in which they may split. `key`: of the random draws
+    for a code in a part or (joint) cluster."""
 
     order: Int32s
     key: int

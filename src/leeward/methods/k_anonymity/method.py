@@ -37,8 +37,8 @@ def protect(
     population: Any = None,
 ) -> Anonymized:
     """Generalize the quasi-identifiers to group values: means of numbers, medians of ordered levels, modes. Raises
-    BadInput: an unknown quasi-identifier; a column that would be published as it is and identifies its rows;
-    GuaranteeUnreachable: fewer than k rows."""
+    BadInput for an unknown quasi-identifier, or a column that would be published as it is and identifies its rows;
+    GuaranteeUnreachable for fewer than k rows."""
     if population is not None:
         raise BadInput("k-anonymity needs no population; leave `population` out.")
     table = cohort.table()

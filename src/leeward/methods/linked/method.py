@@ -42,8 +42,9 @@ def protect(
     randomness: Randomness | None = None,
     population: object = None,
 ) -> Anonymized:
-    """Release patients, visits and events as tables that are k-anonymous in every view. Raises BadInput: a population;
-    demographics that cannot be released; `days` without dates; GuaranteeUnreachable: fewer than k patients."""
+    """Release patients, visits and events as tables that are k-anonymous in every view. Raises BadInput for a
+    population, for demographics that cannot be released, and for `days` without dates; GuaranteeUnreachable for fewer
+    than k patients."""
     if population is not None:
         raise BadInput("linked tables need no population; leave `population` out.")
     randomness = randomness or Randomness.of(None)

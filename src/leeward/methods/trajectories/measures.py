@@ -47,9 +47,8 @@ MOST_QUERIES = 20_000
 
 @dataclass(frozen=True)
 class Both:
-    """A release and its source. `lens`: the originals. `place`: of each released record, its record in the lens.
-    `kind`: int64[records], the distinct published trajectory of each released record; trajectory t has the pairs
-    offsets[t]:offsets[t + 1], as nodes."""
+    """A release and its source (`lens`). `place`: each released record's record in the lens. `kind`: its published
+    trajectory; trajectory t has the pairs offsets[t]:offsets[t + 1], as nodes."""
 
     lens: Trajectories
     place: Int64s

@@ -198,8 +198,8 @@ def _outcome(codes: Sequence[str], done: list[_Active], lost: list[_Active]) -> 
 
 @dataclass(frozen=True)
 class Climbing:
-    """`labels`: all labels, ascending, nodes above included. `up`: for each its node above, -1 for none. `of_code`: for
-    each code of the cohort the node above it (suppressed codes climb too), None where there is none."""
+    """`labels`: all labels, ascending, with the nodes above. `up`: the node above each, -1 for none. `of_code`: the
+    node above each code of the cohort (suppressed codes climb too), None for none."""
 
     labels: tuple[str, ...]
     up: Int32s

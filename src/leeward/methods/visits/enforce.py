@@ -19,8 +19,8 @@ def enforce_visits(
     visits: VisitSets, labels: int, k: int, *, relative: bool = False, up: Int32s | None = None
 ) -> tuple[VisitSets, int]:
     """Change visits until every set has k holders; returns the visits and the number of steps. `labels`: number of
-    labels (nodes that codes climb to included). `up`: for each label the node that takes its place before it is
-    deleted, -1 for none."""
+    labels, with the nodes that codes climb to. `up`: the node that replaces a label before it is deleted, -1 for none.
+    """
     state = _State(visits, labels, k, np.full(labels, -1, np.int32) if up is None else up)
     steps = sum(state.step(chosen, relative) for chosen in state.buckets())
     return state.finish(visits), steps

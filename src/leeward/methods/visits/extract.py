@@ -44,7 +44,7 @@ class Master:
 
     @staticmethod
     def open(path: str) -> Master:
-        """Open the folder that `leeward visits` wrote. Raises BadInput: another method's release, an extract, or no
+        """Open the folder that `leeward visits` wrote. Raises BadInput for another method's release, an extract, or no
         custody."""
         release = Release.open(path)
         release.require_format()

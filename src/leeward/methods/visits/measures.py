@@ -39,8 +39,8 @@ PVALUES_KEPT = 20_000
 
 
 def measure(release: Release, cohort: Cohort, wanted: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """The figures of a release of visits against its source; of an extract, against the same patients' originals.
-    Raises BadInput: unknown measure or option."""
+    """Measure a release of visits against its source; an extract, against the same patients' originals. Raises BadInput
+    for an unknown measure or option."""
     measures: Measures = {
         "retention": partial(retention, release, cohort),
         "risk": partial(risk, release, cohort),

@@ -39,9 +39,9 @@ def protect(
     randomness: Randomness | None = None,
     population: Cohort | None = None,
 ) -> Anonymized:
-    """Anonymize all patients of `cohort`; extracts of the release are drawn by `leeward cohort`. Raises BadInput: a
-    population (it is the cohort itself here), no visits, an unknown payload column, a policy that does not fit the
-    codes; GuaranteeUnreachable: fewer than k patients."""
+    """Anonymize all patients of `cohort`; `leeward cohort` draws extracts of the release. Raises BadInput for a
+    population (the cohort is the population here), no visits, an unknown payload column, or a policy that does not fit
+    the codes; GuaranteeUnreachable for fewer than k patients."""
     if population is not None:
         raise BadInput(
             "visits: the population is what is anonymized: give it as the source, and draw the cohort from the "

@@ -34,12 +34,9 @@ GONE, EXACT, MERGED, ABOVE = 0, 1, 2, 3
 
 @dataclass(frozen=True)
 class Outcome:
-    """Outcome of a run, in the lens's order.
-
-    `labels`: every label that visits may hold. `of_code`: the label of each code, -1 where it is suppressed. `up`: the
-    node each label climbs to. `mapped`, `enforced`: visits after merging, and after enforcement. `classes`: of the
-    released patients, in the lens's order; codes and labels then carry the number of their class.
-    """
+    """Outcome of a run, in the lens's order. `labels`: all that visits may hold. `of_code`: each code's label, -1 where
+    suppressed. `up`: the node above each label. `mapped`, `enforced`: visits after merging, after enforcement.
+    `classes`: of the released patients; codes and labels then carry the class number."""
 
     lens: Lens
     merging: Merging
@@ -144,9 +141,8 @@ def _notices(outcome: Outcome) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Released:
-    """The order of released records and visits. `patient_of_record`: the patient's number of each record.
-    `visit_order`: the released visits (none of them empty) by record, in random order inside it. `record`, `number`:
-    the columns of those visits."""
+    """The order of released records and visits. `patient_of_record`: each record's patient number. `visit_order`: the
+    non-empty visits by record, in random order inside it; `record`, `number`: their columns."""
 
     visits: VisitSets
     patient_of_record: Int64s

@@ -30,8 +30,8 @@ def select_patients(master: Master, selection: str | Path | pl.Series, column: s
 
 
 def select_by_expression(master: Master, expression: str) -> pl.Series:
-    """The identifiers of the master's patients for whom an SQL expression holds. Columns: `patient`, the payload,
-    `codes` (released codes of all visits, a list) and `visits` (their number)."""
+    """The identifiers of the master's patients for whom an SQL expression holds. Its columns are `patient`, the
+    payload, `codes` (a list: released codes of all visits) and `visits` (their number)."""
     entries = read_visit_lists(master.release.path("visits.parquet")).entries().lazy()
     by_record = entries.group_by("record")
     sets = by_record.agg(pl.col("code").cast(pl.String).unique().sort().alias("codes"))

@@ -39,9 +39,9 @@ class VisitSets:
 
 @dataclass(frozen=True)
 class Distinct:
-    """The distinct non-empty sets of some visits, numbered in order of appearance. `set_of`: int32, the set of each
-    visit; -1 where it is empty. `first`: the first visit of each set. `holders`: int32, its distinct patients.
-    `hashes`: of each set the wrapped sum of `hashed`, a number of each label."""
+    """The distinct non-empty sets of some visits, in order of appearance. `set_of`: the set of each visit, -1 for an
+    empty one. `first`: the first visit of each set. `holders`: its distinct patients. `hashes`: the wrapped sum of
+    `hashed`, a number of each label."""
 
     set_of: Int32s
     first: Int64s

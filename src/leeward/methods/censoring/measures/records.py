@@ -22,7 +22,7 @@ from leeward.release import Release
 @dataclass(frozen=True)
 class Inside:
     """The place of the class of each released record, in the order of the sample, and the people who fit each class.
-    `by_rule`: whom the rule of `groups` publishes with its labels, empty for the other scopes."""
+    `by_rule`: those whom the rule of `groups` publishes with its labels, empty for the other scopes."""
 
     of_record: Int64s
     people: tuple[Int64s, ...]
@@ -41,9 +41,8 @@ class Inside:
 
 @dataclass(frozen=True)
 class Both:
-    """The released patients of the sample before and after, record by record, over the sample's codes; and the
-    population's index. `original`, `capped`, `released`: Multisets, in the order of the sample. `sample`: their lens.
-    `inside`: the classes of demographics, where there are."""
+    """The released patients of the sample before and after, record by record and over the sample's codes; and the
+    population's index. `inside`: the classes of demographics, where there are."""
 
     original: Multisets
     capped: Multisets

@@ -40,8 +40,7 @@ class Groups(NamedTuple):
 
 @dataclass(frozen=True)
 class Both:
-    """A table before and after. `table`: the original; `made`: the release, with the original's column types; `groups`:
-    None without custody."""
+    """A table before and after, the release with the original's column types; `groups` is None without custody."""
 
     release: Release
     table: Table

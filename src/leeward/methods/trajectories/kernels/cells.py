@@ -17,9 +17,9 @@ from leeward.compiled import njit
 
 
 class Items(NamedTuple):
-    """Items of records, and records of items. Record r has items[offsets[r]:offsets[r + 1]], ascending; item i is held
-    by holders[starts[i]:starts[i + 1]] and counts weight[i]. `length`: pairs of each record. `group`: the sensitive
-    value of each."""
+    """Items of records, and records of items: record r has items[offsets[r]:offsets[r + 1]], ascending; item i is held
+    by holders[starts[i]:starts[i + 1]] and counts weight[i]. `length`: pairs of each record. `group`: its sensitive
+    value."""
 
     offsets: Any
     items: Any

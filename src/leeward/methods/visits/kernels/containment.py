@@ -15,12 +15,9 @@ WORDS = 256
 
 
 class Holders(NamedTuple):
-    """The patients of each code, and the codes of each patient.
-
-    `postings`, `holders`: the patients with code c, ascending, are holders[postings[c]:postings[c + 1]]. `offsets`,
-    `values`: the codes of patient p, ascending, are values[offsets[p]:offsets[p + 1]]. `row_of`, `bits`:
-    bits[row_of[c]] has a bit for each patient with c; row_of is -1 for codes that few have.
-    """
+    """The patients with code c are holders[postings[c]:postings[c + 1]], the codes of patient p
+    values[offsets[p]:offsets[p + 1]], both ascending. bits[row_of[c]] has a bit for each patient with c; row_of is -1
+    for codes that few have."""
 
     postings: Int64s
     holders: Int32s

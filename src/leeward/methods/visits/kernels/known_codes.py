@@ -14,9 +14,9 @@ NEARLY = 7
 
 
 class Knowledge(NamedTuple):
-    """The sets that an attacker may know, and the patients who could show them. `starts`, `sets`, `checked`: the sets
-    that the codes of patient p could show are sets[starts[p]:starts[p + 1]]; checked: those of one visit of p. `codes`:
-    int32[sets, m], ascending, -1 after the last; `sizes`: number of these."""
+    """The sets that an attacker may know, and who could show them: the codes of patient p could show
+    sets[starts[p]:starts[p + 1]], of which those of one visit are `checked`. `codes`: int32[sets, m], ascending, -1
+    after the last; `sizes`: their number."""
 
     starts: Int64s
     sets: Int32s
@@ -27,8 +27,8 @@ class Knowledge(NamedTuple):
 
 @njit(inner=True)
 def write_subsets(values: Int32s, m: int, base: int, place: Int64s, out: Int64s, used: int) -> int:
-    """Append the key of every set of at most m of the ascending `values`; `place`: int64[m], scratch. A key has the
-    codes, each plus one, as digits to `base`, the smallest first."""
+    """Append the key of every set of at most m of the ascending `values`. A key has the codes, each plus one, as digits
+    to `base`, the smallest first. `place`: int64[m], scratch."""
     for size in range(1, min(m, values.shape[0]) + 1):
         for i in range(size):
             place[i] = i
