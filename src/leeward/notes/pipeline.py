@@ -55,11 +55,9 @@ lists, what is where in it; `kind/category` of every span that was found, for co
 
 @dataclass(frozen=True)
 class Work:
-    """Processing of each note; small and picklable, so that it can be sent to workers.
-
-    `lexicon` is `leeward` or what `lexicon.load` reads, `text` what becomes of identities in the text (None: no text is
-    given), `secret` what the keys are made of.
-    """
+    """Processing of each note; small and picklable, so that it can be sent to workers. `lexicon` is `leeward` or what
+    `lexicon.load` reads, `text` what becomes of identities in the text (None: no text is given), `secret` what the keys
+    are made of."""
 
     members: tuple[str, ...]
     lexicon: str = "leeward"
@@ -142,11 +140,9 @@ def available_members() -> tuple[str, ...]:
 
 @cache
 def reader_of(members: tuple[str, ...], lexicon: str = "leeward", models: Path | None = None) -> Reader:
-    """The reader with the named members; built once in a process.
-
-    `models` is a folder that `leeward notes train` wrote; the shipped models by default. Raises BadInput for an unknown
-    member, a lexicon that cannot be read, or a model that is not there.
-    """
+    """The reader with the named members; built once in a process. `models` is a folder that `leeward notes train`
+    wrote; the shipped models by default. Raises BadInput for an unknown member, a lexicon that cannot be read, or a
+    model that is not there."""
     for name in members:
         if name not in MEMBERS:
             raise BadInput(f"there is no annotator `{name}`; there are {', '.join(MEMBERS)}.")
@@ -166,10 +162,8 @@ def _member(name: str, lexicon: str, models: Path | None) -> Rules | Dictionary 
 
 
 def members(models: Path | None = None) -> dict[str, Callable[[str], Sequence[Span]]]:
-    """`rules`, `dictionary`, `svm`, `crf` and `ensemble`, each from a text to its spans.
-
-    Every one is followed by ConText, so that what is asserted can be compared.
-    """
+    """`rules`, `dictionary`, `svm`, `crf` and `ensemble`, each from a text to its spans. ConText follows every one, so
+    that what is asserted can be compared."""
     readers = {name: reader_of((name,), models=models) for name in MEMBERS}
     return {
         name: reader.read

@@ -29,11 +29,8 @@ class Reviewed:
 
 
 def page(notes: Sequence[Reviewed], total: int, names: Mapping[str, str], figures: Mapping[str, Any]) -> str:
-    """Render the page as one HTML file that opens offline.
-
-    `notes` are a sample of `total`; `names` gives the preferred name of a concept id, `figures` the counts of spans by
-    kind and category, for the head of the page.
-    """
+    """Render the page as one HTML file that opens offline. `notes` are a sample of `total`; `names` gives the preferred
+    name of a concept id, `figures` the counts of spans by kind and category, for the head of the page."""
     shown = [
         {
             "note": note,
@@ -59,6 +56,7 @@ def page(notes: Sequence[Reviewed], total: int, names: Mapping[str, str], figure
 
 
 def pieces(text: str, spans: Sequence[Span]) -> list[tuple[str, Span | None]]:
+    """Split the text at its spans, in order; the span is None between spans."""
     cut: list[tuple[str, Span | None]] = []
     past = 0
     for span in spans:

@@ -48,11 +48,8 @@ def of_note(
     text: str, low: str, spans: Sequence[Span], known: Mapping[str, str | None]
 ) -> tuple[dict[str, Found], list[str]]:
     """Return a note's quasi-identifiers by name (`visit`, `age`, `sex`, `race`, `zip`, `place`), and the names of those
-    on which its sources disagree.
-
-    `low` is the text in lower case, character by character; `spans` are the ensemble's, ascending; `known` is metadata
-    (`date`, `birth_date`, `age`, `sex`, `race`, `zip`, `place`), each text or None.
-    """
+    on which its sources disagree. `low` is the text in lower case, character by character; `spans` are the ensemble's,
+    ascending; `known` is metadata (`date`, `birth_date`, `age`, `sex`, `race`, `zip`, `place`), each text or None."""
     fields = labels.find(text, low, TABLE)
     registered = _read_metadata(known)
     written = _read_text(text, low, spans, fields, registered)
@@ -271,11 +268,8 @@ def terms_of(spans: Sequence[Span]) -> list[str]:
 
 
 def with_disagreements(table: pl.DataFrame) -> pl.DataFrame:
-    """Add columns on which a patient's notes disagree to `disagrees`.
-
-    Sex and race must be the same in all of a patient's notes; visit year less age must not differ by more than a
-    year. ZIP code and place may change.
-    """
+    """Add columns on which a patient's notes disagree to `disagrees`: sex and race must be the same in all of them,
+    visit year less age must not differ by more than a year, ZIP code and place may change."""
     by = pl.col("patient")
     born = pl.col("visit_year") - pl.col("age")
     told = (pl.col("age") < 90) & born.is_not_null()

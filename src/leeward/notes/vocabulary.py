@@ -44,10 +44,8 @@ class Seen(NamedTuple):
 
 
 class Vocabulary:
-    """Words in order of arrival; word 0 is the empty one. Thread-safe.
-
-    With `numbers_alike`, numbers of three digits or more are merged by length (`plain_number`).
-    """
+    """Words in order of arrival; word 0 is the empty one. Thread-safe. With `numbers_alike`, numbers of three digits or
+    more are merged by length (`plain_number`)."""
 
     def __init__(self, pattern: re.Pattern[str], *, numbers_alike: bool) -> None:
         self._pattern = pattern

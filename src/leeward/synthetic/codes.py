@@ -228,9 +228,8 @@ def _upto(probability: Float64s) -> UInt64s:
 
 
 def code_catalogue(codes: int) -> list[str]:
-    """Return `codes` distinct codes with the structure of ICD-9-CM, ascending: categories over all chapters, most
-    of them with several codes of four or five digits, so that the levels of the hierarchy differ.
-    """
+    """Return `codes` distinct codes with the structure of ICD-9-CM, ascending: categories over all chapters, most of
+    them with several codes of four or five digits, so that the levels of the hierarchy differ."""
     from leeward.vocabulary.classification import expand
     from leeward.vocabulary.icd import ICD9CM
 

@@ -21,11 +21,8 @@ MAX_CONDITIONS = 3
 
 
 class AliasTables(NamedTuple):
-    """Tables of the codes and of the latent conditions; thresholds are uint64, fractions of 2**32.
-
-    Members of condition g are cells condition_first[g] … condition_first[g + 1] of the member table; `code_of_member`
-    names their codes.
-    """
+    """Tables of the codes and of the latent conditions; thresholds are fractions of 2**32. Condition g has the cells
+    condition_first[g] … condition_first[g + 1] of the member table; `code_of_member` names their codes."""
 
     condition_threshold: UInt64s
     condition_alias: Int32s

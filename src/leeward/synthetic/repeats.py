@@ -125,6 +125,7 @@ def _check_arguments(patients: int, codes: int, sample_patients: int | None) -> 
 
 
 def _counts(draws: np.random.Generator, n: int) -> Int64s:
+    """Draw mentions of the four codes for `n` patients, at least one each."""
     width = len(CODES)
     first = draws.choice(width, n, p=np.array(FIRST))
     has = draws.random((n, width)) < JOINS

@@ -172,6 +172,7 @@ def _solve(model: _Model, random: np.random.Generator) -> _Model:
 
 
 def _draw(model: _Model, random: np.random.Generator, n: int) -> pl.DataFrame:
+    """Draw distinct sorted rows: `patient` (0 … n − 1), `code`, `age`."""
     shares = np.array([share for share, *_ in model.shape.conditions])
     condition = random.choice(len(shares), n, p=shares / shares.sum())
     second = random.choice(len(shares), n, p=shares / shares.sum())

@@ -94,8 +94,7 @@ def content_checks(share: Share, source: Source | None, *, formed: bool) -> list
 
 def guard(name: str, checks: Callable[[], list[Check]], *, formed: bool) -> list[Check]:
     """Some checks. A release whose form is refuted already may not even be readable: that is one more failed check, not
-    an exception. Want of memory says nothing of the release.
-    """
+    an exception. Want of memory says nothing of the release."""
     try:
         return checks()
     except BadInput as problem:

@@ -122,7 +122,7 @@ def failing(checks: Iterable[Check]) -> set[str]:
 def of_count(
     name: str, violations: int, good: str, bad: str, figures: Mapping[str, Any] | None = None
 ) -> Check:
-    """A check that passes when nothing violates it: `good` is the sentence then, `bad` follows the count else."""
+    """A check that passes when nothing violates it, in the words of `good`; otherwise `bad` follows the count."""
     all_figures = {"violations": int(violations), **(figures or {})}
     return Check(name, violations == 0, good if violations == 0 else f"{violations:,} {bad}", all_figures)
 
@@ -135,8 +135,8 @@ def check_numbers(records: pl.Series, stated: int, name: str = "records_numbered
 
 
 def unlike_counts(stated: pl.DataFrame, found: pl.DataFrame, missing: int = 0) -> int:
-    """How many things (first column) have another number (second column) in one table than in the other; one that a
-    table lacks has 0 there, or in `stated` the number `missing`."""
+    """How many things (first column) have counts (second column) that differ between two tables. One that a table lacks
+    has 0 there, or `missing` in `stated`."""
     tables = [each.rename(dict(zip(each.columns, ("of", "n"), strict=True))) for each in (stated, found)]
     both = tables[0].join(tables[1], on="of", how="full", coalesce=True)
     return int((both["n"].fill_null(missing) != both["n_right"].fill_null(0)).sum())

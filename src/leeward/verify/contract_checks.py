@@ -339,7 +339,6 @@ def fits(schema: Schema, value: Any, form: str | None = None) -> bool:
 
 
 def text_fits(schema: Schema, value: str, form: str | None) -> bool:
-    """Whether a text has the form."""
     return form is None or re.fullmatch(form, value) is not None
 
 

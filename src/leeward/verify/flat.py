@@ -127,11 +127,8 @@ def rank(values: pl.Series) -> tuple[pl.Series, Ints]:
 
 
 class Numbered:
-    """Events as flat arrays.
-
-    patients : the distinct identifiers, ascending; patient : int32[events], places among them.
-    codes : those that may occur, each once, "" for what is missing; code : int32[events], places among them.
-    """
+    """Events as flat arrays. `patients` has the distinct identifiers, ascending; `codes` has those that may occur, each
+    once, "" for what is missing; `patient` and `code` are the places of each event's among them."""
 
     def __init__(self, events: pl.DataFrame) -> None:
         self._events = events

@@ -243,8 +243,7 @@ def manifest_checks(share: Share) -> list[Check]:
 
 
 def _same_content(csv_file: Path) -> bool:
-    """True when a CSV file has the cells of the Parquet file beside it (lists joined), or has none beside
-    it."""
+    """True when a CSV file has the cells of the Parquet file beside it (lists joined), or has none beside it."""
     parquet = csv_file.with_suffix(".parquet")
     if not parquet.is_file():
         return True

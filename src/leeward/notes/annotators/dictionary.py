@@ -69,8 +69,7 @@ class Dictionary:
 
     def annotate(self, text: str) -> Sequence[Span]:
         """The spans of a text, ascending, without overlaps. A titled name wins over everything; of the others the
-        longest wins, among equals the most protective.
-        """
+        longest wins, among equals the most protective."""
         words = Words.of(text)
         terms = self._matcher.matches(words)
         found = [(0, t.first, t.last, self._health(words, t)) for t in terms]
@@ -227,10 +226,8 @@ def _is_initial(words: Words, place: int) -> bool:
 
 
 def _initials_before(words: Words, place: int, past: int) -> int:
-    """The first of the initials, each with a full stop, that precede a surname; the surname if there is none.
-
-    No more than `MAX_INITIALS`: a note that is all initials would otherwise be walked back to its start from each.
-    """
+    """The first of the initials, each with a full stop, that precede a surname; the surname if there is none. No more
+    than `MAX_INITIALS`: a note that is all initials would otherwise be walked back to its start from each."""
     first = place
     past = max(past, place - 2 * MAX_INITIALS)
     while first - 2 >= past and words.raw[first - 1] == "." and _is_initial(words, first - 2):

@@ -13,11 +13,8 @@ from leeward.notes.spans import PRIORITY, Span
 
 
 def resolve(answers: Sequence[Sequence[Span]]) -> list[Span]:
-    """Merge the spans of several annotators of a text.
-
-    A partly covered span keeps its other characters; the rest of a health term loses its concept.
-    Time and memory grow with the number of spans.
-    """
+    """Merge the spans of several annotators of a text. A partly covered span keeps its other characters; the rest of a
+    health term loses its concept. Time and memory grow with the number of spans."""
     spans = [span for answer in answers for span in answer if span.start < span.end]
     order = sorted(range(len(spans)), key=spans.__getitem__)
     pieces: list[Span] = []
@@ -39,6 +36,7 @@ def resolve(answers: Sequence[Sequence[Span]]) -> list[Span]:
 
 
 def _settle(ranked: list[tuple[tuple[int, bool, int, int], Span]], start: int, end: int) -> list[Span]:
+    """Divide the characters from `start` to `end` among overlapping spans, strongest first."""
     ranked.sort()
     strongest = ranked[0][1]
     if strongest.start == start and strongest.end == end:

@@ -240,10 +240,8 @@ def _is_governed(low: str, before: Trigger | None, stop: Trigger) -> bool:
 
 
 def _frames_before(low: str, trigger: Trigger, term: Span, between: str) -> bool:
-    """Whether a phrase before a term frames its clause: it begins the clause, and nothing returns to the present.
-
-    In `appendectomy as a child and cholecystectomy in 2003` it ends one.
-    """
+    """Whether a phrase before a term frames its clause: it begins the clause, and nothing returns to the present. In
+    `appendectomy as a child and cholecystectomy in 2003` it ends one."""
     if trigger.says != "past":
         return True
     ends = low[max(0, trigger.start - 2) : trigger.start].strip()[-1:] not in ("", *",.:;-(")

@@ -37,11 +37,9 @@ class Section:
 
 
 def find(text: str, low: str, terms: Sequence[Span] = ()) -> list[Section]:
-    """The sections of a text, ascending; before the first heading nothing is said to be anybody's.
-
-    A label in capitals that the table does not know begins a section of the patient's own, unless it is one of the
-    health `terms` (`CANCER: mother` within a family history).
-    """
+    """The sections of a text, ascending; before the first heading nothing is said to be anybody's. A label in capitals
+    that the table does not know begins a section of the patient's own, unless it is one of the health `terms` (`CANCER:
+    mother` within a family history)."""
     found = labels.find(text, low, TABLE, alone=True, capitals=OWN)
     named = {term.start for term in terms if term.category in ("symptom", "disease")}
     kept = [label for label in found if label.known or label.start not in named]
@@ -53,7 +51,7 @@ def find(text: str, low: str, terms: Sequence[Span] = ()) -> list[Section]:
 
 
 def _end(text: str, label: labels.Label, end: int) -> int:
-    """Where a section ends: family history and allergies with their paragraph, since what follows may be under a
+    """Where a section ends. Family history and allergies end with their paragraph, since what follows may be under a
     heading that the table does not know."""
     if label.meaning not in ("family", "allergies"):
         return end

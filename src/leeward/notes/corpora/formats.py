@@ -307,10 +307,8 @@ ENDINGS = {
 
 
 def read(path: str | Path, format: str | None = None, mapping: Mapping | None = None) -> list[AnnotatedNote]:  # noqa: A002  # the word of the command line
-    """The annotated notes of a file or folder, in one of `FORMATS` (default: by the files' endings).
-
-    Raises BadInput naming file, row and column, never a text.
-    """
+    """The annotated notes of a file or folder, in one of `FORMATS` (default: by the files' endings). Raises BadInput
+    naming file, row and column, never a text."""
     path = Path(path)
     if not path.exists():
         raise BadInput(f"{path}: no such file or folder.")

@@ -22,9 +22,8 @@ OLD = 89
 
 
 def text_of(path: Path) -> str:
-    """A file's text (UTF-8, with or without byte order mark). BadInput for a missing, binary or otherwise encoded
-    file, with the row where it stops being UTF-8.
-    """
+    """A file's text (UTF-8, with or without byte order mark). BadInput for a missing or binary file, or one in another
+    encoding, with the row where it stops being UTF-8."""
     try:
         data = path.read_bytes()
     except FileNotFoundError:
@@ -121,9 +120,8 @@ class Mapping:
     labels: Dictionary[str, tuple[Kind, str] | None] = field(default_factory=_built_in)
 
     def of(self, label: str, where: str) -> tuple[Kind, str] | None:
-        """A label's kind and category; BadInput for an unknown one. The label itself, which in a broken file may be
-        text of a note, is not in the message: `where` (file and row) leads to it.
-        """
+        """A label's kind and category; BadInput for an unknown one. Its message has `where` (file and row) and not the
+        label, which in a broken file may be text of a note."""
         try:
             return self.labels[label.upper()]
         except KeyError:

@@ -30,6 +30,7 @@ class Keys:
 
     @classmethod
     def of(cls, secret: bytes) -> Keys:
+        """Derive the keys of a secret of 32 bytes."""
         return cls(*(_expand(secret, use) for use in ("patients", "surrogates", "encryption", "nonces")))
 
     def patient(self, identifier: str) -> str:
@@ -49,10 +50,8 @@ def fresh() -> bytes:
 
 
 def read_or_make(path: str | Path, release: str | Path | None = None) -> bytes:
-    """Read the secret in a key file; a missing file is created, readable by its owner only.
-
-    Raises BadInput if the file holds no key or is inside the folder `release`.
-    """
+    """Read the secret in a key file; a missing file is created, readable by its owner only. Raises BadInput if the file
+    holds no key or is inside the folder `release`."""
     file = Path(path)
     if release is not None and Path(release).resolve() in file.resolve().parents:
         raise BadInput(

@@ -47,11 +47,9 @@ def goes(span: Span) -> bool:
 def replace(
     text: str, spans: Sequence[Span], mode: Mode, keys: Keys, patient: str, note: str, year: int = 2001
 ) -> tuple[str, list[Replacement]]:
-    """Return the text without its identities, and the replacements. Spans ascend and do not overlap.
-
-    Surrogates and date shifts are specific to the `patient`. `note` names the run and the note in one text, so that no
-    two notes or runs share a token. `year` is that of the visit, for dates without one.
-    """
+    """Return the text without its identities, and the replacements. Spans ascend and do not overlap. Surrogates and
+    date shifts are specific to the `patient`. `note` names the run and the note in one text, so that no two notes or
+    runs share a token. `year` is that of the visit, for dates without one."""
     pieces: list[str] = []
     done: list[Replacement] = []
     past = length = 0
@@ -96,10 +94,8 @@ def encrypt(keys: Keys, category: str, text: str, place: str) -> str:
 
 
 def decrypt(text: str, keys: Keys) -> str:
-    """Restore a text's encrypted identities, including those of earlier versions, which did not pad.
-
-    Raises BadInput if the key is not the one that encrypted, or a token was changed.
-    """
+    """Restore a text's encrypted identities, including those of earlier versions, which did not pad. Raises BadInput if
+    the key is not the one that encrypted, or a token was changed."""
     from cryptography.exceptions import InvalidTag
 
     def open_token(match: re.Match[str]) -> str:

@@ -90,11 +90,9 @@ def _list_names(locales: Iterable[str], kind: Kind) -> set[str]:
 
 
 def rename(keys: Keys, patient: str, text: str) -> str:
-    """Replace the words of a person's name; titles and particles stay.
-
-    The first word becomes a first name, of the same sex where a list knows it. Any other word becomes a first name
-    where lists know it as one and not as a last name, and a last name otherwise.
-    """
+    """Replace the words of a person's name; titles and particles stay. The first word becomes a first name, of the same
+    sex where a list knows it. Any other word becomes a first name where lists know it as one and not as a last name,
+    and a last name otherwise."""
     words = [match for match in WORD.finditer(text) if match.group().lower() not in KEPT]
     behind = (match.start() for match in words if match.start() > text.find(","))  # "Brown, James"
     first = next(behind, words[0].start()) if len(words) > 1 else None
@@ -155,11 +153,9 @@ def _put_together(keys: Keys, text: str, *parts: str) -> str:
 
 
 def _next_piece(text: str, last: str, place: int) -> str:
-    """Up to three letters (fewer at a name's end) after the next occurrence of the letters `last` from `place` on.
-
-    As Shannon (1948, section 3) generated words from a book. Only two letters must match, occasionally one: with three,
-    half of the names that are in no list could not be built.
-    """
+    """Up to three letters (fewer at a name's end) after the next occurrence of the letters `last` from `place` on. As
+    Shannon (1948, section 3) generated words from a book. Only two letters must match, occasionally one: with three,
+    half of the names that are in no list could not be built."""
     at = text.find(last, place, -1)
     at = text.find(last, 0, -1) if at < 0 else at
     if at < 0:
@@ -174,10 +170,8 @@ FARTHEST = 365
 
 
 def surrogate(keys: Keys, patient: str, category: str, text: str, year: int = 2001) -> str:
-    """Return the replacement of an identity `text` of `category`; never the text itself.
-
-    `year` is that of the visit, for dates without one.
-    """
+    """Return the replacement of an identity `text` of `category`; never the text itself. `year` is that of the visit,
+    for dates without one."""
     if category == "date":
         return dates.shift(text, days(keys, patient), year) or "[DATE]"
     return MAKERS.get(category, _digits)(keys, patient, category, text)

@@ -64,9 +64,8 @@ def plural(word: str) -> str | None:
 
 @lru_cache(maxsize=4096)
 def keys(text: str) -> tuple[Key, ...]:
-    """Return spelling variants of a term: as written (first), hyphens closed up, possessive `s` without its
-    apostrophe, last word in the plural.
-    """
+    """Return spelling variants of a term: as written (first), hyphens closed up, possessive `s` without its apostrophe,
+    last word in the plural."""
     forms = [text]
     if not text.isascii() or "-" in text or "'" in text:
         if _HYPHENED.search(text):
@@ -89,12 +88,9 @@ EXACT, AMBIGUOUS, COMMON = "=", "~", "!"
 
 
 class Term(NamedTuple):
-    """A spelling of a concept.
-
-    An `exact` one (`=MI`) counts in these capitals only, so that "mi" is no infarction. An `ambiguous` one (`~cold`)
-    counts only beside another health term, or where the same text names the concept by a plain term. A `common` one
-    (`!pain`) is everyday English or a name, was reviewed and always counts.
-    """
+    """A spelling of a concept. An `exact` one (`=MI`) counts in these capitals only, so that "mi" is no infarction. An
+    `ambiguous` one (`~cold`) counts only beside another health term, or where the same text names the concept by a
+    plain term. A `common` one (`!pain`) is everyday English or a name, was reviewed and always counts."""
 
     text: str
     exact: bool = False
@@ -135,10 +131,8 @@ class Concept:
 
 @dataclass(frozen=True)
 class Lexicon:
-    """Concepts, ascending by id. Raises BadInput when two share an id or one has no name.
-
-    `phrases` are everyday ones around a word of a term ("nervous system"): no term inside one counts.
-    """
+    """Concepts, ascending by id; BadInput when two share an id or one has no name. `phrases` are everyday ones around a
+    word of a term ("nervous system"): no term inside one counts."""
 
     name: str
     concepts: tuple[Concept, ...]
@@ -167,11 +161,8 @@ class Lexicon:
         return self.by_id[concept]
 
     def find(self, text: str) -> Concept | None:
-        """Return the concept of a term typed in a query, or None.
-
-        Case, accents, hyphens and a plural `s` make no difference. A name comes before a synonym, a plain term
-        before an ambiguous one.
-        """
+        """Return the concept of a term typed in a query, or None. Case, accents, hyphens and a plural `s` make no
+        difference. A name comes before a synonym, a plain term before an ambiguous one."""
         return self._by_key.get(text_key(text))
 
     @cached_property

@@ -89,11 +89,8 @@ ENGLISH = "4180186"
 
 
 def load_omop(path: Path) -> Lexicon:
-    """Read the file, or the folder with both files; ids are concept ids.
-
-    Concepts that are no longer valid or of other domains are left out; a shared term goes to the standard concept.
-    Raises BadInput naming file, row and column.
-    """
+    """Read the file, or the folder with both files; ids are concept ids. Concepts that are no longer valid or of other
+    domains are left out; a shared term goes to the standard concept. Raises BadInput naming file, row and column."""
     file = next(iter(_files_named(path, "concept.csv")), None) if path.is_dir() else path
     if file is None:
         raise BadInput(f"{path.name}: no CONCEPT.csv in this folder.")
@@ -113,6 +110,7 @@ def load_omop(path: Path) -> Lexicon:
 
 
 def _files_named(folder: Path, name: str) -> list[Path]:
+    """Files of a folder with a name, ignoring case."""
     return sorted(f for f in folder.iterdir() if f.name.lower() in (name, name + ".gz"))
 
 
@@ -140,11 +138,9 @@ CONSO = {"CUI": 0, "LAT": 1, "TS": 2, "STT": 4, "ISPREF": 6, "STR": 14, "SUPPRES
 
 
 def load_umls(path: Path) -> Lexicon:
-    """Read both files from the folder `path` (or the folder of the file `path`); ids are CUIs.
-
-    English terms that are not suppressed; the preferred name is the preferred form of the preferred term. Raises
-    BadInput naming file, row and column.
-    """
+    """Read both files from the folder `path` (or the folder of the file `path`); ids are CUIs. English terms that are
+    not suppressed; the preferred name is the preferred form of the preferred term. Raises BadInput naming file, row and
+    column."""
     folder = path if path.is_dir() else path.parent
     kinds = _kinds_of_concepts(_rrf_file(folder, "MRSTY.RRF"))
     entries: dict[str, Entry] = {}
@@ -202,11 +198,9 @@ NARROWER = {"386053000": ("procedure", "test"), "418799008": ("finding", "sympto
 
 
 def load_snomed(path: Path) -> Lexicon:
-    """Read the folder `path` (searched through) or the folder of the file `path`; ids are concept ids.
-
-    Active English descriptions of active concepts. The relationship file may be absent; then tests stay among
-    the procedures and symptoms among the findings. Raises BadInput naming file, row and column.
-    """
+    """Read the folder `path` (searched through) or the folder of the file `path`; ids are concept ids. Active English
+    descriptions of active concepts. The relationship file may be absent; then tests stay among the procedures and
+    symptoms among the findings. Raises BadInput naming file, row and column."""
     folder = path if path.is_dir() else path.parent
     descriptions, concepts = require_file(folder, "Description"), require_file(folder, "Concept")
     active = {id_ for _, (id_,) in active_rows(concepts, ("id",))}

@@ -14,9 +14,8 @@ from leeward.notes.lexicon.concepts import Key, fold, text_key
 
 @dataclass(frozen=True)
 class Names:
-    """Folded names. `ordinary`: those that are also words of everyday English, medicine or geography (White, Will,
-    Crohn, Virginia); alone they are no name.
-    """
+    """Folded names. The `ordinary` ones are also words of everyday English, medicine or geography (White, Will, Crohn,
+    Virginia); alone they are no name."""
 
     first: frozenset[str] = frozenset()
     last: frozenset[str] = frozenset()
@@ -25,12 +24,9 @@ class Names:
     @classmethod
     @cache
     def common(cls) -> Names:
-        """Common names of the United States: those of Faker's locale en_US (its last names are the 1,000 most
-        frequent of the census), the project's additions for older people and for other origins, and those of other
-        countries out of Faker's lists.
-
-        Raises BadInput where Faker is not installed.
-        """
+        """Common names of the United States: those of Faker's locale en_US (its last names are the 1,000 most frequent
+        of the census), the project's additions for older people and for other origins, and those of other countries out
+        of Faker's lists. Raises BadInput where Faker is not installed."""
         try:
             from faker.providers.lorem.en_US import Provider as English
             from faker.providers.person.en_US import Provider as People
@@ -58,9 +54,8 @@ def word_file(name: str) -> frozenset[str]:
 
 @dataclass(frozen=True)
 class Places:
-    """Folded names of places; `doubtful`: those that are also words or people's names (Turkey, Charlotte), which count
-    only after a preposition or before a state; `states`: the postal abbreviations, in capitals.
-    """
+    """Folded names of places. The `doubtful` ones are also words or people's names (Turkey, Charlotte) and count only
+    after a preposition or before a state. `states` are postal abbreviations, in capitals."""
 
     names: frozenset[Key] = frozenset()
     doubtful: frozenset[Key] = frozenset()
@@ -74,9 +69,8 @@ class Places:
     @classmethod
     @cache
     def common(cls) -> Places:
-        """Countries, US states and territories, cities of the United States above about 100,000 people, large
-        cities of the world.
-        """
+        """Countries, US states and territories, cities of the United States above about 100,000 people, large cities of
+        the world."""
         text = resources.files("leeward.notes.lexicon").joinpath("data", "places.tsv").read_text("utf-8")
         names: set[Key] = set()
         doubtful: set[Key] = set()

@@ -36,10 +36,8 @@ LAYOUTS: Final[dict[str, Layout]] = {
 
 def load(source: str | Path = "leeward", layout: str | None = None) -> Lexicon:
     """Load `leeward` (the project's own) or a lexicon from `source`: a CSV or TSV table, OMOP `CONCEPT.csv`, an OBO
-    file, or a folder of OMOP, UMLS (RRF) or SNOMED CT (RF2) files.
-
-    `layout` is a key of `LAYOUTS`; by default it follows from file names and the header. Raises BadInput.
-    """
+    file, or a folder of OMOP, UMLS (RRF) or SNOMED CT (RF2) files. `layout` is a key of `LAYOUTS`; by default it
+    follows from file names and the header. Raises BadInput."""
     if str(source) == "leeward":
         return load_lexicon()
     path = Path(source)

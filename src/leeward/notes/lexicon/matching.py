@@ -159,11 +159,9 @@ class TermMatcher:
 
 
 def _symbols(words: Sequence[str]) -> dict[str, str]:
-    """Encode each word as a string of one length, such that none begins inside another.
-
-    The automaton searches the branches of a node linearly: with one symbol per word the root would have thousands,
-    with digits to the base `BASE` no node has more than that.
-    """
+    """Encode each word as a string of one length, such that none begins inside another. The automaton searches the
+    branches of a node linearly: with one symbol per word the root would have thousands, with digits to the base `BASE`
+    no node has more than that."""
     width = 1
     while BASE**width < len(words):
         width += 1

@@ -15,11 +15,9 @@ from leeward.vocabulary._text import lines
 
 
 def rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[int, list[str]]]:
-    """Yield row number and cells of the requested columns, in their order, of a file with a header.
-
-    Tab-separated if the header has a tab (quotes are then plain characters), else comma-separated. Column names are
-    compared in lower case. Cells are stripped of outer blanks.
-    """
+    """Yield row number and cells of the requested columns, in their order, of a file with a header. Tab-separated if
+    the header has a tab (quotes are then plain characters), else comma-separated. Column names are compared in lower
+    case. Cells are stripped of outer blanks."""
     source = lines(path)
     header_line = next(source, "")
     delimiter = "\t" if "\t" in header_line else ","
@@ -53,9 +51,8 @@ def rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[int, list[str]]]:
 def plain_rows(
     path: Path, delimiter: str, cells: int, columns: dict[str, int]
 ) -> Iterator[tuple[int, list[str]]]:
-    """Yield row number and the cells at the indices `columns`, of a file without header or quotes whose rows have
-    at least `cells` cells. Raises BadInput naming file and row.
-    """
+    """Yield row number and the cells at the indices `columns`, of a file without header or quotes whose rows have at
+    least `cells` cells. Raises BadInput naming file and row."""
     places = list(columns.values())
     for row, line in enumerate(lines(path), start=1):
         parts = line.rstrip("\r\n").split(delimiter)
@@ -71,8 +68,7 @@ def plain_rows(
 
 def read_concepts(path: Path, kind: str = "") -> list[Concept]:
     """Read concepts of a table with the columns `id`, `name`, `synonyms` (separated by `|`) and, unless `kind` is
-    given, `kind`. Terms may carry the flags of `Term.parse`. Raises BadInput.
-    """
+    given, `kind`. Terms may carry the flags of `Term.parse`. Raises BadInput."""
     columns = ("id", "name", "synonyms") if kind else ("id", "name", "synonyms", "kind")
     found = []
     for row, cells in rows(path, columns):

@@ -43,10 +43,8 @@ CONTEXTS = {"-": "negated", "?": "uncertain", "~": "family", "<": "historical"}
 
 
 def health_slot(name: str) -> Slot | None:
-    """Return the slot of `symptom`, `-symptoms`, `?disease`, `~diseases/or` …, or None if the name is no health slot.
-
-    A plural writes two to four terms, joined by commas and the word after the slash (`and`).
-    """
+    """Return the slot of `symptom`, `-symptoms`, `?disease`, `~diseases/or` …, or None if the name is no health slot. A
+    plural writes two to four terms, joined by commas and the word after the slash (`and`)."""
     context = CONTEXTS.get(name[:1], "")
     bare, _, joint = name[1 if context else 0 :].partition("/")
     category = bare.removesuffix("s")

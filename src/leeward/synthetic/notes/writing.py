@@ -39,11 +39,9 @@ SLIPS = 0.04
 
 @dataclass(frozen=True)
 class NotePlan:
-    """Numbers of notes and patients, split and seed.
-
-    `notes` are those of all patients together (None: one to three a patient); `split` says which templates and
-    identities are used; the same seed gives the same notes, None draws anew.
-    """
+    """Numbers of notes and patients, split and seed. `notes` are those of all patients together (None: one to three a
+    patient); `split` says which templates and identities are used; the same seed gives the same notes, None draws
+    anew."""
 
     patients: int
     notes: int | None = None

@@ -158,11 +158,9 @@ def by_groups(
     k: int,
     parameters: Mapping[str, Any],
 ) -> list[Check]:
-    """Every record is what the public rule publishes for its person, and at least k people are published so.
-
-    `labels` are those that everybody of `people` (exact values and record) would be published with, None for nobody's,
-    () without demographics. They must fit, and be the same for people who are alike.
-    """
+    """Every record is what the public rule publishes for its person, and at least k people are published so. `labels`
+    are those that everybody of `people` (exact values and record) would be published with, None for nobody's, ()
+    without demographics; they must fit, and be the same for people who are alike."""
     shown = {own for own, _ in released}
     of_person: dict[tuple[Labels, Record], Labels | None] = {}
     wrong = 0

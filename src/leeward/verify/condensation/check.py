@@ -170,11 +170,9 @@ def against_groups(
 
 
 def levels_of_groups(parameters: Any, before: pl.DataFrame, after: pl.DataFrame, k: int) -> Check:
-    """A group's released rows have its source rows' levels: each level of k rows or more at least as often.
-
-    More often is possible, for values that were withheld or imputed take a level of their group. Columns that a
-    relation names are left out: they may follow from others.
-    """
+    """A group's released rows have each level of k source rows or more at least as often; more often is possible, since
+    withheld or imputed values take a level of their group. Columns that a relation names are left out: they may follow
+    from others."""
     left_out = {"group", *columns_of(parameters.get("relations", ()))}
     short = 0
     for name, kind in before.schema.items():
@@ -373,9 +371,8 @@ BROKEN = re.compile(r"^- `([^`\n]+)`: broken in (\d+\.\d) % of the rows$", re.MU
 
 
 def facts_of(share: Share) -> list[dict[str, Any]]:
-    """Every algorithm that `auto` can have chosen. Whether columns lack a declared domain is the source's matter, and
-    so is which relations it keeps: those that the README says are broken are taken from there.
-    """
+    """Every algorithm that `auto` can have chosen. Only the source tells whether columns lack a declared domain and
+    which relations it keeps; the README names those that are broken."""
     parameters = share.manifest["parameters"]
     try:
         text = (share.folder / README).read_text(encoding="utf-8")

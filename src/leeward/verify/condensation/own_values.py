@@ -68,11 +68,8 @@ def strange_values(
     strata: Sequence[str],
     k: int,
 ) -> int:
-    """Groups that show other numbers of a column than they may.
-
-    Fewer than k missing values of a column are imputed, as all are with `missing: impute`: then none may be missing,
-    and groups without a missing value count.
-    """
+    """Groups that show other numbers of a column than they may. Fewer than k missing values of a column are imputed, as
+    all are with `missing: impute`; then none may be missing, and groups without one count."""
     matched = name in times and parameters.get("algorithm") in ("balanced", "improved")
     if matched and parameters.get("coarsen_time"):
         return 0 if parameters.get("coarsen_groups") else not_medians(before, after, name)
@@ -93,8 +90,8 @@ def numbers_of(table: pl.DataFrame, name: str) -> pl.DataFrame:
 def strange_groups(
     before: pl.DataFrame, after: pl.DataFrame, name: str, exact: bool, least: int | None
 ) -> int:
-    """Groups whose released numbers are not their own, or that miss more or fewer values. `least`: missing values are
-    imputed where there are fewer of them; None: always."""
+    """Groups whose released numbers are not their own, or that miss more or fewer values. Missing values are imputed
+    where there are fewer than `least`; None: always."""
     own, made = numbers_of(before, name), numbers_of(after, name)
     missing = [each.group_by("group").agg(pl.col("value").null_count()).sort("group") for each in (own, made)]
     if least is None or own["value"].null_count() < least:
@@ -231,11 +228,8 @@ ALLOWED = 4.0
 
 
 def pools_of(before: pl.DataFrame, time: str, strata: Sequence[str]) -> pl.DataFrame:
-    """`group` and `pool`: the groups among whose rows a further exact time is given at random.
-
-    The groups of a stratum in the order of their lower medians (equal: of their numbers), two and two; three at the end
-    where their number is odd.
-    """
+    """`group` and `pool`: the groups among whose rows a further exact time is given at random. A stratum's groups, by
+    lower median (equal ones by number), go two and two; three at the end where their number is odd."""
     median = pl.col(time).sort().get((pl.len() - 1) // 2)
     groups = (
         before.group_by("group").agg(pl.col(strata).first(), median=median).sort(*strata, "median", "group")

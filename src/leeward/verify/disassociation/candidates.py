@@ -176,10 +176,8 @@ def check_patients(
     m: int,
 ) -> list[Check]:
     """Sampled patients of the source: each record fits a cluster of a class that fits the exact demographics, and no
-    set of up to m of its codes, with these demographics, leaves fewer than k candidates.
-
-    Candidates are counted in the best cluster of every tree of nodes of a fitting class, which can only be stricter.
-    """
+    set of up to m of its codes, with these demographics, leaves fewer than k candidates. Candidates are counted in the
+    best cluster of every tree of nodes of a fitting class, which can only be stricter."""
     part_of = cache(lambda c: Holders(layouts[c]))
     generator = np.random.Generator(np.random.Philox(key=len(values)))
     lost, counts = 0, []

@@ -77,8 +77,7 @@ def check(share: Share, source: Source | None = None) -> list[Check]:
 
 
 def check_whole(share: Share, source: Source | None = None) -> list[Check]:
-    """Every check of a disassociated release; the later ones are left out when the files cannot be laid
-    out."""
+    """Every check of a disassociated release; the later ones are left out when the files cannot be laid out."""
     k, m = share.guarantee("k"), share.guarantee("m")
     classed = bool(demographics_of(share))
     try:
@@ -325,9 +324,8 @@ def domains(layout: Layout) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
 
 
 def empty_item_chunks(layout: Layout, k: int, m: int) -> Check:
-    """Lemma 2: a cluster without item chunk needs N + k(h - 1) non-empty subrecords in its record chunks,
-    h = min(m, their number); it is judged by its record chunks alone, and one without any violates the
-    condition."""
+    """Lemma 2: a cluster without item chunk needs N + k(h - 1) non-empty subrecords in its record chunks, h = min(m,
+    their number); it is judged by its record chunks alone, and one without any violates the condition."""
     nodes, chunks = layout.nodes, layout.chunks
     n = len(nodes.leaf)
     has_items = np.bincount(chunks.node[(chunks.kind == ITEM) & (layout.filled > 0)], minlength=n) > 0

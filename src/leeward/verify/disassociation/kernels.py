@@ -31,8 +31,7 @@ def _popcount(x: Any) -> Any:
 def _smallest_subset(
     bits: Array, words: int, local: Array, length: int, size: int, partial: Array, chosen: Array
 ) -> Any:
-    """Smallest support of the `size`-subsets of `local[:length]`; partial[d] holds the and of the first d
-    bitmaps."""
+    """Smallest support of the `size`-subsets of `local[:length]`; partial[d] holds the and of the first d bitmaps."""
     smallest = UNLIMITED
     depth = 0
     chosen[0] = 0
@@ -207,11 +206,9 @@ def pair_candidates(flat: Flat, low: int, high: int, width: int) -> Any:
 @njit
 def set_candidates(wanted: Array, leaf: int, flat: Flat, stamp: Array, exact: bool) -> Any:
     """Records that may hold all of `wanted`, by a cluster's own chunks and the shared chunks above; a code lies in the
-    lowest chunk that has it. 0 when a code is not visible. `stamp` (int64 a code) is scratch.
-
-    exact : whether a record may hold these codes and no others, as 0 or more; what it leaves in each record or shared
-    chunk is one of that chunk's subrecords.
-    """
+    lowest chunk that has it. 0 when a code is not visible. `stamp` (int64 a code) is scratch. `exact`: whether a record
+    may hold these codes and no others, as 0 or more; what it leaves in each record or shared chunk is one of that
+    chunk's subrecords."""
     smallest, found, v = UNLIMITED, 0, leaf
     for c in wanted:
         stamp[c] = 1

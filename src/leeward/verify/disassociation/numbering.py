@@ -101,12 +101,9 @@ STATISTICS = (
 
 
 class Parts(NamedTuple):
-    """What members have in record, shared and payload chunks, by chunk, then by slot: the members of a node are those
-    of the slots from first[place of the node in preorder] to first[its end].
-
-    member : int64[slots]; their numbers.  first : int64[nodes + 1]
-    chunk, slot : int64[parts].  word : uint64[parts]; the sum of the codes' words.
-    """
+    """What members have in record, shared and payload chunks, by chunk, then by slot. The members of a node are those
+    of the slots from first[place of the node in preorder] to first[its end]; `member` has the number of each slot's.
+    `word` is, for each part, the sum of its codes' words."""
 
     member: Longs
     first: Longs

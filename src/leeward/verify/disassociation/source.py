@@ -128,8 +128,7 @@ def with_enum(events: pl.DataFrame) -> pl.DataFrame:
 
 
 def number_repeats(events: pl.DataFrame) -> pl.DataFrame:
-    """Repeated codes renamed as the release names them: the i-th of a patient is `code#i` (paper, section
-    7)."""
+    """Repeated codes renamed as the release names them: the i-th of a patient is `code#i` (paper, section 7)."""
     if "visit" in events.columns:
         events = events.unique(["patient", "visit", "code"])
     instance = pl.int_range(1, pl.len() + 1).over("patient", "code").cast(pl.String)
@@ -156,8 +155,7 @@ def counts_in_bounds(layout: Layout, keys: Longs, suppressible: NDArray[np.bool_
 
 
 def records_fit(layout: Layout, events: pl.DataFrame) -> Check:
-    """Sampled source records each fit some cluster: every code visible, every projection one of the
-    subrecords."""
+    """Sampled source records each fit some cluster: every code visible, every projection one of the subrecords."""
     patients = events["patient"].unique().sort()
     generator = np.random.Generator(np.random.Philox(key=len(patients)))
     chosen = patients.gather(np.sort(generator.permutation(len(patients))[:SAMPLED_RECORDS]))

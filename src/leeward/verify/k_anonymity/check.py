@@ -80,8 +80,7 @@ def untypical(
 ) -> int:
     """Groups whose released values of a column are not the typical one, summed over columns: missing where most are,
     else one of the most frequent levels, or the mean of numbers to the column's precision (of an ordered level's
-    places: to a whole).
-    """
+    places: to a whole)."""
     theirs, ours, sound = [], [], []
     for name in names:
         value, wide = pl.col(name), 0.5

@@ -32,7 +32,7 @@ OPEN_END, OPEN_END_OWN = 127, 150
 
 @dataclass(frozen=True)
 class Originals:
-    """Trajectories of the source as leaves: original o has the pairs offsets[o]:offsets[o + 1], and copies[o]
+    """Trajectories of the source as leaves: original o has the pairs offsets[o]:offsets[o + 1] and copies[o]
     patients."""
 
     offsets: Longs
@@ -237,7 +237,6 @@ def number_payload(
 def fitting_of(
     payload: Longs, carried: Longs, placed: Placed | None, values: list[tuple[str, ...]]
 ) -> Fitting:
-    """What payload and demographics say of records and patients."""
     if placed is None:
         alone = np.zeros(max(len(payload), len(carried)), np.int64)
         return Fitting(

@@ -245,11 +245,8 @@ def check_figures(
     share: Share, visits: VisitLists, population: VisitLists, k: int, classes: tuple[Placed, Placed] | None
 ) -> list[Check]:
     """The figures of the limits on known members and joined cohorts are what the files show, and a reason is stated
-    where fewer than k members share something.
-
-    visits, population : of the cohort and of its master, codes of classes apart.
-    classes : the class of every record of both, for a release with demographics.
-    """
+    where fewer than k members share something. `visits` are the cohort's, `population` the master's, codes of classes
+    apart; `classes` place the records of both, where there are demographics."""
     own, master = joint(visits, population)
     mine, theirs = number_sets(own, master)
     n = int(max(mine.max(initial=-1), theirs.max(initial=-1))) + 1

@@ -33,11 +33,9 @@ def model_folder() -> Path:
 
 @cache
 def load(name: str, folder: Path | None = None, dictionary: Annotator | None = None) -> LinearAnnotator:
-    """A learned annotator, `svm` or `crf`, of the `folder` that `leeward notes train` wrote (default: shipped).
-
-    Hits of the `dictionary` are features: the project's own by default, which the shipped models were trained with.
-    Raises BadInput for an unknown name or a file that is no model.
-    """
+    """A learned annotator, `svm` or `crf`, of the `folder` that `leeward notes train` wrote (default: shipped). Hits of
+    the `dictionary` are features: the project's own by default, which the shipped models were trained with. Raises
+    BadInput for an unknown name or a file that is no model."""
     if name not in NAMES:
         raise BadInput(f"there is no learned annotator {name!r}; there are {' and '.join(NAMES)}.")
     from leeward.notes.annotators.learned import crf, svm

@@ -23,8 +23,7 @@ FILE = "crf.crfsuite"
 @dataclass(frozen=True)
 class CrfSettings:
     """L-BFGS with an L1 penalty `c1` (Andrew & Gao 2007, as CRFsuite has it), which leaves few features, and an L2
-    penalty `c2`; features seen fewer than `fewest` times are left out.
-    """
+    penalty `c2`; features seen fewer than `fewest` times are left out."""
 
     c1: float = 0.4
     c2: float = 0.01

@@ -64,9 +64,7 @@ def labels_of(tokens: Tokens, spans: Sequence[Span]) -> list[str]:
 
 def spans_of(tokens: Tokens, labels: Sequence[str], source: str) -> list[Span]:
     """Join neighbouring tokens of one label into spans, if they hold what they are called; a line break ends a span.
-
-    Signs at either end belong to the sentence, unless they open or close the thing itself.
-    """
+    Signs at either end belong to the sentence, unless they open or close the thing itself."""
     lines = np.fromiter(map("\n".__eq__, tokens.words), np.bool_, len(tokens.words))
     run_labels = np.where(lines, OUTSIDE, np.asarray(labels, object))
     bounds = [0, *(np.flatnonzero(run_labels[1:] != run_labels[:-1]) + 1).tolist(), len(lines)]

@@ -28,8 +28,7 @@ COLUMNS = 1 << 16
 @dataclass(frozen=True)
 class SvmSettings:
     """`cost` is LinearSVC's C; of tokens outside any span this share is trained on; of the weights so many are kept,
-    the largest; an explicit identifier that is missed costs `eid_weight` times as much as another error.
-    """
+    the largest; an explicit identifier that is missed costs `eid_weight` times as much as another error."""
 
     cost: float = 0.05
     outside_share: float = 0.9

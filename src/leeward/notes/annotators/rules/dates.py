@@ -129,10 +129,8 @@ def read(text: str) -> Written | None:
 
 
 def shift(text: str, days: int, year: int = 2001) -> str | None:
-    """Shift a text's date by `days`, keeping its format; None if the text has no date.
-
-    `year` is used if the text has none. A date without a day is moved from its middle.
-    """
+    """Shift a text's date by `days`, keeping its format; None if the text has no date. `year` is used if the text has
+    none. A date without a day is moved from its middle."""
     written = read(text)
     if written is None:
         return None

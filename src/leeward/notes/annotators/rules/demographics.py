@@ -268,6 +268,7 @@ _FAMILY = re.compile(r"\b(?:" + RELATIVE + r")s?\b")
 
 
 def _is_of_patient(low: str, start: int, end: int) -> bool:
+    """Whether a phrase is about the patient, not about a relative in the same sentence."""
     begin = max(low.rfind(sign, 0, start) for sign in ("\n", ";")) + 1
     stop = low.rfind(". ", begin, start)
     while stop >= 0 and low[max(0, stop - 3) : stop] in (" mr", "mrs", " ms", " dr"):

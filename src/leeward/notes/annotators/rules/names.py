@@ -103,6 +103,7 @@ _CARET = re.compile(r"[A-Z][A-Za-z'-]+\^[A-Z][A-Za-z^ ]+")
 
 
 def find(text: str, low: str, capitals: Sequence[Capital], fields: Sequence[Label]) -> list[Span]:
+    """Spans of names; one for each run of words."""
     certain = [
         *(n for f in fields if f.meaning == "name" for n in _of_field(text, low, capitals, f)),
         *_closing(text, low, capitals),
