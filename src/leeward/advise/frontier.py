@@ -80,8 +80,8 @@ def by_attacker(spots: Sequence[Spot]) -> dict[str, list[Spot]]:
 
 
 def frontier(spots: Sequence[Spot]) -> list[Spot]:
-    """Spots, by ascending risk, that no other beats (at most the risk, at least the value, one strictly). The value
-    rises too."""
+    """Spots, by ascending risk, that no other beats (at most the risk, at least the value, one strictly). The
+    value rises with the risk."""
     best: list[Spot] = []
     for spot in sorted(spots, key=lambda each: (each.risk, -each.value)):
         equal = bool(best) and (spot.risk, spot.value) == (best[-1].risk, best[-1].value)

@@ -61,6 +61,7 @@ class Design:
 
 
 def models_of(plan: Sequence[Any]) -> tuple[Model, ...]:
+    """The plan's models; BadInput for an entry that is no model, an unknown key, a missing column."""
     return tuple(_model_of(entry, number) for number, entry in enumerate(plan, start=1))
 
 

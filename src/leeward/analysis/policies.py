@@ -92,6 +92,7 @@ class Constraints:
         return len(self.names)
 
     def members(self) -> list[NDArray[np.int32]]:
+        """The codes (indices, ascending) of each constraint."""
         order = np.argsort(self.of_code, kind="stable").astype(np.int32)
         cuts = np.searchsorted(self.of_code[order], np.arange(len(self.names) + 1))
         return [order[a:b] for a, b in itertools.pairwise(cuts)]

@@ -150,6 +150,7 @@ def count_keys(keys: UInt64s, owners: Int32s, smallest: Int64s) -> Int64s:
 
 
 def run_lengths(ordered: AnyArray) -> Int64s:
+    """How often each distinct key of the sorted `ordered` occurs."""
     heads = np.flatnonzero(ordered[1:] != ordered[:-1]) + 1
     return np.diff(heads, prepend=0, append=len(ordered)) if len(ordered) else heads
 

@@ -89,6 +89,7 @@ class Cohort:
         object.__setattr__(self, "name", one_line(self.name))
 
     def require_events(self) -> pl.DataFrame:
+        """The events, or an error that says what is missing."""
         if self.events is None or self.events.height == 0:
             raise BadInput(
                 f"{self.name}: no events with a patient and a code; give a file that has both columns."

@@ -50,7 +50,7 @@ def vocabularies_of(cohort: Cohort) -> Mapping[str, str]:
 def names_of_events(
     events: pl.DataFrame, code: pl.Series, name: pl.Series, vocabulary: str = ""
 ) -> dict[str, CodeName]:
-    """The name that most patients' rows give each code (the first of equals); all three have the same rows."""
+    """The name that most patients' rows give each code (the first of equals); the arguments have the same rows."""
     rows = pl.DataFrame(
         {"patient": events["patient"], "code": code.cast(pl.String), "name": name.cast(pl.String)}
     )

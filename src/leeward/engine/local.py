@@ -304,6 +304,7 @@ class LocalEngine:
 
 
 def _bounds(keys: pl.Series) -> list[int]:
+    """Where each run of equal keys begins, and the end of the last."""
     if not len(keys):
         return [0]
     starts = np.flatnonzero(keys.ne_missing(keys.shift(1)).to_numpy())
@@ -329,7 +330,7 @@ def _in_processes(
     workers: int,
     told: Callable[[int], None] | None,
 ) -> Iterator[pa.Table]:
-    """The kernel's results in the order of the groups. The caller works too, most of all while the others start."""
+    """The kernel's results in the order of the groups. The caller works too, above all while the others start."""
     waiting: deque[tuple[int, Future[bytes] | pa.Table]] = deque()
     with processes(workers - 1) as others:
         for group in [*groups, None]:

@@ -73,6 +73,7 @@ class Draft:
         self.put(f"share/{UNPUBLISHED}", to_json_text(manifest))
 
     def put(self, path: str, text: str) -> None:
+        """Write a text file at `path`, relative to the release folder."""
         target = self.folder / path
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(text, encoding="utf-8", newline="\n")
@@ -162,6 +163,7 @@ def disk_errors(out: Path, what: str) -> Iterator[None]:
 
 @contextmanager
 def _parents(out: Path) -> Iterator[None]:
+    """Make the folders above `out`; take away those made when the block fails."""
     missing = [parent for parent in out.parents if not parent.exists()]
     try:
         out.parent.mkdir(parents=True, exist_ok=True)

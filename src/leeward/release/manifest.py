@@ -99,6 +99,7 @@ def _is_risk(risk: Any) -> bool:
 
 
 def _is_entry(entry: Any) -> bool:
+    """Whether an entry of `files` names a file in the share, and its digest."""
     if not isinstance(entry, dict) or not all(isinstance(entry.get(key), str) for key in ("path", "sha256")):
         return False
     path = PurePosixPath(entry["path"])

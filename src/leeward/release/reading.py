@@ -97,10 +97,12 @@ class Release:
 
     @property
     def demographics(self) -> tuple[str, ...]:
+        """The demographic columns that are released generalized; empty without."""
         return tuple(str(name) for name in self.parameters.get("demographics") or ())
 
     @property
     def records(self) -> int:
+        """Number of released records."""
         records = self.manifest["records"]
         if not isinstance(records, int) or records < 0:
             raise BadInput(f"{self.share / NAME}: `records` is no number of records; the release is damaged.")

@@ -249,6 +249,7 @@ def _compare_files(content: Mapping[str, Any], release: Release, folder: Path) -
 
 
 def _read(folder: Path) -> tuple[bytes, dict[str, Any]]:
+    """The JSON of a dossier, as bytes and parsed. BadInput where it is none."""
     if not (folder / JSON).is_file():
         raise BadInput(f"{folder}: no {JSON}; name the folder of a dossier.")
     raw = (folder / JSON).read_bytes()

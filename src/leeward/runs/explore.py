@@ -78,10 +78,12 @@ class Exploration:
 
     @property
     def page(self) -> Path:
+        """The page: `explore.html` or `compare.html`."""
         return self.folder / f"{self.command}.html"
 
     @property
     def table(self) -> Path:
+        """`points` as a file."""
         return self.folder / f"{self.command}.parquet"
 
     def __repr__(self) -> str:

@@ -214,6 +214,7 @@ def method_of(parameters: Mapping[str, Any], plan: Sequence[Any] = ()) -> Method
 
 
 def parameters_class(name: str) -> Any:
+    """The parameter class of a method. BadInput for an unknown one."""
     if name not in METHODS:
         raise BadInput(f"`method`: unknown `{name}`{nearest(name, METHODS)}")
     return METHODS[name].parameters_class()

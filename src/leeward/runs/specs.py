@@ -50,6 +50,7 @@ def read_custody_spec(release: Release) -> Spec | None:
 
 
 def read_source(source: SourceSpec) -> Cohort:
+    """The cohort that a spec's `source:` names. BadInput where it cannot be read."""
     from leeward.cohort.readers import read
 
     if source.path is None:
@@ -66,7 +67,7 @@ def read_missing(given: Cohort | None, source: SourceSpec | None) -> Cohort | No
 
 
 def parameters_of(method: Method) -> dict[str, Any]:
-    """A method as the spec writes it: its name and its parameters, None only where that is not the default."""
+    """A method as the spec writes it: its name and its parameters; None only where it is not the default."""
     shown: dict[str, Any] = {"name": method.name}
     for each in declarations(type(method)):
         value = getattr(method, each.name)

@@ -83,6 +83,7 @@ def run_starts(keys: Int64s) -> Int64s:
 
 
 def number_codes(values: Int32s, codes: tuple[str, ...]) -> tuple[Int32s, tuple[str, ...]]:
+    """Numbers of codes that all occur, and these codes."""
     used = np.bincount(values, minlength=len(codes)) > 0
     if used.all():
         return values, codes

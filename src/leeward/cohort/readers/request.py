@@ -46,6 +46,7 @@ class Request:
 
     @property
     def path(self) -> str | Path:
+        """The path. BadInput for a frame."""
         if isinstance(self.source, pl.DataFrame):
             raise BadInput("a frame is read as `events` or as a `table`; other formats are read from files.")
         path: str | Path = self.source
