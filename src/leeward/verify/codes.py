@@ -66,8 +66,7 @@ def read_list(share: Share) -> pl.DataFrame:
 
 
 def check_code_list(share: Share, listed: pl.DataFrame, shown: set[str]) -> Check:
-    """Sorted and distinct; every shown code is listed as such; suppressed codes, and nodes above them, are shown
-    nowhere."""
+    """Codes are sorted and distinct, each shown one listed as such; suppressed codes and nodes above are not shown."""
     codes = listed["code"]
     wrong = int(codes.n_unique() != listed.height) + int(not codes.is_sorted())
     above = dict(read_pairs(share.data("code_hierarchy.csv")) or ())

@@ -86,8 +86,7 @@ def numbers_agree(share: Share, contract: Contract) -> Check:
 
 
 def risk_of(guarantee: Mapping[str, Any], model: str) -> dict[str, Any] | None:
-    """The `risk` that the numbers of a guarantee call for: 1/k, or with epsilon alone what a prior of one half may
-    become."""
+    """The `risk` that a guarantee calls for: 1/k, or with epsilon alone what a prior of one half may become."""
     k, epsilon = guarantee.get("k"), guarantee.get("epsilon")
     if k:
         return {"model": model, "maximum": 1 / k}
@@ -139,7 +138,7 @@ def guarantee_of(words: Words) -> dict[str, Any]:
 
 
 def files_of_contract(share: Share, contract: Contract) -> Check:
-    """The data files are those of the contract, in its order; a CSV copy follows each Parquet file or none; no further
+    """Data files are the contract's, in its order; each Parquet file or none has a CSV copy after it; no other
     folders."""
     listed = share.paths
     wanted = [Path(path) for path, _ in known_files(share, contract)]

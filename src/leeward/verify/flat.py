@@ -88,8 +88,8 @@ def run_sums(words: Words, offsets: Longs) -> Words:
 
 
 def preorder(parent: Ints) -> tuple[Ints, Ints]:
-    """(nodes in preorder, the place there where each one's subtree ends); nodes of a cycle are left out. A parent below
-    0 is none."""
+    """Nodes in preorder, and the place there where each subtree ends; nodes of a cycle are left out. A parent below 0
+    is none."""
     n = len(parent)
     above = np.where(parent < 0, n, parent).tolist()
     below: list[list[int]] = [[] for _ in range(n + 1)]
@@ -128,7 +128,7 @@ def rank(values: pl.Series) -> tuple[pl.Series, Ints]:
 
 class Numbered:
     """Events as flat arrays. `patients` has the distinct identifiers, ascending; `codes` has those that may occur, each
-    once, "" for what is missing; `patient` and `code` are the places of each event's among them."""
+    once, "" for what is missing; `patient` and `code` give, for each event, its places among them."""
 
     def __init__(self, events: pl.DataFrame) -> None:
         self._events = events

@@ -85,8 +85,7 @@ class Share:
 
 
 def open_share(path: str | Path, name: str = NAME) -> Share:
-    """The share of a release folder (`OUT` or `OUT/share`); BadInput when there is no readable manifest, or one of
-    another format."""
+    """The share of a release folder (`OUT` or `OUT/share`); BadInput without a readable manifest of this format."""
     folder = Path(path)
     if (folder / "share" / name).is_file():
         folder = folder / "share"

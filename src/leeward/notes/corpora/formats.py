@@ -101,8 +101,7 @@ def _brat_note(path: Path, mapping: Mapping) -> AnnotatedNote:
 
 
 def _without_mark(rows: list[str], text: str) -> list[str]:
-    """Return the rows with offsets of `text`, corrected if they count a leading byte order mark; the spans' own words
-    decide."""
+    """Return rows with offsets of `text`, corrected if they count a byte order mark; the spans' own words decide."""
 
     def shift(row: str, by: int) -> str:
         parts = row.split("\t")

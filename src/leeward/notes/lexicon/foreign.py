@@ -138,8 +138,8 @@ CONSO = {"CUI": 0, "LAT": 1, "TS": 2, "STT": 4, "ISPREF": 6, "STR": 14, "SUPPRES
 
 
 def load_umls(path: Path) -> Lexicon:
-    """Read both files from the folder `path` (or the folder of the file `path`); ids are CUIs. English terms that are
-    not suppressed; the preferred name is the preferred form of the preferred term. Raises BadInput naming file, row and
+    """Read both files from the folder `path` (or the folder of the file `path`); ids are CUIs. Only English terms that
+    are not suppressed count; the preferred form of the preferred term is the name. Raises BadInput naming file, row and
     column."""
     folder = path if path.is_dir() else path.parent
     kinds = _kinds_of_concepts(_rrf_file(folder, "MRSTY.RRF"))
@@ -198,8 +198,8 @@ NARROWER = {"386053000": ("procedure", "test"), "418799008": ("finding", "sympto
 
 
 def load_snomed(path: Path) -> Lexicon:
-    """Read the folder `path` (searched through) or the folder of the file `path`; ids are concept ids. Active English
-    descriptions of active concepts. The relationship file may be absent; then tests stay among the procedures and
+    """Read the folder `path` (searched through) or the folder of the file `path`; ids are concept ids. Only active
+    English descriptions of active concepts count. Without the relationship file, tests stay among the procedures and
     symptoms among the findings. Raises BadInput naming file, row and column."""
     folder = path if path.is_dir() else path.parent
     descriptions, concepts = require_file(folder, "Description"), require_file(folder, "Concept")

@@ -350,8 +350,8 @@ def standing(rare: pl.DataFrame, table: pl.DataFrame) -> int:
 
 
 def shuffle(original: pl.DataFrame, groups: pl.DataFrame, number: int) -> pl.DataFrame:
-    """The source's rows with each column shuffled inside the groups, in one of several fixed ways, by its `number`: a
-    yardstick, no protection."""
+    """The source's rows, each column shuffled inside the groups, in the fixed way `number`: a yardstick, no
+    protection."""
     rows = groups.sort("group", "row")
     order, group = rows["row"].to_numpy() - 1, rows["group"].to_numpy()
     generator = np.random.Generator(np.random.Philox(key=number))

@@ -160,8 +160,7 @@ def structure(rows: Rows, codes: pl.DataFrame) -> list[Check]:
 
 
 def labels_in_order(rows: Rows, codes: pl.DataFrame) -> Check:
-    """Labels ascend by their texts, in the list (suppressed codes after them) and in every record; so do the codes of a
-    label."""
+    """Labels ascend by text in the list (suppressed codes after them) and in each record; so do a label's codes."""
     parts = [codes.filter(pl.col("suppressed") == gone)["code"] for gone in (False, True)]
     wrong = sum(not part.equals(part.sort()) for part in parts) + (not codes["suppressed"].is_sorted())
     wrong += rows.held.falls + int((codes["members"] != codes["members"].list.sort()).sum())

@@ -62,9 +62,9 @@ def _smallest_subset(
 def chunk_anonymity(
     start: Array, offsets: Array, values: Array, bounds: Array, codes: Array, kind: Array, m: int
 ) -> Any:
-    """Of each record or shared chunk: (smallest support of a code set of size up to m that occurs, smallest
-    number of times that a non-empty subrecord occurs). Supports are anti-monotone, so the subsets of size
-    min(m, length) of every subrecord suffice."""
+    """For each record or shared chunk, the smallest support of an occurring set of up to m codes, and the smallest
+    number of times that a non-empty subrecord occurs. Supports are anti-monotone, so the subsets of size min(m, length)
+    of every subrecord suffice."""
     groups = len(start) - 1
     subset, whole = np.full(groups, UNLIMITED, np.int64), np.full(groups, UNLIMITED, np.int64)
     slot = np.zeros(codes.max() + 1 if len(codes) else 1, np.int64)

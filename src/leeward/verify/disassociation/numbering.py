@@ -102,7 +102,7 @@ STATISTICS = (
 
 class Parts(NamedTuple):
     """What members have in record, shared and payload chunks, by chunk, then by slot. The members of a node are those
-    of the slots from first[place of the node in preorder] to first[its end]; `member` has the number of each slot's.
+    of the slots from first[place of the node in preorder] to first[its end]; `member` has their numbers, one a slot.
     `word` is, for each part, the sum of its codes' words."""
 
     member: Longs

@@ -320,9 +320,9 @@ def pairs_of(events: pl.DataFrame, codes: int) -> tuple[pl.Series, Longs]:
 def project(
     layout: Layout, node: Longs, starts: Longs, values: Ints, salt: Words
 ) -> tuple[Parts, int, Longs]:
-    """Members' codes put into the chunks: the parts that chunks have of them, how many codes have no chunk, and for
-    each (chunk, code) how many members have it there. A code belongs to the lowest chunk of its cluster's chain that
-    has it. `node`: the cluster of each member."""
+    """Put members' codes into the chunks: the parts that chunks have of them, how many codes have no chunk, and how
+    many members have each (chunk, code). A code belongs to the lowest chunk of its cluster's chain that has it. `node`:
+    the cluster of each member."""
     member = np.argsort(layout.flat.position[node], kind="stable")
     first = offsets_of(np.bincount(node, minlength=len(layout.nodes.leaf))[layout.order])
     lengths = np.diff(starts)[member]

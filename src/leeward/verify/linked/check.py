@@ -222,8 +222,7 @@ def more_visits(days: pl.DataFrame, known: pl.DataFrame) -> int:
 def check_own_visits(
     owner: pl.DataFrame, own: pl.DataFrame, visits: pl.DataFrame, events: pl.DataFrame
 ) -> Check:
-    """Where no view has visits, each of a patient's visits has its own codes but for those that nobody of the class
-    shows."""
+    """Where no view has visits, each visit of a patient has its own codes but those that nobody of the class shows."""
     known = own.select("patient", "visit", pl.col("code").cast(pl.String)).unique().join(owner, on="patient")
     shown = events.join(owner, on="record").select("class", "code").unique()
     wanted = known.join(shown, on=["class", "code"], how="semi")

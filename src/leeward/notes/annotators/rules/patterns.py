@@ -15,8 +15,8 @@ def mark(start: int, end: int, category: str, kind: Kind = "EID", asserted: bool
 
 class Rule(NamedTuple):
     """A pattern whose matches, or their last group if it has one, are of a category. Texts with none of `words` (lower
-    case) are passed over; `near` is in every match and found faster. `low` tells that the pattern reads the text in
-    lower case; `fits` tells whether a match counts."""
+    case) are passed over; `near` is in every match and found faster. With `low` the pattern reads the text in lower
+    case; `fits` decides whether a match counts."""
 
     category: str
     pattern: re.Pattern[str]
