@@ -59,7 +59,6 @@ def _after(candidate: Candidate, trial: Trial | None) -> Candidate:
 
 
 def _unmeasured(finding: Finding, because: str = "") -> Finding:
-    """With care at best."""
     if finding.verdict == "does not":
         return finding
     return replace(

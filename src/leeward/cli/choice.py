@@ -118,7 +118,6 @@ def _print_exploration(found: Exploration, as_json: bool) -> None:
 
 
 def _frontiers(spots: Mapping[str, Sequence[Spot]]) -> list[str]:
-    """The frontier of each attacker."""
     lines = []
     for knows, each in spots.items():
         lines += [f"  the frontier for attackers who know {knows}", *frontier_lines(each)]

@@ -355,7 +355,6 @@ def columns_of(flags: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def print_result(as_json: bool, content: Mapping[str, Any], lines: Iterable[str]) -> None:
-    """Figures on stdout for programs, or text for people."""
     if as_json:
         print_json(content)
     else:
@@ -363,12 +362,10 @@ def print_result(as_json: bool, content: Mapping[str, Any], lines: Iterable[str]
 
 
 def print_json(content: Mapping[str, Any]) -> None:
-    """Figures on stdout, for programs."""
     from leeward.release.manifest import to_json_text
 
     click.echo(to_json_text(content), nl=False)
 
 
 def print_lines(*lines: str) -> None:
-    """Text on stdout, for people."""
     click.echo(for_terminal("\n".join(lines)))

@@ -176,7 +176,6 @@ def tell(result: Result, as_json: bool) -> None:
 
 
 def summary(result: Result) -> dict[str, Any]:
-    """The figures of a run as JSON."""
     release = result.release
     return {
         "release": str(result.path),

@@ -42,7 +42,6 @@ class PlacedQuestion(Place, Question):
     """A question of a project to an index."""
 
     def question(self) -> Question:
-        """The question alone."""
         return Question(**self.model_dump(exclude=set(Place.model_fields)))
 
 

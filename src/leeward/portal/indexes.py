@@ -112,7 +112,6 @@ def open_for_portal(folder: Path, ledger: str | None) -> IndexSession:
 
 
 def public_facts(session: IndexSession) -> Mapping[str, Any]:
-    """What is public about an index."""
     meta, terms = session.index.meta, session.terms
     return {
         "row": meta.row,

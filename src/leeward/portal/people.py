@@ -200,7 +200,6 @@ def change_member(database: Database, viewer: Viewer, project: str, login: str, 
 
 
 def say(database: Database, viewer: Viewer, project: str, text: str) -> None:
-    """A message in a project's conversation with its custodians."""
     row = {
         "id": new_id(), "project": project, "person": viewer.person, "time": now(),
         "text": text_of(text, "the message"),

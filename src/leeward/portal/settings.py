@@ -116,12 +116,10 @@ class Settings:
 
     @property
     def index_folder(self) -> Path:
-        """Where indexes are looked for."""
         return self.indexes or self.folder / "indexes"
 
     @property
     def release_folder(self) -> Path:
-        """Where releases are looked for."""
         return self.releases or self.folder / "releases"
 
 

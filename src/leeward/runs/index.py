@@ -256,7 +256,6 @@ def _of_notes(
 def _of_cohort(
     cohort: Cohort, folder: Path, wanted: Indexing, named: str | None, options: dict[str, Any], say: Tell
 ) -> tuple[Built, int]:
-    """The index of a cohort, and how many events it has."""
     # Both classifications at once, or codes below one root: terms are the codes as they are written.
     known = named or (None if cohort.vocabulary in ("icd", "icd-undotted", "flat") else cohort.vocabulary)
     terms = None if known is None else vocabulary_of(known)

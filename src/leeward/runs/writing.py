@@ -120,7 +120,6 @@ def require_passed(outcome: Verification) -> Verification:
 
 
 def refusal(outcome: Verification) -> str:
-    """What failed, in one sentence a check."""
     failed = [check for check in outcome.checks if not check.passed]
     return f"{len(failed)} of {len(outcome.checks)} checks failed. " + " ".join(
         f"{check.name}: {check.detail.rstrip('.')}." for check in failed

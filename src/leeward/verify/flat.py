@@ -162,7 +162,6 @@ class Numbered:
 
     @cached_property
     def people(self) -> Longs:
-        """How many patients have each code."""
         return np.bincount(self.sets[1], minlength=self.width)
 
     @property

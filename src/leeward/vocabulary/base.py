@@ -37,7 +37,6 @@ class Vocabulary(ABC):
         return node
 
     def order(self, code: str) -> Any:
-        """A sorting key of codes."""
         return code
 
     @abstractmethod

@@ -88,7 +88,6 @@ def protect(
 
 
 def _task_of(parameters: Constraints, cohort: Cohort) -> Task:
-    """The records with their utility constraints and the listed privacy constraints."""
     sets = cohort.code_sets()
     if len(sets) < parameters.k:
         raise GuaranteeUnreachable(

@@ -77,7 +77,6 @@ class Linked(WithRecoding):
 
 
 def _in_order(place: int, view: str) -> str:
-    """A view as VIEWS writes it."""
     named = [table.strip() for table in view.split("+")]
     known = "+".join(sorted(named, key=lambda table: ORDER.index(table) if table in ORDER else len(ORDER)))
     if known not in VIEWS:

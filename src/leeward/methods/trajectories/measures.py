@@ -104,7 +104,6 @@ def originals(release: Release, cohort: Cohort) -> Trajectories:
 
 
 def pair_records(release: Release, cohort: Cohort) -> Both:
-    """Pair the released records with their originals."""
     ages = _ages(release)
     first, last, leaf = _leaf_of_year(ages)
     lens = cohort.trajectories(first, last)

@@ -126,7 +126,6 @@ def read_visit_lists(file: str | Path) -> VisitLists:
 
 
 def lists_of(release: Release) -> VisitLists:
-    """The released visits, grouped by record."""
     return read_visit_lists(release.path("visits.parquet")).by_record()
 
 

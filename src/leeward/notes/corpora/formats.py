@@ -279,7 +279,6 @@ def _jsonl_span(span: Any, text: str, where: str, mapping: Mapping) -> Span | No
 
 
 def row_of(note: AnnotatedNote) -> str:
-    """A note as one row, with its line break."""
     spans = [span._asdict() for span in note.spans]
     row = {"name": note.name, "group": note.group, "text": note.text, "spans": spans}
     return json.dumps(row, ensure_ascii=False) + "\n"

@@ -17,7 +17,6 @@ Figures = Mapping[str, Any]
 
 
 def sections(release: Release, measures: Figures, verification: Figures) -> list[Section]:
-    """Report sections specific to this method."""
     return [glance(release, measures), largest(release, measures), levels(release), plain_words(release)]
 
 
@@ -53,7 +52,6 @@ def glance(release: Release, measures: Figures) -> Section:
 
 
 def largest(release: Release, measures: Figures) -> Section:
-    """The itemsets with the largest counts of each size."""
     table = release.table("itemsets.parquet").collect()
     names = measures.get("method", {}).get("names", {})
     rows = tuple(
@@ -69,7 +67,6 @@ def largest(release: Release, measures: Figures) -> Section:
 
 
 def levels(release: Release) -> Section:
-    """Candidates, noise and thresholds by size."""
     table = table_of(
         "Each size is paid for and has noise of its own",
         release.parameters["levels"],
@@ -88,7 +85,6 @@ def levels(release: Release) -> Section:
 
 
 def plain_words(release: Release) -> Section:
-    """What the figures mean."""
     bound = release.parameters["contributions"]
     tried = (
         "Which itemsets were tried follows from the public vocabulary and from noisy counts alone, so what is missing "

@@ -197,7 +197,6 @@ def strata_of(parameters: Any) -> list[str]:
 
 
 def times_of(parameters: Any) -> list[str]:
-    """The time columns that the parameters name."""
     return _columns_for(parameters, "time", "time")
 
 

@@ -34,7 +34,6 @@ NEAR = 0.25
 
 
 def is_number(kind: pl.DataType) -> bool:
-    """Whether a column is of numbers, dates or times."""
     return kind.is_numeric() or kind.is_temporal()
 
 

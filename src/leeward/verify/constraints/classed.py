@@ -88,7 +88,6 @@ class Published:
         return sorted({self.number[code] for code in codes if self.number.get(code, -1) >= 0})
 
     def count_holders(self, codes: Iterable[str]) -> int:
-        """How many records hold the labels of some codes."""
         held = np.arange(len(self.holds.offsets) - 1)
         for label in self.image(codes):
             held = np.intersect1d(held, self.holds.holders(label), assume_unique=True)

@@ -77,7 +77,6 @@ class Both:
 
 
 def pair_tables(release: Release, cohort: Cohort) -> Both:
-    """Bring the release and its source together."""
     table = cohort.table()
     made = release.table("table.parquet").collect()
     if made.columns != table.frame.columns:

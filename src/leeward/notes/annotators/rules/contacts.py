@@ -120,7 +120,6 @@ _SHORT = ("pag", "beep", "ext", "tel", "phone")
 
 
 def _is_date(number: str) -> bool:
-    """Whether a number is a date or a range of years."""
     return _DATE.fullmatch(number.strip()) is not None
 
 
