@@ -61,6 +61,11 @@ PLAIN: dict[str, tuple[re.Pattern[str], str, Sequence[str]]] = {
         "|".join(f"(?:{form})" for form in abroad._FORMS),
         [*"AÉa1 ,ou'-", "straße ", "Via ", " rue ", "os ", " Close", " Str. ", "An der ", "C/ ", "de ", "n°"],
     ),
+    "legal form": (
+        abroad._LEGAL_FORM,
+        rf"(?:{abroad._LEGAL})\b|&[ ]{abroad._CAP}",
+        [*"A.& /", "Ltd", "S.A", "SA", "S", "s", "p.A", "AG", "Co", "Corp", "Oy", "j", "KGaA", "Inc", "Bank"],
+    ),
     "postal code": (
         abroad._GB_CA,
         r"\b(?:[A-Z]{1,2}\d[A-Z\d]?\s\d[ABD-HJLNP-UW-Z]{2}|[ABCEGHJ-NPRSTVXY]\d[A-Z]\s\d[A-Z]\d)\b",
