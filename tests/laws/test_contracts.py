@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import sys
 from collections.abc import Callable, Iterator
@@ -12,6 +13,7 @@ from typing import Any
 import polars as pl
 import pytest
 import sklearn.cluster  # noqa: F401  # importing it draws from Python's own generator, which tests must not do
+import yaml
 from tests.forging import restate, write_parquet
 from tests.laws.cases import cases
 from tests.laws.test_completeness import TREE, VERIFIERS, folder
@@ -223,3 +225,22 @@ def test_what_no_contract_names_is_refuted(release: Path, tmp_path: Path) -> Non
             passing.append(name)
         shutil.rmtree(copy)
     assert passing == []
+
+
+@pytest.mark.parametrize(
+    "file", sorted((TREE / "src/leeward/contracts").glob("*.yaml")), ids=lambda f: f.stem
+)
+def test_every_sentence_of_a_contract_is_there_once_and_used(file: Path) -> None:
+    """Types cannot see a name that is misspelt, a sentence that nobody says, or one that a later one replaces."""
+    text = file.read_text(encoding="utf-8")
+    names = re.findall(r"^(\w+):", text, re.MULTILINE)
+    assert len(names) == len(set(names)) and set(names) == set(yaml.safe_load(text))
+    own = file.with_name(f"{file.stem.replace('-', '_')}.py")
+    loaded = "README" if file.stem == "readme" else "TEXT"
+    readers = file.parent.glob("*.py") if loaded == "README" else [own]
+    used = {
+        name
+        for each in readers
+        for name in re.findall(rf"\b{loaded}\.(?!md\b)(\w+)", each.read_text(encoding="utf-8"))
+    }
+    assert used == set(names)
