@@ -88,10 +88,15 @@ def write_repeats(
     if sample is not None:
         picked = draw_sample(np.concatenate(kept), chosen, randomness)
         with code_sink(Path(sample), names) as write:
-            for number, kept_counts in enumerate(kept):  # their rows are drawn again, chunk by chunk
+            for number, kept_counts in enumerate(kept):
+                inside = picked[picked // CHUNK_PATIENTS == number] + 1
+                if not len(
+                    inside
+                ):  # the rows of a chunk are drawn again, which takes as long as the first time
+                    continue
                 patient, code = _mentions(randomness, number, kept_counts.astype(np.int64), codes, names)
                 patient = patient + 1 + number * CHUNK_PATIENTS
-                mine = np.isin(patient, picked + 1)
+                mine = np.isin(patient, inside)
                 if mine.any():
                     write(patient[mine], code[mine])
     return rows
