@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import functools
+import inspect
 import sys
 import tempfile
 from collections.abc import Callable
@@ -35,6 +36,8 @@ def trace_calls(run: Callable[[], object], followed: list[object]) -> tuple[list
     def look(frame: FrameType, event: str, argument: Any) -> None:
         code = frame.f_code
         if event not in ("call", "return") or not code.co_filename.startswith(SRC):
+            return
+        if not code.co_flags & inspect.CO_OPTIMIZED:  # the body of a module or class that is imported on the way
             return
         if event == "call":
             calls[code.co_filename.removeprefix(SRC), code.co_qualname] = None
