@@ -142,8 +142,8 @@ def count_keys(keys: UInt64s, owners: Int32s, smallest: Int64s) -> Int64s:
     """How many distinct keys occur once, twice, …, int64[most often + 1]; `smallest[owner]` is lowered to the least
     number of times that a key of the owner occurs (not where `owners` is empty)."""
     if not len(owners):
-        return np.bincount(run_lengths(np.sort(keys)), minlength=1)
-    order = np.argsort(keys)
+        return np.bincount(run_lengths(np.sort(keys, kind="stable")), minlength=1)
+    order = np.argsort(keys, kind="stable")  # three times as fast where keys ascend in each record
     counts = run_lengths(keys[order])
     np.minimum.at(smallest, owners[order], np.repeat(counts, counts))
     return np.bincount(counts, minlength=1)

@@ -156,9 +156,10 @@ def draw_sets(attacker: Knowledge, stream: np.random.Generator) -> list[tuple[in
     place = np.arange(len(owner)) - np.searchsorted(owner, owner)  # inside the record
     kept = shuffled[place < sizes[owner]]
     kept = kept[np.lexsort((codes[kept], owner[kept]))]
-    ends = np.cumsum(np.bincount(owner[kept], minlength=SETS_DRAWN))
-    known = zip(attacker.number[records].tolist(), np.split(codes[kept], ends[:-1]), strict=True)
-    return list(dict.fromkeys((number, *own.tolist()) for number, own in known if len(own)))
+    ends = np.cumsum(np.bincount(owner[kept], minlength=SETS_DRAWN)).tolist()
+    known = zip(attacker.number[records].tolist(), [0, *ends[:-1]], ends, strict=True)
+    listed = codes[kept].tolist()
+    return list(dict.fromkeys((number, *listed[low:high]) for number, low, high in known if low < high))
 
 
 def risk_after(attacker: Knowledge, *, seed: int) -> dict[str, int]:
