@@ -57,7 +57,7 @@ COMMANDS = {
     "catalogue": "itemsets INDEX --epsilon 2",
     "compare": "compare disassociation constraints",
     "notes": "notes annotate notes.parquet --review 8",
-    "explore": "explore codes.yaml --vary k=5,14 --vary m=1,2 --methods constraints,visits --plan counts.yaml "
+    "explore": "explore codes.yaml --vary k=5,14 --vary m=2,3 --methods constraints,visits --plan counts.yaml "
     "--sample 3000",
     "dossier": "dossier disassociation --plan counts.yaml --explored explore",
 }

@@ -15,9 +15,15 @@ Floats = NDArray[np.float64]
 
 
 def distinct(keys: Longs) -> Longs:
-    """The distinct keys, ascending (NumPy's own `unique` of whole numbers hashes, which is slower)."""
-    keys = np.sort(keys)
+    """The distinct keys, ascending."""
+    keys = sort(keys)
     return keys[heads_of(keys)]
+
+
+def sort(keys: Longs) -> Longs:
+    """Polars sorts in half of NumPy's time."""
+    found: Longs = pl.Series(keys).sort().to_numpy()
+    return found
 
 
 def falls_of(values: Ints | Longs, offsets: Longs) -> NDArray[np.bool_]:
@@ -33,7 +39,7 @@ def lists_of(marked: NDArray[np.bool_], offsets: Longs) -> Longs:
 
 
 def count_keys(keys: Longs) -> tuple[Longs, Longs]:
-    keys = pl.Series(keys).sort().to_numpy()  # faster than NumPy's
+    keys = sort(keys)
     heads = np.flatnonzero(heads_of(keys))
     return keys[heads], np.diff(np.append(heads, len(keys)))
 
@@ -77,6 +83,12 @@ def find(numbers: Longs, wanted: Longs, missing: int) -> Longs:
     """Index of each of `wanted` in the ascending `numbers`, `missing` where it is not there."""
     if len(numbers) == 0:
         return np.full(len(wanted), missing, np.int64)
+    below, span = int(numbers[0]) - 1, int(numbers[-1]) - int(numbers[0]) + 1
+    if span <= 4 * len(numbers):  # a table takes a tenth of the time of a search
+        table = np.full(span + 2, missing, np.int64)
+        table[(numbers - below)[::-1]] = np.arange(len(numbers))[::-1]  # the first of equal ones
+        found: Longs = table[np.clip(wanted, below, below + span + 1) - below]
+        return found
     place = np.minimum(np.searchsorted(numbers, wanted), len(numbers) - 1)
     return np.where(numbers[place] == wanted, place, missing).astype(np.int64)
 
