@@ -37,7 +37,8 @@ def trace_calls(run: Callable[[], object], followed: list[object]) -> tuple[list
         code = frame.f_code
         if event not in ("call", "return") or not code.co_filename.startswith(SRC):
             return
-        if not code.co_flags & inspect.CO_OPTIMIZED:  # the body of a module or class that is imported on the way
+        # A module or class that is imported on the way is no function.
+        if not code.co_flags & inspect.CO_OPTIMIZED:
             return
         if event == "call":
             calls[code.co_filename.removeprefix(SRC), code.co_qualname] = None

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 
+import numpy as np
 import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from leeward.verify import flat
-from leeward.verify.flat import Numbered
+from leeward.verify.flat import Numbered, find
 
 VISITS = {
     "numbers": st.none() | st.integers(0, 3),
@@ -52,3 +53,13 @@ def test_equal_to_plain_counting(kind: str, largest: int, monkeypatch: pytest.Mo
         assert pairs.tolist() == found.pairs.tolist()
 
     holds()
+
+
+@given(
+    st.lists(st.integers(-50, 50) | st.integers(-(2**62), 2**62), max_size=30).map(sorted),
+    st.lists(st.integers(-60, 60) | st.integers(-(2**62), 2**62), max_size=30),
+)
+def test_numbers_are_found_at_their_first_place(numbers: list[int], wanted: list[int]) -> None:
+    """In a table and by a search: narrow and wide ranges, numbers that are there several times."""
+    found = find(np.array(numbers, np.int64), np.array(wanted, np.int64), -7)
+    assert found.tolist() == [numbers.index(each) if each in numbers else -7 for each in wanted]
