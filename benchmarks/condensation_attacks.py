@@ -1,12 +1,13 @@
 """The exact-time attack on condensed public registries, and what condensing costs their Cox models.
 
     python benchmarks/condensation_attacks.py --data DIR [--k 2,3,5,10,50] [--sets gbsg,pbc] [--seeds 3]
-        [--algorithm balanced] [--relations] [--planted]
+        [--algorithm balanced] [--relations] [--planted] [--inside]
 
 The attacker (tests/attacks/condensation.py) knows everything but the times: share of right exact times by the nearest
 row / by one-to-one matching, beside 1/k. Then the Cox coefficients outside the original's 95 % interval and with
 changed significance, and the rows that break a relation which the source has. `--relations` gives the confirmed
 relations of `RELATIONS` to the method. `--planted` adds columns to rotterdam that are tied to others by construction.
+`--inside` tries an attacker who can tell which rows are of a patient's group, and nothing else.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ import polars as pl
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from tests.attacks.condensation import exact_time
+from tests.attacks.condensation import exact_time, inside_own_group
 
 from common import commit, machine, table
 from leeward.analysis.plan import design_of, models_of
@@ -68,8 +69,10 @@ FURTHER_TIMES = {"rotterdam": ["rtime"], "mgus2": ["ptime"], "support2": ["slos"
 """Columns that equal the time in many rows, so that they are outcome times too."""
 
 
-def released(registry: Registry, k: int, seed: int, given: argparse.Namespace) -> tuple[pl.DataFrame, float]:
-    """The released table, and how often a random row of a patient's own group has the patient's time."""
+def condensed(
+    registry: Registry, k: int, seed: int, given: argparse.Namespace
+) -> tuple[pl.DataFrame, pl.DataFrame, tuple[np.ndarray, np.ndarray]]:
+    """The released table, the source's rows that were not withheld, and the groups of both."""
     stated = [*RELATIONS.get(registry.name, ()), *(each[1] for each in PLANTED.values() if given.planted)]
     more = {"relations": stated} if given.relations and stated else {}
     method = Condensation(
@@ -83,11 +86,41 @@ def released(registry: Registry, k: int, seed: int, given: argparse.Namespace) -
     made = method.protect(read(registry.frame, format="table"), randomness=Randomness.of(seed))
     frame = pl.from_arrow(next(iter(made.tables[0].batches())))
     assert isinstance(frame, pl.DataFrame)
-    (groups,) = [each for each in made.custody_tables if each.path == "source_rows.parquet"]
-    rows = pl.from_arrow(next(iter(groups.batches())))
-    assert isinstance(rows, pl.DataFrame)
-    times = rows.with_columns(time=registry.frame[registry.time].gather(rows["row"] - 1))
-    same = times.select(pl.len().over("group", "time") / pl.len().over("group"))
+    rows, own = (
+        pl.DataFrame(pl.from_arrow(list(each.batches()))).sort(name)
+        for name, file in (("record", "released_rows.parquet"), ("row", "source_rows.parquet"))
+        for each in made.custody_tables
+        if each.path == file
+    )
+    kept = registry.frame[(own["row"] - 1).to_list()]
+    return frame, kept, (rows["group"].to_numpy(), own["group"].to_numpy())
+
+
+def inside(registry: Registry, k: int, given: argparse.Namespace) -> list[str]:
+    """An attacker who can tell which rows are of a patient's group."""
+    times = (registry.time, *FURTHER_TIMES.get(registry.name, ()))
+    seen = [name for name in registry.frame.columns if name not in (*times, registry.event)]
+    found = []
+    for seed in range(given.seeds):
+        frame, kept, groups = condensed(registry, k, seed, given)
+        found.append(inside_own_group(frame, kept, registry.time, seen, groups))
+    error = float(np.sqrt((1 - 1 / k) / k / registry.frame.height / given.seeds))
+    shares = [100 * np.mean(each) for each in ([f.nearest for f in found], [f.matching for f in found])]
+    chance = 100 * np.mean([f.chance for f in found])
+    return [
+        registry.name,
+        str(k),
+        f"{100 / k:.1f} ± {100 * error:.1f}",
+        f"{chance:.1f}",
+        *(f"{s:.1f}" for s in shares),
+    ]
+
+
+def released(registry: Registry, k: int, seed: int, given: argparse.Namespace) -> tuple[pl.DataFrame, float]:
+    """The released table, and how often a random row of a patient's own group has the patient's time."""
+    frame, kept, (_, own) = condensed(registry, k, seed, given)
+    rows = pl.DataFrame({"group": own, "time": kept[registry.time]})
+    same = rows.select(pl.len().over("group", "time") / pl.len().over("group"))
     return frame, float(same.to_series().mean())  # type: ignore[arg-type]  # a number
 
 
@@ -146,6 +179,7 @@ def main() -> None:
     parser.add_argument("--relations", action="store_true")
     parser.add_argument("--no-matching", action="store_true")
     parser.add_argument("--planted", action="store_true")
+    parser.add_argument("--inside", action="store_true")
     given = parser.parse_args()
     rows = []
     for name in given.sets.split(","):
@@ -155,11 +189,26 @@ def main() -> None:
             registry = replace(registry, frame=registry.frame.with_columns(**columns))
         for k in map(int, given.k.split(",")):
             try:
-                rows.append(measured(registry, k, given))
+                rows.append((inside if given.inside else measured)(registry, k, given))
             except LeewardError as error:
                 rows.append([name, str(k), f"{100 / k:.1f}", f"refused: {str(error)[:60]}", *["–"] * 6])
             print(*rows[-1], sep=" | ", flush=True)
     print(f"\n{machine()}; commit {commit()}; {given.algorithm}, {given.seeds} seeds\n")
+    if given.inside:
+        print(
+            table(
+                [
+                    "registry",
+                    "k",
+                    "1/k ± se, %",
+                    "chance in the own group, %",
+                    "nearest row, %",
+                    "matching, %",
+                ],
+                rows,
+            )
+        )
+        return
     heads = ["registry", "k", "1/k ± se, %", "nearest row, %", "matching, %", "chance, %"]
     heads += ["chance in the own group, %", "above?"]
     print(table([*heads, "Cox: outside / changed significance, %", "rows broken, %"], rows))

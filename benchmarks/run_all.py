@@ -61,6 +61,7 @@ python benchmarks/partitioning.py --data DIR --k 10
 python benchmarks/partitioning.py --data DIR --k 25
 python benchmarks/partitioning.py --data DIR --k gap
 python benchmarks/algorithm_known.py --data DIR
+python benchmarks/minimality.py --data DIR
 python benchmarks/modes.py scopes --data DIR --k 5,10,25
 python benchmarks/modes.py cells --data DIR --k 3,5,10
 python benchmarks/visits.py --data DIR --parts uci
@@ -81,6 +82,7 @@ python benchmarks/verifying.py --data DIR --people 1000000 --repeat 1
 python benchmarks/condensation_attacks.py --data DIR --k 2,3,5,10,20,50 --seeds 4
 python benchmarks/condensation_attacks.py --data DIR --relations --sets gbsg,rotterdam,mgus2,support2 --k 5,10,20,50
 python benchmarks/condensation_attacks.py --data DIR --planted --k 5,10,50
+python benchmarks/condensation_attacks.py --data DIR --inside --sets gbsg,rotterdam,mgus2,colon --k 5,10,20 --seeds 4
 python benchmarks/condensation_times.py --data DIR
 python benchmarks/cox.py --data DIR --further SITE-PACKAGES
 python benchmarks/newcomer.py --data DIR

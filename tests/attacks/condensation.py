@@ -102,6 +102,38 @@ def exact_time(
     return Attack(asked, near / asked, linked / asked if matching else None, chance / asked)
 
 
+def inside_own_group(
+    released: pl.DataFrame,
+    known: pl.DataFrame,
+    time: str,
+    seen: list[str],
+    groups: tuple[np.ndarray, np.ndarray],
+) -> Attack:
+    """Guess exact times where the attacker can tell which rows are of a patient's group: nearest row and one-to-one
+    matching inside it, columns standardized by the group.
+
+    `groups`: of every released row, and of every known one. Chance is that of a random row of the group.
+    """
+    texts = [name for name in seen if not known[name].dtype.is_numeric()]
+    levels = {name: sorted(known[name].cast(pl.String).drop_nulls().unique().to_list()) for name in texts}
+    columns = pl.concat(
+        [released.select(seen), known.select(pl.col(n).cast(released[n].dtype) for n in seen)]
+    )
+    points = ranked(columns, levels)
+    made, own = points[: released.height], points[released.height :]
+    theirs, mine = released[time].to_numpy(), known[time].to_numpy()
+    near = linked = chance = 0.0
+    for group in np.unique(groups[1]):
+        rows, people = (np.flatnonzero(each == group) for each in groups)
+        spread = np.maximum(own[people].std(axis=0), 1e-9)
+        one, two = ((each - each.mean(axis=0)) / spread for each in (made[rows], own[people]))
+        near += float((theirs[rows][guesses(one, two)] == mine[people]).sum())
+        linked += float((theirs[rows][matched(one, two)] == mine[people]).sum())
+        chance += sum(float((theirs[rows] == value).mean()) for value in mine[people])
+    asked = len(groups[1])
+    return Attack(asked, near / asked, linked / asked, chance / asked)
+
+
 def time_beside(
     released: pl.DataFrame,
     known: pl.DataFrame,

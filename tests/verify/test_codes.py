@@ -163,6 +163,25 @@ def test_a_name_beside_rows_is_shown_only_where_k_patients_have_it(tmp_path: Pat
     assert failed(tmp_path / "out", cohort) == {"names_of_source"}
 
 
+def test_the_list_of_a_censored_sample_says_nothing_that_its_records_do_not(tmp_path: Path) -> None:
+    """Neither a suppressed code of k of the sample, nor a name that k of the sample's rows have."""
+    people = pl.DataFrame({"patient": [0, 0, 1, 1, 2, 2, 3, 4, 5], "code": list("abacadfff")})
+    names = {"a": CodeName("told by Mrs Smith", "SNOMED CT", 3)}
+    population = Cohort(events=lw.read(people).events, name="everybody")
+    sample = Cohort(events=lw.read(people.head(6)).events, name="sample", names=names)
+    lw.protect(sample, lw.Censoring(k=3), tmp_path / "out", population=population, measures=["tried"])
+    file = tmp_path / "out/share" / LIST
+    listed = pl.read_parquet(file)
+    assert listed.select("code", "name", "suppressed").rows() == [("a", "", False)]
+    assert lw.verify(tmp_path / "out", sample, population).passed
+    write_parquet(listed.with_columns(name=pl.lit("told by Mrs Smith")), file)
+    restate(tmp_path / "out")
+    assert failed(tmp_path / "out", sample) == {"names_of_source"}
+    write_parquet(pl.concat([listed, listed.with_columns(code=pl.lit("f"), suppressed=pl.lit(True))]), file)
+    restate(tmp_path / "out")
+    assert "codes_listed" in failed(tmp_path / "out")
+
+
 def test_a_cohort_has_the_list_of_its_master(visits: Path, tmp_path: Path) -> None:
     chosen = pl.Series("patient", range(10, 25))
     lw.extract(visits, chosen, tmp_path / "c", membership_is_secret="nobody publishes who is in it")

@@ -68,7 +68,10 @@ def _of_times(parameters: Mapping[str, Any], matched: list[str], exact: list[str
         strata = distinct(
             parameters.get("strata"), [model.get("event") for _, model in models_of(parameters)]
         )
-        found = [TEXT.exact_times.format(strata=", ".join(strata) or "none", times=", ".join(exact))]
+        found = [
+            TEXT.exact_times.format(strata=", ".join(strata) or "none", times=", ".join(exact)),
+            TEXT.own_group,
+        ]
         return found + ([TEXT.several_times.format(**_several(exact))] if len(exact) > 1 else [])
     several = parameters.get("coarsen_groups")
     groups = f" ({several} neighbouring ones)" if several else ""

@@ -7,7 +7,7 @@ from typing import Any
 
 from leeward.contracts import classes
 from leeward.contracts.contract import LISTS, Contract, Table, Words, declared, stated_facts, texts_of
-from leeward.contracts.readme import of_codes
+from leeward.contracts.readme import README, of_codes
 
 TEXT = texts_of("constraints")
 
@@ -28,7 +28,8 @@ def words(parameters: Mapping[str, Any]) -> Words:
             TEXT.beyond_list if m is None else TEXT.beyond_m.format(m=m),
             *TEXT.not_protected,
             TEXT.classed_occur if names else TEXT.suppressed_occur,
-            *TEXT.not_protected_further,
+            README.knows_algorithm.format(what=TEXT.fitting),
+            TEXT.several,
             *classes.limits(parameters),
         ),
         (classes.readme(parameters) + TEXT.classes + "\n" if names else "") + TEXT.readme,

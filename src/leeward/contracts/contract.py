@@ -92,6 +92,12 @@ CODES = Table(
 """The list of codes, which every release of codes has (see `verify.codes`)."""
 
 
+def lists_shown_only(method: str, parameters: Mapping[str, Any]) -> bool:
+    """Whether the list of codes names no suppressed ones. That k of the patients have one tells whoever has everybody's
+    records who is in a censored sample, and whoever knows the algorithm how often a code is."""
+    return method == "censoring" or parameters.get("attacker") == "algorithm"
+
+
 @dataclass(frozen=True)
 class Contract:
     """What a release of a method may hold.

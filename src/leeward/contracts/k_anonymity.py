@@ -7,6 +7,7 @@ from typing import Any
 
 from leeward.contracts.condensation import COUNTING, is_model
 from leeward.contracts.contract import Contract, Table, Words, declared, stated_facts, texts_of
+from leeward.contracts.readme import README
 
 TEXT = texts_of("k-anonymity")
 
@@ -18,7 +19,12 @@ def words(parameters: Mapping[str, Any], *, columns: Sequence[str]) -> Words:
     return Words(
         "k-anonymity",
         TEXT.attacker,
-        (*([TEXT.others.format(columns=", ".join(rest))] if rest else []), TEXT.shared, TEXT.pooled),
+        (
+            *([TEXT.others.format(columns=", ".join(rest))] if rest else []),
+            TEXT.shared,
+            README.knows_algorithm.format(what=TEXT.fitting),
+            TEXT.pooled,
+        ),
         TEXT.readme.format(columns=", ".join(names)),
         stated_facts("quasi-identifiers", "release", rest),
     )

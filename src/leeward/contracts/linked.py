@@ -50,7 +50,11 @@ def words(parameters: Mapping[str, Any]) -> Words:
     return Words(
         "k-anonymity of joined tables",
         f"knows {whose}, and that the patient is in the data",
-        (*TEXT.not_protected, *classes.limits(parameters)),
+        (
+            *TEXT.not_protected,
+            README.knows_algorithm.format(what=TEXT.fitting),
+            *classes.limits(parameters),
+        ),
         (classes.readme(parameters) + "\n" if names else "")
         + reading
         + (TEXT.days.format(days=days) if days else ""),

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from leeward.contracts.contract import Contract, Counting, texts_of
+from leeward.contracts.contract import Contract, Counting, lists_shown_only, texts_of
 
 README = texts_of("readme")
 """What the READMEs of all methods say."""
@@ -80,8 +80,8 @@ def readme_of(manifest: Mapping[str, Any], reading: str, contract: Contract | No
 def _codes(manifest: Mapping[str, Any], contract: Contract | None) -> str:
     if contract is None or not contract.lists_codes:
         return ""
-    algorithm = manifest["parameters"].get("attacker") == "algorithm"
-    found: str = README.shown_codes if algorithm else README.codes.format(k=manifest["guarantee"].get("k"))
+    shown_only = lists_shown_only(manifest["method"], manifest["parameters"])
+    found: str = README.shown_codes if shown_only else README.codes.format(k=manifest["guarantee"].get("k"))
     return found
 
 

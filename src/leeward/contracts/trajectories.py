@@ -23,6 +23,7 @@ def words(parameters: Mapping[str, Any]) -> Words:
         (TEXT.classed_attacker if names else TEXT.attacker).format(k=k, names=classes.in_words(names)),
         (
             *TEXT.not_protected,
+            README.knows_algorithm.format(what=TEXT.fitting),
             *((TEXT.payload_as_is,) if payload else ()),
             *classes.limits(parameters),
         ),

@@ -43,7 +43,8 @@ def words(parameters: Mapping[str, Any], *, figures: Mapping[str, Any] | None = 
     """The wording of a level; `figures` of a cohort drawn from a population (`counted`)."""
     level, payload = parameters["level"], parameters.get("payload") or ()
     name = TEXT.names[level] + (classes.INSIDE if classes.names_of(parameters) else "")
-    left_open = (*of_level(parameters), *TEXT.not_protected, *classes.limits(parameters))
+    algorithm = README.knows_algorithm.format(what=TEXT.fitting)
+    left_open = (*of_level(parameters), *TEXT.not_protected, algorithm, *classes.limits(parameters))
     left_open += (TEXT.open_payload,) if payload else ()
     reading, among = readme_of(parameters, payload), "release"
     if figures is not None:
@@ -71,7 +72,7 @@ def of_level(parameters: Mapping[str, Any]) -> tuple[str, ...]:
         same = TEXT.same if classes.names_of(parameters) else ""
         return (TEXT.not_at_level_visit.format(k=parameters["k"], same=same),)
     if parameters["level"] == "codes":
-        return tuple(each.format(m=parameters["m"]) for each in TEXT.not_at_level_codes)
+        return (TEXT.not_at_level_codes.format(m=parameters["m"]),)
     return (TEXT.not_at_level_code,) if parameters["level"] == "code" else ()
 
 

@@ -2,8 +2,7 @@
 
 So that a recipient can tell "nobody" from "suppressed". Listed are the codes that the files show (alone, inside a
 generalized label, or as a node above codes), and every other code that at least k patients have; a code that is not
-listed is absent from the source, or rarer than k. Where the attacker knows the algorithm only shown codes are listed:
-that a code is listed, or not, would bound the number of its patients.
+listed is absent from the source, or rarer than k. Some releases list shown codes alone (`contracts.lists_shown_only`).
 """
 
 from __future__ import annotations
@@ -18,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from leeward.cohort.names import names_of
+from leeward.contracts.contract import LARGEST, lists_shown_only
 from leeward.release.content import Anonymized, ReleaseTable
 
 if TYPE_CHECKING:
@@ -89,14 +89,15 @@ def code_list(
         sets = cohort.code_sets()
         supports = sets.supports()
         frequent = frozenset(c for c, support in zip(sets.codes, supports, strict=True) if support >= k)
-    shown_only = anonymized.parameters.get("attacker") == "algorithm"
+    shown_only = lists_shown_only(anonymized.method, anonymized.parameters)
+    least = LARGEST if anonymized.method == "censoring" else k  # names in rows tell of the sample too
     rows = sorted(released if shown_only else released | frequent)
     own = names_of(cohort, {bases.get(code, code) for code in rows})
     names = [own[bases.get(code, code)] for code in rows]
     return pa.RecordBatch.from_arrays(
         [
             pa.array(rows, pa.string()),
-            pa.array([name.name if name.may_be_shown(k) else "" for name in names], pa.string()),
+            pa.array([name.name if name.may_be_shown(least) else "" for name in names], pa.string()),
             pa.array([name.vocabulary for name in names], pa.string()),
             pa.array([code not in shown for code in rows], pa.bool_()),
         ],

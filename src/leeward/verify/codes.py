@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from leeward.contracts.contract import LARGEST, lists_shown_only
 from leeward.verify.checks import Check, Source, of_count
 from leeward.verify.class_labels import read_pairs, way_up
 from leeward.verify.manifest import Share, open_share
@@ -75,6 +76,7 @@ def check_code_list(share: Share, listed: pl.DataFrame, shown: set[str]) -> Chec
     unseen = {code for code in free | hidden if shown.isdisjoint(way_up(above, code))}
     extract = share.manifest["parameters"].get("extract")
     wrong += len(shown - free) + len(hidden - unseen)
+    wrong += len(hidden) if lists_shown_only(share.method, share.manifest["parameters"]) else 0
     if not extract:
         wrong += len(free & unseen)
     elif not wrong:
@@ -145,8 +147,9 @@ def _names_of(code: str, vocabulary: str) -> tuple[str | None, ...]:
 
 
 def names_of_source(share: Share, listed: pl.DataFrame, names: Mapping[str, tuple[str, int | None]]) -> Check:
-    """Other names are the source's; one that stands beside patients' rows, only where k patients have it."""
-    k = share.guarantee("k")
+    """Other names are the source's; one that stands beside patients' rows, only where k patients have it, and of a
+    sample never."""
+    k = LARGEST if share.method == "censoring" else share.guarantee("k")
     wrong = 0
     for code, name in listed.filter(~pl.col("vocabulary").is_in(ICD)).select("code", "name").iter_rows():
         theirs, patients = names.get(code) or names.get(MENTION.sub("", code), ("", None))
@@ -163,7 +166,7 @@ def frequent_codes(share: Share, listed: pl.DataFrame, shown: set[str], source: 
     """Codes that the files do not show are listed if and only if at least k patients have them."""
     k = share.guarantee("k")
     rows = set(listed["code"])
-    if share.manifest["parameters"].get("attacker") == "algorithm":
+    if lists_shown_only(share.method, share.manifest["parameters"]):
         return of_count(
             "frequent_codes",
             len(rows ^ shown),
