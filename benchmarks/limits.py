@@ -19,6 +19,15 @@ LIMITS = {
   chosen by the authors of the methods; other bars could give another order, and no researcher was asked for theirs.
 - **Two repeats are no interval.** They vary the seed, not patients or questions. A resample's figures show that those
   vary more.""",
+    "algorithm-known": """\
+- **Small data, one kind of change.** Three codes and six patients: with more codes more data are behind the same files,
+  with more patients more have a code. The exchange says what UCI's do, but with one change and the same draws, so its
+  figures are upper bounds.
+- **One prior.** All data equally likely and patients independent; an attacker who believes otherwise is surer, with or
+  without the algorithm.
+- **Plain versions, and operations.** *small* enumerates tests/oracles/, which the tests of each method compare with the
+  product. *By the files* is by the operation (suppressed, merged, put into one group), so that for visits a set that is
+  not shown counts too, of which the guarantee says nothing.""",
     "attacks": """\
 - **The attacker is the one who defended.** The programs were written by people who know the methods, after the
   findings; an attack that nobody thought of is not in the table, and 0 successes are counted for these attacks only.

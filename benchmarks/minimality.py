@@ -166,7 +166,10 @@ class Exchange:
         held: dict[int, list[str]] = defaultdict(list)
         for record, codes in rows.select("record", *names).rows():
             held[record].append(str(codes))
-        return Counter(tuple(sorted(each)) for each in held.values()), found["codes.parquet"].rows()
+        everybody = found.get("patients.parquet", found.get("records.parquet"))
+        assert everybody is not None
+        alike = Counter(tuple(sorted(each)) for each in held.values())
+        return alike, everybody.height, found["codes.parquet"].rows()
 
     def labels(self, found: Mapping[str, pl.DataFrame]) -> dict[str, str]:
         """The label under which a code is shown, where it is."""
@@ -205,17 +208,17 @@ class Exchange:
         """The data where q has what is known of p, and the files look the same to who does not run the algorithm."""
         changed = dict(self.data)
         if self.method.name == "visits":
-            (at,) = [n for n, visit in enumerate(self.data[p]) if known <= visit][:1]
-            mine = self.data[p][at]
-            fits = [
-                n
-                for n, v in enumerate(self.data[q])
-                if self.image(v) & self.shown[q] == self.image(mine) & self.shown[q]
-            ]
-            to = fits[0] if fits else 0
-            changed[p] = [*self.data[p][:at], self.data[q][to], *self.data[p][at + 1 :]]
-            changed[q] = [*self.data[q][:to], mine, *self.data[q][to + 1 :]]
-            return changed
+            at = next(n for n, visit in enumerate(self.data[p]) if known <= visit)
+            mine, theirs = list(self.data[p]), list(self.data[q])
+            part = self.image(mine[at]) & self.shown[q]
+            to = next((n for n, v in enumerate(theirs) if self.image(v) & self.shown[q] == part), 0)
+            if self.method.level in ("code", "codes"):  # the attacker does not know the whole visit
+                hidden = {code for code in known if not self.image([code]) & self.shown[p]}
+                to = next((n for n, v in enumerate(theirs) if known - hidden <= v), 0)
+                mine[at], theirs[to] = mine[at] - hidden, theirs[to] | known
+            else:
+                mine[at], theirs[to] = theirs[to], mine[at]
+            return changed | {p: mine, q: theirs}
         moved = {each: self.moving(each, known) for each in (p, q)}
         changed[p] = [(self.codes[p] - moved[p]) | moved[q]]
         changed[q] = [(self.codes[q] - moved[q]) | moved[p]]
@@ -286,7 +289,8 @@ def exchanges(data: Path) -> str:
     ).rows():
         chosen[patient].append(frozenset(codes))
     for name, method in EXCHANGES.items():
-        run = Exchange(method, dict(chosen))
+        whole = {p: [frozenset().union(*visits)] for p, visits in chosen.items()}
+        run = Exchange(method, dict(chosen) if method.name == "visits" else whole)
         draws = np.random.Generator(np.random.Philox(key=1))
         every = [(p, known) for p in run.patients for known in known_of(method, run.data[p])]
         hidden = [(p, known) for p, known in every if run.hides(p, known)]
