@@ -81,7 +81,7 @@ def complete(parameters: Mapping[str, Any]) -> Mapping[str, Any]:
         return {"max_cluster": 20 * k, **given, **RANKED}
     if chosen not in ("fitted", "recut", "paper"):
         chosen = "fitted" if k >= 3 else "recut"
-    times = 2 if chosen != "fitted" else 10 if given.get("demographics") else min(k, 10)
+    times = min(k, 10) if chosen == "fitted" else 2
     return {"max_cluster": times * k, **given, "partitioning": chosen}
 
 

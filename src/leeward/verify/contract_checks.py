@@ -259,7 +259,8 @@ def spec_checks(share: Share, contract: Contract) -> list[Check]:
     given = spec["method"] | {"policy": spec["method"].get("policy") or spec["method"].get("utility")}
     asked = {name: value for name, value in given.items() if value is not None and name != "utility"}
     wrong = differing(visible(contract.parameters, contract.completed(asked)), share.manifest["parameters"])
-    wrong -= {name for name, each in contract.parameters.items() if each.get("found") and not asked.get(name)}
+    defaults = {name: each.get("default") for name, each in contract.parameters.items() if each.get("found")}
+    wrong -= {name for name, default in defaults.items() if asked.get(name, default) in (None, default)}
     versions = spec.get("versions")
     version = versions.get("leeward") if isinstance(versions, dict) else None
     run = {

@@ -20,7 +20,7 @@ from leeward.methods.disassociation import refine
 from leeward.methods.disassociation.fit import LARGEST, cut_blocks, fit_partition
 from leeward.methods.disassociation.horpart import Clustered, Partition, pool_in_place, split_records
 from leeward.methods.disassociation.pipeline import disassociate
-from leeward.methods.disassociation.rules import Workers
+from leeward.methods.disassociation.rules import Rules, Workers
 
 Drawn = tuple[oracle.Records, int, oracle.Parameters]
 
@@ -29,25 +29,67 @@ def clusters_of(partition: Partition) -> list[list[int]]:
     return [partition.order[a:b].tolist() for a, b in itertools.pairwise(partition.leaf_offsets)]
 
 
-def weight_of(rows: oracle.Records, start: list[list[int]], p: oracle.Parameters) -> float:
-    """The weight that the start's purity asks for."""
+def start_of(rows: oracle.Records, n_codes: int, p: oracle.Parameters) -> tuple[list[list[int]], float]:
+    """The start, of half as large clusters where the first one is not pure, and the weight that its purity asks for."""
+
+    def split(most: int) -> list[list[int]]:
+        rules = rules_of(p, n_codes, fit=True)._replace(max_cluster=most)
+        return clusters_of(pool_in_place(split_records(*flat(rows), rules, Workers(1)), p.k))
+
+    start = split(p.max_cluster)
     occurrences = sum(len(row - p.sensitive) for row in rows)
     pure = plain.objective(rows, start, p.k, 0.0, p.sensitive) / max(occurrences, 1)
-    return kernels.aim_of(pure, p.k, 2 * p.max_cluster).weight
+    if pure < 0.4 and p.max_cluster > 2 * p.k:
+        start = split(max(2 * p.k, p.max_cluster // 2))
+    return start, kernels.aim_of(pure, p.k, 2 * p.max_cluster).weight
 
 
 @given(data_sets(most=60))
 def test_the_objective_never_falls_and_clusters_keep_k_records(drawn: Drawn) -> None:
     rows, n_codes, p = drawn
     rules = rules_of(p, n_codes, fit=True)
-    start = clusters_of(pool_in_place(split_records(*flat(rows), rules, Workers(1)), p.k))
+    start, weight = start_of(rows, n_codes, p)
     after = clusters_of(fit_partition(*flat(rows), rules, Workers(1)))
     assert sorted(r for cluster in after for r in cluster) == list(range(len(rows)))
     assert min(map(len, after)) >= p.k
     assert max(map(len, after)) <= max(LARGEST * p.k, 2 * p.max_cluster, *map(len, start))
-    weight = weight_of(rows, start, p)
     before = plain.objective(rows, start, p.k, weight, p.sensitive)
     assert plain.objective(rows, after, p.k, weight, p.sensitive) >= before - 1e-6
+
+
+@pytest.mark.parametrize(("codes", "most"), [(4, [20]), (2000, [20, 10])])
+def test_long_records_of_many_codes_are_split_further(
+    codes: int, most: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    draw = np.random.Generator(np.random.Philox(8))
+    rows = [frozenset(draw.integers(0, codes, 10).tolist()) for _ in range(100)]
+    asked: list[int] = []
+
+    def noted(offsets: Int64s, values: Int32s, rules: Rules, workers: Workers) -> Partition:
+        asked.append(rules.max_cluster)
+        return split_records(offsets, values, rules, workers)
+
+    monkeypatch.setattr(kernels, "split_records", noted)
+    fit_partition(*flat(rows), rules_of(oracle.Parameters(2, 2, 20), codes, fit=True), Workers(1))
+    assert asked == most
+
+
+@pytest.mark.parametrize(("codes", "weight"), [(4, 0.4), (2000, 0.1)])
+def test_classes_take_the_weight_of_all_records(codes: int, weight: float) -> None:
+    draw = np.random.Generator(np.random.Philox(8))
+    rows = [frozenset(draw.integers(0, codes, 10).tolist()) for _ in range(100)]
+    sets, rules = sets_of(rows, codes), rules_of(oracle.Parameters(25, 2, 250), codes, fit=True)
+    assert kernels.with_weight(sets, rules, Workers(1)).weight == weight
+
+
+def test_a_weight_of_the_rules_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    taken: list[float] = []
+    monkeypatch.setattr(
+        kernels, "fit_block", lambda *given: taken.append(given[3].weight) or given[5].fill(0)
+    )
+    rules = rules_of(oracle.Parameters(2, 2, 20), 4, fit=True)._replace(weight=0.25)
+    fit_partition(*flat([frozenset({i % 4}) for i in range(40)]), rules, Workers(1))
+    assert taken == [0.25]
 
 
 @given(data_sets(most=60), st.sampled_from([0.0, 0.1, 0.3, 1.0]))
@@ -195,8 +237,7 @@ def test_near_the_optimum_on_tiny_inputs() -> None:
     for _ in range(12):
         rows = [frozenset(draw.zipf(1.6, 4).clip(max=12).tolist()) for _ in range(9)]
         p = oracle.Parameters(2, 2, 4)
-        start = clusters_of(pool_in_place(split_records(*flat(rows), rules_of(p, 13), Workers(1)), 2))
-        weight = weight_of(rows, start, p)
+        _, weight = start_of(rows, 13, p)
         after = clusters_of(fit_partition(*flat(rows), rules_of(p, 13, fit=True), Workers(1)))
         found.append(plain.objective(rows, after, 2, weight, frozenset()))
         optimum.append(plain.best(rows, 2, weight))

@@ -215,7 +215,7 @@ def test_sensitive_codes_stay_rare_in_every_cluster() -> None:
 def test_one_class_is_the_release_without_demographics() -> None:
     cohort = people()
     whole = protect(cohort, keep={"age": "all", "sex": "all"})
-    bare = Disassociation(k=3, m=2, max_cluster=30).protect(cohort, randomness=Randomness.of(7))
+    bare = Disassociation(k=3, m=2).protect(cohort, randomness=Randomness.of(7))
     assert tables(whole)["classes.parquet"].rows() == [(0, "*", "*", 90)]
     assert tables(whole)["chunks.parquet"].equals(tables(bare)["chunks.parquet"])
     assert tables(whole)["nodes.parquet"].drop("class").equals(tables(bare)["nodes.parquet"])

@@ -24,6 +24,7 @@ import numpy as np
 
 from leeward.analysis.kernels import empty_list
 from leeward.arrays import Bools, Int32s, Int64s
+from leeward.cohort.lenses.code_sets import CodeSets
 from leeward.compiled import njit
 from leeward.methods.disassociation.fit_moves import Aim, Block, count_in, improve, members_of, value_of
 from leeward.methods.disassociation.horpart import (
@@ -54,6 +55,8 @@ codes in all (UCI .53 to .72; long records with thousands of codes .22 to .34)."
 ROUNDS = 4
 """Rounds of moves, at most."""
 
+TOLD_BY_K = 5
+"""k of the start whose purity tells the weight in classes."""
 
 LARGEST = 20
 """A fitted cluster does not grow beyond this many times k records (or twice `max_cluster`, if that is more)."""
@@ -241,17 +244,33 @@ def purity(bounds: Int64s, supports: Supports, rules: Rules) -> float:
     return float((s * s / size)[counted].sum() / max(s[known].sum(), 1.0))
 
 
-def fit_partition(
-    offsets: Int64s, values: Int32s, rules: Rules, workers: Workers, weight: float | None = None
-) -> Partition:
+def start_of(
+    offsets: Int64s, values: Int32s, rules: Rules, workers: Workers
+) -> tuple[Partition, Clustered, float]:
+    """The clusters that fitting begins with, and their purity."""
+    partition = pool_in_place(split_records(offsets, values, rules, workers), rules.k)
+    near = gather_records(offsets, values, partition, workers)
+    return partition, near, purity(near.bounds, count_supports(near, rules.n_codes), rules)
+
+
+def with_weight(sets: CodeSets, rules: Rules, workers: Workers) -> Rules:
+    """The rules with the weight that all records ask for in clusters of some k, to fit classes of them: a class has too
+    few records to tell, and few clusters of a large k are pure."""
+    small = rules._replace(k=TOLD_BY_K, max_cluster=TOLD_BY_K * TOLD_BY_K)
+    pure = start_of(sets.offsets, sets.values, small, workers)[2]
+    return rules._replace(weight=aim_of(pure, rules.k, 0).weight)
+
+
+def fit_partition(offsets: Int64s, values: Int32s, rules: Rules, workers: Workers) -> Partition:
     """Run HorPart, then move records, dissolve and split clusters while the objective grows
     (docs/methods/disassociation.md#fitted-partitioning)."""
     k = rules.k
-    partition = pool_in_place(split_records(offsets, values, rules, workers), k)
-    near = gather_records(offsets, values, partition, workers)
-    pure = purity(near.bounds, count_supports(near, rules.n_codes), rules)
+    partition, near, pure = start_of(offsets, values, rules, workers)
+    if pure < PURE and rules.max_cluster > 2 * k:
+        smaller = rules._replace(max_cluster=max(2 * k, rules.max_cluster // 2))
+        partition, near, _ = start_of(offsets, values, smaller, workers)
     aim = aim_of(pure, k, max(2 * rules.max_cluster, LARGEST * k))
-    aim = aim if weight is None else aim._replace(weight=weight)
+    aim = aim._replace(weight=rules.weight or aim.weight)
     frequent = int((np.bincount(values, minlength=rules.n_codes) >= k).sum())
     blocks = cut_blocks(near.bounds, block_records(k, frequent))
     cluster_of = np.empty(len(partition.order), np.int32)

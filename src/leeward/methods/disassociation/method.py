@@ -27,10 +27,10 @@ from leeward.contracts.disassociation import CONTRACT
 from leeward.errors import BadInput, GuaranteeUnreachable
 from leeward.methods.code_list import with_code_list
 from leeward.methods.disassociation import ranked
+from leeward.methods.disassociation.fit import with_weight
 from leeward.methods.disassociation.horpart import Partition
 from leeward.methods.disassociation.partitioned import RECORDS_A_PARTITION, Blocks, protect_partitions
 from leeward.methods.disassociation.pipeline import (
-    WEIGHT,
     disassociate,
     disassociate_classes,
     partition_records,
@@ -83,6 +83,8 @@ def protect(
     if parameters.attacker == "algorithm":
         return _release_counts(parameters, sets, rules, policy, randomness)
     workers = Workers(engine.threads if engine else None)
+    if parameters.demographics and rules.fit:
+        rules = with_weight(sets, rules, workers)
 
     def run(classes: Classes | None, kept: Int64s) -> Anonymized:
         own = sets if len(kept) == len(sets) else sets.take(kept)
@@ -110,8 +112,7 @@ def count_losses(sets: CodeSets, rules: Rules, workers: Workers) -> Lost:
         counts = [0] * len(parts)
 
         def run(i: int) -> None:
-            part, alone = sets.take(parts[i]), Workers(1)
-            data = disassociate(part, rules, alone, partition_records(part, rules, alone, WEIGHT))
+            data = disassociate(sets.take(parts[i]), rules, Workers(1))
             counts[i] = int((data.chunks.chunk[entries_of(data.records, data.chunks)] < 0).sum())
 
         largest_first = sorted(range(len(parts)), key=lambda i: -len(parts[i]))

@@ -69,10 +69,11 @@ class Disassociation(WithRecoding):
         Parameter(
             "Split parts of at least this many records, at least k.",
             ge=2,
-            default="min(k, 10)·k (fitted; in classes 10k), "
+            default="min(k, 10)·k (fitted, and half of it for long records), "
             + ", ".join(f"{times}k ({name})" for name, times in PARTITIONINGS.items() if name != "fitted"),
             metavar="N",
             shown="always",
+            found=True,
         ),
     ] = None
     nested: Annotated[
@@ -209,9 +210,7 @@ class Disassociation(WithRecoding):
         if self.max_cluster is not None:
             return self.max_cluster
         times = PARTITIONINGS[self.chosen_partitioning]
-        # Classes are small already: smaller parts of them would leave more codes in item chunks.
-        small = self.chosen_partitioning == "fitted" and not self.demographics
-        return self.k * (min(self.k, times) if small else times)
+        return self.k * (min(self.k, times) if self.chosen_partitioning == "fitted" else times)
 
     def can_store(self, engine: str) -> bool:
         """Whether the run needs only the patients' codes, one partition at a time (`stored`)."""

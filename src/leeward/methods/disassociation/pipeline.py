@@ -46,14 +46,10 @@ class Disassociated:
         return len(self.chunks.fit_alone)
 
 
-def partition_records(
-    sets: CodeSets, rules: Rules, workers: Workers, weight: float | None = None
-) -> Partition:
-    """Partition by HorPart, then fit and recut if the rules ask for it; `weight` replaces the default w of fitting."""
-    if rules.fit:
-        first = fit_partition(sets.offsets, sets.values, rules, workers, weight)
-    else:
-        first = horizontal_partition(sets.offsets, sets.values, rules, workers)
+def partition_records(sets: CodeSets, rules: Rules, workers: Workers) -> Partition:
+    """Partition by HorPart, then fit and recut if the rules ask for it."""
+    partition = fit_partition if rules.fit else horizontal_partition
+    first = partition(sets.offsets, sets.values, rules, workers)
     return improve_partition(sets.offsets, sets.values, first, rules, workers)
 
 
@@ -76,10 +72,6 @@ def disassociate(
 PIECE = pa.schema([("class", pa.int64()), ("piece", pa.binary())])
 """Output of a kernel for a class."""
 
-WEIGHT = 0.6
-"""w of fitted partitioning in classes: they are small and their records unlike, so that the weight of a whole data set
-puts too many codes in item chunks (docs/methods/whole-patient.md#methods)."""
-
 
 def disassociate_classes(
     sets: CodeSets,
@@ -96,15 +88,13 @@ def disassociate_classes(
     `partitions`: of the classes, given if their records are partitioned already (not on Spark).
     """
     members = np.split(np.argsort(class_of, kind="stable"), np.cumsum(np.bincount(class_of))[:-1])
-    weight = WEIGHT if len(members) > 1 else None
     if engine is not None and engine.name == "spark":
-        return join_classes(_on_engine(sets, class_of, rules, engine, weight), members)
+        return join_classes(_on_engine(sets, class_of, rules, engine), members)
     found: dict[int, Disassociated] = {}
 
     def run(number: int, helpers: Workers) -> None:
         part = sets.take(members[number])
-        partition = partitions[number] if partitions else partition_records(part, rules, helpers, weight)
-        found[number] = disassociate(part, rules, helpers, partition)
+        found[number] = disassociate(part, rules, helpers, partitions[number] if partitions else None)
 
     # A class larger than a thread's share uses all threads; the others run in parallel, the largest first.
     sizes = np.array([len(each) for each in members])
@@ -156,9 +146,7 @@ def join_classes(parts: Sequence[Disassociated], members: Sequence[AnyArray]) ->
     return data, np.concatenate([np.repeat(number, leaves), np.repeat(number, joints)])
 
 
-def _on_engine(
-    sets: CodeSets, class_of: Int32s, rules: Rules, engine: Engine, weight: float | None
-) -> list[Disassociated]:
+def _on_engine(sets: CodeSets, class_of: Int32s, rules: Rules, engine: Engine) -> list[Disassociated]:
     record = owners_of(sets.offsets)
     frame = pl.DataFrame(
         {"class": class_of.astype(np.int64)[record], "record": record, "code": sets.values.astype(np.int64)}
@@ -171,7 +159,7 @@ def _on_engine(
         offsets = np.append(np.flatnonzero(starts), len(record)).astype(np.int64)
         values = occurrences["code"].to_numpy().astype(np.int32)
         own = CodeSets(offsets, values, codes, pl.Series(record[offsets[:-1]]))
-        part = disassociate(own, rules, Workers(1), partition_records(own, rules, Workers(1), weight))
+        part = disassociate(own, rules, Workers(1))
         return pa.table([[occurrences["class"][0].as_py()], [pickle.dumps(part)]], schema=PIECE)
 
     pieces = engine.map_groups(engine.frame(frame), "class", kernel, PIECE, order=("record", "code"))

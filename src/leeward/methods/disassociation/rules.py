@@ -32,6 +32,7 @@ class Rules(NamedTuple):
     max_cluster : parts of at least this many records are split further
     max_joint : largest joint cluster in records
     max_passes : of Refine over all clusters
+    weight : w of fitted partitioning; 0 for the one that its start asks for
     """
 
     k: int
@@ -46,6 +47,7 @@ class Rules(NamedTuple):
     recut: bool = False
     max_joint: int = NO_LIMIT
     max_passes: int = NO_LIMIT
+    weight: float = 0.0
 
     @property
     def n_codes(self) -> int:

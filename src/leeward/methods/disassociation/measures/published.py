@@ -160,7 +160,9 @@ def _rows(
         source = pq.ParquetFile(file, metadata=metadata, read_dictionary=encoded)
     except (OSError, pa.ArrowInvalid):
         raise BadInput(f"{file.name} cannot be read as Parquet; the release is damaged.") from None
-    rows = source.read(["node", "chunk", "kind", "codes"])
+    wanted = ["node", "chunk", "kind", "codes"]
+    # One row group after the other: Arrow reads no lists whose dictionaries differ between row groups.
+    rows = pa.concat_tables(source.read_row_group(i, wanted) for i in range(metadata.num_row_groups))
     nodes = number[np.searchsorted(released, rows["node"].to_numpy())].astype(np.int64)
     chunks = rows["chunk"].to_numpy()
     kinds = pc.index_in(rows["kind"].cast(pa.string()), pa.array(KINDS)).to_numpy().astype(np.int8)
