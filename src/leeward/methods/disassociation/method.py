@@ -47,6 +47,7 @@ from leeward.methods.disassociation.publish import (
 from leeward.methods.disassociation.reconstruct import reconstruction
 from leeward.methods.disassociation.recut import diversify
 from leeward.methods.disassociation.rules import MARK, Rules, Workers, base_codes, rename_repeats, rules_of
+from leeward.methods.disassociation.trial import FEW, choose
 from leeward.methods.disassociation.verpart import entries_of
 from leeward.methods.whole_patient import release_in_classes
 from leeward.randomness import Randomness
@@ -79,10 +80,12 @@ def protect(
     sets = rename_repeats(cohort.require_events()) if parameters.repeats else cohort.code_sets()
     require_k(parameters, len(sets), cohort.name)
     policy = policy_over(parameters, sets, cohort.vocabulary)
+    workers = Workers(engine.threads if engine else None)
+    if has_choice(parameters, len(sets)):
+        parameters = choose(parameters, sets, policy, cohort.name, workers)
     rules = rules_of(parameters, sets, policy, cohort.name)
     if parameters.attacker == "algorithm":
         return _release_counts(parameters, sets, rules, policy, randomness)
-    workers = Workers(engine.threads if engine else None)
     if parameters.demographics and rules.fit:
         rules = with_weight(sets, rules, workers)
 
@@ -104,6 +107,14 @@ def protect(
         run,
         randomness,
         join=join if parameters.sensitive_columns else None,
+    )
+
+
+def has_choice(parameters: Disassociation, records: int) -> bool:
+    """Whether the partitioning is chosen by trial: of few records, of all of them at once."""
+    whole = not parameters.demographics and (parameters.partitions or 1) == 1
+    return (
+        parameters.partitioning == "auto" and parameters.attacker == "operation" and whole and records <= FEW
     )
 
 

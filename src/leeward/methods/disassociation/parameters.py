@@ -58,10 +58,11 @@ class Disassociation(WithRecoding):
         Literal["auto", "fitted", "recut", "paper"],
         Parameter(
             "fitted: clusters that are large and alike (ours); paper: HorPart as published; recut: HorPart, then "
-            "records whose codes would all be in an item chunk move to another cluster; auto: fitted from "
-            f"k = {FITTED_FROM_K} on, below recut.",
+            "records whose codes would all be in an item chunk move to another cluster; auto: of few patients the one "
+            f"whose release answers best, else fitted from k = {FITTED_FROM_K} on, below recut.",
             shown="always",
             word="ranked",
+            found=True,
         ),
     ] = "auto"
     max_cluster: Annotated[

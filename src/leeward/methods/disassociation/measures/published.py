@@ -91,7 +91,15 @@ def read(release: Release | str | Path) -> Published:
         raise BadInput(
             f"{opened.share}: made by `{opened.method}`; counts are estimated for `disassociation`."
         )
+    given = opened.parameters
     nodes = pq.ParquetFile(opened.path("nodes.parquet")).read()
+    fitted = given.get("partitioning") == "fitted" and given.get("refine", True)
+    k, m = int(opened.guarantee["k"]), int(opened.guarantee["m"])
+    return index_of(nodes, _rows(opened.path("chunks.parquet")), k, m, fitted=fitted)
+
+
+def index_of(nodes: pa.Table, chunks: pa.Table, k: int, m: int, *, fitted: bool) -> Published:
+    """The index of the rows of `nodes.parquet` and `chunks.parquet`; `fitted`: partitioned so, and refined."""
     released = nodes.column("node").to_numpy()
     parents = nodes.column("parent").cast(pa.int64())
     by_number = np.argsort(released, kind="stable")
@@ -99,8 +107,7 @@ def read(release: Release | str | Path) -> Published:
     place = np.searchsorted(released[by_number], named)
     parent = np.where(named < 0, -1, by_number[np.minimum(place, len(released) - 1)]).astype(np.int64)
     number = bottom_up(parent)
-    rows = _rows(opened.path("chunks.parquet"), released[by_number], number[by_number])
-    node, kind, start, offsets, values, codes = rows
+    node, kind, start, offsets, values, codes = _lists(chunks, released[by_number], number[by_number])
     shown = np.diff(offsets) > 0  # only non-empty subrecords take a bit
     filled = np.add.reduceat(np.append(shown, False).astype(np.int64), start[:-1]) if len(node) else node
     chunk_of, width = owners_of(start), max(len(codes), 1)
@@ -116,14 +123,12 @@ def read(release: Release | str | Path) -> Published:
     renumbered = np.where(parent[in_order] < 0, -1, number[np.maximum(parent[in_order], 0)])
     leaf = pc.equal(nodes.column("kind").cast(pa.string()), "cluster").to_numpy(zero_copy_only=False)
     of_class = nodes.column("class").to_numpy()[in_order] if "class" in nodes.column_names else None
-    given = opened.parameters
-    fitted = given.get("partitioning") == "fitted" and given.get("refine", True) and of_class is None
     return Published(
-        codes, int(opened.guarantee["k"]), int(opened.guarantee["m"]), renumbered,
+        codes, k, m, renumbered,
         leaf[in_order],
         nodes.column("records").to_numpy()[in_order].astype(np.int64),
         node, kind, words, filled, at, node[chunk[order]], chunk[order], places[order], bits,
-        of_class, fitted,
+        of_class, fitted and of_class is None,
     )  # fmt: skip
 
 
@@ -149,10 +154,7 @@ def _roots(parent: Array) -> Array:
         root = above
 
 
-def _rows(
-    file: Path, released: Array, number: Array
-) -> tuple[Array, Array, Array, Array, Array, tuple[str, ...]]:
-    """(node and kind of each chunk, row bounds, code bounds of each row, code numbers, sorted codes)."""
+def _rows(file: Path) -> pa.Table:
     try:
         metadata = pq.read_metadata(file)
         paths = [metadata.schema.column(i).path for i in range(metadata.num_columns)]
@@ -162,7 +164,13 @@ def _rows(
         raise BadInput(f"{file.name} cannot be read as Parquet; the release is damaged.") from None
     wanted = ["node", "chunk", "kind", "codes"]
     # One row group after the other: Arrow reads no lists whose dictionaries differ between row groups.
-    rows = pa.concat_tables(source.read_row_group(i, wanted) for i in range(metadata.num_row_groups))
+    return pa.concat_tables(source.read_row_group(i, wanted) for i in range(metadata.num_row_groups))
+
+
+def _lists(
+    rows: pa.Table, released: Array, number: Array
+) -> tuple[Array, Array, Array, Array, Array, tuple[str, ...]]:
+    """(node and kind of each chunk, row bounds, code bounds of each row, code numbers, sorted codes)."""
     nodes = number[np.searchsorted(released, rows["node"].to_numpy())].astype(np.int64)
     chunks = rows["chunk"].to_numpy()
     kinds = pc.index_in(rows["kind"].cast(pa.string()), pa.array(KINDS)).to_numpy().astype(np.int8)
