@@ -12,11 +12,10 @@ from tests.cli.conftest import Run
 from leeward.cli.telling import format_notice, table_lines, told, with_flags
 from leeward.methods.censoring.report import little_left as little_left_of_censoring
 from leeward.methods.constraints.report import little_left
-from leeward.methods.disassociation.report import little_left as little_left_of_disassociation
 from leeward.methods.trajectories.report import empty_pairs
 from leeward.release import Release
 from leeward.report.sections import Table
-from leeward.report.summary import errors_of_pairs_and_triples, mean_errors
+from leeward.report.summary import Cost, counts_useless, errors_of_pairs_and_triples
 
 MANY_RARE = "patient,code\n" + "".join(
     f"{patient},{code}\n"
@@ -145,5 +144,5 @@ def test_a_notice_of_a_method_names_flags(leeward: Run, rare: Path, tmp_path: Pa
 def test_counts_that_are_off_by_half_are_little(error: float, little: bool) -> None:
     measured = {"are": {"workloads": [{"name": "random", "size": 2, "queries": 9, "are": error}]}}
     (found,) = errors_of_pairs_and_triples(measured)
-    assert bool(little_left_of_disassociation(mean_errors(measured))) is little
+    assert bool(counts_useless([Cost("9", "codes gone", "bad"), found])) is little
     assert found.tone == ("bad" if little else "warn")

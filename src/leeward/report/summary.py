@@ -7,7 +7,7 @@ report's first screen all show the same summary.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from html import escape
 from pathlib import Path
 from typing import Any, Literal
@@ -35,6 +35,8 @@ class Cost:
     value: str
     what: str
     tone: Tone = "plain"
+    counts: bool = False
+    """An error of counts. Where the first of these is bad, little is left, whatever the method."""
 
     def __str__(self) -> str:
         return f"{self.value} {self.what}"
@@ -86,7 +88,7 @@ def summarize(release: Release, costs: Costs, risk: Sequence[str] = ()) -> Summa
         safe_against=sentence(str(guarantee["attacker"])),
         not_against=tuple(begun(str(each)) for each in guarantee["not_protected"]),
         costs=costs.figures,
-        little_left=costs.little_left,
+        little_left=costs.little_left or counts_useless(costs.figures),
         risk=tuple(risk),
     )
 
@@ -135,7 +137,15 @@ def codes_gone(gone: int, total: int, what: str) -> Cost:
 
 
 def counts_off(errors: float, what: str) -> Cost:
-    return share(errors, what, warn=0.1, bad=COUNTS_USELESS)
+    return replace(share(errors, what, warn=0.1, bad=COUNTS_USELESS), counts=True)
+
+
+def counts_useless(figures: Sequence[Cost]) -> str:
+    """Sentence if the first error of counts says that they are mostly wrong, else empty."""
+    first = next((each for each in figures if each.counts), None)
+    if first is None or first.tone != "bad":
+        return ""
+    return f"{first}; try a smaller k or m, codes of fewer digits, or more patients."
 
 
 def mean_errors(measures: Mapping[str, Any]) -> dict[int | str, float]:

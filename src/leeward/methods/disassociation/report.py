@@ -14,7 +14,7 @@ from leeward.release import Release
 from leeward.report import charts
 from leeward.report.codes import group_errors, label_code, names_of_release, risk_table, worst_groups
 from leeward.report.sections import Chart, Section, Tile, Tiles, number, percent, table_of, words_section
-from leeward.report.summary import COUNTS_USELESS, Costs, errors_of_pairs_and_triples, mean_errors, share
+from leeward.report.summary import Costs, errors_of_pairs_and_triples, share
 
 RECORD, SHARED, ITEM, SUPPRESSED = "record chunk", "shared chunk", "item chunk", "suppressed"
 COLORS = {RECORD: charts.BLUE, SHARED: "#56B4E9", ITEM: charts.ORANGE, SUPPRESSED: charts.ORANGE}
@@ -359,14 +359,4 @@ def costs(release: Release, measures: Mapping[str, Any]) -> Costs:
     )
     if places:
         figures += (share(places["item_share"], f"of the codes' occurrences are {fate}", warn=0.1, bad=0.5),)
-    return Costs(figures, little_left(mean_errors(measures)))
-
-
-def little_left(errors: Mapping[int | str, float]) -> str:
-    """Sentence if counts of pairs are mostly wrong, else empty."""
-    if errors.get(2, 0.0) <= COUNTS_USELESS:
-        return ""
-    return (
-        f"estimated counts of pairs of codes are off by {percent(errors[2])} on average; try a smaller k or m, codes "
-        "of fewer digits, or more patients."
-    )
+    return Costs(figures)
