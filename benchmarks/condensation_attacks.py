@@ -74,7 +74,7 @@ def condensed(
 ) -> tuple[pl.DataFrame, pl.DataFrame, tuple[np.ndarray, np.ndarray]]:
     """The released table, the source's rows that were not withheld, and the groups of both."""
     stated = [*RELATIONS.get(registry.name, ()), *(each[1] for each in PLANTED.values() if given.planted)]
-    more = {"relations": stated} if given.relations and stated else {}
+    more = {"relations": ("none", *(stated if given.relations else ()))}
     method = Condensation(
         k=k,
         algorithm=given.algorithm,

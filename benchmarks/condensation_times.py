@@ -65,7 +65,7 @@ LATER = ("surv2m", "surv6m")
 
 def released(pair: Pair, k: int, seed: int, related: bool) -> tuple[pl.DataFrame, float]:
     """The released table, and how often a random row of a patient's own group has the patient's time asked for."""
-    more = {"relations": (f"{pair.times[1]} <= {pair.times[0]}",)} if related else {}
+    more = {"relations": ("none", *((f"{pair.times[1]} <= {pair.times[0]}",) if related else ()))}
     method = Condensation(k=k, strata=pair.events, time=pair.times, **more)
     made = method.protect(read(pair.frame, format="table"), randomness=Randomness.of(seed))
     frame = pl.from_arrow(next(iter(made.tables[0].batches())))

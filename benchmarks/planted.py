@@ -92,8 +92,8 @@ def impossible_rows(data: Path, place: Path) -> list[Row]:
     ):  # fmt: skip
         for k in (5, 10, 50):
             counts = []
-            for more in ({}, {"relations": tuple(relations)}):
-                out = place / f"relations-{name}-{k}-{len(more)}"
+            for more in ({"relations": ("none",)}, {"relations": ("none", *relations)}):
+                out = place / f"relations-{name}-{k}-{len(more['relations'])}"
                 method = lw.Condensation(k=k, strata=(strata,), time=times, rare="keep", **more)
                 lw.protect(lw.read(frame, format="table"), method, out, seed=1, measures=["exact_times"])
                 table_of_release = pl.read_parquet(out / "share" / "data" / "table.parquet")

@@ -83,6 +83,8 @@ python benchmarks/condensation_attacks.py --data DIR --k 2,3,5,10,20,50 --seeds 
 python benchmarks/condensation_attacks.py --data DIR --relations --sets gbsg,rotterdam,mgus2,support2 --k 5,10,20,50
 python benchmarks/condensation_attacks.py --data DIR --planted --k 5,10,50
 python benchmarks/condensation_attacks.py --data DIR --inside --sets gbsg,rotterdam,mgus2,colon --k 5,10,20 --seeds 4
+python benchmarks/condensation_relations.py --data DIR --planted
+python benchmarks/condensation_relations.py --independent --seeds 40
 python benchmarks/condensation_times.py --data DIR
 python benchmarks/cox.py --data DIR --further SITE-PACKAGES
 python benchmarks/newcomer.py --data DIR

@@ -6,6 +6,7 @@ import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any, ClassVar
 
 import numpy as np
 import polars as pl
@@ -222,6 +223,8 @@ def test_chance_of_a_small_table_is_that_of_many_shuffles() -> None:
 
     class Shown:
         """A share of k = 5."""
+
+        manifest: ClassVar[dict[str, Any]] = {"parameters": {}}
 
         def guarantee(self, name: str) -> int:
             return 5

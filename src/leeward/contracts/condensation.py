@@ -46,6 +46,7 @@ def words(
         TEXT.own_values: algorithm == "balanced",
         TEXT.rare_kept: parameters.get("rare") == "keep",
         TEXT.observed: observed,
+        TEXT.always: bool(parameters.get("relations")),
     }
     left_open = [*_of_times(parameters, matched, exact), *TEXT.not_protected]
     left_open += [sentence for sentence, there in further.items() if there]
@@ -159,7 +160,7 @@ def together(parameters: Mapping[str, Any]) -> bool:
     """Whether the plan is one, and relations are of groups whose own values are released."""
     if not all(map(is_model, parameters.get("plan", []))):
         return False
-    balanced = parameters["algorithm"] == "balanced"
+    balanced = parameters["algorithm"] in ("balanced", "auto")
     return "relations" not in parameters or (balanced and not _of_several_times(parameters))
 
 

@@ -36,12 +36,13 @@ def test_the_three_metrics() -> None:
     before = fit_of([1.0, -1.0, 0.1, 0.5], [0.0, 0.0, 0.6, 0.01])
     after = fit_of([1.1, 1.0, 0.1, np.nan], [0.0, 0.2, 0.01, np.nan])
     found = compare(before, after)
-    # b lost significance, c gained it, d is not estimable any more; b and d turned; b and d are outside.
+    # b lost significance, c gained it, d is not estimable any more; b and d turned; of the other three b is outside.
     assert found == {
         "significance": 3 / 4,
         "direction": 2 / 3,
-        "outside": 2 / 4,
-        "outside_significant": 2 / 3,
+        "outside": 1 / 3,
+        "outside_significant": 1 / 2,
+        "lost": 1 / 4,
     }
     assert set(compare(before, before).values()) == {0}
 

@@ -16,7 +16,7 @@ from tests.cohort.sources import read_table
 from tests.oracles import proposed_relations
 
 from leeward.errors import BadInput, GuaranteeUnreachable
-from leeward.methods.condensation import Condensation, proposals
+from leeward.methods.condensation import Condensation, condense, proposals
 from leeward.methods.condensation import keeping as kernels
 from leeward.methods.condensation.proposals import propose
 from leeward.methods.condensation.relations import broken, relation_of
@@ -100,7 +100,7 @@ def test_confirmed_relations_hold_in_every_row(k: int, tmp_path: Path) -> None:
     made = run(source, k=k, relations=PLANTED)
     released = table_of(made)
     assert not impossible(released).any()
-    before = impossible(table_of(run(source, k=k))).mean()
+    before = impossible(table_of(run(source, k=k, relations="none"))).mean()
     assert before is not None
     assert before > 0.3  # what it is without
     for name in source.columns:  # no value was thrown away: groups keep their levels
@@ -110,12 +110,106 @@ def test_confirmed_relations_hold_in_every_row(k: int, tmp_path: Path) -> None:
     assert verify(write(made, tmp_path / "out")).passed
 
 
-def test_every_planted_relation_without_a_cut_is_proposed_and_no_other() -> None:
+def test_every_planted_relation_is_found_and_no_other() -> None:
+    """But for what menopause asks of age: one patient has the least age, so the cut would be a patient's."""
     found = {each.text for each in propose(read_table(planted()).table())}
-    wanted = {each for each in PLANTED if "age" not in each}
-    zeros = "cycles = 0 <=> dose = 0"
-    assert found - {zeros} == wanted - {"dose = 0 <=> cycles = 0"} | ({"cycles <= dose"} & found)
-    assert zeros in found
+    wanted = {each for each in PLANTED if "age" not in each and "dose" not in each}
+    assert found == wanted | {"cycles = 0 <=> dose = 0", "cycles <= dose"}
+
+
+def hidden(rows: int = 1_200) -> pl.DataFrame:
+    """Relations of kinds that no run proposed before: ranges whose ends many share, dates, numbers of two types."""
+    random = np.random.default_rng(3)
+    nodes = random.choice([0, 1, 2, 3, 4, 6, 9, 10, 15, 20], rows, p=[0.3, 0.1, 0.1, *[0.1] * 2, *[0.06] * 5])
+    seen = np.datetime64("2015-01-01") + random.integers(0, 900, rows).astype("timedelta64[D]")
+    sex = random.choice(["f", "m"], rows)
+    return pl.DataFrame(
+        {
+            "nodes": nodes,
+            "class": np.array(["N0", "N1", "N2", "N3"])[np.searchsorted([1, 4, 10], nodes, "right")],
+            "seen": seen,
+            "treated": seen
+            + (random.integers(0, 40, rows) * (random.random(rows) < 0.6)).astype("timedelta64[D]"),
+            "sex": sex,
+            "births": np.where(sex == "m", 0, random.poisson(1.4, rows)),
+            "nodes as read": nodes.astype(float),
+        }
+    )
+
+
+HIDDEN = (
+    "nodes = 'nodes as read'",
+    "seen <= treated",
+    "class = N0 => nodes <= 0",
+    "class = N1 => nodes <= 3",
+    "class = N2 => nodes <= 9",
+    "class = N1 => nodes >= 1",
+    "class = N2 => nodes >= 4",
+    "class = N3 => nodes >= 10",
+    "sex = m => births <= 0",
+)
+
+
+def test_ranges_dates_and_numbers_of_two_types_are_found_and_kept(tmp_path: Path) -> None:
+    source = hidden()
+    assert [each.text for each in propose(read_table(source).table())] == list(HIDDEN)
+    made = run(source, k=20, strata=())
+    assert made.parameters["relations"] == list(HIDDEN)
+    assert not [text for text in HIDDEN if breaks(text, table_of(made))]
+    before = table_of(run(source, k=20, strata=(), relations="none"))
+    assert len([text for text in HIDDEN if breaks(text, before)]) >= 4
+    rows = read_table(source).patients
+    assert rows is not None
+    assert verify(write(made, tmp_path / "out"), Source(pl.DataFrame(), rows)).passed
+
+
+@pytest.mark.parametrize("k", [5, 40])
+def test_what_fewer_than_k_patients_show_is_not_found(k: int) -> None:
+    """Who knows a patient's one column would read the other one, and none but few patients share the answer."""
+    random = np.random.default_rng(1)
+    flag = (np.arange(400) % 100 < 1).astype(int) * (np.arange(400) < 200 * (k > 5) + 399)  # 4 rows
+    level = np.where(np.arange(400) < k - 1, "rare", random.choice(["a", "b"], 400))
+    frame = pl.DataFrame({"flag": flag, "copy": flag, "level": level, "of": (level == "b").astype(int)})
+    made = run(frame, k=k, strata=(), rare="keep")
+    assert "relations" not in made.parameters
+    shown = run(frame.filter(pl.col("level") != "rare"), k=k, strata=(), rare="keep")
+    assert shown.parameters["relations"] == ["level -> of"]
+
+
+def test_an_accidental_level_is_not_found() -> None:
+    """A part is its whole in nine rows of ten: in all rows of some small level by chance."""
+    random = np.random.default_rng(1)
+    whole = random.integers(5, 60, 2_000)
+    part = np.where(random.random(2_000) < 0.9, whole, whole // 2)
+    level = random.permutation(np.where(np.arange(2_000) < 40, "small", "large"))
+    level = np.where((level == "small") & (part < whole), "large", level)
+    frame = pl.DataFrame({"whole": whole, "part": part, "level": level})
+    assert [each.text for each in propose(read_table(frame).table())] == ["part <= whole"]
+
+
+def test_found_relations_that_cannot_be_kept_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    impossible_ones = [relation_of(f"status = {level} => age >= 90") for level in ("none", "local")]
+    monkeypatch.setattr(condense, "propose", lambda *given: [*impossible_ones, *propose(*given)])
+    source = planted()
+    made = run(source, k=10)
+    assert made.parameters["relations"] == [each.text for each in propose(read_table(source).table())]
+
+
+@pytest.mark.parametrize("k", [5, 10, 50])
+@pytest.mark.parametrize("seed", [1, 2])
+def test_equal_columns_never_part(k: int, seed: int) -> None:
+    source = (
+        planted(seed=seed)
+        .drop("recurrence")
+        .with_columns(twin="age", named="status", gone=pl.when(pl.arange(0, 600) % 9 > 0).then("dose"))
+    )
+    source = source.with_columns(lost="gone")
+    made = run(source, k=k, time=("death",))
+    released = table_of(made)
+    for one, other in (("code", "copy"), ("age", "twin"), ("status", "named"), ("gone", "lost")):
+        assert released[one].equals(released[other], null_equal=True), one
+        assert f"{one} = {other}" in made.parameters["relations"]
+    assert "What holds of everybody" in " ".join(made.guarantee.not_protected)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -136,9 +230,9 @@ def test_a_flag_below_a_count_is_no_relation() -> None:
     assert propose(read_table(frame).table()) == []
 
 
-def test_unconfirmed_relations_are_listed_with_the_rows_that_break_them() -> None:
+def test_relations_that_are_not_kept_are_listed_with_the_rows_that_break_them() -> None:
     source = planted()
-    made = run(source, k=20)
+    made = run(source, k=20, relations="none")
     listed = {each["relation"]: each["broken"] for each in made.custody["relations"]["proposed"]}
     released = table_of(made)
     assert listed["recurrence <= death"] == (released["recurrence"] > released["death"]).sum() > 0
@@ -146,6 +240,7 @@ def test_unconfirmed_relations_are_listed_with_the_rows_that_break_them() -> Non
     assert "`code = copy`: broken in" in made.readme
     (notice,) = [each for each in made.notices if "Confirm" in each]
     assert "`recurrence <= death`" in notice
+    assert "relations" not in made.parameters
 
 
 CELLS = st.sampled_from([0.0, 0.0, 1.0, 2.0, 3.0, None])
@@ -177,7 +272,8 @@ def test_pairs_settled_by_their_first_rows_are_proposed_as_if_all_were_looked_at
     with pytest.MonkeyPatch.context() as changed:
         changed.setattr(proposals, "FIRST", 5)
         changed.setattr(proposals, "GUARD", 2)
-        assert [each.text for each in propose(table)] == proposed_relations.propose(table, 2)
+        changed.setattr(proposals, "COPIED", 2)
+        assert [each.text for each in propose(table)] == proposed_relations.propose(table, 2, 2)
 
 
 def test_new_pairs_of_a_proposed_mapping_are_counted() -> None:
@@ -219,13 +315,24 @@ def test_coarse_times_keep_a_relation_between_them() -> None:
     assert (released["recurrence"] <= released["death"]).all()
 
 
-def test_relations_of_several_exact_times_are_not_proposed_for_confirmation() -> None:
+def test_relations_of_several_exact_times_are_neither_kept_nor_proposed_for_confirmation() -> None:
     """The recipient reads that the release breaks them; the custodian is not asked for what would be refused."""
     made = run(planted(), k=20, time=TWO_TIMES)
     assert "`recurrence <= death`: broken in" in made.readme
-    (notice,) = [each for each in made.notices if "Confirm" in each]
-    assert "`code = copy`" in notice
-    assert "death" not in notice
+    assert "code = copy" in made.parameters["relations"]
+    assert not [each for each in made.notices if "Confirm" in each]
+
+
+def test_a_relation_of_one_exact_time_is_kept_only_where_it_is_given() -> None:
+    """Who knows the one column and the relation would rule out rows by their exact times."""
+    source = planted().with_columns(pl.min_horizontal("recurrence", pl.col("death") - 1))
+    by_default = run(source, k=20, time=("death",))
+    (notice,) = [each for each in by_default.notices if "Confirm" in each]
+    assert "`recurrence <= death`" in notice
+    given = run(source, k=20, time=("death",), relations="recurrence <= death")
+    assert given.parameters["relations"][0] == "recurrence <= death"
+    assert "code = copy" in given.parameters["relations"]
+    assert (table_of(given)["recurrence"] <= table_of(given)["death"]).all()
 
 
 @pytest.mark.parametrize(
@@ -392,3 +499,13 @@ def test_the_verifier_refutes_a_row_that_breaks_a_stated_relation(tmp_path: Path
         manifest["files"][0]["sha256"] = sha256_of(path)
         (out / "share" / "release.json").write_text(json.dumps(manifest))
         assert "relations" in [check.name for check in verify(out).failures], name
+
+
+def test_the_verifier_refutes_a_stated_relation_that_the_source_breaks(tmp_path: Path) -> None:
+    source = planted()
+    out = write(run(source, k=20), tmp_path / "out")
+    rows = read_table(source).patients
+    assert rows is not None
+    assert verify(out, Source(pl.DataFrame(), rows)).passed
+    other = rows.with_columns(copy=pl.col("copy").shift(1, fill_value=0))
+    assert "relations" in [check.name for check in verify(out, Source(pl.DataFrame(), other)).failures]

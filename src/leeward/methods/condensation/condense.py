@@ -17,7 +17,8 @@ from leeward.methods.condensation.cell import CELL, FACTS, GROUP, ROW, CellKerne
 from leeward.methods.condensation.grouping import How, cells_of
 from leeward.methods.condensation.parameters import STRATIFIED, Condensation
 from leeward.methods.condensation.prepare import Layout, Prepared, layout_of, prepare, release_columns
-from leeward.methods.condensation.relations import in_table, relation_of, require_relations
+from leeward.methods.condensation.proposals import propose
+from leeward.methods.condensation.relations import Relation, in_table, relation_of, require_relations
 from leeward.methods.condensation.synthesis import Longs
 from leeward.randomness import Randomness
 
@@ -37,9 +38,13 @@ def ready(parameters: Condensation, table: Table, randomness: Randomness) -> tup
     assert parameters.algorithm != "auto"  # the pilot has chosen
     assert parameters.weight != "pilot"
     prepared = prepare(parameters, table)
-    relations = tuple(relation_of(each) for each in parameters.relations)
+    relations = tuple(relation_of(each) for each in parameters.stated)
     require_relations(relations, table, {each.column.name for each in prepared.features}, prepared.exact)
-    relations = in_table(relations, prepared.values)
+    if parameters.finds_relations:
+        relations += tuple(
+            each for each in propose(table, parameters.k) if _is_kept(each, prepared, parameters.k)
+        )
+    relations = in_table(dict.fromkeys(relations), prepared.values)
     layout = layout_of(prepared.features, prepared.values, prepared.stratum >= 0, float(parameters.weight))
     kernel = CellKernel(
         layout,
@@ -55,6 +60,17 @@ def ready(parameters: Condensation, table: Table, randomness: Randomness) -> tup
         randomness,
     )
     return prepared, kernel
+
+
+def _is_kept(relation: Relation, prepared: Prepared, k: int) -> bool:
+    """Whether a relation is kept unasked: it names condensed columns and no exact time, and each level that determines
+    another column has k rows."""
+    names = set(relation.columns())
+    if not names <= set(prepared.values) or not names.isdisjoint(prepared.exact):
+        return False
+    levels = prepared.values[relation.a]
+    _, rows = np.unique(levels[~np.isnan(levels)], return_counts=True)
+    return relation.kind != "determines" or int(rows.min()) >= k
 
 
 @dataclass(frozen=True)

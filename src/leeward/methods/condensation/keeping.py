@@ -50,7 +50,8 @@ def keep(rules: Rules, made: dict[str, Floats], own: Mapping[str, Floats], offse
     if rules.counted(made).any():
         mend(rules, made, offsets)
     for name, other in rules.first.items():
-        made[name] = np.where(np.isnan(made[name]), np.nan, made[other])
+        together = np.array_equal(np.isnan(own[name]), np.isnan(own[other]))
+        made[name] = made[other] if together else np.where(np.isnan(made[name]), np.nan, made[other])
     return rules.broken(made)
 
 
@@ -167,7 +168,7 @@ def refill(
         for a, b in ((name, other), (other, name)):
             known = imputed[a] & ~imputed[b]
             filled[a] = np.where(known, filled[b], filled[a])
-    values = {name: filled[name] for each in rules.relations for name in each.columns()}
+    values = rules.values_of(filled)
     for row in rules.wrong(values):
         gone = tuple(name for name in values if imputed[name][row])
         _take_somewhere(rules, values, [*((name,) for name in gone), gone], row, offsets)
@@ -181,10 +182,12 @@ def mend(rules: Rules, made: dict[str, Floats], offsets: Longs) -> None:
     else of the cell, with which it breaks nothing.
     """
     bundles = bundles_of(rules)
-    values = {name: made[name] for each in bundles for name in each}
+    values = rules.values_of(made)
+    # An exchange changes what the relations of its columns say, and no other.
+    met = {each: rules.of_columns(each) for each in bundles}
     for row in rules.wrong(values):
         inside = _group(row, offsets)
-        while _exchange(rules, values, bundles, row, inside):
+        while rules.wrong({n: v[[row]] for n, v in values.items()}) and _exchange(met, values, row, inside):
             pass
     taken = [tuple(name for name in each if name not in rules.times) for each in (*bundles, tuple(values))]
     for row in rules.wrong(values):
@@ -209,11 +212,11 @@ def bundles_of(rules: Rules) -> list[Bundle]:
     named = dict.fromkeys(chain.from_iterable(each.columns() for each in rules.relations))
     determined = dict(follows).values()
     single = [tie([name]) for name in named if name not in determined]
-    return list(dict.fromkeys([*single, *(tie(each.columns()) for each in rules.relations)]))
+    return list(filter(None, dict.fromkeys([*single, *(tie(each.columns()) for each in rules.relations)])))
 
 
 def _beside(
-    values: Mapping[str, Floats], bundle: Bundle, row: int, others: Longs
+    values: Mapping[str, Floats], bundle: Sequence[str], row: int, others: Longs
 ) -> tuple[dict[str, Floats], dict[str, Floats]]:
     """`row` with the bundle of each of the others, and each of the others with the bundle of `row`."""
     mine = {name: np.full(len(others), each[row]) for name, each in values.items()}
@@ -223,18 +226,14 @@ def _beside(
     return mine, theirs
 
 
-def _exchange(
-    rules: Rules, values: dict[str, Floats], bundles: Sequence[Bundle], row: int, inside: Longs
-) -> bool:
+def _exchange(met: Mapping[Bundle, Rules], values: dict[str, Floats], row: int, inside: Longs) -> bool:
     """Make the exchange that lowers the number of broken relations most; False where none does."""
-    before = rules.counted({name: each[inside] for name, each in values.items()})
-    own = int(before[row - inside[0]])
-    if not own:
-        return False
     most, best = 0, None
-    for bundle in bundles:
-        mine, theirs = _beside(values, bundle, row, inside)
-        gain = before + own - rules.counted(mine) - rules.counted(theirs)
+    for bundle, rules in met.items():
+        named = rules.values_of(values)
+        before = rules.counted({name: each[inside] for name, each in named.items()})
+        mine, theirs = _beside(named, [name for name in bundle if name in named], row, inside)
+        gain = before + before[row - inside[0]] - rules.counted(mine) - rules.counted(theirs)
         place = int(gain.argmax())
         if gain[place] > most:
             most, best = int(gain[place]), (bundle, int(inside[place]))

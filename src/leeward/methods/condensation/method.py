@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from leeward.cohort.cohort import Cohort
@@ -14,7 +15,11 @@ from leeward.randomness import Randomness
 from leeward.release.content import Anonymized
 
 if TYPE_CHECKING:
+    from leeward.cohort.lenses.table import Table
     from leeward.engine import Engine
+    from leeward.methods.condensation.cell import CellKernel
+    from leeward.methods.condensation.condense import Condensed
+    from leeward.methods.condensation.relations import Relation
 
 CELL_ROWS = 1 << 17
 """Halving takes at most about this many rows at a time; the paper's algorithms take a stratum whole."""
@@ -56,13 +61,28 @@ def protect(
     # Kernels work in threads of the engine's; BLAS's own would wait for each other at every small matrix.
     with threadpool_limits(1):
         condensed = condense(prepared, kernel, engine, randomness, at_once)
+        while condensed.facts["broken"]:
+            kernel = replace(kernel, relations=_keepable(condensed, kernel, chosen, table))
+            condensed = condense(prepared, kernel, engine, randomness, at_once)
         further = again(prepared, kernel, engine, repetitions, randomness, at_once) if repetitions else []
-    if condensed.facts["broken"]:
+    proposals = list_unconfirmed(table, condensed.frame, kernel.relations, chosen.k)
+    return release.release_of(
+        parameters, chosen, prepared, kernel, condensed, further, pilot, proposals, randomness.seeded
+    )
+
+
+def _keepable(
+    condensed: Condensed, kernel: CellKernel, chosen: Condensation, table: Table
+) -> tuple[Relation, ...]:
+    """The relations but those that the run found and could not keep; GuaranteeUnreachable where it found none."""
+    from leeward.methods.condensation.proposals import list_proposals
+
+    stated = tuple(each for each in kernel.relations if each.text in chosen.stated)
+    if stated == kernel.relations:
         raise GuaranteeUnreachable(
             f"{table.name}: {int(condensed.facts['broken']):,} rows would break one of the `relations`: no exchange "
             "of values inside their groups keeps them all. Leave one of them out."
         )
-    proposals = list_unconfirmed(table, condensed.frame, kernel.relations)
-    return release.release_of(
-        parameters, chosen, prepared, kernel, condensed, further, pilot, proposals, randomness.seeded
-    )
+    found = list_proposals(table, condensed.frame, kernel.relations)
+    left = tuple(each.relation for each in found if each.relation in stated or not each.broken)
+    return left if left != kernel.relations else stated

@@ -92,9 +92,11 @@ class Condensation(Parameters):
         tuple[str, ...],
         Parameter(
             "Relations that every released row keeps, as in the source: a <= b, a = b, a -> b (a determines b), "
-            "a = 0 <=> b = 0, c = v => a = b, c = v => x >= 40. Proposed by every run.",
+            "a = 0 <=> b = 0, c = v => a = b, c = v => x >= 40. Those that the run finds are kept beside; none: only "
+            "what is given.",
+            default="what the run finds",
             flag="--relations",
-            metavar="TEXT[,TEXT…]",
+            metavar="none|TEXT[,TEXT…]",
         ),
     ] = ()
     coarsen_groups: Annotated[
@@ -124,11 +126,11 @@ class Condensation(Parameters):
         object.__setattr__(self, "plan", tuple(model.to_json() for model in self.models))
         self._refuse_contradictions()
         self._require_least_k()
-        if self.relations:
+        if self.stated:
             from leeward.methods.condensation.relations import relation_of
 
-            parsed = tuple(relation_of(each) for each in self.relations)
-            object.__setattr__(self, "relations", tuple(each.text for each in parsed))
+            parsed = tuple(relation_of(each).text for each in self.stated)
+            object.__setattr__(self, "relations", (*self.relations[: -len(parsed)], *parsed))
             if self.algorithm != "balanced":
                 raise BadInput("`relations` belong to `algorithm` balanced.")
 
@@ -161,6 +163,16 @@ class Condensation(Parameters):
                 f"must be at least {least} where times are exact (`algorithm` {self.algorithm}): in smaller groups the "
                 f"nearest row may give a patient's time away; got {self.k}. Choose a larger k or `coarsen_time`.",
             )
+
+    @property
+    def finds_relations(self) -> bool:
+        """Whether relations that the run finds are kept."""
+        return self.algorithm == "balanced" and "none" not in self.relations[:1]
+
+    @property
+    def stated(self) -> tuple[str, ...]:
+        """The relations that were given."""
+        return self.relations["none" in self.relations[:1] :]
 
     @property
     def needs_pilot(self) -> bool:

@@ -6,7 +6,7 @@ See docs/methods/condensation.md#relations.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -132,7 +132,7 @@ def mapping(a: Floats, b: Floats) -> tuple[Floats, Floats]:
     return pairs[first, 0], pairs[first, 1]
 
 
-def in_table(relations: Sequence[Relation], values: Mapping[str, Floats]) -> tuple[Relation, ...]:
+def in_table(relations: Iterable[Relation], values: Mapping[str, Floats]) -> tuple[Relation, ...]:
     """The relations, those that determine a column with what each level determines in the table."""
     return tuple(
         replace(each, pairs=mapping(values[each.a], values[each.b])) if each.kind == "determines" else each
@@ -178,14 +178,26 @@ def of_several_times(relation: Relation, exact: Sequence[str]) -> bool:
     return len(exact) > 1 and not set(exact).isdisjoint(relation.columns())
 
 
+def comparable(a: Column, b: Column) -> bool:
+    """Whether values of the two columns can be compared: two numbers, two dates of a type, the same levels."""
+    numbers = {a.kind, b.kind} <= {"number", "whole"}
+    return numbers or (a.kind == b.kind and a.dtype == b.dtype and a.levels == b.levels)
+
+
+def _of_numbers(relation: Relation, a: Column, b: Column) -> tuple[Column, ...]:
+    """The columns that have to be numbers."""
+    dates = a.kind == "date" and relation.kind in ("at-most", "equal-in-level") and comparable(a, b)
+    return () if relation.kind in ("determines", "equal") or dates else (a, b)
+
+
 def _require_kinds(relation: Relation, columns: Mapping[str, Column], name: str) -> None:
-    numbers = () if relation.kind in ("determines", "equal") else (relation.a, relation.b)
-    for each in filter(None, numbers):
-        if columns[each].kind not in ("number", "whole"):
-            raise BadInput(f"{name}: the relation '{relation.text}' needs numbers in '{each}'.")
+    a, b = columns[relation.a], columns.get(relation.b, columns[relation.a])
+    for each in _of_numbers(relation, a, b):
+        if each.kind not in ("number", "whole"):
+            raise BadInput(f"{name}: the relation '{relation.text}' needs numbers in '{each.name}'.")
     if relation.kind == "determines" and columns[relation.a].kind not in ("levels", "ordered"):
         raise BadInput(f"{name}: the relation '{relation.text}' needs levels in '{relation.a}'.")
-    if relation.kind == "equal" and columns[relation.a].kind != columns[relation.b].kind:
+    if relation.kind == "equal" and not comparable(a, b):
         raise BadInput(f"{name}: the relation '{relation.text}' needs two columns of one type.")
     if relation.level and np.isnan(code_of(columns[relation.level[0]], relation.level[1])):
         raise BadInput(
@@ -217,6 +229,16 @@ class Rules:
         for each in self.relations:
             total += broken(each, values, self.columns)
         return total
+
+    def values_of(self, values: Mapping[str, Floats]) -> dict[str, Floats]:
+        """The values of the columns that `relations` name."""
+        return {name: values[name] for each in self.relations for name in each.columns()}
+
+    def of_columns(self, names: Collection[str]) -> Rules:
+        """The same with those relations alone that name one of the columns."""
+        return replace(
+            self, relations=tuple(each for each in self.relations if set(each.columns()) & {*names})
+        )
 
     def wrong(self, values: Mapping[str, Floats]) -> list[int]:
         rows: list[int] = np.flatnonzero(self.counted(values)).tolist() if values else []

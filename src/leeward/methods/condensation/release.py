@@ -35,16 +35,18 @@ def release_of(
 ) -> Anonymized:
     table, rows = condensed.frame.to_arrow(), condensed.frame.height
     proposed = [{"relation": each.relation.text, "broken": each.broken} for each in proposals]
+    kept = tuple(each.text for each in kernel.relations)
+    found, shown = kept[len(set(chosen.stated)) :], asked.public(relations=kept)
     words = CONTRACT.words(
-        asked.public(),
+        shown,
         algorithm=chosen.algorithm,
         observed=_observed(prepared, kernel),
         broken=[(each.relation.text, 100 * each.broken / rows) for each in proposals if each.broken],
     )
     return Anonymized(
         method=asked.name,
-        parameters=asked.public(),
-        guarantee=Guarantee.of(CONTRACT, words, asked.public()),
+        parameters=shown,
+        guarantee=Guarantee.of(CONTRACT, words, shown),
         records=rows,
         tables=(ReleaseTable.of("table.parquet", table),),
         readme=words.readme,
@@ -52,7 +54,7 @@ def release_of(
         custody={
             **custody_of(chosen, prepared, kernel, condensed),
             **({"pilot": dict(pilot)} if pilot else {}),
-            "relations": {"confirmed": list(chosen.relations), "proposed": proposed},
+            "relations": {"confirmed": list(chosen.stated), "kept": found, "proposed": proposed},
         },
         notices=(
             *notices_of(prepared, condensed, kernel),

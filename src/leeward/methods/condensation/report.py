@@ -12,7 +12,7 @@ from leeward.report.sections import Chart, Notes, Part, Section, Table, Tile, Ti
 from leeward.report.summary import Cost, Costs, Tone, share
 
 USELESS = 0.5
-"""Share of coefficients outside their 95 % interval, in the worst model, above which little is left."""
+"""Share of coefficients outside their 95 % interval or lost, in the worst model, above which little is left."""
 
 OFF = (0.05, 0.2)
 """Mean differences of correlations that are worth a warning, and that are bad."""
@@ -22,7 +22,7 @@ SIDES = ("before", "after")
 BEFORE, AFTER = "original", "released"
 COLORS = {BEFORE: charts.GREY, AFTER: charts.BLUE}
 SHORT_LABEL = 40
-METRICS = ("significance", "direction", "outside", "outside_significant")
+METRICS = ("significance", "direction", "outside", "outside_significant", "lost")
 
 NAMES = {
     "balanced": "balanced: halving along principal axes, synthesis, each group's own values",
@@ -77,7 +77,7 @@ def models(fitted: Figures | None) -> Section | None:
             rows.append(("bootstrap of the original", *shares, number(failed["bootstrap"])))
     heads = (
         "model", "changed significance", "changed direction", "outside 95 %", "outside, significant ones",
-        "fits that did not converge",
+        "cannot be estimated", "fits that did not converge",
     )  # fmt: skip
     resampled = f"; bootstrap: {fitted['bootstrap']} resamples" if fitted["bootstrap"] else ""
     table = Table(f"Mean over {fitted['repetitions']} repetitions{resampled}", heads, tuple(rows))
@@ -109,7 +109,7 @@ def models(fitted: Figures | None) -> Section | None:
 
 
 def _metrics(found: Figures | None) -> tuple[str, ...]:
-    return tuple(percent(found[name] if found else None) for name in METRICS)
+    return tuple(percent(found.get(name) if found else None) for name in METRICS)
 
 
 def forest(coefficients: Sequence[Figures]) -> str:
@@ -384,8 +384,9 @@ def groups(measures: Figures) -> Section | None:
 
 def _relations(found: Figures) -> list[Part]:
     rows = [(text, "confirmed", "0") for text in found.get("confirmed", ())]
+    rows += [(text, "found, and kept", "0") for text in found.get("kept", ())]
     proposed = found.get("proposed", ())
-    rows += [(each["relation"], "not confirmed", number(each["broken"])) for each in proposed]
+    rows += [(each["relation"], "not kept", number(each["broken"])) for each in proposed]
     heads = ("relation", "status", "released rows that break it")
     return [Table("Relations that every row of the source keeps", heads, tuple(rows))] if rows else []
 
@@ -410,7 +411,8 @@ def costs(release: Release, measures: Mapping[str, Any]) -> Costs:
     metrics = [model["metrics"] for model in models if model.get("metrics")]
     outside = max((each["outside"] for each in metrics), default=0.0)
     figures = (*_of_models(metrics, outside), *_of_correlations(measures.get("correlations")))
-    return Costs((*figures, withheld(measures.get("method", {})))[:3], little_left(outside))
+    useless = max((1 - (1 - each["outside"]) * (1 - each.get("lost", 0.0)) for each in metrics), default=0.0)
+    return Costs((*figures, withheld(measures.get("method", {})))[:3], little_left(useless))
 
 
 def _of_models(metrics: Sequence[Figures], outside: float) -> list[Cost]:
@@ -439,10 +441,10 @@ def withheld(facts: Mapping[str, Any]) -> Cost:
     return Cost(number(rows), what, "warn" if rows or levels else "good")
 
 
-def little_left(outside: float) -> str:
-    if outside <= USELESS:
+def little_left(useless: float) -> str:
+    if useless <= USELESS:
         return ""
     return (
-        f"{percent(outside)} of the coefficients of a planned model left their 95 % interval; try a smaller k, fewer "
-        "columns (`--drop`), or a shorter plan."
+        f"{percent(useless)} of the coefficients of a planned model left their 95 % interval or cannot be estimated; "
+        "try a smaller k, fewer columns (`--drop`), or a shorter plan."
     )

@@ -47,7 +47,8 @@ def check(share: Share, source: Source | None = None) -> list[Check]:
     if table is None:
         return checks
     original = None if source is None or source.patients is None else plain(source.patients, table)
-    checks += check_relations(share.manifest["parameters"].get("relations", ()), table)
+    tables = [table] if original is None else [table, original]
+    checks += check_relations(share.manifest["parameters"].get("relations", ()), tables)
     groups = groups_of(share)
     if groups is not None:
         checks += check_groups(share, table, *groups)
@@ -236,10 +237,22 @@ def against_source(
     return checks if known is None else checks + likeness(share, table, original, known)
 
 
+def ties(parameters: Any, names: Sequence[str]) -> set[str]:
+    """Columns that stated relations tie to an earlier one: shuffled by themselves they would part, as no release does,
+    so that they say nothing of chance."""
+    together: list[set[str]] = []
+    for text in parameters.get("relations", ()):
+        named = columns_of(re.split("(?<!<)=>", str(text))[-1:]) & set(names)
+        met = [each for each in together if each & named]
+        together = [each for each in together if each not in met] + [named.union(*met)]
+    return {name for each in together for name in sorted(each, key=list(names).index)[1:]}
+
+
 def likeness(share: Share, table: pl.DataFrame, original: pl.DataFrame, groups: pl.DataFrame) -> list[Check]:
     """Near twins and times beside known ones, against rows shuffled inside the groups."""
     parameters, k = share.manifest["parameters"], share.guarantee("k")
     leave, chance = [*strata_of(parameters), *times_of(parameters)], shuffle(original, groups, 0)
+    leave += ties(parameters, original.columns)
     checks = nearer_than_chance(table, original, chance, leave, k)
     times, strata = (
         [name for name in names if name in table.columns]
@@ -310,12 +323,14 @@ def copies(
 ) -> Check:
     """Rows of the source that are in the release unchanged, against chance.
 
-    Only source rows that fewer than k rows share count. Chance is the larger of two shares of those rows: what the
+    Only source rows that fewer than k rows share count, without columns that relations tie to others. Chance is the
+    larger of two shares of those rows: what the
     source does to itself (another row equals it, as a new draw from the population would), and, with the custodian's
     groups, what comes back when each column of each group is shuffled by itself: the mean of several shuffles, since
     one of a small table says little of chance.
     """
-    k = share.guarantee("k")
+    k, drop = share.guarantee("k"), ties(share.manifest["parameters"], original.columns)
+    table, original = table.drop(drop), original.drop(drop)
     rare = hash_rows(original).group_by("row").len().filter(pl.col("len") < k)
     total = int(rare["len"].sum())
     if not total:
@@ -386,22 +401,21 @@ def facts_of(share: Share) -> list[dict[str, Any]]:
     ]
 
 
-def check_relations(relations: Sequence[str], table: pl.DataFrame) -> list[Check]:
-    """One check of all stated relations: the rows that break one, and relations that cannot be read."""
+def check_relations(relations: Sequence[str], tables: Sequence[pl.DataFrame]) -> list[Check]:
+    """One check of all stated relations: the rows that break one, of the release and of the source where it is at hand,
+    and relations that cannot be read."""
     if not relations:
         return []
-    unread, wrong = 0, pl.lit(False)
-    for text in relations:
-        rule = _broken(str(text), table)
-        if rule is None:
-            unread += 1
-        else:
-            wrong = wrong | rule.fill_null(False)
-    count = int(table.select(wrong.sum()).item()) if unread < len(relations) else 0
+    count = 0
+    for table in tables:
+        rules = [_broken(str(text), table) for text in relations]
+        known = [rule.fill_null(False) for rule in rules if rule is not None]
+        count += len(rules) - len(known)
+        count += int(table.select(pl.any_horizontal(known).sum()).item()) if known else 0
     return [
         of_count(
             "relations",
-            count + unread,
+            count,
             f"Every row keeps the {len(relations):,} stated relations.",
             "rows break a stated relation, or relations cannot be read.",
         )
@@ -437,7 +451,7 @@ def _zero_together(table: pl.DataFrame, inside: pl.Expr, one: str, other: str) -
 
 def _determined(table: pl.DataFrame, inside: pl.Expr, one: str, other: str) -> pl.Expr | None:
     both = {one, other} <= set(table.columns)
-    return pl.col(other).drop_nulls().n_unique().over(one) > 1 if both else None
+    return pl.col(one).is_not_null() & (pl.col(other).drop_nulls().n_unique().over(one) > 1) if both else None
 
 
 def _compared(table: pl.DataFrame, inside: pl.Expr, one: str, sign: str, other: str) -> pl.Expr | None:

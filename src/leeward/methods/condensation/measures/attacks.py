@@ -247,11 +247,11 @@ def membership(
     rows = random.permutation(len(both.table))[:most_rows]
     inside, outside = rows[: len(rows) // 2], rows[len(rows) // 2 :]
     half = replace(both.table, frame=both.table.frame[np.sort(inside)])
-    parameters = Condensation(**both.release.parameters)
-    if parameters.needs_pilot:
-        return None
-    own = Randomness(SEED, True)
+    own, kept = Randomness(SEED, True), both.release.parameters.get("relations", ())
     try:
+        parameters = Condensation(**{**both.release.parameters, "relations": ("none", *kept)})
+        if parameters.needs_pilot:
+            return None
         prepared, kernel = ready(parameters, half, own)
         made = condense(prepared, kernel, make("local", threads=1), own, max(len(half), 1)).frame
     except (BadInput, GuaranteeUnreachable):

@@ -18,7 +18,8 @@ Metrics = dict[str, float]
 """Shares of coefficients, as in Figs. 1–3 of the paper (docs/methods/condensation.md#metrics).
 
 significance : of all, those whose significance changed; direction : of the significant, those whose sign changed;
-outside, outside_significant : of all and of the significant, those outside the original 95 % interval
+outside, outside_significant : of all and of the significant that can be estimated, those outside the original 95 %
+interval; lost : of all, those that cannot be estimated any more
 """
 
 BOOTSTRAP = 20
@@ -31,7 +32,7 @@ TOGETHER = 1_000_000
 
 def compare(before: Fit, after: Fit) -> Metrics | None:
     """The metrics of one fit against the original's; None where either did not converge, which says nothing of either.
-    A coefficient that is not estimable any more (its column does not vary) counts as changed."""
+    A coefficient that is not estimable any more (a withheld level's) counts as changed, not as outside."""
     if not (before.converged and after.converged):
         return None
     known = ~np.isnan(before.coefficients)
@@ -39,12 +40,13 @@ def compare(before: Fit, after: Fit) -> Metrics | None:
     gone = np.isnan(after.coefficients)
     changed = (before.significant != after.significant) | gone
     flipped = gone | (np.sign(before.coefficients) != np.sign(after.coefficients))
-    outside = gone | (after.coefficients < before.low) | (after.coefficients > before.high)
+    outside = (after.coefficients < before.low) | (after.coefficients > before.high)
     return {
         "significance": _share(changed, known),
         "direction": _share(flipped, significant),
-        "outside": _share(outside, known),
-        "outside_significant": _share(outside, significant),
+        "outside": _share(outside, known & ~gone),
+        "outside_significant": _share(outside, significant & ~gone),
+        "lost": _share(gone, known),
     }
 
 
