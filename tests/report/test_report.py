@@ -71,7 +71,13 @@ MEASURES: dict[str, Any] = {
         "codes_never_counted": 1,
         "item_only_records_at_least": 2,
         "item_only_records": 3,
-        "covers": {"pairs": 7, "chunks": 1, "of_chunks": 3},
+        "covers": {
+            "pairs": 7,
+            "chunks": 1,
+            "of_chunks": 3,
+            "everywhere": 2,
+            "codes": [{"code": "401.9", "reveals": "250.00", "clusters": 3, "patients": 9, "of": 12}],
+        },
     },
     "are": {
         "prior": "cubic",
@@ -205,6 +211,8 @@ def test_every_chart_has_a_title_and_words_for_who_cannot_see_it(release: Releas
         "Verified: all 2 checks",
         "No code was taken out or made coarser",
         "(the cover problem). 1 of 3 chunks with several codes hold such a pair, 7 pairs in all",
+        "2 pairs are so wherever the first code is listed",
+        "401.9 250.00 3 9 75.0 %",  # whoever knows, learns, clusters, patients, of all with the first
     ],
 )
 def test_the_figures_are_in_the_report(release: Release, figure: str) -> None:

@@ -23,6 +23,8 @@ from leeward.methods.disassociation.measures.placement import covers
 from leeward.methods.disassociation.measures.published import read
 from leeward.methods.disassociation.pipeline import disassociate
 from leeward.methods.disassociation.rules import Workers
+from leeward.randomness import Randomness
+from leeward.release import tables, write
 from leeward.runs import protect as workflow
 from leeward.runs.estimate import estimate
 
@@ -117,4 +119,18 @@ def test_estimates_from_the_released_files(
 
 
 def test_the_release_counts_its_cover_pairs(release: Path) -> None:
-    assert covers(read(release)) == {"pairs": 3, "chunks": 2, "of_chunks": 4}
+    found = covers(read(release))
+    assert (found["pairs"], found["chunks"], found["of_chunks"]) == (3, 2, 4)
+
+
+def test_a_release_of_several_row_groups_is_read_as_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = Disassociation(k=3, m=2, policy="hierarchy:1").protect(
+        cohort_of(RECORDS, "icd9"), randomness=Randomness.of(1)
+    )
+    whole = read(write(made, tmp_path / "whole"))
+    monkeypatch.setattr(tables, "ROWS_A_GROUP", 4)
+    parted = read(write(made, tmp_path / "parted"))
+    assert parted.codes == whole.codes
+    assert (parted.bits == whole.bits).all() and (parted.entry_chunk == whole.entry_chunk).all()

@@ -13,7 +13,17 @@ from leeward.methods.disassociation.reidentification import covers_algorithm
 from leeward.release import Release
 from leeward.report import charts
 from leeward.report.codes import group_errors, label_code, names_of_release, risk_table, worst_groups
-from leeward.report.sections import Chart, Section, Tile, Tiles, number, percent, table_of, words_section
+from leeward.report.sections import (
+    Chart,
+    Section,
+    Table,
+    Tile,
+    Tiles,
+    number,
+    percent,
+    table_of,
+    words_section,
+)
 from leeward.report.summary import Costs, errors_of_pairs_and_triples, share
 
 RECORD, SHARED, ITEM, SUPPRESSED = "record chunk", "shared chunk", "item chunk", "suppressed"
@@ -117,7 +127,7 @@ def placement(release: Release, places: Figures, names: Mapping[str, str]) -> Se
     )
     return Section(
         "Which codes are in which kind of chunk",
-        (INTRODUCTION[uncounted], overall, by_code, *covers_found(release, places.get("covers"))),
+        (INTRODUCTION[uncounted], overall, by_code, *covers_found(release, places.get("covers"), names)),
     )
 
 
@@ -209,8 +219,10 @@ def suppression_line(release: Release, count: int) -> str:
     return "No code was taken out or made coarser."
 
 
-def covers_found(release: Release, covers: Mapping[str, int] | None) -> tuple[str, ...]:
-    """Text on the cover problem: its frequency in this release, and the option that avoids it."""
+def covers_found(
+    release: Release, covers: Figures | None, names: Mapping[str, str] | None = None
+) -> tuple[str | Table, ...]:
+    """The cover problem: its frequency in this release, the option that avoids it, and which codes give away which."""
     if covers is None or covers_algorithm(release):
         return ()
     apart = (
@@ -218,12 +230,30 @@ def covers_found(release: Release, covers: Mapping[str, int] | None) -> tuple[st
         if release.parameters.get("safe")
         else "`--safe` puts such codes apart; it costs utility, and no theorem is claimed for it."
     )
+    everywhere = covers.get("everywhere", 0)
+    alone = (
+        f" {everywhere:,} pairs are so wherever the first code is listed: for them that code and the files are enough."
+        if everywhere
+        else ""
+    )
     found = (
         "**One code may give away another**: where all patients of a chunk with code x also have code y, whoever "
         f"knows x learns y (the cover problem). {covers['chunks']:,} of {covers['of_chunks']:,} chunks with several "
-        f"codes hold such a pair, {covers['pairs']:,} pairs in all. {apart}"
+        f"codes hold such a pair, {covers['pairs']:,} pairs in all.{alone} {apart}"
     )
-    return (found,)
+    if not covers.get("codes"):
+        return (found,)
+    name = partial(label_code, names=names or {})
+    table = table_of(
+        f"Which codes give away which: the {len(covers['codes'])} pairs with the most patients",
+        [{**row, "share": row["patients"] / max(1, row["of"])} for row in covers["codes"]],
+        ("whoever knows", "code", name),
+        ("learns", "reveals", name),
+        ("in clusters", "clusters", number),
+        ("of patients", "patients", number),
+        ("of all with the first code", "share", percent),
+    )
+    return (found, table)
 
 
 BEFORE, AFTER = "Original data", "This release"

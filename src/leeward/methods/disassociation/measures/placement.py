@@ -7,14 +7,15 @@ from typing import Any
 
 import numpy as np
 
+from leeward.analysis.itemsets import owners_of
 from leeward.analysis.kernels import popcount
 from leeward.arrays import offsets_of
 from leeward.cohort.lenses.code_sets import CodeSets
 from leeward.compiled import njit
 from leeward.methods.disassociation.measures.published import ITEM, RECORD, SHARED, Array, Published
 
-CODES_LISTED = 30
-"""The most frequent codes are listed one by one."""
+CODES_LISTED, COVERS_LISTED = 30, 15
+"""The most frequent codes, and pairs of which one gives away the other, that are listed one by one."""
 
 ITEM_ONLY = "item_only_records"
 """The method's own count, in its facts for the custodian."""
@@ -36,6 +37,9 @@ def placement(published: Published, sets: CodeSets, facts: Mapping[str, Any]) ->
     top = np.argsort(-supports, kind="stable")[:CODES_LISTED]
     total = int(supports.sum())
     kinds = {"record": record, "shared": shared, "item": item}
+    covered, support = covers(published), dict(zip(sets.codes, supports.tolist(), strict=True))
+    for row in covered["codes"]:
+        row["of"] = support.get(row["code"], row["patients"])
     return {
         "occurrences": {name: int(of.sum()) for name, of in kinds.items()} | {"total": total},
         "item_share": float(item.sum() / max(total, 1)),
@@ -50,7 +54,7 @@ def placement(published: Published, sets: CodeSets, facts: Mapping[str, Any]) ->
         "codes_never_counted": int((item == supports).sum()),
         "item_only_records_at_least": item_only_at_least(published),
         **({ITEM_ONLY: int(facts[ITEM_ONLY])} if ITEM_ONLY in facts else {}),
-        "covers": covers(published),
+        "covers": covered,
     }
 
 
@@ -78,23 +82,43 @@ def item_only_at_least(published: Published) -> int:
     return int(left[published.parent < 0].sum())
 
 
-def covers(published: Published) -> dict[str, int]:
+def covers(published: Published, most: int = COVERS_LISTED) -> dict[str, Any]:
     """Pairs (x, y) of a chunk's codes with s(xy) = s(x): whoever knows x learns y. `pairs` over all record and shared
-    chunks, `chunks` that hold one, `of_chunks` with two codes or more."""
+    chunks, `chunks` that hold one, `of_chunks` with two codes or more. `codes`: those of most patients with x in such
+    chunks. `everywhere`: how many (x, y) are such a pair wherever x is listed, so that x alone is enough."""
     p = published
     shown = np.flatnonzero(p.kind[p.entry_chunk] != ITEM)
     order = shown[np.argsort(p.entry_chunk[shown], kind="stable")]
     chunks, codes = np.unique(p.entry_chunk[order], return_counts=True)
-    starts = offsets_of(codes)
-    pairs = _count(starts, p.entry_place[order], p.words[chunks], p.bits)
-    several = int((codes > 1).sum())
-    return {"pairs": int(pairs.sum()), "chunks": int((pairs > 0).sum()), "of_chunks": several}
+    given = offsets_of(codes), p.entry_place[order], p.words[chunks], p.bits
+    pairs = np.empty((_pairs(*given, np.empty((0, 2), np.int64)), 2), np.int64)
+    _pairs(*given, pairs)
+    x, y = order[pairs.T]
+    code, width = owners_of(p.at), max(1, len(p.codes))
+    both, which = np.unique(code[x] * width + code[y], return_inverse=True)
+    clusters, patients = np.bincount(which), np.bincount(which, p.entry_counts()[x]).astype(np.int64)
+    return {
+        "pairs": len(pairs),
+        "chunks": len(np.unique(p.entry_chunk[x])),
+        "of_chunks": int((codes > 1).sum()),
+        "everywhere": int((clusters == np.diff(p.at)[both // width]).sum()),
+        "codes": [
+            {
+                "code": p.codes[both[i] // width],
+                "reveals": p.codes[both[i] % width],
+                "clusters": int(clusters[i]),
+                "patients": int(patients[i]),
+            }
+            for i in np.argsort(-patients, kind="stable")[:most]
+        ],
+    }
 
 
 @njit
-def _count(starts: Array, place: Array, words: Array, bits: Array) -> Array:
-    """Cover pairs of each chunk; its entries' bitmaps start at `place[starts[c]:starts[c + 1]]`."""
-    found = np.zeros(len(starts) - 1, np.int64)
+def _pairs(starts: Array, place: Array, words: Array, bits: Array, into: Array) -> Any:
+    """How many cover pairs the chunks have; each is written into `into` as far as there is room. A chunk's entries'
+    bitmaps start at `place[starts[c]:starts[c + 1]]`."""
+    found = 0
     for c in range(len(starts) - 1):
         for x in range(starts[c], starts[c + 1]):
             for y in range(starts[c], starts[c + 1]):
@@ -102,5 +126,7 @@ def _count(starts: Array, place: Array, words: Array, bits: Array) -> Array:
                 for w in range(words[c]):
                     missing += popcount(bits[place[x] + w] & ~bits[place[y] + w])
                 if x != y and missing == 0:
-                    found[c] += 1
+                    if found < len(into):
+                        into[found] = x, y
+                    found += 1
     return found
