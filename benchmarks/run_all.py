@@ -54,6 +54,8 @@ python benchmarks/walks.py
 
 python benchmarks/check_vocabulary.py --data DIR
 python benchmarks/disassociation_quality.py --data DIR
+python benchmarks/safe.py --data DIR
+python benchmarks/sensitive.py --data DIR
 python benchmarks/partitioning.py --data DIR --k 2
 python benchmarks/partitioning.py --data DIR --k 3
 python benchmarks/partitioning.py --data DIR --k 5

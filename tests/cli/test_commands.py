@@ -145,6 +145,23 @@ def test_profile_counts_and_warns(leeward: Run, events: Path) -> None:
     assert "canary" not in shown.out + shown.err
 
 
+def test_profile_marks_commonly_sensitive_codes(leeward: Run, tmp_path: Path) -> None:
+    events = tmp_path / "events.csv"
+    rows = [(p, code) for p in range(9) for code in ("250.00", "311", *(["296.30", "042"] * (p < 2)))]
+    events.write_text("patient,code\n" + "".join(f"canary-{p},{code}\n" for p, code in rows))
+    figures = leeward("profile", events, "--vocabulary", "icd9", "--json").json()
+    assert figures["sensitive"] == [
+        {"topic": "mental health", "codes": 2, "patients": 9},
+        {"topic": "HIV", "codes": 1, "patients": 2},
+    ]
+    shown = leeward("profile", events, "--vocabulary", "icd9").out
+    assert "mental health" in shown and "9 patients  2 codes" in shown
+    events.write_text("patient,code\n" + "a,250.00\nb,250.00\n")
+    assert "keeps them apart): none" in leeward("profile", events, "--vocabulary", "icd9").out
+    events.write_text("patient,code\n" + "a,Q\nb,Q\n")
+    assert leeward("profile", events, "--vocabulary", "none", "--json").json()["sensitive"] is None
+
+
 def test_synth_codes_writes_a_cohort(leeward: Run, tmp_path: Path) -> None:
     args = ("synth", "codes", "--patients", 50, "--codes", 30, "--seed", 3, "-o", tmp_path / "a.csv")
     assert leeward(*args).status == 0

@@ -115,6 +115,13 @@ def profile_lines(figures: Mapping[str, Any]) -> list[str]:
         f"  {row['code']:<12} {row['patients']:>10,}  {row['share']:6.1%}  {row['name']}".rstrip()
         for row in codes["frequent"][:CODES_SHOWN]
     ]
+    if figures["sensitive"] is not None:
+        none = "" if figures["sensitive"] else ": none"
+        lines += ["", f"Commonly sensitive codes (`--sensitive standard` keeps them apart){none}"]
+    lines += [
+        f"  {row['topic']:<32} {row['patients']:>10,} patients  {count_noun('code', row['codes'])}"
+        for row in figures["sensitive"] or ()
+    ]
     lines += ["", f"Risk if released as it is: patients found among fewer than {k} by up to m of their codes"]
     for row in figures["risk"]["by_m"]:
         about = "     " if row["patients_exact"] else "about"

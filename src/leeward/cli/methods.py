@@ -76,6 +76,7 @@ HELP = {
       leeward disassociate diabetic_data.csv.gz --patient patient_nbr --code diag_1,diag_2,diag_3 \\
           --missing '?' --k 5 --m 2 --policy hierarchy:1 -o release
       leeward disassociate baskets.txt --lines --k 3 --m 2 --format parquet,csv -o release
+      leeward disassociate events.csv --vocabulary icd9 --k 5 --m 2 --sensitive standard -o release
     """,
     "trajectories": """Release the codes in EVENTS in order, with the age at each.
 

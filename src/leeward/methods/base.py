@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from leeward.contracts import contract_of
 from leeward.fields import Declaration, Declared, Parameter, stated
@@ -53,6 +54,10 @@ class Parameters(Declared):
         empty = value is None or value is False or value in ((), {})
         return each.parameter.shown == "always" or not (empty or value == each.default)
 
+    def over(self, cohort: Cohort) -> tuple[Self, tuple[str, ...]]:
+        """The parameters with names of the cohort's codes for words that stand for them, and notices of that."""
+        return self, ()
+
     def protect(
         self,
         cohort: Cohort,
@@ -74,9 +79,11 @@ class Parameters(Declared):
             The guarantee cannot be met on this cohort.
         """
         method = importlib.import_module(f"{type(self).__module__.rpartition('.')[0]}.method")
+        own, said = self.over(cohort)
         anonymized: Anonymized = method.protect(
-            self, cohort, engine, randomness=randomness, population=population
+            own, cohort, engine, randomness=randomness, population=population
         )
+        anonymized = dataclasses.replace(anonymized, notices=(*said, *anonymized.notices))
         contract = contract_of(self.name)
         if contract is None or not contract.lists_codes:
             return anonymized

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from leeward.analysis.itemsets import owners_of
 from leeward.analysis.risk import SEED, risk_before
 from leeward.cohort.cohort import Cohort
+from leeward.cohort.lenses.code_sets import CodeSets
 from leeward.cohort.names import names_of
+from leeward.cohort.sensitive import sensitive_of
 
 NOTICED_ROWS = 20
 """Row numbers kept of a notice."""
@@ -46,8 +49,23 @@ def profile(cohort: Cohort, *, k: int = 5) -> dict[str, Any]:
                 for c in top
             ],
         },
+        "sensitive": sensitive_topics(cohort, sets),
         "risk": risk_before(sets, k, seed=SEED),
     }
+
+
+def sensitive_topics(cohort: Cohort, sets: CodeSets) -> list[dict[str, Any]] | None:
+    """How many codes and patients each topic of the list of commonly sensitive codes has; None without a list."""
+    import numpy as np
+
+    listed = sensitive_of(cohort, sets.codes)
+    if listed is None:
+        return None
+    owner, found = owners_of(sets.offsets), []
+    for topic, codes in listed.items():
+        held = np.isin(sets.codes, codes)[sets.values]
+        found.append({"topic": topic, "codes": len(codes), "patients": len(np.unique(owner[held]))})
+    return sorted(found, key=lambda row: -int(row["patients"]))
 
 
 def source_facts(cohort: Cohort) -> dict[str, Any]:

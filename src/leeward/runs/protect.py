@@ -187,6 +187,7 @@ def _release(
     with draft(out) as pending:
         runner = make(spec.engine, threads=threads)
         say(f"Protecting {cohort.name} ({method.name})")
+        spec = dataclasses.replace(spec, method=parameters_of(method.over(cohort)[0]))
         anonymized = method.protect(
             cohort, runner, randomness=Randomness.of(spec.seed), population=population
         )

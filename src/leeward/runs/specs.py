@@ -26,6 +26,8 @@ class Method(Protocol):
 
     name: str
 
+    def over(self, cohort: Cohort) -> tuple[Any, tuple[str, ...]]: ...
+
     def protect(
         self,
         cohort: Cohort,

@@ -6,6 +6,7 @@ The process that starts it holds the distinct codes, the nodes of the release, a
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from leeward.release.reading import manifest_name
 from leeward.release.spec import Spec
 from leeward.runs.memory import engine_name, fits, require_memory_of_stored
 from leeward.runs.progress import Tell
-from leeward.runs.specs import no_events, read_source
+from leeward.runs.specs import no_events, parameters_of, read_source
 from leeward.runs.writing import about, measure_release, require_passed, write_verified
 from leeward.verify import Source, Verification, verify
 
@@ -57,6 +58,8 @@ def run_stored(
         with draft(out) as pending:
             runner = make(spec.engine, threads=threads)
             say(f"Protecting {cohort.head.name} ({method.name})")
+            filled: Any = method.over(cohort.head, cohort.codes)[0]
+            spec = replace(spec, method=parameters_of(filled))
             verification, figures = write_verified(
                 pending,
                 protect_on_disk(method, cohort, runner, Randomness.of(spec.seed), work),

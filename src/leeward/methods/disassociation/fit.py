@@ -271,7 +271,7 @@ def fit_partition(offsets: Int64s, values: Int32s, rules: Rules, workers: Worker
         partition, near, _ = start_of(offsets, values, smaller, workers)
     aim = aim_of(pure, k, max(2 * rules.max_cluster, LARGEST * k))
     aim = aim._replace(weight=rules.weight or aim.weight)
-    frequent = int((np.bincount(values, minlength=rules.n_codes) >= k).sum())
+    frequent = int((np.bincount(values, minlength=rules.n_codes) >= k)[~rules.sensitive].sum())
     blocks = cut_blocks(near.bounds, block_records(k, frequent))
     cluster_of = np.empty(len(partition.order), np.int32)
     workers.tasks([partial(fit_block, near, *ends, aim, rules.sensitive, cluster_of) for ends in blocks])

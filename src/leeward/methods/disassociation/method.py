@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -328,6 +329,7 @@ def protect_on_disk(
     """Like `protect` for a cohort in memory, with the same tables. Files of the partitions are below `where`. Raises
     GuaranteeUnreachable with fewer than k records, BadInput for a policy or sensitive code that the data lacks."""
     head = cohort.head
+    parameters, said = parameters.over(head, cohort.codes)
     require_k(parameters, cohort.patients, head.name)
     # Policies and rules need only the distinct codes and the largest number of codes of a patient.
     longest = np.arange(cohort.longest, dtype=np.int32)
@@ -338,5 +340,6 @@ def protect_on_disk(
     data = Blocks(cohort.codes, cohort.supports, cohort.blocks)
     released = protect_partitions(data, rules, partitions, engine, randomness, where)
     made = assemble(parameters, cohort.codes, cohort.patients, rules, policy, *released, randomness)
+    made = replace(made, notices=(*said, *made.notices))
     frequent = (code for code, n in zip(cohort.codes, cohort.supports, strict=True) if n >= parameters.k)
     return with_code_list(made, head, frozenset(frequent))

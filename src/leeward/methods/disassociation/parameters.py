@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 from leeward.errors import BadInput
 from leeward.fields import BadParameter, Parameter
 from leeward.methods.base import PolicyLike
 from leeward.methods.demographics import OF_CLASSES, WithRecoding
+
+if TYPE_CHECKING:
+    from leeward.cohort.cohort import Cohort
 
 PARTITIONINGS = {"fitted": 10, "recut": 2, "paper": 2, "ranked": 20}
 """Ways to form clusters, each with its default `max_cluster` as a multiple of k; for `fitted` it is k · k below 10,
@@ -100,8 +103,9 @@ class Disassociation(WithRecoding):
     sensitive: Annotated[
         tuple[str, ...],
         Parameter(
-            "Codes unknown to attackers; kept in item chunks.",
-            metavar="CODE[,CODE…]",
+            "Codes unknown to attackers; kept in item chunks. standard: the data's codes of HIV, substance use, mental "
+            "health, abuse and reproductive health.",
+            metavar="standard|CODE[,CODE…]",
             ascending=True,
         ),
     ] = ()
@@ -212,6 +216,28 @@ class Disassociation(WithRecoding):
             return self.max_cluster
         times = PARTITIONINGS[self.chosen_partitioning]
         return self.k * (min(self.k, times) if self.chosen_partitioning == "fitted" else times)
+
+    def over(self, cohort: Cohort, codes: Sequence[str] | None = None) -> tuple[Self, tuple[str, ...]]:
+        """`standard` among the sensitive codes gives way to the cohort's codes on the list of that name. BadInput where
+        the list knows no code of the cohort's vocabulary. `codes`: the cohort's, where it has no events."""
+        from leeward.vocabulary.sensitive import LISTED, STANDARD
+
+        if STANDARD not in self.sensitive:
+            return self, ()
+        from leeward.cohort.sensitive import sensitive_of
+
+        found = sensitive_of(cohort, codes or map(str, cohort.require_events()["code"].unique()))
+        if found is None:
+            raise BadInput(
+                f"`sensitive: {STANDARD}` is a list of codes of {' and '.join(LISTED)}; {cohort.name} has none of "
+                "these. Say which `vocabulary` its codes are of, or name the sensitive codes."
+            )
+        own = {code for code in self.sensitive if code != STANDARD}.union(*found.values())
+        topics = ", ".join(f"{topic} {len(listed)}" for topic, listed in found.items())
+        said = f"of the list `{STANDARD}` of sensitive codes the data have {topics or 'none'}"
+        return dataclasses.replace(
+            self, sensitive=tuple(sorted(own)), diversity=self.diversity if own else None
+        ), (said,)
 
     def can_store(self, engine: str) -> bool:
         """Whether the run needs only the patients' codes, one partition at a time (`stored`)."""
