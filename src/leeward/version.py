@@ -9,7 +9,7 @@ from leeward.errors import BadInput
 
 __version__ = "0.2.0"
 
-RELEASE_FORMAT = 2
+RELEASE_FORMAT = 3
 """What a release holds: files, columns, keys and words. A version that changes what one of them has to be, and so would
 refute a whole release of the last version, has the next number. Releases that state none are of format 1."""
 

@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 from tests.attacks.disassociation import attack
+from tests.attacks.disassociation import read as read_plainly
 from tests.methods.disassociation.shapes import cohort_of
 
 from leeward.methods.disassociation import Disassociation
@@ -16,6 +17,7 @@ from leeward.methods.disassociation.measures.published import read
 from leeward.methods.disassociation.measures.risk import knowledge_of_codes
 from leeward.randomness import Randomness
 from leeward.release import Release, write
+from leeward.verify import verify
 
 
 def patients(seed: int = 1) -> list[tuple[str, ...]]:
@@ -34,6 +36,7 @@ def released(records: list[tuple[str, ...]], out: Path, **parameters: object) ->
 
 @pytest.mark.parametrize("partitioning", ["fitted", "paper"])
 def test_every_known_set_has_k_candidates(partitioning: str, tmp_path: Path) -> None:
+    """Also for who knows from how many patients on a code is counted."""
     records = patients()
     share = released(records, tmp_path / "out", k=5, partitioning=partitioning)
     found = attack(share, map(frozenset, records))
@@ -42,11 +45,21 @@ def test_every_known_set_has_k_candidates(partitioning: str, tmp_path: Path) -> 
     assert found.smallest >= 5
 
 
+def test_the_verifier_counts_the_candidates_of_who_knows_from_how_many_patients_on_a_code_is_counted(
+    tmp_path: Path,
+) -> None:
+    share = released(patients(), tmp_path / "out", k=5)
+    codes = {code for record in patients() for code in record}
+    plain = [sum(node.candidates(frozenset([code]), 5) for node in read_plainly(share)) for code in codes]
+    (found,) = [check for check in verify(share.parent).checks if check.name == "candidates_of_codes"]
+    assert (found.figures["codes"], found.figures["smallest"]) == (len(codes), min(plain))
+
+
 def test_an_attacker_who_knows_the_algorithm_has_fewer_for_rare_codes_as_the_report_says(
     tmp_path: Path,
 ) -> None:
     records = patients()
-    share = released(records, tmp_path / "out", k=5)
+    share = released(records, tmp_path / "out", k=5, attacker="operation")
     found = attack(share, map(frozenset, records))
     assert found.below_k_algorithm_known > 0
     release = Release.open(share)

@@ -19,7 +19,7 @@ from itertools import combinations
 from pathlib import Path
 
 import polars as pl
-from tests.attacks.disassociation import Node
+from tests.attacks.disassociation import Node, counted_from, known_most
 
 Known = tuple[Mapping[str, str], frozenset[str]]
 """Exact demographics, and codes."""
@@ -42,6 +42,8 @@ class Release:
     records: dict[int, int]
     top: dict[int, list[Node]]
     parent: dict[str, dict[str, str]]
+    most: int = sys.maxsize
+    """The most records of an item code, as far as the guarantee's attacker knows."""
 
     def may_be(self, column: str, label: str, value: str) -> bool:
         """Whether a patient with this exact value may have the label."""
@@ -68,7 +70,7 @@ class Release:
         if not codes:
             return sum(self.records[number] for number in fitting)
         return sum(
-            node.candidates(codes, sys.maxsize) for number in fitting for node in self.top.get(number, [])
+            node.candidates(codes, self.most) for number in fitting for node in self.top.get(number, [])
         )
 
 
@@ -90,13 +92,15 @@ def read(share: Path) -> Release:
             nodes[row["parent"]].below.append(nodes[row["node"]])
         else:
             top.setdefault(row["class"], []).append(nodes[row["node"]])
+    for node in (node for roots in top.values() for node in roots):
+        node.bound(counted_from(share))
     names = [name for name in classes[0] if name not in ("class", "records")]
     parent = {}
     for name in names:
         with (data / "hierarchies" / f"{name}.csv").open(newline="") as file:
             parent[name] = {row["node"]: row["parent"] for row in csv.DictReader(file)}
     labels = {row["class"]: {name: row[name] for name in names} for row in classes}
-    return Release(labels, {row["class"]: row["records"] for row in classes}, top, parent)
+    return Release(labels, {row["class"]: row["records"] for row in classes}, top, parent, known_most(share))
 
 
 def knowledge(codes: frozenset[str], m: int) -> list[frozenset[str]]:

@@ -41,6 +41,8 @@ def example(tmp_path: Path) -> tuple[object, ...]:
     (tmp_path / "policy.csv").write_text(CONSTRAINTS)
     flags = (
         "--lines",
+        "--attacker",
+        "operation",
         "--k",
         3,
         "--m",
@@ -117,7 +119,7 @@ def test_same_seed_same_bytes_no_seed_other_bytes(
     [
         (("--k", 1, "--m", 2), 2, "`--k` must be a whole number of at least 2; got 1"),
         (("--k", 3, "--m", 0), 2, "`--m` must be a whole number of at least 1; got 0"),
-        (("--k", 11, "--m", 2), 3, "10 patients with a code, fewer than k = 11"),
+        (("--k", 10, "--m", 2), 3, "10 patients with a code, fewer than 11 "),
         (("--k", 3, "--m", 2, "--policy", "hierachy:1"), 2, "hierarchy"),
         (("--k", 3, "--m", 2, "--measure", "arre"), 2, "no measure `arre`"),
         (("--k", 3, "--m", 2, "--format", "xlsx"), 2, "must be `parquet` or `csv`; got `xlsx`"),

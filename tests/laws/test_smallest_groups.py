@@ -25,8 +25,12 @@ COUNTING: dict[str, tuple[dict[str, Any], set[str]]] = {
     "censoring with records": ({"scope": "record"}, {"k_map"}),
     "condensation": ({}, {"groups_of_k"}),
     "constraints": ({}, {"sets_of_2"}),
-    "disassociation": (
+    "disassociation with counts": (
         {"k": 5, "partitioning": "paper"},
+        {"cluster_sizes", "km_anonymous_chunks"},
+    ),
+    "disassociation": (
+        {"k": 5, "partitioning": "paper", "attacker": "operation"},
         {"cluster_sizes", "km_anonymous_chunks", "candidates_of_codes", "candidates_of_pairs"},
     ),
     "k-anonymity": ({}, {"groups_of_k", "k_anonymous_rows"}),
@@ -42,7 +46,10 @@ COUNTING: dict[str, tuple[dict[str, Any], set[str]]] = {
     ),
     "censoring with sexes": ({**BY_SEX, "scope": "raise"}, {"class_people"}),
     "constraints with sexes": (BY_SEX, {"class_sizes"}),
-    "disassociation with sexes": (BY_SEX, {"class_sizes", "cluster_sizes", "km_anonymous_chunks"}),
+    "disassociation with sexes": (
+        {**BY_SEX, "attacker": "operation"},
+        {"class_sizes", "cluster_sizes", "km_anonymous_chunks"},
+    ),
     "linked with sexes": (BY_SEX, {"class_sizes"}),
     "trajectories with sexes": (BY_SEX, {"class_sizes", "k_anonymous"}),
     "visits with sexes": (BY_SEX, {"class_sizes"}),

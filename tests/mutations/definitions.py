@@ -140,6 +140,7 @@ def forest_of(out: Path) -> tuple[list[Tree], dict[int, Tree], Broken]:
 def disassociation_share(out: Path) -> Broken:
     manifest = manifest_of(out)
     k, m, parameters = manifest["guarantee"].get("k"), manifest["guarantee"].get("m"), manifest["parameters"]
+    k += parameters["attacker"] == "counts"  # codes are counted from k + 1 on
     roots, made, broken = forest_of(out)
     singles = parameters.get("attacker") == "algorithm"
     stated = dict(rows_of(out, "nodes.parquet").select("node", "records").iter_rows())

@@ -169,7 +169,7 @@ def write(
     )
     listed = code_list(own_chunks if chunks is None else chunks)
     write_parquet(listed, data / "codes.parquet")
-    method = Disassociation(k=k, m=m, **_given(manifest.pop("parameters", {})))
+    method = Disassociation(k=k, m=m, attacker="operation", **_given(manifest.pop("parameters", {})))
     words = CONTRACT.words(method.public())
     made = Anonymized(
         method=manifest.pop("method", method.name),

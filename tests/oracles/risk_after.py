@@ -4,7 +4,6 @@ the files, set by set (docs/methods/disassociation.md#the-attacker-who-knows-the
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import combinations
@@ -34,7 +33,7 @@ class Piecewise:
 def pieces(share: Path, people: Iterable[Person]) -> Piecewise:
     """Every set of 1 to m codes of every patient, with the patient's exact demographics."""
     manifest = json.loads((share / "release.json").read_text())
-    k, m = manifest["guarantee"]["k"], manifest["guarantee"]["m"]
+    m, most = manifest["guarantee"]["m"], disassociation.known_most(share)
     classes = whole_patient.read(share) if manifest["parameters"].get("demographics") else None
     everywhere = [] if classes else disassociation.read(share)
 
@@ -51,6 +50,6 @@ def pieces(share: Path, people: Iterable[Person]) -> Piecewise:
                 piece = tuple(demographics.values()), frozenset(chosen)
                 found.patients.setdefault(piece, set()).add(number)
                 if piece not in found.plain:
-                    found.plain[piece] = sum(node.candidates(piece[1], sys.maxsize) for node in here)
-                    found.algorithm[piece] = sum(node.candidates(piece[1], k - 1) for node in here)
+                    found.plain[piece] = sum(node.candidates(piece[1], most) for node in here)
+                    found.algorithm[piece] = sum(node.candidates(piece[1], None) for node in here)
     return found

@@ -12,6 +12,13 @@ from leeward.contracts.readme import of_codes
 TEXT = texts_of("disassociation")
 
 
+def counted_from(parameters: Mapping[str, Any]) -> int:
+    """The least number of patients who share a code that is counted, or the codes of a chunk. Where the attacker knows
+    it, it is k + 1: a code that is only listed may then have k patients in its cluster."""
+    k: int = parameters["k"]
+    return k + (parameters.get("attacker") == "counts")
+
+
 def words(parameters: Mapping[str, Any]) -> Words:
     k, m = parameters["k"], parameters["m"]
     if parameters.get("attacker") == "algorithm":
@@ -29,9 +36,11 @@ def words(parameters: Mapping[str, Any]) -> Words:
         )
     names, ells = classes.names_of(parameters), classes.ells_of(parameters)
     payload = parameters.get("payload") or ()
+    counts = parameters.get("attacker") == "counts"
+    attacker = TEXT.classed_attacker if names else TEXT.attacker
     more = {"diversity": ells} if ells else {}
     left_open = [
-        TEXT.some_data_set.format(k=k),
+        (TEXT.some_data_set_of_counts if counts else TEXT.some_data_set).format(k=k),
         TEXT.covers + (TEXT.no_covers if parameters["safe"] else ""),
         TEXT.beyond_m.format(m=m),
         TEXT.pooled,
@@ -43,7 +52,9 @@ def words(parameters: Mapping[str, Any]) -> Words:
     ]
     return Words(
         TEXT.classed_name if names else TEXT.name,
-        (TEXT.classed_attacker if names else TEXT.attacker).format(names=classes.in_words(names), m=m),
+        (attacker + (TEXT.knows_counts if counts else "")).format(
+            names=classes.in_words(names), m=m, least=k + 1
+        ),
         tuple(left_open),
         reading(parameters) + TEXT.readme,
         stated_facts("up to m codes", "data sets", payload, **classes.facts(parameters), **more),
@@ -79,10 +90,11 @@ def complete(parameters: Mapping[str, Any]) -> Mapping[str, Any]:
         return given
     if given.get("attacker") == "algorithm":
         return {"max_cluster": 20 * k, **given, **RANKED}
+    least = counted_from({"attacker": "counts", **given, "k": k})
     if chosen not in ("fitted", "recut", "paper"):
-        chosen = "fitted" if k >= 3 else "recut"
-    times = min(k, 10) if chosen == "fitted" else 2
-    return {"max_cluster": times * k, **given, "partitioning": chosen}
+        chosen = "fitted" if least >= 3 else "recut"
+    times = min(least, 10) if chosen == "fitted" else 2
+    return {"max_cluster": times * least, **given, "partitioning": chosen}
 
 
 def reconstructions(parameters: Mapping[str, Any]) -> Iterator[str]:

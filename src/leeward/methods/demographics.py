@@ -67,6 +67,11 @@ class WithDemographics(Parameters):
         ),
     ] = "merge"
 
+    @property
+    def fewest(self) -> int:
+        """The least number of patients of a class."""
+        return self.k
+
     def rules(self) -> None:
         names = self.demographics
         if len(set(names)) < len(names):

@@ -88,7 +88,9 @@ def find_classes(
     columns = columns_of(
         cohort.patients, patients, parameters.demographics, parameters.hierarchies or {}, keep, cohort.name
     )
-    setting = Setting(columns, keep, parameters.k, parameters.small, randomness, occurrences, lost, searched)
+    setting = Setting(
+        columns, keep, parameters.fewest, parameters.small, randomness, occurrences, lost, searched
+    )
     local = parameters.recoding == "local" and setting.free
     return search_local(setting) if local else search_full(setting)
 

@@ -31,14 +31,15 @@ def releases(draw: st.DrawFn) -> tuple[Records, Disassociation]:
     patterns = draw(st.lists(st.sets(st.sampled_from(CODES), min_size=1, max_size=5), min_size=1, max_size=5))
     record = st.sampled_from(patterns) | st.sets(st.sampled_from(CODES), min_size=1, max_size=6)
     k = draw(st.integers(2, 4))
-    records = [tuple(sorted(r)) for r in draw(st.lists(record, min_size=k, max_size=40))]
+    records = [tuple(sorted(r)) for r in draw(st.lists(record, min_size=k + 1, max_size=40))]
     present = sorted({c for r in records for c in r})
     method = Disassociation(
         k=k,
         m=draw(st.integers(1, 5)),
+        attacker=draw(st.sampled_from(["operation", "counts"])),
         policy=draw(st.sampled_from([None, "hierarchy:1", "hierarchy:3", "frequency:0.2"])),
         partitioning=draw(st.sampled_from(["auto", "fitted", "recut", "paper"])),
-        max_cluster=draw(st.sampled_from([None, k, 3 * k])),
+        max_cluster=draw(st.sampled_from([None, k + 1, 3 * k])),
         nested=draw(st.booleans()),
         safe=draw(st.booleans()),
         sensitive=tuple(draw(st.sets(st.sampled_from(present), max_size=1))),
@@ -197,7 +198,7 @@ def test_repeated_codes_become_instances_in_data_and_constraints(tmp_path: Path)
         ({"k": 1}, "`k` must be a whole number of at least 2; got 1."),
         ({"m": 0}, "`m` must be a whole number of at least 1; got 0."),
         ({"k": 2.5}, "`k` must be a whole number of at least 2; got a decimal number."),
-        ({"max_cluster": 3}, "`max_cluster` must be a whole number of at least k = 5; got 3."),
+        ({"max_cluster": 3}, "`max_cluster` must be a whole number of at least 6; got 3."),
         (
             {"partitioning": "best"},
             "`partitioning` must be `auto`, `fitted`, `recut` or `paper`; got `best`.",
@@ -212,8 +213,8 @@ def test_parameters_are_checked(parameters: dict[str, Any], message: str) -> Non
 
 
 def test_fewer_patients_than_k() -> None:
-    with pytest.raises(GuaranteeUnreachable, match="10 patients with a code, fewer than k = 11"):
-        Disassociation(k=11, m=2).protect(cohort_of(running_example()))
+    with pytest.raises(GuaranteeUnreachable, match="10 patients with a code, fewer than 11 "):
+        Disassociation(k=10, m=2).protect(cohort_of(running_example()))
 
 
 def test_a_sensitive_code_that_the_data_lack() -> None:

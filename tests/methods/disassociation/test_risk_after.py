@@ -23,7 +23,7 @@ from leeward.release import Release, write
 
 def released(cohort: Cohort, out: Path, **parameters: object) -> tuple[Release, int]:
     """A release, and in how many clusters a code with more patients was moved to the item chunk."""
-    method = Disassociation(**{"m": 2, **parameters})  # type: ignore[arg-type]  # the tests name real parameters
+    method = Disassociation(**{"m": 2, "attacker": "operation", **parameters})  # type: ignore[arg-type]  # the tests name real parameters
     made = method.protect(cohort, randomness=Randomness.of(7))
     return Release.open(write(made, out)), int(made.custody["empty_item_chunk_condition_fired"])
 
@@ -40,12 +40,14 @@ def known_to(release: Release, cohort: Cohort) -> list[Person]:
     names=st.sampled_from([(), ("sex",), ("age", "sex")]),
     partitioning=st.sampled_from(["fitted", "paper"]),
     small=st.sampled_from(["merge", "suppress"]),
+    attacker=st.sampled_from(["operation", "counts"]),
 )
 def test_the_risk_is_that_of_a_plain_count(
-    seed: int, k: int, names: tuple[str, ...], partitioning: str, small: str
+    seed: int, k: int, names: tuple[str, ...], partitioning: str, small: str, attacker: str
 ) -> None:
     cohort = small_cohort(seed)
     more = {"demographics": names, "small": small} if names else {}
+    more["attacker"] = attacker
     with tempfile.TemporaryDirectory() as folder:
         release, moved = released(cohort, Path(folder) / "out", k=k, partitioning=partitioning, **more)
         counted = pieces(release.share, known_to(release, cohort))

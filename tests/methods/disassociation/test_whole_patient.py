@@ -34,7 +34,13 @@ TEN = """
 45 F 250 493
 52 F 401 493 585
 """
-PARAMETERS = {"k": 3, "m": 2, "demographics": ("age", "sex"), "keep": {"age": 20, "sex": "exact"}}
+PARAMETERS = {
+    "k": 3,
+    "m": 2,
+    "attacker": "operation",
+    "demographics": ("age", "sex"),
+    "keep": {"age": 20, "sex": "exact"},
+}
 
 
 def cohort_of(people: list[tuple[dict[str, Any], tuple[str, ...]]]) -> Cohort:
@@ -141,7 +147,9 @@ def test_worked_example_of_ten_patients_candidates_of_demographics_and_every_pai
 
 
 def test_a_joint_cluster_would_have_shared_428_without_classes() -> None:
-    made = Disassociation(k=3, m=2, max_cluster=6).protect(ten_patients(), randomness=Randomness.of(7))
+    made = Disassociation(k=3, m=2, attacker="operation", max_cluster=6).protect(
+        ten_patients(), randomness=Randomness.of(7)
+    )
     chunks = tables(made)["chunks.parquet"]
     assert ["428"] in chunks.filter(pl.col("kind") != "item")["codes"].to_list()
 
@@ -215,7 +223,7 @@ def test_sensitive_codes_stay_rare_in_every_cluster() -> None:
 def test_one_class_is_the_release_without_demographics() -> None:
     cohort = people()
     whole = protect(cohort, keep={"age": "all", "sex": "all"})
-    bare = Disassociation(k=3, m=2).protect(cohort, randomness=Randomness.of(7))
+    bare = Disassociation(k=3, m=2, attacker="operation").protect(cohort, randomness=Randomness.of(7))
     assert tables(whole)["classes.parquet"].rows() == [(0, "*", "*", 90)]
     assert tables(whole)["chunks.parquet"].equals(tables(bare)["chunks.parquet"])
     assert tables(whole)["nodes.parquet"].drop("class").equals(tables(bare)["nodes.parquet"])

@@ -91,8 +91,9 @@ def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
     rows = [f"{name},{code}" for name, codes in POLICY.items() for code in codes.split()]
     policy.write_text("\n".join(["constraint,code", *rows]), encoding="utf-8")
     method = Disassociation(
-        k=3, m=2, policy=f"file:{policy}", partitioning="paper", max_cluster=6, reconstructions=3
-    )
+        k=3, m=2, attacker="operation", policy=f"file:{policy}", partitioning="paper", max_cluster=6,
+        reconstructions=3,
+    )  # fmt: skip
     workflow.protect(cohort_of(RECORDS, "icd9"), method, folder, seed=1)
     return folder
 

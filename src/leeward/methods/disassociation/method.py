@@ -167,10 +167,11 @@ def assemble(
 
 
 def require_k(parameters: Disassociation, records: int, name: str) -> None:
-    if records < parameters.k:
+    least = parameters.counted_from
+    if records < least:
         raise GuaranteeUnreachable(
-            f"{name}: {records} patients with a code, fewer than k = {parameters.k}; "
-            "no group of k can be formed. Lower k or add patients."
+            f"{name}: {records} patients with a code, fewer than {least} (k, or k + 1 by `attacker`); no "
+            "cluster can be formed. Lower k or add patients."
         )
 
 
@@ -233,7 +234,7 @@ def _further_tables(
         counted = count_values(classes, _sensitive_columns(parameters, cohort, patients))
         found.append(ReleaseTable.of("sensitive.parquet", counted.to_arrow()))
     numbers = range(1, parameters.reconstructions + 1)
-    found += [reconstruction(result, n, parameters.k, randomness) for n in numbers]
+    found += [reconstruction(result, n, parameters.counted_from, randomness) for n in numbers]
     return found
 
 

@@ -16,11 +16,12 @@ if TYPE_CHECKING:
     from leeward.cohort.cohort import Cohort
 
 PARTITIONINGS = {"fitted": 10, "recut": 2, "paper": 2, "ranked": 20}
-"""Ways to form clusters, each with its default `max_cluster` as a multiple of k; for `fitted` it is k · k below 10,
-since small clusters of few records answer for larger sets. `ranked` belongs to `attacker: algorithm`."""
+"""Ways to form clusters, each with its default `max_cluster` as a multiple of t, the number of patients from which on
+codes are counted; for `fitted` it is t · t below 10, since small clusters of few records answer for larger sets.
+`ranked` belongs to `attacker: algorithm`."""
 
-FITTED_FROM_K = 3
-"""From this k on `fitted` is the default; below, `recut` counts short records of few codes better (pyPheWAS)."""
+FITTED_FROM = 3
+"""From this t on `fitted` is the default; below, `recut` counts short records of few codes better (pyPheWAS)."""
 
 RANKED = {"nested": True, "safe": True}
 """Values of parameters under `attacker: algorithm`."""
@@ -41,12 +42,14 @@ class Disassociation(WithRecoding):
         int, Parameter("Maximum number of a patient's codes that an attacker knows.", ge=1, shown="always")
     ] = 2
     attacker: Annotated[
-        Literal["operation", "algorithm"],
+        Literal["operation", "counts", "algorithm"],
         Parameter(
-            "What the attacker knows of the method. operation: the paper's guarantee; algorithm: it holds against an "
-            "attacker who knows the algorithm too (single codes with counts, no item chunks, few codes suppressed).",
+            "What the attacker knows of the method. counts: how many patients a code has that is counted, which are "
+            "k + 1; operation: not even that, so that codes are counted from k on (the paper's guarantee); algorithm: "
+            "all of it (single codes with counts, no item chunks, few codes suppressed).",
+            shown="always",
         ),
-    ] = "operation"
+    ] = "counts"
     policy: Annotated[
         PolicyLike,
         Parameter(
@@ -62,7 +65,8 @@ class Disassociation(WithRecoding):
         Parameter(
             "fitted: clusters that are large and alike (ours); paper: HorPart as published; recut: HorPart, then "
             "records whose codes would all be in an item chunk move to another cluster; auto: of few patients the one "
-            f"whose release answers best, else fitted from k = {FITTED_FROM_K} on, below recut.",
+            f"whose release answers best, else fitted where codes are counted from {FITTED_FROM} patients on, below "
+            "recut.",
             shown="always",
             word="ranked",
             found=True,
@@ -71,10 +75,10 @@ class Disassociation(WithRecoding):
     max_cluster: Annotated[
         int | None,
         Parameter(
-            "Split parts of at least this many records, at least k.",
+            "Split parts of at least this many records; t = k + 1, or k (`attacker`).",
             ge=2,
-            default="min(k, 10)·k (fitted, and half of it for long records), "
-            + ", ".join(f"{times}k ({name})" for name, times in PARTITIONINGS.items() if name != "fitted"),
+            default="min(t, 10)·t (fitted, and half of it for long records), "
+            + ", ".join(f"{times}t ({name})" for name, times in PARTITIONINGS.items() if name != "fitted"),
             metavar="N",
             shown="always",
             found=True,
@@ -152,9 +156,10 @@ class Disassociation(WithRecoding):
     def rules(self) -> None:
         super().rules()
         self._check_columns()
-        if self.max_cluster is not None and self.max_cluster < self.k:
+        if self.max_cluster is not None and self.max_cluster < self.counted_from:
             raise BadParameter(
-                "max_cluster", f"must be a whole number of at least k = {self.k}; got {self.max_cluster}."
+                "max_cluster",
+                f"must be a whole number of at least {self.counted_from}; got {self.max_cluster}.",
             )
         if self.diversity is not None and not self.sensitive:
             raise BadInput("`diversity` needs `sensitive`: the codes that it is about.")
@@ -202,11 +207,20 @@ class Disassociation(WithRecoding):
         return super().public(**decided, **(RANKED if self.attacker == "algorithm" else {}), **found)
 
     @property
+    def counted_from(self) -> int:
+        """The least number of patients who share a code that is counted."""
+        return self.k + (self.attacker == "counts")
+
+    @property
+    def fewest(self) -> int:
+        return self.counted_from
+
+    @property
     def chosen_partitioning(self) -> str:
         if self.attacker == "algorithm":
             return "ranked"
         if self.partitioning == "auto":
-            return "fitted" if self.k >= FITTED_FROM_K else "recut"
+            return "fitted" if self.counted_from >= FITTED_FROM else "recut"
         return self.partitioning
 
     @property
@@ -215,7 +229,8 @@ class Disassociation(WithRecoding):
         if self.max_cluster is not None:
             return self.max_cluster
         times = PARTITIONINGS[self.chosen_partitioning]
-        return self.k * (min(self.k, times) if self.chosen_partitioning == "fitted" else times)
+        least = self.counted_from
+        return least * (min(least, times) if self.chosen_partitioning == "fitted" else times)
 
     def over(self, cohort: Cohort, codes: Sequence[str] | None = None) -> tuple[Self, tuple[str, ...]]:
         """`standard` among the sensitive codes gives way to the cohort's codes on the list of that name. BadInput where
@@ -244,4 +259,4 @@ class Disassociation(WithRecoding):
         apart = (self.partitions is None and engine == "spark") or (self.partitions or 1) > 1
         whole = self.demographics or self.repeats or self.diversity or self.reconstructions
         frequent = str(self.policy).startswith("frequency")
-        return apart and not whole and not frequent and self.attacker == "operation"
+        return apart and not whole and not frequent and self.attacker != "algorithm"

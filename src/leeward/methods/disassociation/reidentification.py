@@ -15,13 +15,18 @@ from leeward.methods.disassociation.measures.estimates import read_once
 from leeward.methods.disassociation.measures.risk import Knowledge, knowledge_of, risk_after, single_codes
 from leeward.release import Release
 
+COUNTS_ALONE = "if they know of the algorithm from how many patients on a code is counted, and no more"
 WITHOUT_ALGORITHM, WITH_ALGORITHM = ", but not the algorithm", " and the algorithm"
+WITH_COUNTS = ", and from how many patients on codes are counted"
 
 
 def scope(release: Release) -> Scope | None:
     """Scope of the guarantee: attackers who do not use the algorithm; None if it covers those who do."""
     if covers_algorithm(release):
         return None
+    if knows_counts(release):
+        found = f"a few sets with a rare code fall below {release.guarantee['k']} candidates"
+        return Scope(COUNTS_ALONE, "if they know all of it", found)
     without = ", without demographics," if release.parameters.get("demographics") else ""
     return Scope(
         "if they do not use the algorithm",
@@ -45,9 +50,8 @@ def count_candidates(release: Release, cohort: Cohort, population: Cohort | None
     words = f"{exact(names)}{count_noun('code', int(release.guarantee['m']))} of a patient"
     if covers_algorithm(release):
         return Known(words + WITH_ALGORITHM, candidates, whole=False)
-    return Known(
-        words + WITHOUT_ALGORITHM, candidates, False, further_of(attacker, words + WITH_ALGORITHM, names)
-    )
+    without = WITH_COUNTS if knows_counts(release) else WITHOUT_ALGORITHM
+    return Known(words + without, candidates, False, further_of(attacker, words + WITH_ALGORITHM, names))
 
 
 def further_of(attacker: Knowledge, words: str, names: list[str]) -> Further:
@@ -69,6 +73,11 @@ def further_of(attacker: Knowledge, words: str, names: list[str]) -> Further:
         tried_below_k=tried["below_k_algorithm_known"],
         largest=m,
     )
+
+
+def knows_counts(release: Release) -> bool:
+    """Whether the guarantee's attacker knows from how many patients on codes are counted."""
+    return release.parameters.get("attacker") == "counts"
 
 
 def covers_algorithm(release: Release) -> bool:

@@ -8,6 +8,7 @@ from typing import Any
 
 from leeward.arrays import count_noun
 from leeward.contracts.classes import in_words
+from leeward.contracts.disassociation import counted_from
 from leeward.methods import demographics_report
 from leeward.methods.disassociation.reidentification import covers_algorithm
 from leeward.release import Release
@@ -257,7 +258,10 @@ def covers_found(
 
 
 BEFORE, AFTER = "Original data", "This release"
-WITHOUT, WITH = "This release, if they do not use the algorithm", "if they do (at least)"
+WITHOUT, WITH = (
+    "This release, for the attacker of its guarantee",
+    "for one who knows all of the algorithm (at least)",
+)
 RISK_COLORS = {BEFORE: charts.VERMILION, AFTER: charts.BLUE, WITHOUT: charts.BLUE, WITH: charts.ORANGE}
 
 
@@ -317,9 +321,9 @@ def chart(release: Release, rows: Sequence[Figures], beside: str, further: Figur
             f"Beyond {m} codes nothing is promised: a missing bar means no promise; the risk may be high."
         )
     if least is not None:
-        text += f" for attackers who do not use the algorithm, at least {percent(least)} for those who do"
+        text += f" for the attacker of its guarantee, at least {percent(least)} for one who knows all of the algorithm"
         captions.append(
-            "For attackers who use the algorithm one code was counted: more put at least as many at risk."
+            "For attackers who know all of the algorithm one code was counted: more put at least as many at risk."
         )
     return Chart(
         f"Patients at risk: fewer than {k} share some combination of {known}",
@@ -370,10 +374,12 @@ def candidates(
         return (tried, as_many)
     if after.get("below_k_algorithm_known") is None:
         return (tried,)
-    moved = facts.get("empty_item_chunk_condition_fired")
+    moved, least = facts.get("empty_item_chunk_condition_fired"), counted_from(release.parameters)
     capped = (
-        f"Whoever uses the algorithm knows that a code of an item chunk has at most {k - 1} patients in its cluster"
-        f"{f' (but for one code in {moved:,} clusters)' if moved else ''}: **{after['below_k_algorithm_known']:,}** of "
+        f"Whoever uses the algorithm knows that a code of an item chunk has at most {least - 1} patients in its "
+        "cluster"
+        f"{f' (but for one code in {moved:,} clusters)' if moved else ''}, and in all clusters that were joined and "
+        f"count it nowhere: **{after['below_k_algorithm_known']:,}** of "
         f"these sets have fewer than {k} candidates then."
     )
     return (tried, capped)

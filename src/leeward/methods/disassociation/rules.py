@@ -27,6 +27,7 @@ FITTED_PASSES = 100
 class Rules(NamedTuple):
     """Parameters of the steps and kernels (a tuple, so that compiled code accepts it).
 
+    k : the least number of patients who share a code that is counted, or the codes of a chunk
     constraint_of : int32[codes], each code's utility constraint, -1 for none
     sensitive : bool[codes]
     max_cluster : parts of at least this many records are split further
@@ -68,7 +69,7 @@ def rules_of(parameters: Disassociation, sets: CodeSets, policy: Constraints, na
             )
         sensitive[hits] = True
     return Rules(
-        k=parameters.k,
+        k=parameters.counted_from,
         m=min(parameters.m, int(sets.lengths().max(initial=1))),  # no record has larger sets
         constraint_of=policy.of_code,
         n_constraints=len(policy),

@@ -50,7 +50,9 @@ def choose(
     asked = [(each, supports_of(sets, each)) for each in queries if each]
     tried = [
         replace(
-            parameters, partitioning=way, max_cluster=2 * parameters.k if small else parameters.max_cluster
+            parameters,
+            partitioning=way,
+            max_cluster=2 * parameters.counted_from if small else parameters.max_cluster,
         )
         for way, small in WAYS
         if not small or parameters.max_cluster is None
@@ -71,7 +73,9 @@ def loss(
     made = publish(data, sets.codes, order)
     chunks = pa.Table.from_batches(chunk_table(made, order).batches())
     fitted = parameters.partitioning == "fitted"
-    index = index_of(node_table(made), chunks, parameters.k, parameters.m, fitted=fitted)
+    index = index_of(
+        node_table(made), chunks, parameters.k, parameters.m, parameters.counted_from, fitted=fitted
+    )
     errors = [
         relative_errors(true, estimate_queries(index, sets, queries, DEFAULT).expected).mean()
         for queries, true in asked

@@ -138,9 +138,9 @@ def node_classes(nodes: Nodes, classes: Classes) -> Check:
     )
 
 
-def split(nodes: Nodes, chunks: Chunks, classes: Classes) -> list[Layout]:
+def split(layout: Layout, classes: Classes) -> list[Layout]:
     """The part of a release that belongs to each class, codes numbered anew in each."""
-    found = []
+    found, nodes, chunks = [], layout.nodes, layout.chunks
     group_class = nodes.of_class[chunks.node]
     for number in classes.numbers:
         own = np.flatnonzero(nodes.of_class == number)
@@ -150,7 +150,9 @@ def split(nodes: Nodes, chunks: Chunks, classes: Classes) -> list[Layout]:
             np.int32
         )
         part = Nodes(nodes.numbers[own], parent, nodes.leaf[own], nodes.records[own], nodes.of_class[own])
-        found.append(lay_out(part, _groups(chunks, np.flatnonzero(group_class == number), index)))
+        found.append(
+            lay_out(part, _groups(chunks, np.flatnonzero(group_class == number), index), layout.listed)
+        )
     return found
 
 

@@ -15,6 +15,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from leeward.contracts.classes import ells_of
+from leeward.contracts.disassociation import counted_from
 from leeward.verify.checks import Check, Source, of_count
 from leeward.verify.classes import (
     Classes,
@@ -79,6 +80,7 @@ def check(share: Share, source: Source | None = None) -> list[Check]:
 def check_whole(share: Share, source: Source | None = None) -> list[Check]:
     """Every check of a disassociated release; the later ones are left out when the files cannot be laid out."""
     k, m = share.guarantee("k"), share.guarantee("m")
+    least = counted_from(share.manifest["parameters"])
     classed = bool(demographics_of(share))
     try:
         nodes = read_nodes(share.data("nodes.parquet"), classed=classed)
@@ -88,19 +90,19 @@ def check_whole(share: Share, source: Source | None = None) -> list[Check]:
     checks, whole = structure(nodes, chunks)
     if not whole:
         return checks
-    layout = lay_out(nodes, chunks)
+    layout = lay_out(nodes, chunks, least - 1) if least > k else lay_out(nodes, chunks)
     counts = share.manifest["parameters"].get("attacker") == "algorithm"
     known = {"records": pl.Series(nodes.records), "kind": pl.Series(nodes.leaf)}
     checks += [
-        *sizes(layout, k, share.manifest["records"]),
+        *sizes(layout, least, share.manifest["records"]),
         *rows_of_chunks(layout, full=not counts),
-        *domains_and_anonymity(layout, k, m),
+        *domains_and_anonymity(layout, least, m),
         order_check("order_of_node_numbers", known, "nodes"),
         check_shuffles(layout),
         *sensitive_codes(layout, share.manifest["parameters"]),
         *covers(layout, share.manifest["parameters"]),
     ]
-    checks.append(single_codes(layout) if counts else empty_item_chunks(layout, k, m))
+    checks.append(single_codes(layout) if counts else empty_item_chunks(layout, least, m))
     if classed:
         return checks + in_classes(layout, share, source)
     checks += [*candidates(layout, k, m), check_some_sets(layout, k, m, share)]
@@ -120,7 +122,7 @@ def in_classes(layout: Layout, share: Share, source: Source | None) -> list[Chec
     checks = [*class_checks(classes, share), placed]
     if not all(check.passed for check in checks):
         return checks
-    layouts = split(layout.nodes, layout.chunks, classes)
+    layouts = split(layout, classes)
     some = SAMPLED_SETS // 10
     checks += together(
         [[*candidates(part, k, m), check_some_sets(part, k, m, share, some)] for part in layouts]

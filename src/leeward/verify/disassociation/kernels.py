@@ -149,10 +149,10 @@ def pair_candidates(flat: Flat, low: int, high: int, width: int) -> Any:
     The table holds rows low … high - 1 (the smaller code of a pair) of the upper triangle, flat; singles
     lie on the diagonal. Codes of one chunk count where they lie in one subrecord; codes of different chunks
     count up to the rarer one; a code of a shared chunk meets what the whole joint cluster holds below it."""
-    order, end, records = flat.order, flat.end, flat.records
+    order, end = flat.order, flat.end
     node_groups, groups_of, kind = flat.node_groups, flat.groups_of, flat.kind
     start, offsets, values = flat.start, flat.offsets, flat.values
-    bounds, codes, supports = flat.bounds, flat.codes, flat.supports
+    bounds, codes, most = flat.bounds, flat.codes, flat.most
     n = len(order)
     table = np.zeros((high - low) * width, np.int32)
     below = np.zeros(width, np.int64)
@@ -167,16 +167,14 @@ def pair_candidates(flat: Flat, low: int, high: int, width: int) -> Any:
                         for j in range(i + 1, offsets[row + 1]):
                             _add(table, low, high, width, values[i], values[j], 1)
             for i in range(bounds[g], bounds[g + 1]):
-                count = records[v] if kind[g] == ITEM else supports[i]
-                _add(table, low, high, width, codes[i], codes[i], count)
+                _add(table, low, high, width, codes[i], codes[i], most[i])
                 if kind[g] == ITEM:
                     for j in range(i + 1, bounds[g + 1]):
-                        _add(table, low, high, width, codes[i], codes[j], count)
+                        _add(table, low, high, width, codes[i], codes[j], most[i])
                 for q2 in range(q + 1, node_groups[v + 1]):
                     h = groups_of[q2]
                     for j in range(bounds[h], bounds[h + 1]):
-                        other = records[v] if kind[h] == ITEM else supports[j]
-                        _add(table, low, high, width, codes[i], codes[j], min(count, other))
+                        _add(table, low, high, width, codes[i], codes[j], min(most[i], most[j]))
         if flat.leaf[v]:
             continue
         n_touched = 0
@@ -189,15 +187,13 @@ def pair_candidates(flat: Flat, low: int, high: int, width: int) -> Any:
                     if below[c] == 0:
                         touched[n_touched] = c
                         n_touched += 1
-                    below[c] += records[u] if kind[g] == ITEM else supports[i]
+                    below[c] += most[i]
         for q in range(node_groups[v], node_groups[v + 1]):
             g = groups_of[q]
             for i in range(bounds[g], bounds[g + 1]):
                 for t in range(n_touched):
                     if touched[t] != codes[i]:
-                        _add(
-                            table, low, high, width, codes[i], touched[t], min(below[touched[t]], supports[i])
-                        )
+                        _add(table, low, high, width, codes[i], touched[t], min(below[touched[t]], most[i]))
         for t in range(n_touched):
             below[touched[t]] = 0
     return table
@@ -232,8 +228,9 @@ def _in_chunk(g: int, flat: Flat, stamp: Array, exact: bool) -> Any:
         if stamp[flat.codes[i]] == 1:
             stamp[flat.codes[i]] = 2
             inside += 1
+            count = min(count, flat.most[i])
     if flat.kind[g] != ITEM and (inside > 0 or exact):
-        count = _rows_with(g, inside, flat, stamp, exact)
+        count = min(count, _rows_with(g, inside, flat, stamp, exact))
     for i in range(flat.bounds[g], flat.bounds[g + 1] if inside > 0 else flat.bounds[g]):
         if stamp[flat.codes[i]] == 2:
             stamp[flat.codes[i]] = 3

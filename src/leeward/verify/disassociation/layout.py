@@ -188,7 +188,8 @@ def _code_lists(column: Any, codes: dict[str, int]) -> tuple[Longs, Ints]:
 
 
 class Flat(NamedTuple):
-    """The arrays of a layout, as kernels take them: of nodes, of their groups (chunks), of rows and of codes."""
+    """The arrays of a layout, as kernels take them: of nodes, of their groups (chunks), of rows and of codes.
+    `most`: the most records that may have each code of a chunk."""
 
     order: Ints
     position: Longs
@@ -205,7 +206,7 @@ class Flat(NamedTuple):
     values: Ints
     bounds: Longs
     codes: Ints
-    supports: Longs
+    most: Longs
 
 
 @dataclass(frozen=True)
@@ -229,6 +230,8 @@ class Layout:
     supports: Longs
     filled: Longs
     unordered: Longs
+    listed: int = 2**62
+    """The most records of a cluster that may have a code of its item chunk, as far as the attacker knows."""
 
     @cached_property
     def group(self) -> Longs:
@@ -242,10 +245,12 @@ class Layout:
     @cached_property
     def flat(self) -> Flat:
         nodes, chunks = self.nodes, self.chunks
+        listed = np.minimum(nodes.records[chunks.node], self.listed)[self.group]
+        most = np.where(chunks.kind[self.group] == ITEM, listed, self.supports)
         return Flat(
             self.order, np.argsort(self.order), self.end, nodes.leaf, nodes.parent, nodes.records, self.node_groups,
             self.groups_of, chunks.kind, chunks.start, chunks.number, chunks.offsets, chunks.values, self.bounds,
-            self.codes, self.supports,
+            self.codes, most,
         )  # fmt: skip
 
     @cached_property
@@ -278,12 +283,12 @@ class Layout:
         return np.array(path, np.int32)
 
 
-def lay_out(nodes: Nodes, chunks: Chunks) -> Layout:
-    """Preorder, chunks by node, and the codes of every chunk with their supports."""
+def lay_out(nodes: Nodes, chunks: Chunks, listed: int = 2**62) -> Layout:
+    """Preorder, chunks by node, and the codes of every chunk with their supports. `listed`: see `Layout`."""
     order, end = preorder(nodes.parent)
     groups_of = np.argsort(chunks.node, kind="stable").astype(np.int64)
     node_groups = offsets_of(np.bincount(chunks.node, minlength=len(nodes.leaf)))
-    return Layout(nodes, chunks, order, end, node_groups, groups_of, *chunk_codes(chunks))
+    return Layout(nodes, chunks, order, end, node_groups, groups_of, *chunk_codes(chunks), listed)
 
 
 def chunk_codes(chunks: Chunks) -> tuple[Longs, Ints, Longs, Longs, Longs]:

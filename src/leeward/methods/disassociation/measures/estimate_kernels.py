@@ -20,7 +20,8 @@ RECORD, SHARED, ITEM = 0, 1, 2
 
 class Entries(NamedTuple):
     """Where each code is: code c has the entries at[c] … at[c + 1], ascending by node. `mean`: the expected count of
-    each item-chunk entry. `want`: as `wanting` counts it. `root`: the topmost ancestor of each entry's node."""
+    each item-chunk entry. `want`: as `wanting` counts it. `root`: the topmost ancestor of each entry's node.
+    `most`: the most records of its cluster behind an item-chunk entry."""
 
     at: Array
     node: Array
@@ -29,6 +30,7 @@ class Entries(NamedTuple):
     root: Array
     want: Array
     mean: Array
+    most: Array
 
 
 class Chunks(NamedTuple):
@@ -48,12 +50,13 @@ class Nodes(NamedTuple):
 
 
 class Parts(NamedTuple):
-    """The codes of a query in one node. By chunk: the bits of its codes, and the expected count of one in an item
-    chunk. By code: where its bitmap starts, and its entry's `want`."""
+    """The codes of a query in one node. By chunk: the bits of its codes, and the expected and the greatest count of one
+    in an item chunk. By code: where its bitmap starts, and its entry's `want`."""
 
     chunk: Array
     mask: Array
     mean: Array
+    most: Array
     place: Array
     want: Array
 
@@ -119,7 +122,8 @@ def _take_node(x: int, at: Array, stop: Array, entries: Entries, kind: Array, pa
                 if parts.chunk[i] == chunk:
                     mine = i
         if mine == n:
-            parts.chunk[n], parts.mask[n], parts.mean[n] = chunk, np.uint64(0), entries.mean[entry]
+            parts.chunk[n], parts.mask[n] = chunk, np.uint64(0)
+            parts.mean[n], parts.most[n] = entries.mean[entry], entries.most[entry]
             n += 1
         parts.mask[mine] |= bit
         while at[j] < stop[j] and entries.node[at[j]] == x:
@@ -128,7 +132,7 @@ def _take_node(x: int, at: Array, stop: Array, entries: Entries, kind: Array, pa
 
 
 @njit(inner=True)
-def _in_leaf(n: int, n_parts: int, parts: Parts, chunks: Chunks, item_most: int) -> Any:
+def _in_leaf(n: int, n_parts: int, parts: Parts, chunks: Chunks) -> Any:
     """(low, expected, high) of a cluster of n records."""
     below, mean, above = n, np.float64(n), n
     for i in range(n_parts):
@@ -136,7 +140,7 @@ def _in_leaf(n: int, n_parts: int, parts: Parts, chunks: Chunks, item_most: int)
         if chunks.kind[chunk] == ITEM:
             below += 1 - n
             mean *= parts.mean[i] / n
-            above = min(above, item_most)
+            above = min(above, parts.most[i])
         else:
             s = _support(parts.mask[i], parts.place, chunks.words[chunk], chunks.bits)
             below += s - n
@@ -208,7 +212,6 @@ def _walk_tree(
     entries: Entries,
     chunks: Chunks,
     nodes: Nodes,
-    item_most: int,
     parts: Parts,
     sums: Scratch,
 ) -> Any:
@@ -222,7 +225,7 @@ def _walk_tree(
         if nodes.leaf[x]:
             wanted = full & ~held
             if (wanted & ~shared) == np.uint64(0):
-                below, mean, above = _in_leaf(records, n_parts, parts, chunks, item_most)
+                below, mean, above = _in_leaf(records, n_parts, parts, chunks)
                 n = _add(sums, n, n, x, wanted, below, mean, above)
         else:
             while base > 0 and nodes.parent[sums.node[base - 1]] == x:
@@ -243,11 +246,8 @@ def _walk_tree(
 
 
 @njit
-def answer(
-    query_at: Array, query_codes: Array, entries: Entries, chunks: Chunks, nodes: Nodes, item_most: int
-) -> Any:
-    """(low, expected, high) of each query; `item_most` is the most records of a cluster that may hold an item-chunk
-    code. Trees without some code of the query are skipped."""
+def answer(query_at: Array, query_codes: Array, entries: Entries, chunks: Chunks, nodes: Nodes) -> Any:
+    """(low, expected, high) of each query. Trees without some code of the query are skipped."""
     queries = len(query_at) - 1
     out_low, out_expected, out_high = (
         np.zeros(queries, np.int64), np.zeros(queries, np.float64), np.zeros(queries, np.int64)
@@ -268,17 +268,15 @@ def answer(
         rarest = np.argmin(stop - at)
         parts = Parts(
             np.zeros(size, np.int64), np.zeros(size, np.uint64), np.zeros(size), np.zeros(size, np.int64),
-            np.zeros(size, np.int64),
+            np.zeros(size, np.int64), np.zeros(size, np.int64),
         )  # fmt: skip
         tree = _next_tree(entries.root, at, stop, rarest)
         while tree >= 0:
             if nodes.leaf[tree]:  # a tree of one cluster, as most are
                 n_parts, _ = _take_node(tree, at, stop, entries, chunks.kind, parts)
-                low, expected, high = _in_leaf(nodes.records[tree], n_parts, parts, chunks, item_most)
+                low, expected, high = _in_leaf(nodes.records[tree], n_parts, parts, chunks)
             else:
-                low, expected, high = _walk_tree(
-                    tree, at, stop, entries, chunks, nodes, item_most, parts, sums
-                )
+                low, expected, high = _walk_tree(tree, at, stop, entries, chunks, nodes, parts, sums)
             if high > 0:
                 out_low[q] += low
                 out_expected[q] += expected

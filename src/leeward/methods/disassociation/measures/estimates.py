@@ -74,11 +74,14 @@ def _item_means(published: Published, prior: str) -> Float64s:
     counted[owner[p.kind[p.entry_chunk] != ITEM]] = True
     size = p.records[p.entry_node]
     if prior == "occupancy" and p.fitted:
-        more = SURPLUS * max(0.0, np.log(p.k / 4)) * np.where(counted[owner], 1, RARE)
-        return np.minimum(expect_by_chance(p) + more, np.maximum(1, np.minimum(p.k - 1, size)))
-    capped = np.minimum(p.k, size)
+        more = SURPLUS * max(0.0, np.log(p.counted_from / 4)) * np.where(counted[owner], 1, RARE)
+        return np.minimum(expect_by_chance(p) + more, np.maximum(1, np.minimum(p.counted_from - 1, size)))
+    capped = np.minimum(p.counted_from, size)
     grades = {"graded": GRADES, "occupancy": ("gathered",)}.get(prior, (prior,))
-    means = [np.array([item_mean(p.k, size, grade) for size in range(p.k + 1)])[capped] for grade in grades]
+    means = [
+        np.array([item_mean(p.counted_from, size, grade) for size in range(p.counted_from + 1)])[capped]
+        for grade in grades
+    ]
     if prior == "occupancy":
         return (1 - SCATTERED) * means[0] + SCATTERED * expect_by_chance(p)
     if len(means) == 1:
@@ -88,8 +91,9 @@ def _item_means(published: Published, prior: str) -> Float64s:
 
 def expect_by_chance(published: Published) -> Float64s:
     """Expected records behind each entry if a code's uncounted records were scattered by chance: the mean of a Poisson
-    number given that it is in 1 … min(k - 1, N). Their number follows from the share of clusters that list the code in
-    their item chunk among those that do not count it (the estimate of occupancy). Entries of other chunks: 1."""
+    number given that it is in 1 … min(t - 1, N), t = `counted_from`. Their number follows from the share of clusters
+    that list the code in their item chunk among those that do not count it (the estimate of occupancy). Entries of
+    other chunks: 1."""
     p = published
     owner = owners_of(p.at)
     item = p.kind[p.entry_chunk] == ITEM
@@ -104,10 +108,10 @@ def expect_by_chance(published: Published) -> Float64s:
     without = np.maximum(p.records[leaves].sum() - counted - listing, np.maximum(mean, 1) / 2)
     rate = np.log1p(listing / without) / np.maximum(mean, 1)
     expected = rate[owner[item]] * size[item]
-    most = np.minimum(p.k - 1, size[item])
+    most = np.minimum(p.counted_from - 1, size[item])
     chance = np.ones(len(expected))
     total, weighted = np.zeros(len(expected)), np.zeros(len(expected))
-    for n in range(1, max(p.k, 2)):
+    for n in range(1, max(p.counted_from, 2)):
         chance = chance * expected / n
         possible = chance * (n <= np.maximum(most, 1))
         total += possible
@@ -164,10 +168,10 @@ def spread(found: Estimates, known: Bools) -> Estimates:
 
 
 def estimates_of_numbers(
-    published: Published, queries: Sequence[Array], prior: str = DEFAULT, *, item_most: int = NO_LIMIT
+    published: Published, queries: Sequence[Array], prior: str = DEFAULT, *, item_most: Int64s | None = None
 ) -> Estimates:
     """`estimates` of queries that are arrays of distinct indices into `published.codes`; `item_most` bounds `high`
-    further: the most records of a cluster that may hold a code of its item chunk."""
+    further: the most records of a cluster behind each entry that is in an item chunk."""
     from leeward.methods.disassociation.measures import estimate_kernels as kernels
 
     check_prior(prior)
@@ -178,13 +182,14 @@ def estimates_of_numbers(
     codes = np.concatenate([np.empty(0, np.int32), *queries]).astype(np.int32)
     p = published
     entries = kernels.Entries(
-        p.at, p.entry_node, p.entry_chunk, p.entry_place, p.entry_root, p.want, item_means(p, prior)
-    )
+        p.at, p.entry_node, p.entry_chunk, p.entry_place, p.entry_root, p.want, item_means(p, prior),
+        np.full(len(p.entry_node), NO_LIMIT) if item_most is None else item_most,
+    )  # fmt: skip
     chunks, nodes = kernels.Chunks(p.kind, p.words, p.bits), kernels.Nodes(p.parent, p.leaf, p.records)
 
     def block(first: int, last: int) -> tuple[Array, Array, Array]:
         found: tuple[Array, Array, Array] = kernels.answer(
-            at[first : last + 1], codes, entries, chunks, nodes, item_most
+            at[first : last + 1], codes, entries, chunks, nodes
         )
         return found
 

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from leeward.analysis.itemsets import owners_of
 from leeward.arrays import offsets_of
 from leeward.compiled import njit
+from leeward.contracts.disassociation import counted_from
 from leeward.errors import BadInput
 from leeward.release import Release
 
@@ -28,7 +29,7 @@ RECORD, SHARED, ITEM = 0, 1, 2
 class Published:
     """The index. Nodes are numbered anew, all nodes below a node right before it.
 
-    codes : sorted; k, m : of the guarantee
+    codes : sorted; k, m : of the guarantee; counted_from : the least number of patients who share a counted code
     parent, leaf, records : int64, bool and int64[nodes]; -1 for the parent of a root
     node, kind, words, filled : of each chunk, with the 64-bit words of a bitmap and the number of non-empty subrecords
     at : int64[codes + 1]; code c has the entries `at[c]:at[c + 1]`, ascending by node, of
@@ -38,6 +39,7 @@ class Published:
     codes: tuple[str, ...]
     k: int
     m: int
+    counted_from: int
     parent: Array
     leaf: Array
     records: Array
@@ -94,12 +96,13 @@ def read(release: Release | str | Path) -> Published:
     given = opened.parameters
     nodes = pq.ParquetFile(opened.path("nodes.parquet")).read()
     fitted = given.get("partitioning") == "fitted" and given.get("refine", True)
-    k, m = int(opened.guarantee["k"]), int(opened.guarantee["m"])
-    return index_of(nodes, _rows(opened.path("chunks.parquet")), k, m, fitted=fitted)
+    k, m, least = int(opened.guarantee["k"]), int(opened.guarantee["m"]), counted_from(given)
+    return index_of(nodes, _rows(opened.path("chunks.parquet")), k, m, least, fitted=fitted)
 
 
-def index_of(nodes: pa.Table, chunks: pa.Table, k: int, m: int, *, fitted: bool) -> Published:
-    """The index of the rows of `nodes.parquet` and `chunks.parquet`; `fitted`: partitioned so, and refined."""
+def index_of(nodes: pa.Table, chunks: pa.Table, k: int, m: int, least: int, *, fitted: bool) -> Published:
+    """The index of the rows of `nodes.parquet` and `chunks.parquet`; codes are counted from `least` records
+    on. `fitted`: partitioned so, and refined."""
     released = nodes.column("node").to_numpy()
     parents = nodes.column("parent").cast(pa.int64())
     by_number = np.argsort(released, kind="stable")
@@ -124,7 +127,7 @@ def index_of(nodes: pa.Table, chunks: pa.Table, k: int, m: int, *, fitted: bool)
     leaf = pc.equal(nodes.column("kind").cast(pa.string()), "cluster").to_numpy(zero_copy_only=False)
     of_class = nodes.column("class").to_numpy()[in_order] if "class" in nodes.column_names else None
     return Published(
-        codes, k, m, renumbered,
+        codes, k, m, least, renumbered,
         leaf[in_order],
         nodes.column("records").to_numpy()[in_order].astype(np.int64),
         node, kind, words, filled, at, node[chunk[order]], chunk[order], places[order], bits,
