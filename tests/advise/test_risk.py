@@ -148,7 +148,9 @@ def test_linked_tables_with_days_alone_protect_no_code(tmp_path: Path) -> None:
 
 def disassociated(out: Path, **parameters: Any) -> lw.Result:
     cohort = classed_cases()["disassociation with demographics"].cohort
-    return lw.protect(cohort, lw.Disassociation(**{"k": 3, "m": 2, **parameters}), out, seed=1)
+    return lw.protect(
+        cohort, lw.Disassociation(**{"k": 3, "m": 2, "attacker": "operation", **parameters}), out, seed=1
+    )
 
 
 def test_both_attackers_of_a_disassociation_are_said(tmp_path: Path) -> None:
@@ -309,3 +311,14 @@ def figures_of(out: Path) -> dict[str, Any]:
     """The risk that a release's custody has."""
     found: dict[str, Any] = json.loads((out / "custody/measures.json").read_text())["reidentification"]
     return found
+
+
+def test_who_knows_from_how_many_patients_on_codes_are_counted_is_covered_and_who_knows_all_is_said(
+    tmp_path: Path,
+) -> None:
+    made = disassociated(tmp_path / "out", attacker="counts")
+    said = maximum_in_words(made.release, made.measures["reidentification"])
+    assert said.startswith(
+        "0.333 (1 in 3) if they know of the algorithm from how many patients on a code is counted"
+    )
+    assert said.endswith("fall below 3 candidates if they know all of it")
