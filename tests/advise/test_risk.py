@@ -221,6 +221,8 @@ def on_disk(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> tuple[Path, s
         "patient",
         "--code",
         "code",
+        "--attacker",
+        "operation",
         "--k",
         3,
         "--m",
