@@ -212,7 +212,8 @@ def trajectories(file: Path, folder: Path) -> str:
     rows = []
     for option, given in options.items():
         out = folder / f"trajectories-{option}"
-        method = Trajectories(k=K, ages="1-128", codes=tuple(sorted(codes["code"])), **given)
+        spanned = tuple(sorted(codes["code"]))
+        method = Trajectories(k=K, clustering="alignment", ages="1-128", codes=spanned, **given)
         kept = protect(cohort, method, out, seed=1, measures=["loss", "usable"]).measures
         loss, usable = kept["loss"], kept["usable"]
         shares = [f"{usable[each]:.1%}" for each in ("usable", "root", "lost")]

@@ -40,6 +40,11 @@ KS = (2, 5, 10, 15)
 OUTPUT = Path(__file__).resolve().parent.parent / "docs" / "studies" / "trajectories.md"
 
 
+def paper(k: int, **given: Any) -> Trajectories:
+    """The thesis's clustering."""
+    return Trajectories(k=k, clustering="alignment", **given)
+
+
 class Page:
     """Markdown, line by line, to a file and to the terminal."""
 
@@ -248,7 +253,7 @@ def figure_12(page: Page, sets: list[Set], folder: Path) -> dict[tuple[str, int]
             row = [f"{each.name}, {joining}"]
             for k in KS:
                 out = folder / f"{each.name}-{joining}-{k}"
-                protect(each.cohort, Trajectories(k=k, joining=joining, ages="1-128"), out, seed=1)
+                protect(each.cohort, paper(k, joining=joining, ages="1-128"), out, seed=1)
                 figures = measure(out, each.cohort, ["avgre"])["avgre"]
                 if joining == "thesis":
                     found[each.name, k] = figures["avgre"]
@@ -377,7 +382,7 @@ def real(page: Page, data: Path, folder: Path) -> None:
     )
     rows, told = [], []
     for name, cohort, hierarchy in files(data, folder):
-        method = Trajectories(k=5, hierarchy=hierarchy, odd_ages="leave out")
+        method = paper(5, hierarchy=hierarchy, odd_ages="leave out")
         result = protect(cohort, method, folder / name, seed=1)
         lost = result.measures["loss"]
         error = result.measures["avgre"]["avgre"]

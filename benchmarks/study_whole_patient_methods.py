@@ -113,7 +113,10 @@ def tasks(uci: Cohort, sampled: int, aged: Cohort) -> list[Task]:
             )
             for view in ("patients+events", "patients+events+events")
         ),
-        Task("trajectories", Trajectories, {}, aged, generalized, "loss of codes and ages", None, ("usable",)),
+        Task(
+            "trajectories", Trajectories, {"clustering": "alignment"}, aged, generalized, "loss of codes and ages",
+            None, ("usable",),
+        ),
     ]  # fmt: skip
 
 
@@ -191,7 +194,7 @@ def trajectories_asked(aged: Cohort, folder: Path, ks: Sequence[int]) -> str:
     """Questions of age, sex and codes of pyPheWAS, answered from trajectories and from chunks in the same classes."""
     rows = []
     ways = {
-        "trajectories": (Trajectories, {}),
+        "trajectories": (Trajectories, {"clustering": "alignment"}),
         "trajectories, cells": (Trajectories, {"clustering": "cells"}),
         "disassociation": (Disassociation, {"m": 2}),
     }

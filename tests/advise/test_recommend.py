@@ -19,7 +19,6 @@ from leeward.advise.recommendation import Recommendation, of_facts
 from leeward.advise.rules import CONDITIONS, rules
 from leeward.advise.situation import Facts, Situation
 from leeward.advise.specs import commands_of, sensitive_codes
-from leeward.advise.specs import method_of as spec_of_method
 from leeward.advise.utility.verdicts import RANK, verdict_of
 from leeward.advise.wording import lines_of, why_lines
 from leeward.errors import BadInput
@@ -130,13 +129,6 @@ def test_the_advice_on_a_cohort_gives_specs_that_run(tmp_path: Path) -> None:
             cohort, method_of(ready.spec["method"], ready.spec.get("plan", ())), tmp_path / ready.method
         )
         assert result.verification.passed and result.release.guarantee["risk"]["maximum"] == 1 / 3
-
-
-@pytest.mark.parametrize(("mentions", "way"), [(30, {}), (31, {"clustering": "cells", "order": "free"})])
-def test_long_trajectories_are_clustered_by_cells(mentions: int, way: dict[str, str]) -> None:
-    plan = build(Plan, {"threshold": {"max": 0.2}, "plan": [{"sequences": {}}]}, "")
-    situation = Situation(plan, Facts("events", 10, 5, mentions, ages=True))
-    assert spec_of_method("trajectories", situation) == {"name": "trajectories", "k": 5, **way}
 
 
 def test_the_advice_on_a_table() -> None:

@@ -40,7 +40,9 @@ def explains(published: list[Pair], known: list[tuple[set[str], set[str]]]) -> b
     return place(published, frozenset(range(len(known))))
 
 
-@pytest.mark.parametrize("parameters", [{}, {"joining": "thesis"}], ids=str)
+@pytest.mark.parametrize(
+    "parameters", [{}, {"clustering": "alignment"}, {"clustering": "alignment", "joining": "thesis"}], ids=str
+)
 def test_every_patient_has_k_records_that_look_alike(parameters: dict[str, object], tmp_path: Path) -> None:
     method = lw.Trajectories(k=4, **parameters)  # type: ignore[arg-type]  # parameters by name
     data = lw.protect(cohort_of_events(), method, tmp_path / "out", seed=1).release.share / "data"

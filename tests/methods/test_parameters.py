@@ -177,7 +177,7 @@ def test_the_command_line_names_the_flag(
     ("name", "given", "shown"),
     [
         ("trajectories", {"ages": "/data/my-ages.csv"}, {"ages": "custom"}),
-        ("trajectories", {"ages": "1-128", "clustering": "cells"}, {"ages": "1-128", "order": "kept"}),
+        ("trajectories", {"ages": "1-128", "order": "kept"}, {"ages": "1-128", "order": "kept"}),
         ("visits", {"policy": "file:/data/a.csv"}, {"policy": "file:a.csv"}),
         ("visits", {"policy": "phecode:/data/a.csv"}, {"policy": "phecode:a.csv"}),
         ("visits", {"policy": None}, {"policy": "none", "m": None, "key": "absolute"}),

@@ -64,10 +64,8 @@ def cases() -> dict[str, Case]:
         "censoring, demographics": Case(
             sample, Censoring(k=3, cap=3, scope="raise", payload=("snp",), **asked), people
         ),
-        "trajectories": Case(people, Trajectories(k=5, payload=("snp",))),
-        "trajectories, cells": Case(
-            people, Trajectories(k=5, clustering="cells", order="free", payload=("snp",))
-        ),
+        "trajectories": Case(people, Trajectories(k=5, clustering="alignment", payload=("snp",))),
+        "trajectories, cells": Case(people, Trajectories(k=5, payload=("snp",))),
         "trajectories, demographics": Case(people, Trajectories(k=5, payload=("snp",), **asked)),
         "visits": Case(people, Visits(k=3, payload=("snp",))),
         "visits, containment": Case(people, Visits(k=3, level="containment", merge_visits=True)),
@@ -121,8 +119,8 @@ OTHERS: dict[str, Sequence[Any]] = {
     "weights": ([1.0, 0.0],),
     "ages": ("hipaa", "custom", "0-90"),
     "hierarchy": ("icd9", "icd10", "custom", None),
-    "clustering": ("cells",),
-    "order": ("free",),
+    "clustering": ("cells", "alignment"),
+    "order": ("free", "kept"),
     "listed_codes": (),
     "level": ("visit", "containment", "code", "codes"),
     "vocabulary": ("icd10",),

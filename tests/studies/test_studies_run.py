@@ -103,7 +103,8 @@ def test_bounds_of_trajectories(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     )
     page = study.baseline_part([each], None)
     assert faults_of(page) == []
-    made = protect(each.cohort, Trajectories(k=5, joining="thesis", ages="1-128"), tmp_path / "made", seed=1)
+    method = Trajectories(k=5, clustering="alignment", joining="thesis", ages="1-128")
+    made = protect(each.cohort, method, tmp_path / "made", seed=1)
     baseline, ags = (
         [float(cell.split()[0]) for cell in line.split("|")[2:4]] for line in page.splitlines()[-2:]
     )

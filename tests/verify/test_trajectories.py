@@ -25,9 +25,8 @@ def hierarchy(tmp_path_factory):
 @pytest.fixture
 def out(tmp_path, hierarchy):
     source = cohort()
-    result = workflow.protect(
-        source, Trajectories(k=4, hierarchy=hierarchy, payload=("dna",)), tmp_path / "out", seed=1, threads=1
-    )
+    method = Trajectories(k=4, hierarchy=hierarchy, clustering="alignment", payload=("dna",))
+    result = workflow.protect(source, method, tmp_path / "out", seed=1, threads=1)
     return result.path, Source(source.events, source.patients)
 
 

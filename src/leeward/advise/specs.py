@@ -17,10 +17,6 @@ L_DIVERSITY = 2
 
 LARGEST_M = 6
 
-LONG_RECORD = 3
-"""Trajectories with more (code, age) pairs a patient are clustered by cells, without order inside a block of ages:
-several times more pairs are usable (docs/studies/trajectories.md#usable-pairs-by-clustering)."""
-
 
 def method_of(name: str, situation: Situation, codes: Sequence[str] = ()) -> dict[str, Any]:
     """The `method:` of a spec: k, m, policy and columns from the plan; `codes` of the cohort resolve ranges."""
@@ -52,11 +48,6 @@ def _visits_level(situation: Situation) -> dict[str, Any]:
     m, known = _m(situation), situation.plan.recipient.knows
     level: dict[str, Any] = {"level": "codes", "m": m} if m >= 2 else {"level": "code"}
     return {**level, "merge_visits": known.visits == 0}
-
-
-def _of_trajectories(situation: Situation) -> dict[str, Any]:
-    many = situation.facts.mentions > LONG_RECORD * situation.facts.patients
-    return {**({"clustering": "cells", "order": "free"} if many else {}), **_payload(situation)}
 
 
 def _of_linked(situation: Situation) -> dict[str, Any]:
@@ -185,7 +176,7 @@ PARAMETERS: dict[str, Callable[[Situation], dict[str, Any]]] = {
     "constraints": _of_code_sets,
     "visits": _of_visits,
     "censoring": _payload,
-    "trajectories": _of_trajectories,
+    "trajectories": _payload,
     "linked": _of_linked,
     "k-anonymity": _of_table,
     "condensation": _of_condensation,

@@ -78,7 +78,7 @@ HELP = {
       leeward disassociate baskets.txt --lines --k 3 --m 2 --format parquet,csv -o release
       leeward disassociate events.csv --vocabulary icd9 --k 5 --m 2 --sensitive standard -o release
     """,
-    "trajectories": """Release the codes in EVENTS in order, with the age at each.
+    "trajectories": """Release the codes in EVENTS with the age at each.
 
     An attacker who knows all of a patient's codes and ages finds at least K records that look alike. Codes and ages
     are generalized along hierarchies; what cannot be grouped is suppressed.
@@ -87,8 +87,8 @@ HELP = {
     Examples:
       leeward trajectories events.csv --patient pid --code icd --age age --vocabulary icd9 --k 5 -o release
       leeward trajectories events.parquet --age age --vocabulary codes.csv --age-hierarchy hipaa --k 5 -o release
-      leeward trajectories events.csv --age age --vocabulary icd9 --k 5 --weights 0.8,0.2 \\
-          --odd-ages "leave out" -o release
+      leeward trajectories events.csv --age age --vocabulary icd9 --k 5 --clustering alignment \\
+          --weights 0.8,0.2 --odd-ages "leave out" -o release
     """,
     "visits": """Release the visits in EVENTS: at least K patients have exactly the set of codes of each visit.
 

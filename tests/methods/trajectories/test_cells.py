@@ -14,6 +14,8 @@ from tests.oracles import cells as oracle
 from leeward.errors import BadInput
 from leeward.methods.trajectories import Trajectories, cells, hierarchies
 from leeward.methods.trajectories.records import Records
+from leeward.methods.trajectories.report import little_left
+from leeward.report.sections import percent
 from leeward.runs import protect as workflow
 from leeward.verify import Source, verify
 from leeward.vocabulary import age
@@ -133,15 +135,45 @@ def test_every_release_is_verified_against_its_source(tmp_path, hierarchy, param
 def test_cells_publish_more_usable_pairs_than_alignment(tmp_path, hierarchy) -> None:
     usable = {}
     for name, further in (
-        ("alignment", {}),
-        ("kept", {"clustering": "cells"}),
-        ("free", {"clustering": "cells", "order": "free"}),
+        ("alignment", {"clustering": "alignment"}),
+        ("kept", {"order": "kept"}),
+        ("free", {}),
     ):
         method = Trajectories(k=4, hierarchy=hierarchy, **further)
         result = workflow.protect(cohort(), method, tmp_path / name, seed=1, threads=1)
         usable[name] = result.measures["usable"]["usable"]
         assert usable[name] <= result.measures["usable"]["at_most"]
     assert usable["alignment"] < usable["kept"] <= usable["free"]
+
+
+def test_by_default_records_are_grouped_by_cells_and_the_first_screen_says_how_many_pairs_are_usable(
+    tmp_path, hierarchy
+) -> None:
+    made = {}
+    for name, stated in (("default", {}), ("stated", {"clustering": "cells", "order": "free"})):
+        method = Trajectories(k=4, hierarchy=hierarchy, **stated)
+        made[name] = workflow.protect(cohort(), method, tmp_path / name, seed=1, threads=1)
+    result = made["default"]
+    assert {name: result.release.parameters[name] for name in ("clustering", "order")} == {
+        "clustering": "cells",
+        "order": "free",
+    }
+    shares = [(each.path / "share" / "data" / "trajectories.parquet").read_bytes() for each in made.values()]
+    assert shares[0] == shares[1]
+    first = str(result.summary.costs[0])
+    assert first.startswith(percent(result.measures["usable"]["usable"])) and "pairs are usable" in first
+
+
+@pytest.mark.parametrize(
+    ("parameters", "tried"),
+    [
+        ({"clustering": "alignment"}, True),
+        ({"clustering": "cells", "order": "kept"}, True),
+        ({"order": "free"}, False),
+    ],
+)
+def test_what_to_try_is_not_what_was_done(parameters, tried) -> None:
+    assert ("--clustering cells" in little_left({"usable": 0.01}, parameters)) == tried
 
 
 def test_same_seed_same_bytes_whatever_the_threads(tmp_path, hierarchy, monkeypatch) -> None:
@@ -159,7 +191,7 @@ def test_same_seed_same_bytes_whatever_the_threads(tmp_path, hierarchy, monkeypa
 @pytest.mark.parametrize(
     ("further", "message"),
     [
-        ({"order": "free"}, "goes with `clustering: cells`"),
+        ({"clustering": "alignment", "order": "free"}, "goes with `clustering: cells`"),
     ],
 )
 def test_what_does_not_go_together(further, message) -> None:

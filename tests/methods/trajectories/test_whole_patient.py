@@ -35,7 +35,8 @@ def cohort_of(rows: list[tuple[str, str, int, str]]) -> Cohort:
 
 
 def protect(cohort: Cohort, **parameters: Any) -> Anonymized:
-    method = Trajectories(**{"k": 2, "demographics": ("sex",), "keep": {"sex": "exact"}, **parameters})
+    sexes = {"demographics": ("sex",), "keep": {"sex": "exact"}}
+    method = Trajectories(**{"k": 2, "clustering": "alignment", **sexes, **parameters})
     return method.protect(cohort, randomness=Randomness.of(7))
 
 

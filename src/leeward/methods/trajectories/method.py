@@ -117,7 +117,9 @@ def _release(
         )
     order = randomness.stream("trajectories", "records").permutation(len(records))
     public = parameters.public(
-        hierarchy=hierarchies.public_name(named), listed_codes=None if listed is None else LISTED
+        hierarchy=hierarchies.public_name(named),
+        listed_codes=None if listed is None else LISTED,
+        order="kept" if parameters.in_order else "free",
     )
     words = CONTRACT.words(public)
     # the place of each record's patient in ascending identifiers, for the custodian's measures
@@ -226,7 +228,7 @@ def _settings(parameters: Trajectories) -> parts.Settings:
         parameters.k,
         parameters.joining == "normalised",
         parameters.clustering == "cells",
-        parameters.order == "kept",
+        parameters.in_order,
     )
     if parameters.sensitive_column is None or parameters.diversity is None:
         return settings

@@ -25,20 +25,23 @@ class Trajectories(WithRecoding):
         Parameter("How a cluster chooses its next record; normalised loses least.", shown="always"),
     ] = "normalised"
     clustering: Annotated[
-        Literal["alignment", "cells"],
+        Literal["cells", "alignment"],
         Parameter(
-            "alignment: A-GS and MDAV (the thesis). cells: group records by the 3-digit codes and 8-year ages that "
-            "they share, which publishes several times more usable pairs of long records.",
+            "cells: group records by the 3-digit codes and 8-year ages that they share, which publishes more usable "
+            "pairs, of long records many times more. alignment: A-GS and MDAV (the thesis).",
+            shown="always",
         ),
-    ] = "alignment"
+    ] = "cells"
     order: Annotated[
-        Literal["kept", "free"],
+        Literal["free", "kept"] | None,
         Parameter(
-            "kept: published pairs are in the order of every patient. free (with cells): only their ages say when.",
+            "free (with cells): only their ages say when. kept: published pairs are in the order of every patient.",
+            default="free with cells, kept with alignment",
             shown="always",
             when=("clustering", "cells"),
+            found=True,
         ),
-    ] = "kept"
+    ] = None
     weights: Annotated[
         tuple[float, float],
         Parameter(
@@ -121,6 +124,10 @@ class Trajectories(WithRecoding):
         Literal["of at least k patients"] | None,
         Parameter("Which codes the released hierarchy lists, where not all of its kind.", found=True),
     ] = field(default=None, init=False)
+
+    @property
+    def in_order(self) -> bool:
+        return self.clustering == "alignment" or self.order == "kept"
 
     def rules(self) -> None:
         super().rules()

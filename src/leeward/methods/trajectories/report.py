@@ -201,7 +201,7 @@ def costs(release: Release, measures: Mapping[str, Any]) -> Costs:
         figures.append(share(empty_pairs(loss["levels"]["code"]), words, warn=0.1, bad=0.5))
     if counts and counts.get("avgre") is not None:
         figures.append(counts_off(counts["avgre"], "mean error of counts of frequent pairs"))
-    return Costs(tuple(figures), little_left(usable))
+    return Costs(tuple(figures), little_left(usable, release.parameters))
 
 
 def empty_pairs(levels: Sequence[Mapping[str, Any]]) -> float:
@@ -212,11 +212,12 @@ def empty_pairs(levels: Sequence[Mapping[str, Any]]) -> float:
     )
 
 
-def little_left(usable: Mapping[str, Any] | None) -> str:
+def little_left(usable: Figures | None, parameters: Figures) -> str:
     """A sentence where few pairs are usable."""
     if not usable or usable["usable"] >= USELESS:
         return ""
+    further = "" if parameters.get("order") == "free" else "`--clustering cells --order free`, "
     return (
-        f"{percent(usable['usable'])} of the (code, age) pairs are usable; try `--clustering cells --order free`, a "
-        "smaller k, or `leeward disassociate` where ages are not needed."
+        f"{percent(usable['usable'])} of the (code, age) pairs are usable; try {further}a smaller k, or `leeward "
+        "disassociate` where ages are not needed."
     )

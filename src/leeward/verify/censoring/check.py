@@ -7,6 +7,7 @@ for among the people who hold its rarest code, code by code.
 from __future__ import annotations
 
 from collections import Counter
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -173,10 +174,12 @@ def records_of_people(events: Numbered) -> list[Record]:
     """Everybody's record, in the order of their numbers."""
     keys, has = events.mentions
     person, code = np.divmod(keys, events.width)
-    held: list[list[tuple[str, int]]] = [[] for _ in range(len(events.patients))]
-    for one, place, count in zip(person.tolist(), code.tolist(), has.tolist(), strict=True):
-        held[one].append((events.codes[place], count))
-    return [tuple(sorted(each)) for each in held]
+    most = int(has.max(initial=0)) + 1
+    used, place = np.unique(code * most + has, return_inverse=True)
+    pairs = [(events.codes[each // most], each % most) for each in used.tolist()]
+    held = [pairs[each] for each in place.tolist()]
+    bounds = np.searchsorted(person, np.arange(len(events.patients) + 1)).tolist()
+    return [tuple(sorted(held[first:last])) for first, last in pairwise(bounds)]
 
 
 def k_map(shown: Shown, records: int, postings: Postings, k: int) -> Check:

@@ -16,7 +16,7 @@ import pyarrow as pa
 from leeward.verify.censoring.holders import Postings, Shown
 from leeward.verify.checks import Check, Source, failing, of_count
 from leeward.verify.classes import Placed, code_of_class, exact_values, place_in_classes, together
-from leeward.verify.flat import Numbered, distinct
+from leeward.verify.flat import Longs, Numbered, count_keys, distinct, places_of
 from leeward.verify.manifest import Share
 
 
@@ -91,8 +91,7 @@ def split_by_class(shown: Shown, placed: People) -> Shown:
     return replace(shown, codes=codes, code=np.searchsorted(used, keys))
 
 
-Item = tuple[str, int]
-Record = tuple[Item, ...]
+Record = tuple[tuple[str, int], ...]
 Labels = tuple[str, ...]
 
 
@@ -109,44 +108,53 @@ def apply_caps(record: Record, parameters: Mapping[str, Any]) -> Record:
 def publish(people: Sequence[Record], k: int) -> dict[Record, Record]:
     """What every distinct record of the population is published as: what all of its group have."""
     weight = Counter(people)
-    items = {r: {(code, n) for code, count in r for n in range(1, count + 1)} for r in weight}
-    groups: list[list[Record]] = []
-    left = split(list(weight), weight, items, k, groups)
-    groups[-1] += left
-    shown: dict[Record, Record] = {}
-    for group in groups:
-        levels = Counter(code for code, _ in set.intersection(*(items[r] for r in group)))
-        shown |= dict.fromkeys(group, tuple(sorted(levels.items())))
-    return shown
+    codes = sorted({code for record in weight for code, _ in record})
+    number = {code: place for place, code in enumerate(codes)}
+    held = [len(record) for record in weight]
+    code = np.array([number[each] for record in weight for each, _ in record], np.int64)
+    count = np.array([each for record in weight for _, each in record], np.int64)
+    most = int(count.max(initial=1))
+    owner = np.repeat(np.repeat(np.arange(len(held)), held), count)
+    item = np.repeat(code, count) * most + places_of(np.zeros_like(count), count)
+    weights = np.fromiter(weight.values(), np.int64, len(weight))
+    groups: list[Longs] = []
+    left = split(np.arange(len(held)), owner, item, weights, k, groups)
+    groups[-1] = np.append(groups[-1], left)
+    group = np.empty(len(held), np.int64)
+    for place, members in enumerate(groups):
+        group[members] = place
+    width = max(1, len(codes) * most)
+    keys, having = count_keys(group[owner] * width + item)
+    shared = keys[having == np.bincount(group)[keys // width]]
+    levels: list[Counter[str]] = [Counter() for _ in groups]
+    for place, common in zip((shared // width).tolist(), (shared % width // most).tolist(), strict=True):
+        levels[place][codes[common]] += 1
+    published = [tuple(sorted(each.items())) for each in levels]
+    return {record: published[place] for record, place in zip(weight, group.tolist(), strict=True)}
 
 
-def split(
-    node: list[Record],
-    weight: Mapping[Record, int],
-    items: Mapping[Record, set[Item]],
-    k: int,
-    groups: list[list[Record]],
-) -> list[Record]:
-    """Adds the groups of the node's people to `groups`; returns those who are too few to be one."""
-    inside, people = set(node), sum(map(weight.__getitem__, node))
-    count: Counter[Item] = Counter()
-    holders = defaultdict(list)
-    for r in node:
-        for item in items[r]:
-            count[item] += weight[r]
-            holders[item].append(r)
+def split(node: Longs, owner: Longs, item: Longs, weights: Longs, k: int, groups: list[Longs]) -> Longs:
+    """Adds the groups of the node's people to `groups`; returns those who are too few to be one. `owner` has `item`:
+    what the node's people have, items numbered by code and then level; `weights`: people of each record."""
+    item = np.unique(item, return_inverse=True)[1]
+    count = np.bincount(item, weights[owner]).astype(np.int64)
+    people = int(weights[node].sum())
     while people >= k:
-        fitting = [(-n, item) for item, n in count.items() if k <= n < people]
-        if not fitting:
-            groups.append(list(inside))
-            return []
-        those = inside.intersection(holders[min(fitting)[1]])
-        gone = those.difference(split(list(those), weight, items, k, groups))
-        inside -= gone
-        for r in gone:
-            people -= weight[r]
-            count.subtract(dict.fromkeys(items[r], weight[r]))
-    return list(inside)
+        fitting = np.append(np.where((count >= k) & (count < people), count, 0), 0)
+        best = int(fitting.argmax())  # the first code, then the lower level, of those that most people have
+        if not fitting[best]:
+            groups.append(node)
+            return node[:0]
+        gone = np.zeros(len(weights), np.bool_)
+        those = owner[item == best]
+        gone[those] = True
+        theirs = gone[owner]
+        gone[split(those, owner[theirs], item[theirs], weights, k, groups)] = False
+        theirs = gone[owner]
+        count -= np.bincount(item[theirs], weights[owner[theirs]], len(count)).astype(np.int64)
+        people -= int(weights[gone].sum())
+        node, owner, item = node[~gone[node]], owner[~theirs], item[~theirs]
+    return node
 
 
 def by_groups(
