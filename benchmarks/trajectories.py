@@ -261,8 +261,6 @@ def served(
     )
     shapes = ("synthetic", "long claims") if data is None else ("UCI", "synthetic", "long claims")
     for shape, first, k in product(shapes, firsts, ks):
-        if shape == "UCI" and patients > 10_000:
-            continue
         found = defaultdict(list)
         for seed in SEEDS:
             cohort = cohort_of(folder, data, shape, patients, first, seed)
@@ -343,7 +341,6 @@ def main() -> None:
         if options.default:
             served(folder, options.data, 3_000, FIRST, (5,))
             served(folder, options.data, 3_000, FIRST[-1:], (3, 10))
-            served(folder, None, 20_000, FIRST[-1:], (5,))
             written(
                 "trajectories-default", "Trajectories: what each clustering serves",
                 "--no-speed --default" + (" --data DIR" if options.data else ""),

@@ -203,7 +203,7 @@ WRITTEN_WRONGLY: dict[str, dict[Callable[[pa.Table], pa.Table], str]] = {
     "disassociation": {lists_cut: "source_counts", last_row_lost: "source_counts", nulls_filled: "chunk_domains"},
     "constraints": {lists_cut: "no_row_lost", last_row_lost: "record_numbers", nulls_filled: "labels_are_listed"},
     "censoring": {lists_cut: "censored_alike", last_row_lost: "every_patient_once", nulls_filled: "payload"},
-    "trajectories": {lists_cut: "owners", last_row_lost: "k_anonymous", nulls_filled: "source_payload"},
+    "trajectories": {lists_cut: "sorted_by_age", last_row_lost: "k_anonymous", nulls_filled: "source_payload"},
     "visits": {lists_cut: "labels_shown", last_row_lost: "labels_shown", nulls_filled: "payload"},
     "linked": {lists_cut: "joined_keys", last_row_lost: "lost_rows"},  # its tables have neither nulls nor lists
     "condensation": {lists_cut: "levels_of_groups", last_row_lost: "rows", nulls_filled: "permissible_values"},
