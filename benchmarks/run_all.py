@@ -30,6 +30,7 @@ python benchmarks/constraints.py --policy hierarchy:1
 python benchmarks/censoring.py
 python benchmarks/trajectories.py
 python benchmarks/trajectories.py --no-speed --exact
+python benchmarks/trajectories.py --no-speed --default --data DIR
 python benchmarks/trajectories.py --no-speed --parts
 python benchmarks/trajectories.py --no-speed --million
 python benchmarks/condensation.py --parts commands
