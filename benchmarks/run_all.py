@@ -63,6 +63,7 @@ python benchmarks/partitioning.py --data DIR --k 5
 python benchmarks/partitioning.py --data DIR --k 10
 python benchmarks/partitioning.py --data DIR --k 25
 python benchmarks/partitioning.py --data DIR --k gap
+python benchmarks/partitioning.py --data DIR --k few
 python benchmarks/algorithm_known.py --data DIR
 python benchmarks/minimality.py --data DIR
 python benchmarks/modes.py scopes --data DIR --k 5,10,25
