@@ -104,7 +104,7 @@ def of_file(file: Path) -> Iterator[tuple[str, Callable[[], Any]]]:
     )
     yield f"{name}: Arrow schema", lambda: plain_write(table, file, store_schema=True)
     yield f"{name}: another compression", lambda: plain_write(table, file, compression="snappy")
-    yield f"{name}: small row groups", lambda: plain_write(table, file, row_group_size=7)
+    yield f"{name}: small row groups", lambda: plain_write(table, file, row_group_size=2)
     yield f"{name}: bytes before the footer", lambda: gap(file)
     yield (
         f"{name}: a column more",
