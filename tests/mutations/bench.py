@@ -68,7 +68,10 @@ def aimed(made: Made) -> Kinds:
 
 def of_method(made: Made) -> Kinds:
     """At the method's guarantee."""
-    if made.method == "disassociation" and getattr(made.case.method, "attacker", None) == "algorithm":
+    if made.method == "disassociation" and getattr(made.case.method, "attacker", None) in (
+        "algorithm",
+        "rules",
+    ):
         return guarantees_joined.singles_kinds(made.out)
     if made.method == "disassociation":
         return chain(

@@ -140,9 +140,10 @@ def forest_of(out: Path) -> tuple[list[Tree], dict[int, Tree], Broken]:
 def disassociation_share(out: Path) -> Broken:
     manifest = manifest_of(out)
     k, m, parameters = manifest["guarantee"].get("k"), manifest["guarantee"].get("m"), manifest["parameters"]
-    k += parameters["attacker"] == "counts"  # codes are counted from k + 1 on
+    stated_k, rules = k, parameters["attacker"] == "rules"
+    k += parameters["attacker"] in ("counts", "rules")  # codes are counted from k + 1 on
     roots, made, broken = forest_of(out)
-    singles = parameters.get("attacker") == "algorithm"
+    singles = parameters.get("attacker") in ("algorithm", "rules")
     stated = dict(rows_of(out, "nodes.parquet").select("node", "records").iter_rows())
     for node, tree in made.items():
         if tree.size != stated[node] or (isinstance(tree, Joint) and len(tree.children) < 2):
@@ -156,10 +157,12 @@ def disassociation_share(out: Path) -> Broken:
                 broken.add("guarantee")
         if isinstance(tree, Leaf) and (tree.size < k or (not singles and violates_lemma_2(tree, k, m))):
             broken.add("guarantee")
+        if isinstance(tree, Leaf) and rules and violates_lemma_2(tree, stated_k, m, spare=1):
+            broken.add("guarantee")
     if sum(tree.size for tree in roots) != manifest["records"]:
         broken.add("sizes")
     try:
-        if has_overlap(roots) or violates_property_1(roots, k):
+        if has_overlap(roots, apart=not rules) or violates_property_1(roots, k):
             broken.add("guarantee")
     except (AttributeError, RecursionError):
         broken.add("nodes")

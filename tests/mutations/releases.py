@@ -48,6 +48,7 @@ def cases() -> dict[str, Case]:
         "disassociation, diverse and safe": Case(
             many, Disassociation(k=5, m=2, sensitive=("272.1",), diversity=3, safe=True)
         ),
+        "disassociation, rules known": Case(people, Disassociation(k=5, m=2, attacker="rules")),
         "disassociation, algorithm known": Case(people, Disassociation(k=5, m=2, attacker="algorithm")),
         IN_PARTS: Case(many, Disassociation(k=5, m=2)),
         "disassociation, nested": Case(many, Disassociation(k=5, m=2, nested=True)),

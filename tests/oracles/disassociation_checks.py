@@ -67,21 +67,21 @@ def is_k_anonymous(chunk: Chunk, k: int) -> bool:
     return all(chunk.count(row) >= k for row in chunk if row)
 
 
-def violates_lemma_2(leaf: Leaf, k: int, m: int) -> bool:
+def violates_lemma_2(leaf: Leaf, k: int, m: int, spare: int = 0) -> bool:
     if leaf.items:
         return False
     v = len(leaf.chunks)
     filled = sum(1 for chunk in leaf.chunks for row in chunk if row)
-    return v == 0 or filled < leaf.size + k * (min(m, v) - 1)
+    return v == 0 or filled < leaf.size + k * (min(m, v) - 1) + spare
 
 
-def has_overlap(forest: list[Tree]) -> bool:
-    """A code in two chunks of one node, or in an item chunk and in a shared chunk above it."""
+def has_overlap(forest: list[Tree], *, apart: bool = True) -> bool:
+    """A code in two chunks of one node, or (`apart`) in an item chunk and in a shared chunk above it."""
 
     def at(tree: Tree, above: set[str]) -> bool:
         own = [domain(c) for c in (tree.chunks if isinstance(tree, Leaf) else tree.shared)]
         if isinstance(tree, Leaf):
-            if tree.items & above:
+            if apart and tree.items & above:
                 return True
             own.append(tree.items)
         if sum(map(len, own)) != len(set().union(*own)):

@@ -203,3 +203,24 @@ def test_codes_of_many_patients_are_found_block_by_block(
     people = {code: {patient for patient, held in rows if held == code} for _, code in rows}
     found = codes.codes_of_many(Source(events).blocks(block), k)
     assert found == {code for code, each in people.items() if len(each) >= k}
+
+
+@pytest.mark.parametrize(("attacker", "name"), [("operation", "Rare"), ("counts", ""), ("rules", "")])
+def test_who_knows_what_is_counted_gets_no_name_that_would_tell_of_k_patients(
+    attacker: str, name: str, tmp_path: Path
+) -> None:
+    """Three patients have c, which may then be listed alone: that they are three would follow from its name."""
+    frame = pl.DataFrame(
+        {"patient": [*range(30), *range(30), 0, 1, 2], "code": ["a"] * 30 + ["b"] * 30 + ["c"] * 3}
+    )
+    names = {"a": CodeName("Asthma", "SNOMED CT", 30), "c": CodeName("Rare", "SNOMED CT", 3)}
+    names["b"] = CodeName("Cough", "SNOMED CT", 30)
+    cohort = Cohort(events=lw.read(frame).events, name="made up", names=names)
+    method = lw.Disassociation(k=K, m=1, attacker=attacker)  # type: ignore[arg-type]  # a word of its choices
+    lw.protect(cohort, method, tmp_path / "out", measures=["placement"])
+    listed = dict(pl.read_parquet(tmp_path / "out/share" / LIST).select("code", "name").iter_rows())
+    assert listed == {"a": "Asthma", "b": "Cough", "c": name}
+    assert not failed(tmp_path / "out", cohort)
+    told = pl.when(pl.col("code") == "c").then(pl.lit("Rare")).otherwise("name").alias("name")
+    out = changed(tmp_path / "out", tmp_path / "x", f"share/{LIST}", lambda frame: frame.with_columns(told))
+    assert failed(out, cohort) == (set() if name else {"names_of_source"})

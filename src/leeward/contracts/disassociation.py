@@ -16,7 +16,7 @@ def counted_from(parameters: Mapping[str, Any]) -> int:
     """The least number of patients who share a code that is counted, or the codes of a chunk. Where the attacker knows
     it, it is k + 1: a code that is only listed may then have k patients in its cluster."""
     k: int = parameters["k"]
-    return k + (parameters.get("attacker") == "counts")
+    return k + (parameters.get("attacker") in ("counts", "rules"))
 
 
 def words(parameters: Mapping[str, Any]) -> Words:
@@ -36,11 +36,12 @@ def words(parameters: Mapping[str, Any]) -> Words:
         )
     names, ells = classes.names_of(parameters), classes.ells_of(parameters)
     payload = parameters.get("payload") or ()
-    counts = parameters.get("attacker") == "counts"
+    known, some_data_set = KNOWN.get(str(parameters.get("attacker")), ("", TEXT.some_data_set))
+    rules = parameters.get("attacker") == "rules"
     attacker = TEXT.classed_attacker if names else TEXT.attacker
     more = {"diversity": ells} if ells else {}
     left_open = [
-        (TEXT.some_data_set_of_counts if counts else TEXT.some_data_set).format(k=k),
+        some_data_set.format(k=k),
         TEXT.covers + (TEXT.no_covers if parameters["safe"] else ""),
         TEXT.beyond_m.format(m=m),
         TEXT.pooled,
@@ -52,13 +53,18 @@ def words(parameters: Mapping[str, Any]) -> Words:
     ]
     return Words(
         TEXT.classed_name if names else TEXT.name,
-        (attacker + (TEXT.knows_counts if counts else "")).format(
-            names=classes.in_words(names), m=m, least=k + 1
-        ),
+        (attacker + known).format(names=classes.in_words(names), m=m, least=k + 1),
         tuple(left_open),
-        reading(parameters) + TEXT.readme,
+        reading(parameters) + (TEXT.readme_of_rules if rules else TEXT.readme),
         stated_facts("up to m codes", "data sets", payload, **classes.facts(parameters), **more),
     )
+
+
+KNOWN = {
+    "counts": (TEXT.knows_counts, TEXT.some_data_set_of_counts),
+    "rules": (TEXT.knows_rules, TEXT.some_data_set_of_rules),
+}
+"""What the attacker knows beside codes, and what is promised then."""
 
 
 def reading(parameters: Mapping[str, Any]) -> str:
@@ -79,7 +85,10 @@ def node_columns(parameters: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**NODES, **({"class": "int64"} if classes.names_of(parameters) else {})}
 
 
-RANKED = {"partitioning": "ranked", "nested": True, "safe": True, "reconstructions": 0}
+ALONE = {"nested": True, "safe": True}
+"""What chunks of one code each make of parameters."""
+
+RANKED = {"partitioning": "ranked", **ALONE, "reconstructions": 0}
 """What `attacker: algorithm` makes of parameters."""
 
 
@@ -94,7 +103,8 @@ def complete(parameters: Mapping[str, Any]) -> Mapping[str, Any]:
     if chosen not in ("fitted", "recut", "paper"):
         chosen = "fitted" if least >= 3 else "recut"
     times = min(least, 10) if chosen == "fitted" else 2
-    return {"max_cluster": times * least, **given, "partitioning": chosen}
+    alone = ALONE if given.get("attacker") == "rules" else {}
+    return {"max_cluster": times * least, **given, "partitioning": chosen, **alone}
 
 
 def reconstructions(parameters: Mapping[str, Any]) -> Iterator[str]:

@@ -3,6 +3,8 @@
 So that a recipient can tell "nobody" from "suppressed". Listed are the codes that the files show (alone, inside a
 generalized label, or as a node above codes), and every other code that at least k patients have; a code that is not
 listed is absent from the source, or rarer than k. Some releases list shown codes alone (`contracts.lists_shown_only`).
+Who knows what is counted gets a name that stands beside patients' rows of counted codes alone: that k patients have it,
+or have not, would bound the number of a code's patients.
 """
 
 from __future__ import annotations
@@ -41,12 +43,16 @@ def with_code_list(
     `frequent`: the codes of at least k patients, where the cohort's events are not at hand."""
     tables = anonymized.tables
     noted: set[str] = set()
+    counted: set[str] = set()
     written: set[str] = set()
 
     def note_labels(table: ReleaseTable) -> Iterator[pa.RecordBatch]:
         """The rows of a table, whose labels are noted while it is written, so that it need not be made twice."""
         for batch in table.batches():
             noted.update(labels_of(table, batch))
+            if "kind" in table.schema.names:
+                rows = batch.filter(pc.not_equal(batch.column("kind").cast(pa.string()), "item"))
+                counted.update(labels_of(table, rows))
             yield batch
         written.add(table.path)
 
@@ -55,7 +61,7 @@ def with_code_list(
             if table.path not in written:
                 for _ in note_labels(table):
                     pass
-        yield code_list(anonymized, noted, cohort, frequent)
+        yield code_list(anonymized, noted, counted, cohort, frequent)
 
     watched = tuple(replace(each, batches=partial(note_labels, each)) for each in tables)
     return replace(anonymized, tables=(*watched, ReleaseTable(PATH, SCHEMA, batches)))
@@ -75,9 +81,14 @@ def labels_of(table: ReleaseTable, batch: pa.RecordBatch) -> set[str]:
 
 
 def code_list(
-    anonymized: Anonymized, labels: set[str], cohort: Cohort, frequent: frozenset[str] | None = None
+    anonymized: Anonymized,
+    labels: set[str],
+    counted: set[str],
+    cohort: Cohort,
+    frequent: frozenset[str] | None = None,
 ) -> pa.RecordBatch:
-    """One row a code, sorted; see the head of the module. `labels`: those of the data files."""
+    """One row a code, sorted; see the head of the module. `labels`: those of the data files; `counted`: those of them
+    that some chunk counts."""
     k = int(anonymized.guarantee.k or 0)
     if anonymized.method == "visits":
         labels = {member for label in labels for member in label.split(MEMBERS)}
@@ -94,10 +105,21 @@ def code_list(
     rows = sorted(released if shown_only else released | frequent)
     own = names_of(cohort, {bases.get(code, code) for code in rows})
     names = [own[bases.get(code, code)] for code in rows]
+    if anonymized.parameters.get("attacker") in ("counts", "rules"):
+        counted = counted | {bases[code] for code in counted if repeats}
+    else:
+        counted = set(rows)
+    may = [name.patients is None or code in counted for code, name in zip(rows, names, strict=True)]
     return pa.RecordBatch.from_arrays(
         [
             pa.array(rows, pa.string()),
-            pa.array([name.name if name.may_be_shown(least) else "" for name in names], pa.string()),
+            pa.array(
+                [
+                    name.name if named and name.may_be_shown(least) else ""
+                    for named, name in zip(may, names, strict=True)
+                ],
+                pa.string(),
+            ),
             pa.array([name.vocabulary for name in names], pa.string()),
             pa.array([code not in shown for code in rows], pa.bool_()),
         ],

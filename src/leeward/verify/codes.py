@@ -147,19 +147,33 @@ def _names_of(code: str, vocabulary: str) -> tuple[str | None, ...]:
 
 
 def names_of_source(share: Share, listed: pl.DataFrame, names: Mapping[str, tuple[str, int | None]]) -> Check:
-    """Other names are the source's; one that stands beside patients' rows, only where k patients have it, and of a
-    sample never."""
+    """Other names are the source's; one that stands beside patients' rows, only where k patients have it (and the
+    files count it, if who knows what is counted would be told so), and of a sample never."""
     k = LARGEST if share.method == "censoring" else share.guarantee("k")
+    counted = counted_codes(share)
     wrong = 0
     for code, name in listed.filter(~pl.col("vocabulary").is_in(ICD)).select("code", "name").iter_rows():
         theirs, patients = names.get(code) or names.get(MENTION.sub("", code), ("", None))
-        wrong += name not in ("", theirs) or (bool(name) and patients is not None and patients < k)
+        few = patients is not None and (patients < k or (counted is not None and code not in counted))
+        wrong += name not in ("", theirs) or (bool(name) and few)
     return of_count(
         "names_of_source",
         wrong,
         "Every other name is the source's, from a vocabulary table or shared by at least k patients.",
         "names are not the source's, or fewer than k patients have them.",
     )
+
+
+def counted_codes(share: Share) -> set[str] | None:
+    """The codes that chunks count, where the attacker knows what is counted."""
+    if share.manifest["parameters"].get("attacker") not in ("counts", "rules"):
+        return None
+    found: set[str] = set()
+    file = open_with_dictionaries(share.data("chunks.parquet"), ("kind", "codes"))
+    for batch in file.iter_batches(BLOCK_ROWS, columns=["kind", "codes"]):
+        counted = batch.filter(pc.not_equal(batch.column("kind").cast(pa.string()), "item")).column("codes")
+        found.update(pc.unique(counted.flatten()).drop_null().cast(pa.string()).to_pylist())
+    return found | {MENTION.sub("", code) for code in found}
 
 
 def frequent_codes(share: Share, listed: pl.DataFrame, shown: set[str], source: Source) -> Check:

@@ -29,6 +29,7 @@ from leeward.errors import BadInput, GuaranteeUnreachable
 from leeward.methods.code_list import with_code_list
 from leeward.methods.disassociation import ranked
 from leeward.methods.disassociation.fit import with_weight
+from leeward.methods.disassociation.held_back import publish_chunks
 from leeward.methods.disassociation.horpart import Partition
 from leeward.methods.disassociation.partitioned import RECORDS_A_PARTITION, Blocks, protect_partitions
 from leeward.methods.disassociation.pipeline import (
@@ -38,12 +39,10 @@ from leeward.methods.disassociation.pipeline import (
 )
 from leeward.methods.disassociation.publish import (
     Published,
-    chunk_table,
     facts_of,
     node_of_records,
     node_table,
     payload_table,
-    publish,
 )
 from leeward.methods.disassociation.reconstruct import reconstruction
 from leeward.methods.disassociation.recut import diversify
@@ -203,10 +202,10 @@ def _release_codes(
         data = disassociate(sets, rules, workers, *partitions)
     else:
         data, of_node = disassociate_classes(sets, classes.of_record, rules, engine, workers, partitions)
-    result = publish(data, sets.codes, randomness)
+    result, chunks = publish_chunks(data, sets.codes, rules, randomness)
     tables = (
         ReleaseTable.of("nodes.parquet", node_table(result, of_node)),
-        chunk_table(result, randomness),
+        chunks,
         *_further_tables(parameters, cohort, sets.patients, result, classes, randomness),
     )
     # For the verifier, which compares the chunks with the clusters' patients. In classes with suppressed codes the

@@ -23,8 +23,17 @@ codes are counted; for `fitted` it is t · t below 10, since small clusters of f
 FITTED_FROM = 3
 """From this t on `fitted` is the default; below, `recut` counts short records of few codes better (pyPheWAS)."""
 
-RANKED = {"nested": True, "safe": True}
-"""Values of parameters under `attacker: algorithm`."""
+ALONE = {"nested": True, "safe": True}
+"""Values of parameters where each chunk has one code."""
+
+UNFIT = {
+    "rules": ("nested", "safe", "repeats", "diversity"),
+    "algorithm": (
+        "partitioning", "nested", "safe", "sensitive", "diversity",
+        "reconstructions", "demographics", "payload", "sensitive_columns",
+    ),
+}  # fmt: skip
+"""Parameters that do not go with chunks of one code each, or that the proof does not cover."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,11 +51,12 @@ class Disassociation(WithRecoding):
         int, Parameter("Maximum number of a patient's codes that an attacker knows.", ge=1, shown="always")
     ] = 2
     attacker: Annotated[
-        Literal["operation", "counts", "algorithm"],
+        Literal["operation", "counts", "rules", "algorithm"],
         Parameter(
             "What the attacker knows of the method. counts: how many patients a code has that is counted, which are "
-            "k + 1; operation: not even that, so that codes are counted from k on (the paper's guarantee); algorithm: "
-            "all of it (single codes with counts, no item chunks, few codes suppressed).",
+            "k + 1; operation: not even that, so that codes are counted from k on (the paper's guarantee); rules: all "
+            "that is done once clusters are there (chunks of one code each); algorithm: all of it (single codes with "
+            "counts, no item chunks, few codes suppressed).",
             shown="always",
         ),
     ] = "counts"
@@ -163,8 +173,7 @@ class Disassociation(WithRecoding):
             )
         if self.diversity is not None and not self.sensitive:
             raise BadInput("`diversity` needs `sensitive`: the codes that it is about.")
-        if self.attacker == "algorithm":
-            self._single_codes()
+        self._single_codes()
         if self.policy is not None:
             from leeward.analysis.policies import parse
 
@@ -188,28 +197,25 @@ class Disassociation(WithRecoding):
                 )
 
     def _single_codes(self) -> None:
-        """Raise BadInput for parameters that need chunks of several codes or item chunks."""
+        """Raise BadInput for parameters that do not go with single codes."""
         fields = {each.name: each.default for each in dataclasses.fields(self)}
-        for name in (
-            "partitioning", "nested", "safe", "sensitive", "diversity",
-            "reconstructions", "demographics", "payload", "sensitive_columns",
-        ):  # fmt: skip
+        for name in UNFIT.get(self.attacker, ()):
             if getattr(self, name) != fields[name]:
                 raise BadInput(
-                    f"`{name}` does not go with `attacker: algorithm`, which publishes counts of single codes; leave "
-                    "one of them out."
+                    f"`{name}` does not go with `attacker: {self.attacker}`, which publishes counts of single codes; "
+                    "leave one of them out."
                 )
-        if self.partitions is not None and self.partitions > 1:
+        if self.attacker == "algorithm" and self.partitions is not None and self.partitions > 1:
             raise BadInput("`attacker: algorithm` needs one partition; leave `partitions` out.")
 
     def public(self, **found: Any) -> dict[str, Any]:
         decided = {"partitioning": self.chosen_partitioning, "max_cluster": self.cluster_limit}
-        return super().public(**decided, **(RANKED if self.attacker == "algorithm" else {}), **found)
+        return super().public(**decided, **(ALONE if self.attacker in UNFIT else {}), **found)
 
     @property
     def counted_from(self) -> int:
         """The least number of patients who share a code that is counted."""
-        return self.k + (self.attacker == "counts")
+        return self.k + (self.attacker in ("counts", "rules"))
 
     @property
     def fewest(self) -> int:

@@ -29,15 +29,14 @@ import pyarrow.parquet as pq
 from leeward.arrays import Int64s
 from leeward.cohort.lenses.code_sets import CodeSets
 from leeward.engine import ahead
+from leeward.methods.disassociation.held_back import publish_chunks
 from leeward.methods.disassociation.pipeline import disassociate
 from leeward.methods.disassociation.publish import (
     CHUNKS,
     NODES,
-    chunk_table,
     facts_of,
     node_of_records,
     node_table,
-    publish,
 )
 from leeward.methods.disassociation.rules import Rules, Workers
 from leeward.randomness import Randomness
@@ -227,11 +226,11 @@ def _write_parts(
     values = occurrences["code"].to_numpy().astype(np.int32)
     sets = CodeSets(offsets, values, codes, record.gather(starts))
     del occurrences, record
-    result = publish(disassociate(sets, rules, Workers(1)), codes, streams)
+    result, chunks = publish_chunks(disassociate(sets, rules, Workers(1)), codes, rules, streams)
     members = pl.DataFrame({"patient": sets.patients, "node": node_of_records(result)}).to_arrow()
     parts = (
         ReleaseTable.of("", node_table(result)),
-        chunk_table(result, streams),
+        chunks,
         ReleaseTable.of("", members),
     )
     counts = dict.fromkeys(PARTS, 0)

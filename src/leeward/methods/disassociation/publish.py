@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from leeward.analysis.itemsets import owners_of
 from leeward.analysis.kernels import empty_list
-from leeward.arrays import AnyArray, Int32s, Int64s, offsets_of
+from leeward.arrays import AnyArray, Int32s, Int64s, offsets_of, ranges_of
 from leeward.compiled import njit
 from leeward.engine import ahead
 from leeward.methods.disassociation.horpart import Clustered
@@ -77,6 +77,7 @@ CHUNKS = pa.schema(
 )
 PAYLOAD = pa.schema([("node", pa.int64()), ("column", pa.string()), ("value", pa.string())])
 KINDS = ("record", "shared", "item")
+ITEMS = 2
 
 
 @dataclass(frozen=True)
@@ -152,6 +153,32 @@ def chunk_table(p: Published, randomness: Randomness) -> ReleaseTable:
             yield chunk_rows(node, chunk, kind, number, code_at, code_names.take(pa.array(code)))
 
     return ReleaseTable("chunks.parquet", CHUNKS, lambda: ahead(batches()))
+
+
+def count_table(
+    node: Int64s, kind: AnyArray, code: AnyArray, count: Int64s, codes: tuple[str, ...]
+) -> ReleaseTable:
+    """`chunks.parquet` of chunks of one code each, without empty subrecords, and of item chunks: entry i says that
+    `count` records of the released `node` have the code, or, if its kind is that of an item chunk, some have."""
+    order = np.lexsort((code, kind == ITEMS, node))
+    node, kind, code, count = (each[order] for each in (node, kind, code, count))
+    item = kind == ITEMS
+    more = item[1:] & item[:-1] & (node[1:] == node[:-1])
+    begin = np.flatnonzero(np.append(True, ~more))
+    size = np.diff(np.append(begin, len(node)))
+    node, kind, item, rows = (each[begin] for each in (node, kind, item, np.where(item, 1, count)))
+    chunk = np.arange(len(node)) - np.searchsorted(node, node)
+    bounds = np.flatnonzero(np.diff(np.cumsum(rows) // ROWS_A_BATCH, prepend=-1, append=-1))
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        code_names = pa.array(codes, pa.string())
+        for lo, hi in itertools.pairwise(bounds.tolist()):
+            of = np.repeat(np.arange(lo, hi), rows[lo:hi])
+            place = pa.array(ranges_of(np.zeros(hi - lo, np.int64), rows[lo:hi]), mask=item[of])
+            names = code_names.take(pa.array(code[ranges_of(begin[of], size[of])]))
+            yield chunk_rows(node[of], chunk[of], kind[of], place, offsets_of(size[of]), names)
+
+    return ReleaseTable("chunks.parquet", CHUNKS, batches)
 
 
 def chunk_rows(

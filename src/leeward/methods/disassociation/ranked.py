@@ -8,21 +8,18 @@ together with another, so a refusal reveals nothing.
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 from numba import uint64
 
 from leeward.analysis.kernels import empty_list, mix
-from leeward.arrays import Float64s, Int32s, Int64s, UInt64s, distinct_of, offsets_of
+from leeward.arrays import Float64s, Int32s, Int64s, UInt64s, distinct_of
 from leeward.cohort.lenses.code_sets import CodeSets
 from leeward.compiled import njit
 from leeward.methods.disassociation.horpart import place_in
-from leeward.methods.disassociation.publish import CHUNKS, ROWS_A_BATCH, chunk_rows, node_rows
+from leeward.methods.disassociation.publish import count_table, node_rows
 from leeward.methods.disassociation.rules import Rules
 from leeward.randomness import Randomness
 from leeward.release.content import ReleaseTable
@@ -270,23 +267,9 @@ def tables_of(shown: Shown, codes: tuple[str, ...], randomness: Randomness) -> t
     old = randomness.stream("nodes").permutation(len(shown.parent)).astype(np.int64)
     number = np.argsort(old)
     nodes = node_rows(old, number, shown.parent, shown.records, shown.leaves)
-    node = number[shown.node]
-    order = np.lexsort((shown.code, node))
-    node, code, count = (each[order] for each in (node, shown.code, shown.count))
-    kind = (shown.node >= shown.leaves)[order]
-    chunk = np.arange(len(node)) - np.searchsorted(node, node)
-    code_names = pa.array(codes, pa.string())
-    bounds = np.flatnonzero(np.diff(np.cumsum(count) // ROWS_A_BATCH, prepend=-1, append=-1))
-
-    def batches() -> Iterator[pa.RecordBatch]:
-        for lo, hi in itertools.pairwise(bounds.tolist()):
-            counts = count[lo:hi]
-            rows = np.repeat(np.arange(lo, hi), counts)
-            place = np.arange(len(rows)) - np.repeat(offsets_of(counts)[:-1], counts)
-            at, names = np.arange(len(rows) + 1), code_names.take(pa.array(code[rows]))
-            yield chunk_rows(node[rows], chunk[rows], kind[rows].astype(np.int8), pa.array(place), at, names)
-
-    return (ReleaseTable.of("nodes.parquet", nodes), ReleaseTable("chunks.parquet", CHUNKS, batches))
+    kind = (shown.node >= shown.leaves).astype(np.int8)
+    chunks = count_table(number[shown.node], kind, shown.code, shown.count, codes)
+    return ReleaseTable.of("nodes.parquet", nodes), chunks
 
 
 def facts_of(shown: Shown) -> dict[str, Any]:

@@ -18,12 +18,20 @@ from leeward.release import Release
 COUNTS_ALONE = "if they know of the algorithm from how many patients on a code is counted, and no more"
 WITHOUT_ALGORITHM, WITH_ALGORITHM = ", but not the algorithm", " and the algorithm"
 WITH_COUNTS = ", and from how many patients on codes are counted"
+WITH_RULES = ", and what is counted, listed or shared where"
 
 
 def scope(release: Release) -> Scope | None:
     """Scope of the guarantee: attackers who do not use the algorithm; None if it covers those who do."""
     if covers_algorithm(release):
         return None
+    if knows_rules(release):
+        return Scope(
+            "if they know what is counted and listed in these clusters",
+            "if they know how the clusters were found",
+            "nothing is proved",
+            "`attacker: algorithm` also covers attackers who know that.",
+        )
     if knows_counts(release):
         found = f"a few sets with a rare code fall below {release.guarantee['k']} candidates"
         return Scope(COUNTS_ALONE, "if they know all of it", found)
@@ -50,6 +58,8 @@ def count_candidates(release: Release, cohort: Cohort, population: Cohort | None
     words = f"{exact(names)}{count_noun('code', int(release.guarantee['m']))} of a patient"
     if covers_algorithm(release):
         return Known(words + WITH_ALGORITHM, candidates, whole=False)
+    if knows_rules(release):
+        return Known(words + WITH_RULES, candidates, whole=False)
     without = WITH_COUNTS if knows_counts(release) else WITHOUT_ALGORITHM
     return Known(words + without, candidates, False, further_of(attacker, words + WITH_ALGORITHM, names))
 
@@ -78,6 +88,11 @@ def further_of(attacker: Knowledge, words: str, names: list[str]) -> Further:
 def knows_counts(release: Release) -> bool:
     """Whether the guarantee's attacker knows from how many patients on codes are counted."""
     return release.parameters.get("attacker") == "counts"
+
+
+def knows_rules(release: Release) -> bool:
+    """Whether it knows what is counted, listed or shared where."""
+    return release.parameters.get("attacker") == "rules"
 
 
 def covers_algorithm(release: Release) -> bool:

@@ -10,7 +10,7 @@ from leeward.arrays import count_noun
 from leeward.contracts.classes import in_words
 from leeward.contracts.disassociation import counted_from
 from leeward.methods import demographics_report
-from leeward.methods.disassociation.reidentification import covers_algorithm
+from leeward.methods.disassociation.reidentification import covers_algorithm, knows_rules
 from leeward.release import Release
 from leeward.report import charts
 from leeward.report.codes import group_errors, label_code, names_of_release, risk_table, worst_groups
@@ -370,6 +370,12 @@ def candidates(
         as_many = (
             "An attacker who knows the algorithm finds as many: no code is listed without its count, and where a count "
             "is near the least, whether the code is shown is drawn at random."
+        )
+        return (tried, as_many)
+    if knows_rules(release):
+        as_many = (
+            "An attacker who knows what is counted and listed finds as many: a code is listed for up to k patients of "
+            "a cluster, and what was not counted above it may have been held back at random."
         )
         return (tried, as_many)
     if after.get("below_k_algorithm_known") is None:

@@ -34,6 +34,7 @@ class Rules(NamedTuple):
     max_joint : largest joint cluster in records
     max_passes : of Refine over all clusters
     weight : w of fitted partitioning; 0 for the one that its start asks for
+    alone : publish chunks of one code each (`held_back`)
     """
 
     k: int
@@ -49,6 +50,7 @@ class Rules(NamedTuple):
     max_joint: int = NO_LIMIT
     max_passes: int = NO_LIMIT
     weight: float = 0.0
+    alone: bool = False
 
     @property
     def n_codes(self) -> int:
@@ -68,9 +70,10 @@ def rules_of(parameters: Disassociation, sets: CodeSets, policy: Constraints, na
                 "data has them after normalisation (`leeward profile` lists the most frequent)."
             )
         sensitive[hits] = True
+    m, alone = parameters.m, parameters.attacker == "rules"  # whose m no length of a record may tell
     return Rules(
         k=parameters.counted_from,
-        m=min(parameters.m, int(sets.lengths().max(initial=1))),  # no record has larger sets
+        m=m if alone else min(m, int(sets.lengths().max(initial=1))),  # no record has larger sets
         constraint_of=policy.of_code,
         n_constraints=len(policy),
         sensitive=sensitive,
@@ -80,6 +83,7 @@ def rules_of(parameters: Disassociation, sets: CodeSets, policy: Constraints, na
         fit=parameters.chosen_partitioning == "fitted",
         recut=parameters.chosen_partitioning != "paper",
         max_passes=FITTED_PASSES if parameters.chosen_partitioning == "fitted" else NO_LIMIT,
+        alone=alone,
     )
 
 

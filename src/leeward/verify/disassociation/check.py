@@ -91,18 +91,21 @@ def check_whole(share: Share, source: Source | None = None) -> list[Check]:
     if not whole:
         return checks
     layout = lay_out(nodes, chunks, least - 1) if least > k else lay_out(nodes, chunks)
-    counts = share.manifest["parameters"].get("attacker") == "algorithm"
+    attacker = share.manifest["parameters"].get("attacker")
+    rules, alone = attacker == "rules", attacker in ("rules", "algorithm")
     known = {"records": pl.Series(nodes.records), "kind": pl.Series(nodes.leaf)}
     checks += [
         *sizes(layout, least, share.manifest["records"]),
-        *rows_of_chunks(layout, full=not counts),
-        *domains_and_anonymity(layout, least, m),
+        *rows_of_chunks(layout, full=not alone),
+        *domains_and_anonymity(layout, least, m, apart=not rules),
         order_check("order_of_node_numbers", known, "nodes"),
         check_shuffles(layout),
         *sensitive_codes(layout, share.manifest["parameters"]),
         *covers(layout, share.manifest["parameters"]),
     ]
-    checks.append(single_codes(layout) if counts else empty_item_chunks(layout, least, m))
+    checks += [single_codes(layout, listed=rules)] if alone else []
+    if attacker != "algorithm":
+        checks.append(empty_item_chunks(layout, k if rules else least, m, spare=int(rules)))
     if classed:
         return checks + in_classes(layout, share, source)
     checks += [*candidates(layout, k, m), check_some_sets(layout, k, m, share)]
@@ -273,10 +276,11 @@ def rows_of_chunks(layout: Layout, *, full: bool = True) -> list[Check]:
     ]
 
 
-def domains_and_anonymity(layout: Layout, k: int, m: int) -> list[Check]:
-    """Chunk domains are disjoint; chunks are k^m-anonymous; shared chunks keep Property 1."""
+def domains_and_anonymity(layout: Layout, k: int, m: int, *, apart: bool = True) -> list[Check]:
+    """Chunk domains are disjoint; chunks are k^m-anonymous; shared chunks keep Property 1. `apart`: a code that a
+    cluster lists is counted nowhere above it."""
     chunks = layout.chunks
-    overlapping, strict = domains(layout)
+    overlapping, strict = domains(layout, apart=apart)
     subset, whole = kernels.chunk_anonymity(
         chunks.start, chunks.offsets, chunks.values, layout.bounds, layout.codes, chunks.kind, m
     )
@@ -309,7 +313,7 @@ def domains_and_anonymity(layout: Layout, k: int, m: int) -> list[Check]:
     ]
 
 
-def domains(layout: Layout) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+def domains(layout: Layout, *, apart: bool = True) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """(nodes whose visible chunks share a code that they must not share; shared chunks with a code that also lies in a
     record chunk or a lower shared chunk below)."""
     nodes, chunks, group = layout.nodes, layout.chunks, layout.group
@@ -318,16 +322,17 @@ def domains(layout: Layout) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     clash[places] = ~heads_of(keys)
     above = layout.lowest(nodes.parent[chunks.node[group]], layout.codes)
     item = chunks.kind[group] == ITEM
-    clash |= item & (above >= 0)
+    clash |= apart & item & (above >= 0)
     overlapping, strict = np.zeros(len(nodes.leaf), np.bool_), np.zeros(len(chunks.kind), np.bool_)
     overlapping[chunks.node[group[clash]]] = True
     strict[group[above[~item & (above >= 0)]]] = True
     return overlapping, strict
 
 
-def empty_item_chunks(layout: Layout, k: int, m: int) -> Check:
+def empty_item_chunks(layout: Layout, k: int, m: int, *, spare: int = 0) -> Check:
     """Lemma 2: a cluster without item chunk needs N + k(h - 1) non-empty subrecords in its record chunks, h = min(m,
-    their number); it is judged by its record chunks alone, and one without any violates the condition."""
+    their number), and `spare` more; it is judged by its record chunks alone, and one without any violates the
+    condition."""
     nodes, chunks = layout.nodes, layout.chunks
     n = len(nodes.leaf)
     has_items = np.bincount(chunks.node[(chunks.kind == ITEM) & (layout.filled > 0)], minlength=n) > 0
@@ -337,7 +342,7 @@ def empty_item_chunks(layout: Layout, k: int, m: int) -> Check:
         np.int64
     )
     judged = nodes.leaf & ~has_items
-    short = judged & ((v == 0) | (filled < nodes.records + k * (np.minimum(m, v) - 1)))
+    short = judged & ((v == 0) | (filled < nodes.records + k * (np.minimum(m, v) - 1) + spare))
     return of_count(
         "empty_item_chunks",
         int(short.sum()),

@@ -211,7 +211,7 @@ def set_candidates(wanted: Array, leaf: int, flat: Flat, stamp: Array, exact: bo
     while v >= 0 and smallest > 0:
         smallest = min(smallest, flat.records[v])
         for q in range(flat.node_groups[v], flat.node_groups[v + 1]):
-            inside, count = _in_chunk(flat.groups_of[q], flat, stamp, exact)
+            inside, count = _in_chunk(v, flat.groups_of[q], flat, stamp, exact)
             found += inside
             smallest = min(smallest, count)
         v = flat.parent[v]
@@ -221,7 +221,7 @@ def set_candidates(wanted: Array, leaf: int, flat: Flat, stamp: Array, exact: bo
 
 
 @njit(inner=True)
-def _in_chunk(g: int, flat: Flat, stamp: Array, exact: bool) -> Any:
+def _in_chunk(v: int, g: int, flat: Flat, stamp: Array, exact: bool) -> Any:
     """How many of the codes stamped 1 a chunk has, which get another stamp, and how many subrecords hold them."""
     inside, count = 0, UNLIMITED
     for i in range(flat.bounds[g], flat.bounds[g + 1]):
@@ -230,7 +230,8 @@ def _in_chunk(g: int, flat: Flat, stamp: Array, exact: bool) -> Any:
             inside += 1
             count = min(count, flat.most[i])
     if flat.kind[g] != ITEM and (inside > 0 or exact):
-        count = min(count, _rows_with(g, inside, flat, stamp, exact))
+        left_out = flat.records[v] - (flat.start[g + 1] - flat.start[g]) if inside == 0 else 0  # empty ones
+        count = min(count, _rows_with(g, inside, flat, stamp, exact) + left_out)
     for i in range(flat.bounds[g], flat.bounds[g + 1] if inside > 0 else flat.bounds[g]):
         if stamp[flat.codes[i]] == 2:
             stamp[flat.codes[i]] = 3

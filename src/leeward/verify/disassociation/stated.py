@@ -74,15 +74,19 @@ def covering(layout: Layout) -> Longs:
     return np.bincount(layout.group[np.concatenate([x[always[0]], y[always[1]]])], minlength=len(chunks.kind))
 
 
-def single_codes(layout: Layout) -> Check:
-    """Against an attacker who knows the algorithm: no item chunk, and no chunk of two codes, so that neither a bound on
-    uncounted codes nor a refusal to put codes together can be read from the files."""
-    several = (layout.chunks.kind == ITEM) | (np.diff(layout.bounds) != 1)
+def single_codes(layout: Layout, *, listed: bool) -> Check:
+    """Against an attacker who knows rules or all of the algorithm: no chunk of two codes, so that no refusal to put
+    codes together can be read from the files, and, unless codes may be `listed`, no item chunk, so that no bound on
+    uncounted codes can."""
+    item = layout.chunks.kind == ITEM
+    several = np.where(item, not listed, np.diff(layout.bounds) != 1)
     return of_count(
         "single_codes",
         int(several.sum()),
-        "Every chunk counts one code; there are no item chunks.",
-        "chunks are item chunks or hold several codes." + first_chunk(layout, several),
+        "Every chunk counts one code" + ("." if listed else "; there are no item chunks."),
+        ("chunks" if listed else "chunks are item chunks or")
+        + " hold several codes."
+        + first_chunk(layout, several),
     )
 
 

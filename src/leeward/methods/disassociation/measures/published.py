@@ -29,7 +29,8 @@ RECORD, SHARED, ITEM = 0, 1, 2
 class Published:
     """The index. Nodes are numbered anew, all nodes below a node right before it.
 
-    codes : sorted; k, m : of the guarantee; counted_from : the least number of patients who share a counted code
+    codes : sorted; k, m : of the guarantee; counted_from : the least number of patients who share a counted code;
+        held_back : whether codes are kept from joint clusters at random
     parent, leaf, records : int64, bool and int64[nodes]; -1 for the parent of a root
     node, kind, words, filled : of each chunk, with the 64-bit words of a bitmap and the number of non-empty subrecords
     at : int64[codes + 1]; code c has the entries `at[c]:at[c + 1]`, ascending by node, of
@@ -40,6 +41,7 @@ class Published:
     k: int
     m: int
     counted_from: int
+    held_back: bool
     parent: Array
     leaf: Array
     records: Array
@@ -97,12 +99,22 @@ def read(release: Release | str | Path) -> Published:
     nodes = pq.ParquetFile(opened.path("nodes.parquet")).read()
     fitted = given.get("partitioning") == "fitted" and given.get("refine", True)
     k, m, least = int(opened.guarantee["k"]), int(opened.guarantee["m"]), counted_from(given)
-    return index_of(nodes, _rows(opened.path("chunks.parquet")), k, m, least, fitted=fitted)
+    held_back, chunks = given.get("attacker") == "rules", _rows(opened.path("chunks.parquet"))
+    return index_of(nodes, chunks, k, m, least, fitted=fitted, held_back=held_back)
 
 
-def index_of(nodes: pa.Table, chunks: pa.Table, k: int, m: int, least: int, *, fitted: bool) -> Published:
+def index_of(
+    nodes: pa.Table,
+    chunks: pa.Table,
+    k: int,
+    m: int,
+    least: int,
+    *,
+    fitted: bool,
+    held_back: bool = False,
+) -> Published:
     """The index of the rows of `nodes.parquet` and `chunks.parquet`; codes are counted from `least` records
-    on. `fitted`: partitioned so, and refined."""
+    on. `fitted`: partitioned so, and refined. `held_back`: see `Published`."""
     released = nodes.column("node").to_numpy()
     parents = nodes.column("parent").cast(pa.int64())
     by_number = np.argsort(released, kind="stable")
@@ -127,7 +139,7 @@ def index_of(nodes: pa.Table, chunks: pa.Table, k: int, m: int, least: int, *, f
     leaf = pc.equal(nodes.column("kind").cast(pa.string()), "cluster").to_numpy(zero_copy_only=False)
     of_class = nodes.column("class").to_numpy()[in_order] if "class" in nodes.column_names else None
     return Published(
-        codes, k, m, least, renumbered,
+        codes, k, m, least, held_back, renumbered,
         leaf[in_order],
         nodes.column("records").to_numpy()[in_order].astype(np.int64),
         node, kind, words, filled, at, node[chunk[order]], chunk[order], places[order], bits,

@@ -101,9 +101,10 @@ class Knowledge:
 def most_listed(p: Published, *, joins: bool = False) -> Int64s:
     """The most records of its cluster behind each entry of an item chunk, int64[entries], for who knows from how many
     records on codes are counted; with `joins` for who knows Refine too: clusters that list a code, and are below a
-    joint cluster that counts it nowhere at or below it, have it in fewer than that many records together."""
+    joint cluster that counts it nowhere at or below it, have it in fewer than that many records together, unless codes
+    were held back from it."""
     most = np.full(len(p.entry_node), p.counted_from - 1)
-    if not joins:
+    if p.held_back or not joins:
         return most
     item, nodes = p.kind[p.entry_chunk] == ITEM, len(p.parent)
     key = owners_of(p.at) * nodes + p.entry_node
