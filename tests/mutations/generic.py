@@ -231,7 +231,7 @@ def metadata_kinds(out: Path) -> Kinds:
             ("key-value metadata", tagged(path)),
             ("Arrow's schema kept", again(path, store_schema=True)),
             ("another compression", again(path, compression="snappy")),
-            ("small row groups", again(path, row_group_size=7)),
+            ("small row groups", again(path, row_group_size=2)),
             ("no statistics", again(path, write_statistics=False)),
             ("no dictionaries", again(path, use_dictionary=False)),
             ("bytes before the footer", gap(path)),

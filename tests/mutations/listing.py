@@ -38,6 +38,11 @@ def shown(out: Path) -> set[str]:
     return found | {re.sub(r"#\d+$", "", code) for code in found}
 
 
+def shown_only(manifest: dict[str, Any]) -> bool:
+    """Whether no suppressed code may be listed: of a censored sample, and for who knows the algorithm."""
+    return bool(manifest["method"] == "censoring" or manifest["parameters"].get("attacker") == "algorithm")
+
+
 def list_share(out: Path, truth: Truth) -> Broken:
     """Distinct, in order, what is shown listed as shown and nothing else, names those of the classification."""
     table, before = list_of(out), list_of(truth.out)
@@ -61,6 +66,7 @@ def list_share(out: Path, truth: Truth) -> Broken:
         return False
 
     wrong = any(is_shown(code) == gone for code, gone in table.select("code", "suppressed").iter_rows())
+    wrong |= shown_only(manifest_of(truth.out)) and bool(table["suppressed"].any())
     return {"list"} if wrong or content - set(codes) else set()
 
 
@@ -74,7 +80,7 @@ def list_truth(out: Path, truth: Truth) -> Broken:
     if any(of.get(code, rest) != rest for code, *rest in table.select(LISTED[:3]).iter_rows()):
         return {"list"}
     manifest: dict[str, Any] = manifest_of(truth.out)
-    if manifest["parameters"].get("extract") or manifest["parameters"].get("attacker") == "algorithm":
+    if manifest["parameters"].get("extract") or shown_only(manifest):
         return set() if set(table["code"]) == set(before["code"]) else {"list"}
     people = Counter(code for rows in truth.held.values() for code in {code for _, code, _ in rows})
     frequent = {code for code, n in people.items() if n >= manifest["guarantee"]["k"]}
