@@ -20,7 +20,7 @@ from leeward.verify import verify
 
 WAYS: list[dict[str, Any]] = [
     {"partitioning": "fitted"},
-    {"partitioning": "fitted", "max_cluster": 6},
+    {"partitioning": "fitted", "max_cluster": 8},
     {"partitioning": "recut"},
     {"partitioning": "paper"},
 ]

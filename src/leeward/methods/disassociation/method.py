@@ -114,7 +114,7 @@ def has_choice(parameters: Disassociation, records: int) -> bool:
     """Whether the partitioning is chosen by trial: of few records, of all of them at once."""
     whole = not parameters.demographics and (parameters.partitions or 1) == 1
     return (
-        parameters.partitioning == "auto" and parameters.attacker == "operation" and whole and records <= FEW
+        parameters.partitioning == "auto" and parameters.attacker != "algorithm" and whole and records <= FEW
     )
 
 
