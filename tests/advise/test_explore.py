@@ -321,7 +321,7 @@ def test_each_attacker_has_a_frontier(tmp_path: Path, capsys: pytest.CaptureFixt
     """Releases for unlike attackers do not beat one another; who uses the algorithm finds more than 1/k says."""
     events().write_csv(tmp_path / "events.csv")
     specs = {
-        "usual": "disassociation, k: 3, m: 2",
+        "usual": "disassociation, k: 3, m: 2, attacker: operation",
         "strict": "disassociation, k: 3, m: 2, attacker: algorithm",
         "generalized": "constraints, k: 3, m: 2, policy: 'hierarchy:1'",
     }
