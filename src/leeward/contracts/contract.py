@@ -105,6 +105,7 @@ class Contract:
     tables : the data files, in the manifest's order.
     parameters : what a manifest can state, in its order: as the method's fields declare it (`declared`).
     completed : parameters -> the same, with what the method makes of them or decides where they leave it open.
+    undecided : what a spec asks for and what the manifest states -> the parameters that the data decide, but never so.
     rules : parameters -> whether they go together, where their declarations do not tell.
     numbers : which of k, m, epsilon and delta the guarantee may have; one that is a parameter has that value.
     model : whom the attacker of a guarantee with k looks for: somebody known to be in the data (`prosecutor`), or
@@ -123,6 +124,7 @@ class Contract:
     records: Sequence[str] = ()
     owners: Mapping[str, str] = field(default_factory=dict)
     completed: Callable[[Mapping[str, Any]], Mapping[str, Any]] = dict
+    undecided: Callable[[Mapping[str, Any], Mapping[str, Any]], set[str]] = lambda asked, stated: set()
     rules: Callable[[Mapping[str, Any]], bool] = lambda parameters: True
     model: Literal["prosecutor", "journalist"] = "prosecutor"
     meanings: Sequence[Sequence[str]] = ()

@@ -107,6 +107,17 @@ def complete(parameters: Mapping[str, Any]) -> Mapping[str, Any]:
     return {"max_cluster": times * least, **given, "partitioning": chosen, **alone}
 
 
+def undecided(asked: Mapping[str, Any], stated: Mapping[str, Any]) -> set[str]:
+    """`max_cluster`, where a spec leaves it open and no run decides it so: it follows from the partitioning, but that
+    few patients may be fitted in small clusters (`methods.disassociation.trial`)."""
+    if asked.get("max_cluster") or not isinstance(stated.get("k"), int):
+        return set()
+    sizes = [complete({**stated, "max_cluster": None})["max_cluster"]]
+    if asked.get("partitioning", "auto") == "auto" and stated.get("partitioning") == "fitted":
+        sizes.append(2 * counted_from(stated))
+    return set() if stated.get("max_cluster") in sizes else {"max_cluster"}
+
+
 def reconstructions(parameters: Mapping[str, Any]) -> Iterator[str]:
     return (f"reconstructions/{number:02d}.parquet" for number in range(1, parameters["reconstructions"] + 1))
 
@@ -136,6 +147,7 @@ CONTRACT = Contract(
     ),
     parameters=declared("disassociation"),
     completed=complete,
+    undecided=undecided,
     words=words,
     numbers=("k", "m"),
     meanings=TEXT.meanings,

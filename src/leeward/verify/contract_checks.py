@@ -261,6 +261,7 @@ def spec_checks(share: Share, contract: Contract) -> list[Check]:
     wrong = differing(visible(contract.parameters, contract.completed(asked)), share.manifest["parameters"])
     defaults = {name: each.get("default") for name, each in contract.parameters.items() if each.get("found")}
     wrong -= {name for name, default in defaults.items() if asked.get(name, default) in (None, default)}
+    wrong |= contract.undecided(asked, share.manifest["parameters"])
     versions = spec.get("versions")
     version = versions.get("leeward") if isinstance(versions, dict) else None
     run = {
