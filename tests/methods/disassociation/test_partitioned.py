@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import polars as pl
+import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from tests.methods.disassociation.shapes import cohort_of, rules_of
@@ -55,9 +57,12 @@ def test_every_partition_has_k_records(counts: list[int], partitions: int, k: in
     assert len(sizes) <= partitions
 
 
-def test_spark_and_this_machine_give_the_same_release(tmp_path: Path, spark_engine: Engine) -> None:
+@pytest.mark.parametrize("attacker", ["counts", "rules"])
+def test_spark_and_this_machine_give_the_same_release(
+    attacker: Literal["counts", "rules"], tmp_path: Path, spark_engine: Engine
+) -> None:
     cohort = cohort_of(records(600, 1), "icd9")
-    method = Disassociation(k=4, m=2, policy="hierarchy:1", partitions=3)
+    method = Disassociation(k=4, m=2, attacker=attacker, policy="hierarchy:1", partitions=3)
     for name, engine in (("local", make("local", threads=2)), ("spark", spark_engine)):
         write(method.protect(cohort, engine, randomness=Randomness.of(3)), tmp_path / name)
     for file in ("release.json", "data/nodes.parquet", "data/chunks.parquet"):

@@ -200,11 +200,12 @@ def test_small_classes_every_way(small: str, k: int, tmp_path: Path) -> None:
         assert ("*", "*", "*") in classes.select(names).rows()
 
 
-def test_threads_and_spark_change_nothing(spark_engine: Engine) -> None:  # noqa: F811
+@pytest.mark.parametrize("attacker", ["counts", "rules"])
+def test_threads_and_spark_change_nothing(attacker: str, spark_engine: Engine) -> None:  # noqa: F811
     from leeward.engine import make
 
     cohort = people(160)
-    parameters = {"payload": ("result",), "reconstructions": 1}
+    parameters = {"attacker": attacker, "payload": ("result",), "reconstructions": 1}
     first = protect(cohort, make("local", threads=1), **parameters)
     for engine in (make("local", threads=3), spark_engine):
         again = protect(cohort, engine, **parameters)
