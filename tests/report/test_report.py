@@ -227,7 +227,7 @@ def test_the_chart_has_bars_for_who_uses_the_algorithm(release: Release) -> None
     chart, *_ = re.findall(r"<figure.*?</figure>", page_of(release, found), re.DOTALL)
     assert chart.count(">15.0 %<") == 2  # one code known, or two; beyond m nothing is said
     assert (
-        "none with up to 2 for attackers who do not use the algorithm, at least 15.0 % for those who do"
+        "none with up to 2 for the attacker of its guarantee, at least 15.0 % for one who knows all of the algorithm"
         in chart
     )
     before, *_ = re.findall(r"<figure.*?</figure>", page_of(release), re.DOTALL)

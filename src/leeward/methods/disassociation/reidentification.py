@@ -34,7 +34,8 @@ def scope(release: Release) -> Scope | None:
         )
     if knows_counts(release):
         found = f"a few sets with a rare code fall below {release.guarantee['k']} candidates"
-        return Scope(COUNTS_ALONE, "if they know all of it", found)
+        covered = "`attacker: rules` also covers attackers who know all but how the clusters were found."
+        return Scope(COUNTS_ALONE, "if they know all of it", found, covered)
     without = ", without demographics," if release.parameters.get("demographics") else ""
     return Scope(
         "if they do not use the algorithm",

@@ -258,10 +258,7 @@ def covers_found(
 
 
 BEFORE, AFTER = "Original data", "This release"
-WITHOUT, WITH = (
-    "This release, for the attacker of its guarantee",
-    "for one who knows all of the algorithm (at least)",
-)
+WITHOUT, WITH = "This release, by its guarantee", "algorithm known (at least)"
 RISK_COLORS = {BEFORE: charts.VERMILION, AFTER: charts.BLUE, WITHOUT: charts.BLUE, WITH: charts.ORANGE}
 
 
