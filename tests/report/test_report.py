@@ -231,7 +231,7 @@ def test_the_chart_has_bars_for_who_uses_the_algorithm(release: Release) -> None
         in chart
     )
     before, *_ = re.findall(r"<figure.*?</figure>", page_of(release), re.DOTALL)
-    assert "if they do not use the algorithm" in before and "at least" not in before
+    assert "by its guarantee" in before and "at least" not in before
 
 
 def test_names_are_escaped(release: Release) -> None:
