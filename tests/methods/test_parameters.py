@@ -126,7 +126,7 @@ def test_wrong_values_are_refused_in_one_shape(name: str) -> None:
         (
             "disassociation",
             {"max_cluster": 3},
-            "`max_cluster` must be a whole number of at least k = 5; got 3.",
+            "`max_cluster` must be a whole number of at least 6; got 3.",
         ),
     ],
 )

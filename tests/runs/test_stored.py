@@ -137,7 +137,7 @@ def test_a_run_by_parts_that_cannot_fit_is_refused(tmp_path: Path, monkeypatch: 
 def test_errors_are_those_of_the_reader_and_nothing_is_left(tmp_path: Path) -> None:
     few = tmp_path / "few.csv"
     few.write_text("patient,code\n1,250.00\n2,250.00\n")
-    with pytest.raises(GuaranteeUnreachable, match="2 patients with a code, fewer than k = 4"):
+    with pytest.raises(GuaranteeUnreachable, match="2 patients with a code, fewer than 5 "):
         lw.run(spec_of(few), tmp_path / "OUT")
     few.write_text("patient,code\n" + "".join(f"{p},Q{p}Z.1\n" for p in range(20)))
     with pytest.raises(BadInput, match=r"--accept-unknown"):
