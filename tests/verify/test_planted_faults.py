@@ -200,7 +200,7 @@ MAIN = {
 
 
 WRITTEN_WRONGLY: dict[str, dict[Callable[[pa.Table], pa.Table], str]] = {
-    "disassociation": {lists_cut: "source_counts", last_row_lost: "source_counts", nulls_filled: "chunk_domains"},
+    "disassociation": {lists_cut: "source_counts", last_row_lost: "codes_of_members", nulls_filled: "chunk_domains"},
     "constraints": {lists_cut: "no_row_lost", last_row_lost: "record_numbers", nulls_filled: "labels_are_listed"},
     "censoring": {lists_cut: "censored_alike", last_row_lost: "every_patient_once", nulls_filled: "payload"},
     "trajectories": {lists_cut: "sorted_by_age", last_row_lost: "k_anonymous", nulls_filled: "source_payload"},

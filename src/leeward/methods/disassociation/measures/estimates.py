@@ -17,6 +17,7 @@ import numpy as np
 from leeward.analysis.demographics.released import Concerned, ReleasedClasses
 from leeward.analysis.itemsets import owners_of
 from leeward.arrays import Bools, Float64s, Int64s, offsets_of, positions_of
+from leeward.contracts.contract import lists_shown_only
 from leeward.engine import over_blocks
 from leeward.errors import BadInput
 from leeward.methods.disassociation.measures.published import ITEM, Array, Published, part, read
@@ -288,11 +289,8 @@ def _message(release: Release, code: str, shown: Collection[str]) -> str:
     listed = ", ".join(
         f"`{each}`" + (f" ({names[each][0]})" if each in names else "") for each in near[:SHOWN]
     )
-    rare = (
-        "was suppressed"
-        if release.parameters.get("attacker") == "algorithm"
-        else f"fewer than {k} patients have it"
-    )
+    hidden = lists_shown_only(release.method, release.parameters)
+    rare = "was suppressed" if hidden else f"fewer than {k} patients have it"
     return (
         f"no code `{code}` in this release{f'; nearest: {listed}' if listed else ''}. A code that the release does not "
         f"list is absent, or {rare}."
