@@ -99,7 +99,7 @@ def rows(name: str, cohorts: Sequence[Cohort], k: int) -> Iterator[list[Any]]:
         f"{m:+.1%}" + (f" ± {h:.1%}" if len(cohorts) > 1 else "")
         for m, h in zip(change.mean(axis=0), half, strict=True)
     ]
-    yield [name, k, "change", *shown[:-2], "", shown[-2]]
+    yield [name, k, "change", *shown[:-2], "–", shown[-2]]
 
 
 def main() -> None:
