@@ -154,7 +154,7 @@ def main() -> None:
                 mean, high, most = listings(cohort, out, listed)
                 lines.append(
                     [shape, len(listed), words[0] if words else "–", f"{shown:,}", f"{away:,}",
-                     *((f"{mean:.1%}", f"{high:.1%}", f"{most:.1%}") if words else ("–", "–", "–")), *errors(cohort, out)]
+                     *((f"{mean:.1%}", f"{high:.1%}", f"{most:.1%}") if words else "–––"), *errors(cohort, out)]
                 )  # fmt: skip
                 print(lines[-1], flush=True)
             for support in SUPPORTS:
