@@ -275,7 +275,7 @@ def few(kind: str, patients: int) -> list[list[Any]]:
             "–" if np.isnan(e) else f"{e:.3f} ({r:.2f} ± {h:.2f})" if way != "auto" else f"{e:.3f}"
             for e, r, h in zip(np.mean(errors, axis=0), ratio.mean(axis=0), half, strict=True)
         ]
-        lines.append([kind, f"{patients:,}", way, *cells, ", ".join(taken) if way == "auto" else ""])
+        lines.append([kind, f"{patients:,}", way, *cells, ", ".join(taken) if way == "auto" else "–"])
     print(*lines, sep="\n", flush=True)
     return lines
 

@@ -160,7 +160,8 @@ def main() -> None:
             for support in SUPPORTS:
                 for seed in range(PICKS):
                     found = planted(cohort, folder / f"{shape}-{support}-{seed}", support, seed)
-                    attacks.append([shape, *found[:2], f"{found[2]:.2f}"])
+                    told = [found[1], f"{found[2]:.2f}"] if found[1] else ["not counted", "–"]
+                    attacks.append([shape, found[0], *told])
                     print(attacks[-1], flush=True)
     head = ["data", "listed codes", "`sensitive`", "shown in chunks", "given away"]
     head += ["listed: mean share", "99 %", "most", "W1 1.25 %", "pairs", "triples"]
