@@ -93,7 +93,7 @@ class Attack:
 
 def counted_from(share: Path) -> int:
     manifest = json.loads((share / "release.json").read_text())
-    return int(manifest["guarantee"]["k"]) + (manifest["parameters"]["attacker"] == "counts")
+    return int(manifest["guarantee"]["k"]) + (manifest["parameters"]["attacker"] in ("counts", "rules"))
 
 
 def read(share: Path) -> list[Node]:

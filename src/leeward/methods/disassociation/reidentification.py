@@ -33,7 +33,7 @@ def scope(release: Release) -> Scope | None:
             "`attacker: algorithm` also covers attackers who know that.",
         )
     if knows_counts(release):
-        found = f"a few sets with a rare code fall below {release.guarantee['k']} candidates"
+        found = f"some sets with a rare code fall below {release.guarantee['k']} candidates"
         covered = "`attacker: rules` also covers attackers who know all but how the clusters were found."
         return Scope(COUNTS_ALONE, "if they know all of it", found, covered)
     without = ", without demographics," if release.parameters.get("demographics") else ""
