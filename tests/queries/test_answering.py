@@ -234,11 +234,14 @@ def test_answers_have_the_noise_that_they_say_they_have(tmp_path: Path) -> None:
     found = answer_all(session, asked, "ann")
     values = [value for answer in found for value in answer.values]
     assert len(values) == 1200 and {answer.plan.noise for answer in found} == {found[0].plan.noise}
-    variance = mechanism.variance(found[0].plan.noise)
+    noise = found[0].plan.noise
+    variance = mechanism.variance(noise)
     sd_of_mean = (variance / len(values)) ** 0.5
     assert abs(sum(values) / len(values)) < 5 * sd_of_mean
+    aside = noise.alpha / (1 + noise.alpha)  # P(noise > 0)
     for side in (-1, 1):
-        assert 0.3 < sum(value * side > 0 for value in values) / len(values) < 0.5
+        share = sum(value * side > 0 for value in values) / len(values)
+        assert share == pytest.approx(aside, abs=5 * (aside * (1 - aside) / len(values)) ** 0.5)
     inside = sum(abs(value) <= found[0].half_width for value in values) / len(values)
     assert inside > mechanism.CONFIDENCE - 5 * (0.05 * 0.95 / len(values)) ** 0.5
     assert sum(value**2 for value in values) / len(values) == pytest.approx(variance, rel=0.5)
