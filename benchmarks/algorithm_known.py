@@ -1,65 +1,54 @@
-"""What the attacker of disassociation costs: counts, suppressed occurrences, known sets with fewer than k candidates.
+"""What the attacker of disassociation costs, and every known set with fewer than k candidates.
 
     python benchmarks/algorithm_known.py --data DIR [--k 5,10] [--only NAME]
 
-DIR is as for benchmarks/disassociation_quality.py. UCI served to choose the constants (development); claims (`leeward
-synth claims`, 20,000 patients, seed 1), pyPheWAS and Eunomia took no part (evaluation). Each release is written and
-verified with its source. Known sets are counted one by one: every code and every pair of codes of some patient, with
-the patient's exact demographics where these are released.
+UCI of DIR (development) and claims (`leeward synth claims --patients 20000 --seed 1`, ages and sexes drawn at random;
+evaluation), without demographics and with age decade and sex. Each release is written and verified with its source.
+Known sets are counted one by one: every code and every pair of codes of some patient, in each released class apart.
 """
 
 from __future__ import annotations
 
 import argparse
 import tempfile
+from collections.abc import Iterator
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 
 import leeward as lw
+from classes import people
 from common import table, write_section
-from leeward.analysis.demographics.joint import records_in_release
+from leeward.arrays import AnyArray
 from leeward.cohort import Cohort
-from leeward.methods.disassociation.measures import name_codes
-from leeward.methods.disassociation.measures.estimates import read_once
-from leeward.methods.disassociation.measures.risk import knowledge_of
+from leeward.methods.disassociation.measures.estimates import estimates_of_numbers, read_once
+from leeward.methods.disassociation.measures.published import Array, Published, part
+from leeward.methods.disassociation.measures.risk import most_listed
 from leeward.release import Release
 from leeward.synthetic.claims import write_claims
 from study_whole_patient import uci
 
 COLUMNS = [
-    "data", "k", "attacker", "W1 1.25 %", "W1 .625 %", "W2 1 code", "2", "3", "4", "5", "in item chunks", "suppressed",
-    "codes below k", "pairs below k", "codes, all that is told", "pairs, all that is told",
+    "data", "k", "attacker", "W1 1.25 %", "W1 .625 %", "pairs", "triples", "in item chunks", "suppressed",
+    "codes not shown", "codes below k", "pairs below k", "codes, with totals", "pairs, with totals",
 ]  # fmt: skip
 MEASURES: list[dict[str, dict[str, Any]]] = [
     {"are": {"workload": "frequent", "min_support": 0.0125}},
     {"are": {"workload": "frequent", "min_support": 0.00625}},
     {"are": {"workload": "random", "queries": 1000}},
-    {"placement": {}},
 ]
 ATTACKERS = ("operation", "counts", "rules", "algorithm")
 KEEP = {"age": 10, "sex": "exact"}
 
 
 def cohorts(data: Path, folder: Path) -> dict[str, Cohort]:
-    """UCI, claims, pyPheWAS, Eunomia."""
+    """UCI and claims."""
     write_claims(folder / "claims.csv", 20_000, seed=1)
-    return {
-        "UCI": uci(data),
-        "claims": lw.read(
-            folder / "claims.csv", columns={"patient": "patient", "code": [f"diag_{i}" for i in range(1, 11)]}
-        ),
-        "pyPheWAS": lw.read(
-            data / "pyphewas-synthetic" / "icds.csv.gz",
-            columns={"patient": "id", "code": "ICD_CODE", "vocabulary": "ICD_TYPE"},
-        ),
-        "Eunomia": lw.read(
-            data / "eunomia-gibleed" / "CONDITION_OCCURRENCE.csv.gz",
-            format="events",
-            columns={"patient": "PERSON_ID", "code": "CONDITION_CONCEPT_ID"},
-        ),
-    }
+    columns = {"patient": "patient", "code": [f"diag_{i}" for i in range(1, 11)]}
+    return {"UCI": uci(data), "claims": people(lw.read(folder / "claims.csv", columns=columns), 1)}
 
 
 def row(name: str, cohort: Cohort, k: int, attacker: str, asked: dict[str, Any]) -> list[object]:
@@ -68,48 +57,63 @@ def row(name: str, cohort: Cohort, k: int, attacker: str, asked: dict[str, Any])
         method = lw.Disassociation(k=k, m=2, attacker=attacker, **asked)  # type: ignore[arg-type]  # real parameters
         done = lw.protect(cohort, method, Path(folder) / "out", seed=1, measures=MEASURES)
         assert all(check.passed for check in done.verification.checks)
-        told = below_k(Release.open(Path(folder) / "out" / "share"), cohort)
-    found, facts = done.measures, done.measures["method"]
+        release = Release.open(Path(folder) / "out")
+        told = [below_k(release, cohort, size) for size in (1, 2)]
+        shown = len(read_once(release).codes)
+    frequent, more, _, pairs, triples, *_ = (each["are"] for each in done.measures["are"]["workloads"])
+    facts = done.measures["method"]
     line: list[object] = [
         name,
         k,
         attacker,
-        *(f"{each['are']:.4f}" for each in found["are"]["workloads"]),
+        *(f"{each:.4f}" for each in (frequent, more, pairs, triples)),
         f"{facts['item_occurrences'] / facts['occurrences']:.1%}",
         f"{facts.get('suppressed_occurrences', 0) / facts['occurrences']:.2%}",
-        *told,
+        len(cohort.code_sets().codes) - shown,
+        *(f"{below[which]:,} of {sets:,}" for which in range(2) for sets, *below in told),
     ]
     print(*line, sep=" | ", flush=True)
     return line
 
 
-def below_k(release: Release, cohort: Cohort) -> list[str]:
-    """Codes, and pairs, of some patient with fewer than k candidates: for the attacker of the guarantee, and for one
-    who reads all that counts and lists tell. Those that the release shows nowhere have none and do not count."""
-    sets = records_in_release(release, cohort, name_codes(release, cohort))
-    attacker = knowledge_of(release, read_once(release), cohort, sets)
-    width = len(sets.codes)
-    singles, pairs = [], []
-    for number, low, high in zip(attacker.number, sets.offsets[:-1], sets.offsets[1:], strict=True):
-        codes = np.unique(sets.values[low:high]).astype(np.int64)
-        first, second = np.triu_indices(len(codes), 1)
-        singles.append(number * width + codes)
-        pairs.append((number * width + codes[first]) * width + codes[second])
-    columns = []
-    for size, found in enumerate((singles, pairs), 1):
-        keys = np.unique(np.concatenate(found))
-        number, codes = (
-            keys // width**size,
-            np.stack([keys // width**place % width for place in range(size)], axis=1),
-        )
-        queries = list(np.sort(attacker.translate[codes], axis=1))
-        shown = np.array([query[0] >= 0 for query in queries])
-        plain, capped = attacker.candidates(
-            number[shown], [q for q, s in zip(queries, shown, strict=True) if s]
-        )
-        k, there = attacker.published.k, plain > 0
-        columns.append([f"{int((each[there] < k).sum()):,} of {len(keys):,}" for each in (plain, capped)])
-    return [columns[size][known] for known in range(2) for size in range(2)]
+def below_k(release: Release, cohort: Cohort, size: int) -> tuple[int, int, int]:
+    """The number of sets of `size` codes of some patient, class by class; how many of them fewer than k records of the
+    class may hold, but not none, for who knows from how many records on codes are counted; and for who knows what
+    joint clusters tell, too (`most_listed`)."""
+    published, sets = read_once(release), cohort.code_sets()
+    number = np.array([published.number.get(code, -1) for code in sets.codes])
+    found = np.zeros(3, np.int64)
+    for here, records in classes_of(release, published, sets.patients):
+        rows = (np.unique(sets.values[sets.offsets[r] : sets.offsets[r + 1]]) for r in records)
+        known = np.array(sorted({chosen for row in rows for chosen in combinations(row.tolist(), size)}))
+        queries = np.sort(number[known.reshape(-1, size)], axis=1)
+        joined = fewer(here, list(queries[queries[:, 0] >= 0]), joins=True)
+        capped = fewer(here, joined, joins=False)  # of these: without totals no set has fewer candidates
+        found += len(queries), len(capped), len(joined)
+    every, capped, joined = found.tolist()
+    return every, capped, joined
+
+
+def fewer(here: Published, queries: list[Array], *, joins: bool) -> list[Array]:
+    """The queries that fewer than k records may have, but not none."""
+    high = estimates_of_numbers(here, queries, "one", item_most=most_listed(here, joins=joins)).high
+    return [query for query, n in zip(queries, high, strict=True) if 0 < n < here.k]
+
+
+def classes_of(
+    release: Release, published: Published, patients: pl.Series
+) -> Iterator[tuple[Published, AnyArray]]:
+    """Each released class, and the places of its patients; without demographics all."""
+    if published.of_class is None:
+        yield published, np.arange(len(patients))
+        return
+    placed = release.custody_table("clusters")
+    assert placed is not None
+    nodes = release.table("nodes.parquet").collect().select("node", "class")
+    each = pl.DataFrame({"patient": patients}).join(placed.join(nodes, on="node"), on="patient")
+    assert each["patient"].equals(patients)
+    for here in each["class"].unique():
+        yield part(published, np.array([here])), np.flatnonzero(each["class"] == here)
 
 
 def main() -> None:
@@ -122,14 +126,16 @@ def main() -> None:
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         known = cohorts(given.data, Path(folder))
-    asked: dict[str, tuple[Cohort, dict[str, Any]]] = {name: (cohort, {}) for name, cohort in known.items()}
-    asked["UCI, age × sex"] = known["UCI"], {"demographics": tuple(KEEP), "keep": KEEP}
     rows = [
-        row(name, cohort, k, attacker, more)
-        for name, (cohort, more) in asked.items()
-        if name.startswith(given.only)
+        row(name + kind, cohort, k, attacker, asked)
+        for name, cohort in known.items()
+        for kind, asked, attackers in (
+            ("", {}, ATTACKERS),
+            (", age × sex", {"demographics": tuple(KEEP), "keep": KEEP}, ATTACKERS[:-1]),
+        )
+        if (name + kind).startswith(given.only)
         for k in map(int, given.k.split(","))
-        for attacker in (ATTACKERS[:-1] if more else ATTACKERS)
+        for attacker in attackers
     ]
     if given.only:
         return
@@ -138,9 +144,10 @@ def main() -> None:
         "Disassociation: an attacker who knows the algorithm",
         "python benchmarks/algorithm_known.py --data DIR",
         table(COLUMNS, rows)
-        + "\n\nARE with the prior `occupancy`, m = 2, partitioning `fitted`. Sets below k: every code, and every pair "
-        "of codes, of some patient (with the exact demographics), for the attacker of the guarantee, and for one who "
-        "reads all that counts, lists and joint clusters tell.",
+        + "\n\nARE with the prior `occupancy`, m = 2, partitioning `fitted`. *Below k*: of every code and every pair "
+        "of codes of some patient, in each released class apart, those that fewer than k records may have (none: the "
+        "release does not show them, and they do not count), for who knows from how many records on codes are "
+        "counted; *with totals*: for who reads what joint clusters tell, too (but for refused ones).",
     )
 
 
