@@ -38,6 +38,10 @@ from leeward.synthetic.registry import registry as made_up
 from registries import FURTHER_OUTCOMES, NAMES, Registry, load
 
 MODES: dict[str, dict[str, tuple[str, ...]]] = {"none": {"relations": ("none",)}, "default": {}}
+FIGURES = (
+    "rows broken, %", "equal columns differ, %", "Cox: outside, %", "largest change, SE", "mean change, SE",
+    "nearest row, %", "CPU s",
+)  # fmt: skip
 METABRIC = (
     "AGE_AT_DIAGNOSIS", "BREAST_SURGERY", "CHEMOTHERAPY", "ER_IHC", "HORMONE_THERAPY", "INFERRED_MENOPAUSAL_STATE",
     "LYMPH_NODES_EXAMINED_POSITIVE", "NPI", "CELLULARITY", "time", "event",
@@ -72,7 +76,8 @@ def with_planted(registry: Registry) -> Registry:
     return replace(registry, frame=frame.with_columns(**planted))
 
 
-def measured(registry: Registry, k: int, seeds: int) -> list[list[str]]:
+def figures_of(registry: Registry, k: int, seeds: int) -> tuple[int, dict[str, np.ndarray]]:
+    """Relations found, and by mode the `FIGURES` of each seed."""
     source = read(registry.frame, format="table")
     columns, times = source.table().columns, [registry.time, *FURTHER_TIMES.get(registry.name, ())]
     left_out = [name for name in registry.frame.columns if name.startswith("planted")]
@@ -81,7 +86,7 @@ def measured(registry: Registry, k: int, seeds: int) -> list[list[str]]:
     error = (before.high - before.low) / (2 * 1.959964)
     own = {registry.event, *times}
     found = [each for each in propose(source.table(), k) if own.isdisjoint(each.columns())]
-    rows = []
+    measured = {}
     for mode, more in MODES.items():
         figures = []
         for seed in range(seeds):
@@ -108,9 +113,17 @@ def measured(registry: Registry, k: int, seeds: int) -> list[list[str]]:
                     seconds,
                 ]
             )
-        mean, spread = np.mean(figures, axis=0), np.std(figures, axis=0)
-        cells = [f"{m:.2f} ± {s:.2f}" for m, s in zip(mean, spread, strict=True)]
-        rows.append([registry.name, str(k), mode, str(len(found)), *cells])
+        measured[mode] = np.array(figures)
+    return len(found), measured
+
+
+def rows_of(registry: Registry, k: int, seeds: int) -> list[list[str]]:
+    """A row a mode: means over seeds and their spread."""
+    found, measured = figures_of(registry, k, seeds)
+    rows = []
+    for mode, figures in measured.items():
+        shown = zip(figures.mean(axis=0), figures.std(axis=0), strict=True)
+        rows.append([registry.name, str(k), mode, str(found), *(f"{m:.2f} ± {s:.2f}" for m, s in shown)])
         print(*rows[-1], sep=" | ", flush=True)
     return rows
 
@@ -154,24 +167,15 @@ def main() -> None:
     if given.independent:
         independent(given.seeds)
         return
-    measured(registry_of(given.data, "synth"), 5, 1)  # kernels are compiled
+    figures_of(registry_of(given.data, "synth"), 5, 1)  # kernels are compiled
     rows = []
     for name in given.sets.split(","):
         registry = registry_of(given.data, name)
         registry = with_planted(registry) if given.planted else registry
         for k in map(int, given.k.split(",")):
-            rows += measured(registry, k, given.seeds)
+            rows += rows_of(registry, k, given.seeds)
     print(f"\n{machine()}; commit {commit()}; {given.seeds} seeds\n")
-    heads = [
-        "registry",
-        "k",
-        "relations",
-        "found",
-        "rows broken, %",
-        "equal columns differ, %",
-        "Cox: outside, %",
-    ]
-    print(table([*heads, "largest change, SE", "mean change, SE", "nearest row, %", "CPU s"], rows))
+    print(table(["registry", "k", "relations", "found", *FIGURES], rows))
 
 
 if __name__ == "__main__":

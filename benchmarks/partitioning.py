@@ -2,7 +2,6 @@
 
     python benchmarks/partitioning.py --data DIR [--k 5,10,25] [--done FILE]
     python benchmarks/partitioning.py --data DIR --k gap
-    python benchmarks/partitioning.py --data DIR --k few
 
 DIR is as for benchmarks/disassociation_quality.py. UCI and 30,000 made-up records of 12 of 3,000 codes served to choose
 the constants of the fitted partitioning and of the prior `occupancy` (development); made-up claims, Eunomia and
@@ -226,66 +225,12 @@ def optimum(values: list[float], n: int) -> float:
     return best[-1]
 
 
-FEW, FEW_DRAWS = (50, 300, 1_000, 3_000), 5
-"""Patients of small made-up cohorts, and cohorts of each size; k = 5."""
-
-
-def made_up(kind: str, patients: int, seed: int) -> Cohort:
-    """A small cohort: `profiles`: 60 codes, each patient of one of six latent profiles, 5 codes; `independent`: 30
-    codes as frequent as 1/rank, 4 codes; `short`: 200 codes, 1.8 codes."""
-    draw = np.random.default_rng([seed, patients])
-    codes = {"profiles": 60, "independent": 30, "short": 200}[kind]
-    shares = 1 / np.arange(1, codes + 1) ** (0.8 if kind == "short" else 1.0)
-    profiles = draw.dirichlet(np.full(codes, 0.15), 6) + 1e-9
-    rows = []
-    for patient in range(patients):
-        chance = profiles[draw.integers(6)] if kind == "profiles" else shares
-        wanted = 1 + draw.poisson({"profiles": 4, "independent": 3, "short": 0.8}[kind])
-        held = draw.choice(codes, min(wanted, codes), replace=kind != "profiles", p=chance / chance.sum())
-        rows += [(patient, f"c{code:03d}") for code in set(held.tolist())]
-    return of_codes(pl.DataFrame(rows, schema=["patient", "code"], orient="row"), None)
-
-
-def few(kind: str, patients: int) -> list[list[Any]]:
-    """Errors of each partitioning on small cohorts, and those of `auto` as a share of them (mean of ratios,
-    95 % interval)."""
-    ways: dict[str, list[AnyArray]] = {"fitted": [], "recut": [], "paper": [], "auto": []}
-    taken = []
-    for seed in range(1, FEW_DRAWS + 1):
-        cohort = made_up(kind, patients, seed)
-        sets = cohort.code_sets()
-        queries = [workloads.frequent_queries(sets, 0.00625, 5, QUERIES).queries]
-        own, workloads.WORKLOAD_SEED = workloads.WORKLOAD_SEED, seed  # not the queries of the trial
-        queries += workloads.random_queries(sets, QUERIES)[:4]
-        workloads.WORKLOAD_SEED = own
-        for way, errors in ways.items():
-            made = Disassociation(k=5, m=2, partitioning=way).protect(cohort, randomness=Randomness.of(1))
-            with tempfile.TemporaryDirectory() as folder:
-                published = read(Release.open(write(made, Path(folder) / "out")))
-            found = [estimate_queries(published, sets, each, "occupancy").expected for each in queries]
-            true = [supports_of(sets, each) for each in queries]
-            pairs = zip(found, true, strict=True)
-            errors.append(np.array([(abs(f - t) / t).mean() if len(t) else np.nan for f, t in pairs]))
-        taken.append(f"{made.parameters['partitioning']} {made.parameters['max_cluster'] // 5}k")
-    lines = []
-    for way, errors in ways.items():
-        ratio = (np.array(ways["auto"]) + 0.001) / (np.array(errors) + 0.001)
-        half = 1.96 * ratio.std(axis=0, ddof=1) / np.sqrt(FEW_DRAWS)
-        cells = [
-            "–" if np.isnan(e) else f"{e:.3f} ({r:.2f} ± {h:.2f})" if way != "auto" else f"{e:.3f}"
-            for e, r, h in zip(np.mean(errors, axis=0), ratio.mean(axis=0), half, strict=True)
-        ]
-        lines.append([kind, f"{patients:,}", way, *cells, ", ".join(taken) if way == "auto" else "–"])
-    print(*lines, sep="\n", flush=True)
-    return lines
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--k", default="5", help="or `gap`: against the optimum; `few`: small cohorts")
+    parser.add_argument("--k", default="5", help="or `gap`: against the optimum")
     parser.add_argument("--done", type=Path, help="JSON file of the rows measured so far.")
     options = parser.parse_args()
     command = f"python benchmarks/partitioning.py --data DIR --k {options.k}"
@@ -294,18 +239,6 @@ def main() -> None:
             head = ["data", "draws of 11 records", "mean share of the optimum", "worst", "optimum found"]
             body = table(head, [gap(*shape) for shape in shapes(options.data, Path(folder))])
             write_section("partitioning-gap", "Disassociation: fitted against the optimum", command, body)
-            return
-        if options.k == "few":
-            head = ["data", "patients", "partitioning", "W1 .625 %", "W2 1 code", "2", "3", "4", "taken"]
-            lines = [
-                line
-                for kind in ("profiles", "independent", "short")
-                for n in FEW
-                for line in once(options.done, f"{kind}, {n}", partial(few, kind, n))
-            ]
-            note = f"In brackets: the error of `auto` as a share of this one's, over {FEW_DRAWS} cohorts."
-            body = f"{table(head, lines)}\n\n{note}"
-            write_section("partitioning-few", "Disassociation of few patients: `auto`", command, body)
             return
         ks = list(map(int, options.k.split(",")))
         lines = []

@@ -30,7 +30,6 @@ python benchmarks/constraints.py --policy hierarchy:1
 python benchmarks/censoring.py
 python benchmarks/trajectories.py
 python benchmarks/trajectories.py --no-speed --exact
-python benchmarks/trajectories.py --no-speed --default --data DIR
 python benchmarks/trajectories.py --no-speed --parts
 python benchmarks/trajectories.py --no-speed --million
 python benchmarks/condensation.py --parts commands
@@ -54,6 +53,7 @@ python benchmarks/mutations.py --random 100 --page
 python benchmarks/walks.py
 
 python benchmarks/check_vocabulary.py --data DIR
+python benchmarks/defaults.py --data DIR
 python benchmarks/disassociation_quality.py --data DIR
 python benchmarks/safe.py --data DIR
 python benchmarks/sensitive.py --data DIR
@@ -63,7 +63,6 @@ python benchmarks/partitioning.py --data DIR --k 5
 python benchmarks/partitioning.py --data DIR --k 10
 python benchmarks/partitioning.py --data DIR --k 25
 python benchmarks/partitioning.py --data DIR --k gap
-python benchmarks/partitioning.py --data DIR --k few
 python benchmarks/algorithm_known.py --data DIR
 python benchmarks/minimality.py --data DIR
 python benchmarks/modes.py scopes --data DIR --k 5,10,25

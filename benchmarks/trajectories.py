@@ -1,26 +1,21 @@
 """Trajectories: seconds and memory of clustering and of the whole command, growth, a million patients, parts.
 
-    python benchmarks/trajectories.py [--exact] [--parts] [--million] [--default [--data DIR]]
+    python benchmarks/trajectories.py [--exact] [--parts] [--million]
 
 Data are made up (`leeward synth trajectories`, shape d50-pop, seed 1). Clustering is timed inside the process, best of
 three after a first run that loads the compiled kernels; the whole command and its peak memory from outside. The plain
 Python oracle is timed on alignments of the same trajectories and extrapolated to the number that the literal algorithm
 makes. `--exact` compares all clusters at full size with exhaustive search; `--parts` gives the extra loss of clustering
-in parts; `--million` runs a million patients; `--default` compares the ways of clustering by what a recipient
-counts, on three shapes (UCI's with `--data`), by length of records, k and size, over samples.
+in parts; `--million` runs a million patients.
 """
 
 from __future__ import annotations
 
 import argparse
-import math
 import resource
-import shutil
 import sys
 import tempfile
 import time
-from collections import defaultdict
-from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -30,19 +25,13 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks import trajectories_exhaustive as exhaustive
 from benchmarks.common import measured, write_section
-from benchmarks.modes import events_of
 from tests.oracles import trajectories as oracle
 
-from leeward.cohort.cohort import Cohort
 from leeward.cohort.lenses.trajectories import Trajectories as Lens
 from leeward.cohort.lenses.trajectories import trajectories_of
-from leeward.cohort.readers import read
 from leeward.engine import available_threads, make
-from leeward.methods.trajectories import Trajectories, clustering, hierarchies, parts
+from leeward.methods.trajectories import clustering, hierarchies, parts
 from leeward.methods.trajectories.records import Records, losses_of
-from leeward.release import Release, write
-from leeward.runs.measure import measure
-from leeward.synthetic import write_claims
 from leeward.synthetic.trajectories import write_trajectories
 
 SIZES = (5_000, 10_000, 20_000, 27_639)
@@ -240,68 +229,6 @@ def in_parts(folder: Path, path: Path) -> None:
             )
 
 
-SEEDS = (1, 2, 3)
-FIRST = (1, 2, 3, 1_000)
-"""Pairs that records are cut to: the first so many by age."""
-CHOICES = {
-    "alignment": {"clustering": "alignment"},
-    "cells, kept": {"order": "kept"},
-    "cells, free (default)": {},
-}
-
-
-def served(
-    folder: Path, data: Path | None, patients: int, firsts: tuple[int, ...], ks: tuple[int, ...]
-) -> None:
-    """What each way serves, as means over samples with 95 % intervals of the mean, and CPU seconds of protecting."""
-    say(f"\n{patients:,} patients, samples and made-up data of the seeds {SEEDS}.\n")
-    say(
-        "| data | first pairs | pairs a patient | k | clustering | usable % | patients without % | lost % "
-        "| error of counts | CPU s |\n|---|---:|---:|---:|---|---:|---:|---:|---:|---:|"
-    )
-    shapes = ("synthetic", "long claims") if data is None else ("UCI", "synthetic", "long claims")
-    for shape, first, k in product(shapes, firsts, ks):
-        found = defaultdict(list)
-        for seed in SEEDS:
-            cohort = cohort_of(folder, data, shape, patients, first, seed)
-            for way, given in CHOICES.items():
-                begin = time.process_time()
-                made = Trajectories(k=k, **given).protect(cohort)
-                took = time.process_time() - begin
-                out = folder / "out"
-                measures = measure(Release.open(write(made, out)), cohort, ["usable", "avgre"])
-                shutil.rmtree(out)
-                usable, error = measures["usable"], measures["avgre"]["avgre"]
-                shares = [100 * usable[name] for name in ("usable", "none", "lost")]
-                found[way].append([*shares, math.nan if error is None else error, took])
-        length = cohort.events.height / cohort.events["patient"].n_unique()
-        for way, rows in found.items():
-            each = np.array(rows)
-            half = 1.96 * each.std(axis=0, ddof=1) / math.sqrt(len(each))
-            cells = [f"{m:.1f} ± {h:.1f}" for m, h in zip(each.mean(axis=0)[:3], half[:3], strict=True)]
-            error = "–" if math.isnan(each[:, 3].mean()) else f"{each[:, 3].mean():.2f} ± {half[3]:.2f}"
-            row = [shape, first if first < FIRST[-1] else "all", f"{length:.1f}", k, way, *cells, error]
-            say("| " + " | ".join(map(str, [*row, f"{each[:, 4].mean():.1f}"])) + " |")
-
-
-def cohort_of(folder: Path, data: Path | None, shape: str, patients: int, first: int, seed: int) -> Cohort:
-    """`patients` patients of a shape, each with the first pairs by age."""
-    if shape == "UCI":
-        assert data is not None
-        events = events_of(data / "uci-diabetes130" / "diabetic_data.csv.gz")
-        people = events["patient"].unique().sort().sample(patients, seed=seed)
-        events = events.filter(pl.col("patient").is_in(people.implode()))
-    else:
-        file = folder / f"{shape}-{patients}-{seed}.parquet"
-        if not file.exists():
-            (write_claims if shape == "long claims" else write_trajectories)(file, patients, seed=seed)
-        events = events_of(file)
-    events = events.sort("patient", "age", maintain_order=True)
-    events = events.filter(pl.int_range(pl.len()).over("patient") < first)
-    events = events.with_columns(pl.col("code").cast(pl.String), pl.col("age").cast(pl.Int64))
-    return read(events, columns={name: name for name in ("patient", "code", "age")}, vocabulary="icd9")
-
-
 def million(folder: Path) -> None:
     """A million patients, from file to verified release."""
     file = folder / "million.parquet"
@@ -318,8 +245,6 @@ def main() -> None:
     parser.add_argument("--exact", action="store_true")
     parser.add_argument("--parts", action="store_true")
     parser.add_argument("--million", action="store_true")
-    parser.add_argument("--default", action="store_true")
-    parser.add_argument("--data", type=Path, help="the folder of UCI's data, for --default")
     parser.add_argument("--no-speed", action="store_true", help="only what else was asked for")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
@@ -338,13 +263,6 @@ def main() -> None:
             written(
                 "trajectories-parts", "Trajectories: what clustering in parts costs", "--no-speed --parts"
             )
-        if options.default:
-            served(folder, options.data, 3_000, FIRST, (5,))
-            served(folder, options.data, 3_000, FIRST[-1:], (3, 10))
-            written(
-                "trajectories-default", "Trajectories: what each clustering serves",
-                "--no-speed --default" + (" --data DIR" if options.data else ""),
-            )  # fmt: skip
         if options.million:
             million(folder)
             written("trajectories-million", "Trajectories: a million patients", "--no-speed --million")

@@ -321,3 +321,23 @@ def test_methods_with_demographics_side_by_side(tmp_path: Path) -> None:
     page = study.side_by_side([*one_of_each.values()], tmp_path)
     assert faults_of(page) == []
     assert page.count("\n|") == 1 + len(one_of_each)
+
+
+def test_defaults_are_worse_only_beyond_their_interval() -> None:
+    import defaults
+
+    cell = defaults.Cell("partitioning", "paper", "UCI", 300, 5, "no", "2 codes")
+    figures = {
+        "worse": [(0.22, 0.2), (0.21, 0.19), (0.24, 0.22)],
+        "same": [(0.22, 0.2), (0.2, 0.2), (0.2, 0.22)],
+        "better": [(0.2, 0.22), (0.19, 0.21), (0.22, 0.24)],
+    }
+    for said, each in figures.items():
+        assert defaults.verdict_of(cell, each).verdict == said
+    found = defaults.verdict_of(cell, [(0.199, 0.099)] * 3)
+    assert (found.ratio, found.low, found.high) == pytest.approx((2, 2, 2))
+    usable = cell._replace(workload=defaults.KEPT)
+    assert defaults.verdict_of(usable, figures["worse"]).verdict == "better"
+    verdicts = {cell: found, usable: defaults.verdict_of(usable, figures["same"])}
+    assert "| partitioning | paper | all | 2 | 0 | 1 | 1 |" in defaults.summary(verdicts)
+    assert "| 300 | no | – | 2 codes 2.00 (2.00–2.00) | – | – |" in defaults.worse(verdicts)
