@@ -45,45 +45,40 @@ def _intersect(common, size, items, first, last):
 
 
 @njit(inner=True, error_model="numpy")
-def _best(members, touched, most, score, data):
-    """The record of largest score (-1: none may join), its score; sets the scores to zero."""
-    best, best_key = np.int64(-1), (np.int64(0), np.int64(0), np.int64(0))
-    for record in touched:
-        key = (-score[record], np.int64(data.length[record]), np.int64(record))
-        score[record] = 0
-        if key[0] < 0 and (best < 0 or key < best_key):
+def _best(members, active, most, score, data):
+    """The active record of largest score (-1: none may join), its score."""
+    best, value = np.int64(-1), np.int64(0)
+    for record in range(len(score)):
+        if score[record] < max(value, 1) or not active[record]:
+            continue
+        if score[record] > value or data.length[record] < data.length[best]:
             held = 0
             for member in members:
                 held += data.group[member] == data.group[record]
             if held < most:
-                best, best_key = np.int64(record), key
-    return best, -best_key[0]
+                best, value = np.int64(record), score[record]
+    return best, value
 
 
 @njit(error_model="numpy")
-def grow(seed, k, most, data, active, members, common, score, touched):
+def grow(seed, k, most, data, active, members, common, score):
     """Grow a group of k around `seed`, always adding the active record that shares most with the common items. Writes
-    to `members`; returns the weight of what all share, 0 if the group cannot be filled. `score` is zero before and
-    after. Ties: fewer pairs, then the smaller number. `most`: how many of one sensitive value a group may have."""
+    to `members`; returns the weight of what all share, 0 if the group cannot be filled. Ties: fewer pairs, then the
+    smaller number. `most`: how many of one sensitive value a group may have."""
     members[0] = seed
     size = data.offsets[seed + 1] - data.offsets[seed]
     common[:size] = data.items[data.offsets[seed] : data.offsets[seed + 1]]
     value = np.int64(0)
     for place in range(1, k):
-        count = 0
+        score[:] = 0
         for i in range(size):
             item = common[i]
             weight = data.weight[item]
             for h in range(data.starts[item], data.starts[item + 1]):
-                record = data.holders[h]
-                if active[record]:
-                    if score[record] == 0:
-                        touched[count] = record
-                        count += 1
-                    score[record] += weight
+                score[data.holders[h]] += weight
         for m in range(place):
             score[members[m]] = 0
-        best, value = _best(members[:place], touched[:count], most if most < k else k, score, data)
+        best, value = _best(members[:place], active, most if most < k else k, score, data)
         if best < 0:
             return np.int64(0)
         members[place] = best
@@ -101,11 +96,11 @@ def best_first(k, most, data):
     for r in range(n):
         longest = max(longest, data.offsets[r + 1] - data.offsets[r])
     common = np.empty(longest, np.int32)
-    score, touched = np.zeros(n, np.int64), np.empty(n, np.int32)
+    score = np.empty(n, np.int64)
     queue = [(np.int64(0), np.int64(-1))]
     queue.pop()
     for r in range(n):
-        value = grow(r, k, most, data, active, members[r], common, score, touched)
+        value = grow(r, k, most, data, active, members[r], common, score)
         if value > 0:
             queue.append((-value, np.int64(r)))
     heapq.heapify(queue)
@@ -116,7 +111,7 @@ def best_first(k, most, data):
         if not active[seed]:
             continue
         if not active[members[seed]].all():
-            value = grow(seed, k, most, data, active, members[seed], common, score, touched)
+            value = grow(seed, k, most, data, active, members[seed], common, score)
             if value > 0:
                 heapq.heappush(queue, (-value, seed))
             continue
