@@ -20,8 +20,8 @@ import numpy as np
 import polars as pl
 
 import leeward as lw
-from classes import people
 from common import table, write_section
+from defaults import with_people
 from leeward.arrays import AnyArray
 from leeward.cohort import Cohort
 from leeward.methods.disassociation.measures.estimates import estimates_of_numbers, read_once
@@ -48,7 +48,7 @@ def cohorts(data: Path, folder: Path) -> dict[str, Cohort]:
     """UCI and claims."""
     write_claims(folder / "claims.csv", 20_000, seed=1)
     columns = {"patient": "patient", "code": [f"diag_{i}" for i in range(1, 11)]}
-    return {"UCI": uci(data), "claims": people(lw.read(folder / "claims.csv", columns=columns), 1)}
+    return {"UCI": uci(data), "claims": with_people(lw.read(folder / "claims.csv", columns=columns), 1)}
 
 
 def row(name: str, cohort: Cohort, k: int, attacker: str, asked: dict[str, Any]) -> list[object]:
