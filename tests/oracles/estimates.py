@@ -8,10 +8,11 @@ import math
 from tests.oracles.disassociation_checks import Joint, Leaf, Tree, domain, support
 
 Triple = tuple[int, float, int]
-Fitted = tuple[float, bool]
+Fitted = tuple[float, bool | float]
 Prior = str | dict[str, str] | dict[str, float] | dict[str, Fitted]
 """One prior for all codes, or each code's own: by name (`grades`), or how many of a record it is found in by chance
-(`occupancy`); of fitted releases also whether some chunk counts it (`fitted_occupancy`)."""
+(`occupancy`); of fitted releases also whether some chunk counts it (`fitted_occupancy`), in classes its least share of
+the records (`classed_occupancy`)."""
 
 
 def of_code(code: str, prior: Prior) -> str | float | Fitted:
@@ -23,6 +24,9 @@ def item_count(size: int, k: int, prior: str | float | Fitted) -> float:
     top = max(1, min(k - 1, size))
     if prior == "one":
         return 1.0
+    if isinstance(prior, tuple) and not isinstance(prior[1], bool):
+        above = max(0.0, _mean(_scattered(prior[0] * size, top)) - 1)
+        return min(1 + 0.3 * math.sqrt(k) * (prior[1] * size * above) ** 0.4, top)
     if isinstance(prior, tuple):
         surplus = 0.24 * max(0.0, math.log(k / 4)) * (1.0 if prior[1] else 0.2)
         return min(_mean(_scattered(prior[0] * size, top)) + surplus, top)
@@ -52,6 +56,24 @@ def fitted_occupancy(forest: list[Tree]) -> dict[str, Fitted]:
     """`occupancy` of a fitted release: each code's rate a record, and whether some chunk counts it."""
     seen = counted_codes(forest)
     return {code: (rate, code in seen) for code, rate in occupancy(forest).items()}
+
+
+def classed_occupancy(forest: list[Tree]) -> dict[str, Fitted]:
+    """`occupancy` of a fitted release in classes, or of some of them: each code's rate a record, and its least share of
+    the records: what chunks count, and one record for each item chunk that lists it."""
+    total = sum(tree.size for tree in forest)
+
+    def least(tree: Tree, code: str) -> int:
+        chunks = tree.chunks if isinstance(tree, Leaf) else tree.shared
+        own = sum(code in subrecord for chunk in chunks for subrecord in chunk)
+        if isinstance(tree, Leaf):
+            return own + (code in tree.items)
+        return own + sum(least(child, code) for child in tree.children)
+
+    return {
+        code: (rate, sum(least(tree, code) for tree in forest) / total)
+        for code, rate in occupancy(forest).items()
+    }
 
 
 def counted_codes(forest: list[Tree]) -> set[str]:

@@ -24,7 +24,7 @@ from leeward.methods.disassociation.measures.estimates import (
     item_mean,
     matching,
 )
-from leeward.methods.disassociation.measures.published import read
+from leeward.methods.disassociation.measures.published import part, read
 from leeward.release import Release
 from leeward.runs.estimate import estimate
 
@@ -100,20 +100,26 @@ def test_priors() -> None:
     nested=st.booleans(),
     k=st.integers(2, 6),
     prior=st.sampled_from(["occupancy", "cubic", "graded", "uniform", "one"]),
-    fitted=st.booleans(),
+    made=st.sampled_from(["occupancy", "fitted_occupancy", "classed_occupancy"]),
 )
 def test_estimates_equal_the_plain_version_and_hold_the_truth(
-    tmp_path_factory: pytest.TempPathFactory, seed: int, nested: bool, k: int, prior: str, fitted: bool
+    tmp_path_factory: pytest.TempPathFactory, seed: int, nested: bool, k: int, prior: str, made: str
 ) -> None:
+    """`made`: by another partitioning, fitted, or fitted in classes, of which the one is asked that is the forest."""
     generator = random.Random(seed)
     forest, records = random_release(generator, nested=nested)
-    published = replace(read(write(tmp_path_factory.mktemp("release") / "out", forest, k, 2)), fitted=fitted)
+    classed = made == "classed_occupancy"
+    published = read(write(tmp_path_factory.mktemp("release") / "out", forest * (1 + classed), k, 2))
+    published = replace(published, fitted=made != "occupancy")
+    if classed:
+        second = np.arange(len(published.parent)) * 2 >= len(published.parent)
+        published = part(replace(published, of_class=second.astype(np.int64)), np.array([1]))
     codes = sorted(set().union(*records))
     queries = [[], *[generator.sample(codes, generator.randint(1, min(6, len(codes)))) for _ in range(30)]]
     found = estimates(published, queries, prior)
-    own = {"graded": plain.grades, "occupancy": plain.fitted_occupancy if fitted else plain.occupancy}
+    own = {"graded": plain.grades, "occupancy": getattr(plain, made)}
     plain_prior = own[prior](forest) if prior in own else prior
-    for i, query in enumerate(queries):
+    for i, query in enumerate(queries[classed:], classed):  # no code: all classes
         wanted = frozenset(query)
         low, expected, high = plain.estimate(forest, wanted, k, plain_prior)
         assert (found.low[i], found.high[i]) == (low, high)

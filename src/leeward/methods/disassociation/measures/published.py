@@ -57,8 +57,8 @@ class Published:
     of_class: Array | None = None
     """int64[nodes], where the release has demographics."""
     fitted: bool = False
-    """Partitioned by `fitted` and refined, over all patients at once: few records of two clusters share a code of their
-    item chunks. Inside classes of demographics there are fewer clusters to join, and more is left."""
+    """Partitioned by `fitted` and refined: over all patients at once, few records of two clusters share a code of their
+    item chunks."""
 
     @cached_property
     def number(self) -> dict[str, int]:
@@ -143,7 +143,7 @@ def index_of(
         leaf[in_order],
         nodes.column("records").to_numpy()[in_order].astype(np.int64),
         node, kind, words, filled, at, node[chunk[order]], chunk[order], places[order], bits,
-        of_class, fitted and of_class is None,
+        of_class, fitted,
     )  # fmt: skip
 
 
