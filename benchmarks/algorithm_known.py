@@ -26,7 +26,6 @@ from leeward.arrays import AnyArray
 from leeward.cohort import Cohort
 from leeward.methods.disassociation.measures.estimates import estimates_of_numbers, read_once
 from leeward.methods.disassociation.measures.published import Array, Published, part
-from leeward.methods.disassociation.measures.risk import most_listed
 from leeward.release import Release
 from leeward.synthetic.claims import write_claims
 from study_whole_patient import uci
@@ -79,7 +78,7 @@ def row(name: str, cohort: Cohort, k: int, attacker: str, asked: dict[str, Any])
 def below_k(release: Release, cohort: Cohort, size: int) -> tuple[int, int, int]:
     """The number of sets of `size` codes of some patient, class by class; how many of them fewer than k records of the
     class may hold, but not none, for who knows from how many records on codes are counted; and for who knows what
-    joint clusters tell, too (`most_listed`)."""
+    joint clusters tell, too (`Published.most_joined`)."""
     published, sets = read_once(release), cohort.code_sets()
     number = np.array([published.number.get(code, -1) for code in sets.codes])
     found = np.zeros(3, np.int64)
@@ -96,7 +95,9 @@ def below_k(release: Release, cohort: Cohort, size: int) -> tuple[int, int, int]
 
 def fewer(here: Published, queries: list[Array], *, joins: bool) -> list[Array]:
     """The queries that fewer than k records may have, but not none."""
-    high = estimates_of_numbers(here, queries, "one", item_most=most_listed(here, joins=joins)).high
+    high = estimates_of_numbers(
+        here, queries, "one", item_most=here.most_joined if joins else here.most_listed
+    ).high
     return [query for query, n in zip(queries, high, strict=True) if 0 < n < here.k]
 
 

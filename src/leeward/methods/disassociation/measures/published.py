@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from leeward.analysis.itemsets import owners_of
-from leeward.arrays import offsets_of
+from leeward.arrays import distinct_of, offsets_of
 from leeward.compiled import njit
 from leeward.contracts.disassociation import counted_from
 from leeward.errors import BadInput
@@ -77,6 +77,18 @@ class Published:
         )
 
     @cached_property
+    def most_listed(self) -> Array:
+        """The most records of its cluster behind each entry of an item chunk, int64[entries], for who knows from how
+        many records on codes are counted."""
+        return np.full(len(self.entry_node), self.counted_from - 1)
+
+    @cached_property
+    def most_joined(self) -> Array:
+        """The same for who knows Refine too: clusters that list a code below a joint cluster that counts it nowhere at
+        or below it have it in fewer than that many records together, unless codes were held back from it."""
+        return self.most_listed if self.held_back else joined_most(self)
+
+    @cached_property
     def item_means(self) -> dict[str, Array]:
         """Cache of `estimates.item_means`, by prior."""
         return {}
@@ -86,6 +98,31 @@ class Published:
         held, words = offsets_of(np.bitwise_count(self.bits)), self.words[self.entry_chunk]
         shown = self.kind[self.entry_chunk] != ITEM
         return np.where(shown, held[self.entry_place + words] - held[self.entry_place], 0)
+
+
+def joined_most(p: Published) -> Array:
+    """See `Published.most_joined`."""
+    item, nodes = p.kind[p.entry_chunk] == ITEM, len(p.parent)
+    key = owners_of(p.at) * nodes + p.entry_node
+    counting, found = key[~item], []
+    while len(counting):  # each node that counts a code, and those above it
+        found.append(counting)
+        above = p.parent[counting % nodes]
+        counting = distinct_of((counting - counting % nodes + above)[above >= 0])
+    beyond = np.array([len(p.codes) * nodes])  # above every key, so that each is found or followed
+    counted = distinct_of(np.concatenate([*found, beyond]))
+    top = key[item]
+    moving = np.arange(len(top))
+    while len(moving):
+        above = p.parent[top[moving] % nodes]
+        moved = top[moving] - top[moving] % nodes + above
+        moves = (above >= 0) & (counted[np.searchsorted(counted, moved)] != moved)
+        moving = moving[moves]
+        top[moving] = moved[moves]
+    _, place, listing = np.unique(top, return_inverse=True, return_counts=True)
+    most = p.most_listed.copy()
+    most[item] = np.maximum(most[item] - (listing[place.reshape(-1)] - 1), 1)
+    return most
 
 
 def read(release: Release | str | Path) -> Published:

@@ -18,7 +18,7 @@ import numpy as np
 from leeward.analysis.demographics.joint import fitting_classes
 from leeward.analysis.demographics.released import ReleasedClasses
 from leeward.analysis.itemsets import owners_of
-from leeward.arrays import AnyArray, Bools, Int32s, Int64s, distinct_of
+from leeward.arrays import AnyArray, Bools, Int32s, Int64s
 from leeward.cohort.cohort import Cohort
 from leeward.cohort.lenses.code_sets import CodeSets
 from leeward.methods.disassociation.measures.estimates import estimates_of_numbers
@@ -75,10 +75,9 @@ class Knowledge:
         for places, fits in self.by_classes(numbers):
             here = self.published if self.classes is None else part(self.published, self.classes[fits])
             mine = [queries[i] for i in places]
-            known = most_listed(here) if here.counted_from > here.k else None
+            known = here.most_listed if here.counted_from > here.k else None
             plain[places] = estimates_of_numbers(here, mine, "one", item_most=known).high
-            joined = most_listed(here, joins=True)
-            capped[places] = estimates_of_numbers(here, mine, "one", item_most=joined).high
+            capped[places] = estimates_of_numbers(here, mine, "one", item_most=here.most_joined).high
         return plain, capped
 
     def sums(self, numbers: AnyArray, codes: AnyArray, weights: AnyArray) -> Int64s:
@@ -96,34 +95,6 @@ class Knowledge:
             at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
             found[places] = (total[at] * (keys[at] == wanted)).sum(axis=0)
         return found
-
-
-def most_listed(p: Published, *, joins: bool = False) -> Int64s:
-    """The most records of its cluster behind each entry of an item chunk, int64[entries], for who knows from how many
-    records on codes are counted; with `joins` for who knows Refine too: clusters that list a code, and are below a
-    joint cluster that counts it nowhere at or below it, have it in fewer than that many records together, unless codes
-    were held back from it."""
-    most = np.full(len(p.entry_node), p.counted_from - 1)
-    if p.held_back or not joins:
-        return most
-    item, nodes = p.kind[p.entry_chunk] == ITEM, len(p.parent)
-    key = owners_of(p.at) * nodes + p.entry_node
-    counting, found = key[~item], key[:0]
-    while len(counting):  # each node that counts a code, and those above it
-        found = distinct_of(np.concatenate([found, counting]))
-        above = p.parent[counting % nodes]
-        counting = (counting - counting % nodes + above)[above >= 0]
-    top = key[item]
-    while True:
-        above = p.parent[top % nodes]
-        moved = top - top % nodes + above
-        moves = (above >= 0) & ~np.isin(moved, found)
-        if not moves.any():
-            break
-        top = np.where(moves, moved, top)
-    _, place, listing = np.unique(top, return_inverse=True, return_counts=True)
-    most[item] = np.maximum(most[item] - (listing[place.reshape(-1)] - 1), 1)
-    return most
 
 
 def knowledge_of(release: Release, published: Published, cohort: Cohort, sets: CodeSets) -> Knowledge:
@@ -168,7 +139,7 @@ def single_codes(attacker: Knowledge) -> SingleCodes:
     published, codes = attacker.published, attacker.codes
     most = published.entry_counts()
     items = np.flatnonzero(published.kind[published.entry_chunk] == ITEM)
-    listed = most_listed(published, joins=True)[items]
+    listed = published.most_joined[items]
     most[items] = np.minimum(published.records[published.entry_node[items]], listed)
     patient = np.repeat(np.arange(len(attacker.sets)), attacker.sets.lengths())[codes >= 0]
     width = max(1, len(published.codes))
