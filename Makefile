@@ -9,6 +9,8 @@
 #   make lint        ruff and mypy alone
 #   make studies-small  each study on little made-up data (minutes; `make test` runs it too)
 #   make studies     every study and benchmark, on the public data sets (STUDIES_ARGS='--data DIR'; hours)
+#   make pages       README and docs/ with what their commands print now (PAGES=docs/tutorials/registry.md)
+#   make site        the documentation as a site: build/site/index.html
 #   make fuzz        hostile inputs to every reader, spec, query and index (FUZZ_ARGS='--inputs 20000 --seed 1')
 #   make mutants     small changes of src that the tests have to notice, one at a time (MUTANTS_ARGS=readers; an hour)
 #   make wheel       dist/: a wheel for this platform and Python, with compiled kernels in it
@@ -23,6 +25,7 @@ JOBS   ?= 2
 PYTEST_ARGS ?=
 INTERPRETED ?= $(wildcard tests/methods/*/test_worked_example*.py) tests/methods/disassociation/test_fit.py \
     tests/methods/condensation/test_kernels.py tests/cli/test_demo.py
+PAGES ?= README.md $(wildcard docs/tutorials/*.md docs/how-to/*.md)
 FUZZ_ARGS ?= --inputs 20000 --seed 1
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -38,7 +41,7 @@ EDITABLE := $(PY) -m pip install --quiet --no-deps --no-build-isolation --editab
 
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help install demo demo-portal test-browser test test-interpreted system-packages lint studies studies-small fuzz mutants wheel lock clean distclean
+.PHONY: help install demo demo-portal test-browser test test-interpreted system-packages lint studies studies-small pages site fuzz mutants wheel lock clean distclean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -105,6 +108,12 @@ studies-small: install
 
 studies: install
 	$(PY) benchmarks/run_all.py $(STUDIES_ARGS)
+
+pages: install
+	$(PY) -m tests.console $(PAGES)
+
+site: install
+	$(PY) -m sphinx -q -W --keep-going -b html docs build/site
 
 fuzz: install
 	$(PY) -m tests.fuzz $(FUZZ_ARGS)

@@ -128,8 +128,8 @@ def test_linked_tables_say_what_one_code_more_tells(
     assert further["patients"] == len(set().union(*few)) and further["alone"] == len(alone)
     kind = {2: "pairs", 3: "triples"}[more]
     beyond = (
-        f"{len(few):,} of {len(owners):,} {kind} of codes, which {further['patients']} of {PATIENTS} patients have "
-        f"({len(alone)} are alone with theirs), fall below 3 candidates if they know {more} codes"
+        f"if they know {more} codes, {len(few):,} of {len(owners):,} {kind} of codes (which {further['patients']} of "
+        f"{PATIENTS} patients have; {len(alone)} are alone with theirs) leave fewer than 3 candidates"
     )
     assert beyond in maximum_in_words(result.release, result.measures["reidentification"])
     assert beyond in " ".join(result.summary.risk)
@@ -143,7 +143,7 @@ def test_linked_tables_with_days_alone_protect_no_code(tmp_path: Path) -> None:
     result = lw.protect(cohort, lw.Linked(k=3, views=("patients+visits",), days=30), tmp_path / "out", seed=1)
     words = maximum_in_words(result.release, result.measures["reidentification"])
     assert words.startswith("0.333 (1 in 3) if they know the day of one visit of a patient; ")
-    assert words.endswith("fall below 3 candidates if they know 1 code")
+    assert "; if they know 1 code, " in words and words.endswith("leave fewer than 3 candidates")
 
 
 def disassociated(out: Path, **parameters: Any) -> lw.Result:
@@ -158,20 +158,21 @@ def test_both_attackers_of_a_disassociation_are_said(tmp_path: Path) -> None:
     found = result.measures["reidentification"]["further"]
     words = maximum_in_words(result.release, result.measures["reidentification"])
     assert words == (
-        f"0.333 (1 in 3) if they do not use the algorithm; {found['below_k']:,} of {found['sets']:,} sets of age and "
-        f"sex and one code, which {found['patients']} of {PATIENTS} patients have, and {found['tried_below_k']} of the "
-        f"{found['tried']} rarest sets tried of up to 2 codes fall below 3 candidates if they do"
+        f"0.333 (1 in 3) if they do not use the algorithm; if they do, {found['below_k']:,} of {found['sets']:,} "
+        f"sets of age and sex and one code (which {found['patients']} of {PATIENTS} patients have) and "
+        f"{found['tried_below_k']} of the {found['tried']} rarest sets of up to 2 codes leave fewer than 3 candidates"
     )
     assert found["below_k"] > 0 and found["tried_below_k"] > 0
     lines = risk_lines(result.release, result.measures["reidentification"])
-    assert lines[0] == f"Maximum risk for an attacker who knows that the patient is in the data: {words}."
+    chance = "Chance that an attacker who knows that the patient is in the data picks the right record"
+    assert lines[0] == f"{chance}: at most {words}."
     assert lines[1] == "`attacker: algorithm`, without demographics, also covers attackers who do."
 
 
 def test_with_one_code_known_no_larger_sets_are_said(tmp_path: Path) -> None:
     result = disassociated(tmp_path / "out", m=1)
     words = maximum_in_words(result.release, result.measures["reidentification"])
-    assert "codes, which " in words and "tried" not in words
+    assert "codes (which " in words and "rarest" not in words
 
 
 def test_a_release_that_covers_the_algorithm_has_one_attacker(tmp_path: Path) -> None:
@@ -191,8 +192,8 @@ def test_a_remedy_is_named_where_much_falls_below(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("coarse", "words"),
     [
-        (False, " (days); a patient's exact time is in the release if they know one"),
-        (True, "; a time mostly names the patient's group if they know one"),
+        (False, " (days); if they know one, a patient's exact time is in the release"),
+        (True, "; if they know one, a time mostly names the patient's group"),
     ],
 )
 def test_the_risk_of_a_condensed_table_leaves_outcome_times_out(
@@ -240,7 +241,7 @@ def test_terminal_page_dossier_and_comparison_say_the_same(
     on_disk: tuple[Path, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out, words = on_disk
-    assert "if they do not use the algorithm; " in words and words.endswith("if they do")
+    assert "if they do not use the algorithm; if they do, " in words
 
     def printed() -> str:
         return " ".join(capsys.readouterr().out.split())
@@ -278,8 +279,8 @@ def test_a_share_alone_says_whom_the_maximum_is_about(
     assert status_of(["show", str(tmp_path / "alone")]) == 0
     said = " ".join(capsys.readouterr().out.split())
     assert (
-        "0.333 (1 in 3) if they do not use the algorithm; sets with a rare code fall below 3 candidates if they do"
-        in said
+        "0.333 (1 in 3) if they do not use the algorithm; "
+        "if they do, sets with a rare code leave fewer than 3 candidates" in said
     )
 
 
@@ -320,7 +321,5 @@ def test_who_knows_from_how_many_patients_on_codes_are_counted_is_covered_and_wh
 ) -> None:
     made = disassociated(tmp_path / "out", attacker="counts")
     said = maximum_in_words(made.release, made.measures["reidentification"])
-    assert said.startswith(
-        "0.333 (1 in 3) if they know of the algorithm from how many patients on a code is counted"
-    )
-    assert said.endswith("fall below 3 candidates if they know all of it")
+    assert said.startswith("0.333 (1 in 3) if all they know of the algorithm is when codes are counted")
+    assert "; if they know the whole algorithm, " in said and said.endswith("leave fewer than 3 candidates")

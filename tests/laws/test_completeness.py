@@ -178,8 +178,3 @@ def test_public_names_are_the_same_for_type_checkers() -> None:
     for name, module in imported.items():
         where = lw._WHERE[name].partition(":")[0]
         assert where == module or where.startswith(f"{module}."), name
-
-
-def test_the_readme_lists_every_command() -> None:
-    readme = (TREE / "README.md").read_text(encoding="utf-8")
-    assert [name for name in COMMANDS if f"| `leeward {name}" not in readme] == []

@@ -193,7 +193,7 @@ def test_the_first_screen_has_the_risk_and_nothing_is_said_twice(name: str, fres
     first, _, rest = page[page.index("<main") :].partition("</section>")
     first, rest = (html.unescape(re.sub("<[^>]+>", "", each)) for each in (first, rest))
     assert summary.risk and all(re.sub("[*`]", "", line) in first for line in summary.risk)
-    assert "Maximum risk for an attacker" not in rest
+    assert "Chance that an attacker" not in rest
     assert [rest.count(re.sub("[*`]", "", each)) for each in summary.not_against] == [1] * len(
         summary.not_against
     )

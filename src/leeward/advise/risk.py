@@ -110,19 +110,17 @@ def beyond_in_words(release: Release, scope: Scope, found: Figures | None = None
     """What an attacker finds who goes further than the guarantee's: counted, where it was."""
     further = (found or {}).get("further")
     if not further:
-        return f"{scope.found} {scope.beyond}".strip()
+        return f"{scope.beyond}, {scope.found}" if scope.beyond else scope.found
     about = "" if further.get("exact", True) else "about "
-    alone = f" ({further['alone']:,} are alone with theirs)" if further.get("alone") else ""
+    alone = f"; {further['alone']:,} are alone with theirs" if further.get("alone") else ""
     tried = ""
     if further.get("tried"):
-        tried = (
-            f" and {further['tried_below_k']:,} of the {further['tried']:,} rarest sets tried of up to "
-            f"{further['largest']} codes"
-        )
+        rarest = f"{further['tried']:,} rarest sets of up to {further['largest']} codes"
+        tried = f" and {further['tried_below_k']:,} of the {rarest}"
     return (
-        f"{further['below_k']:,} of {further['sets']:,} {further['known']}, which {about}{further['patients']:,} of "
-        f"{further['among']:,} patients have{alone},{tried} fall below {release.guarantee['k']} candidates "
-        f"{scope.beyond}"
+        f"{scope.beyond}, {further['below_k']:,} of {further['sets']:,} {further['known']} (which {about}"
+        f"{further['patients']:,} of {further['among']:,} patients have{alone}){tried} leave fewer than "
+        f"{release.guarantee['k']} candidates"
     )
 
 
@@ -137,7 +135,8 @@ def risk_lines(release: Release, found: Figures | None = None) -> list[str]:
         return [
             f"Maximum risk: a belief of {100 * risk['prior']:.0f} % that somebody is in the data may become {after}"
         ]
-    lines = [f"Maximum risk for an attacker {MODELS[risk['model']]}: {maximum_in_words(release, found)}."]
+    chance = f"Chance that an attacker {MODELS[risk['model']]} picks the right record"
+    lines = [f"{chance}: at most {maximum_in_words(release, found)}."]
     further, scope = (found or {}).get("further"), scope_of(release)
     if further and scope is not None and further["below_k"] > MUCH * further["sets"]:
         lines.append(scope.remedy)
@@ -145,7 +144,7 @@ def risk_lines(release: Release, found: Figures | None = None) -> list[str]:
     above = [f"{each.name} {each.maximum:g}" for each, within in rows if not within]
     if above:
         limits = count_noun("published limit", len(above))
-        lines.append(f"The maximum exceeds {limits}, quoted second-hand: {', '.join(above)}.")
+        lines.append(f"This is above {limits}, quoted second-hand: {', '.join(above)}.")
     return lines
 
 

@@ -6,6 +6,7 @@ import os
 import shutil
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -41,9 +42,15 @@ def told(result: Result, opening: str, before: Sequence[str] = ()) -> list[str]:
         *(line for each in notes for line in label_lines("Note:", each)),
         f"Verified: {len(verification.checks)} checks of the written files passed.",
         *(click.style(line, fg="red", bold=True) for line in little),
-        for_terminal(f"For the recipient: {release.share}"),
-        for_terminal(f"Report:            {result.report}"),
+        for_terminal(f"For the recipient: {from_here(release.share)}"),
+        for_terminal(f"Report:            {from_here(result.report)}"),
     ]
+
+
+def from_here(path: Path) -> Path:
+    """A path as one types it in the working folder."""
+    here = Path.cwd()
+    return path.relative_to(here) if path.is_relative_to(here) else path
 
 
 def with_flags(notice: Mapping[str, Any], release: Release) -> str:

@@ -15,9 +15,9 @@ from leeward.methods.disassociation.measures.estimates import read_once
 from leeward.methods.disassociation.measures.risk import Knowledge, knowledge_of, risk_after, single_codes
 from leeward.release import Release
 
-COUNTS_ALONE = "if they know of the algorithm from how many patients on a code is counted, and no more"
+COUNTS_ALONE = "if all they know of the algorithm is when codes are counted"
 WITHOUT_ALGORITHM, WITH_ALGORITHM = ", but not the algorithm", " and the algorithm"
-WITH_COUNTS = ", and from how many patients on codes are counted"
+WITH_COUNTS = ", and when codes are counted"
 WITH_RULES = ", and what is counted, listed or shared where"
 
 
@@ -33,14 +33,14 @@ def scope(release: Release) -> Scope | None:
             "`attacker: algorithm` also covers attackers who know that.",
         )
     if knows_counts(release):
-        found = f"some sets with a rare code fall below {release.guarantee['k']} candidates"
+        found = f"some sets with a rare code leave fewer than {release.guarantee['k']} candidates"
         covered = "`attacker: rules` also covers attackers who know all but how the clusters were found."
-        return Scope(COUNTS_ALONE, "if they know all of it", found, covered)
+        return Scope(COUNTS_ALONE, "if they know the whole algorithm", found, covered)
     without = ", without demographics," if release.parameters.get("demographics") else ""
     return Scope(
         "if they do not use the algorithm",
         "if they do",
-        f"sets with a rare code fall below {release.guarantee['k']} candidates",
+        f"sets with a rare code leave fewer than {release.guarantee['k']} candidates",
         f"`attacker: algorithm`{without} also covers attackers who do.",
     )
 

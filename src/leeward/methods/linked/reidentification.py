@@ -51,7 +51,7 @@ def scope(release: Release) -> Scope:
     return Scope(
         f"if they know {before}{' or '.join(ROWS[view] for view in views)} of a patient",
         f"if they know {count_noun('code', more)}",
-        f"many patients fall below {release.guarantee['k']} candidates",
+        f"many patients have fewer than {release.guarantee['k']} candidates",
         remedy,
     )
 

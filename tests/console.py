@@ -1,0 +1,142 @@
+"""Console sessions in Markdown pages, run as a reader types them and compared with what the page prints.
+
+    ```console
+    $ leeward synth codes --patients 2000 --seed 1 -o events.csv
+    events.csv: 2,000 patients, 9,991 rows
+    ```
+
+Each page has one empty folder. `...` in a line stands for anything in it, and alone on a line for any lines: for paths,
+seconds and noise only. A last line `[exit 2]` is the exit status. A block under "`plan.yaml`:" is that file.
+
+    python -m tests.console PAGE...     prints into the pages what their commands print now
+"""
+
+from __future__ import annotations
+
+import doctest
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any
+
+from sybil import Document, Example, Lexeme, Region
+from sybil.parsers.myst import CodeBlockParser
+
+FILE = re.compile(r"`(?P<name>[\w-]+\.\w+)`[^`\n]*:\n\n```\w+\n(?P<text>(?s:.*?))^```$", re.MULTILINE)
+SECONDS = 300
+"""Longest that a command of a page may take."""
+
+
+def enter(namespace: dict[str, Any]) -> None:
+    """The page's empty folder, and state of its own."""
+    namespace["left"] = Path.cwd(), dict(os.environ)
+    namespace["folder"] = tempfile.TemporaryDirectory()
+    folder = Path(namespace["folder"].name).resolve()
+    (folder / "home").mkdir()
+    os.environ |= {
+        "COLUMNS": "88", "LEEWARD_HOME": str(folder / "home"), "LEEWARD_STATE": str(folder / "home"), "NO_COLOR": "1",
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}", "TERM": "dumb",
+    }  # fmt: skip
+    (folder / "work").mkdir()
+    os.chdir(folder / "work")
+
+
+def leave(namespace: dict[str, Any]) -> None:
+    folder, environment = namespace["left"]
+    os.chdir(folder)
+    os.environ.clear()
+    os.environ |= environment
+    namespace["folder"].cleanup()
+
+
+def sessions(text: str) -> Iterator[tuple[str, str]]:
+    """Each command of a block, with what the block says that it prints."""
+    for part in re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]:
+        command, _, printed = part.partition("\n")
+        while command.endswith("\\"):
+            more, _, printed = printed.partition("\n")
+            command += "\n" + more
+        yield command, printed
+
+
+def run(command: str) -> str:
+    """What a command prints; where it fails, its errors too, and its exit status. Progress of good runs is left out."""
+    done = subprocess.run(
+        ["bash", "-c", command],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        check=False,
+    )
+    lines = done.stdout.splitlines()
+    if done.returncode:
+        lines += [*done.stderr.splitlines(), f"[exit {done.returncode}]"]
+    return "".join(f"{line.rstrip()}\n" for line in lines)
+
+
+def differences(command: str, expected: str, actual: str) -> str:
+    """A diff where a command prints something else than its page says; empty where not."""
+    flags = doctest.ELLIPSIS | doctest.REPORT_NDIFF
+    checker = doctest.OutputChecker()
+    if checker.check_output(expected, actual, flags):
+        return ""
+    shown = checker.output_difference(doctest.Example(command, expected), actual, flags)
+    return f"$ {command}\n{shown}"
+
+
+class ConsoleParser(CodeBlockParser):
+    language = "console"
+
+    def evaluate(self, example: Example) -> str | None:
+        wrong = (differences(command, said, run(command)) for command, said in sessions(example.parsed))
+        return next(filter(None, wrong), None)
+
+
+class FileParser:
+    """Writes the files that a page shows."""
+
+    def __call__(self, document: Document) -> Iterator[Region]:
+        for match in FILE.finditer(document.text):
+            lexeme = Lexeme(match["text"], 0, 0)
+            yield Region(match.start(), match.start(), match["name"], self.evaluate, lexemes={"text": lexeme})
+
+    def evaluate(self, example: Example) -> None:
+        Path(example.parsed).write_text(example.region.lexemes["text"], encoding="utf-8")
+
+
+def rewritten(page: str) -> str:
+    """The page with what its commands print now, where that is something else."""
+
+    def block(match: re.Match[str]) -> str:
+        if match["name"]:
+            Path(match["name"]).write_text(match["text"], encoding="utf-8")
+            return match.group()
+        out = ""
+        for command, said in sessions(match["session"]):
+            actual = run(command)
+            lines = zip_longest(
+                said.splitlines(keepends=True), actual.splitlines(keepends=True), fillvalue=""
+            )
+            out += f"$ {command}\n" + "".join(
+                old if not differences("", old, new) else new for old, new in lines
+            )
+        return f"```console\n{out}```"
+
+    pattern = rf"{FILE.pattern}|^```console\n(?P<session>(?s:.*?))^```$"
+    return re.sub(pattern, block, page, flags=re.MULTILINE)
+
+
+if __name__ == "__main__":
+    for each in map(Path, sys.argv[1:]):
+        page = each.resolve()
+        namespace: dict[str, Any] = {}
+        enter(namespace)
+        text = rewritten(page.read_text(encoding="utf-8"))
+        leave(namespace)
+        page.write_text(text, encoding="utf-8")
