@@ -90,7 +90,6 @@ python benchmarks/condensation_relations.py --data DIR --planted
 python benchmarks/condensation_relations.py --independent --seeds 40
 python benchmarks/condensation_times.py --data DIR
 python benchmarks/cox.py --data DIR --further SITE-PACKAGES
-python benchmarks/newcomer.py --data DIR
 python benchmarks/report_pictures.py --data DIR --out FOLDER
 python benchmarks/larger_than_memory.py --store FOLDER --patients 3000000 --limit 2.6 --engines local,spark,free
 python benchmarks/larger_than_memory.py --store FOLDER --patients 10000000 --limit 5 --engines spark

@@ -21,6 +21,7 @@ exclude_patterns = ["studies/README.md"]
 myst_heading_anchors = 4
 numpydoc_show_class_members = False
 autosummary_generate = True
+default_role = "literal"
 autodoc_typehints = "none"  # the signature has them
 templates_path = ["_templates"]
 html_theme = "furo"
