@@ -78,8 +78,7 @@ def budget(
 
     `lw.budget("INDEX", allot={"ann": 1})`
 
-    allot, allot_project : user, or project -> the most that may be spent, below the cap of all; never below what was
-        spent
+    allot, allot_project : user, or project -> the most that may be spent: below the cap of all, at least what was spent
     accept_restored : reason for continuing with an older copy of the ledger, kept in the log (`ledger.moving`)
     move_to : URL of the database that the budget, with all that was spent, moves to first
     ledger : URL of the database with the budget (default: the ledger in the index's folder)
