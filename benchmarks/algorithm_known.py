@@ -20,7 +20,7 @@ import numpy as np
 import polars as pl
 
 import leeward as lw
-from common import table, write_section
+from common import table, write_page
 from defaults import with_people
 from leeward.arrays import AnyArray
 from leeward.cohort import Cohort
@@ -140,7 +140,7 @@ def main() -> None:
     ]
     if given.only:
         return
-    write_section(
+    write_page(
         "disassociation-algorithm-known",
         "Disassociation: an attacker who knows the algorithm",
         "python benchmarks/algorithm_known.py --data DIR",

@@ -25,7 +25,7 @@ from typing import Any, TextIO
 import numpy as np
 import polars as pl
 
-from common import write_section
+from common import write_page
 from leeward.analysis.containment import Index, Multisets
 from leeward.cohort.cohort import Cohort
 from leeward.cohort.lenses.code_sets import CodeCounts
@@ -219,7 +219,7 @@ def main() -> None:
             large(folder, chosen.largest)
     command = "python benchmarks/censoring.py" + (f" --largest {chosen.largest}" if chosen.largest else "")
     words = "`protect`: from cohorts in memory to the tables; `whole run`: from files to the verified release"
-    write_section(
+    write_page(
         "censoring",
         "Censoring",
         command,

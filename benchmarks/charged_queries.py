@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from common import table, write_section
+from common import table, write_page
 from leeward.queries.answer.charged_query import answer_all
 from leeward.queries.answer.plan import IndexSession, Question, open_session
 from leeward.queries.index.build import index_table
@@ -98,7 +98,7 @@ def main() -> None:
     )
     options.add_argument("--notes", type=int, default=1_000_000)
     options.add_argument("--ledger", metavar="URL")
-    options.add_argument("--print", action="store_true", help="Print instead of writing docs/benchmarks.md.")
+    options.add_argument("--print", action="store_true", help="Print instead of writing the page.")
     chosen = options.parse_args()
     with tempfile.TemporaryDirectory(dir=".") as name:
         folder = Path(name)
@@ -136,7 +136,7 @@ def main() -> None:
         print(text)
     else:
         name, flag = ("charged", "") if not chosen.ledger else (f"charged-{place}", " --ledger URL")
-        write_section(name, f"Charged queries, {place}", f"python benchmarks/charged_queries.py{flag}", text)
+        write_page(name, f"Charged queries, {place}", f"python benchmarks/charged_queries.py{flag}", text)
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from common import table, write_section
+from common import table, write_page
 from leeward.arrays import Int32s
 from leeward.cohort import read
 from leeward.cohort.lenses.code_sets import CodeSets
@@ -90,7 +90,7 @@ def main() -> None:
     command = f"python benchmarks/classes.py --records {options.records} --classes {options.classes}"
     command += f" --pairs {options.pairs}"
     body = f"{table(head, rows)}\n\n{found}"
-    write_section("classes", f"Disassociation in classes: {options.records:,} records", command, body)
+    write_page("classes", f"Disassociation in classes: {options.records:,} records", command, body)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What the benchmarks share: the machine's description, commands measured from outside, docs/benchmarks.md."""
+"""What the benchmarks share: the machine's description, commands measured from outside, docs/benchmarks/index.md."""
 
 from __future__ import annotations
 
@@ -15,12 +15,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-PAGE = Path(__file__).resolve().parent.parent / "docs" / "benchmarks.md"
-HEAD = """# Benchmarks
-
-Every section is written by its script (`benchmarks/README.md` lists them) with the machine, the versions, the command
-and the commit. Figures are medians unless said; another machine gives other seconds, the ratios should stay.
-"""
+FOLDER = Path(__file__).resolve().parent.parent / "docs" / "benchmarks"
 
 
 @dataclass(frozen=True)
@@ -106,11 +101,17 @@ def table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     return "\n".join(lines + ["| " + " | ".join(str(cell) for cell in row) + " |" for row in rows])
 
 
-def write_section(name: str, title: str, command: str, body: str, page: Path = PAGE) -> None:
-    """Put a section into docs/benchmarks.md or another page, in place of the one of that name."""
+def write_page(name: str, title: str, command: str, body: str) -> None:
+    """Write docs/benchmarks/NAME.md: the machine, the commit and the command, then the body."""
+    text = f"# {title}\n\n{_taken_by(command)}\n\n{body.strip()}\n"
+    (FOLDER / f"{name}.md").write_text(text, encoding="utf-8")
+
+
+def write_section(name: str, title: str, command: str, body: str, page: Path) -> None:
+    """Put a section into a study's page, in place of the one of that name."""
     begin, end = f"<!-- {name} -->", f"<!-- end of {name} -->"
-    text = page.read_text(encoding="utf-8") if page.is_file() else HEAD
-    section = f"{begin}\n## {title}\n\n{machine()}. Commit {commit()}. Command: `{command}`\n\n{body.strip()}\n{end}\n"
+    text = page.read_text(encoding="utf-8")
+    section = f"{begin}\n## {title}\n\n{_taken_by(command)}\n\n{body.strip()}\n{end}\n"
     if begin in text:
         before, rest = text.split(begin, 1)
         after = rest.split(end, 1)[1].lstrip("\n")
@@ -118,3 +119,7 @@ def write_section(name: str, title: str, command: str, body: str, page: Path = P
     else:
         text = text.rstrip("\n") + "\n\n" + section
     page.write_text(text, encoding="utf-8")
+
+
+def _taken_by(command: str) -> str:
+    return f"{machine()}. Commit {commit()}. Command: `{command}`"

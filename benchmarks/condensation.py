@@ -6,7 +6,7 @@ Tables are made up (`leeward synth registry`, lung, seed 1). `whole command` is 
 to the verified, measured and reported release; with a plan, a Cox, a linear and a logistic model are fitted before and
 after. Processor seconds are those of the process; on a machine that others use they say more than seconds by the clock.
 The growth tables are Figs. 5–8 of Gal et al. 2014, and are drawn into docs/studies/condensation/. Each part writes its
-own section of docs/benchmarks.md.
+own page in docs/benchmarks.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from common import leeward, measured, table, write_section
+from common import leeward, measured, table, write_page
 from leeward.cohort import Cohort
 from leeward.cohort.readers import read
 from leeward.engine import make
@@ -233,13 +233,13 @@ def main() -> None:
         protect_seconds(cohort_of(1_000), algorithm)  # compiled and loaded before the clock starts
     parts: dict[str, Callable[[], str]] = {
         "commands": lambda: commands(given.largest),
-        "groupings": lambda: groupings() + "\n\n### Cells\n\n" + partitioning(),
+        "groupings": lambda: groupings() + "\n\n## Cells\n\n" + partitioning(),
         "growth": grown,
     }
     for name in given.parts.split(","):
         title = {"commands": "whole command", "groupings": "halving and k-means", "growth": "growth"}[name]
         command = f"python benchmarks/condensation.py --parts {name}"
-        write_section(f"condensation-{name}", f"Condensation: {title}", command, parts[name]())
+        write_page(f"condensation-{name}", f"Condensation: {title}", command, parts[name]())
 
 
 def grown() -> str:

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from common import table, write_section
+from common import table, write_page
 from leeward.analysis.policies import constraints
 from leeward.cohort.lenses.code_sets import CodeSets
 from leeward.cohort.readers import read
@@ -86,7 +86,7 @@ def main() -> None:
                 cells.append(f"{seconds:.3f} ({labels}, {gone})")
             rows.append([f"{records:,}", f"{len(weighed):,}", f"{counting:.3f}", *cells])
             print(rows[-1], flush=True)
-    write_section(
+    write_page(
         "constraints",
         "Generalization under constraints: kernels",
         f"python benchmarks/constraints.py --policy {chosen.policy}",

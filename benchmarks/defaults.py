@@ -33,7 +33,7 @@ from scipy.stats import t as student
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import study_whole_patient as study
-from common import once, table, write_section
+from common import once, table, write_page
 from condensation_relations import FIGURES, figures_of, registry_of, with_planted
 from leeward.analysis import workloads
 from leeward.analysis.itemsets import supports_of
@@ -357,7 +357,7 @@ def main() -> None:
             )
     body = f"{NOTE}\n\n{summary(verdicts)}\n\n{worse(verdicts)}"
     command = "python benchmarks/defaults.py --data DIR"
-    write_section("defaults", "Defaults beside the simplest choice", command, body)
+    write_page("defaults", "Defaults beside the simplest choice", command, body)
 
 
 if __name__ == "__main__":

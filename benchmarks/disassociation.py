@@ -17,7 +17,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from common import leeward, measured, median_seconds, table, write_section
+from common import leeward, measured, median_seconds, table, write_page
 from leeward.cohort import read
 from leeward.methods.disassociation.method import policy_over
 from leeward.methods.disassociation.pipeline import Disassociated, disassociate
@@ -121,7 +121,7 @@ def main() -> None:
         ]
     )
     command = f"python benchmarks/disassociation.py --sizes {options.sizes} --repeat {options.repeat}"
-    write_section("disassociation", "Disassociation: speed", command, body)
+    write_page("disassociation", "Disassociation: speed", command, body)
 
 
 if __name__ == "__main__":

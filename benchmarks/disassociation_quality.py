@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import leeward as lw
-from common import table, write_section
+from common import table, write_page
 from leeward.cohort import Cohort
 from leeward.synthetic import write_codes
 from settled import method_of, settling
@@ -113,7 +113,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True, help="folder with the public data sets")
     data = parser.parse_args().data
     body = table(COLUMNS, uci(data) + dense(data))
-    write_section(
+    write_page(
         "disassociation-quality",
         "Disassociation: what is kept",
         "python benchmarks/disassociation_quality.py --data DIR",

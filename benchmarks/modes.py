@@ -1,4 +1,4 @@
-"""Usable pairs of trajectories by clustering, and mentions kept by censoring's scopes (docs/benchmarks.md).
+"""Usable pairs of trajectories by clustering, and mentions kept by censoring's scopes (docs/benchmarks/modes-*.md).
 
     python benchmarks/modes.py cells --data DIR [--k 3,5,10]
     python benchmarks/modes.py scopes --data DIR [--k 5,10,25]
@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from common import table, write_section
+from common import table, write_page
 from leeward.analysis.containment import Index, Multisets, largest_parts
 from leeward.cohort.lenses.code_sets import code_counts_of
 from leeward.cohort.lenses.trajectories import trajectories_of
@@ -207,7 +207,7 @@ def main() -> None:
         else:
             lines = [line for name, events, _, n in found for line in usable(name, events, n, ks)]
     command = f"python benchmarks/modes.py {given.what} --data DIR --k {chosen}"
-    write_section(f"modes-{given.what}", TITLES[given.what], command, table(HEADS[given.what], lines))
+    write_page(f"modes-{given.what}", TITLES[given.what], command, table(HEADS[given.what], lines))
 
 
 if __name__ == "__main__":

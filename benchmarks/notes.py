@@ -15,7 +15,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from common import leeward, measured, table, write_section
+from common import leeward, measured, table, write_page
 from leeward.notes.pipeline import INPUT, KNOWN, Work, available_members
 from leeward.synthetic.notes import NotePlan, synthetic_notes
 
@@ -114,7 +114,7 @@ and models are in the seconds. With two processes the peak is that of the larges
 
 {table(("notes", "text", "processes", "seconds", "notes a second", "peak memory, MB"), grown)}
 """
-    write_section("notes", "Annotating notes", "python benchmarks/notes.py --data DIR", body)
+    write_page("notes", "Annotating notes", "python benchmarks/notes.py --data DIR", body)
     print(body)
 
 

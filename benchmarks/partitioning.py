@@ -26,7 +26,7 @@ import numpy as np
 import polars as pl
 
 import leeward as lw
-from common import once, table, write_section
+from common import once, table, write_page
 from leeward.analysis import workloads
 from leeward.analysis.itemsets import supports_of
 from leeward.arrays import AnyArray, offsets_of
@@ -238,7 +238,7 @@ def main() -> None:
         if options.k == "gap":
             head = ["data", "draws of 11 records", "mean share of the optimum", "worst", "optimum found"]
             body = table(head, [gap(*shape) for shape in shapes(options.data, Path(folder))])
-            write_section("partitioning-gap", "Disassociation: fitted against the optimum", command, body)
+            write_page("partitioning-gap", "Disassociation: fitted against the optimum", command, body)
             return
         ks = list(map(int, options.k.split(",")))
         lines = []
@@ -248,7 +248,7 @@ def main() -> None:
                 measure = partial(rows, name, cohort, policy, k, way, asked)
                 lines += once(options.done, f"{name}, {k}, {way}", measure)
     title = f"Disassociation: partitionings and priors, k = {', '.join(map(str, ks))}"
-    write_section("partitioning-" + "-".join(map(str, ks)), title, command, table(COLUMNS, lines))
+    write_page("partitioning-" + "-".join(map(str, ks)), title, command, table(COLUMNS, lines))
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ import numpy as np
 import polars as pl
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from common import table, write_section
+from common import table, write_page
 from index_itemsets import frequent_itemsets
 from leeward.queries.answer.catalogue import Catalogue, release_catalogue
 from leeward.queries.index.build import index_events, index_table
@@ -151,7 +151,7 @@ def through_spark(patients: int, file: Path | None) -> None:
     head = ["Patients", "Recorded codes", "Index through Spark", "On disk", "An exact count, first time"]
     text = table(head, rows)
     command = f"python benchmarks/queries.py --spark {patients}"
-    write_section("queries-spark", "Count queries: the index through Spark", command, text)
+    write_page("queries-spark", "Count queries: the index through Spark", command, text)
 
 
 def main() -> None:
@@ -159,7 +159,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     options.add_argument("--notes", type=int, default=1_000_000)
-    options.add_argument("--print", action="store_true", help="Print instead of writing docs/benchmarks.md.")
+    options.add_argument("--print", action="store_true", help="Print instead of writing the page.")
     options.add_argument(
         "--spark", type=int, metavar="PATIENTS", help="Only this: an index of codes through Spark."
     )
@@ -212,7 +212,7 @@ def main() -> None:
     if chosen.print:
         print(text)
     else:
-        write_section("queries", "Count queries", "python benchmarks/queries.py", text)
+        write_page("queries", "Count queries", "python benchmarks/queries.py", text)
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ import numpy as np
 import polars as pl
 
 import leeward as lw
-from common import table, write_section
+from common import table, write_page
 from leeward.analysis.itemsets import supports_of
 from leeward.analysis.workloads import frequent_queries, random_queries
 from leeward.arrays import AnyArray
@@ -116,7 +116,7 @@ def main() -> None:
                     print(line, flush=True)
                     lines.append(line)
     columns = ["data", "k", "safe", *WORKLOADS, "in item chunks", "chunks with a cover", "CPU, s"]
-    write_section("safe", "What `safe` costs", "python benchmarks/safe.py --data DIR", table(columns, lines))
+    write_page("safe", "What `safe` costs", "python benchmarks/safe.py --data DIR", table(columns, lines))
 
 
 if __name__ == "__main__":

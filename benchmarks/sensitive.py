@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from common import table, write_section
+from common import table, write_page
 from leeward.analysis.itemsets import supports_of
 from leeward.analysis.workloads import frequent_queries, random_queries
 from leeward.arrays import AnyArray
@@ -170,7 +170,7 @@ def main() -> None:
         + "\n\n"
         + table(["data", "patients with x", "rank of x", "estimate for x"], attacks)
     )
-    write_section("sensitive", "Commonly sensitive codes", "python benchmarks/sensitive.py --data DIR", body)
+    write_page("sensitive", "Commonly sensitive codes", "python benchmarks/sensitive.py --data DIR", body)
 
 
 if __name__ == "__main__":

@@ -3,8 +3,9 @@ where fewer codes end in item chunks.
 
 HorPart leaves almost every second record in a part below k, which is then pooled with strangers. Cutting later
 (clusters of 10k) and letting each record choose among the clusters of its neighbourhood keeps more codes in record
-chunks (docs/benchmarks.md has the figures). A code of a record is in a record chunk when k records of the cluster hold
-it, so a move changes the number of occurrences in item chunks by what follows from the two clusters' supports alone.
+chunks (docs/benchmarks/disassociation-quality.md). A code of a record is in a record chunk when k records of the
+cluster hold it, so a move changes the number of occurrences in item chunks by what follows from the two clusters'
+supports alone.
 """
 
 from __future__ import annotations

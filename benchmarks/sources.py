@@ -4,8 +4,8 @@
 
 A made-up table that mixes ICD-9-CM and ICD-10-CM with and without points and junk, and public folders (OMOP, FHIR,
 Synthea, tables of codes) in DIR. Each command has its defaults and no flag but k, m, the budget and columns, as a
-person would type it; a remedy that a refusal names is tried once. Writes the section *sources* of
-docs/studies/newcomer.md; with `--only` it prints.
+person would type it; a remedy that a refusal names is tried once. Writes docs/benchmarks/sources.md; with `--only` it
+prints.
 """
 
 from __future__ import annotations
@@ -21,9 +21,8 @@ import tempfile
 from functools import partial
 from pathlib import Path
 
-from common import once, table, write_section
+from common import once, table, write_page
 
-NEWCOMER = Path(__file__).resolve().parent.parent / "docs" / "studies" / "newcomer.md"
 FOLDERS: dict[str, tuple[str, ...]] = {
     "eunomia-gibleed": (),
     "synthea-omop-27": (),
@@ -155,9 +154,7 @@ def main() -> None:
             "CPU s",
         ]
         command = "python benchmarks/sources.py --data DIR"
-        write_section(
-            "sources", "Sources of hospitals, by every method of codes", command, table(head, rows), NEWCOMER
-        )
+        write_page("sources", "Sources of hospitals, by every method of codes", command, table(head, rows))
 
 
 if __name__ == "__main__":

@@ -302,7 +302,7 @@ def uci_part(data: Path, out: Path) -> list[str]:
 READING = """\
 ## Groups, and who knows the rule
 
-The table is in [benchmarks](../benchmarks.md), *Censoring: what each scope keeps*: mentions and repeats kept by
+The table is in [benchmarks](../benchmarks/modes-scopes.md): mentions and repeats kept by
 `global`, `raise`, `record` and `groups` of five samples of UCI and of made-up long claims, and the records that fewer
 than k people would be published as, for an attacker who has everybody's records and knows the final caps or the rule.
 Caps are 3. Means of five samples (seeds 1 to 5) of one population each, with 95 % intervals. For `record` the rule is

@@ -524,7 +524,7 @@ beyond it, else not established.
 ## Figs. 5–8: time
 
 Processor seconds of `protect`, from `python benchmarks/condensation.py --parts growth` (tables and machine:
-[benchmarks](../benchmarks.md#condensation-growth)). The paper's runs spent most of their seconds in a database; the
+[benchmarks](../benchmarks/condensation-growth.md)). The paper's runs spent most of their seconds in a database; the
 ratios between methods are what can be compared.
 
 **Fig. 5: varying K, 17,421 × 13**

@@ -125,12 +125,12 @@ worse than the paper's. `fitted`, the default from k = 3 on, asks for both
 ([definition](../methods/disassociation.md#fitted-partitioning)), and the prior `occupancy`, the default, reads from
 the release how rare a code of an item chunk is ([definition](../methods/disassociation.md#priors)). The constants of
 both were chosen on UCI and on made-up records of 12 of 3,000 codes, and shown on made-up inpatient claims (13.5 of
-5,124 codes), Eunomia and pyPheWAS, which took no part. The [benchmarks](../benchmarks.md) have all three partitionings
-with both priors, with intervals, and the gap of the search to the exact optimum on draws of 11 records.
+5,124 codes), Eunomia and pyPheWAS, which took no part. The [benchmarks](../benchmarks/index.md) have all three
+partitionings with both priors, with intervals, and the gap of the search to the exact optimum on draws of 11 records.
 
 Compared is `fitted` with `occupancy` (a mean of its own for fitted releases) against the better of the paper's and
 `settled`, each with the better of `cubic` and `occupancy`, cell by cell of the tables of the
-[benchmarks](../benchmarks.md): five cohorts, k = 3, 5, 10 and 25, nine figures each.
+[benchmarks](../benchmarks/index.md): five cohorts, k = 3, 5, 10 and 25, nine figures each.
 
 What the default gives today stands here alone. UCI, k = 5, m = 2, no policy, commit b033c36: 27.1 % of the occurrences
 in item chunks, frequent sets off by 0.79 % at 1.25 % support and by 1.41 % at 0.625 % (`leeward disassociate
@@ -163,7 +163,7 @@ The constants were chosen on UCI and on the made-up 3,000 codes for all k at onc
 
 What each [attacker](../methods/disassociation.md#the-attacker-who-knows-the-algorithm) costs, and how many of all
 codes and pairs of codes that some patient has are left with fewer than k candidates, is in the
-[table](../benchmarks.md#disassociation-an-attacker-who-knows-the-algorithm) (UCI for the choice of constants; claims
+[table](../benchmarks/disassociation-algorithm-known.md) (UCI for the choice of constants; claims
 took no part; age decade and sex with them, in each released class apart). One run each, no intervals.
 
 - `operation` leaves, for who knows from how many records on codes are counted, 92 of 915 codes and 4,102 of 44,849

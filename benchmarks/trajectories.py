@@ -24,7 +24,7 @@ import polars as pl
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks import trajectories_exhaustive as exhaustive
-from benchmarks.common import measured, write_section
+from benchmarks.common import measured, write_page
 from tests.oracles import trajectories as oracle
 
 from leeward.cohort.lenses.trajectories import Trajectories as Lens
@@ -48,14 +48,14 @@ LINES: list[str] = []
 
 
 def say(line: str, flush: bool = True) -> None:
-    """Print a line, and keep it for docs/benchmarks.md."""
+    """Print a line, and keep it for the page."""
     print(line, flush=flush)
     LINES.append(line)
 
 
 def written(name: str, title: str, option: str) -> None:
-    """What was said since the last section becomes one of docs/benchmarks.md."""
-    write_section(name, title, f"python benchmarks/trajectories.py {option}".strip(), "\n".join(LINES))
+    """What was printed since the last page becomes docs/benchmarks/NAME.md."""
+    write_page(name, title, f"python benchmarks/trajectories.py {option}".strip(), "\n".join(LINES))
     LINES.clear()
 
 
@@ -240,7 +240,7 @@ def million(folder: Path) -> None:
 
 
 def main() -> None:
-    """Print the tables and put them into docs/benchmarks.md."""
+    """Print the tables and write their pages."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--exact", action="store_true")
     parser.add_argument("--parts", action="store_true")

@@ -28,7 +28,7 @@ from typing import Any
 
 import polars as pl
 
-from common import commit, table, write_section
+from common import commit, table, write_page
 from leeward.cohort.cohort import Cohort
 from leeward.cohort.readers import read
 from leeward.engine import make
@@ -239,7 +239,7 @@ def main() -> None:
     if all(name in rows for name in names):
         text = "CPU seconds (user and system) and their ratio; other work ran beside this, so none by the clock.\n\n"
         body = text + table(head, [rows[name] for name in names])
-        write_section("verifying", "Verifying beside protecting", command, body)
+        write_page("verifying", "Verifying beside protecting", command, body)
 
 
 if __name__ == "__main__":

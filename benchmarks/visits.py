@@ -4,7 +4,7 @@
     python benchmarks/visits.py --data DIR --parts large --patients 1366786 --engines local,spark
     python benchmarks/visits.py --data DIR --parts large --population POPULATION  # made by `leeward synth visits`
 
-DIR holds `uci-diabetes130/`, `pyphewas-synthetic/` and `vocab/`. Each part writes its section of docs/benchmarks.md.
+DIR holds `uci-diabetes130/`, `pyphewas-synthetic/` and `vocab/`. Each part writes its page in docs/benchmarks.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from common import leeward, measured, table, write_section
+from common import leeward, measured, table, write_page
 from leeward.analysis.phewas import associations as phewas
 from leeward.analysis.phewas.phenotypes import Phenotypes, phenotypes_of
 from leeward.cohort.readers import read
@@ -63,10 +63,10 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as made:
         place = Path(made)
         if "uci" in parts:
-            write_section("visits", "Visits: what is kept of UCI", f"{command} uci", uci(options.data, place))
+            write_page("visits", "Visits: what is kept of UCI", f"{command} uci", uci(options.data, place))
         if "phewas" in parts:
             body = "\n\n".join([planted(options.data), strategies(options.data), wide()])
-            write_section("phewas", "PheWAS", f"{command} phewas", body)
+            write_page("phewas", "PheWAS", f"{command} phewas", body)
         if "large" in parts and (options.patients or options.population):
             source = options.population or place / "population"
             if options.population is None:
@@ -74,7 +74,7 @@ def main() -> None:
 
                 write_visits(source, options.patients, 1)
             said = f"--patients {options.patients}" if options.patients else "--population POPULATION"
-            write_section(
+            write_page(
                 "visits-large",
                 "Visits: a whole population",
                 f"{command} large {said} --engines {options.engines}",

@@ -1,4 +1,4 @@
-"""What each level of visits keeps, and which associations it loses: sections of docs/benchmarks.md.
+"""What each level of visits keeps, and which associations it loses: pages in docs/benchmarks.
 
     python benchmarks/visits_levels.py --data DIR --parts uci,claims,growth [--sizes 10000,30000,100000] [--done FILE]
 
@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 import leeward as lw
-from common import once, table, write_section
+from common import once, table, write_page
 from leeward.cohort.cohort import Cohort
 from leeward.methods.visits import Visits
 from leeward.runs.protect import protect
@@ -150,7 +150,7 @@ def main() -> None:
                     lines.append(once(given.done, f"{name}, {level}, {k}", measure))
             command = f"python benchmarks/visits_levels.py --data DIR --parts {part}{options}"
             name = f"visits-levels-{part}" + (f"-{given.claims}" if part == "claims" else "")
-            write_section(name, f"Visits: what each level keeps, {part}", command, table(HEAD, lines))
+            write_page(name, f"Visits: what each level keeps, {part}", command, table(HEAD, lines))
 
 
 if __name__ == "__main__":

@@ -254,7 +254,7 @@ def test_every_link_of_the_documents_leads_somewhere() -> None:
 
 def test_a_link_to_nothing_would_be_found() -> None:
     page = TREE / "docs" / "studies" / "README.md"
-    good = "# Here\n[a](../benchmarks.md), [b](#here), [c](https://example.org/x), [d](robustness.md#ledger)"
+    good = "# Here\n[a](../benchmarks/index.md), [b](#here), [c](https://example.org/x), [d](robustness.md#ledger)"
     assert broken_links(page, good) == []
     assert broken_links(page, "[a](nothing.py)") == ["README.md: no file nothing.py"]
     assert broken_links(page, "[a](robustness.md#nothing)") == [
