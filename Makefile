@@ -81,7 +81,7 @@ demo: $(VENV)/.stamp-run
 	@sh scripts/demo.sh $(VENV)/bin/leeward demo-release
 
 system-packages:
-	@sh scripts/system-packages.sh java postgresql chromium
+	@sh scripts/system-packages.sh java postgresql chromium r
 
 # A new folder each time: the portal of an earlier demo is not overwritten.
 demo-portal: $(VENV)/.stamp-portal

@@ -26,6 +26,7 @@ def test_a_spec_becomes_a_verified_release(leeward: Run, spec: Path, tmp_path: P
     assert set(tree(tmp_path / "out")) == {
         "share/release.json",
         "share/README.md",
+        "share/leeward-read.R",
         "share/data/counts.parquet",
         "share/data/counts.csv",
         "custody/digests.json",

@@ -29,6 +29,7 @@ def test_the_contract_of_the_folder(tmp_path: Path) -> None:
     assert files_under(tmp_path / "out") == {
         "share/release.json",
         "share/README.md",
+        "share/leeward-read.R",
         "share/data/chunks.parquet",
         "share/data/chunks.csv",
         "share/data/reconstructions/01.parquet",

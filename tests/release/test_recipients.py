@@ -7,8 +7,10 @@ import io
 import re
 from pathlib import Path
 
+import duckdb
 import polars as pl
 import pytest
+from polars.testing import assert_frame_equal
 
 import leeward as lw
 from leeward.cohort.cohort import Cohort
@@ -71,6 +73,9 @@ def test_the_lines_of_pandas_run_and_their_bounds_hold(
             found = lw.estimate(tmp_path / "out", [code])
             assert (low, high) == (found.low, found.high)
     assert output_of(program).endswith("patients\n"), "as it is"
+    first = next(path for path in lw.open(".").names() if path.endswith(".parquet"))
+    answer = duckdb.sql(program_of(share, "sql")).pl()
+    assert_frame_equal(answer, pl.read_parquet(f"data/{first}").head(5), check_dtypes=False)
 
 
 @pytest.mark.parametrize("name", ["condensation", "k-anonymity"])
@@ -135,6 +140,24 @@ def test_every_column_of_the_files_is_explained(tmp_path: Path) -> None:
     assert "| `visits` | `visit` |" in readme
     assert "Cite the release as" in readme
     assert "## Citing, terms, questions" in readme
+
+
+def test_the_reader_in_r_is_there_where_csv_is_and_as_it_is_shipped(tmp_path: Path) -> None:
+    def failures() -> set[str]:
+        return {check.name for check in lw.verify(tmp_path / "out").failures}
+
+    lw.protect(cohort(), METHODS["visits"], tmp_path / "out", formats=("csv",), measures=[])
+    file = tmp_path / "out/share/leeward-read.R"
+    shipped = file.read_text()
+    assert not failures() and len(shipped.splitlines()) <= 150
+    file.write_text(shipped.replace("high = nrow(records)", "high = 0"))
+    assert failures() == {"words"}
+    file.unlink()
+    assert failures() == {"words"}
+    lw.protect(cohort(), METHODS["visits"], tmp_path / "plain", measures=[])
+    assert not (tmp_path / "plain/share/leeward-read.R").exists()
+    (tmp_path / "plain/share/leeward-read.R").write_text(shipped)
+    assert "no_other_files" in {check.name for check in lw.verify(tmp_path / "plain").failures}
 
 
 def test_a_readme_with_other_lines_is_refuted(tmp_path: Path) -> None:

@@ -3,13 +3,28 @@ columns, lines that count one code with bounds, how to cite and ask."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from leeward.contracts.contract import Contract, Counting, lists_shown_only, texts_of
 
 README = texts_of("readme")
 """What the READMEs of all methods say."""
+
+
+READER = "leeward-read.R"
+"""The file beside the README of a release with CSV copies: it reads them in R without packages, and counts."""
+
+
+def reader() -> bytes:
+    return Path(__file__).with_name(READER).read_bytes()
+
+
+def has_copies(paths: Iterable[str]) -> bool:
+    """Whether Parquet files of a release have copies in CSV."""
+    known = set(paths)
+    return any(path.endswith(".csv") and f"{path[:-4]}.parquet" in known for path in known)
 
 
 def of_codes(pandas: str, r: str, intro: str = README.bounded) -> Counting:
@@ -28,14 +43,20 @@ def columns_table(contract: Contract | None, files: Sequence[str]) -> str:
     return README.columns + "\n".join(rows) + "\n" if rows else ""
 
 
-def counting_lines(contract: Contract | None) -> str:
-    """Lines of pandas and of R that count the patients with a code, or the rows with a value."""
+def counting_lines(contract: Contract | None, files: Sequence[str]) -> str:
+    """Lines of pandas and of R that count the patients with a code, or the rows with a value; of R without packages
+    first, where there are copies in CSV; and of SQL."""
     counting = None if contract is None else contract.counting
     if counting is None:
         return ""
     needs = "the packages `arrow` and `jsonlite`" if "jsonlite" in counting.r else "the package `arrow`"
-    python, r = f"```python\n{counting.pandas}```", f"```r\n{counting.r}```"
-    return f"{counting.intro}\n{python}\n\nThe same in R (needs {needs}):\n\n{r}\n"
+    parts = [f"{counting.intro}\n```python\n{counting.pandas}```\n"]
+    if has_copies(files):
+        counts = README.r_reader_counts if "data/codes.csv" in files else ""
+        parts.append(f"{README.r_alone}\n```r\n{README.r_reader}{counts}```\n")
+    parts.append(f"The same in R (needs {needs}):\n\n```r\n{counting.r}```\n")
+    first = next(path for path in files if path.endswith(".parquet"))
+    return "\n".join([*parts, README.sql.format(file=first)])
 
 
 def readme_of(manifest: Mapping[str, Any], reading: str, contract: Contract | None) -> str:
@@ -51,7 +72,6 @@ def readme_of(manifest: Mapping[str, Any], reading: str, contract: Contract | No
     title = ", ".join(filter(None, [guarantee["name"], _numbers(guarantee)]))
     what = said["what"].format(records=records)
     rows = {str(entry["path"]): entry["rows"] for entry in manifest["files"]}
-    copies = any(path.endswith(".csv") and path[:-4] + ".parquet" in rows for path in rows)
     listed = "\n".join(f"| `{path}` | {count:,} |" for path, count in rows.items())
     parts = [
         f"# Released data: {method}\n",
@@ -62,12 +82,12 @@ def readme_of(manifest: Mapping[str, Any], reading: str, contract: Contract | No
         "## Files\n",
         f"| file | rows |\n|---|---:|\n{listed}\n",
         README.reading,
-        README.csv if copies else "",
+        README.csv if has_copies(rows) else "",
         _codes(manifest, contract),
         columns_table(contract, list(rows)),
         "## How to read and analyse it\n",
         reading.strip() + "\n",
-        counting_lines(contract),
+        counting_lines(contract, list(rows)),
         README.citing.format(
             what=what, counts=said["counts"], method=method, guarantee=title, version=version
         ),

@@ -27,7 +27,7 @@ from leeward.release import Release
 from leeward.verify import Verification, verify
 
 BLOCK: Final = 1 << 20
-BESIDE: Final = ("release.json", "README.md")
+BESIDE: Final = ("release.json", "README.md", "leeward-read.R")
 """Files in `share/` that the manifest does not list."""
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from leeward.contracts import contract_of
-from leeward.contracts.readme import readme_of
+from leeward.contracts.readme import READER, has_copies, reader, readme_of
 from leeward.errors import BadInput
 from leeward.release.aside import UNPUBLISHED, finish, work_beside
 from leeward.release.content import Anonymized, manifest_of
@@ -70,6 +70,8 @@ class Draft:
         manifest = manifest_of(anonymized, entries)
         readme = readme_of(manifest, anonymized.readme, contract_of(anonymized.method))
         self.put("share/README.md", readme)
+        if has_copies(entry.path for entry in entries):
+            (share / READER).write_bytes(reader())
         self.put(f"share/{UNPUBLISHED}", to_json_text(manifest))
 
     def put(self, path: str, text: str) -> None:

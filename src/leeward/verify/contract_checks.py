@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from leeward.contracts.contract import LARGEST, Contract, Schema, Table, Words
-from leeward.contracts.readme import readme_of
+from leeward.contracts.readme import READER, has_copies, reader, readme_of
 from leeward.verify.checks import Check, of_count, payload_of
 from leeward.verify.manifest import FILE_KEYS, GUARANTEE_KEYS, README, REQUIRED_KEYS, Share, read_spec
 from leeward.verify.storage import unless_readable
@@ -127,6 +127,9 @@ def guarantee_words(share: Share, contract: Contract) -> Check:
     else:
         if written not in [readme_of(share.manifest, words.readme, contract) for words in fitting]:
             faults.append("README.md is not what the manifest and the method call for.")
+    file = share.folder / READER
+    if has_copies(share.paths) and not (file.is_file() and file.read_bytes() == reader()):
+        faults.append(f"{READER} is missing or not the one of this version.")
     good = "The guarantee and the README say what the method and its parameters call for."
     return Check("words", not faults, " ".join(faults) or good)
 

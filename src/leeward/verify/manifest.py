@@ -20,6 +20,7 @@ import pyarrow.parquet as pq
 import yaml
 
 from leeward.contracts.contract import LARGEST
+from leeward.contracts.readme import READER, has_copies
 from leeward.errors import BadInput
 from leeward.verify.checks import Check, of_count
 from leeward.verify.flat import Words
@@ -209,7 +210,8 @@ def manifest_checks(share: Share) -> list[Check]:
     recount = sum(_rows(file) != entry["rows"] for file, entry in present.items())
     inside = list(share.folder.rglob("*"))
     found = {path.relative_to(share.folder).as_posix() for path in inside if not path.is_dir()}
-    extra = len(found - set(listed) - {share.name, README}) + sum(path.is_symlink() for path in inside)
+    beside = {share.name, README, *([READER] if has_copies(listed) else [])}
+    extra = len(found - set(listed) - beside) + sum(path.is_symlink() for path in inside)
     return [
         of_count(
             "files_present",
