@@ -68,6 +68,7 @@ CALLS: dict[str, Callable[[Given, Path], dict[str, Any]]] = {
     "index": lambda g, new: {"source": g["events"], "out": g["folder"], "epsilon_total": 1},
     "itemsets": lambda g, new: {"index": g["index"], "epsilon": 0.01, "dry_run": True},
     "measure": lambda g, new: {"release": g["release"], "cohort": g["cohort"], "wanted": ["nothing"]},
+    "omop": lambda g, new: {"release": g["release"], "out": new},
     "open": lambda g, new: {"path": g["release"]},
     "profile": lambda g, new: {"cohort": g["cohort"]},
     "protect": lambda g, new: {"cohort": g["cohort"], "method": g["method"], "out": g["folder"]},

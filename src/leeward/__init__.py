@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from leeward.runs.index import index as index
     from leeward.runs.itemsets import itemsets as itemsets
     from leeward.runs.measure import measure as measure
+    from leeward.runs.omop import omop as omop
     from leeward.runs.profile import profile as profile
     from leeward.runs.protect import Result as Result
     from leeward.runs.protect import protect as protect
@@ -74,6 +75,7 @@ _WHERE = {
     "index": "leeward.runs.index:index",
     "itemsets": "leeward.runs.itemsets:itemsets",
     "measure": "leeward.runs.measure:measure",
+    "omop": "leeward.runs.omop:omop",
     "open": "leeward.runs.specs:open_release",
     "profile": "leeward.runs.profile:profile",
     "protect": "leeward.runs.protect:protect",

@@ -138,6 +138,7 @@ CALLS = {
     "itemsets": "itemsets",
     "measure": "measure",
     "notes": "annotate",
+    "omop": "omop",
     "profile": "profile",
     "protect": "run",
     "query": "query",

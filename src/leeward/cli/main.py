@@ -52,6 +52,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "verify": ("releases", "Check a release's guarantee from its files alone."),
         "measure": ("releases", "Measure what a release lost, against its source."),
         "estimate": ("releases", "Count patients with some codes in a release."),
+        "omop": ("omop", "Write a release as tables of the OMOP CDM."),
         "dossier": ("releases", "Technical evidence on a release for the expert who decides."),
     },
     "Counts with noise": {
@@ -150,7 +151,8 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
         status = request.code if isinstance(request.code, int) else 1
     if status in INTERRUPTED and any(not each.daemon for each in threading.enumerate()[1:]):
         os._exit(status)  # Python would wait for a pool's threads, and a kernel may run for minutes
-    gc.freeze()  # or all that is left is looked over once more, for a tenth of a second
+    if "_duckdb" not in sys.modules:  # which complains of all that it then cannot free
+        gc.freeze()  # or all that is left is looked over once more, for a tenth of a second
     sys.exit(status)
 
 
