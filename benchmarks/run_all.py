@@ -57,10 +57,7 @@ python benchmarks/defaults.py --data DIR
 python benchmarks/disassociation_quality.py --data DIR
 python benchmarks/safe.py --data DIR
 python benchmarks/sensitive.py --data DIR
-python benchmarks/partitioning.py --data DIR --k 2
-python benchmarks/partitioning.py --data DIR --k 3
 python benchmarks/partitioning.py --data DIR --k 5
-python benchmarks/partitioning.py --data DIR --k 10
 python benchmarks/partitioning.py --data DIR --k 25
 python benchmarks/partitioning.py --data DIR --k gap
 python benchmarks/algorithm_known.py --data DIR
