@@ -50,11 +50,9 @@ SEEDS = (1, 2, 3, 4, 5)
 SCOPES = ("global", "record")
 
 JOINT = """\
-The thesis's Table 1 has the same loss at k = 5 and 10 and twice that at 25, as if one code's cap fell to 2 and then to
-1. So has ours: about 370 people have all four codes, and 724 is rare in them. Other seeds differ: with caps of 3 seeds
-1 to 5 give at k = 5 .000 to .031 (thesis .046), at k = 10 .029 to .072 (.046), at k = 25 .072 to .116 (.091). The loss
-is spread over more records than the thesis's (a fifth, thesis 16 %), of smaller shares (standard deviation .07, thesis
-.12).
+Other seeds differ: with caps of 3 seeds 1 to 5 give at k = 5 .000 to .031 (thesis .046), at k = 10 .029 to .072
+(.046), at k = 25 .072 to .116 (.091). The loss is spread over a fifth of the records (thesis 16 %), in smaller
+shares (standard deviation .07, thesis .12).
 """
 
 Figures = Mapping[str, Any]
@@ -302,29 +300,26 @@ def uci_part(data: Path, out: Path) -> list[str]:
 READING = """\
 ## Groups, and who knows the rule
 
-The table is in [benchmarks](../benchmarks/modes-scopes.md): mentions and repeats kept by
-`global`, `raise`, `record` and `groups` of five samples of UCI and of made-up long claims, and the records that fewer
-than k people would be published as, for an attacker who has everybody's records and knows the final caps or the rule.
-Caps are 3. Means of five samples (seeds 1 to 5) of one population each, with 95 % intervals. For `record` the rule is
-carried out for 50 different records of each sample.
+The [table](../benchmarks/modes-scopes.md) has the mentions and repeats kept by `global`, `raise`, `record` and
+`groups`, and the records that fewer than k people would be published as, for an attacker who has everybody's records
+and knows the final caps or the rule. Caps are 3. Means of five samples (seeds 1 to 5) of UCI and of made-up long
+claims, with 95 % intervals. For `record`, 50 records of each sample.
 
-Development and evaluation: the rule of `groups` was designed on UCI and on claims of another source; the long claims
-are made up and took no part. `raise` follows a published order and has nothing to choose.
+`groups` was designed on UCI and on claims of another source; the long claims took no part.
 
 ## What it says
 
-- GCCens is made for few codes. With hundreds of codes its caps, which fall for all records alike, take most of them:
-  one record with a rare code lowers the cap of that code for everybody, and all rarer (code, count) pairs fall first.
-- By record far more is kept at the same k-map, and every record here was solved exactly.
-- The price shows under *attack*: somebody who has everybody's full records, knows the rule and carries it out finds
-  fewer than k possible owners for 58 % of 500 records of UCI at k = 5, and one for 27 % (64 and 4 % at k = 25).
-  GCCens leaves fewer such records, but some. The k-map promises nothing against this attacker, by these two scopes.
-  Use `scope: record` only where no recipient can hold the population's full records.
+- GCCens is made for few codes. With hundreds of codes its caps, which fall for all records alike, take most
+  mentions.
+- `record` keeps far more at the same k-map, and every record here was solved exactly.
+- Somebody who has everybody's full records and knows the rule of `record` finds fewer than k possible owners for 58
+  % of 500 records of UCI at k = 5, and one for 27 % (64 and 4 % at k = 25). Use `scope: record` only where no
+  recipient can hold the population's full records.
 - Within the sample many records stay alone of their kind: a k-map does not protect those known to be in it.
-- `groups` keeps more than GCCens on both data sets, with repeats, and leaves no record below k owners for the attacker
-  who knows the rule. It needs the whole records of the population. It is the default for that.
-- `raise` keeps 10 % (claims) and 18 % (UCI) more mentions than GCCens at k = 5, and some repeats, and leaves 2.6 and 20
-  times as many records below k owners: what the k-map does not ask for, better caps do not give.
+- `groups`, the default, keeps more than GCCens on both data sets, with repeats, and leaves no record below k owners
+  for that attacker. It needs the whole records of the population.
+- `raise` keeps 10 % (claims) and 18 % (UCI) more mentions than GCCens at k = 5, and leaves 2.6 and 20 times as many
+  records below k owners.
 """
 
 

@@ -14,8 +14,8 @@ The paper's table:
 
 {paper}
 
-Its product ε × entry is about 0.073, 0.039, 0.028, 0.022 and 0.018 in every row: it is the mean of 1/n. So the counts
-of the itemsets alone decide the figure, other notes give other entries, and what has to agree is entry = mean(1/n)/ε.
+Its product ε × entry is about 0.073, 0.039, 0.028, 0.022 and 0.018 in every row: the mean of 1/n. So what has to
+agree is entry = mean(1/n)/ε.
 """
 
 FIGURE = """## Figure 5 on {title}
@@ -74,16 +74,13 @@ hold the count in {covered:.1%}. They spent ε = {spent:g} of {total:g}, by the 
 TAIL = """## What the published mechanism leaks, and what is done instead
 
 The exact gate tells on which side of it a count lies; a document is protected, not a patient who has several; a
-repeated question averages its noise away; nothing limits the sum. Here every question in terms of a public vocabulary
-is answered, whatever its count; the patient is the unit; what is asked again gets the stored answer; and the sum of all
-prices is capped. Where patients are counted an answer has the published one's absolute error, relative to a count that
-may be smaller; where notes are counted it has more.
-What really differs is how many answers there are: a budget of ε = 5 pays for 50 at ε = 0.1. For many itemsets at once
-there is one budgeted release, `leeward itemsets`.
+repeated question averages its noise away; nothing limits the sum. Here every question in terms of a public
+vocabulary is answered; the patient is the unit; a repeated question gets the stored answer; and the sum of all
+prices is capped. A budget of ε = 5 pays for 50 answers at ε = 0.1. For many itemsets at once there is one budgeted
+release, `leeward itemsets`.
 
-The month-estimated baseline does better here than in the paper (0.43 to 0.51 there), because these notes' months have
-nothing to do with their health terms: n(without month)·P(month) is right but for chance. In real notes, where
-diseases have seasons, it is not, and what a month tells is what it cannot estimate.
+The month-estimated baseline does better here than in the paper (0.43 to 0.51 there), because these notes' months
+have nothing to do with their health terms.
 
 Data: the made-up notes of `leeward synth notes`; MTSamples as in the MedCAT tutorials (MIT), with their made-up
 patients; *Diabetes 130-US hospitals* of the UCI repository (CC BY 4.0).

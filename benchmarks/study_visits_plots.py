@@ -22,6 +22,10 @@ SIZE = 250
 """Pixels of a panel."""
 HIGHEST_CHANGE = 2.0
 COLOURS_KEPT = 96
+LEGEND = """\
+For each level: -log10 p in the original (across) and in the release (up), each dot a phecode; then how often
+-log10 p changed by so much (logarithmic scale). The last two show level `visit`, drawn from the population, dots the
+original, rings the release: effect and -log10 p, and p by disease category."""
 
 
 def draw(tests: Tests, folder: Path, name: str) -> list[str]:
@@ -31,17 +35,13 @@ def draw(tests: Tests, folder: Path, name: str) -> list[str]:
     shown = []
     for level in rows["level"].unique(maintain_order=True):
         part = rows.filter(pl.col("level") == level)
-        for kind, make, says in (
-            ("qq", scatter, "-log10 p in the original (across) and in the release (up), each dot a phecode"),
-            ("change", changes, "how often -log10 p changed by so much (phecodes, on a logarithmic scale)"),
-        ):
+        for kind, make, says in (("qq", scatter, "p"), ("change", changes, "changes")):
             shown += saved(make(part), folder / f"{name}-{level}-{kind}.png", f"Level `{level}`: {says}")
     drawn = rows.filter((pl.col("level") == "visit") & (pl.col("strategy") == "drawn from the population"))
     if drawn.height:
-        what = "level `visit`, drawn from the population; dots the original, rings the release"
-        shown += saved(volcano(drawn), folder / f"{name}-volcano.png", f"Effect and -log10 p: {what}")
-        shown += saved(manhattan(drawn), folder / f"{name}-manhattan.png", f"By disease category: {what}")
-    return ["\n### Plots\n", *shown]
+        shown += saved(volcano(drawn), folder / f"{name}-volcano.png", "Effects")
+        shown += saved(manhattan(drawn), folder / f"{name}-manhattan.png", "By category")
+    return ["\n### Plots\n", LEGEND, *shown]
 
 
 def frame(tests: Tests) -> pl.DataFrame:
@@ -78,7 +78,7 @@ def saved(chart: Any, file: Path, caption: str) -> list[str]:
     )
     picture = Image.open(BytesIO(vl_convert.vegalite_to_png(styled.to_json(), scale=1.25)))
     picture.convert("RGB").quantize(COLOURS_KEPT).save(file, optimize=True)
-    return [f"\n{caption}.\n", f"![{caption}](visits/{file.name})"]
+    return [f"\n![{caption}](visits/{file.name})"]
 
 
 def color(rows: pl.DataFrame) -> Any:
