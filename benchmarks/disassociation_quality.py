@@ -70,12 +70,10 @@ def uci(data: Path) -> list[list[object]]:
         missing=["?"],
         vocabulary="icd9",
     )
-    settled, paper, recut = ({"partitioning": name} for name in ("settled", "paper", "recut"))
+    settled, paper = ({"partitioning": name} for name in ("settled", "paper"))
     rows = []
-    for k in (2, 3, 4, 5, 10, 25):
-        rows += [
-            row("UCI", cohort, k=k, m=2, policy="hierarchy:1", **extra) for extra in (settled, paper, recut)
-        ]
+    for k in (2, 3, 5, 10, 25):
+        rows += [row("UCI", cohort, k=k, m=2, policy="hierarchy:1", **extra) for extra in (settled, paper)]
     for level in (2, 3):
         rows += [row("UCI", cohort, k=5, m=2, policy=f"hierarchy:{level}", **extra) for extra in ({}, paper)]
     return rows

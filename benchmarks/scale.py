@@ -41,7 +41,7 @@ CASES: dict[str, list[Case]] = {
 }
 """Patients and codes of each, or rows and columns of a table."""
 
-BEYOND = (1_000_000, 10_000_000, 100_000_000)
+BEYOND = (10_000_000, 100_000_000)
 
 MEASURED = (
     "method",

@@ -115,8 +115,8 @@ def first_screen(out: str) -> str:
         else:
             costs.append(said)
         before = line
-    little = re.search(r"^Little is left: .*?(?=^For the recipient)", out, re.MULTILINE | re.DOTALL)
-    return "; ".join(costs) + (f". **{' '.join(little[0].split())}**" if little else "")
+    little = re.search(r"^Little is left: ", out, re.MULTILINE)
+    return "; ".join(cost.partition(":")[0] for cost in costs) + (". **Little is left.**" if little else "")
 
 
 def main() -> None:
