@@ -74,16 +74,18 @@ def parts(scores: list[bench.Score]) -> list[list[str]]:
 
 
 def survivors(scores: list[bench.Score]) -> str:
-    """What was not refuted, release by release."""
-    lines = []
+    """What was not refuted, why, and of which releases."""
+    found: dict[tuple[str, str], list[str]] = {}
     for score in scores:
-        for which, found in (
+        for which, passed in (
             ("with source and custody", score.survivors),
             ("share alone", score.survivors_alone),
         ):
-            for each in found:
+            for each in passed:
                 why = reason(score.name, each)
-                lines.append(f"- {score.name}, {which}: `{each}`" + (f": {why}." if why else ""))
+                said = f"`{each}`" + (f": {why}" if why else "")
+                found.setdefault((said, which), []).append(score.name)
+    lines = [f"- {said} ({which}: {'; '.join(names)})." for (said, which), names in found.items()]
     return "\n".join(lines) or "None."
 
 

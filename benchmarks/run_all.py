@@ -1,12 +1,11 @@
 """Every benchmark and study, one after the other, as the pages of docs/ name them.
 
-    make studies STUDIES_ARGS="--data DIR [--population POPULATION] [--peers PYTHON] [--further SITE-PACKAGES]
-        [--before SRC]"
+    make studies STUDIES_ARGS="--data DIR [--population POPULATION] [--peers PYTHON] [--further SITE-PACKAGES]"
 
-A command is left out, and named, where what it needs is not given: the public data sets (DIR), a Python with Presidio,
-philter-lite and spaCy's small model (PYTHON), packages that are no dependency (SITE-PACKAGES), the `src` of commit
-7009c45 (SRC). POPULATION is made where none is given. A command that fails is named at the end, and the others run.
-`--only WORD` takes the commands with WORD in them, `--list` shows them.
+A command is left out, and named, where what it needs is not given: the public data sets (DIR), a Python with
+Presidio, philter-lite and spaCy's small model (PYTHON), packages that are no dependency (SITE-PACKAGES). POPULATION
+is made where none is given. A command that fails is named at the end, and the others run. `--only WORD` takes the
+commands with WORD in them, `--list` shows them.
 """
 
 from __future__ import annotations
@@ -104,7 +103,7 @@ python benchmarks/study_visits.py --data DIR --parts containment --sizes 50000,2
 python benchmarks/study_condensation.py --data DIR --repetitions 10
 python benchmarks/study_condensation.py --data DIR --repetitions 40
 python benchmarks/study_queries.py --data DIR
-python benchmarks/study_notes.py --data DIR --peers PYTHON --before SRC
+python benchmarks/study_notes.py --data DIR --peers PYTHON
 python benchmarks/study_advice.py --data DIR
 python benchmarks/study_options.py --data DIR
 python benchmarks/study_whole_patient.py --data DIR --parts costs
@@ -124,7 +123,6 @@ PLACES = {
     "--population": "POPULATION",
     "--peers": "PYTHON",
     "--further": "SITE-PACKAGES",
-    "--before": "SRC",
 }
 """Options and the words that they fill."""
 

@@ -281,7 +281,7 @@ def rows_of(case: Case, advice: Recommendation, found: list[Outcome]) -> list[li
                 [
                     case.name,
                     each.method,
-                    line.title,
+                    line.title.removeprefix("counts of ").split(" from ")[0],
                     each.advised[place],
                     "–" if each.sampled is None else each.sampled[place],
                     _span(each.values[place]),
