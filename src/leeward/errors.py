@@ -7,6 +7,7 @@ columns, counts and row numbers only.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from importlib.util import find_spec
 
 
 class LeewardError(Exception):
@@ -41,6 +42,12 @@ class VerificationFailed(LeewardError):
     """The verifier refuted the guarantee; nothing is shared."""
 
     exit_code = 4
+
+
+def require_extra(what: str, extra: str, *modules: str) -> None:
+    """BadInput where a module of an extra is not installed: what needs it, and the line that installs it."""
+    if any(find_spec(each) is None for each in modules):
+        raise BadInput(f"{what} needs leeward[{extra}]: pip install 'leeward[{extra}]'.")
 
 
 def listed(names: Sequence[object], most: int = 10) -> str:

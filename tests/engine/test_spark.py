@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import builtins
 import stat
+import sys
 from pathlib import Path
-from typing import Any
 
 import narwhals as nw
 import numpy as np
@@ -111,17 +110,10 @@ def test_with_an_old_java(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> No
 
 
 def test_without_pyspark(monkeypatch: pytest.MonkeyPatch) -> None:
-    original = builtins.__import__
-
-    def without(name: str, *args: Any, **kwargs: Any) -> Any:
-        if name.partition(".")[0] == "pyspark":
-            raise ImportError(name)
-        return original(name, *args, **kwargs)
-
-    monkeypatch.setattr(builtins, "__import__", without)
+    monkeypatch.setitem(sys.modules, "pyspark", None)
     with pytest.raises(BadInput) as error:
         SparkEngine.start(SparkSettings())
-    assert str(error.value) == "Spark is not installed; install it with: pip install 'leeward[spark]'."
+    assert str(error.value) == "Spark needs leeward[spark]: pip install 'leeward[spark]'."
 
 
 @pytest.mark.parametrize(

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri
 
 from leeward.analysis.plan import Design
 from leeward.cohort.lenses.table import Floats
 from leeward.compiled import njit
+from leeward.errors import require_extra
 
 GRADIENT = 1e-7
 """At a maximum no component of the gradient (of standardized columns) is larger, …"""
@@ -154,7 +154,7 @@ def _efron(rows: Any, times: Any, events: Any, eta: Any) -> Any:
 
 
 ALPHA = 0.05
-Z = float(ndtri(1 - ALPHA / 2))
+Z = 1.959963984540054
 """The quantile of the normal distribution for intervals at 1 - ALPHA."""
 
 
@@ -188,6 +188,7 @@ class Fit:
 
 
 def fit(kind: str, design: Design) -> Fit:
+    require_extra("Fitting models", "models", "scipy")
     names = design.names
     nothing = np.full(len(names), np.nan)
     none = Fit(names, nothing, nothing, nothing)

@@ -28,7 +28,7 @@ from leeward.engine.local import (
     plain_frame,
     plain_table,
 )
-from leeward.errors import BadInput, did_you_mean
+from leeward.errors import BadInput, did_you_mean, require_extra
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -97,13 +97,10 @@ class SparkEngine:
     @staticmethod
     def start(settings: SparkSettings, threads: int | None = None) -> SparkEngine:
         _require_java()
-        try:
-            from pyspark.errors import PySparkException
-            from pyspark.sql import SparkSession
-        except ImportError as error:
-            raise BadInput(
-                "Spark is not installed; install it with: pip install 'leeward[spark]'."
-            ) from error
+        require_extra("Spark", "spark", "pyspark")
+        from pyspark.errors import PySparkException
+        from pyspark.sql import SparkSession
+
         cores = threads or available_threads()
         # Workers must be the Python that has this package; on Unix the daemon reads it from the environment.
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)

@@ -73,14 +73,22 @@ def measure_what_runs(
         return measure(release, cohort, wanted, population), []
     except failures:
         kept: list[Any] = []
-        notices: list[dict[str, Any]] = []
+        reasons: dict[str, list[str]] = {}
         for each in measures_asked(release, wanted):
             try:
                 measure(release, cohort, [each], population)
                 kept.append(each)
             except failures as problem:
-                message = f"not measured: {', '.join(each)} ({problem or type(problem).__name__})"
-                notices.append({"kind": "measure", "message": message, "count": 1, "rows": []})
+                reasons.setdefault(str(problem) or type(problem).__name__, []).extend(each)
+        notices = [
+            {
+                "kind": "measure",
+                "message": f"not measured: {', '.join(names)} ({why})",
+                "count": 1,
+                "rows": [],
+            }
+            for why, names in reasons.items()
+        ]
         return (measure(release, cohort, kept, population) if kept else {}), notices
 
 

@@ -289,8 +289,7 @@ def largest_flow(
     counts: NDArray[np.int64], fits: Sequence[NDArray[np.int64]], room: NDArray[np.int64]
 ) -> int:
     """How many can be placed: `counts[i]` alike, each in one of the places `fits[i]`, of which each has its `room`."""
-    from scipy.sparse import csr_array
-    from scipy.sparse.csgraph import maximum_flow
+    from leeward.verify.kernels import push_flow
 
     kinds, n = len(counts), len(room)
     # nodes: what is placed, the places, then a source and a sink
@@ -301,11 +300,15 @@ def largest_flow(
         [kinds + np.concatenate([np.empty(0, np.int64), *fits]), np.arange(kinds), np.full(n, kinds + n + 1)]
     )
     capacity = np.concatenate([np.repeat(counts, [len(f) for f in fits]), counts, room])
-    graph = csr_array(
-        (capacity.astype(np.int32), (start.astype(np.int32), end.astype(np.int32))),
-        shape=(kinds + n + 2, kinds + n + 2),
-    )
-    return int(maximum_flow(graph, kinds + n, kinds + n + 1).flow_value)
+    tails = np.concatenate([start, end]).astype(np.int32)
+    order = np.argsort(tails, kind="stable").astype(np.int32)
+    place = np.empty_like(order)
+    place[order] = np.arange(len(order), dtype=np.int32)
+    first = np.concatenate([[0], np.cumsum(np.bincount(tails, minlength=kinds + n + 2))])
+    heads = np.concatenate([end, start]).astype(np.int32)[order]
+    back = place[(order + len(start)) % len(order)] if len(order) else order
+    left = np.concatenate([capacity, np.zeros_like(capacity)])[order]
+    return int(push_flow(first, heads, back, left, kinds + n, kinds + n + 1))
 
 
 def together(parts: list[list[Check]]) -> list[Check]:

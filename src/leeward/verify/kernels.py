@@ -1,5 +1,5 @@
 """Kernels of the verifiers of visits, trajectories and generalized codes: which sets are equal, who shares a
-set, which original trajectories a published one can stand for."""
+set, which original trajectories a published one can stand for; and how much flows through a graph."""
 
 # mypy: allow-untyped-defs
 # Numba infers the types of a kernel from its arguments; the wrappers are typed.
@@ -196,3 +196,49 @@ def sum_images(offsets, values, image, words):
                 last[label] = v
                 sums[v] += words[label]
     return sums
+
+
+@njit
+def push_flow(first, head, back, room, source, sink):
+    """The largest flow from `source` to `sink` (Dinic 1970). Edges from node v are `first[v]` to `first[v + 1]`, each
+    with its end `head`, the place `back` of the edge the other way and the `room` left on it, which is changed."""
+    n, flow = first.shape[0] - 1, 0
+    queue, path = np.empty(n, np.int64), np.empty(n, np.int64)
+    while True:
+        level = np.full(n, -1, np.int64)  # edges from the source, through edges with room
+        level[source], queue[0] = 0, source
+        begin, end = 0, 1
+        while begin < end and level[sink] < 0:
+            node = queue[begin]
+            begin += 1
+            for edge in range(first[node], first[node + 1]):
+                if room[edge] > 0 and level[head[edge]] < 0:
+                    level[head[edge]] = level[node] + 1
+                    queue[end] = head[edge]
+                    end += 1
+        if level[sink] < 0:
+            return flow
+        following = first.copy()  # the edge that is tried next from each node
+        node, length = source, 0
+        while True:
+            edge = following[node]
+            if node == sink:
+                pushed = room[path[:length]].min()
+                for step in path[:length]:
+                    room[step] -= pushed
+                    room[back[step]] += pushed
+                flow += pushed
+                node, length = source, 0
+            elif edge < first[node + 1]:
+                if room[edge] > 0 and level[head[edge]] == level[node] + 1:
+                    path[length] = edge
+                    node = head[edge]
+                    length += 1
+                else:
+                    following[node] += 1
+            elif length > 0:
+                length -= 1
+                node = head[back[path[length]]]
+                following[node] += 1
+            else:
+                break

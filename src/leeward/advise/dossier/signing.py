@@ -7,7 +7,7 @@ import binascii
 from pathlib import Path
 from typing import Any
 
-from leeward.errors import BadInput
+from leeward.errors import BadInput, require_extra
 
 SIGNATURE = "dossier.json.sig"
 
@@ -31,11 +31,10 @@ def is_signed(content: bytes, signature: str, key_file: str | Path) -> bool:
 
 
 def _key(file: str | Path, *, private: bool) -> Any:
-    try:
-        from cryptography.hazmat.primitives.asymmetric import ed25519
-        from cryptography.hazmat.primitives.serialization import load_pem_private_key, load_pem_public_key
-    except ImportError:
-        raise BadInput("signatures need the package cryptography: pip install 'leeward[notes]'.") from None
+    require_extra("A signature", "notes", "cryptography")
+    from cryptography.hazmat.primitives.asymmetric import ed25519
+    from cryptography.hazmat.primitives.serialization import load_pem_private_key, load_pem_public_key
+
     path = Path(file)
     if not path.is_file():
         raise BadInput(f"{path}: there is no such key file.")

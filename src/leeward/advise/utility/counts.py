@@ -80,13 +80,19 @@ def _limits(true: Float64s, accepted: Within) -> Float64s:
 
 def floor_of(true: Float64s, n: int, accepted: Within) -> float | None:
     """The mean probability that a resample's count is within the accepted error."""
-    from scipy.stats import binom
-
     if not len(true):
         return None
     limits = np.floor(_limits(true, accepted) + 1e-9)
-    share = true / n
-    return float(np.mean(binom.cdf(true + limits, n, share) - binom.cdf(true - limits - 1, n, share)))
+    factorials = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, n + 1)))])  # logarithms
+
+    def within(count: float, limit: float) -> float:
+        if count in (0, n):
+            return 1.0
+        near = np.arange(max(0, count - limit), min(n, count + limit) + 1, dtype=np.int64)
+        chosen = factorials[n] - factorials[near] - factorials[n - near]
+        return float(np.exp(chosen + near * np.log(count / n) + (n - near) * np.log1p(-count / n)).sum())
+
+    return float(np.mean([within(*each) for each in zip(true, limits, strict=True)]))
 
 
 def _groups(sets: CodeSets, line: Counts, vocabulary: str | None) -> tuple[list[list[str]], Float64s]:

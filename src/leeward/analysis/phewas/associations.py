@@ -18,7 +18,7 @@ import polars as pl
 from leeward.analysis.phewas.phenotypes import Phenotypes
 from leeward.arrays import Bools, Float64s, Int64s
 from leeward.engine import pool
-from leeward.errors import BadInput
+from leeward.errors import BadInput, require_extra
 
 if TYPE_CHECKING:
     from leeward.vocabulary.phecode import PhecodeMap
@@ -66,6 +66,7 @@ def scan(
         three are null: see `OUTCOMES`), `odds_ratio`, `p_allelic`, `exact` (whether that was Fisher's test); the last
         three are null for a predictor that is no count of alleles
     """
+    require_extra("PheWAS", "models", "scipy")
     # What the covariates alone explain is the same for every predictor, and a good place to start from.
     null = _Cells.of(people, covariates)
     nowhere = np.full((len(phenotypes.names), len(null.design)), np.nan)

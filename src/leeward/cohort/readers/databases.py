@@ -22,7 +22,7 @@ from leeward.cohort.cohort import Cohort
 from leeward.cohort.readers.collect import Collector
 from leeward.cohort.readers.columns import ColumnMap, require_columns
 from leeward.cohort.readers.request import Request
-from leeward.errors import BadInput, did_you_mean, listed
+from leeward.errors import BadInput, did_you_mean, listed, require_extra
 
 if TYPE_CHECKING:
     import duckdb
@@ -134,10 +134,9 @@ class DuckDatabase(Database):
     """A schema of a DuckDB file as a store of tables; rows come in the order in which they were inserted."""
 
     def __init__(self, file: Path, place: str = "") -> None:
-        try:
-            import duckdb
-        except ImportError:
-            raise BadInput(f"{file.name}: to read .duckdb files install leeward[files].") from None
+        require_extra(f"{file.name}: a .duckdb file", "files", "duckdb")
+        import duckdb
+
         if not file.is_file():
             raise BadInput(f"{file.name}: no such database file.")
         self.name = file.name
@@ -273,10 +272,9 @@ def _engine(address: str) -> sa.Engine:
 
 
 def _sqlalchemy() -> Any:
-    try:
-        import sqlalchemy
-    except ImportError:
-        raise BadInput("Reading databases needs SQLAlchemy: install leeward[omop].") from None
+    require_extra("Reading databases", "omop", "sqlalchemy")
+    import sqlalchemy
+
     return sqlalchemy
 
 

@@ -16,7 +16,7 @@ from leeward.arrays import count_noun
 from leeward.cohort.notices import Notice, row_text
 from leeward.cohort.readers.columns import require_columns
 from leeward.cohort.readers.files import WORKBOOKS, damage_error, require_memory, suffix
-from leeward.errors import BadInput, did_you_mean
+from leeward.errors import BadInput, did_you_mean, require_extra
 from leeward.texts import outside_xml
 
 READERS_OF = {
@@ -44,10 +44,9 @@ def read_whole(
 
 
 def _statistics(file: Path) -> pl.DataFrame:
-    try:
-        import pyreadstat
-    except ImportError:
-        raise needs_extra(file) from None
+    require_extra(f"{file.name}: a {suffix(file)} file", "files", "pyreadstat")
+    import pyreadstat
+
     try:
         frame, _ = getattr(pyreadstat, READERS_OF[suffix(file)])(str(file), output_format="polars")
     except (KeyboardInterrupt, SystemExit, MemoryError):
@@ -66,10 +65,6 @@ def _statistics(file: Path) -> pl.DataFrame:
 def _whole_numbers(numbers: pl.Series) -> bool:
     known = numbers.drop_nulls()
     return bool(known.is_finite().all() and (known == known.floor()).all() and (known.abs() < 2**53).all())
-
-
-def needs_extra(file: Path) -> BadInput:
-    return BadInput(f"{file.name}: to read {suffix(file)} files install leeward[files].")
 
 
 def _sheet(file: Path, table: str | None, codes: Collection[str]) -> tuple[pl.DataFrame, str, list[Notice]]:
@@ -96,10 +91,9 @@ def _sheet(file: Path, table: str | None, codes: Collection[str]) -> tuple[pl.Da
 
 
 def _open_sheet(file: Path, table: str | None) -> tuple[str, list[list[Any]], list[tuple[str, int, int]]]:
-    try:
-        import python_calamine as calamine
-    except ImportError:
-        raise needs_extra(file) from None
+    require_extra(f"{file.name}: a {suffix(file)} file", "files", "python_calamine")
+    import python_calamine as calamine
+
     require_memory(file)
     try:
         book = calamine.CalamineWorkbook.from_path(str(file))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from leeward.cohort.cohort import Cohort
 from leeward.engine import make
-from leeward.errors import BadInput, GuaranteeUnreachable
+from leeward.errors import BadInput, GuaranteeUnreachable, require_extra
 from leeward.methods.condensation import release
 from leeward.methods.condensation.condense import again, condense, ready
 from leeward.methods.condensation.parameters import Condensation
@@ -40,6 +40,7 @@ def protect(
     """Condense a cohort's table. Raises BadInput for a column that is missing or cannot be released, a missing outcome,
     or text that looks like an identifier; GuaranteeUnreachable for fewer than k rows, no stratum of k rows, or
     relations that cannot be kept."""
+    require_extra("`condense`", "models", "scipy", "sklearn")
     from threadpoolctl import threadpool_limits
 
     from leeward.methods.condensation.proposals import list_unconfirmed

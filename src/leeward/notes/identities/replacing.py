@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal, get_args
 
-from leeward.errors import BadInput
+from leeward.errors import BadInput, require_extra
 from leeward.notes.identities.keys import Keys
 from leeward.notes.identities.surrogates import surrogate
 from leeward.notes.spans import SAFE_HARBOR_QID, Span
@@ -114,10 +114,7 @@ def decrypt(text: str, keys: Keys) -> str:
 
 @cache
 def _cipher(keys: Keys) -> Any:
-    try:
-        from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-    except ModuleNotFoundError:
-        raise BadInput(
-            "Encryption needs cryptography; install it with: pip install 'leeward[notes]'."
-        ) from None
+    require_extra("Encryption", "notes", "cryptography")
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
     return AESGCM(keys.encryption)

@@ -19,7 +19,7 @@ from functools import cache
 from itertools import count
 from typing import Any, Literal
 
-from leeward.errors import BadInput
+from leeward.errors import require_extra
 from leeward.notes.annotators.rules import dates
 from leeward.notes.annotators.rules.demographics import OLDEST
 from leeward.notes.annotators.rules.places import TAILS
@@ -78,12 +78,10 @@ def pool(kind: Kind) -> Pool:
 
 
 def _list_names(locales: Iterable[str], kind: Kind) -> set[str]:
-    try:
-        people: list[Any] = [
-            importlib.import_module(f"faker.providers.person.{locale}").Provider for locale in locales
-        ]
-    except ModuleNotFoundError:
-        raise BadInput("Surrogates need Faker; install it with: pip install 'leeward[notes]'.") from None
+    require_extra("A list of names", "notes", "faker")
+    people: list[Any] = [
+        importlib.import_module(f"faker.providers.person.{locale}").Provider for locale in locales
+    ]
     names = {name for each in people for name in getattr(each, FAKER[kind], ())}
     plain = ACCENTS.sub("", unicodedata.normalize("NFKD", " ".join(names)))
     return {word for word in set(LISTED.findall(plain)) if word.lower() not in KEPT}

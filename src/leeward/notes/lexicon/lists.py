@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from importlib import resources
 
-from leeward.errors import BadInput
+from leeward.errors import require_extra
 from leeward.notes.lexicon.concepts import Key, fold, text_key
 
 
@@ -27,13 +27,9 @@ class Names:
         """Common names of the United States: those of Faker's locale en_US (its last names are the 1,000 most frequent
         of the census), the project's additions for older people and for other origins, and those of other countries out
         of Faker's lists. Raises BadInput where Faker is not installed."""
-        try:
-            from faker.providers.lorem.en_US import Provider as English
-            from faker.providers.person.en_US import Provider as People
-        except ModuleNotFoundError:
-            raise BadInput(
-                "The list of names needs Faker; install it with: pip install 'leeward[notes]'."
-            ) from None
+        require_extra("A list of names", "notes", "faker")
+        from faker.providers.lorem.en_US import Provider as English
+        from faker.providers.person.en_US import Provider as People
 
         def listed(words: Iterable[str], *files: str) -> frozenset[str]:
             return frozenset(map(fold, words)).union(*map(word_file, files))

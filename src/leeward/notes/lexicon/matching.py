@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from leeward.errors import BadInput
+from leeward.errors import require_extra
 from leeward.notes.lexicon.concepts import WORD, Key, Lexicon, fold, keys
 from leeward.notes.vocabulary import PerWord, Seen, Shared
 
@@ -104,12 +104,9 @@ class TermMatcher:
     """A matcher built once from a lexicon; `matches` is stateless and thread-safe."""
 
     def __init__(self, lexicon: Lexicon) -> None:
-        try:
-            import ahocorasick
-        except ModuleNotFoundError:
-            raise BadInput(
-                "Finding terms needs pyahocorasick; install it with: pip install 'leeward[notes]'."
-            ) from None
+        require_extra("Finding terms", "notes", "ahocorasick")
+        import ahocorasick
+
         owners: dict[Key, list[_Owner]] = {}
         for place, concept in enumerate(lexicon.concepts):
             for nth, term in enumerate(concept.terms):

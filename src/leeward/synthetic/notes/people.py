@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal
 
-from leeward.errors import BadInput
+from leeward.errors import require_extra
 from leeward.synthetic.notes.draft import Dice
 from leeward.texts import list_words
 
@@ -158,12 +158,8 @@ def _names(split: Split, which: str) -> tuple[str, ...]:
 
 @cache
 def _load_names(locale: str, which: str) -> tuple[str, ...]:
-    try:
-        provider: Any = importlib.import_module(f"faker.providers.person.{locale}").Provider
-    except ModuleNotFoundError as missing:
-        if missing.name is None or not missing.name.startswith("faker"):
-            raise
-        raise BadInput("synthetic notes need Faker: install leeward[notes].") from None
+    require_extra("`synth notes`", "notes", "faker")
+    provider: Any = importlib.import_module(f"faker.providers.person.{locale}").Provider
     names = dict.fromkeys(getattr(provider, which))
     # Hash order, not alphabetical, so that a truncated list is not one corner of the alphabet.
     kept = [name for name in names if len(name) > 1 and name[0].isupper()]

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from leeward.analysis.plan import models_of
 from leeward.cohort.lenses.table import Floats
 from leeward.engine import available_threads
-from leeward.errors import BadInput, GuaranteeUnreachable
+from leeward.errors import BadInput, GuaranteeUnreachable, require_extra
 from leeward.methods.condensation.measures.columns import SEED, Both, Longs, Singles
 from leeward.randomness import Randomness
 
@@ -193,6 +193,7 @@ def closest(both: Both, sample: int = SAMPLE) -> dict[str, Any]:
 
 def tree_of(rows: Singles) -> KDTree:
     """A tree in which the rows nearest to others are found exactly (Euclid, double precision)."""
+    require_extra("The nearest row", "models", "scipy")
     from scipy.spatial import KDTree
 
     return KDTree(rows, balanced_tree=False)  # cut at midpoints: built as fast, searched ten times faster

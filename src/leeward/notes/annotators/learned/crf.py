@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from leeward.errors import BadInput
+from leeward.errors import BadInput, require_extra
 from leeward.notes.annotators.learned.linear import LinearAnnotator
 from leeward.notes.spans import Annotator
 
@@ -35,6 +35,7 @@ def train(
     sequences: Iterable[tuple[list[list[str]], list[str]]], path: Path, settings: CrfSettings | None = None
 ) -> None:
     """Train on notes given as their tokens' attributes and labels, and write the model to `path`."""
+    require_extra("`notes train`", "notes", "pycrfsuite")
     import pycrfsuite
 
     settings = settings or CrfSettings()
@@ -55,6 +56,7 @@ def train(
 
 def load(folder: Path, dictionary: Annotator | None = None) -> LinearAnnotator:
     """Load a trained model as an annotator; BadInput when the file is missing or no CRFsuite model."""
+    require_extra("The annotator `crf`", "notes", "pycrfsuite")
     import pycrfsuite
 
     path = folder / FILE

@@ -16,7 +16,7 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
-from leeward.errors import BadInput
+from leeward.errors import BadInput, require_extra
 from leeward.notes.annotators.learned.labels import OUTSIDE
 from leeward.notes.annotators.learned.linear import LinearAnnotator
 from leeward.notes.spans import Annotator
@@ -48,6 +48,7 @@ def train(
     settings: SvmSettings | None = None,
 ) -> None:
     """Train on notes given as their tokens' attributes and labels, and write the model to `path`."""
+    require_extra("`notes train`", "models", "scipy", "sklearn")
     from scipy.sparse import csr_matrix
     from sklearn.svm import LinearSVC
 
