@@ -14,6 +14,7 @@
 #   make fuzz        hostile inputs to every reader, spec, query and index (FUZZ_ARGS='--inputs 20000 --seed 1')
 #   make mutants     small changes of src that the tests have to notice, one at a time (MUTANTS_ARGS=readers; an hour)
 #   make wheel       dist/: a wheel for this platform and Python, with compiled kernels in it
+#   make floors      the quick tests with the lowest versions that pyproject.toml allows (needs uv)
 #   make lock        compile requirements/*.txt again (needs uv); LOCK_ARGS=--upgrade moves everything forward
 #   make clean       caches, builds and the demo; the environment stays
 #   make distclean   the environment too
@@ -26,6 +27,7 @@ PYTEST_ARGS ?=
 INTERPRETED ?= $(wildcard tests/methods/*/test_worked_example*.py) tests/methods/disassociation/test_fit.py \
     tests/methods/condensation/test_kernels.py tests/cli/test_demo.py
 PAGES ?= README.md $(wildcard docs/tutorials/*.md docs/how-to/*.md)
+FLOORS ?= tests/cohort tests/cli/test_spec.py tests/cli/test_flags.py tests/cli/test_demo.py tests/release
 FUZZ_ARGS ?= --inputs 20000 --seed 1
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -41,7 +43,7 @@ EDITABLE := $(PY) -m pip install --quiet --no-deps --no-build-isolation --editab
 
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help install demo demo-portal test-browser test test-interpreted system-packages lint studies studies-small pages site fuzz mutants wheel lock clean distclean
+.PHONY: help install demo demo-portal test-browser test test-interpreted system-packages lint studies studies-small pages site fuzz mutants wheel floors lock clean distclean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -120,6 +122,14 @@ fuzz: install
 
 mutants: install
 	$(PY) scripts/mutants.py $(MUTANTS_ARGS)
+
+# Readers, flags, specs and each method once, from wheels alone; Spark and its pandas have none of those versions.
+floors:
+	uv venv --quiet --clear build/floors
+	uv pip install --quiet --python build/floors --resolution lowest-direct --only-binary :all: --no-binary leeward \
+	    --editable '.[models,files,omop,queries,portal,notes]'
+	uv pip install --quiet --python build/floors pytest hypothesis jsonschema 'pandas==2.2.3'
+	build/floors/bin/python -m pytest $(PYTEST_ARGS) $(FLOORS)
 
 lock:
 	@requirements/compile.sh $(LOCK_ARGS)

@@ -278,7 +278,7 @@ def test_the_extra_is_named_where_it_lacks(
     for name in ("python_calamine", "pyreadstat", "duckdb"):
         monkeypatch.setitem(__import__("sys").modules, name, None)
     (tmp_path / f"a.{ending}").write_bytes(b"x")
-    with pytest.raises(BadInput, match=rf"to read \.{ending} files install leeward\[files\]"):
+    with pytest.raises(BadInput, match=rf"a\.{ending}: a \.{ending} file needs leeward\[files\]:"):
         events_of(tmp_path / f"a.{ending}")
 
 

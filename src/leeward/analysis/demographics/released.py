@@ -49,9 +49,7 @@ class ReleasedClasses:
             raise BadInput(f"{release.share}: the release has no demographics.")
         table = pl.read_parquet(release.path("classes.parquet"))
         trees = [
-            pl.read_csv(
-                release.path(f"hierarchies/{name}.csv"), infer_schema=False, empty_string_is_null=False
-            )
+            pl.read_csv(release.path(f"hierarchies/{name}.csv"), infer_schema=False).fill_null("")
             for name in names
         ]
         return ReleasedClasses(
