@@ -1,9 +1,10 @@
 """Make a release: `python scripts/release.py X.Y.Z`, in the environment of `make install`, from a clean tree.
 
-Moves [Unreleased] of CHANGELOG.md under the version and commits that, builds the source distribution and the pure wheel
-twice from two clones and compares them, builds the wheel with compiled kernels for this platform, collects all that the
-extras need (but Spark, which is published as source only) with the hashes of the lock file, installs it with the network
-off, runs `leeward demo` there, and writes the SBOM and SHA256SUMS. All is in dist/X.Y.Z. Tag and upload are for people.
+Moves [Unreleased] of CHANGELOG.md under the version and commits that, builds the source distribution and the pure
+wheel twice from two clones and compares them, builds the wheel with compiled kernels for this platform, collects all
+that the extras need (but Spark, which is published as source only) with the hashes of the lock file, installs it with
+the network off, runs `leeward demo` there, and writes the SBOM and SHA256SUMS. All is in dist/X.Y.Z. Tag and upload
+are for people.
 """
 
 from __future__ import annotations
