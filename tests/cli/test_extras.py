@@ -106,6 +106,7 @@ def test_classes_of_demographics_are_verified_in_the_core(leeward: Run, core: No
 def test_warm_passes_over_what_needs_an_extra(
     core: None, leeward: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("LEEWARD_STATE", "")  # which it sets for its process
     ran: list[str] = []
     monkeypatch.setattr(warm, "_run", lambda arguments: ran.append(arguments[0]) or 0)
     assert leeward("warm").status == 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import os
 from pathlib import Path
 
 import click
@@ -53,7 +54,7 @@ RUNS = (
     "k-anonymize registry.csv --k 5 --quasi-identifiers DiagAge,Stage -o k1",
     "notes annotate notes.parquet -o n1",
     "index codes.csv --epsilon-total 50 -o index",
-    "itemsets index --epsilon 5 -o itemsets",
+    "itemsets index --epsilon 5 --yes -o itemsets",
 )
 """One run for each way through a kernel that a first user is likely to take."""
 
@@ -89,6 +90,7 @@ def warm() -> None:
     failed = []
     out_of_reach = tuple(run for run, module in EXTRAS.items() if find_spec(module) is None)
     with TemporaryDirectory() as folder, contextlib.chdir(folder):
+        os.environ["LEEWARD_STATE"] = str(Path(folder, "state"))  # made-up data are not remembered as indexed
         Path("plan.yaml").write_text(PLAN, encoding="utf-8")
         for line in (*MADE_UP, *RUNS):
             if line.startswith(out_of_reach):
