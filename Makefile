@@ -128,7 +128,7 @@ floors:
 	uv venv --quiet --clear build/floors
 	uv pip install --quiet --python build/floors --resolution lowest-direct --only-binary :all: --no-binary leeward \
 	    --editable '.[models,files,omop,queries,portal,notes]'
-	uv pip install --quiet --python build/floors pytest hypothesis jsonschema 'pandas==2.2.3'
+	uv pip install --quiet --python build/floors pytest hypothesis jsonschema sybil 'pandas==2.2.3'
 	build/floors/bin/python -m pytest $(PYTEST_ARGS) $(FLOORS)
 
 lock:

@@ -15,7 +15,7 @@ import polars as pl
 import yaml
 
 from leeward.cohort.readers.omop import ATTRIBUTES
-from leeward.errors import BadInput, VerificationFailed
+from leeward.errors import BadInput, VerificationFailed, require_extra
 from leeward.release import Release, ReleaseTable
 from leeward.release.aside import written_aside
 from leeward.release.folder import FORMATS, check_out, disk_errors
@@ -257,10 +257,8 @@ def concepts_among(codes: pl.Series) -> pl.Series:
 
 def check(folder: Path, model: dict[str, Any], concepts: list[str]) -> list[dict[str, Any]]:
     """Each rule with the rows of the files that fail it."""
-    try:
-        import duckdb
-    except ImportError:
-        raise BadInput("OMOP tables are checked in DuckDB: install leeward[files].") from None
+    require_extra("`omop`", "files", "duckdb")
+    import duckdb
 
     with duckdb.connect() as database:
         for name, columns in model["tables"].items():
