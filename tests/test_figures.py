@@ -1,0 +1,51 @@
+"""A figure in a text is the one that its page of figures has: written by a script, with command and commit."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+TREE = Path(__file__).resolve().parents[1]
+PAGES = sorted(
+    [TREE / "README.md", *(TREE / "docs").glob("*.md")]
+    + [
+        page
+        for folder in ("methods", "how-to", "tutorials")
+        for page in (TREE / "docs" / folder).glob("*.md")
+    ]
+)
+NUMBER = re.compile(r"(?<![\w.,])(?!\d{3}\.\d\d?\b)(\d[\d,]*\.\d+|\.\d+|\d[\d,]*(?= ?%))(?!\w)")
+"""Decimals and percentages, but for ICD codes: what was measured. Whole numbers are mostly sizes and parameters."""
+CITED = re.compile(r"\]\((?:\.\./|docs/)?benchmarks/((?!index)[\w-]+)\.md")
+
+
+def unfounded(paragraph: str, figures: str) -> list[str]:
+    """The figures of a paragraph that the pages it cites do not have, at the digits that it gives."""
+    known = [float(each.replace(",", "")) for each in re.findall(r"\d[\d,]*\.?\d*|\.\d+", figures)]
+    text = re.sub(r"\]\([^)]*\)|`[^`]*`", " ", paragraph)
+    wrong = []
+    for number in NUMBER.findall(text):
+        digits = len(number.partition(".")[2])
+        value = float(number.replace(",", ""))
+        if not any(round(each * scale, digits) == value for each in known for scale in (1, 100, 0.01)):
+            wrong.append(number)
+    return wrong
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(TREE)))
+def test_a_paragraph_s_figures_are_those_of_the_pages_that_it_cites(page: Path) -> None:
+    for paragraph in re.split(r"\n\s*\n|\n(?=- )", page.read_text(encoding="utf-8")):
+        cited = CITED.findall(paragraph)
+        if cited and "measured at" not in paragraph:  # such a paragraph names the commit of its own figures
+            figures = [
+                (TREE / "docs/benchmarks" / f"{name}.md").read_text(encoding="utf-8") for name in cited
+            ]
+            assert unfounded(paragraph, "\n".join(figures)) == [], paragraph
+
+
+def test_a_wrong_figure_is_found() -> None:
+    page = "| a | 0.1147 | 26.68% | 1,234.5 |"
+    assert unfounded("It is .115, 26.7 % ([here](../benchmarks/x.md)), 1,234.5 of `0.9`.", page) == []
+    assert unfounded("It is .116 and 27.1 %.", page) == [".116", "27.1"]
