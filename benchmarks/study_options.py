@@ -101,8 +101,8 @@ chosen as above, never told with a confidence above 1/L (V.1).
 
 Codes of up to two in a set, released as one differentially private catalogue (`leeward itemsets`, ten contributions a
 patient and size), {times} times each, UCI. *Error*: mean relative error of the counts that are listed; *nobody's*:
-listed, though no patient has them. Errors of pairs are mostly the bound of ten contributions, which counts patients of
-many pairs in some of them only: they do not fall with ε.
+listed, though no patient has them. Errors of pairs come mostly from the bound of ten
+contributions and do not fall with ε.
 """,
     "places": """## Places
 

@@ -108,8 +108,7 @@ def pairs_part(sets: list[Set], folder: Path) -> str:
         f"{WIDEST}/128 = {WIDEST / 128:.3f}, a policy that of a published code by the codes of its largest group as a "
         "share of all codes (each of the four codes of these sets is in a category of its own, so that `hierarchy:1` "
         "generalizes none). Neither bounds the loss of a pair of the source: what would be wider is not published, "
-        "and loses 1 in both. No option bounds how many pairs that may be, or how many of one patient; the column "
-        "*pairs not published* says how many it is here.\n\n" + table(head, rows)
+        "and loses 1 in both (*pairs not published*).\n\n" + table(head, rows)
     )
 
 
