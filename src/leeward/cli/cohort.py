@@ -36,7 +36,8 @@ def cohort(source: Any, patient: str | None, as_json: bool, **flags: Any) -> Non
     Examples:
       leeward cohort master --select patients.csv --patient pid -o cohort
       leeward cohort master --select patients.csv --membership-is-secret "enrolled without a public list" -o cohort
-      leeward cohort master --select "array_contains(codes, '250.00')" --payload genotypes.csv -o cohort
+      leeward cohort master --select "array_contains(codes, '250.00')" --payload genotypes.csv \\
+          --membership-is-secret "no criteria published" -o cohort
       leeward cohort master --select patients.csv --source events.csv --visit enc -o cohort
 
     Exit status: 0 done; 2 bad input; 3 fewer members than k; 4 verification failed. In the last three cases nothing is

@@ -72,11 +72,10 @@ def index(source: Any, out: str, as_json: bool, **flags: Any) -> None:
 
     \b
     Examples:
-      leeward index notes/table.parquet --terms lexicon --epsilon-total 5 -o INDEX
+      leeward index notes/custody/table.parquet --terms lexicon --epsilon-total 5 -o INDEX
       leeward index events.csv --patient pid --code icd --date day --epsilon-total 5 -o INDEX
-      leeward index diabetic_data.csv.gz --patient patient_nbr --code diag_1,diag_2,diag_3 --missing '?' \\
-          --vocabulary icd9 --quasi-identifiers race,gender --domains gender=male,female \\
-          --epsilon-total 5 -o INDEX
+      leeward index claims.csv --code diag_1,diag_2,diag_3 --vocabulary icd9 --quasi-identifiers age,sex \\
+          --domains sex=F,M --epsilon-total 5 -o INDEX
 
     Exit status: 0 done; 2 bad input (nothing is written).
     """

@@ -81,8 +81,7 @@ def profile(source: Any, k: int, as_json: bool) -> None:
     \b
     Examples:
       leeward profile events.csv --patient pid --code icd
-      leeward profile diabetic_data.csv.gz --patient patient_nbr --code diag_1,diag_2,diag_3 --missing '?'
-      --json
+      leeward profile claims.csv --code diag_1,diag_2,diag_3 --missing '?' --json
     """
     from leeward.runs.profile import profile as figures_of
     from leeward.runs.progress import watch
@@ -159,9 +158,9 @@ def vocabulary() -> None:
     """Vocabularies of your own, kept in your data directory.
 
     \b
-    Example:
+    Examples:
       leeward vocabulary add phecode phecode_map.csv
-      leeward vocabulary add SnomedCT_InternationalRF2
+      leeward vocabulary list
     """
 
 
@@ -179,6 +178,12 @@ def add(words: tuple[str, ...]) -> None:
                and sources of FHIR and Synthea use it by themselves
 
     A folder needs no KIND. LEEWARD_HOME names another data directory.
+
+    \b
+    Examples:
+      leeward vocabulary add phecode phecode_map.csv
+      leeward vocabulary add hierarchy codes.csv
+      leeward vocabulary add SnomedCT_InternationalRF2
     """
     from leeward.vocabulary import registry, rf2
 
@@ -210,7 +215,12 @@ def _ancestors_in(folder: Path) -> str:
 
 @vocabulary.command("list")
 def list_() -> None:
-    """List the vocabularies that were added, and the built-in ones."""
+    """List the vocabularies that were added, and the built-in ones.
+
+    \b
+    Example:
+      leeward vocabulary list
+    """
     from leeward.vocabulary import VOCABULARIES, registry
 
     for name in VOCABULARIES:
@@ -222,7 +232,12 @@ def list_() -> None:
 @vocabulary.command()
 @click.argument("kind", metavar="KIND")
 def remove(kind: str) -> None:
-    """Delete the added vocabulary of a KIND."""
+    """Delete the added vocabulary of a KIND.
+
+    \b
+    Example:
+      leeward vocabulary remove phecode
+    """
     from leeward.vocabulary import registry
 
     click.echo(f"Removed {registry.remove(kind)}.")

@@ -28,7 +28,6 @@ from leeward.cli.options import (
 )
 from leeward.cli.telling import tell
 from leeward.errors import BadInput, GuaranteeUnreachable
-from leeward.fields import declarations
 from leeward.methods import METHODS
 
 HELP = {
@@ -49,9 +48,9 @@ HELP = {
 
     \b
     Examples:
-      leeward condense registry.csv --k 100 --plan plan.yaml -o release
-      leeward condense registry.csv --k 50 --strata VitalStat --time SurvInterval --drop id -o release
-      leeward condense registry.csv --k 100 --plan plan.yaml --algorithm auto --coarsen-time -o release
+      leeward condense registry.csv --k 100 --plan models.yaml -o release
+      leeward condense registry.csv --k 50 --strata VitalStat --time SurvInterval --drop Race -o release
+      leeward condense registry.csv --k 100 --plan models.yaml --algorithm auto --coarsen-time -o release
     """,
     "constraints": """Release the diagnosis codes in EVENTS, generalized and suppressed.
 
@@ -63,7 +62,7 @@ HELP = {
       leeward constrain events.csv --patient pid --code icd --k 5 --m 2 --policy hierarchy:2 -o release
       leeward constrain events.csv --algorithm apriori --k 5 --m 2 --vocabulary icd9 -o release
       leeward constrain events.csv --k 5 --privacy known.txt --policy file:studies.csv -o release
-      leeward constrain --mapping release/share/data/codes.parquet later.csv -o later
+      leeward constrain --mapping constrained/share/data/codes.parquet later.csv -o later
     """,
     "disassociation": """Release the diagnosis codes in EVENTS by disassociation.
 
@@ -73,10 +72,29 @@ HELP = {
     \b
     Examples:
       leeward disassociate events.csv --patient pid --code icd --k 5 --m 2 -o release
-      leeward disassociate diabetic_data.csv.gz --patient patient_nbr --code diag_1,diag_2,diag_3 \\
-          --missing '?' --k 5 --m 2 --policy hierarchy:1 -o release
+      leeward disassociate claims.csv --code diag_1,diag_2,diag_3 --missing '?' --k 5 --m 2 -o release
+      leeward disassociate claims.csv --code diag_1,diag_2,diag_3 --demographics age,sex \\
+          --keep age:10,sex:exact --k 5 --m 2 -o release
       leeward disassociate baskets.txt --lines --k 3 --m 2 --format parquet,csv -o release
       leeward disassociate events.csv --vocabulary icd9 --k 5 --m 2 --sensitive standard -o release
+    """,
+    "k-anonymity": """Release the TABLE of patients so that at least K rows agree on all quasi-identifiers.
+
+    The rows of a group take the group's typical values in these columns.
+
+    \b
+    Examples:
+      leeward k-anonymize registry.csv --k 5 --quasi-identifiers DiagAge,Gender,Race -o release
+      leeward k-anonymize registry.csv --k 5 --plan models.yaml -o release
+    """,
+    "linked": """Release patients, visits and codes in EVENTS as tables that can be joined.
+
+    Whoever knows a row of a join that VIEW names finds at least K patients; what fewer share is suppressed.
+
+    \b
+    Examples:
+      leeward link claims.csv --code diag_1,diag_2,diag_3 --visit claim --demographics age,sex --k 5 -o release
+      leeward link events.csv --patient pid --code icd --k 5 --views patients+events+events -o release
     """,
     "trajectories": """Release the codes in EVENTS with the age at each.
 
@@ -97,12 +115,11 @@ HELP = {
     \b
     Examples:
       leeward visits events.csv --patient pid --code icd --visit enc --k 5 -o master
-      leeward visits diabetic_data.csv.gz --patient patient_nbr --code diag_1,diag_2,diag_3 \\
-          --visit encounter_id --missing '?' --k 5 -o master
+      leeward visits claims.csv --code diag_1,diag_2,diag_3 --visit claim --k 5 --enforce generalize -o master
       leeward cohort master --select patients.csv -o cohort
     """,
 }
-"""A method's text before its last paragraph. One that is not here has its line, its class and one example."""
+"""A method's text before its last paragraph; its first example is that of `leeward spec init`, too."""
 
 FILES = {
     "EVENTS": "EVENTS is a CSV, TSV, Parquet, .xlsx, SAS, Stata or SPSS file, a .zip of one, a folder, a glob or a "
@@ -140,7 +157,7 @@ def command_of(name: str) -> click.Command:
         run_and_tell(name, source, population=read_like(source, population), **flags)
 
     end = UNREACHABLE.get(kind, "the guarantee cannot be met on this data")
-    run.__doc__ = f"""{HELP.get(name) or _text(name)}
+    run.__doc__ = f"""{HELP.get(name, method.line)}
     {FILES[kind]} Exit status: 0 done; 2 bad input; 3 {end}; 4 verification failed. In the last three cases nothing is
     written.
     """
@@ -152,23 +169,6 @@ def command_of(name: str) -> click.Command:
         words = "The population that the sample comes from; read like SAMPLE. Needed."
         command = flag("--population", "P", words, callback=_require_population)(command)
     return click.command(method.command)(click.argument("path", metavar=kind)(command))
-
-
-def _text(name: str) -> str:
-    method, cls = METHODS[name], METHODS[name].parameters_class()
-    given = " ".join(
-        f"{each.flag} {5 if each.hint is int else each.name.upper()}"
-        for each in declarations(cls)
-        if each.required
-    )
-    return f"""{method.line}
-
-    {cls.__doc__}
-
-    \b
-    Example:
-      leeward {method.command} FILE.csv {given} -o release
-    """
 
 
 def _require_population(ctx: click.Context, param: click.Parameter, value: str | None) -> str:

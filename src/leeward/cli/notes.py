@@ -208,7 +208,7 @@ def train(out: str, seed: int | None, **corpus: Any) -> None:
     Examples:
       leeward notes train --corpus synthetic --seed 1 -o models
       leeward notes train --corpus i2b2-2014/training --format i2b2 --seed 1 -o models
-      leeward notes train --corpus notes.jsonl --seed 1 -o models
+      leeward notes train --corpus gold.jsonl --seed 1 -o models
 
     PATH is a file or folder of notes with spans: i2b2 XML, brat (.txt with .ann), CoNLL (BIO) or JSONL. The shipped
     models come from the first example. Exit status: 0 done; 2 bad input, nothing written.
@@ -240,7 +240,7 @@ def evaluate(models: str | None, as_json: bool, **corpus: Any) -> None:
     Examples:
       leeward notes evaluate --seed 7
       leeward notes evaluate --corpus annotated/ --format brat --json
-      leeward notes evaluate --corpus notes.jsonl --labels labels.csv --models models
+      leeward notes evaluate --corpus gold.jsonl --labels labels.csv --models models
 
     PATH is a file or folder of notes with spans, as for `leeward notes train`. Exit status: 0 done; 2 bad input.
     """

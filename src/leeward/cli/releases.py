@@ -251,10 +251,10 @@ def estimate(
 
     \b
     Examples:
-      leeward estimate release/share 296.00,692.71
-      leeward estimate release/share 296.00 296.00,692.71 --json
-      leeward estimate release/share '(410,411),250.00'
-      leeward estimate release/share 250.00 --where age=70-79 --where sex=Female
+      leeward estimate release/share 250.00,401.9
+      leeward estimate release/share 250.00 250.00,401.9 --json
+      leeward estimate constrained/share '(250.00,250.01),401.9'
+      leeward estimate by-age/share 250.00 --where age=70-79 --where sex=Female
     """
     from leeward.methods.disassociation.measures.estimates import DEFAULT
     from leeward.release import Release

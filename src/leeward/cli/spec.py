@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import functools
+import re
 from pathlib import Path
 from typing import Any
 
@@ -29,8 +30,10 @@ class Written(LazyGroup):
         command = copy.copy(found)
         command.params = [each for each in found.params if each.name not in NOT_IN_A_SPEC]
         command.params.append(click.Option(["-o", "--out", "spec_file"], metavar="SPEC.yaml", help=OUT))
+        example = re.search(rf"leeward ({cmd_name} .*) -o ", found.help or "")
         command.help = (
-            f"Write the spec of `leeward {cmd_name}` with these flags. Nothing is read or released."
+            f"Write the spec of `leeward {cmd_name}` with these flags. Nothing is read or released.\n\n"
+            + (f"\b\nExample:\n  leeward spec init {example[1]} -o spec.yaml" if example else "")
         )
         command.callback = functools.partial(_write, found.callback)
         return command
@@ -85,5 +88,5 @@ def init() -> None:
 
     \b
     Example:
-      leeward spec init visits events.csv --patient pid --code icd --visit enc --k 5 -o spec.yaml
+      leeward spec init visits events.csv --visit enc --k 5 -o spec.yaml
     """

@@ -105,7 +105,7 @@ def visits(patients: int, out: str, seed: int | None, threads: int | None) -> No
     \b
     Examples:
       leeward synth visits --patients 20000 -o population
-      leeward synth visits --patients 1366786 --seed 1 -o population
+      leeward synth visits --patients 100000 --seed 1 -o population
     """
     from leeward.synthetic.visits import write_visits
 
@@ -124,7 +124,7 @@ def trajectories(patients: int | None, out: str, shape: str, seed: int | None) -
     Examples:
       leeward synth trajectories -o events.parquet
       leeward synth trajectories --shape d4-smp --seed 1 -o small.csv
-      leeward synth trajectories --patients 1000000 -o million.parquet
+      leeward synth trajectories --patients 100000 -o large.parquet
     """
     from leeward.synthetic.trajectories import write_trajectories
 
@@ -146,7 +146,7 @@ def repeats(
     \b
     Examples:
       leeward synth repeats -o everybody.parquet --sample sample.parquet
-      leeward synth repeats --patients 1000000 --codes 500 --seed 1 -o everybody.parquet --sample sample.parquet
+      leeward synth repeats --patients 100000 --codes 500 --seed 1 -o everybody.parquet --sample sample.parquet
     """
     from leeward.paths import require_new
     from leeward.synthetic.repeats import write_repeats
