@@ -8,7 +8,7 @@ from tests.console import ConsoleParser, FileParser, enter, leave
 
 pytest_collect_file = Sybil(
     parsers=[PythonCodeBlockParser(doctest_optionflags=ELLIPSIS), ConsoleParser(), FileParser()],
-    patterns=["README.md", "docs/**/*.md"],
+    patterns=["README.md", "docs/*.md", "docs/**/*.md"],
     setup=enter,
     teardown=leave,
 ).pytest()

@@ -21,8 +21,8 @@ def omop(release: str, out: str, kind: str, as_json: bool) -> None:
 
     \b
     Examples:
-      leeward omop release/share -o cdm
-      leeward omop release/share --format parquet -o cdm --json
+      leeward omop constrained/share -o cdm
+      leeward omop constrained/share --format parquet -o cdm --json
 
     Exit status: 0 done; 2 bad input, or a release of another method; 4 a rule fails (nothing is written).
     """
