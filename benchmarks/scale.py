@@ -140,9 +140,7 @@ What each method takes as patients grow, and what is to be expected of more of t
 One run each, or the lower of two; commit {", ".join(commits)}; command: `python benchmarks/scale.py --store FILE`, then
 `--page`.
 
-The machine did much other work at the same time, so the figures are processor seconds (user and system, all threads)
-and peak resident memory, not seconds of the clock. A processor that others share does less in a second: on a quiet
-machine the seconds are fewer.
+The machine did other work: figures are processor seconds (user and system, all threads) and peak resident memory.
 
 Made-up data (`benchmarks/memory.py`): about five codes a patient (trajectories three, tables eight columns) of 900 with
 Zipf frequencies; censoring releases a tenth of the patients, who are the population; k = 5 (condensation 20), other
