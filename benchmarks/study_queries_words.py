@@ -4,9 +4,9 @@ HEAD = """# Study: differentially private counts
 
 Li & Qin, *Protecting Privacy When Releasing Search Results from Medical Document Data* (HICSS 2017), Figure 5, on
 other notes (theirs, 2,867 discharge summaries of the i2b2 challenges, are not public), and what the same questions
-cost when the patient is protected. Relative error is the paper's equation 4 over the itemsets that hold a month, for
-the mechanism and for the baseline. Measured errors are compared with their expectation in standard errors: in a sound
-build 99.7 % of the cells lie within 3.
+cost when the patient is protected. Relative error is the paper's equation 4 over the itemsets that hold a month.
+Measured errors are compared with their expectation: in a sound build 99.7 % of the cells lie within 3 standard
+errors.
 
 {machine}; OpenDP {opendp}. Commit {commit}. Command: `{command}`
 
