@@ -41,4 +41,5 @@ class Notice:
         if not self.rows:
             return self.message
         shown = ", ".join(str(row) for row in self.rows[:ROWS_SHOWN])
-        return f"{self.message} (rows {shown}{', …' if self.count > min(len(self.rows), ROWS_SHOWN) else ''})"
+        more = ", …" if self.count > min(len(self.rows), ROWS_SHOWN) else ""
+        return f"{self.message} ({'rows' if len(self.rows) > 1 or more else 'row'} {shown}{more})"

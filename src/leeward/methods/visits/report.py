@@ -277,17 +277,18 @@ def costs(release: Release, measures: Mapping[str, Any]) -> Costs:
     if facts.get("emptied_visits") is not None:
         emptied = facts["emptied_visits"] / max(1, facts["visits"])
         figures.append(share(emptied, "of the visits lost all their codes", warn=0.05, bad=0.25))
-    return Costs(tuple(figures), little_left(retention))
+    return Costs(tuple(figures), little_left(retention, release.parameters))
 
 
-def little_left(retention: Mapping[str, Any] | None) -> str:
+def little_left(retention: Mapping[str, Any] | None, parameters: Mapping[str, Any]) -> str:
     """A sentence where most diagnoses or codes are gone."""
     if not retention:
         return ""
     dc, cc = retention["dc"]["released_local"], retention["cc"]
     if dc >= FEW_DIAGNOSES and cc["released_local"] >= FEW_CODES:
         return ""
+    other = "" if parameters.get("enforce") == "generalize" else "`--enforce generalize`, "
     return (
         f"of {number(cc['original'])} codes {number(cc['released'])} are left, and {percent(dc)} of the diagnoses; "
-        "try `--enforce generalize`, codes of fewer digits, or `leeward disassociate` where visits are not needed."
+        f"try {other}codes of fewer digits, or `leeward disassociate` where visits are not needed."
     )
