@@ -1,8 +1,8 @@
 """Leeward: release patient data for research without giving patients away.
 
 >>> import leeward as lw
->>> cohort = lw.read("events.csv", columns={"patient": "pid", "code": "icd"})  # doctest: +SKIP
->>> result = lw.protect(cohort, lw.Disassociation(k=5, m=2), "release")  # doctest: +SKIP
+>>> rows = lw.synth.write_codes("events.csv", patients=300, codes=40, seed=1)
+>>> result = lw.protect(lw.read("events.csv"), lw.Disassociation(k=5, m=2), "release")
 
 Names are imported when first used, so that `import leeward` is fast.
 """
@@ -109,6 +109,10 @@ def __getattr__(name: str) -> Any:
     if not attribute:
         return SimpleNamespace(**{each: check_arguments(getattr(found, each)) for each in found.__all__})
     found = getattr(found, attribute)
+    if module.endswith(".parameters"):
+        from leeward.fields import document
+
+        document(found)
     return check_arguments(found) if isinstance(found, FunctionType) else found
 
 

@@ -11,7 +11,19 @@ from importlib.util import find_spec
 
 
 class LeewardError(Exception):
-    """Base of every error that is shown without a traceback. Its message is one line, whatever a file is called."""
+    """Base class of all Leeward errors that are shown without a traceback.
+
+    The message is one line and never contains patient data.
+
+    Examples
+    --------
+    >>> import leeward as lw
+    >>> try:
+    ...     lw.open("nowhere")
+    ... except lw.LeewardError as error:
+    ...     print(error.exit_code)
+    2
+    """
 
     exit_code = 1
 
@@ -27,19 +39,48 @@ def one_line(text: str) -> str:
 
 
 class BadInput(LeewardError):
-    """The input or the usage is wrong; nothing was written."""
+    """The input or a parameter is wrong; nothing was written.
+
+    Examples
+    --------
+    >>> import leeward as lw
+    >>> try:
+    ...     lw.Disassociation(k=1)
+    ... except lw.BadInput as error:
+    ...     print(error)
+    `k` must be a whole number of at least 2; got 1.
+    """
 
     exit_code = 2
 
 
 class GuaranteeUnreachable(LeewardError):
-    """The asked guarantee cannot be met on this data; nothing was written."""
+    """The guarantee cannot be met on these data; nothing was written.
+
+    Examples
+    --------
+    >>> import leeward as lw
+    >>> import polars as pl
+    >>> cohort = lw.read(pl.DataFrame({"patient": [1, 2, 3], "code": ["401.9", "250.00", "401.9"]}))
+    >>> try:
+    ...     lw.protect(cohort, lw.Disassociation(k=5, m=2), "release")
+    ... except lw.GuaranteeUnreachable as error:
+    ...     print(error)
+    frame: 3 patients with a code, fewer than 6 ...
+    """
 
     exit_code = 3
 
 
 class VerificationFailed(LeewardError):
-    """The verifier refuted the guarantee; nothing is shared."""
+    """The verifier refuted the guarantee; nothing was released.
+
+    Examples
+    --------
+    >>> import leeward as lw
+    >>> lw.VerificationFailed.exit_code
+    4
+    """
 
     exit_code = 4
 

@@ -38,24 +38,37 @@ class CodeName:
 
 @dataclass(frozen=True)
 class Cohort:
-    """Electronic health records as up to three Polars frames.
+    """Patient data in up to three Polars tables. `read` makes one.
 
-    events
-        One row a recorded code: `patient` (any type, never null), `code` (`pl.Enum` whose categories are the
-        distinct codes sorted lexicographically, never null), `row` (UInt32, 1-based row of the source) and, where
-        known, `vocabulary`, `visit`, `date`, `age` (years, Float64).
-    patients
-        One row a patient: `patient` and any attributes and payload columns.
-    notes
-        One row a note: `note`, `patient`, `date`, `text`.
-    notices
-        What the reader repaired, left out or found odd.
-    name
-        What to call the source in messages (a file name, never a path with patient data).
-    domains
-        Permissible values of the patients' columns, for the table lens (`readers.table`).
-    names
-        Names of codes that the source's own tables give (`names.names_of` has those of ICD too).
+    Parameters
+    ----------
+    events : polars.DataFrame, optional
+        One row for each recorded code: `patient`, `code` (categories sorted), `row` (number in the source, from 1)
+        and, where known, `vocabulary`, `visit`, `date` and `age` (years).
+    patients : polars.DataFrame, optional
+        One row for each patient: `patient`, attributes and payload columns.
+    notes : polars.DataFrame, optional
+        One row for each note: `note`, `patient`, `date`, `text`.
+    notices : tuple of Notice, optional
+        What the reader repaired, left out or found unusual.
+    name : str, optional
+        Name of the source in messages: a file name without its folder.
+    vocabulary : str, optional
+        Vocabulary of the codes, for example `icd9`.
+    domains : mapping, optional
+        Permissible values of the columns of `patients`.
+    names : mapping, optional
+        Names of codes from the source's own tables.
+
+    Examples
+    --------
+    >>> import leeward as lw
+    >>> rows = lw.synth.write_codes("events.csv", patients=300, codes=40, seed=1)
+    >>> cohort = lw.read("events.csv")
+    >>> cohort
+    Cohort(events.csv: events 1,632; 1 notices)
+    >>> cohort.events.columns
+    ['patient', 'code', 'row']
     """
 
     events: pl.DataFrame | None = None

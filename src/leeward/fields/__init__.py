@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import inspect
 import numbers
 import types
 import typing
@@ -32,6 +33,7 @@ from leeward.fields.declarations import (
     options_of,
     split,
     stated,
+    text_of,
 )
 from leeward.fields.refusals import BadParameter, describe_values, kind_of, nearest, refusal
 
@@ -44,10 +46,12 @@ __all__ = [
     "check_keys",
     "declarations",
     "describe_values",
+    "document",
     "nearest",
     "schema",
     "schema_of_manifest",
     "stated",
+    "text_of",
 ]
 
 
@@ -66,6 +70,20 @@ class Declared:
 
     def rules(self) -> None:
         """Rules between fields; BadInput where one is broken."""
+
+
+def document(cls: type) -> None:
+    """Add the declared fields to a class's docstring, as its section "Parameters"."""
+    text, whole = text_of(cls), inspect.cleandoc(cls.__doc__ or "")
+    lines = [f"{text}\n\nParameters\n----------"]
+    for each in declarations(cls):
+        kind = describe_values(each.hint, each.parameter) + ("" if each.required else ", optional")
+        default = each.default_text
+        lines += [
+            f"{each.name} : {kind}",
+            f"    {each.parameter.help}{f' Default: {default}.' if default else ''}",
+        ]
+    cls.__doc__ = "\n".join(lines) + "\n\nExamples\n" + whole.partition("\n\nExamples\n")[2]
 
 
 def check_values(cls: type, given: Mapping[str, Any]) -> dict[str, Any]:

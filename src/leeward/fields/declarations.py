@@ -108,6 +108,12 @@ def stated(cls: Any) -> tuple[Declaration, ...]:
     return tuple(each for each in _declarations(cls) if each.parameter.shown != "never")
 
 
+def text_of(cls: type) -> str:
+    """The docstring without its sections."""
+    text = inspect.cleandoc(cls.__doc__ or "")
+    return min((text.partition(f"\n\n{name}\n")[0] for name in ("Parameters", "Examples")), key=len)
+
+
 @functools.cache
 def _declarations(cls: Any) -> tuple[Declaration, ...]:
     modules = {

@@ -140,17 +140,44 @@ def _problem(error: urllib.error.HTTPError) -> dict[str, Any]:
 
 
 def connect(url: str, *, token: str | None = None) -> Portal:
-    """A portal at `url`, asked with a token (else LEEWARD_TOKEN) that a member of a project made there, as in
-    `leeward.connect("https://portal.hospital.example").ask(INDEX, "sore throat & fever", within=20)`. BadInput
-    without a token, or for an address that others could listen to."""
+    """Connect to a portal.
+
+    Parameters
+    ----------
+    url : str
+        Address of the portal; it begins with https unless it is this machine.
+    token : str, optional
+        Token that a member of a project made in the portal; by default, the variable LEEWARD_TOKEN.
+
+    Returns
+    -------
+    Portal
+        Its `ask`, `price`, `answers`, `releases` … act for the token's project.
+
+    Raises
+    ------
+    BadInput
+        There is no token, the address is not safe, or the portal does not answer.
+
+    Examples
+    --------
+    >>> import leeward as lw
+    >>> try:
+    ...     portal = lw.connect("http://portal.hospital.example", token="made-up")
+    ... except lw.BadInput as error:
+    ...     print(error)
+    the address of a portal must begin with https; otherwise others could read the token.
+    """
     secret = token or os.environ.get("LEEWARD_TOKEN", "")
     if not secret:
-        raise BadInput("a portal is asked with a token; give `token`, or set LEEWARD_TOKEN.")
+        raise BadInput("a portal needs a token; give `token`, or set LEEWARD_TOKEN.")
     if not (secret.isascii() and secret.isprintable()):
-        raise BadInput("the token holds characters that no token has; copy it again.")
+        raise BadInput("the token has characters that no token has; copy it again.")
     parts = urlsplit(url)
     if parts.scheme != "https" and (parts.hostname or "") not in {"127.0.0.1", "localhost", "::1"}:
-        raise BadInput("the address of a portal begins with https: a token would be readable on the way.")
+        raise BadInput(
+            "the address of a portal must begin with https; otherwise others could read the token."
+        )
     found = Portal(url.rstrip("/"), secret, "")
     (project,) = found._get("/me")["projects"]
     return Portal(found.url, secret, project)

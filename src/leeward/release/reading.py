@@ -25,17 +25,36 @@ def manifest_name(folder: str | Path) -> str:
 
 @dataclass
 class Release:
-    """A release on disk.
+    """A release on disk. `open` reads one.
 
     Attributes
     ----------
-    share : the folder that the recipient gets
-    custody : the custodian's folder; None where there is only `share/`
-    manifest : the content of `release.json`
-    method : the method's name, for example `disassociation`
-    parameters : the method's public parameters
-    guarantee : the guarantee claimed: `name`, `attacker`, `not_protected` and the numbers that apply
-    seeded : True when a person chose the seed: such a release is for tests and studies only
+    share : Path
+        Folder for the recipient.
+    custody : Path or None
+        Folder of the custodian; None if only `share/` is there.
+    manifest : mapping
+        Content of `release.json`.
+    method : str
+        Name of the method, for example `disassociation`.
+    parameters : mapping
+        Public parameters of the method.
+    guarantee : mapping
+        The guarantee claimed: `name`, `attacker`, `not_protected` and its numbers.
+    seeded : bool
+        Whether somebody chose the seed: such a release is for tests and studies only.
+
+    Examples
+    --------
+    >>> import leeward as lw
+    >>> rows = lw.synth.write_codes("events.csv", patients=300, codes=40, seed=1)
+    >>> cohort = lw.read("events.csv")
+    >>> result = lw.protect(cohort, lw.Disassociation(k=5, m=2), "release")
+    >>> release = lw.open("release")
+    >>> release.method, release.guarantee["k"]
+    ('disassociation', 5)
+    >>> release.table("nodes.parquet").collect()["records"].sum() >= 300
+    True
     """
 
     share: Path

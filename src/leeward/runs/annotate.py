@@ -106,32 +106,61 @@ def annotate(
     seed: int | None = None,
     any_language: bool = False,
 ) -> dict[str, Any]:
-    """Turn clinical notes into a table of quasi-identifiers and health terms, and texts without identities.
+    """Turn clinical notes into a table of quasi-identifiers and health terms, and into texts without identities.
 
     Parameters
     ----------
-    notes : a folder of texts, a table with a column of text, or FHIR NDJSON (`notes.reading.read`)
-    out : a folder that does not exist yet; `custody/table.parquet` there is the table (`notes.table.ROW`)
-    columns : which column of a table is `text`, `patient`, `note`, `date`, `sex` …
-    metadata : registration data, a row a patient or note
-    mode : `removed`, `surrogates` or `encrypted`: write `share/text.parquet` too
-    key : the key file for patients, surrogates and encryption, made where it is not there
-    recipient : without `key`: whose key is taken (`key_file_of`): all releases for a recipient have the same surrogates
-    lexicon, members : which health terms, and which annotators (all that are there)
-    review : notes on the review page
-    engine, threads, seed : as in `protect`
-    any_language : annotate notes in other languages than English too, which the annotators do not read; without it they
-        are refused where texts are written, or where they are more than a tenth of the notes
-    processes : much text is annotated in `threads` processes; for callers whose main module may be imported again
+    notes : str or Path
+        A folder of texts, a table with a column of text, or FHIR NDJSON.
+    out : str or Path
+        Folder to write; it must not exist. The table is `custody/table.parquet`.
+    columns : mapping of str to str, optional
+        Source columns of a table for `text`, `patient`, `note`, `date`, `sex` …
+    metadata : str or Path, optional
+        Registration data, one row for each patient or note.
+    mode : str, optional
+        `removed`, `surrogates` or `encrypted`: also write `share/text.parquet`, with identities treated this way.
+    key : str or Path, optional
+        Key file for patients, surrogates and encryption; made if it does not exist.
+    recipient : str, optional
+        Without `key`, whose key is used. All releases for one recipient have the same surrogates.
+    lexicon : str, optional
+        List of health terms.
+    members : tuple of str, optional
+        Annotators to use; by default, all that are installed.
+    review : int, optional
+        Number of notes on the review page.
+    engine : str or mapping, optional
+        As in `protect`.
+    threads : int, optional
+        Number of threads; all processors by default.
+    processes : bool, optional
+        Annotate many notes in `threads` processes. The caller's main module must be safe to import again.
+    seed : int, optional
+        For tests and studies only.
+    any_language : bool, optional
+        Accept notes in other languages, which the annotators cannot read. Otherwise they are refused if texts are
+        written, or if they are more than a tenth of the notes.
 
     Returns
     -------
-    The figures of the run, as in `custody/summary.json`, `out` and `key`, the file of the key.
+    dict
+        Figures of the run, as in `custody/summary.json`, with `out` and `key`, the key file.
 
     Raises
     ------
     BadInput
-        Nothing is left at `out`.
+        The notes cannot be read, or `out` exists. Nothing is left at `out`.
+
+    Examples
+    --------
+    >>> import leeward as lw
+    >>> import polars as pl
+    >>> notes = pl.DataFrame({"patient": [1, 2], "text": ["Seen for fever.", "No cough."]})
+    >>> notes.write_csv("notes.csv")
+    >>> found = lw.annotate("notes.csv", "annotated", key="notes.key", members=("rules", "dictionary"))
+    >>> sorted(pl.read_parquet("annotated/custody/table.parquet")["terms"].to_list())
+    [[], ['LW0001']]
     """
     with at_most(threads), watch(None) as say, draft(out) as pending:
         say("Reading the notes")
@@ -193,12 +222,39 @@ def check_languages(texts: Sequence[str], mode: str | None, any_language: bool) 
 
 
 def decrypt(path: str | Path, key: str | Path | None, out: str | Path, recipient: str | None = None) -> int:
-    """Write the texts of `path` with their identities to `out`; returns how many. The key is that of `annotate`.
+    """Restore the identities in encrypted texts.
+
+    Parameters
+    ----------
+    path : str or Path
+        Folder that `annotate` wrote with `mode="encrypted"`.
+    key : str or Path or None
+        Key file of `annotate`.
+    out : str or Path
+        File to write; it must not exist.
+    recipient : str, optional
+        Without `key`, whose key is used.
+
+    Returns
+    -------
+    int
+        Number of texts.
 
     Raises
     ------
     BadInput
-        No such texts, another key, or `out` exists.
+        There are no such texts, the key is wrong, or `out` exists.
+
+    Examples
+    --------
+    >>> import leeward as lw
+    >>> import polars as pl
+    >>> notes = pl.DataFrame({"patient": [1, 2], "text": ["Dr. Miller saw the patient.", "No cough."]})
+    >>> notes.write_csv("notes.csv")
+    >>> members = ("rules", "dictionary")
+    >>> found = lw.annotate("notes.csv", "annotated", mode="encrypted", key="notes.key", members=members)
+    >>> lw.decrypt("annotated", "notes.key", "plain.parquet")
+    2
     """
     source, target = Path(path) / "share" / "text.parquet", Path(out)
     if not source.is_file():

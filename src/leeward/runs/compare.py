@@ -35,19 +35,40 @@ def compare(
     population: Cohort | None = None,
     tell: Tell | None = None,
 ) -> Exploration:
-    """Risk and utility of finished releases of one source, side by side.
+    """Compare the risk and utility of finished releases of one source.
 
     Parameters
     ----------
-    outs : release folders, with their custody
-    out : a folder for the custodian that does not exist yet: `compare.html` and `compare.parquet`
-    plan : the lines to measure; default as in `explore`
-    cohort, population : default: read as the first release's `custody/spec.yaml` says
+    outs : sequence of str or Path
+        Release folders, with their custody.
+    out : str or Path
+        Folder to write for the custodian: `compare.html` and `compare.parquet`; it must not exist.
+    plan : Plan, str or Path, optional
+        The analyses to measure; by default, counts of codes.
+    cohort, population : Cohort, optional
+        Source and population; by default, as the first release's `custody/spec.yaml` says.
+    tell : callable, optional
+        Called with the name of each stage.
+
+    Returns
+    -------
+    Exploration
+        `points`, a table with one row for each release, and `page`.
 
     Raises
     ------
     BadInput
         No releases, one without custody, releases of different sources, or `out` exists.
+
+    Examples
+    --------
+    >>> import leeward as lw
+    >>> rows = lw.synth.write_codes("events.csv", patients=300, codes=40, seed=1)
+    >>> cohort = lw.read("events.csv")
+    >>> result = lw.protect(cohort, lw.Disassociation(k=5, m=2), "release")
+    >>> stricter = lw.protect(cohort, lw.Disassociation(k=10, m=2), "stricter")
+    >>> lw.compare(["release", "stricter"], "compared", cohort=cohort).points["k"].to_list()
+    [5, 10]
     """
     folder = Path(out)
     check_out(folder)

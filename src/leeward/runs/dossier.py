@@ -89,25 +89,52 @@ def dossier(
     key: str | Path | None = None,
     tell: Tell | None = None,
 ) -> Dossier:
-    """Write the technical evidence on a release for the expert who decides. It never says that a rule is fulfilled.
+    """Write the technical evidence on a release for the expert who decides.
+
+    A dossier never claims that a rule is met.
 
     Parameters
     ----------
-    release : the release folder, with its custody
-    out : a folder that does not exist yet
-    plan : the recipient's plan: its lines are measured against its source, and its threshold is stated
-    context : what people declare; what is left out is open
-    explored : a folder of `explore` or `compare`, for the alternatives
-    audience : for a recipient no figure of the original data is in it
-    cohort, population : default: the plan's, or those that `custody/spec.yaml` names and that are still there
-    key : a private Ed25519 key in PEM: signs dossier.json
+    release : str or Path
+        Release folder, with its custody.
+    out : str or Path
+        Folder to write; it must not exist.
+    plan : Plan, str or Path, optional
+        The recipient's plan: its analyses are measured against its source, and its threshold is stated.
+    context : Context, str or Path, optional
+        What people declare; everything else stays an open item.
+    explored : str or Path, optional
+        Folder of `explore` or `compare`, for the alternatives.
+    audience : {'expert', 'recipient'}, optional
+        For a recipient, no figure of the original data is included.
+    cohort, population : Cohort, optional
+        Source and population; by default, those of the plan or of `custody/spec.yaml`.
+    key : str or Path, optional
+        Private Ed25519 key (PEM) that signs `dossier.json`.
+    tell : callable, optional
+        Called with the name of each stage.
+
+    Returns
+    -------
+    Dossier
+        `folder`, `content` and `open_items`.
 
     Raises
     ------
     BadInput
-        A folder without custody, a plan or context that does not fit, `out` exists.
+        A folder without custody, a plan or context that does not fit, or `out` exists.
     VerificationFailed
         The release does not verify today; nothing is written.
+
+    Examples
+    --------
+    >>> import leeward as lw
+    >>> rows = lw.synth.write_codes("events.csv", patients=300, codes=40, seed=1)
+    >>> cohort = lw.read("events.csv")
+    >>> result = lw.protect(cohort, lw.Disassociation(k=5, m=2), "release")
+    >>> found = lw.dossier("release", "dossier", cohort=cohort)
+    >>> (found.folder / "dossier.html").exists(), len(found.open_items) > 0
+    (True, True)
     """
     folder = Path(out)
     check_out(folder)

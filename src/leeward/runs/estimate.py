@@ -30,27 +30,41 @@ def estimate(
     *,
     where: Mapping[str, str] | None = None,
 ) -> Estimate:
-    """How many patients of a release have all of `codes`: bounds and expected number.
+    """Estimate how many patients of a release have all of some codes.
 
     Parameters
     ----------
-    release : the folder that the recipient got (`share/`), or the one that holds it
-    codes : one text holds codes between commas; a label of generalized codes as the release writes it, `(410,411)`,
-        asks for any of its codes
-    prior : `occupancy`, `cubic`, `graded`, `uniform` or `one`: disassociation only, on the count of a code that is
-        published without one [default: occupancy]
-    where : labels of demographic columns that the patients must be at or below, such as `{"age": "70-79"}`
+    release : Release, str or Path
+        The folder that the recipient got (`share/`), or the one that contains it.
+    codes : str or iterable of str
+        Codes; a text may list several with commas. A generalized code as released, `(410,411)`, counts patients with
+        any of its codes.
+    prior : str, optional
+        For disassociation only, what to assume about a code that is listed without a count: `occupancy` (default),
+        `cubic`, `graded`, `uniform` or `one`.
+    where : mapping of str to str, optional
+        Labels of demographic columns, such as `{"age": "70-79"}`: only patients at or below them count.
+
+    Returns
+    -------
+    Estimate
+        `low` and `high`, which are certain bounds, and the `expected` number of patients.
 
     Raises
     ------
     BadInput
-        A method whose releases are not counted, or a code, column or label that the release does not have; the message
-        names the nearest.
+        A method whose releases are not counted, or a code, column or label that the release lacks; the message names
+        the nearest.
 
     Examples
     --------
-    >>> estimate("OUT/share", ["250.00", "401.9"], where={"sex": "F"})  # doctest: +SKIP
-    Estimate(low=5120, expected=5300.2, high=6011)
+    >>> import leeward as lw
+    >>> rows = lw.synth.write_codes("events.csv", patients=300, codes=40, seed=1)
+    >>> cohort = lw.read("events.csv")
+    >>> result = lw.protect(cohort, lw.Disassociation(k=5, m=2), "release")
+    >>> found = lw.estimate("release/share", "935.01")
+    >>> found.low <= found.expected <= found.high
+    True
     """
     asked = codes_of(codes) if isinstance(codes, str) else list(codes)
     return estimates(release, [asked], prior, where)[0]

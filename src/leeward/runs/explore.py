@@ -105,24 +105,53 @@ def explore(
     threads: int | None = None,
     tell: Tell | None = None,
 ) -> Exploration:
-    """Try a spec with varied parameters and further methods, and measure each release against the plan.
+    r"""Try a spec with varied parameters and other methods, and measure each release against a plan.
 
     Parameters
     ----------
-    spec : source, method and, without `plan`, the models of its own plan
-    out : a folder for the custodian; one with an unfinished exploration of the same settings goes on
-    vary : parameter -> its values
-    methods : further methods
-    plan : the plan whose lines are measured, with its threshold
-    cohort, population : default: the spec's source and population, read once
-    repeat : runs of each point, with the seeds 1, 2, …
-    sample : so many patients, drawn once; losses of methods with k are larger in a sample than in all the data
-    keep : keep the releases, seeded as they are: for tests, never to be shared
+    spec : Spec, str or Path
+        Source and method, and the plan if `plan` is not given.
+    out : str or Path
+        Folder to write for the custodian. An unfinished exploration with the same settings is resumed.
+    vary : mapping of str to sequence
+        Values of each parameter to try.
+    methods : sequence of str, optional
+        Other methods to try.
+    plan : Plan, str or Path, optional
+        The analyses to measure, and the risk threshold.
+    cohort, population : Cohort, optional
+        Source and population; by default, those of the spec.
+    repeat : int, optional
+        Runs of each point, with the seeds 1, 2, …
+    sample : int, optional
+        Number of patients to draw. Methods with k lose more on a sample than on all data.
+    keep : bool, optional
+        Keep the releases. They are seeded: for tests, never to be shared.
+    threads : int, optional
+        Number of threads; all processors by default.
+    tell : callable, optional
+        Called with the name of each stage.
+
+    Returns
+    -------
+    Exploration
+        `points`, a table with one row for each run, and `page`.
 
     Raises
     ------
     BadInput
-        Bad settings, or `out` holds another exploration.
+        Wrong settings, or `out` has another exploration.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> import leeward as lw
+    >>> rows = lw.synth.write_codes("events.csv", patients=300, codes=40, seed=1)
+    >>> text = "source: {path: events.csv}\nmethod: {name: disassociation, k: 5, m: 2}"
+    >>> written = Path("spec.yaml").write_text(text)
+    >>> found = lw.explore("spec.yaml", "explored", vary={"k": [5, 10]})
+    >>> found.points["k"].to_list()
+    [5, 10]
     """
     spec = spec if isinstance(spec, Spec) else load(spec)
     asked = None if plan is None else plan_of(plan)

@@ -33,26 +33,59 @@ def extract(
     seed: int | None = None,
     formats: Sequence[str] = (),
 ) -> Result:
-    """Draw a cohort from a master release of visits and write it as a release that has passed its own verification.
+    """Draw a cohort from a master release of visits and write it as a verified release.
 
     Parameters
     ----------
-    master : the folder that `leeward visits` (or `lw.protect(…, lw.Visits(…))`) wrote
-    selection : a file of identifiers, an SQL expression over `patient`, payload, `codes` and `visits`, or identifiers
-    out : a folder that does not exist yet
-    payload : columns of the patients, such as genotypes, that go along unprotected
-    column : the identifier's column in both files
-    original : the master's source, to measure what the cohort lost against its own originals
-    measures : as in a spec's `measure:`; they need `original`
-    membership_is_secret : why nobody can know who is in the cohort; asked for where visits have a set that fewer than
-        k members share, and kept in the release
-    seed : for tests and studies only
-    formats : `parquet` (always written), `csv`
+    master : str or Path
+        Release folder that `leeward visits`, or `protect` with `Visits`, wrote.
+    selection : str, Path or polars.Series
+        Patients: a file of identifiers, an SQL expression over `patient`, payload, `codes` and `visits`, or
+        identifiers.
+    out : str or Path
+        Folder to write; it must not exist.
+    payload : str, Path or polars.DataFrame, optional
+        Further columns of the patients, such as genotypes, released without protection.
+    column : str, optional
+        Column of the identifiers in both files.
+    original : Cohort, optional
+        Source of the master, to measure what the cohort lost.
+    measures : sequence, optional
+        Measures as in a spec; they need `original`.
+    membership_is_secret : str, optional
+        Why nobody can know who is in the cohort. Required if fewer than k members share the codes of some visit; the
+        release keeps it.
+    seed : int, optional
+        For tests and studies only.
+    formats : sequence of str, optional
+        `parquet` (always written) and `csv`.
+
+    Returns
+    -------
+    Result
+        The cohort's release.
 
     Raises
     ------
-    BadInput, GuaranteeUnreachable, VerificationFailed
-        Nothing is left at `out`.
+    BadInput
+        An argument is wrong, or `out` exists.
+    GuaranteeUnreachable
+        The cohort has fewer than k members.
+    VerificationFailed
+        The verifier refuted the release. After any error, nothing is left at `out`.
+
+    Examples
+    --------
+    >>> import leeward as lw
+    >>> claims = lw.synth.write_claims("claims.csv", patients=300, codes=100, seed=1)
+    >>> codes = [f"diag_{n}" for n in range(1, 11)]
+    >>> columns = {"code": codes, "visit": "claim", "age": "age", "patients": ["sex"]}
+    >>> cohort = lw.read("claims.csv", columns=columns)
+    >>> master = lw.protect(cohort, lw.Visits(k=5), "master")
+    >>> patients = cohort.patients["patient"].head(100)
+    >>> drawn = lw.extract("master", patients, "cohort", membership_is_secret="The sample was drawn at random.")
+    >>> drawn.release.records
+    100
     """
     whole = drawing.Master.open(str(master))
     records, strangers = records_of(whole, select_patients(whole, selection, column))

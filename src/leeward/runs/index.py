@@ -89,35 +89,58 @@ def index(
     tell: Tell | None = None,
     **options: Any,
 ) -> dict[str, Any]:
-    """Index notes or a cohort for differentially private counts, and give the data set its budget, once.
-
-    `lw.index("notes/table.parquet", "INDEX", epsilon_total=5, terms="lexicon")`
+    """Index notes or a cohort for differentially private counts, and set the budget of the data, once.
 
     Parameters
     ----------
-    source : a path (a cohort's file, or the table of `leeward notes annotate`), a `SourceSpec`, a `Cohort`, or a frame
-        of notes with the columns `patient` and `terms`
-    out : a folder that does not exist yet
-    epsilon_total, accounting, delta : the budget of all answers together
-    unit : what the budget protects: a patient with all rows, or a single note
-    threshold : noisy counts below it are hidden; public
-    ledger : URL of the database that keeps the budget; by default a ledger in the index's folder
-    default_allotment : what a user without an allotment may spend: `none` (whoever indexes is allotted everything;
-        others by `budget`), or `all` that is left
-    charge_projects_separately : whether a project pays also for what another one paid before
-        (docs/portal.md#projects-that-pay-separately)
-    new_budget : why data that share patients with a data set indexed before get a budget of their own; kept in the log.
-        Without it they are refused, and the same data keep the budget that they have
-    options : the fields of `Indexing`
+    source : str, Path, SourceSpec, Cohort or polars.DataFrame
+        The file of a cohort, the table of `annotate`, a cohort, or notes with the columns `patient` and `terms`.
+    out : str or Path
+        Folder to write; it must not exist.
+    epsilon_total : float or str
+        Privacy budget of all answers together, for each patient (or note).
+    unit : {'patient', 'note'}, optional
+        What the budget protects: a patient with all rows, or a single note.
+    threshold : int, optional
+        Noisy counts below it are hidden. It is public.
+    accounting : {'pure', 'zcdp'}, optional
+        How the costs of answers add up.
+    delta : float, optional
+        Delta of the budget, for `zcdp`.
+    ledger : str, optional
+        URL of the database that keeps the budget; by default, a ledger in the folder.
+    default_allotment : {'none', 'all'}, optional
+        What users without an allotment may spend. With `none`, whoever makes the index is allotted everything.
+    charge_projects_separately : bool, optional
+        Whether a project also pays for answers that another one has paid for.
+    new_budget : str, optional
+        Why data that share patients with indexed data get a budget of their own; the log keeps it. Without a reason
+        they are refused, and the same data keep their budget.
+    tell : callable, optional
+        Called with the name of each stage.
+    **options
+        `terms`, `quasi_identifiers`, `domains`, `row`, `max_rows_per_patient`, `about_patients` (the number of
+        patients, stated publicly), `accept_unknown`, `parent`, `engine`, `seed`.
 
     Returns
     -------
-    What was indexed, as `leeward index --json` prints it. Exact figures: for the custodian.
+    dict
+        What was indexed, as `leeward index --json` prints it. These are exact figures, for the custodian.
 
     Raises
     ------
     BadInput
-        Nothing is left at `out`.
+        The source or a setting is wrong. Nothing is left at `out`.
+
+    Examples
+    --------
+    >>> import leeward as lw
+    >>> import polars as pl
+    >>> terms = [["fever"], ["cough"], ["fever"], ["cough"]]
+    >>> notes = pl.DataFrame({"patient": [1, 1, 2, 3], "terms": terms})
+    >>> made = lw.index(notes, "counts", epsilon_total=5, about_patients=3)
+    >>> made["rows"], made["remaining"]
+    (4, 5.0)
     """
     budget = Budget(epsilon=micro(epsilon_total, "epsilon_total"), accounting=accounting, delta=delta)
     known = [each.name for each in dataclasses.fields(Indexing)]

@@ -54,23 +54,61 @@ def itemsets(
     yes: bool = True,
     tell: Callable[[str], None] | None = None,
 ) -> dict[str, Any]:
-    """The catalogue of itemsets of an index, as one private release paid from the budget.
+    """Make the catalogue of itemsets of an index: one private release, paid from the budget.
 
     Parameters
     ----------
-    out : the release folder to write; None: only the catalogue is given back
-    epsilon : price of the whole catalogue; the same catalogue asked for again costs nothing
-    max_size, contributions, threshold, quasi_identifiers : as in `Catalogue`
-    user, ledger : who asks, and the URL of the database with the budget
-    dry_run : charge nothing: `cost`, `remaining`, and `first_threshold`, the noisy count from which a term is listed
-    yes : pay also where that threshold is above half of the patients whom the index states, so that next to nothing can
-        be listed, and where the index states none
-    tell : is given the price and that threshold in words before anything is charged
+    index : str or Path
+        Folder of the index.
+    out : str or Path, optional
+        Release folder to write; without it, the catalogue is only returned.
+    epsilon : float or str
+        Cost of the whole catalogue. The same catalogue again is free.
+    max_size : int, optional
+        Largest number of items of an itemset.
+    contributions : int, optional
+        Largest number of itemsets of each size in which a patient is counted.
+    threshold : int, optional
+        Smallest noisy count that is listed; by default, above what noise alone is likely to reach.
+    quasi_identifiers : sequence of str, optional
+        Columns whose values take part.
+    user : str, optional
+        Who asks; by default, the login name.
+    ledger : str, optional
+        URL of the database with the budget; by default, the ledger in the index's folder.
+    formats : sequence of str, optional
+        `parquet` (always written) and `csv`.
+    dry_run : bool, optional
+        Charge nothing; return `cost`, `remaining` and `first_threshold`, the smallest noisy count of a term that is
+        listed.
+    yes : bool, optional
+        Pay even if that threshold is above half of the stated number of patients, or that number is not stated.
+    tell : callable, optional
+        Called with the cost and that threshold, in words, before anything is charged.
+
+    Returns
+    -------
+    dict
+        The itemsets with their noisy counts, and the cost.
 
     Raises
     ------
-    BadInput, BudgetSpent, VerificationFailed
-        Nothing is left at `out`.
+    BadInput
+        The index or a setting is wrong.
+    BudgetSpent
+        The budget does not suffice; nothing was charged.
+    VerificationFailed
+        The verifier refuted the release. After any error, nothing is left at `out`.
+
+    Examples
+    --------
+    >>> import leeward as lw
+    >>> import polars as pl
+    >>> terms = [["fever"], ["cough"], ["fever"], ["cough"]]
+    >>> notes = pl.DataFrame({"patient": [1, 1, 2, 3], "terms": terms})
+    >>> made = lw.index(notes, "counts", epsilon_total=5, about_patients=3)
+    >>> lw.itemsets("counts", epsilon=1, dry_run=True)
+    {'cost': 1.0, 'remaining': 5.0, 'first_threshold': 205}
     """
     if out is not None:
         check_out(Path(out))

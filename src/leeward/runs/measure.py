@@ -28,23 +28,39 @@ def measure(
     wanted: Sequence[Any] = (),
     population: Cohort | None = None,
 ) -> dict[str, Any]:
-    """What a release lost, against its source, and the risk before: for the custodian only.
+    """Measure what a release lost against its source, and the risk before it. For the custodian only.
 
     Parameters
     ----------
-    cohort : the source of the release
-    wanted : as in a spec's `measure:`, for example `["mre", {"are": {"workload": "random", "queries": 500}}]`;
-        empty: the method's `DEFAULTS`, and `tried`, the method's attack on the release
-    population : for methods whose model speaks of one (their module has `NEEDS_POPULATION = True`)
+    release : Release, str or Path
+        The release, or its folder.
+    cohort : Cohort
+        Source of the release.
+    wanted : sequence, optional
+        Measures as in a spec, for example `["mre", {"are": {"queries": 500}}]`. By default, the method's usual
+        measures and its attack on the release.
+    population : Cohort, optional
+        The population, for methods that need one.
 
     Returns
     -------
-    One key a measure, JSON-able.
+    dict
+        One key for each measure; can be written as JSON.
 
     Raises
     ------
     BadInput
-        Unknown measure or option, or no measures for the method.
+        An unknown measure or option, or a method without measures.
+
+    Examples
+    --------
+    >>> import leeward as lw
+    >>> rows = lw.synth.write_codes("events.csv", patients=300, codes=40, seed=1)
+    >>> cohort = lw.read("events.csv")
+    >>> result = lw.protect(cohort, lw.Disassociation(k=5, m=2), "release")
+    >>> found = lw.measure("release", cohort, ["are"])
+    >>> 0 < found["are"]["workloads"][0]["are"] < 1
+    True
     """
     release = open_release(release)
     module = module_of(release)

@@ -18,11 +18,36 @@ PROFILED_CODES = 50
 
 
 def profile(cohort: Cohort, *, k: int = 5) -> dict[str, Any]:
-    """What is in a cohort, what its reader noticed, its codes' frequencies, and the risk of releasing it as
-    it is.
+    """Describe a cohort: its codes, what its reader noticed, and the risk of releasing it unchanged.
 
-    `risk` has a row for each number m of codes that an attacker knows: the patients with a set of m codes
-    that fewer than `k` patients, or nobody else, have.
+    Parameters
+    ----------
+    cohort : Cohort
+        The data, from `read`.
+    k : int, optional
+        Patients are at risk if fewer than `k` have some set of their codes.
+
+    Returns
+    -------
+    dict
+        `source`, `notices`, `codes`, `sensitive` and `risk`: for each number `m` of codes that an attacker knows, the
+        patients at risk (`below_k`) and those alone with a set of codes (`unique`).
+
+    Raises
+    ------
+    BadInput
+        The cohort has no codes.
+
+    Examples
+    --------
+    >>> import leeward as lw
+    >>> rows = lw.synth.write_codes("events.csv", patients=300, codes=40, seed=1)
+    >>> cohort = lw.read("events.csv")
+    >>> found = lw.profile(cohort)
+    >>> found["source"]["patients"]
+    300
+    >>> [(row["m"], row["below_k"]) for row in found["risk"]["by_m"]]
+    [(1, 32), (2, 91), (3, 106), (4, 108), (5, 108)]
     """
     import numpy as np
 

@@ -44,10 +44,27 @@ class Result:
 
     Attributes
     ----------
-    path : the release folder
-    verification : what the verifier checked in the written files, and the outcome
-    measures : every figure of the report (`custody/measures.json`)
-    report : `custody/report.html`
+    path : Path
+        Release folder.
+    release : Release
+        The release.
+    verification : Verification
+        Every check of the written files, and whether all passed.
+    measures : mapping
+        Every figure of the report (`custody/measures.json`).
+    report : Path
+        `custody/report.html`.
+
+    Examples
+    --------
+    >>> import leeward as lw
+    >>> rows = lw.synth.write_codes("events.csv", patients=300, codes=40, seed=1)
+    >>> cohort = lw.read("events.csv")
+    >>> result = lw.protect(cohort, lw.Disassociation(k=5, m=2), "release")
+    >>> result
+    Result(...: disassociation, 300 records, verified)
+    >>> result.verification.passed
+    True
     """
 
     path: Path
@@ -90,22 +107,53 @@ def protect(
 
     Parameters
     ----------
-    method : a parameter class such as `Disassociation(k=5, m=2)`
-    out : a folder that does not exist yet
-    engine : `local`, `spark`, or `{"spark": {"master": "local[2]"}}`
-    threads : default: all processors
-    seed : for tests and studies only: the release is then marked as seeded
-    formats : `parquet` (always written), `csv`
-    measures : as in a spec, `"are"` or `{"are": {"min_support": 0.0125}}`; empty: what the method's report needs
-    population : where the method's model needs one
-    source, population_source : where both came from, for `custody/spec.yaml` (`leeward verify` reads them again)
-    allow_memory : run even where less memory is free than such a run needs
-    tell : called with each stage; by default a line on the terminal
+    cohort : Cohort
+        The source, from `read`.
+    method : parameters of a method
+        For example `Disassociation(k=5, m=2)`.
+    out : str or Path
+        Folder to write; it must not exist.
+    engine : str or mapping, optional
+        `local`, `spark`, or `{"spark": {"master": "local[2]"}}`.
+    threads : int, optional
+        Number of threads; all processors by default.
+    seed : int, optional
+        For tests and studies only: the release is then marked as seeded.
+    formats : sequence of str, optional
+        `parquet` (always written) and `csv`.
+    measures : sequence, optional
+        Measures as in a spec: `"are"` or `{"are": {"min_support": 0.0125}}`. By default, those of the report.
+    population : Cohort, optional
+        The population, for methods that need one.
+    source, population_source : SourceSpec, optional
+        Where both were read, for `custody/spec.yaml`, so that `verify` can read them again.
+    allow_memory : bool, optional
+        Run even if less memory is free than needed.
+    tell : callable, optional
+        Called with the name of each stage; by default a line on the terminal.
+
+    Returns
+    -------
+    Result
+        The release with its verification, measures and report.
 
     Raises
     ------
-    BadInput, GuaranteeUnreachable, VerificationFailed
-        Nothing is left at `out`.
+    BadInput
+        An argument is wrong, or `out` exists.
+    GuaranteeUnreachable
+        The guarantee cannot be met on this cohort.
+    VerificationFailed
+        The verifier refuted the release. After any error, nothing is left at `out`.
+
+    Examples
+    --------
+    >>> import leeward as lw
+    >>> rows = lw.synth.write_codes("events.csv", patients=300, codes=40, seed=1)
+    >>> cohort = lw.read("events.csv")
+    >>> result = lw.protect(cohort, lw.Disassociation(k=5, m=2), "release")
+    >>> result.release.records
+    300
     """
     from leeward.engine import at_most
 
@@ -132,12 +180,44 @@ def run(
     allow_memory: bool = False,
     tell: Tell | None = None,
 ) -> Result:
-    """Run a spec (or the file of a spec): read its source, then `protect`.
+    r"""Run a spec: read its source, then `protect` it.
+
+    Parameters
+    ----------
+    spec : Spec, str or Path
+        A spec, or the YAML file of one.
+    out : str or Path
+        Folder to write; it must not exist.
+    threads : int, optional
+        Number of threads; all processors by default.
+    allow_memory : bool, optional
+        Run even if less memory is free than needed.
+    tell : callable, optional
+        Called with the name of each stage; by default a line on the terminal.
+
+    Returns
+    -------
+    Result
+        The release with its verification, measures and report.
 
     Raises
     ------
-    BadInput, GuaranteeUnreachable, VerificationFailed
-        Nothing is left at `out`.
+    BadInput
+        The spec or its source cannot be used, or `out` exists.
+    GuaranteeUnreachable
+        The guarantee cannot be met on these data.
+    VerificationFailed
+        The verifier refuted the release. After any error, nothing is left at `out`.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> import leeward as lw
+    >>> rows = lw.synth.write_codes("events.csv", patients=300, codes=40, seed=1)
+    >>> text = "source: {path: events.csv}\nmethod: {name: disassociation, k: 5, m: 2}"
+    >>> written = Path("spec.yaml").write_text(text)
+    >>> lw.run("spec.yaml", "release").verification.passed
+    True
     """
     from leeward.engine import at_most
 
@@ -227,13 +307,39 @@ def verify(
     population: Cohort | None = None,
     answers: Sequence[tuple[str, str]] | None = None,
 ) -> Verification:
-    """Check the guarantee of a release from its files alone; with the source, also that it is all there; a catalogue of
-    itemsets with the `answers` that its ledger keeps (`runs.itemsets.read_stored_answers`).
+    """Check the guarantee of a release from its files alone, or against its source.
+
+    Parameters
+    ----------
+    path : str or Path
+        Release folder, or its `share/` folder.
+    source : Cohort, optional
+        The source: checks then also that the release agrees with it.
+    population : Cohort, optional
+        The population, for methods that need one.
+    answers : sequence of (str, str), optional
+        For a catalogue of itemsets: the answers that its ledger keeps.
+
+    Returns
+    -------
+    Verification
+        Every check. A refuted guarantee is a failed check, not an error: see `passed`.
 
     Raises
     ------
     BadInput
-        `path` is no release. A refuted guarantee is a failed check, not an error: see `.passed`.
+        `path` is not a release.
+
+    Examples
+    --------
+    >>> import leeward as lw
+    >>> rows = lw.synth.write_codes("events.csv", patients=300, codes=40, seed=1)
+    >>> cohort = lw.read("events.csv")
+    >>> result = lw.protect(cohort, lw.Disassociation(k=5, m=2), "release")
+    >>> lw.verify("release").passed
+    True
+    >>> lw.verify("release", cohort).passed
+    True
     """
     if source is not None:
         known: Source | None = Source(

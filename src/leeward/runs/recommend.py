@@ -44,21 +44,42 @@ def recommend(
     sample: int = SAMPLE,
     tell: Tell | None = None,
 ) -> Recommendation:
-    """Which method, which k, m and epsilon, for these data and this recipient.
+    """Recommend a method, with k, m and epsilon, for some data and a recipient.
 
-    Rules choose; every spec that is handed out was loaded, run on the patients or a sample, verified and measured.
+    Rules choose. Every recommended spec was run on the patients or a sample of them, verified and measured.
 
     Parameters
     ----------
-    cohort : None: the plan's `source` is read
-    plan : as `leeward recommend` reads it
-    population : default: the plan's `population`
-    sample : most patients that a spec is tried on
+    cohort : Cohort or None
+        The data; None reads the plan's `source`.
+    plan : Plan, mapping, str or Path
+        What the recipient knows and will do, as `leeward recommend` reads it.
+    population : Cohort, optional
+        By default, the plan's `population`.
+    sample : int, optional
+        Largest number of patients to try a spec on.
+    tell : callable, optional
+        Called with the name of each stage.
+
+    Returns
+    -------
+    Recommendation
+        `best`, the methods that serve the plan, best first; `ready`, their specs; `questions`, for people to answer.
 
     Raises
     ------
     BadInput
-        A plan or a source that cannot be read.
+        The plan or its source cannot be read.
+
+    Examples
+    --------
+    >>> import leeward as lw
+    >>> rows = lw.synth.write_codes("events.csv", patients=300, codes=40, seed=1)
+    >>> cohort = lw.read("events.csv")
+    >>> plan = {"recipient": {"knows": {"codes": 2}}, "plan": [{"counts": {"within": "10 %"}}]}
+    >>> found = lw.recommend(cohort, plan)
+    >>> found.best[0]
+    'disassociation'
     """
     asked = plan_of(plan)
     with watch(tell) as say:

@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 
-from leeward.fields import Declaration, declarations, describe_values, schema, schema_of_manifest
+from leeward.fields import Declaration, declarations, describe_values, schema, schema_of_manifest, text_of
 from leeward.methods import METHODS, Method
 from leeward.release.spec import SourceSpec, Spec, plain_of
 
@@ -53,7 +53,7 @@ def parameters_page() -> str:
     for name, method in METHODS.items():
         cls = method.parameters_class()
         parts.append(
-            f"## {name}\n\n{' '.join(cls.__doc__.split())}\n\n`lw.{method.class_name}`, `leeward {method.command}`, "
+            f"## {name}\n\n{' '.join(text_of(cls).split())}\n\n`lw.{method.class_name}`, `leeward {method.command}`, "
             f"`method: {{name: {name}, …}}`; [definition and guarantee](methods/{name}.md).\n\n{_table(cls)}"
         )
     parts.append(f"## Keys of a spec\n\n{_table(Spec, flags=False)}")

@@ -39,7 +39,32 @@ class Method(Protocol):
 
 
 def open_release(path: Release | str | Path) -> Release:
-    """A release on disk: its manifest, guarantee and tables. BadInput where the folder is none."""
+    """Open a release on disk.
+
+    Parameters
+    ----------
+    path : Release, str or Path
+        Release folder, or its `share/` folder.
+
+    Returns
+    -------
+    Release
+        Manifest, guarantee and tables.
+
+    Raises
+    ------
+    BadInput
+        The folder is not a release.
+
+    Examples
+    --------
+    >>> import leeward as lw
+    >>> rows = lw.synth.write_codes("events.csv", patients=300, codes=40, seed=1)
+    >>> cohort = lw.read("events.csv")
+    >>> result = lw.protect(cohort, lw.Disassociation(k=5, m=2), "release")
+    >>> lw.open("release/share").records
+    300
+    """
     from leeward.release import Release
 
     return path if isinstance(path, Release) else Release.open(path)

@@ -65,14 +65,39 @@ def write_claims(
     *,
     progress: Callable[[int], None] | None = None,
 ) -> int:
-    """Write a table of claims in wide form and return the number of claims.
+    """Write claims of made-up patients in wide form.
 
-    Columns: `patient` (1 … n), `claim` (1 … number of claims), `date`, `age` (completed years), `sex` (`F`, `M`) and
-    `diag_1` … `diag_10` (empty after the claim's last diagnosis).
+    The columns are `patient`, `claim` (1, 2, … for each patient), `date`, `age` (completed years), `sex` (`F`, `M`)
+    and `diag_1` to `diag_10`, empty after the last diagnosis of the claim.
 
-    The file is `.parquet`, `.csv` or `.csv.gz`. The catalogue has 100 to 12,000 `codes`; rare ones may not occur in
-    small files. The same seed gives the same file; None draws anew. `progress` is told the patients drawn so far.
-    Raises BadInput for a parameter out of range, another ending, or a folder that does not exist.
+    Parameters
+    ----------
+    path : str or Path
+        `.parquet`, `.csv` or `.csv.gz` file to write.
+    patients : int
+        Number of patients.
+    codes : int, optional
+        Number of codes to draw from, 100 to 12,000; rare ones may not occur in small files.
+    seed : int, optional
+        The same seed gives the same file; without one, files differ each time.
+    progress : callable, optional
+        Called with the number of patients drawn so far.
+
+    Returns
+    -------
+    int
+        Number of claims.
+
+    Raises
+    ------
+    BadInput
+        A number is out of range, the ending is another one, or the folder does not exist.
+
+    Examples
+    --------
+    >>> import leeward as lw
+    >>> lw.synth.write_claims("claims.csv", patients=300, codes=100, seed=1)
+    552
     """
     target = Path(path)
     _check(target, patients, codes)

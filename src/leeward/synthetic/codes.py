@@ -86,12 +86,42 @@ def write_codes(
     threads: int | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> int:
-    """Write `patient, code` rows of a synthetic cohort and return the number of rows.
+    """Write the codes of made-up patients: the columns `patient` and `code`.
 
-    The file is `.parquet`, `.csv` or `.csv.gz`, written aside, then renamed. Each of the up to 12,000 `codes` occurs at
-    least once if there are as many patients. `mean` is the mean number of distinct codes a patient, at least 1; lengths
-    are 1 + a negative binomial number. The same seed gives the same rows, whatever `chunk` and `threads`; None draws
-    anew. A `chunk` of patients is drawn and written at a time (a Parquet row group), which bounds the memory.
+    Parameters
+    ----------
+    path : str or Path
+        `.parquet`, `.csv` or `.csv.gz` file to write.
+    patients : int
+        Number of patients.
+    codes : int, optional
+        Number of distinct codes, at most 12,000. Each occurs at least once if there are as many patients.
+    mean : float, optional
+        Mean number of distinct codes of a patient, at least 1.
+    seed : int, optional
+        The same seed gives the same rows; without one, they differ each time.
+    chunk : int, optional
+        Patients drawn and written at a time, which bounds the memory.
+    threads : int, optional
+        Number of threads; all processors by default.
+    progress : callable, optional
+        Called with the number of patients drawn so far.
+
+    Returns
+    -------
+    int
+        Number of rows.
+
+    Raises
+    ------
+    BadInput
+        A number is out of range, the ending is another one, or the folder does not exist.
+
+    Examples
+    --------
+    >>> import leeward as lw
+    >>> lw.synth.write_codes("events.csv", patients=300, codes=40, seed=1)
+    1632
     """
     from leeward.synthetic.kernels import draw_code_sets
 
@@ -228,8 +258,26 @@ def _upto(probability: Float64s) -> UInt64s:
 
 
 def code_catalogue(codes: int) -> list[str]:
-    """Return `codes` distinct codes with the structure of ICD-9-CM, ascending: categories over all chapters, most of
-    them with several codes of four or five digits, so that the levels of the hierarchy differ."""
+    """Return distinct codes with the structure of ICD-9-CM, in ascending order.
+
+    The categories are of all chapters; most have several codes of four or five digits.
+
+    Parameters
+    ----------
+    codes : int
+        Number of codes, at most 12,000.
+
+    Returns
+    -------
+    list of str
+        The codes.
+
+    Examples
+    --------
+    >>> import leeward as lw
+    >>> lw.synth.code_catalogue(4)
+    ['001.0', '001.2', '001.6', '001.9']
+    """
     from leeward.vocabulary.classification import expand
     from leeward.vocabulary.icd import ICD9CM
 

@@ -46,34 +46,63 @@ def read(
     accept_unknown: bool = False,
     code_separator: str | None = None,
 ) -> Cohort:
-    """Read a cohort (docs/spec.md has every format and option).
+    """Read a cohort. The page on specs describes every format and option.
 
     Parameters
     ----------
-    path
-        A file, a folder or a glob: CSV, TSV or Parquet, text also as `.gz` (UTF-8; UTF-16 and Windows-1252 are
-        recognised, with a notice); an `.xlsx`, SAS, Stata or SPSS file, or a `.zip` with one table in it; the URL or
-        the file of a database; or a frame: Polars, pandas, pyarrow, DuckDB, anything with Arrow's C stream.
-    format
-        One of `FORMATS`; None looks at the tables of a database and the names of the files of a folder.
-    columns
-        The source columns of `patient`, `code` (several: wide form), `visit`, `date`, `age`, `birth` (with `date` it
-        gives the age), `vocabulary` and `patients` (payload). None: the columns have these very names.
-    vocabulary
-        'icd9', 'icd10', 'icd' (both), 'none', a hierarchy file (CSV `node,parent`), or None to recognise ICD codes.
-    missing
-        Texts that mean 'missing', for example '?'; null and blank always do.
-    lines
-        The format 'lines': one record a line, codes separated by blanks or commas; the patient is the line's number.
-    date_format, patients, drop, domains, query, concepts, code_separator
-        See `request.Request`; all but the first are options of some formats.
-    table
-        The sheet of a workbook, the file in a `.zip` or the table of a database, where there are several.
-    accept_unknown
-        Keep codes that are not of the vocabulary as written however many they are; otherwise more than 5 % of the
-        entries are an error, and so are more than a few cells that hold several codes each.
+    path : str, Path or table
+        A file, folder or pattern of CSV, TSV or Parquet (text also as `.gz`; UTF-8, and UTF-16 and Windows-1252 with a
+        notice); an `.xlsx`, SAS, Stata or SPSS file; a `.zip` with one table; the URL or file of a database; or a
+        table from Polars, pandas, pyarrow, DuckDB or anything with Arrow's C stream.
+    format : str, optional
+        Name of a format; by default, recognized from the names of files and tables.
+    columns : mapping, optional
+        Source columns of `patient`, `code` (several: wide form), `visit`, `date`, `age` (years), `birth` (gives the
+        age, with `date`), `vocabulary` and `patients` (attributes). By default, the columns have these names.
+    vocabulary : str or Path, optional
+        `icd9`, `icd10`, `icd` (both), `none` or a hierarchy file (CSV `node,parent`). By default, ICD codes are
+        recognized.
+    missing : str or iterable of str, optional
+        Texts that mean "missing", for example `?`. Null and blank always do.
+    lines : bool, optional
+        One record on each line, with codes separated by blanks or commas; the number of the line is the patient.
+    patients : str or Path, optional
+        A second table with attributes of the patients.
+    date_format : str, optional
+        Format of dates, for example `%d.%m.%Y`.
+    drop : sequence of str, optional
+        Columns to leave out of a table.
+    domains : mapping or sequence of str, optional
+        Permissible values of columns of a table.
+    query : str, optional
+        SQL query to run in a database.
+    table : str, optional
+        Sheet of a workbook, file in a `.zip` or table of a database, if there are several.
+    concepts : bool, optional
+        Use OMOP concept numbers as codes.
+    accept_unknown : bool, optional
+        Keep codes that are not in the vocabulary, however many. Otherwise more than 5 % of such entries are an error,
+        as are more than a few cells with several codes.
+    code_separator : str, optional
+        Character between several codes in one cell.
 
-    Raises BadInput for whatever cannot be read, with file, row and column; never with a patient's value.
+    Returns
+    -------
+    Cohort
+        The data, and notices of what was repaired or left out.
+
+    Raises
+    ------
+    BadInput
+        The source cannot be read. The message names file, row and column, never a patient's value.
+
+    Examples
+    --------
+    >>> import leeward as lw
+    >>> import polars as pl
+    >>> rows = pl.DataFrame({"pid": [1, 1, 2], "icd": ["401.9", "250.00", "401.9"]})
+    >>> lw.read(rows, columns={"patient": "pid", "code": "icd"})
+    Cohort(frame: events 3; 1 notices)
     """
     asked = Request(
         source=path, columns=columns, vocabulary=None if vocabulary is None else str(vocabulary),

@@ -17,6 +17,16 @@ class Censoring(WithDemographics):
     """Repeated codes censored to a k-map of a population (GCCens; Tamersoy 2011, chapter III).
 
     `protect` needs the `population` that the sample comes from.
+
+    Examples
+    --------
+    >>> import leeward as lw
+    >>> rows = lw.synth.write_codes("events.csv", patients=300, codes=40, seed=1)
+    >>> cohort = lw.read("events.csv")
+    >>> sample = lw.Cohort(events=cohort.events.filter(cohort.events["patient"] <= 100))
+    >>> result = lw.protect(sample, lw.Censoring(k=5), "release", population=cohort)
+    >>> result.release.records
+    100
     """
 
     name: ClassVar[str] = "censoring"

@@ -26,10 +26,20 @@ SMALL_K = 10
 
 @dataclass(frozen=True, kw_only=True)
 class Condensation(Parameters):
-    """Groups of at least k similar patients replaced by synthetic ones (Gal et al. 2014).
+    """Groups of at least k similar patients, replaced by synthetic ones (Gal et al. 2014).
 
-    A plan's events become strata, its times are matched by rank, and `balanced` never groups patients with and without
+    A plan's events become strata and its times are matched by rank. `balanced` never groups patients with and without
     the outcome of a logistic model.
+
+    Examples
+    --------
+    >>> import leeward as lw
+    >>> import polars as pl
+    >>> rows = pl.DataFrame({"age": [30 + n % 50 for n in range(200)], "sex": ["f", "m"] * 100})
+    >>> cohort = lw.read(rows, format="table")
+    >>> result = lw.protect(cohort, lw.Condensation(k=10), "release")
+    >>> result.release.table("table.parquet").collect().columns
+    ['age', 'sex']
     """
 
     name: ClassVar[str] = "condensation"

@@ -15,7 +15,17 @@ Algorithm = Literal["cba", "ugaclip", "coat", "apriori"]
 
 @dataclass(frozen=True, kw_only=True)
 class Constraints(WithRecoding):
-    """Generalization under utility and privacy constraints (CBA, UGACLIP, COAT), and Apriori k^m."""
+    """Generalization under utility and privacy constraints (CBA, UGACLIP, COAT), and Apriori for k^m-anonymity.
+
+    Examples
+    --------
+    >>> import leeward as lw
+    >>> rows = lw.synth.write_codes("events.csv", patients=300, codes=40, seed=1)
+    >>> cohort = lw.read("events.csv")
+    >>> result = lw.protect(cohort, lw.Constraints(k=5, m=2, policy="hierarchy:1"), "release")
+    >>> result.verification.passed
+    True
+    """
 
     name: ClassVar[str] = "constraints"
 

@@ -38,10 +38,18 @@ UNFIT = {
 
 @dataclass(frozen=True, kw_only=True)
 class Disassociation(WithRecoding):
-    """Disassociation of sets of diagnosis codes (Loukides et al. 2014; docs/methods/disassociation.md).
+    """Disassociation of sets of diagnosis codes (Loukides et al. 2014).
 
-    Whoever knows up to `m` codes of a patient has at least `k` candidate records in some data set that could have
-    given the release (Guarantee 1). No code is suppressed or generalized.
+    For up to `m` codes of a patient, at least one data set that could have produced the release has `k` patients who
+    match. No code is suppressed or generalized.
+
+    Examples
+    --------
+    >>> import leeward as lw
+    >>> rows = lw.synth.write_codes("events.csv", patients=300, codes=40, seed=1)
+    >>> cohort = lw.read("events.csv")
+    >>> lw.protect(cohort, lw.Disassociation(k=5, m=2), "release").release.guarantee["k"]
+    5
     """
 
     name: ClassVar[str] = "disassociation"

@@ -11,9 +11,19 @@ from leeward.methods.base import Parameters
 
 @dataclass(frozen=True, kw_only=True)
 class KAnonymity(Parameters):
-    """k-anonymity of a table: Mondrian groups whose quasi-identifiers take the group's typical value.
+    """k-anonymity of a table: in Mondrian groups, quasi-identifiers take the group's typical value.
 
-    A stand-in for the commercial tool that Gal et al. (2014) compare with.
+    It stands in for the commercial tool that Gal et al. (2014) compare with.
+
+    Examples
+    --------
+    >>> import leeward as lw
+    >>> import polars as pl
+    >>> rows = pl.DataFrame({"age": [30 + n % 50 for n in range(200)], "sex": ["f", "m"] * 100})
+    >>> cohort = lw.read(rows, format="table")
+    >>> result = lw.protect(cohort, lw.KAnonymity(k=10, quasi_identifiers=("age", "sex")), "release")
+    >>> result.verification.passed
+    True
     """
 
     name: ClassVar[str] = "k-anonymity"

@@ -15,7 +15,19 @@ RESERVED = ("record", "position", "code", "age")
 
 @dataclass(frozen=True, kw_only=True)
 class Trajectories(WithRecoding):
-    """(code, age) trajectories made k-anonymous (LDA: A-GS and MDAV; Tamersoy 2011, chapter IV)."""
+    """k-anonymous trajectories of codes and ages (LDA: A-GS and MDAV; Tamersoy 2011, chapter IV).
+
+    Examples
+    --------
+    >>> import leeward as lw
+    >>> claims = lw.synth.write_claims("claims.csv", patients=300, codes=100, seed=1)
+    >>> codes = [f"diag_{n}" for n in range(1, 11)]
+    >>> columns = {"code": codes, "visit": "claim", "age": "age", "patients": ["sex"]}
+    >>> cohort = lw.read("claims.csv", columns=columns)
+    >>> result = lw.protect(cohort, lw.Trajectories(k=5), "release")
+    >>> result.release.records
+    300
+    """
 
     name: ClassVar[str] = "trajectories"
 

@@ -13,7 +13,19 @@ from leeward.methods.demographics import WithRecoding
 
 @dataclass(frozen=True, kw_only=True)
 class Visits(WithRecoding):
-    """Codes of a population's visits, merged and suppressed until k patients share them (Heatherly et al. 2013)."""
+    """Codes of a population's visits, merged and suppressed until k patients share them (Heatherly et al. 2013).
+
+    Examples
+    --------
+    >>> import leeward as lw
+    >>> claims = lw.synth.write_claims("claims.csv", patients=300, codes=100, seed=1)
+    >>> codes = [f"diag_{n}" for n in range(1, 11)]
+    >>> columns = {"code": codes, "visit": "claim", "age": "age", "patients": ["sex"]}
+    >>> cohort = lw.read("claims.csv", columns=columns)
+    >>> result = lw.protect(cohort, lw.Visits(k=5), "release")
+    >>> result.release.records
+    300
+    """
 
     name: ClassVar[str] = "visits"
 

@@ -34,18 +34,54 @@ def query(
     mechanism: Kind = "geometric",
     **conditions: str,
 ) -> Answer:
-    """Count patients whose notes hold all `terms`, with noise that protects each patient; paid from the index's budget.
+    """Count patients with some health terms. Noise protects each patient, and the index's budget pays.
 
-    `lw.query("INDEX", "sore throat & fever", epsilon=0.5, when="2009-04..2009-06", zip="1230*")`
+    Parameters
+    ----------
+    index : str or Path
+        Folder of the index.
+    terms : str
+        Terms joined by `&`, for example `sore throat & fever`.
+    epsilon : float or str
+        Cost of the answer; a larger one means less noise. The same question again is free.
+    user : str, optional
+        Who asks; by default, the login name.
+    project : str, optional
+        Project that is charged as well as the user.
+    ledger : str, optional
+        URL of the database with the budget; by default, the ledger in the index's folder.
+    unit, counted : {'patient', 'note'}, optional
+        What is protected, and what is counted.
+    by : str, optional
+        Quasi-identifier to count by.
+    most : int, optional
+        Largest number of values of `by` for which one patient is counted.
+    mechanism : {'geometric', 'laplace'}, optional
+        Distribution of the noise.
+    **conditions : str
+        Quasi-identifiers, each with a value, a range `a..b` or a prefix `a*`: `when="2009-04..2009-06", zip="1230*"`.
 
-    epsilon : the price: the larger, the less noise; the same question asked again costs nothing
-    user, project : who asks (default: the login name), and the project that pays beside the user
-    ledger : URL of the database with the budget (default: the ledger in the index's folder)
-    unit, counted : what is protected, and what is counted: 'patient' or 'note'
-    by, most : a quasi-identifier for a histogram, and in how many of its bins one patient may count
-    conditions : quasi-identifier -> a value, a range `a..b` or a beginning `a*`
+    Returns
+    -------
+    Answer
+        Noisy count with its interval, cost and remaining budget.
 
-    BadInput: the question, the index or the ledger is wrong; nothing was answered. BudgetSpent: nothing was charged.
+    Raises
+    ------
+    BadInput
+        The question, the index or the ledger is wrong; nothing was answered.
+    BudgetSpent
+        The budget does not suffice; nothing was charged.
+
+    Examples
+    --------
+    >>> import leeward as lw
+    >>> import polars as pl
+    >>> terms = [["fever"], ["cough"], ["fever"], ["cough"]]
+    >>> notes = pl.DataFrame({"patient": [1, 1, 2, 3], "terms": terms})
+    >>> made = lw.index(notes, "counts", epsilon_total=5, about_patients=3)
+    >>> lw.query("counts", "fever", epsilon=1)
+    <Answer LW0001: ..., 95 % within ± 3; epsilon 1 a patient; remaining 4>
     """
     asked = Question(
         query=parse(terms, conditions),
@@ -74,16 +110,41 @@ def budget(
     accept_restored: str | None = None,
     ledger: str | None = None,
 ) -> dict[str, Any]:
-    """Return the budget and spending of an index, as `leeward budget --json` prints them.
+    """Return the budget of an index and what was spent; change allotments.
 
-    `lw.budget("INDEX", allot={"ann": 1})`
+    Parameters
+    ----------
+    index : str or Path
+        Folder of the index.
+    allot, allot_project : mapping of str to float, optional
+        Largest epsilon that each user, or project, may spend: below the cap of all, and not below what was spent.
+    move_to : str, optional
+        URL of a database to which the budget is moved first, with everything that was spent.
+    accept_restored : str, optional
+        Reason to continue with an older copy of the ledger; the log keeps it.
+    ledger : str, optional
+        URL of the database with the budget; by default, the ledger in the index's folder.
 
-    allot, allot_project : user, or project -> the most that may be spent: below the cap of all, at least what was spent
-    accept_restored : reason for continuing with an older copy of the ledger, kept in the log (`ledger.moving`)
-    move_to : URL of the database that the budget, with all that was spent, moves to first
-    ledger : URL of the database with the budget (default: the ledger in the index's folder)
+    Returns
+    -------
+    dict
+        `total`, `spent`, `remaining`, `allotments` …, as `leeward budget --json` prints them.
 
-    BadInput: the ledger cannot be reached, or an allotment is wrong.
+    Raises
+    ------
+    BadInput
+        The ledger cannot be reached, or an allotment is wrong.
+
+    Examples
+    --------
+    >>> import leeward as lw
+    >>> import polars as pl
+    >>> terms = [["fever"], ["cough"], ["fever"], ["cough"]]
+    >>> notes = pl.DataFrame({"patient": [1, 1, 2, 3], "terms": terms})
+    >>> made = lw.index(notes, "counts", epsilon_total=5, about_patients=3)
+    >>> found = lw.budget("counts", allot={"ann": 1})
+    >>> found["total"], found["spent"], found["remaining"]
+    (5.0, 0.0, 5.0)
     """
     if move_to is not None:
         folder = Index(index).path
@@ -121,8 +182,37 @@ def budget(
 
 
 def audit(index: str | Path, /, *, expect: str | None = None, ledger: str | None = None) -> Audit:
-    """Check the ledger of an index: its log's chain of hashes, accounts, caps and stored answers. `expect` is a head
-    that an earlier audit printed. A failed check is no error: see `.passed`."""
+    """Check the ledger of an index: its chain of hashes, accounts, caps and stored answers.
+
+    Parameters
+    ----------
+    index : str or Path
+        Folder of the index.
+    expect : str, optional
+        Hash that an earlier audit printed as `head`.
+    ledger : str, optional
+        URL of the database with the budget; by default, the ledger in the index's folder.
+
+    Returns
+    -------
+    Audit
+        Every check. A failed check is not an error: see `passed`.
+
+    Raises
+    ------
+    BadInput
+        The index or its ledger cannot be read.
+
+    Examples
+    --------
+    >>> import leeward as lw
+    >>> import polars as pl
+    >>> terms = [["fever"], ["cough"], ["fever"], ["cough"]]
+    >>> notes = pl.DataFrame({"patient": [1, 1, 2, 3], "terms": terms})
+    >>> made = lw.index(notes, "counts", epsilon_total=5, about_patients=3)
+    >>> lw.audit("counts").passed
+    True
+    """
     session = open_session(index, ledger, checked=False)
     return auditing.audit(session.ledger, session.index.meta.id, expect)
 
