@@ -256,7 +256,7 @@ def test_signatures(written: Path, release: Path, tmp_path: Path, capsys: pytest
     assert check(written, release, key=keys["expert"]).matches
     assert check(written, release, key=keys["other"]).signed is False
     assert status_of(["dossier", str(release), "--check", str(written), "--key", str(keys["other"])]) == 4
-    assert "not that of the key" in capsys.readouterr().out
+    assert "does not match the key" in capsys.readouterr().out
     with (written / "dossier.json").open("a") as file:
         file.write(" ")
     assert check(written, release, key=keys["expert"]).signed is False

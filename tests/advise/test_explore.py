@@ -137,11 +137,11 @@ def test_a_damaged_point_is_told(damage: bytes, tmp_path: Path) -> None:
 def test_another_exploration_is_not_gone_on_with(tmp_path: Path) -> None:
     cohort = cohort_of_events()
     lw.explore(spec(), tmp_path / "e", vary={"k": [3]}, plan=plan(), cohort=cohort)
-    with pytest.raises(BadInput, match="other data, points or lines"):
+    with pytest.raises(BadInput, match="other data, points or analyses"):
         lw.explore(spec(), tmp_path / "e", vary={"k": [4]}, plan=plan(), cohort=cohort)
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "letter.txt").touch()
-    with pytest.raises(BadInput, match="is no exploration"):
+    with pytest.raises(BadInput, match="is not an exploration"):
         lw.explore(spec(), tmp_path / "mine", vary={"k": [3]}, plan=plan(), cohort=cohort)
 
 
@@ -158,13 +158,13 @@ def test_an_exploration_goes_on_whatever_the_order_of_its_settings(tmp_path: Pat
     file.write_text(json.dumps(dict(reversed({**settings, "lines": lines}.items()))))
     lw.explore(spec(), tmp_path / "e", **given)
     file.write_text(json.dumps({**settings, "lines": [*lines[1:], f"{lines[0]}x"]}))
-    with pytest.raises(BadInput, match="other data, points or lines"):
+    with pytest.raises(BadInput, match="other data, points or analyses"):
         lw.explore(spec(), tmp_path / "e", **given)
 
 
 def test_a_folder_that_another_process_explores_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "e").mkdir()
-    with alone_in(tmp_path / "e"), pytest.raises(BadInput, match="another leeward explore is at work in it"):
+    with alone_in(tmp_path / "e"), pytest.raises(BadInput, match="another leeward explore is using it"):
         lw.explore(spec(), tmp_path / "e", vary={"k": [3]}, plan=plan(), cohort=cohort_of_events())
     assert not list((tmp_path / "e").iterdir())
 

@@ -167,7 +167,7 @@ def test_specs_of_a_registry_with_identifiers_run_as_they_are_written(
     (tmp_path / "plan.yaml").write_text(yaml.safe_dump(plan))
     assert status_of(["recommend", str(tmp_path / "plan.yaml"), "-o", str(tmp_path / "advice")]) == 0
     shown = capsys.readouterr().out
-    assert "left out, as no line of the plan needs them: " in shown and "rownames" in shown
+    assert "left out, because no analysis of the plan needs them: " in shown and "rownames" in shown
     specs = sorted((tmp_path / "advice").glob("*.yaml"))
     assert len(specs) == 2
     for spec in specs:
@@ -202,7 +202,7 @@ def test_a_spec_that_does_not_run_is_not_handed_out_and_the_reason_is_said() -> 
         each.closed for each in found.methods if each.name == "condensation" and each.closed
     ]
     assert "does not run on these data" in reason and "'rownames'" in reason and "measured" in source
-    assert "No method serves a line of this plan on these data. What comes nearest:" in lines_of(found)
+    assert "No method serves an analysis of this plan on these data. What comes nearest:" in lines_of(found)
 
 
 @pytest.mark.parametrize("golden", GOLDEN, ids=lambda golden: golden["name"])

@@ -299,7 +299,7 @@ def test_the_risk_before_is_beside_the_one_after(tmp_path: Path) -> None:
     lw.protect(lw.read(frame, vocabulary="icd9"), lw.Trajectories(k=4), tmp_path / "out", measures=[])
     found = figures_of(tmp_path / "out")
     assert found["before"] == {"patients": 21, "unique": 2, "below_k": 2, "k": 4}
-    assert "2 of 21 patients were the only ones" in (tmp_path / "out/custody/report.html").read_text()
+    assert "2 of 21 patients were unique" in (tmp_path / "out/custody/report.html").read_text()
     table = pl.DataFrame(
         {"patient": range(60), "a": [n // 2 for n in range(58)] + [90, 91], "b": [0, 1] * 30}
     )

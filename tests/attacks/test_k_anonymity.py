@@ -58,4 +58,4 @@ def test_somebody_who_knows_all_of_a_group_but_one_subtracts_them_from_its_mean(
         assert found == pytest.approx(victim, abs=0.05 * len(doses) + 1e-9)  # the mean may be rounded
     manifest = json.loads((share / "release.json").read_text())
     limits = manifest["guarantee"]["not_protected"]
-    assert any(each.startswith("People who pool what they know") for each in limits)
+    assert any(each.startswith("Attackers who pool what they know") for each in limits)

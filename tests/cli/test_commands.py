@@ -298,9 +298,7 @@ def test_the_end_of_a_file_is_not_told_as_an_interruption(
     monkeypatch.setattr(group, "invoke", fail)
     result = leeward("methods")
     assert result.status == 1
-    assert (
-        "a fault of Leeward's (EOFError in test_commands.py" in result.err and "interrupted" not in result.err
-    )
+    assert "a bug in Leeward (EOFError in test_commands.py" in result.err and "interrupted" not in result.err
 
 
 @pytest.mark.parametrize("name", ["a\nleeward: all is well.csv", "a\x1b[31m\r.csv", "a\u2028\u0085b.csv"])

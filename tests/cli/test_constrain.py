@@ -33,7 +33,7 @@ def test_a_release_is_written_verified_measured_and_reported(
     assert figures["verification"]["with_source"]
     assert {"are", "mre", "codes", "risk"} <= set(figures["measures"])
     report = (out / "custody" / "report.html").read_text()
-    assert "What became of the codes" in report
+    assert "Fate of the codes" in report
     assert "secret-" not in report
     shared = b"".join(f.read_bytes() for f in (out / "share").rglob("*") if f.is_file())
     assert b"secret-" not in shared
@@ -86,7 +86,7 @@ def test_a_mapping_that_does_not_protect_later_data_ends_with_3(
         (["--k", "500", "--m", "2"], 3, "fewer than k = 500"),
         (["--k", "5", "--m", "2", "--policy", "hierachy:1"], 2, "nearest is 'hierarchy'"),
         (["--k", "5", "--privacy", "nowhere.txt"], 2, "cannot be read"),
-        (["--mapping", "nowhere.parquet"], 2, "no release around this mapping"),
+        (["--mapping", "nowhere.parquet"], 2, "this mapping is not in a release"),
         (["--k", "5", "--m", "2", "--mapping", "nowhere.parquet"], 2, "no mapping that can be read"),
     ],
 )

@@ -126,7 +126,7 @@ def test_what_a_release_has_not_is_named_with_the_nearest(folder: Path, method: 
         lw.estimate(share, [code], where={"sexe": "F"})
     with pytest.raises(BadInput, match=r"no class of the release has the label `male` of `sex`.*Labels: "):
         lw.estimate(share, [code], where={"sex": "male"})
-    with pytest.raises(BadInput, match="prior is about item chunks"):
+    with pytest.raises(BadInput, match="prior is for item chunks"):
         lw.estimate(share, [code], "cubic")
 
 

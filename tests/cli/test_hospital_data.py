@@ -111,6 +111,6 @@ def test_show_says_what_a_folder_is(leeward: Run, mixed: Path, tmp_path: Path) -
     assert "Safe against" in shown.out
     assert "stays with you" in " ".join(shown.out.split())
     shutil.copytree(tmp_path / "out/share", tmp_path / "sent")
-    assert "as a recipient has it" in leeward("show", tmp_path / "sent").out
+    assert "as the recipient has it" in leeward("show", tmp_path / "sent").out
     assert leeward("show", tmp_path / "out", "--json").json()["verified"] is True
     assert leeward("show", tmp_path / "nothing").status == 2

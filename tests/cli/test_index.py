@@ -268,7 +268,7 @@ def test_the_catalogue_as_a_verified_release(leeward: Run, many: Path, tmp_path:
     assert done.status == 0, done.err
     plain = leeward("verify", out)
     assert plain.status == 0
-    assert "The ledger was not seen (--index INDEX)" in plain.out
+    assert "The ledger was not checked (--index INDEX)" in plain.out
     assert "source" not in plain.out + plain.err, "a catalogue has none"
     manifest = json.loads((out / "share" / "release.json").read_text(encoding="utf-8"))
     assert manifest["method"] == "notes" and manifest["guarantee"]["epsilon"] == 2.0
@@ -418,6 +418,6 @@ def test_a_catalogue_needs_a_public_vocabulary(leeward: Run, events: Path, tmp_p
     done = leeward(
         "index", codes, "--patient", "pid", "--code", "icd", "--epsilon-total", "5", "-o", tmp_path / "i"
     )
-    assert done.status == 0 and "no public vocabulary was named" in done.out
+    assert done.status == 0 and "without a public vocabulary" in done.out
     refused = leeward("itemsets", tmp_path / "i", "--epsilon", "1")
     assert refused.status == 2 and "no public list of terms" in refused.err

@@ -258,7 +258,7 @@ def test_bad_notes_leave_nothing_and_say_nothing_of_the_text(leeward: Run, tmp_p
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--key", "k", "--recipient", "ann"), "--key and --recipient both say which key"),
+        (("--key", "k", "--recipient", "ann"), "give --key or --recipient, not both"),
         (("--recipient", "../ann"), "--recipient: a name of letters"),
         (("--members", "rules,oracle"), "there is no annotator `oracle`"),
         (("--text-column", "words"), "no column 'words' among"),

@@ -173,10 +173,10 @@ sys.exit(status_of(["profile", "x.csv"]))
 @pytest.mark.parametrize(
     ("error", "status", "said"),
     [
-        ("Panic('secret')", 1, "a fault of Leeward's (Panic"),
-        ("MemoryError()", 2, "needs more memory than there is"),
-        ('RuntimeError("can\'t start new thread")', 2, "needs more memory than there is"),
-        ("OSError(12, 'Cannot allocate memory')", 2, "needs more memory than there is"),
+        ("Panic('secret')", 1, "a bug in Leeward (Panic"),
+        ("MemoryError()", 2, "out of memory"),
+        ('RuntimeError("can\'t start new thread")', 2, "out of memory"),
+        ("OSError(12, 'Cannot allocate memory')", 2, "out of memory"),
     ],
 )
 def test_what_natives_raise_ends_in_a_sentence(error: str, status: int, said: str) -> None:

@@ -60,6 +60,6 @@ def test_a_catalogue_is_returned_and_written(made: Path, tmp_path: Path) -> None
 def test_an_unknown_option_is_refused_and_leaves_nothing(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="no option `rows`"):
         index(five_notes(), tmp_path / "index", epsilon_total=5, rows=3)
-    with pytest.raises(BadInput, match="row of a table of notes"):
+    with pytest.raises(BadInput, match="in a table of notes, a row"):
         index(five_notes(), tmp_path / "index", epsilon_total=5, row="visit")
     assert list(tmp_path.iterdir()) == []

@@ -126,7 +126,7 @@ START = "source: {path: a.csv}\nmethod: {name: x, k: 5}\n"
         *(
             (
                 f"source: {{path: !!{tag} x}}\nmethod: {{name: x}}",
-                "not valid YAML: a value is not of the type",
+                "not valid YAML: a value does not fit its tag",
             )
             for tag in ("bool", "int", "float", "timestamp")
         ),

@@ -209,9 +209,9 @@ def test_every_chart_has_a_title_and_words_for_who_cannot_see_it(release: Releas
         "a warning of the verifier",
         "Collusion",
         "Verified: all 2 checks",
-        "No code was taken out or made coarser",
+        "No code was removed or generalized",
         "(the cover problem). 1 of 3 chunks with several codes hold such a pair, 7 pairs in all",
-        "2 pairs are so wherever the first code is listed",
+        "2 of the pairs hold wherever the first code is listed",
         "401.9 250.00 3 9 75.0 %",  # whoever knows, learns, clusters, patients, of all with the first
     ],
 )
@@ -263,7 +263,7 @@ def test_what_was_not_measured_has_no_section(release: Release) -> None:
 
 def test_suppressed_codes_are_told(release: Release) -> None:
     some = {**MEASURES, "method": {"suppressed_occurrences": 7}}
-    assert "7 mentions of codes were taken out" in without_tags(page_of(release, some))
+    assert "7 mentions of codes were removed" in without_tags(page_of(release, some))
 
 
 def test_bins_of_the_histogram_hold_every_error() -> None:
@@ -277,7 +277,7 @@ def test_bins_of_the_histogram_hold_every_error() -> None:
 def test_a_report_needs_its_inputs(release: Release) -> None:
     assert release.custody is not None
     (release.custody / "measures.json").unlink()
-    with pytest.raises(BadInput, match=r"a report needs the measures\.json"):
+    with pytest.raises(BadInput, match=r"a report needs custody/measures\.json"):
         write_report(release.share.parent)
     with pytest.raises(BadInput, match="not a release"):
         write_report(release.share / "data")

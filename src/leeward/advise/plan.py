@@ -190,7 +190,7 @@ class Knows(Declared):
     ages: Annotated[Literal["none", "year"], Parameter("Whether the age at a code is known.")] = "none"
     in_study: Annotated[bool, Parameter("Whether the attacker knows that the patient is in the data.")] = True
     columns: Annotated[
-        tuple[str, ...], Parameter("Of a table: columns that are known.", default="all columns")
+        tuple[str, ...], Parameter("For a table: columns that are known.", default="all columns")
     ] = ()
 
 
@@ -202,7 +202,8 @@ class Recipient(Declared):
         Literal["public", "named researchers", "contract", "enclave"], Parameter("Who receives the data.")
     ] = "named researchers"
     controls: Annotated[
-        tuple[str, ...], Parameter("Controls, in your words: repeated in the advice, never counted.")
+        tuple[str, ...],
+        Parameter("Controls in your words; the advice repeats them, but no number rests on them."),
     ] = ()
     knows: Annotated[Knows, Parameter("What an attacker knows of a patient.")] = field(default_factory=Knows)
 
@@ -214,14 +215,14 @@ class Plan(Declared):
     source: Annotated[SourceSpec | None, Parameter("The cohort, as in a spec.")] = None
     population: Annotated[
         SourceSpec | None,
-        Parameter("Whom the cohort was drawn from; without it no method of a population fits."),
+        Parameter("Population that the cohort was drawn from; methods for populations need it."),
     ] = None
     recipient: Annotated[Recipient, Parameter("Who receives the data.")] = field(default_factory=Recipient)
     sensitive: Annotated[tuple[str, ...], Parameter("Sensitive codes or ranges of codes.")] = ()
     threshold: Annotated[
         str | float | Mapping[str, Any] | None,
         Parameter(
-            "A number such as `0.05`, or a profile such as `ipc-ontario/medium`; left out: no k is derived."
+            "A number such as `0.05`, or a profile such as `ipc-ontario/medium`. Without it, k is not derived."
         ),
     ] = None
     plan: Annotated[tuple[Any, ...], Parameter(f"Lines: {', '.join(KNOWN)}, each with its options.")]

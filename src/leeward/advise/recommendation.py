@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 BEST = 2
 CONFIDENCE = (
-    "the specs below were run on these data, once, and verified; other methods were not, and are with care at best; "
-    "`leeward explore` measures more"
+    "the specs below were run once on these data and verified; other methods were not and are rated with "
+    "care at best; `leeward explore` measures more"
 )
 
 
@@ -126,11 +126,11 @@ def sharing_of(situation: Situation, found: Sequence[Candidate]) -> tuple[str, s
     if not needing and not situation.plan.keep and situation.facts.kind != "table":
         return _sharing_of_counts(situation)
     if not any(each.serves_something for each in found):
-        return "none", "no method serves a line of this plan on these data; see what closes each"
+        return "none", "no method serves an analysis of this plan on these data; see why each is excluded"
     if situation.plan.recipient.who == "enclave":
         return (
             "records in an enclave",
-            "some lines need records; the recipient works where they are kept, and results are checked",
+            "some analyses need records; the recipient works where they are kept, and results are checked",
         )
     return "records", f"counts alone do not serve: {'; '.join(needing) or 'columns to keep'}"
 
@@ -140,16 +140,16 @@ def _sharing_of_counts(situation: Situation) -> tuple[str, str]:
     total, most = total_epsilon(situation), situation.plan.epsilon
     if total <= most:
         return "counts", (
-            f"every line is a count, and epsilon {total:.3g} of at most {most:g} pays for all of them: answer them "
-            "from an index, and no record leaves"
+            f"every analysis is a count, and epsilon {total:.3g} of at most {most:g} pays for all of them: answer "
+            f"them from an index, so that no record leaves"
         )
     if situation.facts.kind == "notes":
         return (
             "none",
-            "text is not released, and the plan's counts cost more epsilon than it allows: ask fewer of them",
+            "text is not released, and the plan's counts cost more epsilon than it allows: plan fewer counts",
         )
     return "records", (
-        f"every line is a count, yet together they would cost epsilon {total:.3g}, more than the plan's {most:g}: "
+        f"every analysis is a count, but together they would cost epsilon {total:.3g}, more than the plan's {most:g}: "
         "fewer counts or a larger error would do without records"
     )
 
@@ -182,7 +182,7 @@ def _steps_of_costs(situation: Situation) -> Iterator[Step]:
             yield Step(
                 f"epsilon for {line.title}",
                 f"{one.epsilon:.6f} a count, {one.total:.3g} for {one.questions:,}",
-                f"the smallest at which 95 of 100 counts are off by at most {one.half_width:,} patients (two-sided "
+                f"the smallest with which 95 of 100 counts are off by at most {one.half_width:,} patients (two-sided "
                 "geometric noise, exact law)",
             )
     if total:
@@ -205,7 +205,7 @@ WAYS_OUT = {
     "k-anonymity": "Then name it among the `quasi_identifiers`.",
 }
 ALWAYS_ASKED = (
-    "Which other data about these patients can the recipient, or somebody near them, reach (registries, news)?",
+    "Which other data about these patients can the recipient or people around them access (registries, news)?",
     "Was any part of these patients released before, to anybody? Releases add up.",
     "What harm would a patient suffer from being found, or from a wrong guess?",
     "Which law and which ethics decision covers this use, and who signs?",
@@ -228,7 +228,7 @@ def questions_of(situation: Situation, ready: Sequence[Ready] = ()) -> list[str]
     found += [*_questions_of_the_public(situation), *_questions_of_times(situation, ready)]
     if plan.keep:
         found.append(
-            f"Do {', '.join(plan.keep)} single patients out by themselves? They travel unprotected with codes."
+            f"Do {', '.join(plan.keep)} single out patients on their own? They are released unprotected with codes."
         )
     if facts.kind == "events" and not plan.sensitive:
         found.append(
@@ -248,8 +248,8 @@ def _questions_of_the_public(situation: Situation) -> Iterator[str]:
         assumed = ", ".join(knows.columns)
     if situation.plan.recipient.who == "public" and assumed:
         yield (
-            f"The release is public, and the plan assumes that nobody knows more than {assumed} of a patient: is that "
-            "so of neighbours, employers and insurers?"
+            f"The release is public, and the plan assumes that nobody knows more than {assumed} of a patient: does "
+            f"that hold for neighbours, employers and insurers?"
         )
 
 

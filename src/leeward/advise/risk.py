@@ -151,19 +151,19 @@ def risk_lines(release: Release, found: Figures | None = None) -> list[str]:
 def measured_lines(found: Figures | None) -> list[str]:
     if not found:
         return []
-    whom = "all" if found["all"] else f"{found['patients']:,} patients drawn of all"
+    whom = "all" if found["all"] else f"{found['patients']:,} patients drawn at random"
     measured = f"mean {odds(found['mean'])}, greatest {odds(found['maximum'])} ({whom})"
     lines = [
         f"Measured from the released files, for an attacker who knows {found['knows']}: {measured}.",
-        "The mean is also the share of right guesses of somebody who guesses for everybody (marketer).",
+        "The mean is also the share of right guesses when somebody guesses for every patient (marketer).",
     ]
     before = found.get("before")
     if before:
         alone = f"{before['unique']:,} of {before['patients']:,} patients"
         lines.insert(
             0,
-            f"Before the release {alone} were the only ones with what this attacker knows of them; "
-            f"{before['below_k']:,} were among fewer than {before['k']} who had the same.",
+            f"Before the release {alone} were unique in what this attacker knows; {before['below_k']:,} "
+            f"shared it with fewer than {before['k']} in all.",
         )
     return lines
 

@@ -28,12 +28,12 @@ def lines_of(found: Recommendation, files: Sequence[str] = ()) -> list[str]:
     lines += ["", f"Confidence: {CONFIDENCE}.", ""]
     if not found.best:
         nearest_ones = " What comes nearest:" if found.ready else ""
-        lines.append(f"No method serves a line of this plan on these data.{nearest_ones}")
+        lines.append(f"No method serves an analysis of this plan on these data.{nearest_ones}")
     for place, ready in enumerate(found.ready, start=1):
         lines += _of_ready(place, ready, files[place - 1] if place <= len(files) else None)
     lines += ["", "Questions for people", *(f"  - {each}" for each in found.questions)]
     if found.situation.facts.kind == "events":
-        lines += ["", "Why a method is where it is: --why METHOD"]
+        lines += ["", "For the reasons of a method: --why METHOD"]
     return lines
 
 
@@ -48,7 +48,9 @@ def _of_ready(place: int, ready: Ready, file: str | None) -> list[str]:
         lines = [head, f"  method: {{{method}}}   (whole specs: -o FOLDER)"]
     if ready.spec.get("drop"):
         listed = ", ".join(ready.spec["drop"])
-        lines.append(f"  left out, as no line of the plan needs them: {listed} (`keep` names others)")
+        lines.append(
+            f"  left out, because no analysis of the plan needs them: {listed} (`keep` names others)"
+        )
     return lines
 
 

@@ -27,16 +27,22 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("plan_file", metavar="PLAN.yaml")
-@flag("-o --out", "FOLDER", "Write the advice and specs that run; must not exist yet.")
-@flag("--sample", "N", "Most patients that a spec is tried on.", type=click.IntRange(min=10), default=100000)
+@flag("-o --out", "FOLDER", "Folder to write with the advice and runnable specs; must not exist yet.")
+@flag(
+    "--sample",
+    "N",
+    "Largest number of patients to try a spec on.",
+    type=click.IntRange(min=10),
+    default=100000,
+)
 @flag("--why", "METHOD", "Print the reasons for one method.")
 @json_option
 @schema_option("plan", "leeward.advise.plan", "plan_schema")
 def recommend(plan_file: str, out: str | None, sample: int, why: str | None, as_json: bool) -> None:
-    """Advise on method, k, m and epsilon for the data, recipient and lines of PLAN.yaml. For the custodian only.
+    """Recommend a method, k, m and epsilon for the data, recipient and analyses in PLAN.yaml. For the custodian only.
 
-    Rules choose, each with its reason. Every spec that is handed out was run on the data (or a sample), verified and
-    measured; what was not measured is "with care" at best. `leeward explore` measures more.
+    Rules choose and give their reasons. Every recommended spec was run on the data (or a sample), verified and
+    measured; a method that was not measured is "with care" at best. `leeward explore` measures more.
 
     \b
     A plan:
@@ -67,20 +73,20 @@ def recommend(plan_file: str, out: str | None, sample: int, why: str | None, as_
 @click.argument("spec", metavar="SPEC.yaml")
 @flag("--vary varied", "NAME=VALUE,…", "A parameter and its values, such as k=2,5,11. Repeatable.", multiple=True,
       required=True)  # fmt: skip
-@flag("--methods", "METHOD,…", "Further methods, from their defaults.", callback=commas)
-@flag("--plan", "PLAN.yaml", "The lines to measure, and the threshold [default: the spec's plan].")
-@flag("--repeat", None, "Runs of each point, each with a seed of its own.", type=click.IntRange(min=1, max=100),
+@flag("--methods", "METHOD,…", "Other methods to try, with their defaults.", callback=commas)
+@flag("--plan", "PLAN.yaml", "The analyses to measure, and the threshold [default: the spec's plan].")
+@flag("--repeat", None, "Runs of each point, each with its own seed.", type=click.IntRange(min=1, max=100),
       default=1)  # fmt: skip
-@flag("--sample", "N", "Explore N patients only. Losses are larger than in all of the data.",
+@flag("--sample", "N", "Explore only N patients. Methods lose more than on all the data.",
       type=click.IntRange(min=10))  # fmt: skip
-@flag("-o --out", "FOLDER", "For the custodian. An exploration that was stopped goes on.", required=True)
+@flag("-o --out", "FOLDER", "Folder for the custodian. A stopped exploration is resumed.", required=True)
 @switch("--csv as_csv", "Write explore.csv beside explore.parquet.")
 @threads_option
 @json_option
 def explore(varied: tuple[str, ...], as_csv: bool, as_json: bool, **flags: Any) -> None:
-    """Try SPEC.yaml with varied parameters: the risk of each release against what it keeps of a plan.
+    """Try SPEC.yaml with varied parameters; compare the risk of each release with how well it serves a plan.
 
-    Each point is released, verified, measured and thrown away. FOLDER gets explore.parquet and explore.html.
+    Each point is released, verified, measured and deleted. FOLDER gets explore.parquet and explore.html.
 
     \b
     Examples:
@@ -138,11 +144,11 @@ def frontier_lines(spots: Sequence[Spot]) -> list[str]:
 
 @click.command()
 @click.argument("outs", metavar="OUT1 OUT2 …", nargs=-1, required=True)
-@flag("--plan", "PLAN.yaml", "The lines to measure, and the threshold.")
+@flag("--plan", "PLAN.yaml", "The analyses to measure, and the threshold.")
 @new_option
 @json_option
 def compare(outs: tuple[str, ...], plan: str | None, out: str, as_json: bool) -> None:
-    """Compare finished releases of one source: risk against what each keeps of a plan, on the page of explore.
+    """Compare the risk of finished releases of one source with how well each serves a plan.
 
     Each release is verified again, against its source.
 

@@ -17,10 +17,11 @@ from leeward.cli.telling import print_styled, summary, told
 @flag("--select selection", "PATIENTS.csv|EXPRESSION",
       "A file with a column of identifiers, or an SQL expression over patient, payload, codes and visits.",
       required=True)  # fmt: skip
-@flag("--payload", "FILE", "A table of the patients, such as genotypes, to go along unprotected.")
-@flag("--source path", "COHORT", "The master's original, to measure what the cohort lost.")
+@flag("--payload", "FILE", "Table of the patients, such as genotypes, to release unprotected.")
+@flag("--source path", "COHORT", "Source of the master, to measure what the cohort lost.")
 @flag("--membership-is-secret", "REASON",
-      "Why nobody can know who is in the cohort; needed where fewer than k members share a visit's set.")  # fmt: skip
+      "Why nobody can know who is in the cohort; required if fewer than k members share the codes of a "
+      "visit.")  # fmt: skip
 @flag("--seed", "N", "For tests and studies only.", type=int)
 @flag("--format formats", "parquet,csv", "Parquet is always written.", callback=commas)
 @out_option
@@ -29,8 +30,8 @@ from leeward.cli.telling import print_styled, summary, told
 def cohort(source: Any, patient: str | None, as_json: bool, **flags: Any) -> None:
     """Draw a cohort from MASTER, a release by `leeward visits` of the whole population.
 
-    The cohort shows its patients exactly as the master does, so cohorts that overlap agree. Its k is about the
-    population; how many share a visit inside the cohort is counted and stated too.
+    The cohort shows its patients exactly as the master does, so cohorts that overlap agree. Its k refers to the
+    population; the release also states how many members of the cohort share a visit.
 
     \b
     Examples:

@@ -32,32 +32,33 @@ from leeward.errors import BadInput, VerificationFailed
 @flag("--epsilon-total", "E", "Budget of all answers together.", required=True)
 @flag("-o --out", "INDEX", "The index folder to write; must not exist.", required=True)
 @flag("--terms", "icd9|icd10|lexicon|FILE",
-      "The public vocabulary; a file is a hierarchy (CSV node,parent) or a list of terms (.txt) [default: "
+      "Public vocabulary; a file is a hierarchy (CSV node,parent) or a list of terms (.txt) [default: "
       "--vocabulary, or the one recognised].")  # fmt: skip
 @flag("--quasi-identifiers", "COL[,COL…]",
-      "Columns that may be asked for [default: all of a table of notes; none of a cohort].",
+      "Columns that queries may use [default: all of a table of notes; none of a cohort].",
       callback=commas)  # fmt: skip
 @domains_option
 @flag("--row", None,
-      "What a row of a cohort is, in which all terms of a query must be [default: a visit where visits or dates are "
+      "What a row of a cohort is; a query's terms must all be in one row [default: a visit if visits or dates are "
       "known, else the patient].", type=click.Choice(["visit", "patient"]))  # fmt: skip
 @flag("--max-rows-per-patient", "N", "Keep N notes or visits of a patient, drawn at random: needed to count notes.",
       type=click.IntRange(min=1))  # fmt: skip
-@flag("--about-patients", "N", "How many patients there are, about; public. Noise as large as that needs --yes.",
+@flag("--about-patients", "N", "Approximate number of patients; public. Answers with noise that large need --yes.",
       type=click.IntRange(min=1))  # fmt: skip
-@flag("--parent", "INDEX|ID", "The index (or data set) that these data descend from.")
+@flag("--parent", "INDEX|ID", "Index (or data set) that these data come from.")
 @flag("--ledger", "URL", "Database that keeps the budget [default: a ledger in INDEX].",
       envvar="LEEWARD_LEDGER")  # fmt: skip
 @flag("--default-allotment", None,
-      "What a user without an allotment may spend; none: whoever indexes is allotted it.",
+      "What users without an allotment may spend. none: whoever makes the index is allotted everything.",
       type=click.Choice(["none", "all"]), default="none")  # fmt: skip
 @switch("--charge-projects-separately",
-        "A project pays also for what another one paid before, so that no price or balance tells of it.")  # fmt: skip
+        "Charge a project even for answers that another project paid for, so that no price or balance "
+        "reveals them.")  # fmt: skip
 @flag("--new-budget", "REASON",
-      "Why data that share patients with an earlier index get a budget of their own; kept in the log.")  # fmt: skip
+      "Why data that share patients with an earlier index get their own budget; the log keeps it.")  # fmt: skip
 @flag("--unit", None, "What the budget protects.", type=click.Choice(["patient", "note"]), default="patient")
 @flag("--threshold", "N", "Noisy counts below N are hidden; public.", type=click.IntRange(min=1))
-@flag("--accounting", None, "How answers add up: by their sum, or by zero-concentrated privacy.",
+@flag("--accounting", None, "How costs add up: as a sum, or by zero-concentrated privacy (zCDP).",
       type=click.Choice(["pure", "zcdp"]), default="pure")  # fmt: skip
 @flag("--delta", "D", "With --accounting zcdp, for example 1e-6.", type=float)
 @engine_option
@@ -66,9 +67,9 @@ from leeward.errors import BadInput, VerificationFailed
 def index(source: Any, out: str, as_json: bool, **flags: Any) -> None:
     """Index the notes in TABLE (by `leeward notes annotate`) or the codes of COHORT, for differentially private counts.
 
-    The index is the exact data in another form: it stays with the custodian. Recipients ask `leeward query`, and every
-    answer is paid from the budget that is given here, once. The same data indexed again keep their budget in a ledger
-    that knows them.
+    The index contains the exact data and stays with the custodian. `leeward query` answers recipients and pays
+    each answer from the budget that is set here, once. The same data indexed again keep their budget in a
+    ledger that knows them.
 
     \b
     Examples:
@@ -102,15 +103,15 @@ def lines_of(done: dict[str, Any]) -> list[str]:
     ]
     if not done["vocabulary_public"]:
         lines.append(
-            "Note: no public vocabulary was named, so any text may be asked for, and what nobody has counts 0 plus "
-            "noise; --terms names one."
+            "Note: without a public vocabulary, queries may use any text; a text that nobody has counts 0 "
+            "plus noise. Name one with --terms."
         )
     if done["max_rows_per_patient"] not in (None, 1):
         lines.append(f"At most {done['max_rows_per_patient']:,} rows of a patient are kept, drawn at random.")
     lines += [f"Left out: {count:,} {why}" for why, count in done["left_out"].items()]
     if done["seeded"]:
-        lines.append("Note: the rows kept were drawn with a chosen seed: for tests and studies only.")
-    return [*lines, "The index holds exact data and stays with the custodian."]
+        lines.append("Note: the rows kept were drawn with a chosen seed. For tests and studies only.")
+    return [*lines, "The index contains exact data and stays with the custodian."]
 
 
 SHOWN = 20
@@ -118,9 +119,9 @@ SHOWN = 20
 
 @click.command()
 @click.argument("path", metavar="INDEX")
-@flag("--epsilon", "E", "Privacy price of the whole catalogue.", required=True)
+@flag("--epsilon", "E", "Privacy cost (epsilon) of the whole catalogue.", required=True)
 @flag("-o --out", "OUT", "The release folder to write [default: print the catalogue].")
-@flag("--max-size", "N", "Most items of an itemset; the sizes share epsilon.",
+@flag("--max-size", "N", "Largest number of items of an itemset; the sizes share epsilon.",
       type=click.IntRange(min=1), default=2)  # fmt: skip
 @flag("--contributions", "N", "A patient is counted in at most N itemsets of each size.", type=click.IntRange(min=1),
       default=10)  # fmt: skip
@@ -132,21 +133,21 @@ SHOWN = 20
 @ledger_option
 @formats_option
 @switch("--dry-run", "Print the price and the first threshold; nothing is charged.")
-@switch("--yes", "Pay also where next to nothing can reach the threshold, or nothing public says so.")
+@switch("--yes", "Pay even if hardly any count can reach the threshold, or nothing public tells.")
 @json_option
 def itemsets(path: str, out: str | None, as_json: bool, **flags: Any) -> None:
     """List which health terms of INDEX are frequent, alone and together, with noise that protects each patient.
 
-    What may be listed is decided by the public vocabulary and by noisy counts, never by exact ones; the whole catalogue
-    is paid once. Its price, and the noisy count from which a term is listed, are printed before. The same catalogue
-    asked for again is the same, at no cost.
+    The public vocabulary and noisy counts, never exact ones, decide what is listed; the whole catalogue is paid
+    once. Its cost, and the smallest noisy count of a listed term, are printed first. The same catalogue again
+    is free.
 
     \b
     Examples:
       leeward itemsets INDEX --epsilon 1 -o catalogue
       leeward itemsets INDEX --epsilon 1 --max-size 3 --quasi-identifiers sex --threshold 50 -o catalogue
 
-    Exit status: 0 done; 2 bad input; 3 the budget does not pay for it; 4 verification failed (nothing is shared).
+    Exit status: 0 done; 2 bad input; 3 the budget does not suffice; 4 verification failed (nothing is shared).
     """
     from leeward.runs.itemsets import itemsets as run
 
@@ -174,20 +175,20 @@ def itemsets(path: str, out: str | None, as_json: bool, **flags: Any) -> None:
 
 @click.command()
 @click.argument("index", metavar="INDEX")
-@flag("--allot", "NAME=E", "Let a user spend at most E, below the cap of all. Repeatable.", multiple=True)
-@flag("--allot-project", "NAME=E", "Let a project spend at most E, whoever asks for it. Repeatable.",
+@flag("--allot", "NAME=E", "Let a user spend at most E, within the cap for all. Repeatable.", multiple=True)
+@flag("--allot-project", "NAME=E", "Let a project spend at most E, whoever asks. Repeatable.",
       multiple=True)  # fmt: skip
 @flag("--accept-restored", "REASON",
-      "Go on with an older copy of the ledger, because the newest is lost; what is remembered as spent stays spent. "
-      "REASON is kept in the log.")  # fmt: skip
-@flag("--move-to", "URL", "Move the budget, with all that was spent, from INDEX to a database.")
+      "Continue with an older copy of the ledger because the newest is lost. What is known to be spent "
+      "stays spent; the log keeps REASON.")  # fmt: skip
+@flag("--move-to", "URL", "Move the budget, with everything that was spent, from INDEX to a database.")
 @ledger_option
 @json_option
 def budget(index: str, as_json: bool, **flags: Any) -> None:
-    """What may be spent on INDEX and what was; allotments of users; the move to another ledger.
+    """Show the budget of INDEX and what was spent; change allotments; move to another ledger.
 
-    A budget never refills. An allotment may be changed, never below what was spent. Who has none spends nothing, unless
-    the index was made with --default-allotment all.
+    A budget never refills. Allotments can be changed, but not below what was spent. Users without one spend nothing,
+    unless the index was made with --default-allotment all.
 
     \b
     Examples:
@@ -218,12 +219,12 @@ def _pair(text: str) -> tuple[str, str]:
 @click.command()
 @click.argument("index", metavar="INDEX")
 @ledger_option
-@flag("--expect", "HASH", "A head that an earlier audit printed: it has to be in the log.")
+@flag("--expect", "HASH", "The `head` that an earlier audit printed; the log must contain it.")
 @json_option
 def audit(index: str, ledger: str | None, expect: str | None, as_json: bool) -> None:
     """Check the ledger of INDEX: its log's chain of hashes, its accounts, its caps, its stored answers.
 
-    Keep the printed head where nobody who can write to the ledger can: a log written anew does not have it.
+    Keep the printed head out of reach of everybody who can write to the ledger: a rewritten log lacks it.
 
     \b
     Examples:

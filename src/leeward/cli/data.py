@@ -20,7 +20,7 @@ INTERPRETED = 1_000
 """Up to so many patients kernels run as plain Python: compiling them would take longer."""
 
 COHORT_SEED = 1
-"""Of the made-up cohort only; the release draws from the operating system like any other."""
+"""Seed of the made-up cohort; the release itself is not seeded."""
 
 NEXT = """
 Kernels ran as plain Python. The first run of `leeward demo --patients 5000` or on data of your own compiles about
@@ -29,12 +29,12 @@ a hundred of them, once for all runs: one to two minutes."""
 
 @click.command()
 @flag("-o --out", None, "The release folder to write.", default="leeward-demo")
-@flag("--patients", "N", "How many to make up.", type=click.IntRange(min=100), default=PATIENTS)
+@flag("--patients", "N", "Number of made-up patients.", type=click.IntRange(min=100), default=PATIENTS)
 @json_option
 def demo(out: str, patients: int, as_json: bool) -> None:
     """Release a made-up cohort by disassociation, and print where its report is.
 
-    Up to 1,000 patients are released without compiling anything, in some seconds.
+    Up to 1,000 patients are released within seconds, without compiling anything.
 
     \b
     Examples:
@@ -73,10 +73,16 @@ CODES_SHOWN = 10
 @click.command()
 @click.argument("path", metavar="COHORT")
 @with_source
-@flag("--k", None, "Fewer than k patients who share codes is a risk.", type=click.IntRange(min=2), default=5)
+@flag(
+    "--k",
+    None,
+    "Patients are at risk if fewer than k share their codes.",
+    type=click.IntRange(min=2),
+    default=5,
+)
 @json_option
 def profile(source: Any, k: int, as_json: bool) -> None:
-    """Describe COHORT: its content, what is odd in it (with row numbers), and the risk of releasing it as it is.
+    """Describe COHORT: its content, its oddities (with row numbers), and the risk of releasing it unchanged.
 
     \b
     Examples:
@@ -90,7 +96,7 @@ def profile(source: Any, k: int, as_json: bool) -> None:
     with watch(None) as say:
         say("Reading")
         cohort = read_source(replace(source, accept_unknown=True))  # a profile lists them
-        say("Counting how many patients share what")
+        say("Counting patients who share codes")
         figures = figures_of(cohort, k=k)
     print_result(as_json, figures, profile_lines(figures))
 
@@ -121,7 +127,7 @@ def profile_lines(figures: Mapping[str, Any]) -> list[str]:
         f"  {row['topic']:<32} {row['patients']:>10,} patients  {count_noun('code', row['codes'])}"
         for row in figures["sensitive"] or ()
     ]
-    lines += ["", f"Risk if released as it is: patients found among fewer than {k} by up to m of their codes"]
+    lines += ["", f"Risk if released unchanged: patients whom up to m known codes find among fewer than {k}"]
     for row in figures["risk"]["by_m"]:
         about = "     " if row["patients_exact"] else "about"
         unique = f"{row['unique']:,} ({row['unique_share']:.1%})"
@@ -138,9 +144,9 @@ def profile_lines(figures: Mapping[str, Any]) -> list[str]:
 def split(source: str, out: str, parts: int, patient: str | None) -> None:
     """Cut TABLE (CSV or Parquet) into parts by patient, for a table that is larger than memory.
 
-    All rows of a patient are in one part, drawn at random. Release each part by itself: no patient is in two parts, so
+    All rows of a patient are in one part, drawn at random. Release each part separately: no patient is in two parts, so
     the guarantee of the releases holds for all of them together. The parts are patient data: remove them when done.
-    Files of a folder need columns of types that one type holds without a change.
+    Files of a folder must have compatible column types.
 
     \b
     Examples:
@@ -155,7 +161,7 @@ def split(source: str, out: str, parts: int, patient: str | None) -> None:
 
 @click.group()
 def vocabulary() -> None:
-    """Vocabularies of your own, kept in your data directory.
+    """Manage your own vocabularies, in your data directory.
 
     \b
     Examples:
@@ -173,9 +179,9 @@ def add(words: tuple[str, ...]) -> None:
     phecode    a phecode map (CSV, gz too): a column of codes, `phecode`, and where present phenotype, category
                and exclusion range
     hierarchy  CSV `node,parent`, or lines `leaf;parent;…;*`; then --vocabulary hierarchy
-    omop       CONCEPT_ANCESTOR of an OMOP vocabulary (or a folder with it); OMOP sources use it by themselves
+    omop       CONCEPT_ANCESTOR of an OMOP vocabulary (or a folder with it); OMOP sources use it automatically
     snomed     a folder with an RF2 snapshot of SNOMED CT: its is-a as a tree, and its names; then --vocabulary snomed,
-               and sources of FHIR and Synthea use it by themselves
+               and FHIR and Synthea sources use it automatically
 
     A folder needs no KIND. LEEWARD_HOME names another data directory.
 

@@ -31,40 +31,40 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
     "Data": {
         "demo": ("data", "Release and verify a made-up cohort, with its report."),
         "synth": ("synth", "Write made-up data of one kind."),
-        "profile": ("data", "Content, oddities and re-identification risk of a cohort."),
+        "profile": ("data", "Describe a cohort: content, oddities, re-identification risk."),
         "split": ("data", "Cut a table that is larger than memory into parts by patient."),
         "vocabulary": ("data", "Add, list and remove hierarchies and phecode maps."),
     },
     "Choice of a method": {
-        "recommend": ("choice", "Advise on method, k, m and epsilon for a plan of analyses."),
-        "explore": ("choice", "Risk and utility of a spec with varied parameters and methods."),
-        "compare": ("choice", "Risk and utility of finished releases, side by side."),
-        "spec": ("spec", "Write the spec that the flags of a method's command mean."),
+        "recommend": ("choice", "Recommend a method, k, m and epsilon for planned analyses."),
+        "explore": ("choice", "Try a spec with other parameters and methods; compare risk and utility."),
+        "compare": ("choice", "Compare the risk and utility of finished releases."),
+        "spec": ("spec", "Turn the flags of a method's command into a spec."),
     },
     "Releases": {
-        "protect": ("methods", "Release a cohort as a spec says."),
+        "protect": ("methods", "Run a spec: release its cohort."),
         **{each.command: ("methods", each.line) for each in METHODS.values()},
         "cohort": ("cohort", "Draw a cohort from a master release of visits."),
         "notes": ("notes", "Find and remove identities in clinical notes; make a table of them."),
     },
     "What a release is worth": {
-        "show": ("releases", "What a release folder is, and who may have it."),
+        "show": ("releases", "Show what a release folder is and who may have it."),
         "verify": ("releases", "Check a release's guarantee from its files alone."),
         "measure": ("releases", "Measure what a release lost, against its source."),
         "estimate": ("releases", "Count patients with some codes in a release."),
         "omop": ("omop", "Write a release as tables of the OMOP CDM."),
-        "dossier": ("releases", "Technical evidence on a release for the expert who decides."),
+        "dossier": ("releases", "Write the technical evidence on a release for the expert who decides."),
     },
     "Counts with noise": {
         "index": ("counts", "Index notes or codes for differentially private counts."),
         "query": ("query", "Count patients in an index, with noise, paid from a budget."),
-        "itemsets": ("counts", "Catalogue of frequent health terms, with noise, paid once."),
-        "budget": ("counts", "Budget of an index: what was spent, and by whom."),
+        "itemsets": ("counts", "List frequent health terms with noisy counts, paid once from a budget."),
+        "budget": ("counts", "Show the budget of an index: what was spent, and by whom."),
         "audit": ("counts", "Check an index's ledger: its log, accounts and answers."),
-        "serve": ("serve", "Serve the portal, in which researchers ask and custodians decide."),
+        "serve": ("serve", "Serve the portal where researchers ask and custodians decide."),
     },
     "This machine": {
-        "warm": ("warm", "Compile every kernel now, before the first run needs it."),
+        "warm": ("warm", "Compile all kernels now, so that the first run need not."),
     },
 }
 """The commands as `leeward --help` has them: the module of each, where it has its own name, and its line. Those of
@@ -199,7 +199,7 @@ def _refuse_undecodable(args: Sequence[str] | None) -> None:
 
 
 MORE_MEMORY = (
-    "leeward: this run needs more memory than there is; nothing was left behind. Give it more; a cohort "
+    "leeward: out of memory; nothing was left behind. Give it more; a cohort "
     "can also be cut by patient (leeward split) and released in parts, or released on Spark (--engine spark)."
 )
 
@@ -254,7 +254,7 @@ def _fault(error: BaseException) -> int:
         frames = traceback.extract_tb(error.__traceback__)
         place = f" in {Path(frames[-1].filename).name}, line {frames[-1].lineno}" if frames else ""
         _say(
-            f"leeward: a fault of Leeward's ({type(error).__name__}{place}); please report it. "
+            f"leeward: a bug in Leeward ({type(error).__name__}{place}); please report it. "
             "LEEWARD_DEBUG=1 shows more; its output may hold data of patients."
         )
     return 1

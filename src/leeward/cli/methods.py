@@ -66,8 +66,8 @@ HELP = {
     """,
     "disassociation": """Release the diagnosis codes in EVENTS by disassociation.
 
-    An attacker who knows any M codes of a patient cannot narrow that patient down to fewer than K candidate
-    records. No code is suppressed or generalized; what is hidden is which rare codes go together.
+    For up to M codes of a patient, at least one data set that could have produced the release has K patients
+    who match. No code is suppressed or generalized; combinations of rare codes are hidden.
 
     \b
     Examples:
@@ -98,8 +98,8 @@ HELP = {
     """,
     "trajectories": """Release the codes in EVENTS with the age at each.
 
-    An attacker who knows all of a patient's codes and ages finds at least K records that look alike. Codes and ages
-    are generalized along hierarchies; what cannot be grouped is suppressed.
+    An attacker who knows all of a patient's codes and ages finds at least K identical records. Codes and ages
+    are generalized along hierarchies; those that cannot be grouped are suppressed.
 
     \b
     Examples:
@@ -130,8 +130,8 @@ FILES = {
 UNREACHABLE = {"SAMPLE": "K is above the number of people in P", "TABLE": "fewer than K patients"}
 
 POPULATION = (
-    "P is everybody from whom SAMPLE could have been drawn, such as all patients of the hospital: a file with the "
-    "columns of SAMPLE. Each released record then fits at least K people of P."
+    "P lists everybody from whom SAMPLE could have been drawn, such as all patients of the hospital, with "
+    "the columns of SAMPLE. Each released record then fits at least K people of P."
 )
 REQUIRED = {"disassociation": ("k", "m")}
 OPTIONAL = {"constraints": ("k",)}
@@ -166,7 +166,7 @@ def command_of(name: str) -> click.Command:
         command
     )
     if kind == "SAMPLE":
-        words = "The population that the sample comes from; read like SAMPLE. Needed."
+        words = "Population that the sample comes from; read like SAMPLE. Required."
         command = flag("--population", "P", words, callback=_require_population)(command)
     return click.command(method.command)(click.argument("path", metavar=kind)(command))
 
@@ -189,7 +189,7 @@ def _promises_of_mapping(flags: dict[str, Any]) -> dict[str, Any]:
         guarantee = Release.open(mapping.absolute().parent.parent).guarantee
     except BadInput:
         raise BadInput(
-            f"{mapping.name}: no release around this mapping; give --k and --m (or --privacy)."
+            f"{mapping.name}: this mapping is not in a release; give --k and --m (or --privacy)."
         ) from None
     found = {} if flags["k"] is not None else {"k": guarantee["k"]}
     if flags["m"] is None and flags["privacy"] is None:
@@ -268,7 +268,7 @@ def _with_columns(
 @json_option
 @schema_option("spec", "leeward.runs.reference", "spec_schema")
 def protect(spec_file: str, out: str, threads: int | None, allow_memory: bool, as_json: bool) -> None:
-    """Release a cohort as SPEC.yaml says, into the folder OUT.
+    """Release a cohort as SPEC.yaml defines, into the folder OUT.
 
     OUT/share is for the recipient, OUT/custody stays with you. The release is verified before it appears.
 

@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 ACTIONS = {
     "annotate": (
         "notes",
-        "Notes to a table of quasi-identifiers and health terms, texts without identities.",
+        "Turn notes into a table of quasi-identifiers and health terms, and texts without identities.",
     ),
-    "decrypt": ("notes", "Put encrypted identities back, with the key."),
+    "decrypt": ("notes", "Restore encrypted identities with the key."),
     "train": ("notes", "Train the learned annotators on annotated notes."),
     "evaluate": ("notes", "Measure the annotators against annotated notes."),
 }
@@ -43,7 +43,7 @@ ACTIONS = {
 
 @click.group(cls=LazyGroup, table=ACTIONS)
 def notes() -> None:
-    """Clinical notes: identities found and taken out, a table of quasi-identifiers and health terms.
+    """Process clinical notes: remove identities, make a table of quasi-identifiers and health terms.
 
     \b
     Example:
@@ -69,8 +69,8 @@ column_options = stack(
 """A flag for each column of a table of notes."""
 
 key_options = stack(
-    flag("--recipient", "NAME", "The key that is kept for a recipient [default: the one for everybody]."),
-    flag("--key", "FILE", "The key in a file instead."),
+    flag("--recipient", "NAME", "Use the recipient's own key [default: the common key]."),
+    flag("--key", "FILE", "Key file to use instead."),
 )
 
 
@@ -85,7 +85,7 @@ key_options = stack(
 @flag("--lexicon", "PATH",
       "Health terms: CSV, OBO, or a folder of OMOP, UMLS or SNOMED files [default: the project's own].",
       default="leeward", show_default=False)  # fmt: skip
-@flag("--members", "rules,dictionary,svm,crf", "Annotators of the ensemble [default: all that are there].",
+@flag("--members", "rules,dictionary,svm,crf", "Annotators to use [default: all that are installed].",
       callback=commas)  # fmt: skip
 @flag("--review", "N", "Notes on the review page.", type=click.IntRange(min=0), default=100)
 @engine_option
@@ -131,7 +131,7 @@ def annotate(notes: str, out: str, mode: str | None, as_json: bool, **flags: Any
     if foreign := result["other_languages"]:
         listed = ", ".join(f"{count:,} in {language}" for language, count in foreign.items())
         click.echo(
-            f"leeward: WARNING: notes in a language that the annotators do not read: {listed}. Most of what identifies "
+            f"leeward: WARNING: notes in a language that the annotators cannot read: {listed}. Most of what identifies "
             "patients in them was not found.",
             err=True,
         )
@@ -146,12 +146,12 @@ def _annotated_lines(result: Mapping[str, Any], out: Path, mode: str | None) -> 
         f"In the table: {result['terms']:,} different terms, {result['terms_per_note']:.1f} a note.",
     ]
     if count := result["control_characters"]:
-        lines.append(f"Note: control characters of the notes that were left out: {count:,}.")
+        lines.append(f"Note: control characters removed from the notes: {count:,}.")
     if count := result["disagreeing"]:
         lines.append(f"Note: the patient data of {count:,} notes disagree; see `disagrees`.")
     lines += [f"Table:  {out / 'custody/table.parquet'}", f"Review: {out / 'custody/review.html'}"]
     if result["key"]:
-        lost = "without it nobody reads the identities again: keep a copy"
+        lost = "without it the identities are lost: keep a copy"
         why = lost if mode == "encrypted" else "kept for the next release to the same recipient"
         lines.append(f"Key:    {result['key']} ({why})")
     if mode:
@@ -177,7 +177,7 @@ def decrypt(path: str, key: str | None, recipient: str | None, out: str) -> None
     from leeward.runs.annotate import decrypt as run
 
     count = run(path, key, out, recipient)
-    print_lines(f"{out}: {count:,} texts with their identities. Keep it as you keep the notes.")
+    print_lines(f"{out}: {count:,} texts with their identities. Protect it like the notes.")
 
 
 SYNTHETIC: dict[str, Split] = {
@@ -189,9 +189,9 @@ SYNTHETIC: dict[str, Split] = {
 
 
 corpus_options = stack(
-    flag("--format format_", None, "Of the corpus; by default its files' endings tell.",
+    flag("--format format_", None, "Format of the corpus [default: by the names of its files].",
          type=click.Choice(["i2b2", "brat", "conll", "jsonl"])),
-    flag("--labels", "FILE", "CSV label,kind,category: what labels of the corpus mean."),
+    flag("--labels", "FILE", "CSV label,kind,category with the meaning of the corpus's labels."),
     flag("--notes count", "N", "Number of synthetic notes.", type=click.IntRange(min=1)),
     flag("--seed", "N", "The same seed gives the same notes, models and figures.", type=int),
 )  # fmt: skip
@@ -288,7 +288,7 @@ def _summary(results: list[Evaluation]) -> list[str]:
         *lines,
         "",
         "words: recall of the words of identities. protected: the same, with dates, ZIP codes and places of any role.",
-        "kept: share of denied, doubted, past and family mentions asserted as the patient's.",
+        "kept: share of negated, uncertain, past and family findings counted as the patient's.",
     ]
 
 
@@ -303,7 +303,11 @@ def _real_text() -> dict[str, Any]:
 def _on_real_text() -> list[str]:
     """What made-up notes flatter: the same ensemble on text that nobody made up."""
     real = _real_text()
-    kinds = (("names", "found"), ("terms", "asserted"), ("negations", "denied, doubted, past or of others"))
+    kinds = (
+        ("names", "found"),
+        ("terms", "asserted"),
+        ("negations", "negated, uncertain, past or of others"),
+    )
     shares = [
         f"{kind} ({what}) {real[f'{kind} right']:,} right, {real[f'{kind} wrong']:,} wrong"
         for kind, what in kinds

@@ -49,7 +49,7 @@ def switch(names: str, text: str, /, **more: Any) -> Option:
 
 table_option = flag(
     "--table", "NAME",
-    "The sheet of a workbook, the file in a .zip or the table of a database, where there are several."
+    "Sheet of a workbook, file in a .zip or table of a database, if there are several."
 )  # fmt: skip
 
 INPUT: dict[str, Option] = {
@@ -57,36 +57,36 @@ INPUT: dict[str, Option] = {
     "code": flag("--code", "COL[,COL…]", "Column of the code; several columns for wide form [default: code].",
                  callback=commas),
     "age": flag("--age", "COL", "Column of the age at the event, in years."),
-    "birth": flag("--birth", "COL", "Column of the date of birth: with --date it gives the age."),
+    "birth": flag("--birth", "COL", "Column of the date of birth; with --date, gives the age."),
     "visit": flag("--visit", "COL", "Column of the visit."),
     "date": flag("--date", "COL", "Column of the date."),
     "vocabulary": flag("--vocabulary", "icd9|icd10|icd|none|FILE.csv",
-                       "What the codes are: icd is both, code by code; a file is a hierarchy with the columns "
+                       "Vocabulary of the codes: icd means both; a file is a hierarchy with the columns "
                        "node,parent [default: ICD codes are recognised]."),
     "vocabulary_column": flag("--vocabulary-column", "COL", "Column with the vocabulary of each row's code."),
     "accept_unknown": switch("--accept-unknown",
-                             "Keep codes that are not of the vocabulary as written, even above 5 % of the entries."),
+                             "Keep codes that are not in the vocabulary, even above 5 % of the entries."),
     "code_separator": flag("--code-separator", "TEXT",
-                           "What stands between the codes where a cell holds several, such as ','."),
-    "missing": flag("--missing", "TEXT", "A text that means 'no code', such as '?'. Repeatable.", multiple=True),
+                           "Separator between several codes in one cell, such as ','."),
+    "missing": flag("--missing", "TEXT", "Text that means 'no code', such as '?'. Repeatable.", multiple=True),
     "date_format": flag("--date-format", "FORMAT", DATE_FORMAT),
     "lines": switch("--lines", "One record per line, codes separated by blanks or commas."),
     "source_format": flag("--source-format", "omop|fhir|synthea|i2b2|…",
                           "Format of a folder or database [default: recognised by the names of its files or tables]."),
-    "query": flag("--query", "SQL", "Of a database: SELECT … or the name of a table."),
+    "query": flag("--query", "SQL", "For a database: SELECT … or the name of a table."),
     "table": table_option,
     "events": flag("--events", "KIND[,KIND…]",
                    "Events to read from OMOP (condition, drug, procedure, observation, measurement), Synthea "
                    "(condition, drug, procedure, allergy) or i2b2 (prefixes of concepts) [default: diagnoses].",
                    callback=commas),
-    "concepts": switch("--concepts", "OMOP: codes of CONCEPT, with their vocabulary, not concept ids."),
+    "concepts": switch("--concepts", "OMOP: use the codes of CONCEPT and their vocabulary, not concept ids."),
     "attributes": flag("--attributes", "COL[,COL…]", "Columns with attributes of the patients, such as sex.",
                        callback=commas),
 }  # fmt: skip
 """The flags that say how to read a cohort, by the name under which they reach a command."""
 
 LEDGER = "Database with the budget [default: the ledger in INDEX]."
-FORMATS = "Parquet is always written; csv adds a copy."
+FORMATS = "csv adds a copy of the Parquet files, which are always written."
 json_option = switch("--json as_json", "Print the figures as JSON on stdout.")
 out_option = flag("-o --out", "OUT", "The release folder to write; must not exist yet.", required=True)
 new_option = flag("-o --out", "FOLDER", "For the custodian; must not exist yet.", required=True)
@@ -94,7 +94,7 @@ ledger_option = flag("--ledger", "URL", LEDGER, envvar="LEEWARD_LEDGER")
 user_option = flag("--user", "NAME", "Who asks [default: the login name].", envvar="LEEWARD_USER")
 engine_option = flag("--engine", None, type=click.Choice(["local", "spark"]), default="local")
 formats_option = flag("--format formats", "parquet,csv", FORMATS, callback=commas)
-memory_option = switch("--allow-memory", "Run even where less memory is free than such a run needs.")
+memory_option = switch("--allow-memory", "Run even if less memory is free than needed.")
 
 NATIVE_POOLS = ("POLARS_MAX_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 """Where compiled libraries read how many threads they may start; they do so when they are imported."""
@@ -227,7 +227,7 @@ table_options = stack(
     flag("--patient", "COL", "Column of the patient's identifier, never released."),
     flag("--drop", "COL[,COL…]", "Columns to leave out.", callback=commas),
     domains_option,
-    flag("--missing absent", "TEXT", "A text that means 'missing'. Repeatable.", multiple=True),
+    flag("--missing absent", "TEXT", "Text that means 'missing'. Repeatable.", multiple=True),
     table_option,
     flag("--date-format", "FORMAT", DATE_FORMAT),
 )

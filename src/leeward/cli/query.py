@@ -19,34 +19,33 @@ COUNTED = {"patients": "patient", "notes": "note"}
 
 @click.command(context_settings={"ignore_unknown_options": True})
 @click.argument("words", metavar="INDEX ['TERM & TERM'] [--QID CONDITION]…", nargs=-1, type=click.UNPROCESSED)
-@flag("--epsilon", "E", "Privacy price of the answer: the larger, the less noise.")
-@flag("--by", "QID", "One count for each value of a quasi-identifier, for one price.")
-@flag("--most", "N", "With --by: one patient counts in at most N of the bins.", type=int)
+@flag("--epsilon", "E", "Privacy cost of the answer; a larger one means less noise.")
+@flag("--by", "QID", "One count for each value of a quasi-identifier, for one cost.")
+@flag("--most", "N", "With --by: count one patient in at most N bins.", type=int)
 @flag("--unit", None, "What is protected: a patient with all notes, or a single note (weaker).",
       type=click.Choice(["patient", "note"]), default="patient")  # fmt: skip
 @flag("--count counted", None, "What is counted [default: the unit].", type=click.Choice(list(COUNTED)))
 @flag("--mechanism", None, "Two-sided geometric noise; Laplace for replication.",
       type=click.Choice(["geometric", "laplace"]), default="geometric")  # fmt: skip
 @flag("--mode", None, default="private", hidden=True, show_default=False)
-@flag("--where", "QID=CONDITION", "A condition on a quasi-identifier that is named like a flag.",
+@flag("--where", "QID=CONDITION", "Condition on a quasi-identifier that has the name of a flag.",
       multiple=True)  # fmt: skip
 @flag("--batch", "FILE", "A file of queries, one per line, as on the command line. All are charged or none.",
       type=click.Path(exists=True, dir_okay=False))  # fmt: skip
-@switch("--dry-run", "Answer from a synthetic index; nothing is charged.")
+@switch("--dry-run", "Answer from made-up patients; nothing is charged.")
 @user_option
-@flag("--project", "NAME", "The project that pays beside the user.", envvar="LEEWARD_PROJECT")
-@switch("--yes", "Pay also for an answer whose noise is larger than what it may measure.")
+@flag("--project", "NAME", "Project that is charged as well as the user.", envvar="LEEWARD_PROJECT")
+@switch("--yes", "Pay even if the noise may exceed the count.")
 @ledger_option
 @json_option
 def query(words: tuple[str, ...], batch: str | None, dry_run: bool, user: str | None, project: str | None, yes: bool,
           ledger: str | None, as_json: bool, **flags: Any) -> None:  # fmt: skip
-    """Count patients whose notes hold every TERM, with noise that protects each patient.
+    """Count patients whose notes have every TERM, with noise that protects each patient.
 
-    A condition is a value, a range a..b or a beginning with a star. Price and precision are printed before anything is
-    charged; the same question asked again has the same answer, at no cost.
+    A condition is a value, a range a..b or a prefix with a star. Cost and precision are printed before anything
+    is charged; the same question again gets the same answer, free.
 
-    Allotments bind whoever runs this by the name that is given: whoever can run it can also read the index and its
-    ledger, which are the custodian's.
+    Allotments apply to the user named. Whoever can run this command can also read the custodian's index and ledger.
 
     \b
     Examples:
@@ -55,7 +54,7 @@ def query(words: tuple[str, ...], batch: str | None, dry_run: bool, user: str | 
       leeward query INDEX fever --epsilon 0.5 --dry-run
       leeward query INDEX --batch questions.txt --epsilon 0.1
 
-    Exit status: 0 answered; 2 the question or the ledger is wrong; 3 the budget does not pay for it.
+    Exit status: 0 answered; 2 the question or the ledger is wrong; 3 the budget does not suffice.
     """
     from leeward.queries.answer.api import login_name
     from leeward.queries.answer.charged_query import answer_plans, price_of
@@ -68,7 +67,8 @@ def query(words: tuple[str, ...], batch: str | None, dry_run: bool, user: str | 
     plans = [plan_query(session, question) for question in questions]
     if not plans[0].vocabulary_public:
         click.echo(
-            "leeward: this index has no list of terms: any text is answered, one that nobody has as 0 plus noise.",
+            "leeward: this index has no list of terms: any text is answered; one that nobody has counts 0 "
+            "plus noise.",
             err=True,
         )
     price, left = price_of(session, plans, user, project)
@@ -189,7 +189,7 @@ def _terms_and_conditions(
     for name, value in pairs:
         name = name.replace("-", "_") if "_" not in name else name
         if name in conditions:
-            raise BadInput(f"`{name}` has two conditions; a query takes one each.")
+            raise BadInput(f"`{name}` has two conditions; give one.")
         conditions[name] = value
     return terms[0], conditions
 

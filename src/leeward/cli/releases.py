@@ -29,7 +29,7 @@ from leeward.errors import BadInput, VerificationFailed
 @click.argument("out", metavar="OUT")
 @json_option
 def show(out: str, as_json: bool) -> None:
-    """Say what the release folder OUT is: what it is safe against, what not, what it cost, and who may have it.
+    """Show what the release folder OUT is safe against and what not, what it cost, and who may have it.
 
     \b
     Examples:
@@ -61,9 +61,9 @@ def show(out: str, as_json: bool) -> None:
         *label_lines("Files", ", ".join(release.names())),
     ]
     if release.seeded:
-        lines += label_lines("Seeded", "for tests and studies only: nobody else may have it.", "red")
+        lines += label_lines("Seeded", "for tests and studies only; do not share it.", "red")
     elif release.custody is None:
-        lines += label_lines("Who", "this is a share alone, as a recipient has it.")
+        lines += label_lines("Who", "this is only the share, as the recipient has it.")
     else:
         who = f"{release.share} is for the recipient; {release.custody} stays with you."
         lines += label_lines("Who", who)
@@ -133,8 +133,8 @@ def verify(
 
 
 NO_LEDGER = (
-    "note    The ledger was not seen (--index INDEX): nothing here tells whether the counts hold noise, or whether "
-    "they, epsilon and the thresholds are those that were paid for."
+    "note    The ledger was not checked (--index INDEX), so it is unknown whether the counts contain noise, "
+    "and whether they, epsilon and the thresholds are those that were paid for."
 )
 
 
@@ -152,7 +152,7 @@ def outcome_lines(outcome: Any, every: bool) -> list[str]:
     if is_catalogue and not outcome.with_source:
         lines.append(NO_LEDGER)
     if outcome.passed:
-        untold = f"{count_noun('thing', len(outcome.unchecked))} that no check tells"
+        untold = f"{count_noun('thing', len(outcome.unchecked))} that no check can settle"
         lines.append(f"Passed: {len(outcome.checks)} checks, {compared}; {untold} (--all lists them).")
     return lines
 
@@ -167,7 +167,7 @@ def _find_sources(release: Any, path: str | None) -> tuple[Any, Any]:
     why = _why_missing(source, file)
     text = f"source {source.path}, as named in {file}." if source is not None else ""
     if why:
-        text = f"{why}; checks that need the original are left out (--source COHORT)."
+        text = f"{why}; checks that need the source are skipped (--source COHORT)."
     click.echo(f"leeward: {text}", err=True)
     people = None if spec is None else spec.population
     if path is not None:
@@ -193,7 +193,7 @@ REPORT_ONLY = ("At a glance", "In plain words")
 
 @click.command()
 @click.argument("out", metavar="OUT")
-@flag("--source path", "COHORT", "The original, with the input flags below.", required=True)
+@flag("--source path", "COHORT", "The source, with the input flags below.", required=True)
 @flag("--population", "COHORT", "The population of a k-map; read like --source.")
 @with_source
 @flag("--measure wanted", "are,mre", "[default: all that apply]", callback=commas)
@@ -235,7 +235,7 @@ def measure(out: str, source: Any, population: str | None, wanted: tuple[str, ..
 @click.argument("out", metavar="RELEASE")
 @click.argument("sets", metavar="CODES…", nargs=-1, required=True)
 @flag("--prior", None,
-      "Disassociation: how often a code of an item chunk is assumed to occur in its cluster [default: occupancy].",
+      "Disassociation: assumption on how often a code of an item chunk occurs in its cluster [default: occupancy].",
       type=click.Choice(["occupancy", "cubic", "graded", "uniform", "one"]))  # fmt: skip
 @flag("--where wanted", "COLUMN=LABEL", "Only patients with these demographics, such as age=70-79. Repeatable.",
       multiple=True)  # fmt: skip
@@ -244,10 +244,10 @@ def estimate(
     out: str, sets: tuple[str, ...], prior: str | None, wanted: tuple[str, ...], as_json: bool
 ) -> None:
     """Estimate how many patients have all of CODES (joined by commas) in RELEASE. A generalized label, such as
-    (410,411), asks for any of its codes.
+    (410,411), counts patients with any of its codes.
 
-    Low and high hold for the original data. The expected count of a disassociated release depends on the prior; that of
-    released records counts what they show.
+    The low and high bounds hold for the original data. The expected count of a disassociated release depends on
+    the prior; for released records, it is the count that they show.
 
     \b
     Examples:
@@ -293,10 +293,10 @@ NO_MATCH = 4
 @click.command()
 @click.argument("release", metavar="OUT")
 @flag("-o --out", "DOSSIER", "The folder to write; must not exist yet.")
-@flag("--plan", "PLAN.yaml", "The recipient's plan: its lines are measured, its threshold stated.")
+@flag("--plan", "PLAN.yaml", "The recipient's plan: its analyses are measured, its threshold stated.")
 @flag("--context", "CONTEXT.yaml", "What people declare: purpose, controls, governance, conclusion.")
-@flag("--explored", "FOLDER", "A folder of explore or compare, for the alternatives.")
-@flag("--for audience", None, "A recipient's copy has no figure of the original data.",
+@flag("--explored", "FOLDER", "Folder of explore or compare, for the alternatives.")
+@flag("--for audience", None, "The recipient's copy has no figures of the source.",
       type=click.Choice(["expert", "recipient"]), default="expert")  # fmt: skip
 @flag("--sign private", "KEY.pem", "Sign with this private Ed25519 key; with --check, once it matches.")
 @flag("--check checked", "DOSSIER", "Check a dossier against OUT instead of writing one.")
@@ -306,9 +306,9 @@ def dossier(
     release: str, out: str | None, checked: str | None, private: str | None, key: str | None, as_json: bool,
     **flags: Any,
 ) -> int:  # fmt: skip
-    """Technical evidence on the release OUT for the expert who decides: measured, declared, open. It decides nothing.
+    """Write the technical evidence on the release OUT (measured, declared or open) for the expert who decides.
 
-    A release that does not verify today gets none (exit status 4). With --check: status 4 where a byte differs.
+    A release that fails verification today gets no dossier (exit status 4). With --check: status 4 if a byte differs.
 
     \b
     Examples:
@@ -323,7 +323,7 @@ def dossier(
         state = "matches" if found.matches else "does not match"
         lines = [f"The dossier {state}; {found.figures} figures were looked up.", *found.faults]
         if found.signed is not None:
-            lines.append(f"The signature is {'' if found.signed else 'not '}that of the key.")
+            lines.append(f"The signature does {'' if found.signed else 'not '}match the key.")
         print_result(as_json, {"matches": found.matches, **asdict(found)}, lines)
         return 0 if found.matches else NO_MATCH
     if out is None:

@@ -28,9 +28,9 @@ from leeward.cli.options import flag, print_lines, switch
       type=click.Path())  # fmt: skip
 def serve(folder: str, demo: bool, host: str, port: int, workers: int, public_url: str | None,
           database: str | None, add_account: str | None, backup: str | None) -> None:  # fmt: skip
-    """Serve the portal: researchers ask, custodians decide, every answer is paid from a budget.
+    """Serve the portal: researchers ask, custodians decide, and a budget pays each answer.
 
-    docs/portal.md says how it is set up behind a hospital's proxy, with its sign-in, and how it is backed up.
+    docs/portal.md explains the setup behind a hospital's proxy, sign-in and backup.
 
     \b
     Examples:

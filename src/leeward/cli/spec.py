@@ -71,7 +71,7 @@ def _write(callback: Any, *, spec_file: str | None, **flags: Any) -> None:
 
 @click.group()
 def spec() -> None:
-    """Specs: files that say what to release and how.
+    """Work with specs: files that define what to release and how.
 
     \b
     Example:
@@ -84,7 +84,7 @@ def spec() -> None:
     cls=Written, table={each.command: ("", each.line) for each in METHODS.values()}, no_args_is_help=True
 )
 def init() -> None:
-    """Write the spec that the flags of a method's command mean, each key with its meaning.
+    """Turn the flags of a method's command into a spec that explains each key.
 
     \b
     Example:

@@ -24,7 +24,7 @@ KINDS = {
 
 @click.group(cls=LazyGroup, table=KINDS)
 def synth() -> None:
-    """Write made-up data: no patient behind it, but the shape of real data.
+    """Write made-up data with the shape of real data.
 
     \b
     Example:

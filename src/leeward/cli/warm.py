@@ -72,9 +72,8 @@ EXTRAS = {
 def warm() -> None:
     """Compile every kernel now, for a container image or before a demonstration.
 
-    Runs each method once on made-up data in a temporary folder. Kernels that were shipped compiled, or compiled
-    before, are left as they are; methods whose extra is not installed are passed over. Takes one to four minutes where
-    nothing is compiled yet.
+    Runs each method once on made-up data in a temporary folder. Kernels that are compiled already are skipped, as are
+    methods whose extra is not installed. Takes one to four minutes if none is compiled.
 
     \b
     Example:

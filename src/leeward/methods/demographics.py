@@ -39,8 +39,8 @@ class WithDemographics(Parameters):
     demographics: Annotated[
         tuple[str, ...],
         Parameter(
-            "Columns of the patients that an attacker knows exactly: released generalized, in classes of at least k "
-            "patients who share all of them.",
+            "Columns of the patients that an attacker may know exactly; released generalized, in classes of "
+            "at least k patients who share all of them.",
             metavar="COL[,COL…]",
             form=r"[A-Za-z0-9][A-Za-z0-9_. -]*",
         ),
@@ -60,8 +60,8 @@ class WithDemographics(Parameters):
     small: Annotated[
         Literal["merge", "suppress", "drop"],
         Parameter(
-            "Classes of fewer than k patients. merge: joined with the nearest class; suppress: their demographics are "
-            "not released; drop: these patients are left out.",
+            "Classes of fewer than k patients. merge: join the nearest class; suppress: do not release "
+            "their demographics; drop: leave these patients out.",
             shown="always",
             when=OF_CLASSES,
         ),
@@ -99,8 +99,8 @@ class WithRecoding(WithDemographics):
     recoding: Annotated[
         Literal["full", "local"],
         Parameter(
-            "Levels of the columns that `keep` does not name. full: one level for everybody; local: classes are cut "
-            "further where that costs the codes little. Both are searched by running the method.",
+            "Levels of columns that `keep` does not name. full: one level for everybody; local: classes are "
+            "split further if that costs few codes. Both are found by running the method.",
             shown="always",
             when=OF_CLASSES,
         ),

@@ -37,7 +37,7 @@ def section(
             ),
             errors_table(found),
             (
-                "'Apart' is what a recipient could say at best if codes and demographics came in two releases: the "
+                "'Apart' is the best that a recipient could do with codes and demographics in two releases: the "
                 "true number of patients with the codes, times the true share of the demographics."
             ),
             columns_table(found),

@@ -41,20 +41,20 @@ class SourceSpec(Declared):
     path: Annotated[
         str | None,
         Parameter(
-            "File, folder or glob, beside the spec or else in the working directory; or the URL of a database, "
+            "File, folder or glob, next to the spec or else in the working directory; or the URL of a database, "
             "`postgresql://user@host/db#schema.table`."
         ),
     ] = None
     format: Annotated[
         str | None,
         Parameter(
-            "How the source is laid out: events, table (one row per patient) or another of docs/spec.md.",
+            "Layout of the source: events, table (one row per patient) or another one in docs/spec.md.",
             default="recognised by the names of files and tables",
         ),
     ] = None
     columns: Annotated[
         Mapping[str, str | tuple[str, ...]],
-        Parameter(f"The source's names of {', '.join(COLUMNS)}; several codes: wide form."),
+        Parameter(f"Source columns of {', '.join(COLUMNS)}; several codes: wide form."),
     ] = field(default_factory=dict)
     vocabulary: Annotated[
         str | None,
@@ -72,23 +72,19 @@ class SourceSpec(Declared):
         Mapping[str, Any] | tuple[str, ...] | None,
         Parameter("Which events (OMOP, Synthea, i2b2); permissible values by column (table)."),
     ] = None
-    query: Annotated[str | None, Parameter("Of a database: SELECT … or the name of a table.")] = None
+    query: Annotated[str | None, Parameter("For a database: SELECT … or the name of a table.")] = None
     table: Annotated[
         str | None,
-        Parameter(
-            "The sheet of a workbook, the file in a .zip or the table of a database, where there are several."
-        ),
+        Parameter("Sheet of a workbook, file in a .zip or table of a database, if there are several."),
     ] = None
     concepts: Annotated[
-        bool, Parameter("OMOP: CONCEPT's code and vocabulary in the place of concept ids.")
+        bool, Parameter("OMOP: use the codes of CONCEPT and their vocabulary, not concept ids.")
     ] = False
     accept_unknown: Annotated[
         bool,
-        Parameter("Keep codes that are not of the vocabulary as written, even above 5 % of the entries."),
+        Parameter("Keep codes that are not in the vocabulary, even above 5 % of the entries."),
     ] = False
-    code_separator: Annotated[
-        str | None, Parameter("What stands between the codes where a cell holds several.")
-    ] = None
+    code_separator: Annotated[str | None, Parameter("Separator between several codes in one cell.")] = None
     name: Annotated[str | None, Parameter("Name of a cohort given in memory; it cannot be read again.")] = (
         None
     )
@@ -119,7 +115,8 @@ class Spec(Declared):
         str | Mapping[str, Any], Parameter("local, spark, or one name with options: `{spark: {master: …}}`.")
     ] = "local"
     formats: Annotated[
-        tuple[Literal["parquet", "csv"], ...], Parameter("Parquet is always written; csv adds a copy.")
+        tuple[Literal["parquet", "csv"], ...],
+        Parameter("csv adds a copy of the Parquet files, which are always written."),
     ] = ("parquet",)
     seed: Annotated[
         int | None,
@@ -174,11 +171,9 @@ def content_of_yaml(text: str) -> Any:
         problem = getattr(error, "problem", None) or "cannot be parsed"
         raise BadInput(f"not valid YAML{place}: {problem}.") from None
     except RecursionError:
-        raise BadInput("not valid YAML: lists and mappings lie too deep in each other.") from None
+        raise BadInput("not valid YAML: lists and mappings are nested too deeply.") from None
     except (ValueError, TypeError, OverflowError, AttributeError, LookupError):
-        raise BadInput(
-            "not valid YAML: a value is not of the type that its tag or its form says (a date, a number)."
-        ) from None
+        raise BadInput("not valid YAML: a value does not fit its tag or form (a date, a number).") from None
 
 
 def to_yaml(spec: Spec) -> str:

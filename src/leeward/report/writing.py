@@ -62,9 +62,9 @@ def checks_section(verification: Mapping[str, Any]) -> Section:
         for check in checks
     )
     intro = (
-        "The verifier shares no code with the method. It reads the files as a recipient gets them and "
-        "tries to refute "
-        "the guarantee" + (", and compares them with the source." if verification.get("with_source") else ".")
+        "The verifier shares no code with the method. It reads the files as the recipient gets them and tries to "
+        "refute the guarantee"
+        + (", and compares them with the source." if verification.get("with_source") else ".")
     )
     table = Table(
         f"{len(checks)} checks of the released files", ("outcome", "check", "what was found"), rows, False
@@ -77,10 +77,10 @@ def notices_section(measures: Mapping[str, Any]) -> Section:
     """What the reader repaired, left out or found odd, with row numbers of the source."""
     notices = measures.get("notices", [])
     if not notices:
-        return Section("Notices of the reader", ("Nothing was repaired, left out or found odd.",))
+        return Section("Notices of the reader", ("Nothing was repaired, left out or unusual.",))
     rows = tuple((notice["kind"], notice["message"], _how_many(notice), _rows(notice)) for notice in notices)
     table = Table(
-        "What was repaired, left out or found odd (rows count from 1, headers excluded)",
+        "What was repaired, left out or unusual (rows count from 1, without the header)",
         ("kind", "what", "how many", "first rows"),
         rows,
         False,

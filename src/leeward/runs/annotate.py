@@ -215,9 +215,9 @@ def check_languages(texts: Sequence[str], mode: str | None, any_language: bool) 
     what = ", ".join(f"{len(rows):,} in {language}" for language, rows in found.items())
     first = ", ".join(str(row) for row in sorted(row for rows in found.values() for row in rows)[:5])
     raise BadInput(
-        f"{count:,} of {len(texts):,} notes are not in English ({what}; first: row {first}). The annotators read "
-        "English only and would leave names, dates and places of other languages in the texts. Leave these notes out; "
-        "--any-language annotates them all the same, for a table or for texts that a person reads through afterwards."
+        f"{count:,} of {len(texts):,} notes are not in English ({what}; first: row {first}). The annotators "
+        f"only read English and would leave names, dates and places in the texts. Leave these notes out; "
+        "--any-language annotates them anyway, for a table or for texts that a person checks afterwards."
     )
 
 
@@ -286,14 +286,14 @@ def key_file_of(recipient: str | None = None) -> Path:
     folder = account_folder("keys")
     if folder is None:
         raise BadInput(
-            f"there is no folder to keep the key in; name a file with --key, or a folder with {VARIABLE}."
+            f"there is no folder for the key; name a file with --key, or a folder with {VARIABLE}."
         )
     return folder / f"{name}.key"
 
 
 def _key_file(key: str | Path | None, recipient: str | None) -> Path:
     if key is not None and recipient is not None:
-        raise BadInput("--key and --recipient both say which key; give one of them.")
+        raise BadInput("give --key or --recipient, not both.")
     return Path(key) if key is not None else key_file_of(recipient)
 
 

@@ -140,7 +140,7 @@ def _refuse_unwritable(name: str, text: str | os.PathLike[str], *, is_path: bool
         if is_path and "://" not in str(text):
             Path(text).stat()
     except ValueError:
-        raise BadInput(f"`{name}` holds a character that no text or no path has.") from None
+        raise BadInput(f"`{name}` has a character that no text or path may have.") from None
     except OSError as error:
         if error.errno == errno.ENAMETOOLONG:
-            raise BadInput(f"`{name}`: the path is longer than any that a file system has.") from None
+            raise BadInput(f"`{name}`: the path is longer than file systems allow.") from None

@@ -23,7 +23,7 @@ from leeward.runs.protect import verify
 from leeward.runs.specs import open_release, plan_of, read_custody_spec, read_missing, read_source
 from leeward.runs.writing import refusal
 
-NO_DIGESTS = "custody has no digests of its files, so whether its figures are the run's was not checked"
+NO_DIGESTS = "custody lacks the digests of its files, so its figures were not checked"
 
 
 def compare(
@@ -80,7 +80,9 @@ def compare(
         if cohort is None:
             say("Reading the source")
             if len({spec.source.path for spec in specs}) > 1:
-                raise BadInput("the releases were made of different sources; compare releases of one source.")
+                raise BadInput(
+                    "the releases were made from different sources; compare releases of one source."
+                )
             cohort = read_source(specs[0].source)
             known = next((spec.population for spec in specs if spec.population is not None), None)
             population = read_missing(population, known)

@@ -251,7 +251,7 @@ def check(
     if not outcome.passed:
         faults.append(f"The release does not verify today: {refusal(outcome)}")
     wrong = check_entries(content, files_of(opened, _json(place / EVIDENCE)))
-    faults += [f"The figure does not match: {label}." for label in wrong]
+    faults += [f"A figure does not match: {label}." for label in wrong]
     figures = sum("pointer" in e for part in content["parts"] for e in part["entries"])
     signed, written = None, place / SIGNATURE
     if private is not None and not faults:
@@ -283,9 +283,9 @@ def _read(folder: Path) -> tuple[bytes, dict[str, Any]]:
     try:
         content = json.loads(raw)
     except (ValueError, RecursionError):
-        raise BadInput(f"{folder}: {JSON} is no JSON; the dossier is damaged.") from None
+        raise BadInput(f"{folder}: {JSON} is not valid JSON; the dossier is damaged.") from None
     if not isinstance(content, dict) or not isinstance(content.get("digests"), dict):
-        raise BadInput(f"{folder}: {JSON} has no `digests`; it is no dossier, or a damaged one.")
+        raise BadInput(f"{folder}: {JSON} has no `digests`; it is not a dossier, or is damaged.")
     return raw, content
 
 

@@ -74,7 +74,7 @@ def codes_of(text: str) -> list[str]:
     """The codes between the commas of a text, a label in brackets as one. BadInput where one is empty."""
     codes = [code.strip() for code in BETWEEN.split(text)]
     if not all(codes):
-        raise BadInput("`codes`: one between the commas is empty.")
+        raise BadInput("`codes`: a code between the commas is empty.")
     return codes
 
 
@@ -87,13 +87,13 @@ def estimates(
     opened = open_release(release)
     if opened.method not in COUNTED:
         raise BadInput(
-            f"{opened.share}: counts are estimated from releases by {', '.join(COUNTED)}; this one is by "
+            f"{opened.share}: counts can be estimated from releases of {', '.join(COUNTED)}; this one is of "
             f"{opened.method}."
         )
     if opened.method == "disassociation":
         return _to_list(_of_chunks(opened, queries, prior or DEFAULT, where))
     if prior is not None:
-        raise BadInput(f"a prior is about item chunks; releases by {opened.method} have none. Leave it out.")
+        raise BadInput(f"a prior is for item chunks, which releases of {opened.method} lack. Leave it out.")
     concerned = ReleasedClasses.read(opened).part_of(where) if where else None
     if opened.method == "constraints":
         parts = read_parts(opened)

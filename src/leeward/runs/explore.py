@@ -268,7 +268,7 @@ def lines_of(plan: Plan | None, spec: Spec, cohort: Cohort) -> tuple[Line, ...]:
         return tuple(line_of(each, number) for number, each in enumerate(spec.plan, start=1))
     if cohort.events is None:
         raise BadInput(
-            "a table is measured by the recipient's models: give a `plan` in the spec, or --plan PLAN.yaml."
+            "a table needs the recipient's models: give a `plan` in the spec, or --plan PLAN.yaml."
         )
     groups = () if cohort.vocabulary in (None, "none") else (Counts(of="hierarchy:1"),)
     return (*groups, Counts(of="codes"), Counts(of="codes", together=2, within="20 %"))
@@ -319,16 +319,16 @@ def _folder(out: Path, settings: Mapping[str, Any]) -> Iterator[Path]:
     known = out / SETTINGS
     # An empty folder may be what is left of a run that was killed before it wrote its settings.
     if out.exists() and not known.is_file() and not (out.is_dir() and not any(out.iterdir())):
-        raise BadInput(f"{out}: exists already and is no exploration; name another folder with -o.")
+        raise BadInput(f"{out}: exists and is not an exploration; name another folder with -o.")
     if known.is_file() and not _same(known.read_bytes(), text.encode()):
         raise BadInput(
-            f"{out}: holds an exploration of other data, points or lines; name another folder with -o, or remove it."
+            f"{out}: has an exploration of other data, points or analyses; name another folder with -o, or remove it."
         )
     out.mkdir(parents=True, exist_ok=True, mode=0o700)
     out.chmod(0o700)
     with alone_in(out, wait=False) as alone:
         if not alone:
-            raise BadInput(f"{out}: another leeward explore is at work in it; wait for its end.")
+            raise BadInput(f"{out}: another leeward explore is using it; wait until it ends.")
         for name in ("points", "seconds", "releases"):
             (out / name).mkdir(exist_ok=True, mode=0o700)
         if not known.is_file():

@@ -245,8 +245,8 @@ def _check_vocabulary(built: Built, entries: int) -> None:
         if what.endswith("the vocabulary lacks") and count > SHARE_UNKNOWN * entries:
             kind = what.partition(" ")[0]
             raise BadInput(
-                f"{count:,} of {entries:,} {kind} are not in the vocabulary {built.index.meta.vocabulary}; nobody "
-                "could ask for them. Name another one (--terms), or leave them out (--accept-unknown)."
+                f"{count:,} of {entries:,} {kind} are not in the vocabulary {built.index.meta.vocabulary}; no "
+                f"query could use them. Name another one (--terms), or leave them out (--accept-unknown)."
             )
 
 
@@ -261,7 +261,7 @@ def _of_notes(
     """The index of a table of notes, and how many terms the table has."""
     asked = wanted.quasi_identifiers
     if wanted.row is not None:
-        raise BadInput("--row is for cohorts; a row of a table of notes is a note.")
+        raise BadInput("--row is for cohorts; in a table of notes, a row is a note.")
     terms = vocabulary_of(named) if named else vocabulary_of_table(table)
     say("Indexing")
     for name in asked:

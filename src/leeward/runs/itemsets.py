@@ -124,14 +124,14 @@ def itemsets(
     data_set = session.index.meta.id
     items = items_of(session.index, asked.qids)
     if session.terms.unit != "patient":
-        raise BadInput("the catalogue protects patients; the budget of this index is for single notes.")
+        raise BadInput("a catalogue protects patients, but the budget of this index protects single notes.")
     question = asked.question(session.index)
     least = first_threshold(items.terms, asked)
     paid = stored(session.ledger, data_set, digest(text_of(question))) is not None
     cost = 0.0 if paid else to_epsilon(asked.epsilon)
     before = to_epsilon(left(session.ledger, data_set, user).user)
     if tell is not None:
-        price = f"costs {cost:g}" if cost else "was paid before and costs nothing"
+        price = f"costs {cost:g}" if cost else "was paid for and is free"
         tell(f"this {price}; only single terms with a noisy count of at least {least:,} patients are listed; "
              f"{user} has {before:g} left.")  # fmt: skip
     if dry_run:
@@ -160,13 +160,13 @@ def check_threshold(session: IndexSession, least: int) -> None:
     if stated is not None and least <= stated / 2:
         return
     reach = (
-        "nothing public says whether any can reach it: the index was made without --about-patients"
+        "whether any can reach it is unknown: the index was made without --about-patients"
         if stated is None
         else f"the index has about {stated:,} patients: hardly any can reach it"
     )
     raise BadInput(
         f"only terms with a noisy count of at least {least:,} patients would be listed, and {reach}; nothing was "
-        "charged. Use a larger --epsilon, fewer --contributions or a smaller --max-size, or --yes to pay all the same."
+        "charged. Use a larger --epsilon, fewer --contributions or a smaller --max-size, or --yes to pay anyway."
     )
 
 

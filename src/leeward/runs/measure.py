@@ -66,7 +66,7 @@ def measure(
     module = module_of(release)
     if module is None:
         if wanted or release.method not in METHODS:
-            raise BadInput(f"there are no measures of releases of the method `{release.method}`.")
+            raise BadInput(f"no measures exist for the method `{release.method}`.")
         return {}
     asked = measures_asked(release, wanted)
     others = [each for each in asked if TRIED not in each]

@@ -116,9 +116,9 @@ def _require(
     base = fit.bytes(0, 0)
     if free > base:
         parts = -(-(need - base) // (free - base))
-        ways.append(f"cut the source by patient (leeward split --parts {parts}) and release each part")
+        ways.append(f"split the source by patient (leeward split --parts {parts}) and release each part")
     if by_parts and ON_DISK.bytes(patients, rows) <= free:
-        ways.append("release it by parts on the disk, as one release (--partitions N)")
+        ways.append("process it in parts on disk, as one release (--partitions N)")
     if engine != "spark" and spark.bytes(patients, rows) <= free:
         ways.append("run it on Spark with a cluster (--engine spark)")
     ways.append("use a machine with more memory; --allow-memory runs it here anyway.")

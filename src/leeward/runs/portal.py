@@ -66,7 +66,7 @@ def make_demo(
     from leeward.synthetic.complaints import complaints
 
     if (folder / "indexes" / "clinic").exists():
-        raise BadInput(f"{folder}: there is a portal already; serve it, or remove it first.")
+        raise BadInput(f"{folder}: a portal exists already; serve it, or remove it first.")
     make_folder(folder)
     say("Indexing made-up notes ...")
     index(

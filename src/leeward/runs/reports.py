@@ -30,7 +30,7 @@ def write_report(folder: Path) -> Path:
     measures, verification = map(release.custody_json, ("measures.json", "verification.json"))
     if release.custody is None or measures is None or verification is None:
         raise BadInput(
-            f"{folder}: a report needs the measures.json and verification.json of custody/, and one is not there."
+            f"{folder}: a report needs custody/measures.json and custody/verification.json; one is missing."
         )
     own = sections_of(release.method)
     found = [] if own is None else own(release, measures, verification)
@@ -103,7 +103,7 @@ def risk_sections(release: Release, measures: Mapping[str, Any]) -> list[Section
     ]
     shown = [0, 1, 2, 3, 4] if found else [0, 1, 2, 4]  # of what was not measured a column of dashes
     table = Table(
-        "Thresholds that others report; which of them applies is not for a program to say",
+        "Published thresholds; which one applies is for people to decide",
         tuple(columns[place] for place in shown),
         tuple(tuple(row[place] for place in shown) for row in rows),
         False,

@@ -82,7 +82,7 @@ def read_source(source: SourceSpec) -> Cohort:
 
     if source.path is None:
         raise BadInput(
-            f"the source `{source.name}` was given in memory and cannot be read again; name a file."
+            f"the source `{source.name}` was only in memory and cannot be read again; name a file."
         )
     options = {each.name: getattr(source, each.name) for each in dataclasses.fields(source)}
     del options["path"], options["name"]

@@ -91,8 +91,8 @@ def figures_of(pending: Draft, cohort: StoredCohort, spec: Spec, made: Anonymize
     if fits("disassociation", cohort.patients, cohort.events):
         return measure_release(pending, read_source(spec.source), spec.measure, made)
     message = (
-        "not measured: the table and the release together are larger than the free memory; `leeward measure OUT "
-        "--source TABLE` measures the release on a machine with more"
+        "not measured: the table and the release need more memory than is free; run `leeward measure OUT "
+        "--source TABLE` on a larger machine"
     )
     known = about(cohort.head, cohort.facts(), made)
     known["notices"].append({"kind": "measure", "message": message, "count": 1, "rows": []})

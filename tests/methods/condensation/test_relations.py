@@ -209,7 +209,7 @@ def test_equal_columns_never_part(k: int, seed: int) -> None:
     for one, other in (("code", "copy"), ("age", "twin"), ("status", "named"), ("gone", "lost")):
         assert released[one].equals(released[other], null_equal=True), one
         assert f"{one} = {other}" in made.parameters["relations"]
-    assert "What holds of everybody" in " ".join(made.guarantee.not_protected)
+    assert "What holds for everybody" in " ".join(made.guarantee.not_protected)
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -143,7 +143,7 @@ def test_listed_sets_are_protected_in_every_class(tmp_path: Path) -> None:
 def test_what_does_not_go_with_demographics(tmp_path: Path) -> None:
     result = lw.protect(people(90), Constraints(k=3, m=2, **KEPT), tmp_path / "out", seed=1)  # type: ignore[arg-type]
     earlier = str(result.release.share / "data/codes.parquet")
-    with pytest.raises(BadInput, match="`mapping` does not go with `demographics`"):
+    with pytest.raises(BadInput, match="`mapping` and `demographics` cannot be combined"):
         Constraints(k=3, m=2, mapping=earlier, **KEPT)  # type: ignore[arg-type]
     with pytest.raises(BadInput, match="of a release with demographics"):
         Constraints(k=3, m=2, mapping=earlier).protect(people(90))

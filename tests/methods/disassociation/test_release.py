@@ -203,7 +203,7 @@ def test_repeated_codes_become_instances_in_data_and_constraints(tmp_path: Path)
             {"partitioning": "best"},
             "`partitioning` must be `auto`, `fitted`, `recut` or `paper`; got `best`.",
         ),
-        ({"diversity": 3}, "`diversity` needs `sensitive`: the codes that it is about."),
+        ({"diversity": 3}, "`diversity` needs the codes in `sensitive`."),
     ],
 )
 def test_parameters_are_checked(parameters: dict[str, Any], message: str) -> None:

@@ -41,14 +41,14 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 def test_a_master_speaks_of_its_patients(pages: dict[str, str]) -> None:
     assert "is left with at least 3 patients." in pages["master"]
     assert "of the population&#39;s" not in pages["master"]
-    assert "The payload columns" not in pages["master"]
+    assert "Payload columns" not in pages["master"]
 
 
 def test_an_extract_says_what_membership_costs(pages: dict[str, str]) -> None:
     for name in ("drawn", "measured"):
         assert "If membership in the cohort is known" in pages[name]
         assert "at least 3 patients of the 80 it was drawn from; whoever also knows" in pages[name]
-    assert "The payload columns" in pages["drawn"] and "The payload columns" not in pages["measured"]
+    assert "Payload columns" in pages["drawn"] and "Payload columns" not in pages["measured"]
     assert "of the population&#39;s" in pages["measured"]
 
 

@@ -158,12 +158,12 @@ def test_visits_apart_may_show_together_what_only_one_patient_had_and_say_so() -
     apart = protect(records, k=2, policy="none")
     assert released(apart) == {"A": [["a", "b"], ["c"]], "B": [["a", "b"]], "C": [["c"]]}
     said = [
-        text for text in apart.guarantee.not_protected if "shown by another visit of the same person" in text
+        text for text in apart.guarantee.not_protected if "appear in another visit of the same person" in text
     ]
     assert len(said) == 1
     assert "fewer than 2 patients" in said[0]
     merged = protect(records, k=2, policy="none", merge_visits=True)
-    assert not any("shown by another visit" in text for text in merged.guarantee.not_protected)
+    assert not any("appear in another visit" in text for text in merged.guarantee.not_protected)
 
 
 def test_containment_needs_merged_visits() -> None:
@@ -184,7 +184,7 @@ def test_k_above_the_number_of_patients_is_unreachable() -> None:
         ({"k": 2, "key": "best"}, "`key` must be `absolute` or `relative`; got `best`"),
         (
             {"k": 2, "enforce": "generalize", "level": "code"},
-            "`enforce` generalize is for `level` visit only",
+            "`enforce` generalize is only for `level` visit",
         ),
         ({"k": 2, "policy": "hierachy:1"}, "unknown policy 'hierachy'"),
     ],

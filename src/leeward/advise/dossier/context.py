@@ -57,10 +57,10 @@ class Context(Declared):
     controls: Annotated[tuple[str, ...], Parameter("Controls that are in force.")] = ()
     motives: Annotated[str | None, Parameter("Who might want to identify patients, and why.")] = None
     other_releases: Annotated[str | None, Parameter("Other releases of the same patients.")] = None
-    harm: Annotated[str | None, Parameter("What a patient who is found would suffer.")] = None
+    harm: Annotated[str | None, Parameter("What harm a patient would suffer from being found.")] = None
     auxiliary: Annotated[str | None, Parameter("Other data that an attacker may join.")] = None
     law: Annotated[str | None, Parameter("Law and ethics decision.")] = None
-    roles: Annotated[str | None, Parameter("Who answers for data and release.")] = None
+    roles: Annotated[str | None, Parameter("Who is responsible for data and release.")] = None
     agreement: Annotated[str | None, Parameter("Agreement with the recipient.")] = None
     retention: Annotated[str | None, Parameter("How long data are kept.")] = None
     incident: Annotated[str | None, Parameter("What happens when a patient is found.")] = None

@@ -40,10 +40,11 @@ class Censoring(WithDemographics):
     scope: Annotated[
         Literal["global", "raise", "record", "groups"],
         Parameter(
-            "groups: publish what a group of k people of the population shares, by a rule that never looks at the "
-            "sample; knowing the rule does not help. global: caps that fall for all records alike (GCCens). raise: "
-            "caps for all alike, raised one by one while they can be, which keeps more. record: keep, per record, the "
-            "largest part shared by k people; an attacker who knows this rule can exploit it.",
+            "groups: publish what a group of k people of the population shares; the rule ignores the "
+            "sample, so knowing it does not help. global: lower the same caps for all records "
+            "(GCCens). raise: raise the same caps one by one as far as possible, which keeps more. "
+            "record: keep the largest part of each record that k people share; an attacker who knows "
+            "this rule can exploit it.",
             shown="always",
         ),
     ] = "groups"

@@ -59,9 +59,9 @@ def glance(
         tiles += [
             Tile(
                 percent(risks["before"]["unique"]),
-                "of the original records fit one person of the population only",
+                "of the original records fit only one person of the population",
             ),
-            Tile(number(risks["after"]["smallest"]), "people at least fit each released record", tone="good"),
+            Tile(number(risks["after"]["smallest"]), "or more people fit each released record", tone="good"),
         ]
     if lost:
         tiles.append(Tile(percent(lost["kept"]), "of all mentions of codes are released"))
@@ -70,7 +70,7 @@ def glance(
         tiles.append(
             Tile(
                 percent(pinned),
-                "of the records fit one person only for somebody who knows the rule and everybody's records",
+                "of the records fit only one person for somebody who knows the rule and everybody's records",
                 tone="warn" if pinned else "plain",
             )
         )
@@ -123,9 +123,8 @@ def risk(release: Release, figures: Figures | None) -> Section | None:
         "Risk in the population and in the sample",
         (
             (
-                "**Distinguishability** is how many people of the population contain a record. One "
-                "over it is the chance "
-                "of guessing right whose the record is."
+                "**Distinguishability** is the number of people of the population whose records contain a "
+                "record. One over it is the chance of guessing its owner."
             ),
             chart,
             Table("Risk by the usual definitions", ("", "before", "after"), risks),
@@ -232,7 +231,7 @@ def caps(release: Release) -> Section | None:
     advice = (
         ()
         if not gone
-        else ("With many rare codes global caps cost much: fewer codes, or `scope: groups`, keep more.",)
+        else ("With many rare codes, global caps cost much; fewer codes or `scope: groups` keep more.",)
     )
     return Section("The caps", (text, table, *advice))
 
@@ -256,17 +255,15 @@ def attack(release: Release, figures: Figures | None) -> Section | None:
         "Somebody who knows the rule",
         (
             (
-                "The k-map counts people who contain a released record. Who has the whole population, knows this rule, "
-                "and knows that a record of the sample is a person's full record, can do more: carry "
-                "the rule out for each "
-                "of them, and keep those whose record it turns into exactly the released one, the "
-                "**consistent owners**."
+                "The k-map counts people whose records contain a released record. Somebody who has the "
+                "whole population, knows this rule, and knows that the sample has people's full "
+                "records, can do more: apply the rule to each person, and keep those whose record it "
+                "turns into exactly the released one, the **consistent owners**."
             ),
             table,
             (
-                "This goes beyond the guarantee. It matters where a recipient may hold the "
-                "population's full records, as "
-                "an employee of the hospital may."
+                "This attack is outside the guarantee. It matters if a recipient may have the population's "
+                "full records, for example as an employee of the hospital."
             ),
         ),
     )
@@ -275,9 +272,9 @@ def attack(release: Release, figures: Figures | None) -> Section | None:
 def plain_words(release: Release) -> Section:
     k = release.guarantee["k"]
     return words_section(
-        "Somebody knows which codes a person was given, and how often. For every released record there are at least "
-        f"**{k} people** in the population who have all of its codes at least as often, so guessing whose it is "
-        f"succeeds at most once in {k}, as long as it is not known who is in the sample."
+        "Somebody knows which codes a person has, and how often. For every released record there are at least "
+        f"**{k} people** in the population who have all of its codes at least as often, so a guess at its "
+        f"owner is right at most once in {k}, as long as nobody knows who is in the sample."
     )
 
 
@@ -316,7 +313,7 @@ def little_left(left: int, total: int, repeats: Mapping[str, Any], scope: str = 
     once = bool(repeats["before"]) and repeats["kept"] < FEW_REPEATS
     if not few and not once:
         return ""
-    found = f"of {number(total)} codes {number(left)} are left"
+    found = f"{number(left)} of {number(total)} codes are left"
     found += f", and {percent(repeats['kept'])} of the repeats" if repeats["before"] else ""
     groups = "" if scope == "groups" else "`--scope groups`, "
     return f"{found}; try {groups}codes of fewer digits, or a larger population."

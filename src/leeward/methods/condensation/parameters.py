@@ -48,9 +48,9 @@ class Condensation(Parameters):
     algorithm: Annotated[
         Literal["balanced", "improved", "condensation", "tfrp", "auto"],
         Parameter(
-            "balanced (ours): halving, and each group's own values; improved: Gal et al. 2014; condensation: Aggarwal "
-            "and Yu; tfrp: two fixed reference points (Chang et al.); auto: the one that keeps the plan best on a "
-            "sample.",
+            "balanced: halving, and each group's own values; improved: Gal et al. 2014; condensation: "
+            "Aggarwal and Yu; tfrp: two fixed reference points (Chang et al.); auto: the one that "
+            "keeps the plan best on a sample.",
             shown="always",
         ),
     ] = "balanced"
@@ -65,7 +65,8 @@ class Condensation(Parameters):
     time: Annotated[
         tuple[str, ...],
         Parameter(
-            "Survival times, matched by rank; of several exact ones the first, the others at random among two groups.",
+            "Survival times, matched by rank; of several exact times only the first, the others at random "
+            "among two groups.",
             default="the plan's times",
             metavar="COL[,COL…]",
         ),
@@ -96,14 +97,14 @@ class Condensation(Parameters):
         Literal["normal", "uniform"], Parameter("Distribution of the components drawn.", shown="always")
     ] = "normal"
     coarsen_time: Annotated[
-        bool, Parameter("Publish each group's median time in place of exact times.", shown="always")
+        bool, Parameter("Publish each group's median time instead of exact times.", shown="always")
     ] = False
     relations: Annotated[
         tuple[str, ...],
         Parameter(
             "Relations that every released row keeps, as in the source: a <= b, a = b, a -> b (a determines b), "
-            "a = 0 <=> b = 0, c = v => a = b, c = v => x >= 40. Those that the run finds are kept beside; none: only "
-            "what is given.",
+            "a = 0 <=> b = 0, c = v => a = b, c = v => x >= 40. Relations that the run finds are also kept. "
+            "none: keep only those given.",
             default="what the run finds",
             flag="--relations",
             metavar="none|TEXT[,TEXT…]",
@@ -122,7 +123,7 @@ class Condensation(Parameters):
     missing: Annotated[
         Literal["level", "impute"],
         Parameter(
-            "level: missing values stay missing. impute: they are drawn within the group.",
+            "level: missing values stay missing. impute: draw them within the group.",
             flag="--missing-as",
             shown="always",
         ),
@@ -170,8 +171,9 @@ class Condensation(Parameters):
         if self.k < least:
             raise BadParameter(
                 "k",
-                f"must be at least {least} where times are exact (`algorithm` {self.algorithm}): in smaller groups the "
-                f"nearest row may give a patient's time away; got {self.k}. Choose a larger k or `coarsen_time`.",
+                f"must be at least {least} with exact times (`algorithm` {self.algorithm}): in smaller "
+                f"groups the nearest row may reveal a patient's time; got {self.k}. Choose a larger k "
+                f"or `coarsen_time`.",
             )
 
     @property

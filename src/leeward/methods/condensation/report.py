@@ -83,9 +83,9 @@ def models(fitted: Figures | None) -> Section | None:
     table = Table(f"Mean over {fitted['repetitions']} repetitions{resampled}", heads, tuple(rows))
     parts: list[Part] = [
         (
-            "The recipient's models were fitted to the original and to the release. A bootstrap resample of the "
-            "original is what chance alone does to the same figures: no method need beat it. Fits that did not "
-            "converge are counted apart and are in no mean."
+            "The recipient's models were fitted to the original and to the release. A bootstrap resample of "
+            "the original shows what chance alone does to the same figures; no method needs to beat "
+            "it. Fits that did not converge are counted separately and excluded from means."
         ),
         table,
     ]
@@ -148,7 +148,7 @@ def survival(curves: Sequence[Figures]) -> Section | None:
         name += "" if each["event_value"] is None else f" = {each['event_value']}"
         if gap == 0:
             parts.append(
-                f"{name}: the curves are the same, as times and events of a stratum are released as they are."
+                f"{name}: the curves are the same, because times and events of a stratum are released unchanged."
             )
             continue
         rows = [
@@ -264,8 +264,8 @@ def attacks(measures: Figures) -> Section | None:
     parts: list[Part] = [
         Table("Attacks on the release", ("", "release", "chance"), rows),
         (
-            "Chance is a random released row for times and groups, and for distances what one original row is to the "
-            "other original ones. To find one's group is to find at least k patients."
+            "For times and groups, chance is a random released row; for distances, it is the distance of an "
+            "original row to the other original rows. Whoever finds a patient's group has found at least k patients."
         ),
         *(text for _, text in found if text),
     ]
@@ -304,35 +304,37 @@ def _exact_times(times: Figures) -> Attack:
     # Right more often than 1/k or a random row of the group, by two standard errors.
     allowed = max(1 / times["k"], in_group or 0.0)
     if times["right"] > allowed + 2 * (allowed * (1 - allowed) / times["asked"]) ** 0.5:
-        text += " **This is above: choose a larger k or `coarsen_time`.**"
+        text += " **This exceeds 1/k: choose a larger k or `coarsen_time`.**"
     name = f"exact '{times['time']}' guessed from the nearest row"
     return [(name, percent(times["right"]), percent(times["chance"]))], text
 
 
 def _other_times(others: Figures) -> Attack:
     return [], (
-        f"Tried: somebody who knows a patient's exact '{others['told']}' reads the exact '{others['read']}' beside it: "
-        f"right for {percent(others['right'])} of {others['asked']:,} patients; 1/k is {percent(1 / others['k'])}."
+        f"Tried: somebody who knows a patient's exact '{others['told']}' reads the exact '{others['read']}' "
+        f"in the same row: right for {percent(others['right'])} of {others['asked']:,} patients; "
+        f"1/k is {percent(1 / others['k'])}."
     )
 
 
 def _coarse_times(coarse: Figures) -> Attack:
     return [], (
-        f"Tried: the pair of stratum and coarse time names one group alone for {percent(coarse['one_group'])} of "
+        f"Tried: the pair of stratum and coarse time identifies a single group for {percent(coarse['one_group'])} of "
         f"{coarse['rows']:,} rows; `coarsen_groups` lets more groups share a time."
     )
 
 
 def _membership(membership: Figures) -> Attack:
     return [("inference of membership (area under the curve)", f"{membership['auc']:.2f}", "0.50")], (
-        "Tried: a table made of half the source, and the distance of a whole row to the nearest of it: "
-        f"{percent(membership['caught'])} of those who are in it are named while 1 % of the others are."
+        "Tried: a table made from half the source, and the distance of each patient's row to the nearest "
+        f"row of it: {percent(membership['caught'])} of those in it are recognized, at a level where 1 % of "
+        f"the others are."
     )
 
 
 def _linkage(linkage: Figures) -> Attack:
     own, chance = percent(linkage["own_group"]), percent(linkage["chance"], 2)
-    return [("nearest released row is from one's own group", own, chance)], ""
+    return [("nearest released row is from the patient's own group", own, chance)], ""
 
 
 def _closest(closest: Figures) -> Attack:

@@ -32,8 +32,9 @@ class Constraints(WithRecoding):
     algorithm: Annotated[
         Algorithm,
         Parameter(
-            "cba: the merge that loses least; ugaclip: the rarest code first; coat: as ugaclip, and lists the "
-            "constraints that lost more than `cap`; apriori: full-subtree recoding along the vocabulary.",
+            "cba: the merge that loses least; ugaclip: the rarest code first; coat: as ugaclip, and list "
+            "the constraints that lost more than `cap`; apriori: recode full subtrees of the "
+            "vocabulary.",
             shown="always",
             word="mapping",
         ),
@@ -45,7 +46,7 @@ class Constraints(WithRecoding):
     privacy: Annotated[
         str | None,
         Parameter(
-            "In place of `m`: a file of the code sets to protect, one per line. Nothing else is protected.",
+            "Instead of `m`: a file of the code sets to protect, one per line. Nothing else is protected.",
             metavar="FILE",
             form="listed",
             word="listed",
@@ -54,7 +55,8 @@ class Constraints(WithRecoding):
     policy: Annotated[
         PolicyLike,
         Parameter(
-            "Groups of codes to keep analysable: only codes of one group are merged, codes in no group never.",
+            "Groups of codes to keep analysable: only codes of one group are merged; codes in no group are "
+            "never merged.",
             metavar="hierarchy:1|similarity:10|frequency:0.0125|file:PATH",
             form=POLICIES_SHOWN,
         ),
@@ -89,7 +91,7 @@ class Constraints(WithRecoding):
         if self.mapping is not None:
             if self.demographics:
                 raise BadInput(
-                    "`mapping` does not go with `demographics`: each class gets labels of its own."
+                    "`mapping` and `demographics` cannot be combined: each class gets its own labels."
                 )
             if self.weights != "none":
                 raise BadInput("`weights` has no meaning with `mapping`: no new merges are made.")

@@ -94,7 +94,7 @@ def fate(release: Release, codes: Figures | None, facts: Figures) -> Section | N
     ]
     text = "; ".join(f"{percent(row['share'])} {row['fate']}" for row in rows if row["what"] == "occurrences")
     chart = Chart(
-        "What became of the codes",
+        "Fate of the codes",
         f"Two horizontal bars, distinct codes and code occurrences. Of the occurrences: {text}.",
         charts.stacked_bars(
             rows, y="what", x="share", part="fate", x_title="share", colors=COLORS, share=True
@@ -110,7 +110,7 @@ def fate(release: Release, codes: Figures | None, facts: Figures) -> Section | N
             ("patients who hold it", "records", number),
         )
         found.append(table)
-    return Section("What became of the codes", tuple(found))
+    return Section("Fate of the codes", tuple(found))
 
 
 def fate_notes(release: Release, facts: Figures) -> tuple[str, ...]:
@@ -161,8 +161,7 @@ def counting(errors: Figures | None) -> Section | None:
     )
     text = (
         "A recipient estimates how many patients have a set of codes together: the records that hold the codes' "
-        "labels, times the probability that the labels mean these codes. A question about a suppressed code is "
-        "answered with 0."
+        "labels, times the probability that the labels mean these codes. A suppressed code is estimated as 0."
     )
     return Section("What it cost: counts of code sets", (text, table, READINGS[errors["reading"]]))
 
@@ -181,8 +180,8 @@ def policy(found: Figures | None, names: Mapping[str, str]) -> Section | None:
     chart = group_errors(
         found["constraints"],
         found["within_5_percent"],
-        f"{percent(found['within_5_percent'])} of the groups are within ±5 % (shaded). What is lost here was "
-        "suppressed: codes that were merged inside their group are still counted in full.",
+        f"{percent(found['within_5_percent'])} of the groups are within ±5 % (shaded). Losses here are "
+        f"suppressed codes: codes merged inside their group are still counted in full.",
     )
     intro = "A patient matches a code group by having at least one of its codes."
     return Section(
@@ -195,7 +194,7 @@ def plain_words(release: Release) -> Section:
     knows = f"up to **{m} codes** of a patient" if m else "one of the **listed code sets** of a patient"
     return words_section(
         f"Somebody knows {knows} and holds this release. At least **{k} records** fit what they know, or the codes "
-        "they know were taken out and tell nothing."
+        "they know were removed and reveal nothing."
     )
 
 
@@ -233,6 +232,6 @@ def little_left(fate: Mapping[str, int], occurrences: Mapping[str, int], beside:
         return ""
     lost = occurrences["suppressed"] / max(1, occurrences["total"])
     return (
-        f"of {number(fate['total'])} codes{beside} {number(left)} are left, and {percent(1 - lost)} of the "
+        f"{number(left)} of {number(fate['total'])} codes{beside} are left, and {percent(1 - lost)} of the "
         "occurrences; try `leeward disassociate`, which suppresses no code, or a policy with larger groups of codes."
     )

@@ -61,10 +61,11 @@ class Disassociation(WithRecoding):
     attacker: Annotated[
         Literal["operation", "counts", "rules", "algorithm"],
         Parameter(
-            "What the attacker knows of the method. counts: how many patients a code has that is counted, which are "
-            "k + 1; operation: not even that, so that codes are counted from k on (the paper's guarantee); rules: all "
-            "that is done once clusters are there (chunks of one code each); algorithm: all of it (single codes with "
-            "counts, no item chunks, few codes suppressed).",
+            "What the attacker knows of the method. counts: that a counted code has at least k + 1 "
+            "patients; operation: not even that, so codes with k patients are counted too (the "
+            "paper's guarantee); rules: everything done after clusters are formed (chunks of one "
+            "code each); algorithm: everything (single codes with counts, no item chunks, few codes "
+            "suppressed).",
             shown="always",
         ),
     ] = "counts"
@@ -81,9 +82,10 @@ class Disassociation(WithRecoding):
     partitioning: Annotated[
         Literal["auto", "fitted", "recut", "paper"],
         Parameter(
-            "fitted: clusters that are large and alike (ours); paper: HorPart as published; recut: HorPart, then "
-            "records whose codes would all be in an item chunk move to another cluster; auto: of few patients the one "
-            f"whose release answers best, else fitted where codes are counted from {FITTED_FROM} patients on, below "
+            "fitted: large clusters of similar records; paper: HorPart as published; recut: HorPart, then "
+            f"records whose codes would all be in an item chunk move to another cluster; auto: for "
+            f"few patients the one whose release answers best, otherwise fitted if codes are counted "
+            f"from {FITTED_FROM} patients on, below "
             "recut.",
             shown="always",
             word="ranked",
@@ -125,7 +127,7 @@ class Disassociation(WithRecoding):
     sensitive: Annotated[
         tuple[str, ...],
         Parameter(
-            "Codes unknown to attackers; kept in item chunks. standard: the data's codes of HIV, substance use, mental "
+            "Codes unknown to attackers; kept in item chunks. standard: codes of HIV, substance use, mental "
             "health, abuse and reproductive health.",
             metavar="standard|CODE[,CODE…]",
             ascending=True,
@@ -155,16 +157,16 @@ class Disassociation(WithRecoding):
     payload: Annotated[
         tuple[str, ...],
         Parameter(
-            "Columns of the patients to release with demographics, assumed unknown to attackers: the values of each "
-            "are shuffled inside every cluster.",
+            "Columns of the patients to release with demographics, assumed unknown to attackers; their "
+            "values are shuffled within each cluster.",
             metavar="COL[,COL…]",
         ),
     ] = ()
     sensitive_columns: Annotated[
         Mapping[str, int] | None,
         Parameter(
-            "Columns of the patients that attackers do not know and must not learn: released as counts of values by "
-            "class. L: at most 1 in L records of a class may have the same value.",
+            "Columns of the patients that attackers do not know and must not learn; released as counts of "
+            "values in each class. L: at most 1 in L records of a class may have the same value.",
             ge=2,
             metavar="COL:L[,COL:L…]",
             when=OF_CLASSES,
@@ -180,7 +182,7 @@ class Disassociation(WithRecoding):
                 f"must be a whole number of at least {self.counted_from}; got {self.max_cluster}.",
             )
         if self.diversity is not None and not self.sensitive:
-            raise BadInput("`diversity` needs `sensitive`: the codes that it is about.")
+            raise BadInput("`diversity` needs the codes in `sensitive`.")
         self._single_codes()
         if self.policy is not None:
             from leeward.analysis.policies import parse
@@ -196,12 +198,12 @@ class Disassociation(WithRecoding):
                 if getattr(self, name):
                     raise BadInput(f"`{name}` needs `demographics`: without them only codes are released.")
         elif self.partitions not in (None, 1):
-            raise BadInput("with `demographics` each class is a part of its own; leave `partitions` out.")
+            raise BadInput("with `demographics` each class is its own part; leave `partitions` out.")
         for name in self.sensitive_columns or {}:
             if name in (*self.demographics, *self.payload):
                 raise BadInput(
-                    f"`{name}` is in `sensitive_columns` and in `demographics` or `payload`, which release it in "
-                    "another way. Keep one."
+                    f"`{name}` is in `sensitive_columns` and in `demographics` or `payload`, which release "
+                    f"it differently. Keep one."
                 )
 
     def _single_codes(self) -> None:
@@ -210,8 +212,8 @@ class Disassociation(WithRecoding):
         for name in UNFIT.get(self.attacker, ()):
             if getattr(self, name) != fields[name]:
                 raise BadInput(
-                    f"`{name}` does not go with `attacker: {self.attacker}`, which publishes counts of single codes; "
-                    "leave one of them out."
+                    f"`{name}` and `attacker: {self.attacker}`, which publishes counts of single codes, "
+                    f"cannot be combined; leave one out."
                 )
         if self.attacker == "algorithm" and self.partitions is not None and self.partitions > 1:
             raise BadInput("`attacker: algorithm` needs one partition; leave `partitions` out.")

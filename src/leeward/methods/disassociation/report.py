@@ -136,9 +136,9 @@ INTRODUCTION = {
     SUPPRESSED: "Patients are put into small clusters. Each code is counted in the clusters where enough patients have "
     "it (**record chunk**), or together in a joint cluster (**shared chunk**); where that is not enough either, it is "
     "**suppressed**.",
-    ITEM: "Patients are put into small clusters, and the codes of a cluster into chunks. In a **record chunk** and "
-    "a **shared chunk** it is known which codes go together in a patient, and how often. In an **item chunk** only "
-    "the presence of a code in the cluster is known.",
+    ITEM: "Patients are put into small clusters, and the codes of a cluster into chunks. A **record chunk** "
+    "or **shared chunk** shows which codes patients have together, and how often. An **item chunk** "
+    "shows only that a code occurs in the cluster.",
 }
 FREQUENT = {
     SUPPRESSED: "Frequent codes are counted in clusters, rarer ones in joint clusters, the rarest are suppressed.",
@@ -165,9 +165,9 @@ def policy(found: Figures | None, names: Mapping[str, str]) -> Section | None:
         ("share", "share", percent),
     )
     intro = (
-        "A utility policy names groups of codes whose analysis is to survive. A patient matches a group "
-        "by having at least one of its codes; below, the number of matching patients as the release gives "
-        "it is compared with the true one."
+        "A utility policy names groups of codes that should stay analysable. A patient with at least one "
+        "code of a group matches it; below, the number of matching patients estimated from the "
+        "release is compared with the true one."
     )
     return Section(
         "What it cost: the utility policy",
@@ -196,8 +196,8 @@ def unusable(release: Release, places: Figures) -> Section | None:
     )
     text = (
         f"**{least}{count:,} of {release.records:,} patients** ({share}) have all their codes in the item chunk of "
-        "their cluster. The model allows it, yet nothing of them can be analysed, and an attacker who guesses does "
-        f"better against them than the guarantee suggests. {advice}"
+        "their cluster. The model allows this, but their codes cannot be analysed, and an attacker who "
+        f"guesses does better against them than the guarantee suggests. {advice}"
     )
     return Section("Patients whose whole record is in an item chunk", (text,))
 
@@ -206,18 +206,19 @@ def plain_words(release: Release, taken_out: int) -> Section:
     k, m = release.guarantee["k"], release.guarantee["m"]
     codes = "diagnosis code" if m == 1 else "diagnosis codes"
     return words_section(
-        f"Somebody knows up to **{m} {codes}** of a patient and holds this release. Among all data sets that the "
-        f"release could stand for, at least one has **{k} or more patients** with these codes: which of them is meant, "
-        f"the files do not tell. {suppression_line(release, taken_out)} What is hidden is which rare codes go together."
+        f"Somebody knows up to **{m} {codes}** of a patient and holds this release. Among all data sets "
+        f"that could have produced the release, at least one has **{k} or more patients** with these "
+        f"codes, and the files do not show who is meant. {suppression_line(release, taken_out)} Combinations "
+        f"of rare codes are hidden."
     )
 
 
 def suppression_line(release: Release, count: int) -> str:
     if count and covers_algorithm(release):
-        return f"{count:,} mentions of codes that too few patients share were taken out."
+        return f"{count:,} mentions of codes that too few patients share were removed."
     if count:
-        return f"For the diversity of sensitive codes, {count:,} mentions of codes were taken out."
-    return "No code was taken out or made coarser."
+        return f"For the diversity of sensitive codes, {count:,} mentions of codes were removed."
+    return "No code was removed or generalized."
 
 
 def covers_found(
@@ -227,18 +228,19 @@ def covers_found(
     if covers is None or covers_algorithm(release):
         return ()
     apart = (
-        "Such codes were put apart here (`safe`), for which no theorem is claimed."
+        "Here such codes are in separate chunks (`safe`); no theorem is claimed for this."
         if release.parameters.get("safe")
-        else "`--safe` puts such codes apart; it costs utility, and no theorem is claimed for it."
+        else "`--safe` puts such codes into separate chunks; it costs utility, and no theorem is claimed for it."
     )
     everywhere = covers.get("everywhere", 0)
     alone = (
-        f" {everywhere:,} pairs are so wherever the first code is listed: for them that code and the files are enough."
+        f" {everywhere:,} of the pairs hold wherever the first code is listed: that code and the files are "
+        f"then enough."
         if everywhere
         else ""
     )
     found = (
-        "**One code may give away another**: where all patients of a chunk with code x also have code y, whoever "
+        "**One code may reveal another**: if all patients of a chunk with code x also have code y, whoever "
         f"knows x learns y (the cover problem). {covers['chunks']:,} of {covers['of_chunks']:,} chunks with several "
         f"codes hold such a pair, {covers['pairs']:,} pairs in all.{alone} {apart}"
     )
@@ -365,8 +367,8 @@ def candidates(
     )
     if covers_algorithm(release):
         as_many = (
-            "An attacker who knows the algorithm finds as many: no code is listed without its count, and where a count "
-            "is near the least, whether the code is shown is drawn at random."
+            "An attacker who knows the algorithm finds as many: no code is listed without its count, and "
+            "whether a code with a count near the least is shown is random."
         )
         return (tried, as_many)
     if knows_rules(release):

@@ -50,8 +50,8 @@ class Linked(WithRecoding):
     views: Annotated[
         tuple[str, ...],
         Parameter(
-            "Joins that an attacker can do, each with one row of every table named: patients+events, patients+visits, "
-            "patients+visits+events (a code with its day), patients+events+events (two codes).",
+            "Joins that an attacker can make, each with one row of every table named: patients+events, "
+            "patients+visits, patients+visits+events (a code with its day), patients+events+events (two codes).",
             metavar="VIEW[,VIEW…]",
             shown="always",
         ),
@@ -59,7 +59,7 @@ class Linked(WithRecoding):
     days: Annotated[
         int | None,
         Parameter(
-            "Release the day of each visit, counted from the patient's first, in steps of so many days. Needs a view "
+            "Release the days since the patient's first visit, in steps of this many days. Needs a view "
             "with visits, and dates.",
             ge=1,
             metavar="N",
@@ -74,9 +74,7 @@ class Linked(WithRecoding):
         object.__setattr__(self, "views", tuple(view for view in VIEWS if view in views))
         dated = any("visits" in view for view in views)
         if dated and self.days is None:
-            raise BadParameter(
-                "views", "has a view with visits, which needs `days`: the steps in which days are released."
-            )
+            raise BadParameter("views", "has a view with visits, which needs `days`, the length of a step.")
         if self.days is not None and not dated:
             raise BadParameter("days", "would be released in no view; add patients+visits to `views`.")
 

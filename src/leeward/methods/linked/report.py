@@ -88,13 +88,13 @@ def risk(release: Release, views: Measures | None) -> Section | None:
         f"Two bars a join, before and after. Before: {said}. After: {number(sum(e['after'] for e in views['views']))}.",
         charts.bars_by_group(
             bars,
-            x_title="join that the attacker can do",
+            x_title="join that the attacker can make",
             y_title="share of the patients",
             colors=COLORS,
         ),
     )
     table = table_of(
-        f"Whom a joined row singles out, of {views['patients']:,} patients",
+        f"Patients singled out by a joined row, of {views['patients']:,} patients",
         views["views"],
         ("known of a patient", "view", partial(describe_knowledge, release)),
         ("alone", "alone", number),
@@ -106,8 +106,8 @@ def risk(release: Release, views: Measures | None) -> Section | None:
         ("in the release", "after", number),
     )
     text = (
-        "k-anonymity of each table says nothing about their join. Each line is an attacker who can do one join and "
-        "knows one joined row of a patient."
+        "k-anonymity of each table says nothing about their join. Each line is an attacker who can make one "
+        "join and knows one joined row of a patient."
     )
     return Section("Risk before and after, by join", (text, chart, table))
 
@@ -126,9 +126,7 @@ def cost(release: Release, views: Measures | None) -> Section | None:
     )
     lines = [f"All views together: **{percent(views['lost'], 1)}** of the events are suppressed."]
     if len(views["views"]) > 1:
-        lines.append(
-            "What is suppressed for one join is often suppressed for another: the last column does not add up."
-        )
+        lines.append("Suppression for one join often serves another, so the last column does not add up.")
     return Section("What it cost, by join", (table, Notes(tuple(lines))))
 
 
@@ -138,8 +136,8 @@ def plain_words(release: Release) -> Section:
     )
     return words_section(
         f"Somebody knows {ways} of a patient and holds these tables. At least **{release.guarantee['k']} patients** "
-        "fit, or what they know was left out and tells nothing. The patient's other rows are joined by one number: "
-        "whoever finds the patient in another way reads them."
+        "fit, or what they know was left out and reveals nothing. One number joins the patient's rows: "
+        "whoever finds the patient in another way reads them all."
     )
 
 
@@ -157,7 +155,7 @@ def costs(release: Release, measures: Mapping[str, Any]) -> Costs:
         return Costs(tuple(figures))
     return Costs(
         tuple(figures),
-        f"of {number(kept['codes'])} codes {number(kept['codes'] - kept['codes_lost'])} are left, and {percent(left)} "
+        f"{number(kept['codes'] - kept['codes_lost'])} of {number(kept['codes'])} codes are left, and {percent(left)} "
         "of the codes of patients; try fewer views, coarser demographics (`keep`), or `leeward disassociate`, which "
         "suppresses no code.",
     )

@@ -39,15 +39,17 @@ class Trajectories(WithRecoding):
     clustering: Annotated[
         Literal["cells", "alignment"],
         Parameter(
-            "cells: group records by the 3-digit codes and 8-year ages that they share, which publishes more usable "
-            "pairs, of long records many times more. alignment: A-GS and MDAV (the thesis).",
+            "cells: group records by the 3-digit codes and 8-year ages that they share, which publishes "
+            "more usable pairs, many times more for long records. alignment: A-GS and MDAV (the "
+            "thesis).",
             shown="always",
         ),
     ] = "cells"
     order: Annotated[
         Literal["free", "kept"] | None,
         Parameter(
-            "free (with cells): only their ages say when. kept: published pairs are in the order of every patient.",
+            "free (with cells): pairs are ordered only by their published ages. kept: published pairs keep "
+            "every patient's order.",
             default="free with cells, kept with alignment",
             shown="always",
             when=("clustering", "cells"),
@@ -106,14 +108,14 @@ class Trajectories(WithRecoding):
     odd_ages: Annotated[
         Literal["refuse", "leave out"],
         Parameter(
-            "What to do with rows whose age is missing or outside the hierarchy; both list them.",
+            "What to do with rows whose age is missing or outside the hierarchy; either way they are listed.",
             shown="never",
         ),
     ] = "refuse"
     policy: Annotated[
         PolicyLike,
         Parameter(
-            "Groups of codes to keep analysable: codes are generalized together only within one group.",
+            "Groups of codes to keep analysable: only codes of one group are generalized together.",
             metavar="hierarchy:1|similarity:10|frequency:0.0125|file:PATH",
             shown="never",
         ),

@@ -75,11 +75,11 @@ def pairs(found: Figures | None, lost: Figures | None) -> Section | None:
         (f"{categories} among usable pairs", number(found["categories"])),
     )
     text = (
-        f"For most studies a pair is usable that is published with a code that is {fine}, and an age within 8 years. "
-        f"At most {percent(found['at_most'])} of this cohort's pairs could be published so at this k."
+        f"For most studies a pair is usable if its published code is {fine} and its age is within 8 years. "
+        f"At most {percent(found['at_most'])} of this cohort's pairs could be usable at this k."
     )
     table = Table("Shares of the original pairs", ("", "share"), rows)
-    return Section("What published pairs say", (text, table))
+    return Section("What the published pairs show", (text, table))
 
 
 def levels(lost: Figures | None) -> Section | None:
@@ -132,10 +132,10 @@ def counts(found: Figures | None) -> Section | None:
         return Section("What it cost: counts", (text,))
     text = (
         "A recipient counts patients with some (code, age) pairs, reading a generalized value as any leaf below it "
-        f"with equal chance. All {number(found['queries'])} combinations that at least {support} of the patients "
-        "have were asked for."
+        f"with equal chance. All {number(found['queries'])} combinations that at least {support} of the "
+        f"patients have were counted."
     )
-    scale = "on a scale on which 0 % is exact, and 100 % as far off as an answer of 0"
+    scale = "0 % is exact; 100 % is as far off as an answer of 0"
     mean = Tile(percent(found["avgre"]), "average relative error (AvgRE)", scale)
     median = Tile(percent(found["median"]), "median relative error")
     return Section("What it cost: counts", (text, Tiles((mean, median))))
@@ -176,14 +176,14 @@ def plain_words(release: Release) -> Section:
         "is released as one common trajectory."
     )
     differ = (
-        "Where members differ, a code is replaced by the group of codes above it, and an age by a span of years; what "
-        "has no counterpart in all members is left out."
+        "If members differ, a code is replaced by the group of codes above it, and an age by a span of "
+        "years; whatever has no counterpart in all members is left out."
     )
     ordered = release.parameters.get("order", "kept") == "kept"
     order = (
         "The order of events is kept."
         if ordered
-        else "When an event was is known by its published age alone."
+        else "The time of an event is known only from its published age."
     )
     return Section("In plain words", (Notes((groups, differ, order)),))
 
@@ -197,7 +197,7 @@ def costs(release: Release, measures: Mapping[str, Any]) -> Costs:
         words = f"of the (code, age) pairs are usable: {fine}, age within 8 years"
         figures.append(cost_of_share(usable["usable"], words, warn=ENOUGH, bad=USELESS))
     if loss:
-        words = "of the pairs are not published, or say no more than that there was some code"
+        words = "of the pairs are not published, or show only that there was some code"
         figures.append(share(empty_pairs(loss["levels"]["code"]), words, warn=0.1, bad=0.5))
     if counts and counts.get("avgre") is not None:
         figures.append(counts_off(counts["avgre"], "mean error of counts of frequent pairs"))

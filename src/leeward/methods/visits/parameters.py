@@ -62,8 +62,8 @@ class Visits(WithRecoding):
     key: Annotated[
         Literal["absolute", "relative"],
         Parameter(
-            "Which code to delete from a rare set first: the one that the fewest patients lose (absolute), or the "
-            "smallest share of its patients (relative, keeps more distinct codes).",
+            "Which code to delete first from a rare set: the one that the fewest patients lose (absolute), "
+            "or that the smallest share of its patients loses (relative, keeps more distinct codes).",
             flag="--delete-first",
             shown="always",
             when=("level", "visit"),
@@ -105,9 +105,9 @@ class Visits(WithRecoding):
         super().rules()
         if self.level == "containment" and not self.merge_visits:
             raise BadInput(
-                "`level` containment protects nobody while visits are separate: one patient alone may have a visit's "
-                "exact set. Add `merge_visits`, or use `level` visit."
+                "`level` containment protects nobody if visits are separate: only one patient may have a "
+                "visit's exact set. Add `merge_visits`, or use `level` visit."
             )
         if self.enforce == "generalize" and self.level != "visit":
-            raise BadInput("`enforce` generalize is for `level` visit only; leave it out.")
+            raise BadInput("`enforce` generalize is only for `level` visit; leave it out.")
         object.__setattr__(self, "policy", check_policy(self.policy))

@@ -74,8 +74,8 @@ def membership(release: Release, shared: Figures | None, patients: int) -> Secti
         ("people", shared["population"], patients),
         ("fewest people who share a visit's set", shared["population_smallest"], shared["smallest"]),
         (f"visits whose set fewer than {shared['k']} share", 0, few),
-        ("visits whose set is one person's alone", 0, alone),
-        ("people whose visits, all together, nobody else has", whole, shared["members_alone"]),
+        ("visits whose set only one person has", 0, alone),
+        ("people with a combination of visits that nobody else has", whole, shared["members_alone"]),
     ]
     if shared.get("few_in_class") is not None:
         classes = shared["population_smallest_class"], shared["smallest_class"]
@@ -165,7 +165,7 @@ def share_table(title: str, of: Figures) -> Table:
         ("original", "original"),
         ("released, generalized codes included", "released"),
         ("released as single codes", "ungeneralized"),
-        ("had rare codes been suppressed and nothing else done", "suppression_only"),
+        ("if rare codes had only been suppressed", "suppression_only"),
     )
     shares = {"share": "local"}
     if of.get("original_population") is not None:
@@ -235,7 +235,8 @@ def without_regression(found: Figures) -> str:
         ]
         if reasons:
             parts.append(
-                f" In {where} regressions are missing: {'; '.join(reasons)}. They have no p and count nowhere."
+                f" In {where} regressions are missing: {'; '.join(reasons)}. They have no p value and are "
+                f"not counted."
             )
     return "".join(parts)
 
@@ -244,7 +245,7 @@ def plain_words(release: Release) -> Section:
     merged = "per patient" if release.parameters.get("merge_visits") else "per visit"
     k, population = release.guarantee["k"], release.parameters.get("population")
     if release.parameters["level"] == "code":
-        left = "Whoever knows two codes of a person may find that person: only single codes are shared."
+        left = "Whoever knows two codes of a person may find that person: only single codes are protected."
     elif release.parameters["level"] == "codes":
         m = release.guarantee["m"]
         left = f"Whoever knows up to {m} codes of one visit of a person finds none or at least {k} patients with them."
@@ -257,7 +258,7 @@ def plain_words(release: Release) -> Section:
         )
     notes = (
         f"The release lists sets of codes {merged}, without dates, order or identifiers.",
-        "A code that is shown was recorded in that visit; codes were left out or widened, none was added.",
+        "Every code shown was recorded in that visit; codes were left out or generalized, never added.",
         left,
     )
     return Section("In plain words", (Notes(notes),))
@@ -289,6 +290,6 @@ def little_left(retention: Mapping[str, Any] | None, parameters: Mapping[str, An
         return ""
     other = "" if parameters.get("enforce") == "generalize" else "`--enforce generalize`, "
     return (
-        f"of {number(cc['original'])} codes {number(cc['released'])} are left, and {percent(dc)} of the diagnoses; "
+        f"{number(cc['released'])} of {number(cc['original'])} codes are left, and {percent(dc)} of the diagnoses; "
         f"try {other}codes of fewer digits, or `leeward disassociate` where visits are not needed."
     )

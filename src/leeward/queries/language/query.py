@@ -67,7 +67,7 @@ class Query:
         names = [predicate.qid for predicate in self.predicates]
         for name in names:
             if names.count(name) > 1:
-                raise BadInput(f"`{name}` has two conditions; a query takes one each.")
+                raise BadInput(f"`{name}` has two conditions; give one.")
 
     def canonical(self) -> str:
         """The text that identifies the query in every order of terms and conditions. Call it on
