@@ -88,7 +88,7 @@ def test_omop_without_a_hierarchy_runs_and_says_so(
     source = write_csv(tmp_path / "cdm", tables)
     shown = leeward(command[0], source, "--k", 3, *command[1:], "-o", tmp_path / "out")
     assert shown.status == 0, shown.err
-    assert "no hierarchy of these codes is at hand" in shown.out.replace("\n              ", " ")
+    assert "no hierarchy of these codes is available" in shown.out.replace("\n              ", " ")
     assert leeward("verify", tmp_path / "out").status == 0
 
 

@@ -75,19 +75,21 @@ DELIMITED = [
         "f.csv: no row has a code in column 'code'; nothing remains to protect.",
     ),
     (
-        "a quote that is not closed",
+        "an unclosed quote",
         'patient,code\n1,"401.1\n2,250.00\n',
-        "f.csv: a value in column 'code' goes over several lines; look for a quote that is not closed.",
+        "f.csv: a value in column 'code' spans several lines; look for an unclosed quote.",
     ),
     (
         "no age",
         "patient,code,age\n1,401.1,12\n2,250.00,[0-10)\n",
-        "f.csv: column 'age' holds a value that is no age between 0 and 150 years (row 2); " + NAME_MISSING,
+        "f.csv: column 'age' holds a value that is not an age between 0 and 150 years (row 2); "
+        + NAME_MISSING,
     ),
     (
         "negative age",
         "patient,code,age\n1,401.1,-1\n",
-        "f.csv: column 'age' holds a value that is no age between 0 and 150 years (row 1); " + NAME_MISSING,
+        "f.csv: column 'age' holds a value that is not an age between 0 and 150 years (row 1); "
+        + NAME_MISSING,
     ),
     (
         "no date",

@@ -30,7 +30,7 @@ def test_icd9_leading_zeros_come_back_with_a_notice() -> None:
     assert notices(cohort) == {"restored leading zeros": (3, (1, 3, 5))}
     (notice,) = cohort.notices
     assert notice.message == (
-        "3 entries with 2 distinct codes had lost leading zeros, which were put back (8 became 008)"
+        "3 entries with 2 distinct codes had lost leading zeros, which were restored (8 became 008)"
     )
 
 

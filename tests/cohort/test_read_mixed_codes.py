@@ -40,7 +40,7 @@ def test_undotted_e_codes_of_a_mixed_table_are_left_alone() -> None:
     assert cohort.vocabulary == "icd-undotted"
     assert codes_of(cohort)[:7] == ["250.00", "401.9", "E11.9", "I25.10", "J45.909", "E876", "E05.20"]
     assert "10 entries such as E876 could be of either" in notice(cohort, "vocabulary recognised")
-    with pytest.raises(BadInput, match="give the column that says which"):
+    with pytest.raises(BadInput, match="give the column with their vocabulary"):
         cohort_of(undotted)
     dotted = cohort_of(["250.00", "401.9", "E11.9", "I25.10", "E888"] * 10)
     assert dotted.vocabulary == "icd" and codes_of(dotted)[4] == "E888"

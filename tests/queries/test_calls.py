@@ -53,7 +53,7 @@ def test_a_catalogue_is_returned_and_written(made: Path, tmp_path: Path) -> None
     first = itemsets(made, epsilon=1, max_size=1, tell=prices.append)
     again = itemsets(made, tmp_path / "catalogue", epsilon=1, max_size=1, tell=prices.append)
     assert first["itemsets"] == again["itemsets"] and again["remaining"] == 4.0
-    assert prices[0].startswith("this costs 1;") and prices[1].startswith("this was paid before")
+    assert prices[0].startswith("this costs 1;") and prices[1].startswith("this was paid for")
     assert (tmp_path / "catalogue" / "custody" / "report.html").is_file()
 
 

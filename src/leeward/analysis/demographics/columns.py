@@ -365,8 +365,8 @@ def _column(values: pl.Series, hierarchy: str | Hierarchy | None, level: Level |
     bare = kind == "exact" or level == "exact"
     if bare and level != "all" and lone > MOST_UNIQUE * len(text) and len(text) > 1:
         raise BadInput(
-            f"{source}: column `{name}` is an identifier: {lone:,} of {len(text):,} patients have a value that nobody "
-            "else has. Leave it out, or give it a hierarchy (`hierarchies`) and keep a level of it (`keep`)."
+            f"{source}: column `{name}` is an identifier: {lone:,} of {len(text):,} patients have a unique "
+            f"value. Leave it out, or give it a hierarchy (`hierarchies`) and keep a level of it (`keep`)."
         )
     tree, label = TREES[kind](name, distinct) if kind in TREES else file_tree(name, hierarchy or "", distinct)
     number = {each: tree.index[label[each]] for each in distinct}

@@ -91,7 +91,7 @@ class _Cells:
         for name in columns:
             if name not in people.columns or not people[name].dtype.is_numeric():
                 raise BadInput(
-                    f"phewas: `{name}` is no numeric column of the patients; name one, or recode it as numbers."
+                    f"phewas: `{name}` is not a numeric column of the patients; name one, or recode it as numbers."
                 )
         values = people.select(pl.col(columns).cast(pl.Float64).fill_nan(None)).to_numpy()
         values = values.reshape(people.height, len(columns))

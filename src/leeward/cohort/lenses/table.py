@@ -123,7 +123,7 @@ def table_of(frame: pl.DataFrame | None, domains: Mapping[str, Any], name: str) 
     if PATIENT in frame.columns:
         frame = frame.drop(PATIENT)
     if not frame.columns:
-        raise BadInput(f"{name}: no column is left beside the identifier.")
+        raise BadInput(f"{name}: no column is left except the identifier.")
     for given in domains:
         if given not in frame.columns:
             raise BadInput(f"`domains`: {name} has no column '{given}'.{did_you_mean(given, frame.columns)}")
@@ -159,7 +159,7 @@ def _number_column(series: pl.Series, rules: Mapping[str, Any], where: str) -> C
     if len(outside):
         raise BadInput(
             f"{where}: column '{series.name}' has {len(outside):,} values outside its declared domain "
-            f"({row_text(outside + 1)}); widen the domain or mend the values."
+            f"({row_text(outside + 1)}); widen the domain or correct the values."
         )
     dtype = series.dtype
     kind: Kind = "date" if dtype in (pl.Date, pl.Datetime) else "whole" if dtype.is_integer() else "number"
@@ -181,7 +181,8 @@ def refuse_numberings(table: Table, used: Collection[str]) -> None:
     if found:
         listed = ", ".join(f"'{name}'" for name in found)
         raise BadInput(
-            f"{table.name}: a different whole number in every row of {listed}: that looks like an identifier. Leave "
+            f"{table.name}: every row of {listed} has a different whole number, which looks like an "
+            f"identifier. Leave "
             "it out with --drop, or name it with --patient; if it is a measurement, declare its domain (--domains)."
         )
 
@@ -195,8 +196,8 @@ def refuse_names(table: Table, used: Collection[str]) -> None:
         lone = int(table.frame[column.name].drop_nulls().is_unique().sum())
         if lone > share * len(table):
             raise BadInput(
-                f"{table.name}: {lone:,} of {len(table):,} rows have a text of their own in '{column.name}': that "
-                "looks like an identifier or free text. Leave it out with --drop, or name it with --patient."
+                f"{table.name}: {lone:,} of {len(table):,} rows have a unique text in '{column.name}', "
+                f"which looks like an identifier or free text. Leave it out with --drop, or name it with --patient."
             )
 
 
@@ -223,8 +224,8 @@ def _levels_column(series: pl.Series, rules: Mapping[str, Any], missing: int, wh
         if strange.any():
             rows = row_text(np.flatnonzero(strange.fill_null(False).to_numpy()) + 1)
             raise BadInput(
-                f"{where}: column '{series.name}' has {int(strange.sum()):,} values that are none of its declared "
-                f"levels ({rows}); add the levels or mend the values."
+                f"{where}: column '{series.name}' has {int(strange.sum()):,} values that are not declared "
+                f"levels ({rows}); add the levels or correct the values."
             )
     elif isinstance(dtype, pl.Enum):
         levels = tuple(dtype.categories.to_list())

@@ -104,7 +104,7 @@ def _visit_numbers(events: pl.DataFrame, name: str) -> Int64s:
     column = next((c for c in ("visit", "date") if c in events.columns), None)
     if column is None or events[column].null_count() == events.height:
         raise BadInput(
-            f"{name}: no visit column and no dates, so nothing says which codes belong to one visit; name the column "
+            f"{name}: no visit column and no dates, so it is unknown which codes belong to one visit; name the column "
             "with --visit (or --date), or ask for `merge_visits`."
         )
     given = events[column]

@@ -175,12 +175,12 @@ class Normalised:
     def _tell_joined(self, hits: int, cells: Sequence[str], where: str) -> str:
         separator = max(SEPARATORS, key="".join(cells).count)
         return (
-            f"{count_noun('cell', hits)}{where} {'holds' if hits == 1 else 'hold'} several codes, and would count "
-            f"as one code each: read them apart with --code-separator '{separator}'"
+            f"{count_noun('cell', hits)}{where} {'holds' if hits == 1 else 'hold'} several codes, each of "
+            f"which would count as one code: split them with --code-separator '{separator}'"
         )
 
     def _tell_restored(self, hits: int, codes: Sequence[str], where: str) -> str:
-        return f"{_count(hits, codes)} had lost leading zeros, which were put back (8 became 008)"
+        return f"{_count(hits, codes)} had lost leading zeros, which were restored (8 became 008)"
 
     def _tell_unknown(self, hits: int, codes: Sequence[str], where: str) -> str:
         formless = ""
@@ -191,8 +191,8 @@ class Normalised:
             told = f" ({count_noun('code', count)} not even by form: a slip, or a word for none)"
             formless = told if count else ""
         return (
-            f"{_count(hits, codes)} are not of {self.title}{formless}: kept as written, to be released as codes unless "
-            f"repaired or left out (--missing){self.others}"
+            f"{_count(hits, codes)} are not {self.title} codes{formless}: kept as written, and released as "
+            f"codes unless repaired or left out (--missing){self.others}"
         )
 
 
@@ -367,18 +367,20 @@ def _recognition_notice(normalised: Normalised, seen: Seen) -> Notice:
             (~known, "neither"),
         ]
         split = ", ".join(f"{100 * seen.share(mask):.1f} % {what}" for mask, what in parts if mask.any())
-        message = f"{total:,} entries: {split}; each is read as what it is (name the vocabulary to be sure)"
+        message = (
+            f"{total:,} entries: {split}; each is read in its own vocabulary (name the vocabulary to be sure)"
+        )
         if normalised.vocabulary == "icd-undotted":
             unclear = int(seen.entries[seen.either].sum())
             message += (
-                f"; {unclear:,} entries such as E876 could be of either and are kept as written: "
-                f"give the column that says which (--vocabulary-column)"
+                f"; {unclear:,} entries such as E876 could be either and are kept as written: give the "
+                f"column with their vocabulary (--vocabulary-column)"
             )
     else:
         count = int((~normalised.unknown).sum())
         message = (
-            f"{count:,} of {len(normalised.codes):,} distinct codes are of {normalised.title}, "
-            f"so all are read as such (name the vocabulary to be sure)"
+            f"{count:,} of {len(normalised.codes):,} distinct codes are {normalised.title} codes, so all "
+            f"are read as such (name the vocabulary to be sure)"
         )
     return Notice("vocabulary recognised", message, len(normalised.codes))
 
@@ -388,8 +390,8 @@ def _likeness_notice(seen: Seen) -> Notice | None:
     if share < SHARE_LOOKS:
         return None
     message = (
-        f"{100 * share:.0f} % of the entries look like ICD codes, too few to read them as such: all are kept as "
-        f"written; where they are ICD codes, name the vocabulary (icd9, icd10, icd)"
+        f"{100 * share:.0f} % of the entries look like ICD codes, too few to read them as such: all are "
+        f"kept as written; if they are ICD codes, name the vocabulary (icd9, icd10, icd)"
     )
     return Notice("vocabulary not recognised", message, int(seen.entries.sum()))
 
@@ -401,7 +403,5 @@ def _others(found: str, seen: Seen) -> str:
     )
     share = seen.share(other) if found in ("icd9", "icd10") else 0.0
     if found == "icd-undotted":
-        return (
-            "; E codes without a dot may be of either: give the column that says which (--vocabulary-column)"
-        )
+        return "; E codes without a dot may be either: give the column with their vocabulary (--vocabulary-column)"
     return f"; {100 * share:.0f} % look like {name}: read both with --vocabulary icd" if share >= 0.01 else ""

@@ -74,7 +74,7 @@ class Collector:
     def __post_init__(self) -> None:
         if self.separator is not None and not self.separator.strip():
             raise BadInput(
-                "--code-separator is blank; give what stands between the codes of a cell, such as ','."
+                "--code-separator is blank; give the separator of the codes in a cell, such as ','."
             )
         self._file = self.name
         self.lenient |= self.columns.birth is not None
@@ -267,7 +267,7 @@ class Collector:
         for role, name in self.columns.optional().items():
             kind = UNREADABLE.format(role)
             if kind in rows.columns:
-                message = f"{{}} whose value in column '{name}' is no date that can be read"
+                message = f"{{}} whose value in column '{name}' is not a readable date"
                 found += notice_rows(kind, rows[kind], rows["row"].to_numpy(), message)
         return found
 
@@ -313,7 +313,7 @@ def _date_by_visit(
     extra["date"] = before.fill_null(look_up(extra["visit"], visits.drop_nulls())["date"])
     filled = before.is_null() & extra["date"].is_not_null()
     return notice_rows(
-        "date of the visit", filled, row, "{} without a date of their own: the visit's is taken"
+        "date of the visit", filled, row, "{} without their own date: the visit's date is used"
     )
 
 
@@ -335,7 +335,7 @@ def _alike(patient: pl.Series, row: UInt32s) -> list[Notice]:
     if not twice.height:
         return []
     message = (
-        f"{twice.height:,} identifiers of patients differ from another one in blanks, leading zeros or '.0' alone; "
-        f"they are read as different patients"
+        f"{twice.height:,} identifiers of patients differ from another one only in blanks, leading zeros or "
+        f"'.0'; they are read as different patients"
     )
     return [Notice.of_rows("identifiers alike", message, twice["row"])]

@@ -98,9 +98,7 @@ def require_columns(name: str, needed: Sequence[str], available: Sequence[str]) 
     listed only where one was found: the first row of a file without a header is a patient's record."""
     for number, column in enumerate(available, start=1):
         if outside_xml().search(column):
-            raise BadInput(
-                f"{name}: the name of column {number} holds a control character; rename the column."
-            )
+            raise BadInput(f"{name}: the name of column {number} has a control character; rename the column.")
     for column in needed:
         if column not in available:
             raise BadInput(f"{name}: no column '{column}'.{_advice(column, needed, available)}")

@@ -213,7 +213,7 @@ def open_text(file: Path) -> Iterator[io.TextIOWrapper]:
             yield text
     except UnicodeError:
         raise BadInput(
-            f"{file.name}: begins as {NAMES[encoding]} and goes on otherwise; save the file as UTF-8."
+            f"{file.name}: starts as {NAMES[encoding]} but continues in another encoding; save the file as UTF-8."
         ) from None
 
 

@@ -146,7 +146,7 @@ def _conditions(asked: Request, files: Mapping[str, Sequence[Path]], births: pl.
     cohort = with_tree(replace(cohort, names=_names(displays, cohort)))
     if not wrong:
         return cohort
-    message = f"{len(wrong):,} conditions that were refuted or entered in error left out"
+    message = f"{len(wrong):,} conditions that were refuted or entered in error were left out"
     return cohort.with_notices(Notice.of_rows("refuted condition", message, wrong))
 
 
@@ -283,9 +283,11 @@ def _parse(line: bytes, file: Path, row: int) -> Resource:
     except UnicodeDecodeError:
         raise not_utf8(file, f"row {row}") from None
     except (ValueError, RecursionError):
-        raise BadInput(f"{file.name}: row {row} is not JSON; NDJSON has one whole resource a line.") from None
+        raise BadInput(
+            f"{file.name}: row {row} is not JSON; NDJSON has one whole resource on each line."
+        ) from None
     if not isinstance(resource, dict):
-        raise BadInput(f"{file.name}: row {row} is no FHIR resource.")
+        raise BadInput(f"{file.name}: row {row} is not a FHIR resource.")
     return resource
 
 

@@ -58,8 +58,8 @@ def refuse_log(path: str | Path) -> None:
         for log, (kind, export) in LOGS.items():
             if next(folder.glob(log), None) is not None:
                 raise BadInput(
-                    f"{folder.name}: {kind} keeps deleted and replaced rows in its files, and its log alone says which "
-                    f"rows are current. Export these and give the export, for example with "
+                    f"{folder.name}: {kind} keeps deleted and replaced rows in its files; only its log "
+                    f"identifies the current ones. Export these and give the export, for example with "
                     f"{export.format(folder.name)}."
                 )
 

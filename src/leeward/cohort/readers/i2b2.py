@@ -98,9 +98,9 @@ def _facts(store: Store, prefixes: Sequence[str]) -> tuple[pl.DataFrame, list[No
     others, repeated = rows - facts.height, facts.height - once.height
     notices = []
     if others:
-        message = f"{others:,} facts that are no diagnoses (or not of the asked prefixes) left out"
+        message = f"{others:,} facts that are not diagnoses (or not of the given prefixes) were left out"
         notices.append(Notice("other facts", message, others))
     if repeated:
-        message = f"{repeated:,} further rows of the same facts (modifiers) left out"
+        message = f"{repeated:,} further rows of the same facts (modifiers) were left out"
         notices.append(Notice("repeated fact", message, repeated))
     return once, notices

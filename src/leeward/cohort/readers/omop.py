@@ -84,7 +84,7 @@ def read_omop(asked: Request) -> Cohort:
     ending = _ending(code)
     if concepts and ending == "source_value":
         raise BadInput("`concepts` maps concept ids; the code is a source value: leave one of the two out.")
-    require_table(store, "person", "which says who the patients are")
+    require_table(store, "person", "which identifies the patients")
     tables: dict[str, ColumnMap] = {}
     for domain in domains_of(asked.domains, DOMAINS):
         require_table(store, domain.table, f"which the domain '{domain.prefix}' needs")

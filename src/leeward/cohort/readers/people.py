@@ -49,8 +49,8 @@ def add_events(collector: Collector, store: Store, tables: Mapping[str, ColumnMa
     for table, mapped in tables.items():
         if mapped.optional().keys() != collector.columns.optional().keys():
             raise BadInput(
-                f"{table}: its columns differ in kind from those of the first table (a visit, a date or a vocabulary "
-                f"in one of them only); add the column, empty where unknown, or read the table alone."
+                f"{table}: its columns differ from those of the first table (only one has a visit, a date "
+                f"or a vocabulary); add the column, empty where unknown, or read the table alone."
             )
         current = None
         for title, batch in store.batches(table, mapped.columns_to_read(), mapped.columns_of_codes()):

@@ -84,7 +84,7 @@ def store(
     )
     notices += told
     if spread.is_text:
-        message = "identifiers that differ in blanks, leading zeros or '.0' alone were not looked for"
+        message = "identifiers that differ only in blanks, leading zeros or '.0' were not looked for"
         notices.append(Notice("identifiers alike", message, 0))
     head = Cohort(notices=tuple(notices), name=collector.name, vocabulary=normalised.vocabulary)
     events = int(spread.entries.sum())

@@ -76,7 +76,7 @@ def read_synthea(asked: Request) -> Cohort:
     first = next(iter(tables.values()))
     collector = Collector(store.name, first, asked.missing, asked.date_format, lenient=True, forms=FORMS)
     add_events(collector, store, tables)
-    require_table(store, "patients", "which says who the patients are")
+    require_table(store, "patients", "which identifies the patients")
     patient = _find_column(store, "patients", PATIENT, "the patient")
     forms = FORMS if asked.date_format is None else (asked.date_format, *FORMS)
     births = births_of(store, "patients", patient, pick(store, "patients", BIRTH), forms)

@@ -36,7 +36,7 @@ def read_table(asked: Request) -> Cohort:
     """A table of patients as a cohort whose `patients` frame has the table's columns.
 
     `columns` is `{patient: COL}`, the identifier: it is checked to be unique and never released. Without it each row
-    counts as a patient. Outer blanks of texts are taken off; dates are ISO 8601 or day.month.year unless `date_format`
+    counts as a patient. Outer blanks of texts are removed; dates are ISO 8601 or day.month.year unless `date_format`
     says otherwise. Raises BadInput for whatever cannot be read, an unknown column, an empty table.
     """
     if isinstance(asked.source, pl.DataFrame):
@@ -99,7 +99,7 @@ def _of_files(path: str | Path) -> pl.DataFrame:
         return pl.concat(frames, how="vertical_relaxed", rechunk=True)
     except pl.exceptions.PolarsError:
         raise BadInput(
-            f"{Path(path).name}: the types of its columns differ from file to file; read them separately."
+            f"{Path(path).name}: the types of its columns differ between files; read them separately."
         ) from None
 
 
@@ -137,11 +137,11 @@ def _clean_text(
     if bad.any():
         raise BadInput(
             f"{title}: column '{texts.name}' holds a text with a control character ({row_text(bad.arg_true() + 1)}); "
-            f"take it out of the file."
+            f"remove it from the file."
         )
     trimmed = int((texts != texts.str.strip_chars()).sum())
     if trimmed:
-        message = f"blanks around {count_noun('value', trimmed)} of column '{texts.name}' taken off"
+        message = f"blanks around {count_noun('value', trimmed)} of column '{texts.name}' removed"
         notices.append(Notice("trimmed", message, trimmed))
     read = _parse_text(texts, missing, date_format)
     if read.dtype == pl.Float64 and texts.str.contains(",", literal=True).any():

@@ -29,8 +29,9 @@ def with_tree(
         vocabulary, what = "snomed", "SNOMED CT, which was added"
     else:
         message = (
-            "no hierarchy of these codes is at hand: policies and generalization know each code alone, below one "
-            f"root; give one (leeward vocabulary add {kind or 'snomed'} FOLDER, or a CSV node,parent with --vocabulary)"
+            "no hierarchy of these codes is available: policies and generalization treat each code "
+            f"separately, below one root; give one (leeward vocabulary add {kind or 'snomed'} FOLDER, "
+            "or a CSV node,parent with --vocabulary)"
         )
         return replace(cohort, vocabulary="flat").with_notices(Notice("no hierarchy", message, 1))
     notice = Notice("hierarchy", f"the codes are generalized along {what}", 1)

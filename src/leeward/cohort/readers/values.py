@@ -191,7 +191,7 @@ def years(column: pa.Array, name: str, title: str, missing: frozenset[str], firs
         read = series.str.replace(DECIMAL_COMMA, "$1.$2").cast(pl.Float64, strict=False).fill_nan(None)
     bad = series.is_not_null() & ~read.is_between(0, OLDEST_YEARS).fill_null(False)
     if bad.any():
-        raise _unreadable(name, title, f"is no age between 0 and {OLDEST_YEARS} years", bad, first_row)
+        raise _unreadable(name, title, f"is not an age between 0 and {OLDEST_YEARS} years", bad, first_row)
     return read
 
 
@@ -211,7 +211,7 @@ def dates(
         read = read.fill_null(german_dates(series))
     bad = series.is_not_null() & read.is_null()
     if bad.any():
-        wanted = f"is no date of the form {form}" if form else "is no date (2015-10-02 or 2.10.2015)"
+        wanted = f"is not a date of the form {form}" if form else "is no date (2015-10-02 or 2.10.2015)"
         raise _unreadable(name, title, wanted, bad, first_row, "name the form (`date_format`, --date-format)")
     return read
 
@@ -286,7 +286,7 @@ def _distinct(
         value is not None and "\n" in value for value in values
     ):  # what a quote that is never closed makes
         raise BadInput(
-            f"{name}: a value in column '{title}' goes over several lines; look for a quote that is not closed."
+            f"{name}: a value in column '{title}' spans several lines; look for an unclosed quote."
         )
     _refuse_control(column, values, name, title, rows)
     indices = column.indices
@@ -300,7 +300,7 @@ def check_indices(column: pa.Array, name: str, title: str) -> None:
     limits = pc.min_max(column.indices)
     low, high = limits["min"].as_py(), limits["max"].as_py()
     if low is not None and (low < 0 or high >= len(column.dictionary)):
-        raise BadInput(f"{name}: column '{title}' is damaged (its values point outside of its dictionary).")
+        raise BadInput(f"{name}: column '{title}' is damaged (its values point outside its dictionary).")
 
 
 def _refuse_control(
@@ -317,8 +317,8 @@ def _refuse_control(
     if len(at):
         numbers = at + 1 if rows is None else rows[at]
         raise BadInput(
-            f"{name}: column '{title}' holds a code with a control character ({row_text(numbers)}); take it out of the "
-            f"file."
+            f"{name}: column '{title}' holds a code with a control character ({row_text(numbers)}); remove "
+            f"it from the file."
         )
 
 
