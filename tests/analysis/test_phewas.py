@@ -207,7 +207,7 @@ def test_a_planted_effect_survives_the_release(tmp_path: Path, map_file: Path, t
         ({"predictors": ["snp"], "tests": 1}, "unknown option `tests`"),
         ({"predictors": ["gene"]}, "has no patients' columns gene"),
         ({"predictors": ["snp"], "test": "wald"}, "`test` is allelic or logistic; got wald"),
-        ({"predictors": ["snp"], "covariates": ["name"]}, "`name` is no numeric column"),
+        ({"predictors": ["snp"], "covariates": ["name"]}, "`name` is not a numeric column"),
     ],
 )
 def test_wrong_options_say_what_to_do(tmp_path: Path, map_file: Path, options, message: str) -> None:

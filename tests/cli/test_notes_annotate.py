@@ -239,7 +239,7 @@ def test_stray_control_characters_are_counted_and_left_out(leeward: Run, tmp_pat
     path.write_bytes(b"note,patient,text\n1,p,Mr. Ros\0enberg has fever and a cough.\n2,q,No cough.\n")
     out, key = tmp_path / "OUT", tmp_path / "k"
     result = leeward("notes", "annotate", path, "-o", out, "--text", "encrypted", "--key", key, *FAST)
-    assert result.status == 0 and "control characters of the notes that were left out: 1." in result.out
+    assert result.status == 0 and "control characters removed from the notes: 1." in result.out
     assert leeward("notes", "decrypt", out, "--key", key, "-o", tmp_path / "back.csv").status == 0
     back = (tmp_path / "back.csv").read_text()
     assert "Mr. Rosenberg has fever and a cough." in back and "No cough." in back

@@ -41,7 +41,7 @@ def test_a_release_that_loses_most_codes_says_so(leeward: Run, rare: Path, tmp_p
     assert "knows up to 2" in shown.out
     assert "Not against" in shown.out
     assert "codes suppressed" in shown.out
-    assert "Little is left: of 41 codes" in shown.out
+    assert "of 41 codes" in " ".join(shown.out.split()).partition("Little is left: ")[2][:20]
     assert shown.out.index("Verified") < shown.out.index("Little is left")
 
 
@@ -88,15 +88,15 @@ def test_a_table_as_text_has_a_line_per_row() -> None:
 def test_the_verdict_of_a_method_that_kept_little() -> None:
     fate = {"total": 915, "intact": 55, "generalized": 32, "suppressed": 828}
     assert little_left(fate, {"total": 100, "suppressed": 27}).startswith(
-        "of 915 codes 87 are left, and 73.0 %"
+        "87 of 915 codes are left, and 73.0 %"
     )
     assert little_left(fate, {"total": 100, "suppressed": 27}, " of the classes").startswith(
-        "of 915 codes of the classes 87"
+        "87 of 915 codes of the classes are left"
     )
     assert not little_left({**fate, "suppressed": 400}, {"total": 100, "suppressed": 10})
     gone: dict[str, Any] = {"before": 36_740, "kept": 0.0}
     assert little_left_of_censoring(7, 915, gone).startswith(
-        "of 915 codes 7 are left, and 0.0 % of the repeats"
+        "7 of 915 codes are left, and 0.0 % of the repeats"
     )
     assert not little_left_of_censoring(900, 915, {"before": 0, "kept": 1.0})
 

@@ -52,8 +52,9 @@ def test_unknown_codes_are_kept_and_reported_by_row() -> None:
     assert codes_of(cohort) == ["401.1", "banana", "401.1", "no such", "banana"]
     assert notices(cohort) == {"unknown code": (3, (2, 4, 5))}
     assert str(cohort.notices[0]) == (
-        "3 entries with 2 distinct codes are not of ICD-9-CM (2 codes not even by form: a slip, or a word for none): "
-        "kept as written, to be released as codes unless repaired or left out (--missing) (rows 2, 4, 5)"
+        "3 entries with 2 distinct codes are not ICD-9-CM codes (2 codes without the form of a code: "
+        "slips, or words for 'none'): "
+        "kept as written, and released as codes unless repaired or left out (--missing) (rows 2, 4, 5)"
     )
 
 
@@ -66,7 +67,8 @@ def test_junk_below_the_limit_is_told_as_what_it_is() -> None:
     )
     assert "--missing '-'" in told["looks missing"]
     assert told["unknown code"].startswith(
-        "3 entries with 2 distinct codes are not of ICD-9-CM (2 codes not even by form: a slip, or a word for none)"
+        "3 entries with 2 distinct codes are not ICD-9-CM codes (2 codes without the form of a code: "
+        "slips, or words for 'none')"
     )
 
 

@@ -183,7 +183,7 @@ def test_rows_count_on_through_files(folder: Path) -> None:
     [
         ('{"resourceType": "Condition", "id": "secret"', "f.ndjson: row 2 is not JSON"),
         ('{"resourceType": "Patient", "id": "secret"}', "f.ndjson: row 2 is no Condition"),
-        ('["secret"]', "f.ndjson: row 2 is no FHIR resource"),
+        ('["secret"]', "f.ndjson: row 2 is not a FHIR resource"),
         (
             json.dumps({**CONDITIONS[0], "subject": {}}),
             "f.ndjson: column 'subject' names no patient in row 2",

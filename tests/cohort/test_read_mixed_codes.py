@@ -29,7 +29,7 @@ def test_codes_of_both_are_recognised_and_the_split_is_said() -> None:
     cohort = cohort_of(MIXED * 10)
     assert cohort.vocabulary == "icd"
     assert codes_of(cohort)[:6] == ["250.00", "401.9", "401.9", "E11.9", "E11.9", "I10"]
-    assert "50.0 % ICD-9-CM codes, 50.0 % ICD-10-CM codes; each is read as what it is" in notice(
+    assert "50.0 % ICD-9-CM codes, 50.0 % ICD-10-CM codes; each is read in its own vocabulary" in notice(
         cohort, "vocabulary recognised"
     )
 
@@ -39,7 +39,7 @@ def test_undotted_e_codes_of_a_mixed_table_are_left_alone() -> None:
     cohort = cohort_of(undotted, accept_unknown=True)
     assert cohort.vocabulary == "icd-undotted"
     assert codes_of(cohort)[:7] == ["250.00", "401.9", "E11.9", "I25.10", "J45.909", "E876", "E05.20"]
-    assert "10 entries such as E876 could be of either" in notice(cohort, "vocabulary recognised")
+    assert "10 entries such as E876 could be either" in notice(cohort, "vocabulary recognised")
     with pytest.raises(BadInput, match="give the column with their vocabulary"):
         cohort_of(undotted)
     dotted = cohort_of(["250.00", "401.9", "E11.9", "I25.10", "E888"] * 10)
@@ -59,7 +59,7 @@ def test_a_table_read_as_icd9_takes_no_code_of_icd10() -> None:
     cohort = cohort_of(codes, vocabulary="icd9", accept_unknown=True)
     assert codes_of(cohort)[-4:] == ["E119", "I10", "E876", "E0520"]
     message = notice(cohort, "unknown code")
-    assert "4 entries with 4 distinct codes are not of ICD-9-CM: kept as written" in message
+    assert "4 entries with 4 distinct codes are not ICD-9-CM codes: kept as written" in message
     assert "4 % look like ICD-10-CM: read both with --vocabulary icd" in message
 
 

@@ -103,7 +103,7 @@ def test_further_tables(tmp_path: Path) -> None:
         ),
         (NOW, {"domains": ["procedure"]}, "there is no table PROCEDURES"),
         (NOW, {"domains": ["drugs"]}, "no domain 'drugs'. Did you mean 'drug'?"),
-        (NOW, {"domains": ["condition", "drug"]}, "medications: its columns differ in kind"),
+        (NOW, {"domains": ["condition", "drug"]}, "medications: its columns differ"),
         (NOW, {"concepts": True}, "`concepts` is for the format omop; this is 'synthea'"),
         (NOW, {"patients": "patients.csv"}, "`patients` is for the format events"),
     ],

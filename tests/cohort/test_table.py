@@ -85,7 +85,7 @@ def test_permissible_values_are_rounded_and_clipped() -> None:
     ("domains", "message"),
     [
         ({"stag": ["a"]}, "no column 'stag'. Did you mean 'stage'"),
-        ({"stage": ["a", "b"]}, r"1 values that are none of its declared levels \(row 3\)"),
+        ({"stage": ["a", "b"]}, r"1 values that are not declared levels \(row 3\)"),
         ({"age": {"low": 0, "high": 40}}, r"1 values outside its declared domain \(row 3\)"),
         ({"age": {"lowest": 0}}, "is a list of levels"),
         ({"stage": {"levels": []}}, "a list of different values"),

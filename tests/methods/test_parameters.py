@@ -161,7 +161,7 @@ def test_whole_numbers_of_numpy_are_whole_numbers(name: str) -> None:
         (("--k", "5", "--payload", "a,,b"), "`--payload` must be values separated by commas; one is empty."),
         (
             ("--k", "5", "--level", "code", "--enforce", "generalize"),
-            "`--enforce` generalize is for `--level` visit",
+            "`--enforce` generalize is only for `--level` visit",
         ),
     ],
 )

@@ -68,8 +68,8 @@ def index(source: Any, out: str, as_json: bool, **flags: Any) -> None:
     """Index the notes in TABLE (by `leeward notes annotate`) or the codes of COHORT, for differentially private counts.
 
     The index contains the exact data and stays with the custodian. `leeward query` answers recipients and pays
-    each answer from the budget that is set here, once. The same data indexed again keep their budget in a
-    ledger that knows them.
+    each answer from the budget that is set here, once. Indexing the same data again
+    with the same ledger keeps their budget.
 
     \b
     Examples:

@@ -123,7 +123,7 @@ def annotate(
     key : str or Path, optional
         Key file for patients, surrogates and encryption; made if it does not exist.
     recipient : str, optional
-        Without `key`, whose key is used. All releases for one recipient have the same surrogates.
+        Without `key`, the recipient whose key is used. All releases for one recipient have the same surrogates.
     lexicon : str, optional
         List of health terms.
     members : tuple of str, optional
@@ -233,7 +233,7 @@ def decrypt(path: str | Path, key: str | Path | None, out: str | Path, recipient
     out : str or Path
         File to write; it must not exist.
     recipient : str, optional
-        Without `key`, whose key is used.
+        Without `key`, the recipient whose key is used.
 
     Returns
     -------

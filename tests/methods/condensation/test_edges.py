@@ -201,7 +201,7 @@ def test_numbers_of_records_are_refused_unless_they_are_declared_or_planned() ->
     """A whole number that differs in every row is an identifier until somebody says what it measures."""
     n = 300
     frame = pl.DataFrame({"id": np.arange(n)[::-1], "y": [0, 1, 2] * (n // 3), "z": np.linspace(0, 1, n)})
-    with pytest.raises(BadInput, match="a different whole number in every row of 'id': that looks like"):
+    with pytest.raises(BadInput, match="every row of 'id' has a different whole number, which looks like"):
         run(frame, k=5)
     domains = {"id": {"low": 0, "high": 1_000}}
     declared = Condensation(k=5).protect(read_table(frame, domains=domains), randomness=Randomness.of(1))

@@ -48,9 +48,9 @@ def test_groups_equal_the_oracle(seed: int, rows: int, columns: int, k: int) -> 
 @pytest.mark.parametrize(
     ("column", "said"),
     [
-        (range(7000, 7240), "a different whole number in every row of 'mrn'"),
-        ([f"Ann {n}" for n in range(240)], "240 of 240 rows have a text of their own in 'mrn'"),
-        ([f"Ann {n}" if n < 130 else "Eve" for n in range(240)], "130 of 240 rows have a text of their own"),
+        (range(7000, 7240), "every row of 'mrn' has a different whole number"),
+        ([f"Ann {n}" for n in range(240)], "240 of 240 rows have a unique text in 'mrn'"),
+        ([f"Ann {n}" if n < 130 else "Eve" for n in range(240)], "130 of 240 rows have a unique text"),
     ],
 )
 def test_a_column_that_names_its_rows_is_not_published_as_it_is(column: Any, said: str) -> None:

@@ -301,5 +301,5 @@ def test_a_release_of_few_codes_says_that_little_is_left(released: int, lost: in
     measures = {"kept": {"pairs": 100, "released": released, "error": 0.5, "codes": 10, "codes_lost": lost}}
     said = costs(None, measures).little_left  # type: ignore[arg-type]  # the figures alone are asked for
     assert bool(said) == told and (
-        not told or f"of 10 codes {10 - lost} are left, and {released}.0 %" in said
+        not told or f"{10 - lost} of 10 codes are left, and {released}.0 %" in said
     )

@@ -188,7 +188,7 @@ class Normalised:
             from leeward.vocabulary.icd import ICD9CM, ICD10CM
 
             count = sum(ICD9CM.normalise(code) is None and ICD10CM.normalise(code) is None for code in codes)
-            told = f" ({count_noun('code', count)} not even by form: a slip, or a word for none)"
+            told = f" ({count_noun('code', count)} without the form of a code: slips, or words for 'none')"
             formless = told if count else ""
         return (
             f"{_count(hits, codes)} are not {self.title} codes{formless}: kept as written, and released as "
