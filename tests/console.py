@@ -20,7 +20,6 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -120,12 +119,16 @@ def rewritten(page: str) -> str:
         out = ""
         for command, said in sessions(match["session"]):
             actual = run(command)
-            lines = zip_longest(
-                said.splitlines(keepends=True), actual.splitlines(keepends=True), fillvalue=""
-            )
-            out += f"$ {command}\n" + "".join(
-                old if not differences("", old, new) else new for old, new in lines
-            )
+            if not differences(command, said, actual):
+                actual = said
+            open_lines = [
+                line for line in said.splitlines(keepends=True) if "..." in line and line.strip() != "..."
+            ]
+            lines = actual.splitlines(keepends=True)
+            kept = [
+                next((old for old in open_lines if not differences("", old, line)), line) for line in lines
+            ]
+            out += f"$ {command}\n" + "".join(kept)
         return f"```console\n{out}```"
 
     pattern = rf"{FILE.pattern}|^```console\n(?P<session>(?s:.*?))^```$"
