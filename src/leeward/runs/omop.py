@@ -59,27 +59,37 @@ def omop(release: Release | str | Path, out: str | Path, *, format: str = "csv")
 
     Parameters
     ----------
-    release : the folder that the recipient got (`share/`), or the one that holds it
-    out : a folder that does not exist yet
-    format : `csv` or `parquet`
+    release : Release, str or Path
+        The folder that the recipient got (`share/`), or the one that contains it.
+    out : str or Path
+        Folder to write; it must not exist.
+    format : {'csv', 'parquet'}, optional
+        Format of the tables.
 
     Returns
     -------
-    The rules by which the tables were checked: `table`, `field`, `rule`, the `failed` rows, and where it may fail, why
-    (`expected`).
+    list of dict
+        The rules that were checked: `table`, `field`, `rule`, the number of `failed` rows and, if it may fail, why
+        (`expected`).
 
     Raises
     ------
     BadInput
-        A release of another method, which cannot be written so; nothing is left at `out`.
+        A release of another method, or `out` exists.
     VerificationFailed
-        A rule fails that nothing made up explains; nothing is left at `out`.
+        A rule fails without a reason. After any error, nothing is left at `out`.
 
     Examples
     --------
-    >>> rules = omop("OUT/share", "cdm")  # doctest: +SKIP
-    >>> [each["rule"] for each in rules if each["failed"]]  # doctest: +SKIP
-    ['is not the same for all', 'has a concept']
+    >>> import leeward as lw
+    >>> claims = lw.synth.write_claims("claims.csv", patients=300, codes=100, seed=1)
+    >>> codes = [f"diag_{n}" for n in range(1, 11)]
+    >>> columns = {"code": codes, "visit": "claim", "age": "age", "patients": ["sex"]}
+    >>> cohort = lw.read("claims.csv", columns=columns)
+    >>> master = lw.protect(cohort, lw.Visits(k=5), "release")
+    >>> rules = lw.omop("release", "cdm")
+    >>> [each["rule"] for each in rules if each["failed"] and not each["expected"]]
+    []
     """
     if format not in FORMATS:
         raise BadInput(f"`format`: cannot write `{format}`; choose from {', '.join(FORMATS)}.")
