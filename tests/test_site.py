@@ -15,7 +15,7 @@ TREE = Path(__file__).resolve().parents[1]
 def test_the_site_is_built_without_a_warning(tmp_path: Path) -> None:
     built = tmp_path / "site"
     command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-b", "html", "docs", str(built)]
-    done = subprocess.run(command, cwd=TREE, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, cwd=TREE, capture_output=True, text=True, check=False, timeout=600)
     assert (done.returncode, done.stderr) == (0, "")
     reference = built / "reference"
     assert {path.stem for path in (reference / "commands").glob("*.html")} == {*COMMANDS, "all"}

@@ -132,7 +132,7 @@ def test_one_exact_time_leads_to_another_at_most_once_in_k(
     [({}, 5), ({"algorithm": "improved"}, 10)],
 )
 def test_smaller_k_is_refused_where_times_are_exact(parameters: dict[str, str], least: int) -> None:
-    with pytest.raises(BadInput, match=f"must be at least {least} where times are exact"):
+    with pytest.raises(BadInput, match=f"must be at least {least} with exact times"):
         Condensation(k=least - 1, time=("time",), **parameters)  # type: ignore[arg-type]  # parameters by name
     Condensation(k=least - 1, time=("time",), coarsen_time=True, **parameters)  # type: ignore[arg-type]  # the same
     Condensation(k=2, **parameters)  # type: ignore[arg-type]  # the same

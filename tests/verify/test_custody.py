@@ -153,7 +153,7 @@ def test_a_comparison_says_whether_custody_was_seen(release: Path, tmp_path: Pat
     found = lw.compare([release, changed, earlier], tmp_path / "compared").points
     assert found["status"].to_list() == ["verified", "refuted", "verified"]
     sound, refuted, unseen = found["message"].to_list()
-    assert not sound and "custody_files" in refuted and "no digests" in unseen
+    assert not sound and "custody_files" in refuted and "lacks the digests" in unseen
 
 
 def test_the_command_names_the_file(release: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -99,7 +99,7 @@ def measure_what_runs(
         notices = [
             {
                 "kind": "measure",
-                "message": f"not measured: {', '.join(names)} ({why})",
+                "message": f"not measured: {', '.join(dict.fromkeys(names))} ({why})",
                 "count": 1,
                 "rows": [],
             }

@@ -199,9 +199,8 @@ def test_odd_ages_are_refused_by_row(tmp_path, hierarchy):
     with pytest.raises(BadInput) as problem:
         released(tmp_path, source, k=3, hierarchy=hierarchy)
     assert "1 rows without a readable age" in str(problem.value)
-    assert f"before birth (rows {n - 2})" in str(problem.value) and f"0–127 years (rows {n - 1})" in str(
-        problem.value
-    )
+    assert f"before birth (row {n - 2})" in str(problem.value)
+    assert f"0–127 years (row {n - 1})" in str(problem.value)
 
 
 def test_odd_ages_can_be_left_out_and_are_told(tmp_path, hierarchy):

@@ -65,7 +65,7 @@ def test_what_members_risk_is_counted_in_their_class(folder: Path) -> None:
     below = sum(n for n in sizes.values() if n < K)
     first, second = release.guarantee["not_protected"][:2]
     assert f"{few:,} of {visits.height:,} visits" in first
-    assert f"the exact age and sex of that person: {below} of 67 members" in second
+    assert f"the exact age and sex of that person. {below} of 67 members" in second
     assert release.guarantee["facts"]["demographics"] == NAMES
 
 
