@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import click
 from sphinx.application import Sphinx
@@ -56,5 +57,16 @@ def help_of(command: click.Command, name: str, above: click.Context, level: int)
     return lines
 
 
+def make_accessible(app: Sphinx, page: str, template: str, context: dict[str, Any], tree: object) -> None:
+    """What the theme leaves out: levels of the sidebar's headings; tables and code that scroll take the keyboard."""
+    for part, plain, accessible in (
+        ("furo_navigation_tree", 'role="heading"', 'role="heading" aria-level="2"'),
+        ("body", '<div class="table-wrapper', '<div tabindex="0" class="table-wrapper'),
+        ("body", "<pre>", '<pre tabindex="0">'),
+    ):
+        context[part] = context.get(part, "").replace(plain, accessible)
+
+
 def setup(app: Sphinx) -> None:
     app.connect("config-inited", write_commands)
+    app.connect("html-page-context", make_accessible, priority=900)  # after the theme's own
