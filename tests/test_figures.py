@@ -16,8 +16,10 @@ PAGES = sorted(
         for page in (TREE / "docs" / folder).glob("*.md")
     ]
 )
-NUMBER = re.compile(r"(?<![\w.,])(?!\d{3}\.\d\d?\b)(\d[\d,]*\.\d+|\.\d+|\d[\d,]*(?= ?%))(?!\w)")
-"""Decimals and percentages, but for ICD codes: what was measured. Whole numbers are mostly sizes and parameters."""
+NUMBER = re.compile(
+    r"(?<![\w.,])(?!\d{3}\.\d\d?\b)(\d[\d,]*\.\d+|\.\d+|\d[\d,]*(?= ?%| of \d)|(?<=\d of )\d[\d,]*)(?!\w)"
+)
+"""Decimals, percentages and "286 of 832", but no ICD codes: what was measured. Other whole numbers are mostly sizes."""
 CITED = re.compile(r"\]\((?:\.\./|docs/)?benchmarks/((?!index)[\w-]+)\.md")
 
 
