@@ -169,7 +169,7 @@ def _events(release: Release) -> tuple[pl.DataFrame, str]:
         )
         first = ages["first"].fill_null(0)
         last = ages["last"].fill_null(first)
-        width = int(((last - first + 1) // 2).max() or 0)  # type: ignore[arg-type]
+        width = int(((last - first + 1) // 2).max() or 0)  # type: ignore[arg-type]  # a length
         year = pl.lit(BIRTH.year + (first + last) // 2)
         said = (
             "a code is on 1 January of the year in which the patient has the released age, or the middle of it "
@@ -288,7 +288,7 @@ def check(folder: Path, model: dict[str, Any], concepts: list[str]) -> list[dict
                 "field": field,
                 "rule": rule,
                 "expected": " ".join(why),
-                "failed": int(database.execute(sql).fetchone()[0]),  # type: ignore[index]
+                "failed": int(database.execute(sql).fetchone()[0]),  # type: ignore[index]  # a count has a row
             }
             for table, field, rule, sql, *why in model["rules"]
         ]

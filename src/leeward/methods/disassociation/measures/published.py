@@ -86,7 +86,7 @@ class Published:
     def most_joined(self) -> Array:
         """The same for who knows Refine too: clusters that list a code below a joint cluster that counts it nowhere at
         or below it have it in fewer than that many records together, unless codes were held back from it."""
-        return self.most_listed if self.held_back else joined_most(self)
+        return self.most_listed if self.held_back else bound_joined(self)
 
     @cached_property
     def item_means(self) -> dict[str, Array]:
@@ -100,7 +100,7 @@ class Published:
         return np.where(shown, held[self.entry_place + words] - held[self.entry_place], 0)
 
 
-def joined_most(p: Published) -> Array:
+def bound_joined(p: Published) -> Array:
     """See `Published.most_joined`."""
     item, nodes = p.kind[p.entry_chunk] == ITEM, len(p.parent)
     key = owners_of(p.at) * nodes + p.entry_node
