@@ -91,8 +91,8 @@ The figures above are of the partitioning `settled` and the prior `cubic`. The d
 [benchmarks](../benchmarks/index.md) compare three partitionings with both priors (k = 5 and 25; `--k` of the same
 script gives 2, 3 and 10), and the search with the exact optimum.
 
-With the defaults UCI (k = 5, m = 2, no policy, commit b033c36) has 27.1 % of the occurrences in item chunks, and
-frequent sets are off by 0.79 % at 1.25 % support and by 1.41 % at 0.625 %.
+With these and `attacker: operation`, UCI (k = 5) has 27.1 % of the occurrences in item chunks. Frequent sets are off
+by 0.79 % at 1.25 % support and by 1.41 % at 0.625 % ([table](../benchmarks/disassociation-algorithm-known.md)).
 
 Below, `fitted` is compared with the better of the paper's partitioning and `settled`, each with its better prior: five
 cohorts, nine figures each.

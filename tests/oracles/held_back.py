@@ -1,4 +1,4 @@
-"""`attacker: rules` (docs/methods/disassociation.md#attacker-rules), plainly, on clusters and joint clusters as given
+"""`attacker: rules` (docs/proofs.md#rules), plainly, on clusters and joint clusters as given
 and with every draw given from outside; and the data set of the proof, from which the same files come, with k records of
 a known set."""
 

@@ -1,5 +1,5 @@
 """Counts of single codes that hold against an attacker who knows the algorithm
-(docs/methods/disassociation.md#attacker-algorithm), plainly, with every random draw given from outside; and the data
+(docs/proofs.md#algorithm), plainly, with every random draw given from outside; and the data
 set of the proof, from which the same files come, with k records of a known set."""
 
 from __future__ import annotations

@@ -25,8 +25,8 @@ a block of made-up records 14 succeeded."""
 
 AT_HOME = 1.0
 """A record is not moved if its cluster would lose at least this much per code: little can be gained (on a block of
-made-up records 14 % of the searches and no move; of UCI half of the searches, 4 of 3,849 moves). With .8, items were
-27.1 % of the occurrences of UCI, not 26.7."""
+made-up records 14 % of the searches and no move; of UCI half of the searches, 4 of 3,849 moves). With .8 more
+occurrences of UCI end in item chunks."""
 
 
 class Aim(NamedTuple):

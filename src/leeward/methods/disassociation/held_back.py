@@ -1,5 +1,5 @@
 """What `attacker: rules` counts and lists in clusters and joint clusters as given
-(docs/methods/disassociation.md#attacker-rules).
+(docs/proofs.md#rules).
 
 No code is tested together with another, and some that might be counted are held back at random, so that neither what
 is listed nor what is not counted tells that fewer than k records have a known set.

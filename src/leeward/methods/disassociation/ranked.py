@@ -1,5 +1,5 @@
 """Clusters that give attackers who know the algorithm as many candidates as those who do not
-(docs/methods/disassociation.md#attacker-algorithm).
+(docs/proofs.md#algorithm).
 
 Records are split by codes in one random order of roughly falling support; a code is shown in a cluster, or in a joint
 cluster, only by its count and only where that reaches a random threshold of k or a little more. No code is tested
