@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import platform
+import re
 import statistics
 import subprocess
 import sys
@@ -12,10 +14,13 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 FOLDER = Path(__file__).resolve().parent.parent / "docs" / "benchmarks"
+MOST_ROWS = 12
+"""A page shows tables of up to so many rows; longer ones are files beside it."""
 
 
 @dataclass(frozen=True)
@@ -104,7 +109,39 @@ def table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
 def write_page(name: str, title: str, command: str, body: str) -> None:
     """Write docs/benchmarks/NAME.md: the machine, the commit and the command, then the body."""
     text = f"# {title}\n\n{_taken_by(command)}\n\n{body.strip()}\n"
-    (FOLDER / f"{name}.md").write_text(text, encoding="utf-8")
+    save(FOLDER / f"{name}.md", text)
+
+
+def save(page: Path, text: str) -> None:
+    """Write a page. Each table of more than MOST_ROWS rows becomes PAGE/HEADING.csv, and the page has a link to it."""
+    folder = page.with_suffix("")
+    taken = set(re.findall(rf"\]\({page.stem}/([\w-]+)\.csv\)", text))  # tables that were moved before
+    heading = page.stem
+
+    def moved(found: re.Match[str]) -> str:
+        nonlocal heading
+        if found[1]:
+            heading = re.sub(r"[^a-z0-9]+", "-", found[1].lower()).strip("-")[:40].rstrip("-")
+            return found[0]
+        names = (heading if n == 1 else f"{heading}-{n}" for n in count(1))
+        name = next(each for each in names if each not in taken)
+        taken.add(name)
+        head, _, *rows = (cells_of(line) for line in found[0].splitlines())
+        folder.mkdir(exist_ok=True)
+        with (folder / f"{name}.csv").open("w", encoding="utf-8", newline="") as file:
+            csv.writer(file, lineterminator="\n").writerows([head, *rows])
+        return f"Table ({len(rows)} rows): [{name}.csv]({page.stem}/{name}.csv)\n"
+
+    text = re.sub(rf"^#+ (.*)|(?:^\|.*\n){{{MOST_ROWS + 3},}}", moved, text, flags=re.MULTILINE)
+    page.write_text(text, encoding="utf-8")
+    for file in folder.glob("*.csv"):
+        if file.stem not in taken:
+            file.unlink()
+
+
+def cells_of(line: str) -> list[str]:
+    """The cells of a line of a Markdown table."""
+    return [cell.strip().replace("\\|", "|") for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
 
 
 def write_section(name: str, title: str, command: str, body: str, page: Path) -> None:
@@ -118,8 +155,13 @@ def write_section(name: str, title: str, command: str, body: str, page: Path) ->
         text = before + section + (f"\n{after}" if after else "")
     else:
         text = text.rstrip("\n") + "\n\n" + section
-    page.write_text(text, encoding="utf-8")
+    save(page, text)
 
 
 def _taken_by(command: str) -> str:
     return f"{machine()}. Commit {commit()}. Command: `{command}`"
+
+
+if __name__ == "__main__":  # of pages into which people put what a script printed: their long tables
+    for argument in sys.argv[1:]:
+        save(Path(argument), Path(argument).read_text(encoding="utf-8"))

@@ -28,7 +28,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 from tests.mutations import bench
 from tests.mutations.reasons import reason
 
-from common import commit, machine, table
+from common import commit, machine, save, table
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "studies" / "verifier.md"
 VARIANTS = 3
@@ -163,7 +163,7 @@ def main() -> None:
         ):
             text = PAGE.read_text(encoding="utf-8")
             part = re.compile(f"(<!-- {mark} -->).*?(<!-- end of {mark} -->)", re.S)
-            PAGE.write_text(part.sub(lambda m, b=body: f"{m[1]}\n{b}\n{m[2]}", text), encoding="utf-8")
+            save(PAGE, part.sub(lambda m, b=body: f"{m[1]}\n{b}\n{m[2]}", text))
 
 
 if __name__ == "__main__":

@@ -26,7 +26,7 @@ from typing import Any
 import polars as pl
 
 import leeward as lw
-from common import commit, machine, table
+from common import commit, machine, save, table
 from leeward.advise.plan import Plan
 from leeward.advise.recommendation import Recommendation
 from leeward.advise.specs import spec_of
@@ -358,7 +358,7 @@ def main() -> None:
         begin, end = "<!-- tables -->", "<!-- end of tables -->"
         before, rest = PAGE.read_text(encoding="utf-8").split(begin, 1)
         told = f"{machine()}. Commit {commit()}. Command: `python benchmarks/study_advice.py --data DIR`\n\n"
-        PAGE.write_text(before + begin + "\n" + told + body + end + rest.split(end, 1)[1], encoding="utf-8")
+        save(PAGE, before + begin + "\n" + told + body + end + rest.split(end, 1)[1])
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ import polars as pl
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 from censoring import synthetic
-from common import commit, machine
+from common import commit, machine, save
 from leeward.cohort.cohort import Cohort
 from leeward.cohort.readers import read
 from leeward.methods.censoring import Censoring
@@ -347,7 +347,7 @@ def main() -> None:
             *(uci_part(chosen.data, chosen.out) if chosen.data else []),
             READING,
         ]
-    chosen.out.write_text(ended("\n".join(parts), "censoring"), encoding="utf-8")
+    save(chosen.out, ended("\n".join(parts), "censoring"))
     print(f"{chosen.out} written")
 
 

@@ -31,7 +31,7 @@ import pyarrow as pa
 from scipy import stats
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from common import commit, machine, table
+from common import commit, machine, save, table
 from leeward.analysis.plan import Model, design_of, median_time, models_of
 from leeward.analysis.regression import Fit, fit
 from leeward.cohort import Cohort
@@ -611,7 +611,7 @@ def main() -> None:
     )
     PAGE.parent.mkdir(parents=True, exist_ok=True)
     sections = [section(each) for each in by_set.values()]
-    PAGE.write_text(ended("\n\n".join([head.strip(), *sections]), "condensation"), encoding="utf-8")
+    save(PAGE, ended("\n\n".join([head.strip(), *sections]), "condensation"))
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from common import save
 from limits import ended
 from study_disassociation_words import CLOSING, FIGURE_WORDS, OPENING
 
@@ -33,7 +34,7 @@ def write_page(found: dict[str, Any], out: Path) -> None:
             parts.append(f"![{title}](disassociation/{name}.svg)")
         parts.append(table(found))
     parts.append(CLOSING)
-    (out / "disassociation.md").write_text(ended("\n\n".join(parts), "disassociation"), encoding="utf-8")
+    save(out / "disassociation.md", ended("\n\n".join(parts), "disassociation"))
 
 
 def machine() -> str:

@@ -27,7 +27,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import notes_corpora
 import notes_read
-from common import commit, machine, once, table
+from common import commit, machine, once, save, table
 from leeward.notes.corpora.evaluation import PROTECTED, Counts, Evaluation, Kept, count, evaluate
 from leeward.notes.pipeline import members
 from leeward.notes.spans import SAFE_HARBOR_QID, AnnotatedNote, Span
@@ -404,7 +404,7 @@ def put(body: str, options: str) -> None:
     after = rest.split(end, 1)[1]
     command = "python benchmarks/study_notes.py --data DIR --peers PYTHON"
     run = f"{machine()}. Commit {commit()}. Command: `{command}{options}`"
-    PAGE.write_text(f"{before}{begin}\n{run}\n\n{body}\n{end}{after}", encoding="utf-8")
+    save(PAGE, f"{before}{begin}\n{run}\n\n{body}\n{end}{after}")
 
 
 if __name__ == "__main__":

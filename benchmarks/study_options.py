@@ -21,7 +21,7 @@ import polars as pl
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from benchmarks.common import commit, machine, table
+from benchmarks.common import commit, machine, save, table
 from benchmarks.limits import ended
 
 from leeward.analysis.itemsets import supports_of
@@ -359,7 +359,7 @@ def main() -> None:
             places(cohorts[COHORTS[0]], folder),
             condensation({each: registries[each]() for each in REGISTRIES}),
         ]
-    PAGE.write_text(ended("\n".join(sections), "options"), encoding="utf-8")
+    save(PAGE, ended("\n".join(sections), "options"))
 
 
 if __name__ == "__main__":

@@ -24,7 +24,7 @@ import polars as pl
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import study_queries_words as words
-from common import commit, leeward, machine, table
+from common import commit, leeward, machine, save, table
 from index_itemsets import Item, frequent_itemsets
 from leeward.cohort import read
 from leeward.queries.answer.charged_query import answer_all
@@ -355,7 +355,7 @@ def main() -> None:
         kept = given.tables or Path(folder)
         kept.mkdir(parents=True, exist_ok=True)
         text = page(given.data, kept, command)
-    given.out.write_text(text, encoding="utf-8")
+    save(given.out, text)
     print(f"{given.out} written")
 
 

@@ -24,7 +24,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks import study_trajectories_figures as figures
 from benchmarks import trajectories_exhaustive as exhaustive
-from benchmarks.common import commit, machine
+from benchmarks.common import commit, machine, save
 from benchmarks.limits import ended
 
 from leeward.cohort.cohort import Cohort
@@ -485,7 +485,7 @@ def main() -> None:
         if options.data is not None:
             real(page, options.data, folder)
     options.output.parent.mkdir(parents=True, exist_ok=True)
-    options.output.write_text(ended("\n".join(page.lines), "trajectories"), encoding="utf-8")
+    save(options.output, ended("\n".join(page.lines), "trajectories"))
     if options.output == OUTPUT:
         figures.main()
 

@@ -31,7 +31,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from common import commit, machine
+from common import commit, machine, save
 from common import once as kept_once
 from leeward.analysis.phewas import associations as phewas
 from leeward.analysis.phewas.phenotypes import phenotypes_of
@@ -131,7 +131,7 @@ def section(name: str, arguments: str, lines: list[str]) -> None:
     command = f"python benchmarks/study_visits.py --data DIR {arguments}"
     made = f"Commit {commit()}; `{command}`; {machine()}."
     body = "\n".join([begin, made, *lines, end])
-    PAGE.write_text(before + body + rest.split(end, 1)[1], encoding="utf-8")
+    save(PAGE, before + body + rest.split(end, 1)[1])
 
 
 @contextmanager

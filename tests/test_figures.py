@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import re
 from pathlib import Path
 
@@ -41,10 +42,23 @@ def test_a_paragraph_s_figures_are_those_of_the_pages_that_it_cites(page: Path) 
     for paragraph in re.split(r"\n\s*\n|\n(?=- )", page.read_text(encoding="utf-8")):
         cited = CITED.findall(paragraph)
         if cited and "measured at" not in paragraph:  # such a paragraph names the commit of its own figures
-            figures = [
-                (TREE / "docs/benchmarks" / f"{name}.md").read_text(encoding="utf-8") for name in cited
-            ]
-            assert unfounded(paragraph, "\n".join(figures)) == [], paragraph
+            assert unfounded(paragraph, "\n".join(map(figures_of, cited))) == [], paragraph
+
+
+def figures_of(name: str) -> str:
+    """A page of figures, with its tables in files."""
+    page = TREE / "docs" / "benchmarks" / f"{name}.md"
+    files = [file.read_text(encoding="utf-8") for file in page.with_suffix("").glob("*.csv")]
+    rows = [" | ".join(row) for file in files for row in csv.reader(file.splitlines())]
+    return "\n".join([page.read_text(encoding="utf-8"), *rows])
+
+
+def test_a_page_s_figures_are_those_of_its_files_too() -> None:
+    page = TREE / "docs" / "benchmarks" / "safe.md"
+    file = next(page.with_suffix("").glob("*.csv")).read_text(encoding="utf-8")
+    figure = re.search(r"\d\.\d{4}", file).group()  # type: ignore[union-attr]  # it has figures
+    assert unfounded(figure, figures_of("safe")) == []
+    assert unfounded(figure, page.read_text(encoding="utf-8")) == [figure]
 
 
 def test_a_wrong_figure_is_found() -> None:

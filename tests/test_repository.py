@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import re
 import subprocess
 import tomllib
@@ -193,7 +194,7 @@ def texts(*folders: str) -> Iterator[tuple[Path, str]]:
     for path in tracked():
         inside = path.relative_to(TREE)
         if (
-            inside.suffix in {".py", ".md", ".toml", ".yaml", ".yml", ".sh", ""}
+            inside.suffix in {".py", ".md", ".csv", ".toml", ".yaml", ".yml", ".sh", ""}
             and inside.parts[0] in folders
         ):
             try:
@@ -265,25 +266,45 @@ def test_a_link_to_nothing_would_be_found() -> None:
     ]
 
 
+def place_faults(place: str) -> list[str]:
+    """The places `file`, `file#section` and `file::name` of an item of a paper that are not there."""
+    wrong = []
+    for each in place.split("; "):
+        file, mark, name = re.fullmatch(r"([^:#]+)(?:(#|::)(.+))?", each).groups()  # type: ignore[union-attr]  # any text fits
+        text = (TREE / file).read_text(encoding="utf-8") if (TREE / file).is_file() else None
+        known = anchors(text or "") if mark == "#" else re.findall(r"\w+", text or "")
+        if text is None or (name and name not in known):
+            wrong.append(each)
+    return wrong
+
+
 def test_the_papers_are_placed_whole() -> None:
-    """Each of the 243 items of the five papers has its row, a place, and a reason where it is not done."""
-    text = (TREE / "docs" / "studies" / "README.md").read_text(encoding="utf-8")
-    rows = [
-        re.split(r"(?<!\\) \| ", line.strip("| "))
-        for line in text.splitlines()
-        if re.match(r"\| \d+ \|", line)
-    ]
-    assert [int(row[0]) for row in rows] == list(range(1, 244))
-    assert {row[3] for row in rows} == {"D", "P", "M", "X", "n/a"}
-    assert all(LINK.search(row[2]) and (row[3] == "D" or row[4] != "–") for row in rows)
-    counted = Counter(row[3] for row in rows)
-    total = re.search(
-        r"\| all \| 243 \| \d+, (\d+) \| \d+, (\d+) \| \d+, (\d+) \| \d+, (\d+) \| \d+, (\d+) \|", text
+    """Each of the 243 items of the five papers has its row, places, and a reason where it is not done."""
+    folder = TREE / "docs" / "studies"
+    with (folder / "papers.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [int(row["row"]) for row in rows] == list(range(1, 244))
+    assert [each for row in rows for each in place_faults(row["place"])] == []
+    assert all(row["mark"] == "D" or row["remark"] for row in rows)
+    marks = ("D", "P", "M", "X", "n/a")
+    page = (folder / "README.md").read_text(encoding="utf-8")
+    for paper in {row["paper"] for row in rows}:
+        counted = Counter(row["mark"] for row in rows if row["paper"] == paper)
+        shown = " | ".join(str(each) for each in (counted.total(), *(counted[mark] for mark in marks)))
+        assert [line.partition(": ")[0] for line in page.splitlines() if line.endswith(f"| {shown} |")] == [
+            f"| {paper}"
+        ]
+    counted = Counter(row["mark"] for row in rows)
+    assert f"| all | 243 | {' | '.join(str(counted[mark]) for mark in marks)} |" in page
+    assert set(counted) == {*marks}
+
+
+def test_a_place_that_is_not_there_is_found() -> None:
+    good = "Makefile; docs/scale.md#fit; tests/test_repository.py::place_faults"
+    assert place_faults(good) == []
+    assert (
+        len(place_faults("Makefil; docs/scale.md#fi; tests/test_repository.py::" + "place_" + "fault")) == 3
     )
-    assert total is not None
-    assert [int(number) for number in total.groups()] == [
-        counted[mark] for mark in ("D", "P", "M", "X", "n/a")
-    ]
 
 
 def test_a_citation_of_nothing_would_be_found() -> None:

@@ -1,7 +1,9 @@
-"""What is wrong with the tables of a page."""
+"""What is wrong with the tables of a page, and with those that are files beside it."""
 
 from __future__ import annotations
 
+import csv
+import io
 import re
 
 NOTHING = re.compile(r"(^|[\s(±])[-+]?(nan|NaN|inf|None|null)\b")
@@ -23,3 +25,15 @@ def faults_of(page: str) -> list[str]:
             if (not cell and not (head and place == 0)) or NOTHING.search(cell):
                 found.append(f"line {number}, column {place + 1}: {cell!r}")
     return found
+
+
+def faults_of_csv(text: str) -> list[str]:
+    """The same of a table in a file, and rows that are longer or shorter than the head."""
+    head, *rows = csv.reader(io.StringIO(text))
+    found = [f"row {number}: {len(row)} cells" for number, row in enumerate(rows, 1) if len(row) != len(head)]
+    return found + [
+        f"row {number}, column {place}: {cell!r}"
+        for number, row in enumerate([head, *rows])
+        for place, cell in enumerate(row, 1)
+        if (not cell and (number, place) != (0, 1)) or NOTHING.search(cell)
+    ]

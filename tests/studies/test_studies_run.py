@@ -11,7 +11,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from tests.studies.pages import faults_of
+from tests.studies.pages import faults_of, faults_of_csv
 
 from leeward.cohort import read
 
@@ -36,7 +36,50 @@ def test_the_committed_pages_have_no_empty_cell() -> None:
     ]
     assert len(pages) > 6
     found = {page.name: faults_of(page.read_text(encoding="utf-8")) for page in pages}
+    found |= {str(file): faults_of_csv(file.read_text(encoding="utf-8")) for file in files_of_pages()}
     assert {name: faults for name, faults in found.items() if faults} == {}
+
+
+def files_of_pages() -> list[Path]:
+    """The tables in files beside the pages of benchmarks and studies."""
+    return [*(ROOT / "docs" / "benchmarks").glob("*/*.csv"), *(ROOT / "docs" / "studies").glob("*/*.csv")]
+
+
+def test_long_tables_are_files_and_each_is_linked_once(tmp_path: Path) -> None:
+    from common import save
+
+    pages = [*(ROOT / "docs" / "benchmarks").glob("*.md"), *(ROOT / "docs" / "studies").glob("*.md")]
+    linked = []
+    for page in pages:
+        text = page.read_text(encoding="utf-8")
+        save(tmp_path / page.name, text)
+        assert (tmp_path / page.name).read_text(encoding="utf-8") == text, page
+        for rows, name in re.findall(
+            rf"^Table \((\d+) rows\): \[.*\]\({page.stem}/(.+)\)$", text, re.MULTILINE
+        ):
+            file = page.with_suffix("") / name
+            assert len(file.read_text(encoding="utf-8").splitlines()) == int(rows) + 1
+            linked.append(file)
+    assert sorted(linked) == sorted(files_of_pages())
+
+
+def test_a_long_table_becomes_a_file(tmp_path: Path) -> None:
+    from common import MOST_ROWS, save, table
+
+    page = tmp_path / "page.md"
+    short = table(["a"], [[0]] * MOST_ROWS)
+    one, two = (table(["a", "b"], [[name, "1 \\| 2"]] * (MOST_ROWS + 1)) for name in "xy")
+    save(page, f"# Page\n\n## Part, 1 %\n\n{short}\n\n{one}\n\n{two}\n\nEnd\n")
+    link = "Table (13 rows): [part-1{0}.csv](page/part-1{0}.csv)"
+    assert (
+        page.read_text()
+        == f"# Page\n\n## Part, 1 %\n\n{short}\n\n{link.format('')}\n\n{link.format('-2')}\n\nEnd\n"
+    )
+    assert (tmp_path / "page" / "part-1.csv").read_text() == "a,b\n" + "x,1 | 2\n" * 13
+    save(page, page.read_text().replace(link.format(""), two))  # a part that is measured again
+    assert (tmp_path / "page" / "part-1.csv").read_text() == "a,b\n" + "y,1 | 2\n" * 13
+    save(page, page.read_text().replace(link.format("-2"), ""))
+    assert [file.name for file in (tmp_path / "page").iterdir()] == ["part-1.csv"]
 
 
 def test_a_page_with_a_fault_is_found() -> None:
@@ -44,6 +87,9 @@ def test_a_page_with_a_fault_is_found() -> None:
     assert faults_of(page.format("1.0")) == []
     for wrong in ("nan", "", "inf %", "None", "0.1 ± nan"):
         assert len(faults_of(page.format(wrong))) == 1, wrong
+        assert len(faults_of_csv(f",a\nx,{wrong}\n")) == 1, wrong
+    assert faults_of_csv(",a\nx,1.0\n") == []
+    assert faults_of_csv(",a\nx\n") == ["row 1: 1 cells"]
 
 
 def test_queries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
