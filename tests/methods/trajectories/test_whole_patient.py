@@ -1,4 +1,4 @@
-"""Trajectories inside classes of demographics (docs/methods/whole-patient.md#trajectories)."""
+"""Trajectories inside classes of demographics (docs/methods/whole-patient.md#methods)."""
 
 from __future__ import annotations
 
