@@ -108,7 +108,7 @@ def table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
 
 def write_page(name: str, title: str, command: str, body: str) -> None:
     """Write docs/benchmarks/NAME.md: the machine, the commit and the command, then the body."""
-    text = f"# {title}\n\n{_taken_by(command)}\n\n{body.strip()}\n"
+    text = f"# {title}\n\n{taken_by(command)}\n\n{body.strip()}\n"
     save(FOLDER / f"{name}.md", text)
 
 
@@ -148,7 +148,7 @@ def write_section(name: str, title: str, command: str, body: str, page: Path) ->
     """Put a section into a study's page, in place of the one of that name."""
     begin, end = f"<!-- {name} -->", f"<!-- end of {name} -->"
     text = page.read_text(encoding="utf-8")
-    section = f"{begin}\n## {title}\n\n{_taken_by(command)}\n\n{body.strip()}\n{end}\n"
+    section = f"{begin}\n## {title}\n\n{taken_by(command, text)}\n\n{body.strip()}\n{end}\n"
     if begin in text:
         before, rest = text.split(begin, 1)
         after = rest.split(end, 1)[1].lstrip("\n")
@@ -158,8 +158,11 @@ def write_section(name: str, title: str, command: str, body: str, page: Path) ->
     save(page, text)
 
 
-def _taken_by(command: str) -> str:
-    return f"{machine()}. Commit {commit()}. Command: `{command}`"
+def taken_by(command: str, page: str = "", measured: str = "") -> str:
+    """The machine, unless the text of the page names it outside its sections already, commit and command."""
+    where = machine()
+    outside = re.sub(r"<!-- (\w[\w-]*) -->.*?<!-- end of \1 -->", "", page, flags=re.DOTALL)
+    return f"{'' if where in outside else f'{where}. '}Commit {measured or commit()}. Command: `{command}`"
 
 
 if __name__ == "__main__":  # of pages into which people put what a script printed: their long tables

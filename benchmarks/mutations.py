@@ -75,18 +75,17 @@ def parts(scores: list[bench.Score]) -> list[list[str]]:
 
 def survivors(scores: list[bench.Score]) -> str:
     """What was not refuted, why, and of which releases."""
-    found: dict[tuple[str, str], list[str]] = {}
+    found: dict[tuple[str, str, str], list[str]] = {}
     for score in scores:
         for which, passed in (
-            ("with source and custody", score.survivors),
+            ("source and custody", score.survivors),
             ("share alone", score.survivors_alone),
         ):
             for each in passed:
-                why = reason(score.name, each)
-                said = f"`{each}`" + (f": {why}" if why else "")
-                found.setdefault((said, which), []).append(score.name)
-    lines = [f"- {said} ({which}: {'; '.join(names)})." for (said, which), names in found.items()]
-    return "\n".join(lines) or "None."
+                key = f"`{each}`", reason(score.name, each) or "–", which
+                found.setdefault(key, []).append(score.name)
+    rows = [[*key, "; ".join(names)] for key, names in found.items()]
+    return table(["not refuted", "why", "with", "releases"], rows) if rows else "None."
 
 
 def hidden(scores: list[bench.Score]) -> str:
@@ -105,13 +104,12 @@ def hidden(scores: list[bench.Score]) -> str:
 
 def neutral(scores: list[bench.Score]) -> str:
     """What breaks nothing, random edits apart."""
-    lines = []
+    rows = []
     for score in scores:
         kinds = [each for each in score.neutral if not each.startswith("random")]
-        edits = len(score.neutral) - len(kinds)
         named = "; ".join(f"`{each}`" for each in kinds)
-        lines.append(f"- {score.name}: {named or 'no kind'}; {edits} random edits")
-    return "\n".join(lines)
+        rows.append([score.name, named or "–", str(len(score.neutral) - len(kinds))])
+    return table(["release", "kinds", "random edits"], rows)
 
 
 def main() -> None:

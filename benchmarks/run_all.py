@@ -80,7 +80,7 @@ python benchmarks/planted.py --data DIR
 python benchmarks/verifying.py --data DIR --people 1000000 --repeat 1
 python benchmarks/condensation_attacks.py --data DIR --k 2,3,5,10,20,50 --seeds 4
 python benchmarks/condensation_attacks.py --data DIR --relations --sets gbsg,rotterdam,mgus2,support2 --k 5,10,20,50
-python benchmarks/condensation_attacks.py --data DIR --planted --k 5,10,50
+python benchmarks/condensation_attacks.py --data DIR --sets rotterdam --k 5,10,50 --planted --relations --no-matching
 python benchmarks/condensation_attacks.py --data DIR --inside --sets gbsg,rotterdam,mgus2,colon --k 5,10,20 --seeds 4
 python benchmarks/condensation_relations.py --data DIR --planted
 python benchmarks/condensation_relations.py --independent --seeds 40

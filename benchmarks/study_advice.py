@@ -255,6 +255,7 @@ def _span(values: tuple[float | None, ...]) -> str:
     return f"{low} %" if low == high else f"{low} to {high} %"
 
 
+SETS = ["data", "set", "what", "k", "m", "sharing model", "best for each line", "releases"]
 HEAD = ["data", "method", "line", "advised", "advised on 5,000", "measured", "a resample", "so it", "advice"]
 RANK = ("serves", "with care", "does not")
 
@@ -293,20 +294,22 @@ def rows_of(case: Case, advice: Recommendation, found: list[Outcome]) -> list[li
     return rows
 
 
-def note_of(case: Case, advice: Recommendation, found: list[Outcome]) -> str:
-    """What the page says of a data set beside its rows."""
+def about(case: Case, advice: Recommendation, found: list[Outcome]) -> list[str]:
+    """The row of a data set: what it is, and which method was best."""
     lines = [line.title for line in advice.situation.plan.lines]
     leaders = [found[order[0]].method for order in _orders(found)]
-    best = set(leaders) == {found[0].method}
+    first = set(leaders) == {found[0].method}
     told = "; ".join(f"{line}: {leader}" for line, leader in zip(lines, leaders, strict=True))
-    kind = "held out before" if case.held_out else "development"
-    of_m = f", m = {advice.situation.m}" if advice.situation.facts.kind == "events" else ""
-    status = ", ".join(sorted({one for each in found for one in each.status}))
-    return (
-        f"- **{case.name}** ({kind}): {case.what}. k = {advice.situation.k}{of_m}. Sharing model: {advice.sharing[0]}. "
-        + ("The first method is best for every line" if best else f"Best: {told}")
-        + f". Releases: {status}."
-    )
+    return [
+        case.name,
+        "held out before" if case.held_out else "development",
+        case.what,
+        str(advice.situation.k),
+        str(advice.situation.m) if advice.situation.facts.kind == "events" else "–",
+        advice.sharing[0],
+        "the first method" if first else told,
+        ", ".join(sorted({one for each in found for one in each.status})),
+    ]
 
 
 def _orders(found: list[Outcome]) -> list[list[int]]:
@@ -340,18 +343,18 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--only", help="one data set; nothing is written")
     given = parser.parse_args()
-    rows, notes = [], []
+    rows, sets = [], []
     with tempfile.TemporaryDirectory() as folder:
         make_data(given.data, Path(folder))
         for case in CASES:
             if given.only in (None, case.name):
                 advice, found = run(case, given.data, Path(folder))
                 rows += rows_of(case, advice, found)
-                notes.append(note_of(case, advice, found))
+                sets.append(about(case, advice, found))
     sampled = [judgement(row[4], row[7]) for row in rows if row[4] != "–"]
     body = (
         f"{table(HEAD, rows)}\n\nOf {len(rows)} verdicts: {tally([row[-1] for row in rows])}. Of {len(sampled)} on a "
-        f"sample: {tally(sampled)}.\n\n" + "\n".join(notes) + "\n"
+        f"sample: {tally(sampled)}.\n\n{table(SETS, sets)}\n"
     )
     print(body)
     if given.only is None:

@@ -51,8 +51,7 @@ SCOPES = ("global", "record")
 
 JOINT = """\
 Other seeds differ: with caps of 3 seeds 1 to 5 give at k = 5 .000 to .031 (thesis .046), at k = 10 .029 to .072
-(.046), at k = 25 .072 to .116 (.091). The loss is spread over a fifth of the records (thesis 16 %), in smaller
-shares (standard deviation .07, thesis .12).
+(.046), at k = 25 .072 to .116 (.091). The loss is spread over a fifth of the records (thesis 16 %).
 """
 
 Figures = Mapping[str, Any]
@@ -248,9 +247,8 @@ def synthetic_part(folder: Path, out: Path) -> list[str]:
             f"{', '.join(FOUR)}: population {means(population)} (thesis "
             f"{', '.join(map(str, POPULATION_MEANS))}), sample "
             f"{means(sample)} (thesis {', '.join(map(str, SAMPLE_MEANS))}). Only these means, the "
-            "sizes and the share of "
-            "unique records are published; the joint distribution is ours, so Tables 1 and 2 can agree in kind, not in "
-            "every figure: they hang on a handful of people who have many mentions of all four codes.\n"
+            "sizes and the share of unique records are published; the joint distribution is ours, so Tables 1 and 2 "
+            "can agree in kind only.\n"
         ),
         JOINT,
         "### Figure 2: distinguishability\n",
@@ -283,10 +281,8 @@ def uci_part(data: Path, out: Path) -> list[str]:
         "### What is kept at caps 3\n",
         costs(samples, population),
         (
-            "A record that `scope: record` empties has no code that k people have; nothing could be kept of it by any "
-            "method. `not exact` counts, over all samples, the records whose search ran out of its "
-            "budget. The attack is "
-            "on 500 different records of the first sample.\n"
+            "A record that `scope: record` empties has no code that k people have. `not exact`: records whose search "
+            "ran out of its budget. The attack is on 500 different records of the first sample.\n"
         ),
         "### Caps 3 to 10\n",
         caps_3_to_10(samples[0], population),
@@ -300,26 +296,19 @@ def uci_part(data: Path, out: Path) -> list[str]:
 READING = """\
 ## Groups, and who knows the rule
 
-The [table](../benchmarks/modes-scopes.md) has the mentions and repeats kept by `global`, `raise`, `record` and
-`groups`, and the records that fewer than k people would be published as, for an attacker who has everybody's records
-and knows the final caps or the rule. Caps are 3. Means of five samples (seeds 1 to 5) of UCI and of made-up long
-claims, with 95 % intervals. For `record`, 50 records of each sample.
+What `global`, `raise`, `record` and `groups` keep, and which records fewer than k people would be published as for an
+attacker who has everybody's records and knows the final caps or the rule, is [measured](../benchmarks/modes-scopes.md)
+on five samples of UCI and of made-up long claims. `groups` was designed on UCI and on claims of another source; the
+long claims took no part.
 
-`groups` was designed on UCI and on claims of another source; the long claims took no part.
-
-## What it says
-
-- GCCens is made for few codes. With hundreds of codes its caps, which fall for all records alike, take most
-  mentions.
-- `record` keeps far more at the same k-map, and every record here was solved exactly.
-- Somebody who has everybody's full records and knows the rule of `record` finds fewer than k possible owners for 58
-  % of 500 records of UCI at k = 5, and one for 27 % (64 and 4 % at k = 25). Use `scope: record` only where no
-  recipient can hold the population's full records.
-- Within the sample many records stay alone of their kind: a k-map does not protect those known to be in it.
-- `groups`, the default, keeps more than GCCens on both data sets, with repeats, and leaves no record below k owners
-  for that attacker. It needs the whole records of the population.
+- GCCens is made for few codes: with hundreds, its caps, which fall for all records alike, take most mentions.
+- `record` keeps far more at the same k-map, and every record here was solved exactly. An attacker with everybody's full
+  records who knows its rule finds fewer than k possible owners for 58 % of 500 records of UCI at k = 5, and one for
+  27 % (64 and 4 % at k = 25). Use it only where no recipient can hold the population's full records.
+- `groups`, the default, keeps more than GCCens on both data sets and leaves no record below k owners for that attacker.
 - `raise` keeps 10 % (claims) and 18 % (UCI) more mentions than GCCens at k = 5, and leaves 2.6 and 20 times as many
   records below k owners.
+- Within the sample many records stay alone of their kind: a k-map does not protect those known to be in it.
 """
 
 

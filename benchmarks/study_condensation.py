@@ -196,7 +196,7 @@ class Figures:
     weights: list[list[str]] = field(default_factory=list)
     utility: list[list[str]] = field(default_factory=list)
     attack: list[list[str]] = field(default_factory=list)
-    heading: str = ""
+    described: list[str] = field(default_factory=list)
 
     def add(
         self, name: str, method: str, kinds: Sequence[str], runs: Sequence[Sequence[Metrics | None]]
@@ -288,7 +288,7 @@ def studied(name: str, each: Set, method: str, repetitions: int) -> Figures:
     """What one method, or the bootstrap, leaves of one set."""
     original = each.cohort.table()
     plan, single = Models(models_of(each.plan), original), Models(univariate(each.plan), original)
-    figures = Figures(heading=heading(name, each, plan))
+    figures = Figures(described=about(name, each, plan))
     random = np.random.Generator(np.random.Philox(1))
     seconds, found, alone = 0.0, [], []
     made, moved = None, ["–", "–", "–"]
@@ -314,11 +314,12 @@ def studied(name: str, each: Set, method: str, repetitions: int) -> Figures:
         change = f"{squares['before_moving']:.0f} → {squares['after_moving']:.0f}" if squares else "–"
         moved = [f"{seconds / len(found):.2f}", f"{made.custody.get('rows_moved', 0):,}", change]
         cells, entropy = attacked(each, made, method in CLASSES)
-        figures.attack.append([method, *cells])
+        figures.attack.append([name, method, *cells])
         figures.privacy.append({"set": name, "method": method, "value": entropy})
     kinds = range(len(plan.models))
     figures.utility.append(
         [
+            name,
             method,
             *(percents([run[number] for run in found]) for number in kinds),
             of_covariates(alone),
@@ -327,31 +328,39 @@ def studied(name: str, each: Set, method: str, repetitions: int) -> Figures:
     )
     if method in WEIGHED:
         figures.weights += weights(name, method, each, plan, found)
-    print(name, *figures.utility[-1], flush=True)
+    print(*figures.utility[-1], flush=True)
     return figures
 
 
-def heading(name: str, each: Set, plan: Models) -> str:
+def about(name: str, each: Set, plan: Models) -> list[str]:
     """What the set and its models are."""
     cox = models_of(each.plan)[0]
-    counts = ", ".join(
-        f"{model.kind} {len(before.names)}"
-        for (model, _), before in zip(plan.models, plan.before, strict=True)
-    )
-    return (
-        f"## {name}: {len(plan.table):,} rows, {len(plan.table.columns)} columns\n\n"
-        f"Coefficients: {counts}. {cox.title} on {', '.join(cox.covariates)}."
-    )
+    counts = [str(len(before.names)) for before in plan.before]
+    size = f"{len(plan.table):,} × {len(plan.table.columns)}"
+    return [name, size, " / ".join(counts), f"{cox.title} on {', '.join(cox.covariates)}"]
 
 
-def section(methods: Sequence[Figures]) -> str:
-    """The section of one set, from what was found of each method."""
-    used = ["method", *KINDS, "one covariate at a time", "CPU seconds", "rows moved", "within-group squares"]
-    linked = ["method", "own-group linkage, %", "chance, %", "closest record, median (equal, %)"]
+def sections(methods: Sequence[Figures]) -> str:
+    """The tables of the sets, from what was found of each method on each."""
+    used = [*KINDS, "one covariate at a time", "CPU seconds", "rows moved", "within-group squares"]
+    linked = ["own-group linkage, %", "chance, %", "closest record, median (equal, %)"]
     linked += ["original to original", "Π of levels", "Π of numbers, in bins", "discernibility (a row)"]
+    named = ["set", "method"]
+    described = dict.fromkeys(tuple(figures.described) for figures in methods)
     utility = [row for figures in methods for row in figures.utility]
     attack = [row for figures in methods for row in figures.attack]
-    return "\n\n".join([methods[0].heading, table(used, utility), table(linked, attack)])
+    return "\n\n".join(
+        [
+            "## The sets",
+            table(
+                ["set", "rows × columns", f"coefficients ({' / '.join(KINDS)})", "Cox model"], [*described]
+            ),
+            "## Models",
+            table([*named, *used], utility),
+            "## Linkage",
+            table([*named, *linked], attack),
+        ]
+    )
 
 
 def weights(
@@ -478,38 +487,30 @@ def pictures(figures: Figures) -> str:
 
 HEAD = """# Condensation: Gal et al. 2014 again
 
-Seven methods at K = {k}, {repetitions} repetitions with a seed each (one covariate at a time: {alone}). Cells of
-the tables of models: coefficients that changed significance / significant ones that changed direction /
-coefficients outside the original 95 % interval, in per cent: the mean of the repetitions ± half of its 95 %
-interval (Student's t). Without ± every repetition gave the same; of {repetitions} repetitions without a single
-change, up to {unseen} % of all could have one (95 %, one-sided). `tfrp`, `mdav` and `k-anonymity` draw nothing:
-they run once. `bootstrap` is a resample of the original in place of a release: the floor that no method need beat.
-`balanced` is Leeward's default, `improved` is the paper's algorithm (k-means, then points moved until each cluster
-has K), `improved, halving` the same with halving in place of k-means, `mdav` microaggregation with groups of fixed
-size (Domingo-Ferrer and Mateo-Sanz 2002) on all columns, each row replaced by its group's centroid as in `tfrp`,
-`k-anonymity` Mondrian on all columns.
+Seven methods at K = {k}, {repetitions} repetitions with a seed each (one covariate at a time: {alone}).
+
+- `balanced` is the default, `improved` the paper's algorithm, `improved, halving` the same with halving in place of
+  k-means. `mdav` is microaggregation with groups of fixed size (Domingo-Ferrer and Mateo-Sanz 2002) on all columns;
+  like `tfrp`, it releases centroids. `k-anonymity` is Mondrian on all columns. These three draw nothing and run once.
+- `bootstrap`, a resample of the original, is the floor that no method need beat.
+- Models: coefficients that changed significance / significant ones that changed direction / coefficients outside the
+  original 95 % interval, in per cent: the mean ± half of its 95 % interval (Student's t). Without ± every repetition
+  gave the same; of {repetitions} repetitions without a change, up to {unseen} % of all could have one (95 %,
+  one-sided).
+- Linkage: 1,000 rows, standardized numbers and dummies. *Own-group linkage* above chance: an attacker with a whole
+  original row finds the group, not the patient. *Closest record*: from a released row to the nearest original, then
+  between originals. Π: conditional privacy, 20 bins. *Discernibility*: the sum of squared classes of equal rows.
 
 {machine}. Commit {commit}. Command: `{command}`
 
-The paper's text gives 1.85 % to 26 % changed significance for `improved`, the best of its four. Here `improved` loses
-where many points are moved. Linkage and distances: 1,000 rows, standardized numbers and dummies, all columns.
-*Own-group linkage* high above chance means that an attacker with a whole original row finds the group, not the
-patient. *Closest record*: from a released row to the nearest original one; next to it from an original row to the
-nearest other one. Π: conditional privacy, 20 bins, pairs inside groups at random; of numbers in units of the bin width.
-*Discernibility*: the sum of the squared sizes of classes of equal rows (in brackets: divided by the rows), of the
-methods that release equal rows.
-
-`balanced` was designed on prostate, rotterdam, support2 and lung, whose figures are therefore kinder to it; colon,
-nafld1 and the colon trial took no part. Only `balanced` sees the outcomes of the plan's logistic models. Intervals are
-over the seeds of a method on one data set; over data sets there are
-[other seeds of lung and colon](#other-seeds-of-lung-and-colon). Small groups, exact times and relations:
-[condensation-attacks.md](condensation-attacks.md).
+`balanced` was designed on prostate, rotterdam, support2 and lung, so their figures favour it. Only `balanced` sees the
+outcomes of the logistic models. Intervals are over the seeds of a method on one data set; over data sets there are
+[other seeds of lung and colon](#other-seeds-of-lung-and-colon).
 
 ## What `balanced` is meant to keep
 
-Each figure is that of the model (Cox, linear, logistic) that loses most. The aims were set with the development sets at
-hand (that of support2 is wider). *Reached*: yes where the interval of every model is within the aim, no where one is
-beyond it, else not established.
+The model (Cox, linear, logistic) that loses most. The aims were set on the development sets. *Reached*: yes where the
+interval of every model is within the aim, no where one is beyond it, else not established.
 
 {aims}
 
@@ -519,9 +520,8 @@ beyond it, else not established.
 
 ## Figs. 5–8: time
 
-Processor seconds of `protect`, from `python benchmarks/condensation.py --parts growth` (tables and machine:
-[benchmarks](../benchmarks/condensation-growth.md)). The paper's runs spent most of their seconds in a database; the
-ratios between methods are what can be compared.
+Processor seconds of `protect` ([tables](../benchmarks/condensation-growth.md)). The paper's runs spent most of their
+seconds in a database; compare the ratios between methods.
 
 **Fig. 5: varying K, 17,421 × 13**
 
@@ -541,16 +541,15 @@ ratios between methods are what can be compared.
 
 ## Weight of the response: 0.5, or chosen by a pilot
 
-The response has the share w of the distance's weight: 0.5 in all other tables. `weight: pilot` tries 0.3, 0.5 and 0.7
-twice on a sample of at most 5,000 rows (docs/methods/condensation.md#pilot), each time anew. {pilots} repetitions, with
-the same seeds in both rows; cells as above.
+w is 0.5 in all other tables; `weight: pilot` ([how](../methods/condensation.md#pilot)) chooses among 0.3, 0.5 and 0.7.
+{pilots} repetitions, the same seeds in both rows.
 
 {weights}
 
 ## Other seeds of lung and colon
 
-The tables of lung and colon are of one made-up registry each. Here are ten (seeds 1 to 10), with {seed_repetitions}
-repetitions each: the mean over registries of each registry's mean, ± half of its interval over the ten.
+Ten made-up registries each (seeds 1 to 10), {seed_repetitions} repetitions each: the mean over registries ± half of its
+interval.
 
 {draws}
 """
@@ -610,8 +609,7 @@ def main() -> None:
         draws=draws_table(draws),
     )
     PAGE.parent.mkdir(parents=True, exist_ok=True)
-    sections = [section(each) for each in by_set.values()]
-    save(PAGE, ended("\n\n".join([head.strip(), *sections]), "condensation"))
+    save(PAGE, ended(f"{head.strip()}\n\n{sections(every)}", "condensation"))
 
 
 if __name__ == "__main__":

@@ -41,7 +41,7 @@ from leeward.randomness import Randomness
 from leeward.release import write
 from leeward.synthetic.codes import write_codes
 from settled import method_of, settling
-from study_disassociation_page import machine, write_page
+from study_disassociation_page import made_on, write_page
 
 K, M = 5, 2
 SEED = 2014
@@ -380,7 +380,7 @@ def warm_up(cohort: Cohort, folder: Path) -> None:
 
 def run(data: Path, folder: Path, wanted: list[str]) -> dict[str, Any]:
     """Every figure of both cohorts."""
-    found: dict[str, Any] = {"made": machine()}
+    found: dict[str, Any] = {"made": made_on()}
     for name, cohort in (("UCI", uci(data)), ("synthetic", synthetic(folder))):
         study = Study(name, cohort, folder)
         warm_up(cohort, folder)

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import platform
-import subprocess
 from collections.abc import Callable, Iterable, Sequence
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from common import save
+from common import commit, machine, save
 from limits import ended
 from study_disassociation_words import CLOSING, FIGURE_WORDS, OPENING
 
@@ -24,7 +21,7 @@ Rows = Sequence[dict[str, Any]]
 def write_page(found: dict[str, Any], out: Path) -> None:
     """`disassociation.md` and its plots."""
     plots = out / "disassociation"
-    made = found.get("made") or machine()
+    made = found.get("made") or made_on()
     parts = [OPENING.format(machine=made, command=COMMAND, **sizes_of(found)), summary(found)]
     for name, section in SECTIONS.items():
         title, table, plot = section
@@ -37,30 +34,9 @@ def write_page(found: dict[str, Any], out: Path) -> None:
     save(out / "disassociation.md", ended("\n\n".join(parts), "disassociation"))
 
 
-def machine() -> str:
-    """Processor, versions and commit."""
-    cpu = next(
-        (
-            line.split(":")[1].strip()
-            for line in _lines(Path("/proc/cpuinfo"))
-            if line.startswith("model name")
-        ),
-        platform.processor() or platform.machine(),
-    )
-    import os
-
-    commit = subprocess.run(
-        ["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False
-    ).stdout.strip()
-    versions = ", ".join(f"{name} {metadata.version(name)}" for name in ("numpy", "numba", "polars"))
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    return (
-        f"{cpu}, {cores} cores, Python {platform.python_version()}, {versions}; commit {commit or 'unknown'}"
-    )
-
-
-def _lines(path: Path) -> list[str]:
-    return path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
+def made_on() -> str:
+    """Machine and commit."""
+    return f"{machine()}; commit {commit()}"
 
 
 def sizes_of(found: dict[str, Any]) -> dict[str, str]:

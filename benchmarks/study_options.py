@@ -61,54 +61,48 @@ REGISTRIES = ("rotterdam", "nafld1", "colon trial")
 REPETITIONS = 5
 HEAD = """# What options cost
 
-What the papers propose or leave open, and what no other study measures: each option beside the release without it.
-k = {k}, m = {m} (condensation: K = 100).
+What the papers propose or leave open: each option beside the release without it. k = {k}, m = {m} (condensation: K =
+100).
 
 {machine}. Commit {commit}. Command: `python benchmarks/study_options.py --data DIR`
 """
 WORDS = {
     "disassociation": """## Disassociation
 
-Average relative errors of sets that 1.25 % of the patients have (W1) and of random sets of one to three codes that
-records have (W2), by the default prior. `safe` solves the cover problem; *sensitive* are ten codes, the tenth,
-twentieth … hundredth most frequent ones, with L = 5 or 10; *reconstructions*: the same questions counted on each of
-{times} data sets that the release could be of (Fig. 5 of the paper), mean ± standard deviation over these. One
-release each: the method draws only orders. UCI is a development set of the partitioning; claims are 30,000
-made-up patients (`leeward synth claims`, seed 1).
+Average relative errors of sets that 1.25 % of the patients have (W1) and of random sets of one to three codes (W2).
+`safe` solves the cover problem; *sensitive*: the tenth, twentieth … hundredth most frequent code, with L = 5 or 10;
+*reconstructions*: the same questions counted on each of {times} data sets that the release could be of (Fig. 5), mean ±
+standard deviation. One release each. UCI is a development set of the partitioning; claims are 30,000 made-up patients.
 """,
     "constraints": """### COAT
 
-COAT generalizes and suppresses as UGACLIP does, and names the utility constraints that lost more than a share of
-their occurrences, the cap, which changes no code. Policy `hierarchy:1`: a constraint is the codes of one category; UCI
-has mostly one code in each, so that a rare one can only be suppressed.
+COAT works as UGACLIP does, and names the utility constraints that lost more than a share of their occurrences, the cap.
+Policy `hierarchy:1`: UCI has mostly one code in each category, so that a rare one can only be suppressed.
 """,
     "condensation": """## Condensation
 
-Algorithm `balanced`, K = 100, {times} releases each (seeds 0 to {last}). *Mean*: largest difference of a number's
-mean from the original's, in standard deviations of the column; *median* likewise; *sum*: largest relative error of
-a sum. *Models*: coefficients that changed significance / direction / are outside the original 95 % interval, %,
-Cox, linear and logistic together. *draw* is how
-the components are drawn (the paper's is uniform). Rotterdam is a development set, the others are not.
+`balanced`, {times} releases each (seeds 0 to {last}). *Mean*, *median*: largest difference from the original's, in
+standard deviations of the column; *sum*: largest relative error. *Models*: coefficients that changed significance /
+direction / are outside the original 95 % interval, %, all models together. *draw*: how components are drawn (the
+paper's is uniform). Rotterdam is a development set, the others are not.
 """,
     "trajectories": """## Trajectories
 
-Made-up trajectories of {patients:,} patients (`leeward synth trajectories`, seed 1), k = 5, clustering `alignment`. ILM
-and ALM: loss of codes and of ages; *usable*: source pairs published as a 3-digit code or below of at most eight
-years. `policy`: which categories a recipient's plan needs, known beforehand (thesis, V.2); *sensitive* are ten codes,
-chosen as above, never told with a confidence above 1/L (V.1).
+{patients:,} made-up patients, clustering `alignment`. *usable*: source pairs published as a 3-digit code or below of at
+most eight years. `policy`: which categories a recipient's plan needs (thesis, V.2); *sensitive*: ten codes, chosen as
+above, never told with a confidence above 1/L (V.1).
 """,
     "catalogue": """## Catalogue of itemsets
 
-Codes of up to two in a set, released as one differentially private catalogue (`leeward itemsets`, ten contributions a
-patient and size), {times} times each, UCI. *Error*: mean relative error of the counts that are listed; *nobody's*:
-listed, though no patient has them. Errors of pairs come mostly from the bound of ten
-contributions and do not fall with ε.
+Sets of up to two codes in one differentially private catalogue (`leeward itemsets`, ten contributions a patient and
+size), {times} times each, UCI. *Error*: mean relative error of listed counts; *nobody's*: listed, though no patient
+has them. Errors of pairs come mostly from the bound of ten contributions and do not fall with ε.
 """,
     "places": """## Places
 
-Patients of UCI get made-up ZIP codes: 400 of one region, a few as large as towns are (drawn with weights 1/rank).
-Questions of one of the ten commonest codes in a place, those of true count 0 left out. *Patients*: median of the true
-counts. *Error*: mean of |noise| over the true count.
+Patients of UCI get made-up ZIP codes: 400 of one region (drawn with weights 1/rank). Questions of one of the ten
+commonest codes in a place, those of true count 0 left out. *Patients*: median of the true counts. *Error*: mean of the
+noise's size over the true count.
 """,
 }
 

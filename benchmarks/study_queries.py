@@ -102,11 +102,9 @@ def of_grid(values: np.ndarray, digits: int = 3) -> str:
 
 
 def within(found: Grid) -> str:
+    """Cells within 3 standard errors of the expectation, the farthest, the root mean square."""
     far = np.abs(found.distance)
-    return (
-        f"{int((far <= 3).sum())} of {far.size} cells lie within 3 standard errors of the expectation; the farthest is "
-        f"{far.max():.2f} away, the root mean square {np.sqrt((far**2).mean()):.2f}."
-    )
+    return f"{int((far <= 3).sum())} of {far.size}; {far.max():.2f}; {np.sqrt((far**2).mean()):.2f}"
 
 
 # -- the data ----
@@ -176,17 +174,14 @@ def figure_5(notes: pl.DataFrame, folder: Path, title: str, size: int | None) ->
         most=max(share),
         size="" if size is None else f" and at most {size} items",
         chosen=", ".join(f"{len(chosen[support]):,} at support {support}" for support in SUPPORTS),
-        runs=RUNS,
         laplace=cells(
             "ε \\ support",
             [*zip(EPSILONS, laplace.measured.tolist(), strict=True), ("Month estimated", baseline)],
         ),
         expected=of_grid(laplace.expected),
         within=within(laplace),
-        products=", ".join(f"{value:.4f}" for value in laplace.expected[0] * float(EPSILONS[0])),
         geometric=of_grid(geometric.measured),
         within_geometric=within(geometric),
-        ratio=geometric.expected[0, 0] / laplace.expected[0, 0],
         baseline=against_baseline(laplace, baseline),
     )
     return text, index

@@ -92,8 +92,8 @@ def baseline_part(sets: list[Set], done: Path | None) -> str:
     """The table of AvgRE."""
     rows = [answered(each, way, done) for each in sets for way in ("Baseline", "A-GS")]
     return (
-        "AvgRE of Fig. 12, of the clusters of Baseline and of A-GS (joining `thesis`), in brackets the number of "
-        "questions. The thesis has Baseline's six times that of A-GS.\n\n"
+        "AvgRE of Fig. 12 by Baseline's clusters and A-GS's, in brackets the number of questions. The thesis has "
+        "Baseline's six times that of A-GS.\n\n"
         + table(["set, clusters (queries)", *(f"k = {k}" for k in KS)], rows)
     )
 
@@ -103,12 +103,10 @@ def pairs_part(sets: list[Set], folder: Path) -> str:
     head = ["set", "bound", "code", "age", "both", "pairs not published", "ILM", "ALM"]
     rows = [pairs(each, bound, folder) for each in sets for bound in BOUNDS]
     return (
-        f"k = 5, default clustering. *code*, *age*, *both*: the largest loss of a published pair in codes, in ages and "
-        f"in their sum (0 exact, 1 and 2 the root). `widest_age: {WIDEST}` bounds the loss of a published age by "
-        f"{WIDEST}/128 = {WIDEST / 128:.3f}, a policy that of a published code by the codes of its largest group as a "
-        "share of all codes (each of the four codes of these sets is in a category of its own, so that `hierarchy:1` "
-        "generalizes none). Neither bounds the loss of a pair of the source: what would be wider is not published, "
-        "and loses 1 in both (*pairs not published*).\n\n" + table(head, rows)
+        "k = 5, default clustering. *code*, *age*, *both*: the largest loss of a published pair (0 exact, 1 and 2 the "
+        f"root). `widest_age: {WIDEST}` bounds that of an age by {WIDEST}/128 = {WIDEST / 128:.3f}, a policy that of a "
+        "code by its largest group (of these sets `hierarchy:1` generalizes none). What would be wider is not "
+        "published (*pairs not published*) and loses 1 in both.\n\n" + table(head, rows)
     )
 
 

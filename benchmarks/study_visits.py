@@ -31,8 +31,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from common import commit, machine, save
 from common import once as kept_once
+from common import save, taken_by
 from leeward.analysis.phewas import associations as phewas
 from leeward.analysis.phewas.phenotypes import phenotypes_of
 from leeward.cohort.cohort import Cohort
@@ -129,8 +129,7 @@ def section(name: str, arguments: str, lines: list[str]) -> None:
         text = text.replace(BEFORE, f"{FURTHER[name]}\n{begin}\n{end}\n\n{BEFORE}", 1)
     before, rest = text.split(begin, 1)
     command = f"python benchmarks/study_visits.py --data DIR {arguments}"
-    made = f"Commit {commit()}; `{command}`; {machine()}."
-    body = "\n".join([begin, made, *lines, end])
+    body = "\n".join([begin, taken_by(command, text), *lines, end])
     save(PAGE, before + body + rest.split(end, 1)[1])
 
 

@@ -22,10 +22,6 @@ SIZE = 250
 """Pixels of a panel."""
 HIGHEST_CHANGE = 2.0
 COLOURS_KEPT = 96
-LEGEND = """\
-For each level: -log10 p in the original (across) and in the release (up), each dot a phecode; then how often
--log10 p changed by so much (logarithmic scale). The last two show level `visit`, drawn from the population, dots the
-original, rings the release: effect and -log10 p, and p by disease category."""
 
 
 def draw(tests: Tests, folder: Path, name: str) -> list[str]:
@@ -41,7 +37,7 @@ def draw(tests: Tests, folder: Path, name: str) -> list[str]:
     if drawn.height:
         shown += saved(volcano(drawn), folder / f"{name}-volcano.png", "Effects")
         shown += saved(manhattan(drawn), folder / f"{name}-manhattan.png", "By category")
-    return ["\n### Plots\n", LEGEND, *shown]
+    return ["\n### Plots\n", *shown]
 
 
 def frame(tests: Tests) -> pl.DataFrame:

@@ -22,7 +22,7 @@ import numpy as np
 import polars as pl
 
 import study_whole_patient_methods as side
-from common import commit, machine, save, table
+from common import commit, save, table, taken_by
 from leeward.analysis.demographics import Columns, columns_of
 from leeward.analysis.demographics.joint import Questions, draw, errors, independence
 from leeward.analysis.demographics.released import ReleasedClasses
@@ -385,7 +385,7 @@ def put(part: str, body: str, measured: str) -> None:
     text = PAGE.read_text(encoding="utf-8")
     before, rest = text.split(begin, 1)
     command = f"python benchmarks/study_whole_patient.py --data DIR --parts {part}"
-    section = f"{begin}\n{body}\n\n{machine()}. Commit {measured}. Command: `{command}`\n{end}"
+    section = f"{begin}\n{body}\n\n{taken_by(command, text, measured)}\n{end}"
     save(PAGE, before + section + rest.split(end, 1)[1])
 
 

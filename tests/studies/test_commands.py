@@ -21,7 +21,7 @@ PAGES = [
 
 def commands_of(page: str) -> list[str]:
     """The commands between backticks, on one line each, without an option that takes a part of them."""
-    found = re.findall(r"`((?:python benchmarks/|python -m |leeward synth visits )[^`]+)`", page)
+    found = re.findall(r"`((?:python\s+(?:benchmarks/|-m )|leeward synth visits )[^`]+)`", page)
     return [re.sub(r" --only \S+", "", " ".join(command.split())) for command in found]
 
 
@@ -33,7 +33,7 @@ def test_every_command_of_a_page_is_run() -> None:
 
 
 def test_a_command_that_is_not_run_would_be_found() -> None:
-    page = "Commit a. Command: `python benchmarks/cox.py\n--data DIR --only x --k 5`, and `python benchmarks/a.py`."
+    page = "Commit a. Command: `python\nbenchmarks/cox.py\n--data DIR --only x --k 5`, and `python benchmarks/a.py`."
     assert commands_of(page) == ["python benchmarks/cox.py --data DIR --k 5", "python benchmarks/a.py"]
     assert not {*commands_of(page)} & {*COMMANDS}
 

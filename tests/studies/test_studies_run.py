@@ -244,7 +244,7 @@ def test_condensation(monkeypatch: pytest.MonkeyPatch) -> None:
     plan = study.plan_of("SurvInterval", "VitalStat", 0, ["DiagAge", "Stage", "Gender"], ["DiagAge"])
     small = study.Set(read(registry(600, "colon", 9, seed=1), format="table"), plan)
     found = [study.studied("small", small, method, 2) for method in (*study.METHODS, "bootstrap")]
-    section = study.section(found)
+    section = study.sections(found)
     monkeypatch.setattr(study, "made_up", lambda site, seed: small)
     draws = study.draws_table({"colon": [study.other_draws("colon", seed, 1) for seed in (1, 2)]})
     weights = study.table(study.WEIGHTS, [row for each in found for row in each.weights])
@@ -253,7 +253,7 @@ def test_condensation(monkeypatch: pytest.MonkeyPatch) -> None:
     assert weights.count("\n|") == 1 + 4
     assert all(each.models for each in found[:2])
     for method in study.CLASSES:  # classes of K rows and more
-        (row,) = [line for line in section.splitlines()[-9:] if line.startswith(f"| {method} |")]
+        (row,) = [line for line in section.splitlines()[-9:] if line.startswith(f"| small | {method} |")]
         assert int(row.rpartition("(")[2].partition(")")[0]) >= study.K
 
 
