@@ -304,7 +304,7 @@ def verdict_of(cell: Cell, figures: list[tuple[float, float]]) -> Verdict:
 
 
 def summary(verdicts: dict[Cell, Verdict]) -> str:
-    """Counts of cells by method and choice, as a whole and by shape."""
+    """Counts of cells by method and choice: as a whole, then by shape."""
     groups: dict[tuple[str, str, str], list[Verdict]] = defaultdict(list)
     for cell, each in verdicts.items():
         shape = cell.data.partition(", ")[0] if cell.method == "clustering" else cell.data
@@ -316,7 +316,8 @@ def summary(verdicts: dict[Cell, Verdict]) -> str:
         said = [[each.verdict for each in groups[group]].count(word) for word in ("better", "same", "worse")]
         rows.append([*group, len(ratios), *said, f"{np.median(ratios):.2f}", f"{max(ratios):.2f}"])
     head = ["default of", "beside", "data", "cells", "better", "same", "worse", "median ratio", "largest"]
-    return table(head, rows)
+    whole, parts = [row for row in rows if row[2] == "all"], [row for row in rows if row[2] != "all"]
+    return f"{table(head, whole)}\n\n## By data\n\n{table(head, parts)}"
 
 
 def worse(verdicts: dict[Cell, Verdict]) -> str:
@@ -355,7 +356,7 @@ def main() -> None:
             csv.writer(file).writerows(
                 [[*Cell._fields, *Verdict._fields], *([*c, *v] for c, v in verdicts.items())]
             )
-    body = f"{NOTE}\n\n{summary(verdicts)}\n\n{worse(verdicts)}"
+    body = f"{NOTE}\n\n{summary(verdicts)}\n\n## Cells that are worse\n\n{worse(verdicts)}"
     command = "python benchmarks/defaults.py --data DIR"
     write_page("defaults", "Defaults beside the simplest choice", command, body)
 

@@ -116,7 +116,10 @@ def main() -> None:
                     print(line, flush=True)
                     lines.append(line)
     columns = ["data", "k", "safe", *WORKLOADS, "in item chunks", "chunks with a cover", "CPU, s"]
-    write_page("safe", "What `safe` costs", "python benchmarks/safe.py --data DIR", table(columns, lines))
+    changes = [line for line in lines if line[2] == "change"]
+    both = [line for line in lines if line[2] != "change"]
+    body = f"{table(columns, changes)}\n\n## Without and with\n\n{table(columns, both)}"
+    write_page("safe", "What `safe` costs", "python benchmarks/safe.py --data DIR", body)
 
 
 if __name__ == "__main__":
