@@ -1,12 +1,14 @@
-"""Console sessions in Markdown pages, run as a reader types them and compared with what the page prints.
+"""Markdown pages followed as a reader follows them: sessions are run and compared with what the page prints.
 
     ```console
     $ leeward synth codes --patients 2000 --seed 1 -o events.csv
     events.csv: 2,000 patients, 9,991 rows
     ```
 
-Each page has one empty folder. `...` in a line stands for anything in it, and alone on a line for any lines: for paths,
-seconds and noise only. A last line `[exit 2]` is the exit status. A block under "`plan.yaml`:" is that file.
+Each page has one empty folder, an empty home and one Python, which is that on the reader's PATH. `...` in a line stands
+for anything in it, and alone on a line for any lines: for paths, seconds and noise only. A last line `[exit 2]` is the
+exit status. A block under "`plan.yaml`:" is that file. After `pip install 'leeward[models]' pandas`, PATH has an
+environment with that and nothing else (tests/environments.py); before it, the environment of the tests.
 
     python -m tests.console PAGE...     prints into the pages what their commands print now
 """
@@ -14,8 +16,10 @@ seconds and noise only. A last line `[exit 2]` is the exit status. A block under
 from __future__ import annotations
 
 import doctest
+import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -25,10 +29,23 @@ from typing import Any
 
 from sybil import Document, Example, Lexeme, Region
 from sybil.parsers.myst import CodeBlockParser
+from tests.environments import environment
 
 FILE = re.compile(r"`(?P<name>[\w-]+\.\w+)`[^`\n]*:\n\n```\w+\n(?P<text>(?s:.*?))^```$", re.MULTILINE)
+INSTALL = re.compile(r"(?:`|^ {4})pip install (?P<needs>[^`#\n]+)", re.MULTILINE)
 SECONDS = 300
 """Longest that a command of a page may take."""
+
+PYTHON = """
+import doctest, json, sys
+names = {}
+for line in sys.stdin:
+    test = doctest.DocTestParser().get_doctest(json.loads(line), names, "the page", None, 0)
+    test.globs, wrong = names, []
+    doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(test, out=wrong.append, clear_globs=False)
+    print(json.dumps("".join(wrong)), flush=True)
+"""
+"""The session of a page's Python: it reads a block a line, and writes what differs from what the block says."""
 
 
 def enter(namespace: dict[str, Any]) -> None:
@@ -36,20 +53,26 @@ def enter(namespace: dict[str, Any]) -> None:
     namespace["left"] = Path.cwd(), dict(os.environ)
     namespace["folder"] = tempfile.TemporaryDirectory()
     folder = Path(namespace["folder"].name).resolve()
-    (folder / "home").mkdir()
+    home = folder / "home"
+    home.mkdir()
+    # Kernels are compiled once for all pages.
+    os.environ.setdefault("NUMBA_CACHE_DIR", str(Path.home() / ".cache"))
     os.environ |= {
-        "COLUMNS": "88", "LEEWARD_HOME": str(folder / "home"), "LEEWARD_STATE": str(folder / "home"), "NO_COLOR": "1",
+        "COLUMNS": "88", "HOME": str(home), "LEEWARD_HOME": str(home), "LEEWARD_STATE": str(home), "NO_COLOR": "1",
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}", "TERM": "dumb",
     }  # fmt: skip
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     (folder / "work").mkdir()
     os.chdir(folder / "work")
 
 
 def leave(namespace: dict[str, Any]) -> None:
-    folder, environment = namespace["left"]
+    if "python" in namespace:
+        namespace["python"].communicate(timeout=SECONDS)
+    folder, variables = namespace["left"]
     os.chdir(folder)
     os.environ.clear()
-    os.environ |= environment
+    os.environ |= variables
     namespace["folder"].cleanup()
 
 
@@ -95,6 +118,35 @@ class ConsoleParser(CodeBlockParser):
     def evaluate(self, example: Example) -> str | None:
         wrong = (differences(command, said, run(command)) for command, said in sessions(example.parsed))
         return next(filter(None, wrong), None)
+
+
+class PythonParser(CodeBlockParser):
+    language = "python"
+
+    def evaluate(self, example: Example) -> str:
+        if not example.parsed.startswith(">>> "):
+            return "Python of a page starts with >>>, as it is typed."
+        if "python" not in example.namespace:
+            example.namespace["python"] = subprocess.Popen(
+                ["python", "-c", PYTHON], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            )
+        session = example.namespace["python"]
+        session.stdin.write(json.dumps(example.parsed) + "\n")
+        session.stdin.flush()
+        return str(json.loads(session.stdout.readline()))
+
+
+class InstallParser:
+    """Puts an environment with what a page has said so far to install first on PATH."""
+
+    def __call__(self, document: Document) -> Iterator[Region]:
+        for match in INSTALL.finditer(document.text):
+            yield Region(match.start(), match.end(), shlex.split(match["needs"]), self.evaluate)
+
+    def evaluate(self, example: Example) -> None:
+        needs = example.namespace.setdefault("needs", [])
+        needs += [re.sub(r"^\.", "leeward", each) for each in example.parsed]
+        os.environ["PATH"] = f"{environment(*needs)}{os.pathsep}{os.environ['PATH']}"
 
 
 class FileParser:
