@@ -50,7 +50,7 @@ def copy_of(release: Path, target: Path) -> Path:
 def change(out: Path, name: str, changed: Callable[[pl.DataFrame], pl.DataFrame]) -> None:
     file = out / "share" / "data" / name
     if name.endswith(".csv"):
-        table = changed(pl.read_csv(file, infer_schema=False, empty_string_is_null=False))
+        table = changed(pl.read_csv(file, infer_schema=False).fill_null(""))
         file.write_text(
             '"node","parent"\n' + "".join(f'"{node}","{parent}"\n' for node, parent in table.rows()),
             encoding="utf-8",
