@@ -1,7 +1,7 @@
 """What each method takes as the patients grow, in processor seconds and memory, and what follows for larger ones.
 
     python benchmarks/scale.py --store FILE [--only disassociation,visits]     measures, a command after the other
-    python benchmarks/scale.py --store FILE --page                             writes docs/scale.md
+    python benchmarks/scale.py --store FILE --page                             writes docs/benchmarks/scale.md
 
 Made-up data of `memory.py`; every command runs as a process, from Parquet to the verified release with its report.
 Processor seconds are user and system time of all threads: on a machine that does other work too, they say more than the
@@ -23,12 +23,8 @@ from typing import Any
 import numpy as np
 from scipy.optimize import nnls
 
-from common import commit, machine, table
+from common import FOLDER, commit, machine, save, table
 from memory import Case, run
-
-BY_HAND = "## Spark"
-"""The heading from which on the page is not of figures."""
-PAGE = Path(__file__).resolve().parent.parent / "docs" / "scale.md"
 
 CASES: dict[str, list[Case]] = {
     "disassociation": [(10_000, 5), (40_000, 5), (160_000, 5)],
@@ -102,7 +98,7 @@ def amount(seconds: float) -> str:
 
 
 def page(kept: dict[str, list[dict[str, Any]]]) -> str:
-    """docs/scale.md before `BY_HAND`."""
+    """docs/benchmarks/scale.md."""
     measured, fits, beyond = [], [], []
     for method in CASES:
         if method not in kept:
@@ -127,24 +123,17 @@ def page(kept: dict[str, list[dict[str, Any]]]) -> str:
         for size in BEYOND:
             seconds, memory = a + b * size, (base + each * size) / 1024
             price = PRICE * seconds / 3600 * max(1.0, memory / 8)
-            beyond.append(
-                [method, f"{size:,}", amount(seconds), f"{memory:,.1f}", f"{price:,.2f}",
-                 "one machine" if memory <= 512 else "cut by patient (`leeward split`)"]
-            )  # fmt: skip
+            beyond.append([method, f"{size:,}", amount(seconds), f"{memory:,.1f}", f"{price:,.2f}"])
     commits = sorted({r["commit"] for runs in kept.values() for r in runs})
     where = sorted({r["machine"] for runs in kept.values() for r in runs})
-    return f"""# Scale
+    return f"""# Time and memory by patients
 
-What each method takes as patients grow, and what is to be expected of more of them than were tried. Measured on
-{"; ".join(where)}.
-One run each, or the lower of two; commit {", ".join(commits)}; command: `python benchmarks/scale.py --store FILE`, then
-`--page`.
+{"; ".join(where)}. Commit {", ".join(commits)}. Command: `python benchmarks/scale.py --store FILE`, then `--page`.
 
-The machine did other work: figures are processor seconds (user and system, all threads) and peak resident memory.
+One run each, from reading to the report, in processor seconds (user and system, all threads) and peak resident memory.
 
 Made-up data (`benchmarks/memory.py`): about five codes a patient (trajectories three, tables eight columns) of 900 with
-Zipf frequencies; censoring releases a tenth of the patients, who are the population; k = 5 (condensation 20), other
-parameters as they are by default. Whole commands: reading, protecting, writing, verifying, measuring, the report.
+Zipf frequencies; censoring releases a tenth of the patients; k = 5 (condensation 20), other parameters by default.
 
 ## Measured
 
@@ -152,23 +141,18 @@ parameters as they are by default. Whole commands: reading, protecting, writing,
 
 ## Fit
 
-`a + b` for a million patients, in processor seconds and in MB. "Missed by": how far the fit through the smaller sizes
-is from the largest measured one; what is beyond the largest may be wrong by more. "Growth": the exponent between the
-last two sizes once a is taken off.
+`a + b` for a million patients. "Missed by": how far the fit through the smaller sizes is from the largest one.
+"Growth": the exponent between the last two sizes without a.
 
 {table(["method", "CPU s: a + b a million", "missed by", "growth", "MB: a + b a million", "missed by"], fits)}
 
 ## Beyond what was measured
 
-Nothing in this table was run for it: it is the fit, as if growth went on in a straight line. Where the growth above is
-more than 1.1, the seconds are too low. The price is for {PRICE:g} dollars an hour for a processor with 8 GiB of memory,
-for as many such as the memory asks for, while one of them works; more processors at work end sooner for the same.
+Nothing here was run: it is the fit in a straight line. If growth is above 1.1, the seconds are too low. A processor
+with 8 GiB costs {PRICE:g} dollars an hour, and as many are rented as the memory needs. Disassociation
+[in parts](../how-to/large-data.md) needs far less memory.
 
-{table(["method", "patients", "CPU time", "peak GiB", "dollars", "where"], beyond)}
-
-For disassociation the memory is that of a run in memory; larger tables go by parts, in far less (see *Larger than
-memory*).
-
+{table(["method", "patients", "CPU time", "peak GiB", "dollars"], beyond)}
 """
 
 
@@ -182,9 +166,7 @@ def main() -> None:
     parser.add_argument("--page", action="store_true")
     given = parser.parse_args()
     if given.page:
-        made = page(json.loads(given.store.read_text()))
-        _, heading, rest = PAGE.read_text(encoding="utf-8").partition(BY_HAND)
-        PAGE.write_text(made + heading + rest, encoding="utf-8")
+        save(FOLDER / "scale.md", page(json.loads(given.store.read_text())))
         return
     for method in given.only.split(","):
         measure(method, given.store)

@@ -1,4 +1,4 @@
-"""Write docs/portal-roles.md: who may do what in the portal, and which route needs which permission.
+"""Write docs/reference/roles.md: who may do what in the portal, and which route needs which permission.
 
     python scripts/portal_roles.py
 
@@ -13,14 +13,12 @@ from typing import Any
 from leeward.portal.app import routers
 from leeward.portal.permissions import PERMISSIONS, PUBLIC, ROLES
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "portal-roles.md"
+PAGE = Path(__file__).resolve().parents[1] / "docs/reference/roles.md"
 HEAD = """# The portal's roles
 
-Written by `python scripts/portal_roles.py` from the application; do not edit.
-
-Researcher and lead are roles in a project, the others in the house. *own*: in the projects one belongs to; *if named*:
-as a recipient; *propose* and *confirm* are never the same person's. Nobody raises a cap, deletes an answer or edits the
-log. An administrator has no permission on data; who has that role and another one is shown to the auditor.
+Researcher and lead are roles in a project, the others in the hospital. *own*: in one's own projects; *if named*: as a
+recipient. Nobody confirms an own proposal. An administrator has no permission on data; the auditor sees who has that
+role and another one. `python scripts/portal_roles.py` writes this page from the application.
 """
 
 

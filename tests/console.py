@@ -9,6 +9,7 @@ Each page has one empty folder, an empty home and one Python, which is that on t
 for anything in it, and alone on a line for any lines: for paths, seconds and noise only. A last line `[exit 2]` is the
 exit status. A block under "`plan.yaml`:" is that file. After `pip install 'leeward[models]' pandas`, PATH has an
 environment with that and nothing else (tests/environments.py); before it, the environment of the tests.
+In a page that says `$DATABASE`, that is the URL of a PostgreSQL server of the page's own.
 
     python -m tests.console PAGE...     prints into the pages what their commands print now
 """
@@ -24,12 +25,14 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 from sybil import Document, Example, Lexeme, Region
 from sybil.parsers.myst import CodeBlockParser
 from tests.environments import environment
+from tests.postgres_fixture import running_postgres
 
 FILE = re.compile(r"`(?P<name>[\w-]+\.\w+)`[^`\n]*:\n\n```\w+\n(?P<text>(?s:.*?))^```$", re.MULTILINE)
 INSTALL = re.compile(r"(?:`|^ {4})pip install (?P<needs>[^`#\n]+)", re.MULTILINE)
@@ -50,9 +53,11 @@ for line in sys.stdin:
 
 def enter(namespace: dict[str, Any]) -> None:
     """The page's empty folder, and state of its own."""
-    namespace["left"] = Path.cwd(), dict(os.environ)
-    namespace["folder"] = tempfile.TemporaryDirectory()
-    folder = Path(namespace["folder"].name).resolve()
+    namespace["closing"] = closing = ExitStack()
+    folder = Path(closing.enter_context(tempfile.TemporaryDirectory())).resolve()
+    closing.callback(os.chdir, Path.cwd())
+    closing.callback(os.environ.update, dict(os.environ))
+    closing.callback(os.environ.clear)
     home = folder / "home"
     home.mkdir()
     # Kernels are compiled once for all pages.
@@ -69,11 +74,11 @@ def enter(namespace: dict[str, Any]) -> None:
 def leave(namespace: dict[str, Any]) -> None:
     if "python" in namespace:
         namespace["python"].communicate(timeout=SECONDS)
-    folder, variables = namespace["left"]
-    os.chdir(folder)
-    os.environ.clear()
-    os.environ |= variables
-    namespace["folder"].cleanup()
+    namespace["closing"].close()
+
+
+def start_database(namespace: dict[str, Any]) -> None:
+    os.environ["DATABASE"] = namespace["closing"].enter_context(running_postgres(connections=20))
 
 
 def sessions(text: str) -> Iterator[tuple[str, str]]:
@@ -161,6 +166,14 @@ class FileParser:
         Path(example.parsed).write_text(example.region.lexemes["text"], encoding="utf-8")
 
 
+class DatabaseParser:
+    """Starts a server before a page's first example."""
+
+    def __call__(self, document: Document) -> Iterator[Region]:
+        if "$DATABASE" in document.text:
+            yield Region(0, 0, None, lambda example: start_database(example.namespace))
+
+
 def rewritten(page: str) -> str:
     """The page with what its commands print now, where that is something else."""
 
@@ -192,6 +205,9 @@ if __name__ == "__main__":
         page = each.resolve()
         namespace: dict[str, Any] = {}
         enter(namespace)
-        text = rewritten(page.read_text(encoding="utf-8"))
+        text = page.read_text(encoding="utf-8")
+        if "$DATABASE" in text:
+            start_database(namespace)
+        text = rewritten(text)
         leave(namespace)
         page.write_text(text, encoding="utf-8")

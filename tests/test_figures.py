@@ -9,10 +9,8 @@ from pathlib import Path
 import pytest
 
 TREE = Path(__file__).resolve().parents[1]
-OF_FIGURES = {"scale.md", "parameters.md"}
-"""Pages that a script writes."""
 PAGES = sorted(
-    [TREE / "README.md", *(page for page in (TREE / "docs").glob("*.md") if page.name not in OF_FIGURES)]
+    [TREE / "README.md", *(TREE / "docs").glob("*.md")]
     + [
         page
         for folder in ("methods", "how-to", "tutorials", "decisions", "reference")

@@ -13,18 +13,21 @@ import yaml
 from leeward.cli.main import status_of
 from leeward.methods import METHODS
 from leeward.release.manifest import to_json_text
-from leeward.runs.reference import parameters_page, schema_of_manifests, spec_schema
+from leeward.runs.reference import parameters_pages, schema_of_manifests, spec_schema
 
 TREE = Path(__file__).resolve().parents[1]
 RUN = "run python scripts/reference.py"
 
 
-def test_the_page_of_parameters_is_current() -> None:
-    assert (TREE / "docs/parameters.md").read_text(encoding="utf-8") == parameters_page(), RUN
+def test_the_pages_of_parameters_are_current() -> None:
+    pages = (TREE / "docs/reference/parameters").glob("*")
+    assert {path.stem: path.read_text(encoding="utf-8") for path in pages} == parameters_pages(), RUN
 
 
 def test_the_schema_is_current() -> None:
-    assert (TREE / "docs/spec.schema.json").read_text(encoding="utf-8") == to_json_text(spec_schema()), RUN
+    assert (TREE / "docs/reference/spec.schema.json").read_text(encoding="utf-8") == to_json_text(
+        spec_schema()
+    ), RUN
 
 
 def test_what_the_verifier_knows_of_parameters_is_current() -> None:
@@ -108,6 +111,6 @@ def test_the_schema_refuses_bad_methods(method: dict[str, object]) -> None:
 def test_every_parameter_of_a_method_is_on_the_page_with_its_help(name: str) -> None:
     from leeward.fields import declarations
 
-    section = parameters_page().split(f"\n## {name}\n")[1].split("\n## ")[0]
+    page = parameters_pages()[name]
     for each in declarations(METHODS[name].parameters_class()):
-        assert f"| `{each.name}`" in section and each.parameter.help.endswith(".")
+        assert f"| `{each.name}`" in page and each.parameter.help.endswith(".")

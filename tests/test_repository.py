@@ -300,10 +300,15 @@ def test_the_papers_are_placed_whole() -> None:
 
 
 def test_a_place_that_is_not_there_is_found() -> None:
-    good = "Makefile; docs/scale.md#fit; tests/test_repository.py::place_faults"
+    good = "Makefile; docs/benchmarks/scale.md#fit; tests/test_repository.py::place_faults"
     assert place_faults(good) == []
     assert (
-        len(place_faults("Makefil; docs/scale.md#fi; tests/test_repository.py::" + "place_" + "fault")) == 3
+        len(
+            place_faults(
+                "Makefil; docs/benchmarks/scale.md#fi; tests/test_repository.py::" + "place_" + "fault"
+            )
+        )
+        == 3
     )
 
 

@@ -1,12 +1,13 @@
-"""What README and docs/spec.md name is there; what they run, conftest.py runs."""
+"""What README and docs/reference/spec.md name is there; what they run, conftest.py runs."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
 
+from leeward.cohort.readers.formats import READERS
 from leeward.methods import METHODS
-from leeward.release.spec import COLUMNS, SourceSpec, Spec, parse
+from leeward.release.spec import parse
 from leeward.runs.protect import method_of
 
 TREE = Path(__file__).resolve().parents[2]
@@ -28,13 +29,11 @@ def test_the_readmes_picture_is_there_and_small() -> None:
 
 
 def test_the_specs_of_the_documents_parse() -> None:
-    (block,) = blocks("docs/spec.md", "yaml")
+    (block,) = blocks("docs/reference/spec.md", "yaml")
     assert method_of(parse(block).method).name == "disassociation"
 
 
-def test_the_page_of_the_spec_names_every_key() -> None:
-    page = (TREE / "docs/spec.md").read_text(encoding="utf-8")
-    of_tables = {"drop", "domains"}
-    for key in {*Spec.__dataclass_fields__, *SourceSpec.__dataclass_fields__} - of_tables - {"name"}:
-        assert f"| `{key}` |" in page
-    assert set(COLUMNS) - {"note", "text"} <= set(re.findall(r"`(\w+)`", page))
+def test_the_page_of_the_spec_names_every_format() -> None:
+    page = (TREE / "docs/reference/parameters/spec.md").read_text(encoding="utf-8")
+    (row,) = re.findall(r"^\| `format` .*", page, re.MULTILINE)
+    assert set(READERS) <= set(re.findall(r"\w+", row))

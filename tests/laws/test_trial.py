@@ -88,7 +88,8 @@ def test_a_spec_its_schema_and_the_page_of_parameters_have_it(tree: Path, tmp_pa
     done = leeward(tree, "protect", spec, "-o", tmp_path / "out")
     assert done.returncode == 0, done.stderr
     assert '"const": "suppression"' in leeward(tree, "protect", "--schema").stdout
-    assert "\n## suppression\n" in (tree / "docs/parameters.md").read_text(encoding="utf-8")
+    page = tree / "docs/reference/parameters/suppression.md"
+    assert "Minimum number of patients who have each released code." in page.read_text(encoding="utf-8")
 
 
 FIELD = """    zeal: Annotated[int, Parameter("How much is tried.", ge=1)] = 1
@@ -186,7 +187,7 @@ def read_bars(asked: Request) -> Cohort:
 
 
 def test_a_source_format_is_a_reader_and_a_row(tree: Path, tmp_path: Path) -> None:
-    """Two files of src, beside its line in docs/spec.md and a test: the command, a spec and messages have it."""
+    """Two files of src, beside its name in `format`'s help and a test: the command, a spec and messages have it."""
     reader, registry = (tree / "src/leeward/cohort/readers" / name for name in ("bars.py", "formats.py"))
     events, out, spec = tmp_path / "events.txt", tmp_path / "out", tmp_path / "spec.yaml"
     events.write_text("patient|code\n" + "".join(f"p{n}|401.{n % 3}\n" for n in range(12)))

@@ -1,4 +1,4 @@
-"""Every route with every role: what docs/portal-roles.md says is what happens."""
+"""Every route with every role: what docs/reference/roles.md says is what happens."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def roles_script() -> ModuleType:
 
 
 def test_the_page_is_what_the_application_says(script: ModuleType) -> None:
-    assert script.text() == (TREE / "docs" / "portal-roles.md").read_text(encoding="utf-8")
+    assert script.text() == (TREE / "docs/reference/roles.md").read_text(encoding="utf-8")
 
 
 def test_the_table_is_the_designs() -> None:

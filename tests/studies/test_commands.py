@@ -14,7 +14,6 @@ ROOT = Path(__file__).resolve().parents[2]
 COMMANDS: list[str] = runpy.run_path(str(ROOT / "benchmarks" / "run_all.py"))["commands"]()
 PAGES = [
     *sorted(path for path in (ROOT / "docs" / "benchmarks").glob("*.md") if path.name != "index.md"),
-    ROOT / "docs" / "scale.md",
     *sorted(path for path in (ROOT / "docs" / "studies").glob("*.md") if path.name != "README.md"),
 ]
 

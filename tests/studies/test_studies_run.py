@@ -31,7 +31,6 @@ def studies_can_be_imported(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def test_the_committed_pages_have_no_empty_cell() -> None:
     pages = [
         *(ROOT / "docs" / "benchmarks").glob("*.md"),
-        ROOT / "docs" / "scale.md",
         *(ROOT / "docs" / "studies").rglob("*.md"),
     ]
     assert len(pages) > 6

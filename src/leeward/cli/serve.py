@@ -30,7 +30,7 @@ def serve(folder: str, demo: bool, host: str, port: int, workers: int, public_ur
           database: str | None, add_account: str | None, backup: str | None) -> None:  # fmt: skip
     """Serve the portal: researchers ask, custodians decide, and a budget pays each answer.
 
-    docs/portal.md explains the setup behind a hospital's proxy, sign-in and backup.
+    docs/how-to/portal.md explains the setup behind a hospital's proxy, sign-in and backup.
 
     \b
     Examples:

@@ -6,7 +6,7 @@
         scope: Annotated[Literal["global", "record"], Parameter("…")] = "global"
 
 From that come the checks on construction (in a library call as in a spec), the reader of specs and their JSON Schema,
-the flags of a command with their help and defaults, what a manifest shows, and docs/parameters.md. Rules between
+the flags of a command with their help and defaults, what a manifest shows, and docs/reference/parameters. Rules between
 fields are in the class's `rules`.
 
 pydantic decides whether a value fits; it is imported when the first object is made, so that help texts are fast.

@@ -1,4 +1,4 @@
-"""Permissions by role: one table, used by every route and written to docs/portal-roles.md.
+"""Permissions by role: one table, used by every route and written to docs/reference/roles.md.
 
 A role is a person's in a project (researcher, lead) or in the house; never both for one permission's grant.
 """

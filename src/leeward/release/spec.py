@@ -1,4 +1,4 @@
-"""The spec: a YAML file that says what to protect, how, and what to measure (docs/spec.md).
+"""The spec: a YAML file that says what to protect, how, and what to measure (docs/reference/spec.md).
 
 Unknown keys are errors at every level, and name the nearest known key.
 """
@@ -42,19 +42,22 @@ class SourceSpec(Declared):
         str | None,
         Parameter(
             "File, folder or glob, next to the spec or else in the working directory; or the URL of a database, "
-            "`postgresql://user@host/db#schema.table`."
+            "`postgresql://user@host/db#schema.table`. Put its password into PGPASSWORD."
         ),
     ] = None
     format: Annotated[
         str | None,
         Parameter(
-            "Layout of the source: events, table (one row per patient) or another one in docs/spec.md.",
+            "Layout of the source: events (one row per code), table (one row per patient), lines, omop, fhir, synthea, "
+            "i2b2 or sql.",
             default="recognised by the names of files and tables",
         ),
     ] = None
     columns: Annotated[
         Mapping[str, str | tuple[str, ...]],
-        Parameter(f"Source columns of {', '.join(COLUMNS)}; several codes: wide form."),
+        Parameter(
+            f"Source columns of {', '.join(COLUMNS)}. A list of codes: wide form. Date and birth give the age."
+        ),
     ] = field(default_factory=dict)
     vocabulary: Annotated[
         str | None,
@@ -70,7 +73,10 @@ class SourceSpec(Declared):
     drop: Annotated[tuple[str, ...], Parameter("Columns of a table to leave out.")] = ()
     domains: Annotated[
         Mapping[str, Any] | tuple[str, ...] | None,
-        Parameter("Which events (OMOP, Synthea, i2b2); permissible values by column (table)."),
+        Parameter(
+            "Events to read instead of diagnoses (OMOP: condition, drug, procedure, observation, measurement; Synthea: "
+            "condition, drug, procedure, allergy; i2b2: prefixes of concepts), or permissible values by column (table)."
+        ),
     ] = None
     query: Annotated[str | None, Parameter("For a database: SELECT … or the name of a table.")] = None
     table: Annotated[

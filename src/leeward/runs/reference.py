@@ -1,4 +1,4 @@
-"""What is generated from the declarations: JSON Schemas of a spec and of what manifests show, the page of parameters,
+"""What is generated from the declarations: JSON Schemas of a spec and of what manifests show, the pages of parameters,
 commented specs."""
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from leeward.methods import METHODS, Method
 from leeward.release.spec import SourceSpec, Spec, plain_of
 
 INTRODUCTION = """\
-# Parameters of all methods
-
-Generated from the declarations in `methods/*/parameters.py` by `python scripts/reference.py`; edit them, not this page.
+# Parameters
 
 A parameter has the same name in a call, `lw.Censoring(k=5)`, and in a spec, `method: {name: censoring, k: 5}`. Its flag
 on the command line is the name with `-` for `_`, unless another one is given in brackets. In a spec `utility` may be
 written for `policy`. Values that do not fit are refused alike in all three.
+
+`python scripts/reference.py` writes these pages from the declarations in `methods/*/parameters.py`.
 """
 
 
@@ -47,18 +47,23 @@ def schema_of_manifests() -> str:
     return "{\n" + ",\n".join(methods) + "\n}\n"
 
 
-def parameters_page() -> str:
-    """docs/parameters.md: every parameter of every method, and every key of a spec."""
-    parts = [INTRODUCTION]
+def parameters_pages() -> dict[str, str]:
+    """docs/reference/parameters/NAME.md: every parameter of each method, every key of a spec, and all pages."""
+    pages = {}
     for name, method in METHODS.items():
         cls = method.parameters_class()
-        parts.append(
-            f"## {name}\n\n{' '.join(text_of(cls).split())}\n\n`lw.{method.class_name}`, `leeward {method.command}`, "
-            f"`method: {{name: {name}, …}}`; [definition and guarantee](methods/{name}.md).\n\n{_table(cls)}"
+        pages[name] = (
+            f"# Parameters of {name}\n\n{' '.join(text_of(cls).split())}\n\n"
+            f"`lw.{method.class_name}`, `leeward {method.command}`, `method: {{name: {name}, …}}`; "
+            f"[definition and guarantee](../../methods/{name}.md).\n\n{_table(cls)}"
         )
-    parts.append(f"## Keys of a spec\n\n{_table(Spec, flags=False)}")
-    parts.append(f"## Keys of `source` and `population`\n\n{_table(SourceSpec, flags=False)}")
-    return "\n".join(parts)
+    pages["spec"] = (
+        f"# Keys of a spec\n\n{_table(Spec, flags=False)}\n"
+        f"## Keys of `source` and `population`\n\n{_table(SourceSpec, flags=False)}"
+    )
+    links = "".join(f"- [{name}]({name}.md)\n" for name in METHODS)
+    contents = "\n".join(["```{toctree}", ":hidden:", "", *pages, "```", ""])
+    return {"all": f"{INTRODUCTION}\n{links}- [keys of a spec](spec.md)\n\n{contents}", **pages}
 
 
 def comment_spec(spec: Spec) -> str:
@@ -69,7 +74,7 @@ def comment_spec(spec: Spec) -> str:
         "population": (SourceSpec, "path"),
         "method": (METHODS[spec.method["name"]].parameters_class(), "name"),
     }
-    lines = ["# Run it with `leeward protect SPEC.yaml -o OUT`. All keys: docs/spec.md, docs/parameters.md."]
+    lines = ["# Run it with `leeward protect SPEC.yaml -o OUT`. All keys: docs/reference/spec.md."]
     for each in declarations(Spec):
         value = content[each.name]
         if each.name == "versions" or (value in (None, [], {}) and each.name != "measure"):

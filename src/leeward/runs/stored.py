@@ -1,6 +1,6 @@
 """A release of a table larger than memory: read, protected, written and verified a part at a time.
 
-The process that starts it holds the distinct codes, the nodes of the release, and one part (docs/scale.md).
+The process that starts it holds the distinct codes, the nodes of the release, and one part (docs/how-to/large-data.md).
 """
 
 from __future__ import annotations

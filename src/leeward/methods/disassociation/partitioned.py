@@ -6,7 +6,7 @@ holds whatever the partitioning; what it costs is that no cluster and no shared 
 
 The records of each partition and their results are files in a private folder. So a data set may be larger than
 memory: the caller holds the nodes of the release (of five records or more each) and one block of rows at a time, a
-worker one partition (docs/scale.md#larger-than-memory).
+worker one partition (docs/how-to/large-data.md).
 """
 
 from __future__ import annotations
