@@ -1,5 +1,5 @@
-"""Write what follows from the declarations of all parameters: docs/reference/parameters/, docs/reference/
-spec.schema.json, and what the verifier knows of them.
+"""Write what follows from the declarations of all parameters, in docs/reference: their pages and the schema of a spec;
+and what the verifier knows of them.
 
 python scripts/reference.py
 """
