@@ -58,7 +58,7 @@ def example(tmp_path: Path) -> tuple[object, ...]:
 def test_the_running_example_from_a_file_to_estimates(
     leeward: Run, example: tuple[object, ...], tmp_path: Path
 ) -> None:
-    done = leeward(*example, "-o", tmp_path / "out", "--format", "parquet,csv", "--json")
+    done = leeward(*example, "-o", tmp_path / "out", "--json")
     assert done.status == 0, done.err
     figures = done.json()
     assert figures["guarantee"]["k"] == 3

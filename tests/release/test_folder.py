@@ -6,7 +6,7 @@ import errno
 import hashlib
 import json
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import polars as pl
@@ -17,6 +17,7 @@ from tests.release.made import CHUNKS, made
 
 from leeward.errors import BadInput
 from leeward.release import Release, ReleaseTable, draft, write
+from leeward.release import folder as folder_module
 from leeward.release import tables as tables_module
 
 
@@ -42,7 +43,7 @@ def test_the_contract_of_the_folder(tmp_path: Path) -> None:
 
 
 def test_the_manifest_has_the_keys_of_the_contract_and_true_hashes(tmp_path: Path) -> None:
-    write(made(), tmp_path / "out")
+    write(made(), tmp_path / "out", formats=["parquet"])
     manifest = json.loads((tmp_path / "out/share/release.json").read_text())
     assert list(manifest) == ["leeward", "format", "method", "parameters", "guarantee", "records", "files"]
     assert manifest["guarantee"] == {
@@ -90,7 +91,7 @@ def test_same_rows_same_bytes_however_they_were_cut(tmp_path: Path, monkeypatch:
     hashes = set()
     for size in (1, 63, 64, 65, 1000):
         cut = ReleaseTable("t.parquet", table.schema, lambda size=size: iter(table.to_batches(size)))
-        (entry,) = tables_module.write_table(cut, tmp_path / str(size), tmp_path, with_csv=False)
+        entry = tables_module.write_table(cut, tmp_path / str(size), tmp_path)
         assert entry.rows == 1000
         hashes.add(entry.sha256)
     assert len(hashes) == 1
@@ -100,13 +101,13 @@ def test_same_rows_same_bytes_however_they_were_cut(tmp_path: Path, monkeypatch:
 
 def test_in_memory_encodings_are_not_released(tmp_path: Path) -> None:
     encoded = pa.table({"code": pa.array(["b", "a", "b"]).dictionary_encode()})
-    tables_module.write_table(ReleaseTable.of("t.parquet", encoded), tmp_path, tmp_path, with_csv=False)
+    tables_module.write_table(ReleaseTable.of("t.parquet", encoded), tmp_path, tmp_path)
     assert pq.read_schema(tmp_path / "t.parquet").field("code").type == pa.string()
 
 
 def test_an_empty_table_is_a_file_with_columns(tmp_path: Path) -> None:
     empty = ReleaseTable.of("t.parquet", CHUNKS.slice(0, 0))
-    entries = tables_module.write_table(empty, tmp_path, tmp_path, with_csv=True)
+    entries = tables_module.with_copies([tables_module.write_table(empty, tmp_path, tmp_path)], tmp_path)
     assert [entry.rows for entry in entries] == [0, 0]
     assert pl.read_parquet(tmp_path / "t.parquet").columns == ["node", "codes"]
     assert (tmp_path / "t.csv").read_text() == '"node","codes"\n'
@@ -124,17 +125,47 @@ def test_a_code_that_holds_the_separator_is_refused_in_csv(tmp_path: Path) -> No
     with pytest.raises(BadInput, match=r"holds `;`.*Parquet keeps such codes"):
         write(made(codes=odd), tmp_path / "out", formats=["csv"])
     assert list(tmp_path.iterdir()) == []
-    write(made(codes=odd), tmp_path / "out")
+
+
+def test_csv_is_a_copy_unasked_where_it_is_small_and_can_be(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def copies(name: str, codes: pa.Table = CHUNKS, formats: Sequence[str] = ()) -> int:
+        write(made(codes=codes), tmp_path / name, formats=formats)
+        files = files_under(tmp_path / name / "share")
+        assert ("leeward-read.R" in files) == any(file.endswith(".csv") for file in files)
+        return sum(file.endswith(".csv") for file in files)
+
+    assert (copies("default"), copies("asked", formats=["csv"])) == (2, 2)
+    assert (tmp_path / "default/share/release.json").read_bytes() == (
+        tmp_path / "asked/share/release.json"
+    ).read_bytes()
+    assert copies("parquet", formats=["parquet"]) == 0
+    size = sum(file.stat().st_size for file in (tmp_path / "default/share/data").rglob("*.csv"))
+    monkeypatch.setattr(folder_module, "SMALL", size)
+    assert copies("as large as it may be") == 2
+    monkeypatch.setattr(folder_module, "SMALL", size - 1)
+    assert (copies("too large"), copies("too large, asked", formats=["parquet", "csv"])) == (0, 2)
+    monkeypatch.undo()
+    assert copies("separator", codes=pa.table({"codes": pa.array([["a;b"]])})) == 0
+    assert copies("formula", codes=pa.table({"codes": pa.array([["=1"]])})) == 0
+    assert copies("bytes", codes=pa.table({"codes": pa.array([b"\xff"])})) == 0
+    assert copies("nested", codes=pa.table({"codes": pa.array([[["a"]]])})) == 0
+
+
+def test_bytes_are_refused_in_csv(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match=r"chunks\.csv: CSV cannot hold bytes.*Parquet keeps them"):
+        write(made(codes=pa.table({"codes": pa.array([b"\xff"])})), tmp_path / "out", formats=["csv"])
 
 
 def test_a_csv_table_stays_csv(tmp_path: Path) -> None:
     table = ReleaseTable.of("hierarchy.csv", pa.table({"node": ["401.0"], "parent": ["401"]}))
-    (entry,) = tables_module.write_table(table, tmp_path, tmp_path, with_csv=True)
+    entry = tables_module.write_table(table, tmp_path, tmp_path)
     assert (entry.path, entry.rows) == ("hierarchy.csv", 1)
 
 
 def test_the_readme_says_how_to_read_and_what_holds(tmp_path: Path) -> None:
-    write(made(), tmp_path / "out")
+    write(made(), tmp_path / "out", formats=["parquet"])
     text = (tmp_path / "out/share/README.md").read_text()
     for part in (
         "k = 5, m = 2",
@@ -225,7 +256,7 @@ def test_an_unknown_format_is_told(tmp_path: Path) -> None:
 
 
 def test_a_release_opens_whole_or_by_its_share_alone(tmp_path: Path) -> None:
-    write(made(), tmp_path / "out")
+    write(made(), tmp_path / "out", formats=["parquet"])
     whole, shared = Release.open(tmp_path / "out"), Release.open(tmp_path / "out/share")
     assert whole.share == shared.share
     assert whole.custody == tmp_path / "out/custody"

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from leeward.cli.options import commas, flag, json_option, out_option, print_json, with_source
+from leeward.cli.options import flag, formats_option, json_option, out_option, print_json, with_source
 from leeward.cli.telling import print_styled, summary, told
 
 
@@ -23,7 +23,7 @@ from leeward.cli.telling import print_styled, summary, told
       "Why nobody can know who is in the cohort; required if fewer than k members share the codes of a "
       "visit.")  # fmt: skip
 @flag("--seed", "N", "For tests and studies only.", type=int)
-@flag("--format formats", "parquet,csv", "Parquet is always written.", callback=commas)
+@formats_option
 @out_option
 @partial(with_source, also=("patient",))
 @json_option

@@ -231,7 +231,7 @@ def run_and_tell(
             population=population,
             engine=engine,
             seed=seed,
-            formats=tuple(dict.fromkeys(("parquet", *formats))),  # type: ignore[arg-type]  # checked when made
+            formats=formats,  # type: ignore[arg-type]  # checked when made
             measure=measure,
         )
         method_of(spec.method)

@@ -86,14 +86,14 @@ INPUT: dict[str, Option] = {
 """The flags that say how to read a cohort, by the name under which they reach a command."""
 
 LEDGER = "Database with the budget [default: the ledger in INDEX]."
-FORMATS = "csv adds a copy of the Parquet files, which are always written."
+FORMATS = "parquet: Parquet alone; csv: CSV beside it, of any size [default: CSV of up to 10 MB in all]."
 json_option = switch("--json as_json", "Print the figures as JSON on stdout.")
 out_option = flag("-o --out", "OUT", "The release folder to write; must not exist yet.", required=True)
 new_option = flag("-o --out", "FOLDER", "For the custodian; must not exist yet.", required=True)
 ledger_option = flag("--ledger", "URL", LEDGER, envvar="LEEWARD_LEDGER")
 user_option = flag("--user", "NAME", "Who asks [default: the login name].", envvar="LEEWARD_USER")
 engine_option = flag("--engine", None, type=click.Choice(["local", "spark"]), default="local")
-formats_option = flag("--format formats", "parquet,csv", FORMATS, callback=commas)
+formats_option = flag("--format formats", "parquet|csv", FORMATS, callback=commas)
 memory_option = switch("--allow-memory", "Run even if less memory is free than needed.")
 
 NATIVE_POOLS = ("POLARS_MAX_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")

@@ -55,10 +55,13 @@ def show(out: str, as_json: bool) -> None:
                 "summary": summary.to_json(),
             }
         )
+    names = release.names()
+    files = [name for name in names if name.removesuffix(".csv") + ".parquet" not in names]
+    copied = " (each also as CSV)" if len(files) < len(names) else ""
     lines = [
         f"{headline(release)}.",
         *summary_lines(summary),
-        *label_lines("Files", ", ".join(release.names())),
+        *label_lines("Files", ", ".join(files) + copied),
     ]
     if release.seeded:
         lines += label_lines("Seeded", "for tests and studies only; do not share it.", "red")

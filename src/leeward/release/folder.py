@@ -11,7 +11,7 @@ import errno
 import os
 import stat
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,11 +21,12 @@ from leeward.contracts.readme import READER, has_copies, reader, readme_of
 from leeward.errors import BadInput
 from leeward.release.aside import UNPUBLISHED, finish, work_beside
 from leeward.release.content import Anonymized, manifest_of
-from leeward.release.manifest import DIGESTS, NAME, FileEntry, sha256_of, to_json_text
-from leeward.release.tables import write_table
+from leeward.release.manifest import DIGESTS, NAME, sha256_of, to_json_text
+from leeward.release.tables import SMALL, with_copies, write_table
 
 FORMATS = ("parquet", "csv")
-"""What `formats:` may name. Parquet is always written; `csv` adds a copy beside it."""
+"""What `formats:` may name: Parquet is always written, `csv` adds a copy of it. Where it names neither, the copy is
+added if it is small."""
 
 CORRECTED = frozenset({"master.json"})
 """Files of custody that its custodian may correct: where the master of a cohort is now."""
@@ -56,17 +57,20 @@ class Draft:
     def custody(self) -> Path:
         return self.folder / "custody"
 
-    def write(self, anonymized: Anonymized, *, formats: Sequence[str] = ("parquet",)) -> None:
+    def write(self, anonymized: Anonymized, *, formats: Sequence[str] = ()) -> None:
         """Write `share/` and the method's `custody/data`; the manifest is published when all is done."""
         for name in formats:
             if name not in FORMATS:
                 raise BadInput(f"`formats`: cannot write `{name}`; choose from {', '.join(FORMATS)}.")
-        share, custody, with_csv = self.share, self.custody, "csv" in formats
-        entries: list[FileEntry] = []
-        for table in anonymized.tables:
-            entries += write_table(table, share / "data", share, with_csv=with_csv)
+        share, custody = self.share, self.custody
+        entries = [write_table(table, share / "data", share) for table in anonymized.tables]
         for table in anonymized.custody_tables:
-            write_table(table, custody / "data", custody, with_csv=False)
+            write_table(table, custody / "data", custody)
+        if "csv" in formats:
+            entries = with_copies(entries, share)
+        elif not formats:
+            with suppress(BadInput):  # larger, or with a text that CSV cannot hold: Parquet alone
+                entries = with_copies(entries, share, limit=SMALL)
         manifest = manifest_of(anonymized, entries)
         readme = readme_of(manifest, anonymized.readme, contract_of(anonymized.method))
         self.put("share/README.md", readme)
@@ -128,14 +132,14 @@ def write(
     anonymized: Anonymized,
     out: str | Path,
     *,
-    formats: Sequence[str] = ("parquet",),
+    formats: Sequence[str] = (),
     spec_text: str | None = None,
     custody: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> Path:
     """Write a release at once, without verifying or measuring it (`leeward.methods` does those too).
 
     out : a folder that does not exist yet
-    formats : `parquet` (always written), `csv`
+    formats : `parquet` (always written), `csv`; where empty, `csv` too if it is small
     spec_text : YAML for `custody/spec.yaml`
     custody : file name -> JSON content: further files for `custody/`
 

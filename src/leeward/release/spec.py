@@ -122,8 +122,11 @@ class Spec(Declared):
     ] = "local"
     formats: Annotated[
         tuple[Literal["parquet", "csv"], ...],
-        Parameter("csv adds a copy of the Parquet files, which are always written."),
-    ] = ("parquet",)
+        Parameter(
+            "parquet: Parquet alone; csv: CSV beside it, of any size.",
+            default="CSV of up to 10 MB in all",
+        ),
+    ] = ()
     seed: Annotated[
         int | None,
         Parameter("For tests and studies only: the release is then marked as seeded and must not be shared."),

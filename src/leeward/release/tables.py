@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -18,23 +19,47 @@ from leeward.release.manifest import FileEntry, sha256_of
 ROWS_A_GROUP = 1 << 20
 """Rows of a Parquet row group. Batches are re-cut to it: how a method happened to cut them must not show."""
 
+SMALL = 10_000_000
+"""Bytes that all CSV copies of a release may have when nobody asked for them: R reads so much in seconds."""
+
 LIST_SEPARATOR = ";"
 """Joins a list of codes in one CSV cell; codes may hold blanks, commas and bars, hardly ever a semicolon."""
 
 
-def write_table(table: ReleaseTable, folder: Path, root: Path, *, with_csv: bool) -> list[FileEntry]:
-    """Write `table` under `folder`; returns the manifest's entries, paths relative to `root`. BadInput where a value of
-    a CSV copy holds the separator of lists."""
+def write_table(table: ReleaseTable, folder: Path, root: Path) -> FileEntry:
+    """Write `table` under `folder`; returns the manifest's entry, its path relative to `root`."""
     target = folder / table.path
     target.parent.mkdir(parents=True, exist_ok=True)
-    if target.suffix == ".csv":
-        return [_entry(target, root, _write_csv(target, table.schema, table.batches()))]
-    entries = [_entry(target, root, _write_parquet(target, table.schema, table.batches()))]
-    if with_csv:
-        copy = target.with_suffix(".csv")
-        batches = pq.ParquetFile(target).iter_batches(batch_size=1 << 16)
-        entries.append(_entry(copy, root, _write_csv(copy, _plain(table.schema), batches)))
-    return entries
+    write = _write_csv if target.suffix == ".csv" else _write_parquet
+    return _entry(target, root, write(target, table.schema, table.batches()))
+
+
+def with_copies(entries: Iterable[FileEntry], root: Path, *, limit: float = math.inf) -> list[FileEntry]:
+    """`entries`, each Parquet file followed by its CSV copy. BadInput, and no copy is left, where CSV cannot hold a
+    value or all copies together have more than `limit` bytes."""
+    found: list[FileEntry] = []
+    copies: list[Path] = []
+    try:
+        for entry in entries:
+            found.append(entry)
+            file = root / entry.path
+            if file.suffix == ".parquet":
+                copies.append(file.with_suffix(".csv"))
+                stored = pq.ParquetFile(file)
+                batches = stored.iter_batches(batch_size=1 << 16)
+                rows = _write_csv(copies[-1], stored.schema_arrow, batches, limit)
+                limit -= copies[-1].stat().st_size
+                found.append(_entry(copies[-1], root, rows))
+    except (BadInput, pa.ArrowInvalid, pa.ArrowNotImplementedError) as problem:
+        for copy in copies:
+            copy.unlink()
+        if isinstance(problem, BadInput):
+            raise
+        raise BadInput(
+            f"{copies[-1].name}: CSV cannot hold bytes or nested values. Leave `csv` out of the formats; Parquet keeps "
+            "them."
+        ) from None
+    return found
 
 
 def _entry(path: Path, root: Path, rows: int) -> FileEntry:
@@ -84,14 +109,18 @@ def _plain_type(kind: Any) -> Any:
     return kind
 
 
-def _write_csv(path: Path, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> int:
+def _write_csv(
+    path: Path, schema: pa.Schema, batches: Iterable[pa.RecordBatch], limit: float = math.inf
+) -> int:
     flat = pa.schema([pa.field(f.name, pa.string() if pa.types.is_list(f.type) else f.type) for f in schema])
     rows = 0
-    with pcsv.CSVWriter(path, flat) as writer:
+    with pa.OSFile(str(path), "wb") as sink, pcsv.CSVWriter(sink, flat) as writer:
         for batch in batches:
             columns = [_cell(path, field, batch.column(field.name)) for field in schema]
             writer.write_table(pa.table(columns, schema=flat))
             rows += batch.num_rows
+            if sink.tell() > limit:
+                raise BadInput(f"{path.name}: too large for CSV.")
     return rows
 
 

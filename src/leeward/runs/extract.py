@@ -58,7 +58,7 @@ def extract(
     seed : int, optional
         For tests and studies only.
     formats : sequence of str, optional
-        `parquet` (always written) and `csv`.
+        `("parquet",)`: no CSV copy; `("csv",)`: a CSV copy of any size. By default, one of up to 10 MB in all.
 
     Returns
     -------
@@ -103,7 +103,7 @@ def extract(
         )
     with draft(out) as pending:
         anonymized = drawing.extract(whole, records, further, told, Randomness.of(seed), secret)
-        pending.write(anonymized, formats=("parquet", *formats))
+        pending.write(anonymized, formats=formats)
         where = {"path": str(Path(master).absolute()), "sha256": sha256_of(manifest)}
         pending.put_json("custody/master.json", where)
         verification = verify_or_raise(pending.folder)

@@ -77,7 +77,7 @@ def itemsets(
     ledger : str, optional
         URL of the database with the budget; by default, the ledger in the index's folder.
     formats : sequence of str, optional
-        `parquet` (always written) and `csv`.
+        `("parquet",)`: no CSV copy; `("csv",)`: a CSV copy of any size. By default, one of up to 10 MB in all.
     dry_run : bool, optional
         Charge nothing; return `cost`, `remaining` and `first_threshold`, the smallest noisy count of a term that is
         listed.
@@ -200,7 +200,7 @@ def write(
         },
     }
     with draft(out) as pending:
-        pending.write(made, formats=tuple(dict.fromkeys(("parquet", *formats))))
+        pending.write(made, formats=formats)
         pending.put_json("custody/charge.json", charged)
         source = SourceSpec(format="memory", name=index.path.name)
         pending.put("custody/spec.yaml", to_yaml(Spec(source=source, method=method)))

@@ -106,7 +106,7 @@ def omop(release: Release | str | Path, out: str | Path, *, format: str = "csv")
     with disk_errors(out, "tables"), written_aside(out) as folder:
         for name, rows in tables.items():
             file = ReleaseTable.of(f"{name}.{format}", rows.to_arrow())
-            write_table(file, folder, folder, with_csv=False)
+            write_table(file, folder, folder)
         found = check(folder, model, concepts.to_list())
         wrong = [each for each in found if each["failed"] and not each["expected"]]
         if wrong:

@@ -95,7 +95,7 @@ def protect(
     engine: Any = "local",
     threads: int | None = None,
     seed: int | None = None,
-    formats: Sequence[str] = ("parquet",),
+    formats: Sequence[str] = (),
     measures: Sequence[Any] = (),
     population: Cohort | None = None,
     source: SourceSpec | None = None,
@@ -120,7 +120,7 @@ def protect(
     seed : int, optional
         For tests and studies only: the release is then marked as seeded.
     formats : sequence of str, optional
-        `parquet` (always written) and `csv`.
+        `("parquet",)`: no CSV copy; `("csv",)`: a CSV copy of any size. By default, one of up to 10 MB in all.
     measures : sequence, optional
         Measures as in a spec: `"are"` or `{"are": {"min_support": 0.0125}}`. By default, those of the report.
     population : Cohort, optional
@@ -165,7 +165,7 @@ def protect(
         or (None if population is None else SourceSpec(format="memory", name=population.name)),
         measure=tuple(measures),
         engine=engine,
-        formats=tuple(dict.fromkeys(("parquet", *formats))),  # type: ignore[arg-type]  # checked when made
+        formats=tuple(formats),  # type: ignore[arg-type]  # checked when made
         seed=seed,
     )
     with at_most(threads), watch(tell, STAGES) as say:
@@ -227,7 +227,6 @@ def run(
     as_run = dataclasses.replace(
         spec,
         method=parameters_of(method),
-        formats=tuple(dict.fromkeys(("parquet", *spec.formats))),
         plan=(),
         versions=None,
     )

@@ -31,8 +31,6 @@ GUARANTEE_KEYS = (
     "name", "k", "m", "epsilon", "delta", "unit", "attacker", "not_protected", "facts", "risk"
 )  # fmt: skip
 FILE_KEYS = ("path", "rows", "sha256")
-LIST_SEPARATOR = ";"
-"""Between the codes of one cell of a CSV copy."""
 
 NAME = "release.json"
 README = "README.md"
@@ -234,45 +232,7 @@ def manifest_checks(share: Share) -> list[Check]:
             "Nothing lies beside the listed files.",
             "files or links lie in the share that the manifest does not list.",
         ),
-        of_count(
-            "csv_copies",
-            sum(file.suffix == ".csv" and not _same_content(file) for file in present),
-            "Every CSV copy says what its Parquet file says.",
-            "CSV copies differ from their Parquet file.",
-        ),
     ]
-
-
-def _same_content(csv_file: Path) -> bool:
-    """True when a CSV file has the cells of the Parquet file beside it (lists joined), or has none beside it."""
-    parquet = csv_file.with_suffix(".parquet")
-    if not parquet.is_file():
-        return True
-    try:
-        copy = pl.scan_csv(csv_file, infer_schema=False).with_columns(pl.all().fill_null(""))
-        original = pl.scan_parquet(parquet)
-        schema = original.collect_schema()
-        if copy.collect_schema().names() != schema.names():
-            return False
-        # A float has several spellings (300 and 300.0): it is compared as a number.
-        floats = [name for name, kind in schema.items() if kind.is_float()]
-        copy = copy.with_columns(
-            pl.col(name).replace("", None).cast(pl.Float64).cast(pl.String) for name in floats
-        )
-        copy = copy.with_columns(pl.col(floats).fill_null(""))
-        cells = [
-            (
-                pl.col(name).list.join(LIST_SEPARATOR)
-                if isinstance(kind, pl.List)
-                else pl.col(name).cast(pl.String)
-            )
-            .fill_null("")
-            .alias(name)
-            for name, kind in schema.items()
-        ]
-        return bool(original.select(cells).collect().equals(copy.collect()))
-    except (OSError, pl.exceptions.PolarsError):
-        return False
 
 
 def _sha256(file: Path) -> str:

@@ -34,7 +34,8 @@ def test_contract_of_the_files(tmp_path, hierarchy):
     result = released(tmp_path, cohort(), k=4, hierarchy=hierarchy, payload=("dna",))
     data = result.release.share / "data"
     assert sorted(p.name for p in data.iterdir()) == [
-        "age_hierarchy.csv", "code_hierarchy.csv", "codes.parquet", "records.parquet", "trajectories.parquet",
+        "age_hierarchy.csv", "code_hierarchy.csv", "codes.csv", "codes.parquet", "records.csv", "records.parquet",
+        "trajectories.csv", "trajectories.parquet",
     ]  # fmt: skip
     pairs = pl.read_parquet(data / "trajectories.parquet")
     assert pairs.schema == {"record": pl.Int64, "position": pl.Int64, "code": pl.String, "age": pl.String}

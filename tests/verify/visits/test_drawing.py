@@ -31,6 +31,7 @@ VALUES: dict[str, pl.Series] = {
     "stay": pl.Series([dt.timedelta(days=1), None, dt.timedelta(seconds=1), dt.timedelta(0)]),
     "paid": pl.Series([Decimal("1.50"), None, Decimal("2.25"), Decimal(0)]),
     "genes": pl.Series([["a"], None, ["b", "c"], []]),
+    "counts": pl.Series([[1, 2], None, [3], []]),
     "key": pl.Series([b"\xff", None, b"a", b""]),
 }
 """A column of every kind of value that a payload can have."""
@@ -59,6 +60,19 @@ def test_a_cohort_with_payload_of_every_kind_is_verified(drawn: Path) -> None:
     found = lw.verify(drawn)
     assert found.passed and found["payload_as_drawn"].passed and found["reason_as_given"].passed
     assert pl.read_parquet(drawn / RECORDS).columns[1:] == list(VALUES)
+
+
+def test_payload_of_every_kind_but_bytes_is_in_csv_too(drawn: Path, tmp_path: Path) -> None:
+    people = cohort_of_events().require_events()["patient"].unique().sort()[:30]
+    held = {
+        name: values.gather([i % 4 for i in range(30)]) for name, values in VALUES.items() if name != "key"
+    }
+    out = tmp_path / "out"
+    lw.extract(drawn.parent / "master", people, out, payload=pl.DataFrame({"patient": people, **held}),
+               membership_is_secret="inclusion was drawn by lot")  # fmt: skip
+    assert (out / RECORDS).with_suffix(".csv").is_file() and not (drawn / RECORDS).with_suffix(
+        ".csv"
+    ).exists()
 
 
 def exchanged(table: pl.DataFrame, name: str) -> pl.DataFrame:

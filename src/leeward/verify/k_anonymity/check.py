@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-import pyarrow as pa
 import pyarrow.parquet as pq
 
 from leeward.verify.checks import Check, Source, failing, of_count
@@ -15,6 +14,7 @@ from leeward.verify.condensation.check import check as check_table
 from leeward.verify.condensation.check import groups_of, layout, plain, strata_of
 from leeward.verify.condensation.own_values import is_number
 from leeward.verify.manifest import Share
+from leeward.verify.storage import UNREADABLE
 
 
 def check(share: Share, source: Source | None = None) -> list[Check]:
@@ -142,5 +142,5 @@ def facts_of(share: Share) -> list[dict[str, Any]]:
     """The columns of the table; no wording fits a table that cannot be read."""
     try:
         return [{"columns": pq.read_schema(share.data("table.parquet")).names}]
-    except (OSError, pa.ArrowInvalid):
+    except UNREADABLE:
         return []
