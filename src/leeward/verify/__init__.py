@@ -82,7 +82,7 @@ def form_and_content(share: Share, source: Source | None, checks: list[Check]) -
     formed = not failing(checks)
     checks += guard("parameters_of_spec", lambda: spec_checks(share, contract), formed=formed)
     if "columns_of_contract" in failing(checks):
-        detail = "Files have not the columns of the contract, so that their content cannot be laid out."
+        detail = "Files do not have the columns of the contract, so their content cannot be laid out."
         return [*checks, Check("layout", False, detail)]
     return checks + content_checks(share, source, formed=not failing(checks))
 

@@ -176,7 +176,7 @@ def merge_checks(checks: Sequence[Check], parts: int, what: str) -> Check:
     if broken:
         detail = f"{len(broken):,} of {parts:,} {what} fail. First: {broken[0]}"
     elif telling:
-        detail = f"Over {parts:,} {what} an order says something: {', '.join(telling)}."
+        detail = f"Over {parts:,} {what} an order reveals something: {', '.join(telling)}."
     elif len(checks) < parts:
         detail = f"{parts - len(checks):,} of {parts:,} {what} could not be checked so far."
     else:

@@ -87,7 +87,7 @@ def class_checks(classes: Classes, share: Share) -> list[Check]:
             "class_parameters",
             len(strange),
             "`keep` and `hierarchies` name demographic columns.",
-            "columns of `keep` or `hierarchies` are no demographic columns.",
+            "columns of `keep` or `hierarchies` are not demographic columns.",
         ),
         of_count(
             "class_sizes",
@@ -112,7 +112,7 @@ def class_checks(classes: Classes, share: Share) -> list[Check]:
             "class_labels",
             unknown,
             "Every label of a class is a node of its column's hierarchy.",
-            "labels of classes are no nodes of their hierarchy.",
+            "labels of classes are not nodes of their hierarchy.",
         ),
         *hierarchy_checks(classes, parameters.get("keep") or {}),
     ]
@@ -126,13 +126,13 @@ def hierarchy_checks(classes: Classes, keep: Mapping[str, int | str]) -> list[Ch
             "classes_numbered",
             count_wrong_numbers(classes),
             "Classes are numbered 0, 1, … in the order of their labels, and so are their rows.",
-            "classes have another number or place than the order of their labels gives them.",
+            "classes are not numbered and placed in the order of their labels.",
         ),
         of_count(
             "hierarchies_in_order",
             sum(tree.disorder() for tree in classes.trees if tree is not None),
-            "The hierarchies' rows are depth first, siblings in the order of their labels.",
-            "rows of hierarchies are in another order than depth first, siblings in the order of their labels.",
+            "The hierarchies' rows are depth first, with siblings in the order of their labels.",
+            "rows of hierarchies are not depth first, with siblings in the order of their labels.",
         ),
         of_count(
             "keep_as_stated",
@@ -144,7 +144,7 @@ def hierarchy_checks(classes: Classes, keep: Mapping[str, int | str]) -> list[Ch
             "hierarchies",
             sum(map(faults_of, classes.trees, zip(*classes.labels, strict=True))) if classes.labels else 0,
             "The hierarchies list the published labels and what is above them, and nothing else.",
-            "labels of hierarchies are not above a published label, have no way to one root, or are not inside their "
+            "labels of hierarchies are not above a published label, do not lead to one root, or are not inside their "
             "parent.",
         ),
     ]
@@ -240,8 +240,8 @@ def place_records(records: pl.DataFrame, classes: Classes) -> tuple[Check, NDArr
     check = of_count(
         "record_classes",
         int((of_record < 0).sum()) + unequal,
-        f"Each of {len(of_record):,} records has the labels of a class, and the classes have as many as they state.",
-        "records have the labels of no class, or classes have another number of records than they state.",
+        f"Each of {len(of_record):,} records has the labels of a class, and each class has as many as it states.",
+        "records have the labels of no class, or classes have a different number of records than they state.",
     )
     return check, of_record
 
@@ -252,7 +252,7 @@ def check_demographics(
     """Whether the class of each record fits the exact values of the patient whom custody names, in the same order."""
     if values is None:
         return Check(
-            "record_demographics", False, "The source has not the demographic columns of the release."
+            "record_demographics", False, "The source does not have the demographic columns of the release."
         )
     fits = {each: classes.fit(each) for each in set(values)}
     wrong = sum(c < 0 or not fits[each][c] for each, c in zip(values, of_record.tolist(), strict=True))
@@ -268,10 +268,12 @@ def class_source(classes: Classes, values: list[tuple[str, ...]] | None, *, all_
     """Whether every record can be given to a patient whose exact values fit its class: the largest flow from the
     patients' distinct values to the classes, which may take as many as they have records."""
     if values is None:
-        return Check("class_source", False, "The source has not the demographic columns of the release.")
+        return Check(
+            "class_source", False, "The source does not have the demographic columns of the release."
+        )
     distinct = Counter(values)
     if len(distinct) * len(classes.labels) > MOST_EDGES:
-        raise MemoryError("too many distinct values to be matched with the classes")
+        raise MemoryError("too many distinct values to match with the classes")
     fits = [np.flatnonzero(classes.fit(each)) for each in distinct]
     wanted = int(classes.records.sum())
     placed = largest_flow(np.fromiter(distinct.values(), np.int64), fits, classes.records)
@@ -280,7 +282,7 @@ def class_source(classes: Classes, values: list[tuple[str, ...]] | None, *, all_
         "class_source",
         abs(wanted - placed) + abs(lost),
         f"The exact values of {len(values):,} patients fit the classes with their sizes.",
-        "records cannot be given to patients whose values fit their class, or patients are missing.",
+        "records cannot be assigned to patients whose values fit their class, or patients are missing.",
         {"patients": len(values), "records": wanted, "placed": placed},
     )
 

@@ -184,7 +184,7 @@ def frequent_codes(share: Share, listed: pl.DataFrame, shown: set[str], source: 
         return of_count(
             "frequent_codes",
             len(rows ^ shown),
-            "Listed are the codes that the files show, and no others.",
+            "The list has the codes that the files show, and no others.",
             "codes are listed that the files do not show, or are shown and not listed.",
         )
     if share.method == "disassociation":  # its other checks read the source in blocks too: it may be large
@@ -196,7 +196,7 @@ def frequent_codes(share: Share, listed: pl.DataFrame, shown: set[str], source: 
     return of_count(
         "frequent_codes",
         wrong,
-        f"Listed are the shown codes, and every other code that at least {k} patients have.",
+        f"The list has the shown codes, and every other code that at least {k} patients have.",
         "codes are listed that fewer than k patients have, or codes that k patients have are not.",
     )
 

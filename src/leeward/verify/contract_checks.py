@@ -62,7 +62,7 @@ def manifest_keys(share: Share, contract: Contract) -> Check:
         "manifest_keys",
         wrong,
         "release.json has the keys of the contract and no others.",
-        "keys or values of release.json are not of the contract, or its text holds more than its content.",
+        "keys or values of release.json are not in the contract, or its text holds more than its content.",
     )
 
 
@@ -123,7 +123,7 @@ def guarantee_words(share: Share, contract: Contract) -> Check:
     try:
         written = (share.folder / README).read_bytes().decode("utf-8")
     except (OSError, UnicodeDecodeError):
-        faults.append("README.md is missing or no text.")
+        faults.append("README.md is missing or is not text.")
     else:
         if written not in [readme_of(share.manifest, words.readme, contract) for words in fitting]:
             faults.append("README.md is not what the manifest and the method call for.")
@@ -156,7 +156,7 @@ def files_of_contract(share: Share, contract: Contract) -> Check:
         "files_of_contract",
         wrong + len(there - folders),
         "The files are those of the contract.",
-        "files or folders are missing or not of the contract, or files are listed in another order.",
+        "files or folders are missing or not in the contract, or files are listed in the wrong order.",
     )
 
 
@@ -179,7 +179,7 @@ def columns_of_contract(share: Share, contract: Contract) -> Check:
         "columns_of_contract",
         sum(_wrong_columns(file, table, parameters) for file, table in files),
         "Every file has the columns and types of the contract.",
-        "columns are missing, not of the contract, of another type, or hold nulls.",
+        "columns are missing, not in the contract, of the wrong type, or hold nulls.",
     )
 
 
@@ -203,8 +203,8 @@ def rows_in_order(share: Share, contract: Contract) -> Check:
     return of_count(
         "rows_in_order",
         sum(bool(table.order) and not ascending(file, table.order) for file, table in files),
-        "Rows stand in the order of their numbers.",
-        "files have rows in another order than that of their numbers.",
+        "Rows are in the order of their numbers.",
+        "files have rows that are not in the order of their numbers.",
     )
 
 

@@ -192,9 +192,9 @@ def manifest_types(share: Share) -> Check:
     return of_count(
         "manifest_types",
         wrong,
-        "Texts, numbers and lists of release.json are such.",
-        "values of release.json are of another type than the contract's: a number is a text, a list, missing or too "
-        "large, or a text is none.",
+        "Every value of release.json has its type.",
+        "values of release.json have the wrong type: a number is text, a list, missing or too "
+        "large, or a text is something else.",
     )
 
 
@@ -224,13 +224,13 @@ def manifest_checks(share: Share) -> list[Check]:
             "file_rows",
             recount,
             "Every file has the rows stated.",
-            "files have other row counts than stated.",
+            "files do not have the number of rows stated.",
         ),
         of_count(
             "no_other_files",
             extra,
-            "Nothing lies beside the listed files.",
-            "files or links lie in the share that the manifest does not list.",
+            "The share has no other files.",
+            "files or links in the share are not listed in the manifest.",
         ),
     ]
 
@@ -270,7 +270,9 @@ def custody_checks(share: Share) -> list[Check]:
     if listed is None:
         return [
             Check(
-                "custody_files", False, f"custody/{DIGESTS} is damaged: it is no list of files with digests."
+                "custody_files",
+                False,
+                f"custody/{DIGESTS} is damaged: it is not a list of files with digests.",
             )
         ]
     wrong = sorted(name for name, digest in listed.items() if _sha256_inside(custody, name) != digest)

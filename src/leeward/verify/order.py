@@ -1,4 +1,4 @@
-"""Whether an order says something: places in a file against what the source, custody or the file itself knows.
+"""Whether an order reveals something: places in a file against what the source, custody or the file itself knows.
 
 A release numbers its records in shuffled order. Then what is known of them (the source's row, the identifier's rank,
 the group, the codes, the payload) is a random permutation of the places, ties broken at random. Three statistics of a
@@ -107,8 +107,10 @@ def order_check(name: str, known: Mapping[str, pl.Series], what: str) -> Check:
     found = {each: round(z, 2) for each, z in exact.items()}
     told = sorted({each.split(":")[0] for each in telling(found)})
     worst = max(map(abs, exact.values()), default=0.0)
-    detail = f"The order of {what} says {'something' if told else 'nothing'} of {', '.join(told or known)}: at most "
-    detail += f"{worst:.1f} standard deviations from chance."
+    detail = (
+        f"The order of {what} reveals {'something' if told else 'nothing'} about {', '.join(told or known)}: "
+    )
+    detail += f"at most {worst:.1f} standard deviations from chance."
     return Check(name, not told, detail, {"deviations": found, "limit": LIMIT})
 
 
@@ -132,7 +134,9 @@ def within_check(name: str, group: pl.Series, known: Mapping[str, pl.Series], wh
         variance = float((p * v / (sizes[several] - 1)).sum())
         found[column] = round(float(t.sum()) / np.sqrt(variance), 2) if variance > 0 else 0.0
     told = sorted(telling(found))
-    detail = f"The order of {what} says {'something' if told else 'nothing'} of {', '.join(told or known)}."
+    detail = (
+        f"The order of {what} reveals {'something' if told else 'nothing'} about {', '.join(told or known)}."
+    )
     return Check(name, not told, detail, {"deviations": found, "limit": LIMIT})
 
 

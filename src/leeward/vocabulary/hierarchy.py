@@ -71,7 +71,7 @@ class Hierarchy:
         """
         listed = list(pairs)
         if not listed:
-            raise BadInput(f"{name}: the hierarchy is empty; give one row a node, as `node,parent`.")
+            raise BadInput(f"{name}: the hierarchy is empty; give one row per node, as `node,parent`.")
         above, order = _place_nodes(listed, name, list(rows) or range(1, len(listed) + 1))
         n = len(order)
         labels = tuple(listed[i][0] for i in order)

@@ -86,7 +86,9 @@ def concept_beside(path: Path) -> Path:
     """The file CONCEPT in the folder of a CONCEPT_ANCESTOR. Raises BadInput where there is none."""
     found = [each for each in path.parent.iterdir() if each.name.partition(".")[0].lower() == "concept"]
     if len(found) != 1:
-        raise BadInput(f"{path.name}: no file CONCEPT beside it, which says the codes of its concepts.")
+        raise BadInput(
+            f"{path.name}: there is no file CONCEPT beside it, which holds the codes of its concepts."
+        )
     return found[0]
 
 

@@ -75,7 +75,7 @@ def find(kind: str, environ: Mapping[str, str] | None = None) -> Path:
         if candidate.exists():
             return candidate
     what = "FOLDER" if kind == "snomed" else "FILE"
-    raise BadInput(f"no {kind} vocabulary was added yet; run `leeward vocabulary add {kind} {what}`.")
+    raise BadInput(f"no {kind} vocabulary has been added yet; run `leeward vocabulary add {kind} {what}`.")
 
 
 def has(kind: str, environ: Mapping[str, str] | None = None) -> bool:

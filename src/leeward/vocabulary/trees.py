@@ -112,7 +112,7 @@ def _split_lines(path: Path) -> Iterator[tuple[int, list[str]]]:
     for row, line in enumerate(read_text(path).splitlines(), 1):
         cells = [cell.strip() for cell in line.split(";")]
         if line.strip() and (not all(cells) or len(cells) < 2):
-            raise BadInput(f"{path.name}, row {row}: write `leaf;parent;…;{ROOT}`, no part empty.")
+            raise BadInput(f"{path.name}, row {row}: write `leaf;parent;…;{ROOT}`, with no part empty.")
         if line.strip():
             yield row, cells
 

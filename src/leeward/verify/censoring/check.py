@@ -58,7 +58,7 @@ def check(share: Share, source: Source | None = None) -> list[Check]:
     alike outside of them."""
     if source is None or source.population_events is None:
         raise BadInput(
-            "a k-map is about a population, so it can only be checked against it: give the population that the "
+            "a k-map can only be checked against its population: give the one that the "
             "release was made with (--population)."
         )
     checks, table = layout(share)
@@ -117,7 +117,7 @@ def _groups_in_classes(table: pa.Table, placed: People, share: Share, source: So
     file = share.kept("people.parquet")
     if file is None:
         raise BadInput(
-            "which labels the population would be published with is in custody/data/people.parquet; give the whole "
+            "custody/data/people.parquet has the labels of the population; give the whole "
             "folder of the release."
         )
     classes = placed.classes
@@ -125,7 +125,7 @@ def _groups_in_classes(table: pa.Table, placed: People, share: Share, source: So
     values = exact_values(classes, source, source.numbered.patients)
     everybody = said["place"].to_list() == list(range(len(placed.people)))
     if not everybody or values is None or not set(classes.names) <= set(said.columns):
-        detail = "custody/data/people.parquet has not everybody of the population, or the columns lack."
+        detail = "custody/data/people.parquet lacks people of the population, or columns."
         return [Check("population_classes", False, detail)]
     labels = [None if None in row else row for row in said.select(classes.names).rows()]
     shown = [classes.labels[c] if c >= 0 else () for c in placed.of_record.tolist()]
@@ -278,7 +278,7 @@ def accounts(shown: Shown, share: Share, numbered: Numbered, *, classed: bool = 
                 name,
                 wrong,
                 f"Each code has as many mentions in the {of} as the method counted.",
-                f"codes have another number of mentions in the {of} than the method counted.",
+                f"codes have a different number of mentions in the {of} than the method counted.",
             )
         )
     return checks
@@ -300,7 +300,7 @@ def same_caps(shown: Shown, numbered: Numbered) -> Check:
     return of_count(
         "censored_alike",
         sum((mine - theirs).values()),
-        "Every record shows all mentions up to one cap a code.",
+        "Every record shows all mentions up to one cap for each code.",
         "records show fewer mentions than the caps of the other records allow.",
     )
 

@@ -43,7 +43,7 @@ def place_in_population(table: pa.Table, share: Share, source: Source) -> tuple[
     people = source.population_events["patient"].unique().sort()
     values = exact_values(placed.classes, replace(source, patients=source.population_patients), people)
     if values is None:
-        detail = "The population has not the demographic columns of the release."
+        detail = "The population does not have the demographic columns of the release."
         return [*checks, Check("class_people", False, detail)], None
     found = People(placed.classes, placed.of_record, people, values)
     k = share.guarantee("k")
@@ -193,14 +193,14 @@ def by_groups(
         of_count(
             "population_classes",
             wrong,
-            "Everybody of the population has labels that fit the exact values, and people who are alike the same.",
-            "people of the population have labels that do not fit, or others than people who are alike.",
+            "Everybody in the population has labels that fit; people who are alike have the same labels.",
+            "people of the population have labels that do not fit, or that differ from those of people who are alike.",
         ),
         of_count(
             "published_alike",
             sum(owners[record] < k for record in released),
             f"At least {k} people of the population would be published exactly as each record.",
-            f"records are what fewer than {k} people would be published as.",
+            f"records match what fewer than {k} people would be published as.",
             {"fewest": min((owners[record] for record in released), default=0)},
         ),
         of_count(

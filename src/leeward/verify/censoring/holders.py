@@ -142,7 +142,7 @@ def check_owners(share: Share, table: pa.Table, shown: Shown, source: Source) ->
             "own_patients",
             len(wrong) + (not once),
             "Every record is a part of the record of the patient whom custody names, with that patient's payload.",
-            "records hold what the patient whom custody names has not, or another payload.",
+            "records hold codes that the patient named in custody does not have, or a different payload.",
         )
     ]
 

@@ -283,7 +283,7 @@ def permissible(share: Share, table: pl.DataFrame, original: pl.DataFrame) -> Ch
         "permissible_values",
         wrong,
         "Every value is permissible in its column.",
-        "values are no permissible ones of their column.",
+        "values are not permissible in their column.",
     )
 
 
@@ -307,7 +307,7 @@ def strata_counts(share: Share, table: pl.DataFrame, original: pl.DataFrame) -> 
             "strata_counts",
             int((~both.is_duplicated()).sum()),
             f"Each of the {strata:,} strata of at least k rows has its number of rows; others are withheld.",
-            "strata have another number of rows than in the source.",
+            "strata have a different number of rows than in the source.",
         )
     ]
     if not times or parameters.get("coarsen_time"):

@@ -147,8 +147,8 @@ def structure(rows: Rows, codes: pl.DataFrame) -> list[Check]:
         of_count(
             "labels_are_listed",
             unknown,
-            "Records hold listed labels only.",
-            "entries of records are no listed label.",
+            "Records hold only listed labels.",
+            "entries of records are not listed labels.",
         ),
         of_count(
             "records_are_sets",
@@ -168,7 +168,7 @@ def labels_in_order(rows: Rows, codes: pl.DataFrame) -> Check:
         "labels_in_order",
         wrong,
         "Labels are listed in order, in codes.parquet and in every record, and so are their codes.",
-        "lists of labels or codes stand in another order than that of their texts.",
+        "lists of labels or codes are not in the order of their texts.",
     )
 
 
@@ -318,7 +318,7 @@ def against_source(published: Published, codes: pl.DataFrame, share: Share, sour
         of_count(
             "rows_generalize_source_rows", int((-more).clip(0).sum()),
             "Every published row is a generalized source row.",
-            "published rows are no generalization of a source row.",
+            "published rows do not generalize a source row.",
         ),
         of_count(
             "no_row_lost", int(more.clip(0).sum()), "Every source row is published.",

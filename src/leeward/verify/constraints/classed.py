@@ -105,7 +105,7 @@ def no_other_codes(codes: pl.DataFrame, held: Sequence[str]) -> Check:
         "no_other_codes",
         int((~named.is_in(list(held))).sum()),
         "Every code of the mapping is one of the source's.",
-        "codes of the mapping are none of the source's.",
+        "codes of the mapping are not in the source.",
     )
 
 
@@ -126,7 +126,7 @@ def class_codes(codes: pl.DataFrame, classes: Classes) -> Check:
         "class_codes",
         wrong,
         "Every class has labels of its own, and all name the same codes.",
-        "rows of codes are of no class, or classes name other codes than others.",
+        "rows of codes belong to no class, or classes do not name the same codes.",
     )
 
 
@@ -188,9 +188,9 @@ def against_source_in_classes(
         of_count(
             "records_of_patients",
             unplaced + lost,
-            f"The records can be given to the {len(values):,} patients, each of a class that fits the patient's exact "
-            "demographics, with the patient's codes.",
-            "patients have no record of a class that fits them with their codes, or there are other records than "
+            f"The records can be assigned to the {len(values):,} patients, each of a class that fits the patient's "
+            "exact demographics, with the patient's codes.",
+            "patients have no record of a class that fits them with their codes, or there are not as many records as "
             "patients.",
         ),
         order_in_classes(edges, alike, room, numbers, patients, source),

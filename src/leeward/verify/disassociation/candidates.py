@@ -133,7 +133,7 @@ def node_classes(nodes: Nodes, classes: Classes) -> Check:
         "node_classes",
         int(bad.sum()) + unequal,
         f"{len(nodes.numbers):,} nodes lie in one class each, and no joint cluster crosses classes.",
-        "nodes are of no class, are joined across classes, or classes have other records than their clusters."
+        "nodes belong to no class, are joined across classes, or classes do not have the records of their clusters."
         + first_node(nodes, bad),
     )
 

@@ -147,7 +147,7 @@ def _with_source(
     layout: Layout, layouts: list[Layout], classes: Classes, share: Share, source: Source, *, carried: bool
 ) -> list[Check]:
     """The same beside the source; with `small: drop` patients who fit no class are not released. `carried`: whether
-    each cluster has one value a record of each payload column."""
+    each cluster has one value per record in each payload column."""
     parameters = share.manifest["parameters"]
     events = source.events.drop_nulls(["patient", "code"])
     patients, values = find_patients(share, classes, source, events["patient"].unique().sort())
@@ -253,10 +253,10 @@ def rows_of_chunks(layout: Layout, *, full: bool = True) -> list[Check]:
         of_count(
             "subrecord_counts",
             int(wrong.sum() + second_item.sum()),
-            "Every record and shared chunk has one subrecord a record; no cluster has two item chunks."
+            "Every record and shared chunk has one subrecord per record; no cluster has two item chunks."
             if full
-            else "No chunk has more subrecords than its node has records, or an empty one.",
-            "chunks have another number of subrecords than their node has records."
+            else "No chunk has more subrecords than its node has records, and no subrecord is empty.",
+            "chunks have a different number of subrecords than their node has records."
             + first_chunk(layout, wrong),
         ),
         of_count(
@@ -269,7 +269,7 @@ def rows_of_chunks(layout: Layout, *, full: bool = True) -> list[Check]:
         of_count(
             "codes_ascend",
             int((layout.unordered > 0).sum() + empty_item.sum()),
-            "Codes ascend in every list, so that their order says nothing and none is there twice.",
+            "Codes ascend in every list, so their order reveals nothing and no code is there twice.",
             "chunks have a list whose codes do not ascend, or are empty item chunks."
             + first_chunk(layout, (layout.unordered > 0) | empty_item),
         ),
@@ -375,6 +375,6 @@ def reconstructions(layout: Layout, file: Path) -> Check:
     return of_count(
         name,
         bad,
-        "One non-empty record a record, its codes ascending, with counts of codes that the chunks allow.",
+        "One non-empty record per record, with ascending codes and with counts of codes that the chunks allow.",
         "records are missing or empty, or their codes do not ascend or have counts that the chunks exclude.",
     )

@@ -31,8 +31,8 @@ def check_shuffles(layout: Layout) -> Check:
     return check_deviations(
         "subrecords_shuffled",
         {"content": round(content, 2), "filled together": round(together, 2)},
-        "The numbers of subrecords say nothing of their content, nor of subrecords of other chunks.",
-        "The numbers of subrecords say something",
+        "Subrecord numbers reveal nothing about their content or about subrecords of other chunks.",
+        "Subrecord numbers reveal something",
     )
 
 
@@ -127,8 +127,8 @@ def check_zipping(layout: Layout, parts: Parts, words: Words) -> Check:
     return check_deviations(
         "zipped_subrecords",
         found,
-        "The numbers of subrecords say neither whose they are nor which belong to one patient.",
-        "The numbers of subrecords say whose they are, or which belong to one patient",
+        "Subrecord numbers reveal neither whose they are nor which belong to one patient.",
+        "Subrecord numbers reveal whose they are, or which belong to one patient",
         nodes=len(chosen),
     )
 

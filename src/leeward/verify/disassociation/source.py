@@ -241,14 +241,14 @@ def against_members(
             "members",
             int(uneven.sum()),
             f"The clusters have the {len(patients):,} patients that custody names.",
-            "clusters have another number of records than custody names patients."
+            "clusters do not have as many records as custody names patients."
             + first_node(layout.nodes, uneven),
         ),
         of_count(
             "subrecords_of_members",
             int(differing.sum()),
             "Every chunk holds its members' codes in its domain, and payload their values, subrecord by subrecord.",
-            "chunks hold other subrecords, or payload other values, than their members have."
+            "chunks hold subrecords, or payload values, that differ from those of their members."
             + first_chunk(layout, differing),
         ),
         of_count(

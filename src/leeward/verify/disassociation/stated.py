@@ -53,8 +53,8 @@ def covers(layout: Layout, parameters: Mapping[str, Any]) -> list[Check]:
         of_count(
             "no_covers",
             int(covered.sum()),
-            "No code of a chunk is always with another one.",
-            "chunks have a code that is always with another one." + first_chunk(layout, covered),
+            "No code of a chunk always occurs with another one.",
+            "chunks have a code that always occurs with another one." + first_chunk(layout, covered),
         )
     ]
 
@@ -131,14 +131,14 @@ def sensitive_values(share: Share, classes: Classes) -> list[Check]:
         of_count(
             "sensitive_counts",
             int(unequal),
-            f"The values of {len(ells)} sensitive columns are counted once a class, and make up its records.",
+            f"The values of {len(ells)} sensitive columns are counted once per class, and add up to its records.",
             "counts of sensitive values are missing, doubled, out of order, or not those of the class's records.",
         ),
         of_count(
             "sensitive_values_rare",
             frequent,
-            "In every class a sensitive value is that of at most 1 in L records.",
-            "sensitive values are those of more than 1 in L records of a class.",
+            "In every class at most 1 in L records has a given sensitive value.",
+            "sensitive values are held by more than 1 in L records of a class.",
         ),
     ]
 
@@ -154,7 +154,9 @@ def sensitive_source(
     whose exact demographics fit it."""
     names = list(ells_of(share.manifest["parameters"]))
     if people is None or values is None or not set(names) <= set(people.columns):
-        return Check("sensitive_source", False, "The source has not the sensitive columns of the release.")
+        return Check(
+            "sensitive_source", False, "The source does not have the sensitive columns of the release."
+        )
     table = pl.read_parquet(share.data("sensitive.parquet"))
     own = patients.alias("patient").to_frame().join(
         people.select("patient", *names), on="patient", how="left", maintain_order="left"
@@ -203,7 +205,7 @@ def payload_checks(share: Share, layout: Layout) -> list[Check]:
 
 
 def payload_counts(share: Share, layout: Layout, table: pl.DataFrame) -> Check:
-    """Every cluster has one value a record of each payload column, and no other node has any; rows stand by cluster,
+    """Every cluster has one value per record in each payload column, and no other node has any; rows stand by cluster,
     then by column."""
     names, nodes = payload_of(share.manifest["parameters"]), layout.nodes
     node = table["node"].fill_null(-1).to_list()
@@ -218,9 +220,9 @@ def payload_counts(share: Share, layout: Layout, table: pl.DataFrame) -> Check:
     return of_count(
         "payload_counts",
         strange + wrong,
-        f"Every cluster has one value a record of {len(names)} payload columns.",
-        "clusters have another number of payload values than records, or values belong to no cluster or column, or "
-        "stand in another order.",
+        f"Every cluster has one value per record in {len(names)} payload columns.",
+        "clusters have a different number of payload values than records, or values belong to no cluster or column, or "
+        "are out of order.",
     )
 
 
@@ -228,7 +230,7 @@ def payload_source(share: Share, patients: pl.Series, people: pl.DataFrame | Non
     """The payload values are those of the patients: none lost, none invented, as often as there."""
     names = payload_of(share.manifest["parameters"])
     if not has_columns(share, people):
-        return Check("payload_source", False, "The source has not the payload columns of the release.")
+        return Check("payload_source", False, "The source does not have the payload columns of the release.")
     assert people is not None
     released = pl.read_parquet(share.data("payload.parquet"))
     own = patients.alias("patient").to_frame().join(people, on="patient", how="left")

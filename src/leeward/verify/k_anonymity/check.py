@@ -60,8 +60,8 @@ def of_groups(
         of_count(
             "other_columns",
             moved,
-            "Columns that are no quasi-identifiers are released as they are.",
-            "combinations of columns that are no quasi-identifiers differ from the source's in their group.",
+            "Columns that are not quasi-identifiers are released as they are.",
+            "combinations of columns that are not quasi-identifiers differ from the source's in their group.",
         ),
     ]
 

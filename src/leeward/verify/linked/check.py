@@ -63,7 +63,7 @@ def check_keys(share: Share, patients: pl.DataFrame, visits: pl.DataFrame, event
         "joined_keys",
         int(wrong),
         f"{visits.height:,} visits and {events.height:,} events have the numbers of {patients.height:,} patients.",
-        "rows are of no patient or visit, doubled, out of order, or numbered in another way.",
+        "rows belong to no patient or visit, are doubled, out of order, or wrongly numbered.",
     )
 
 
@@ -101,8 +101,8 @@ def views_of_k(
         of_count(
             "views_of_k",
             few,
-            f"Each of {rows:,} distinct rows of {len(known)} joined views is that of at least {k} patients of a class.",
-            f"distinct rows of joined views are those of fewer than {k} patients of a class.",
+            f"Each of {rows:,} distinct rows of {len(known)} joined views belongs to at least {k} patients of a class.",
+            f"distinct rows of joined views belong to fewer than {k} patients of a class.",
             {"rows": rows, "smallest": smallest},
         )
     ]
@@ -242,7 +242,7 @@ def check_own_visits(
         "own_visits",
         wrong + differing.height,
         "The visits of every patient are the source's, each with its own codes.",
-        "patients have other visits than the source, or codes in another of their visits.",
+        "patients have visits that differ from the source, or codes in the wrong visit.",
     )
 
 
@@ -281,6 +281,6 @@ def check_lost_rows(
     return of_count(
         "lost_rows",
         missing.height + gone.height,
-        "What patients lack in the release, nobody of their class shows.",
+        "If the release lacks an event or visit of a patient, nobody in the class shows it.",
         "events or visits of the source are missing, though others of the class show the same.",
     )

@@ -66,7 +66,7 @@ def read(share: Share) -> tuple[Rows, Check | None]:
     nulls = table.null_count().row(0)
     inside = table["items"].list.eval(pl.element().is_null()).list.any().any()
     if any(nulls) or inside or table["count"].is_nan().any() or table["count"].is_infinite().any():
-        return [], Check("layout", False, f"{TABLE} has missing cells or counts that are no numbers.")
+        return [], Check("layout", False, f"{TABLE} has missing cells or counts that are not numbers.")
     return [(tuple(items), count) for items, count in table.iter_rows()], None
 
 
@@ -135,7 +135,7 @@ def order(rows: Rows, parameters: dict[str, Any]) -> Check:
     return of_count(
         "order",
         bad,
-        "Rows stand by size, count and text, items and the values of domains by their texts.",
+        "Rows are sorted by size, count and text; items and values of domains are sorted by text.",
         "rows, items or values of domains are in an order that may reveal more.",
     )
 
@@ -160,12 +160,14 @@ def budget(share: Share, levels: dict[int, dict[str, Any]]) -> Check:
         return Check("budget", False, "The manifest states no epsilon, or no bound of contributions.")
     spent = [level["epsilon"] for level in levels.values()]
     if not all(map(in_millionths, (stated, *spent))):
-        return Check("budget", False, "The manifest states an epsilon that is no whole number of millionths.")
+        return Check(
+            "budget", False, "The manifest states an epsilon that is not a whole number of millionths."
+        )
     total = math.fsum(spent)
     noise = [level["scale"] * level["epsilon"] for level in levels.values()]
     weak = sum(not math.isclose(each, contributions, rel_tol=ROUNDING) for each in noise)
     detail = (
-        f"{weak} of them have other noise than that." if weak else "Their noise is that of their epsilon."
+        f"{weak} of them have noise of another scale." if weak else "Their noise is that of their epsilon."
     )
     return Check(
         "budget",
@@ -185,8 +187,8 @@ def numbers(rows: Rows, levels: dict[int, dict[str, Any]]) -> Check:
     return of_count(
         "numbers",
         bad,
-        "Each size has as many itemsets as stated, of no fewer candidates.",
-        "sizes have another number of itemsets than stated, or more than candidates.",
+        "Each size has as many itemsets as stated, and at least as many candidates.",
+        "sizes have a different number of itemsets than stated, or more than candidates.",
     )
 
 
@@ -244,7 +246,7 @@ def vocabulary(rows: Rows, parameters: dict[str, Any], custody: Path) -> Check:
     return of_count(
         "vocabulary",
         bad,
-        "Every item is of the public vocabulary or of a public domain.",
+        "Every item is in the public vocabulary or a public domain.",
         "itemsets have items that are not public.",
     )
 

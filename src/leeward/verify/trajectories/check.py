@@ -77,7 +77,7 @@ def values_are_nodes(released: Released) -> Check:
         "values_are_nodes",
         wrong,
         "Every value is a node of its hierarchy.",
-        "values are no node of their hierarchy.",
+        "values are not nodes of their hierarchy.",
     )
 
 
@@ -171,7 +171,7 @@ def diverse(released: Released, parameters: dict[str, Any]) -> list[Check]:
             of_count(
                 "diverse_codes",
                 wrong,
-                f"Of the codes below a published one at most 1 in {most} is sensitive.",
+                f"Of the codes below a published one, at most 1 in {most} is sensitive.",
                 f"published codes stand for more than 1 sensitive code in {most}.",
             )
         )

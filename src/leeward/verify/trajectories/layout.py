@@ -82,7 +82,7 @@ def layout(share: Share) -> tuple[list[Check], Released | None]:
     if stray or not check_numbers(records["record"], n).passed:
         problem = f"Records are not numbered 0 … {n - 1:,}, or {stray} pairs belong to no record."
     if bad_ages:
-        problem = f"{bad_ages} age labels are no ages."
+        problem = f"{bad_ages} age labels are not ages."
     if problem:
         return [Check("layout", False, problem)], None
     gaps = pairs.filter(pl.col("position") != pl.int_range(pl.len()).over("record")).height
@@ -105,12 +105,12 @@ def tree_of(pairs: Sequence[tuple[str, str]]) -> tuple[Tree | None, str]:
     index = {label: number for number, label in enumerate(labels)}
     parent = np.array([index.get(above, -2) if above else -1 for _, above in pairs], np.int32)
     if len(index) < len(labels) or (parent == -1).sum() != 1:
-        return None, "a node stands twice, or there is not exactly one root."
+        return None, "a node appears twice, or there is not exactly one root."
     if (parent == -2).any():
-        return None, "a parent is no node."
+        return None, "a parent is not a node."
     order, end = preorder(parent)
     if len(order) < len(labels):
-        return None, "some nodes hang in a cycle."
+        return None, "some nodes are in a cycle."
     childless = np.ones(len(labels), np.bool_)
     childless[parent[parent >= 0]] = False
     before = offsets_of(childless[order].astype(np.int64))  # leaves before each place of the preorder
@@ -146,8 +146,8 @@ def tree_checks(released: Released, parameters: Mapping[str, Any]) -> list[Check
         of_count(
             "hierarchies_depth_first",
             sum(bool((order != np.arange(len(order))).any()) for order in orders),
-            "The hierarchies' rows stand depth first.",
-            "hierarchies have rows in another order than depth first.",
+            "The hierarchies' rows are depth first.",
+            "hierarchies have rows that are not depth first.",
         )
     ]
     stated = str(parameters.get("ages"))
@@ -163,7 +163,7 @@ def tree_checks(released: Released, parameters: Mapping[str, Any]) -> list[Check
                 "spans_of_ages",
                 unfit(released.age_tree) + other,
                 "Every age has the span of the ages below it, and the tree the range stated.",
-                "ages have another span than the ages below them, or the tree another range than stated.",
+                "ages do not span the ages below them, or the tree does not have the range stated.",
             )
         )
     return checks

@@ -88,7 +88,7 @@ def against_source(
         released = replace(released, codes=node[released.codes], code_tree=whole)
     frame, unknown = leaves_of(usable, released.code_tree)
     if unknown:
-        detail = f"{unknown:,} codes of the source are no leaf of the code hierarchy."
+        detail = f"{unknown:,} codes of the source are not leaves of the code hierarchy."
         return [Check("source_values", False, detail)]
     return [*checks, *owner_checks(released, share, source, frame, placed, values), *read]
 
@@ -142,7 +142,7 @@ def accounts(released: Released, share: Share, usable: pl.DataFrame) -> list[Che
             f"pairs_{column}",
             unlike_counts(said.select("code", column), counted.group_by("code").len("found")),
             f"Each code has as many pairs in the {of} as the method counted.",
-            f"codes have another number of pairs in the {of} than the method counted.",
+            f"codes have a different number of pairs in the {of} than the method counted.",
         )
         for column, of, counted in (
             ("read", "source", usable.select(code="text")),

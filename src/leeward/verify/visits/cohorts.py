@@ -77,7 +77,7 @@ def fault_of(share: Share, master: Share, k: int, level: str) -> str | None:
         return "The master's release.json is not of the contract of visits."
     same = master.manifest["guarantee"].get("k") == k and master.manifest["parameters"].get("level") == level
     if not same or demographics_of(master) != demographics_of(share):
-        return "The extract states another k, level or demographics than its master."
+        return "The extract does not state its master's k, level and demographics."
     return None
 
 
@@ -117,7 +117,7 @@ def place_drawn(
             "same_demographics",
             int((of_record != theirs).sum()),
             "Every record has the released demographics of its own record in the master.",
-            "records have other released demographics than the master's record.",
+            "records have demographics that differ from those of the master's record.",
         )
     )
     return checks, None if failing(checks) else Placed(whole.classes, of_record), whole
@@ -197,7 +197,7 @@ def payload_of_master(share: Share, master: Share, pairs: pl.DataFrame) -> list[
             "payload_of_master",
             other_payload(own, theirs, "master_record", names).height,
             "Every record has the payload of its own record in the master.",
-            "records have another payload than the master's record.",
+            "records have a payload that differs from the master's record.",
         )
     ]
 
@@ -288,7 +288,7 @@ def check_figures(
             "figures_stated",
             unlike,
             "The figures on known members and on joined cohorts are those that the files show.",
-            "of the limits state other figures than the files show.",
+            "of the limits state figures that differ from those of the files.",
         ),
         Check(
             "reason_stated",

@@ -123,7 +123,7 @@ def code_hierarchy(file: Path, shown: set[str]) -> Check:
         "code_hierarchy",
         wrong,
         f"{TREE} lists the {len(nodes):,} nodes that visits show and those above them, in order.",
-        f"nodes of {TREE} are not shown or above a shown one, are missing, twice or in another order.",
+        f"nodes of {TREE} are not shown or above a shown one, are missing, doubled or out of order.",
     )
 
 
@@ -144,7 +144,7 @@ def _visit_checks(visits: VisitLists, records: int) -> list[Check]:
             "sets_sorted",
             len(falling) + int((visits.sizes() == 0).sum()) + visits.nulls,
             "Every visit holds distinct codes in ascending order.",
-            "visits have no codes, null codes, repeats or another order.",
+            "visits have no codes, null codes, repeated codes, or codes out of order.",
         ),
     ]
 

@@ -253,7 +253,7 @@ def one_set_a_record(visits: VisitLists) -> Check:
     return of_count(
         "one_set_a_record",
         len(visits) - len(distinct(visits.record)),
-        "Visits are merged: one set a record.",
+        "Visits are merged: one set per record.",
         "records have several rows although visits are merged.",
     )
 

@@ -134,7 +134,7 @@ def code_checks(share: Share, codes: pl.DataFrame) -> list[Check]:
                 "nodes_above",
                 wrong,
                 "Every node is above its codes.",
-                "codes climb to a node that is not above them.",
+                "codes were generalized to a node that is not above them.",
             )
         )
     return checks
@@ -158,13 +158,13 @@ def accounts(
             "labels_read",
             unlike_counts(said.select("label", "read"), read),
             "Each label was read in as many visits as the source has.",
-            "labels are in another number of source visits than were read.",
+            "labels are in a different number of source visits than were read.",
         ),
         of_count(
             "labels_shown",
             unlike_counts(said.select("label", "shown"), shown),
             "Each label is in as many released visits as were meant to show it.",
-            "labels are in another number of released visits than were meant to show them.",
+            "labels are in a different number of released visits than were meant to show them.",
         ),
     ]
 
