@@ -343,3 +343,15 @@ def test_names_that_no_file_has(
     said = capsys.readouterr().err
     assert "fault" not in said and len(said.splitlines()[-1]) < 1000
     assert [path.name for path in tmp_path.iterdir()] == ["events.csv"]
+
+
+def test_profile_says_that_a_release_will_be_refused(leeward: Run, tmp_path: Path) -> None:
+    events = tmp_path / "events.csv"
+    events.write_text("patient,code\n" + "a,250.00\nb,250.00\nc,canary\n")
+    args = (events, "--vocabulary", "icd9")
+    shown = leeward("profile", *args)
+    assert "Commands that release this file will refuse it. This is 33 % of 3 entries" in shown.out
+    refused = leeward("disassociate", *args, "--k", 2, "--m", 2, "-o", tmp_path / "out")
+    assert refused.status == 2 and "This is 33 % of 3 entries" in refused.err
+    assert "canary" not in refused.err
+    assert "refuse" not in leeward("profile", *args, "--accept-unknown").out

@@ -90,6 +90,7 @@ def profile(source: Any, k: int, as_json: bool) -> None:
       leeward profile claims.csv --code diag_1,diag_2,diag_3 --missing '?' --json
     """
     from leeward.runs.profile import profile as figures_of
+    from leeward.runs.profile import refusals
     from leeward.runs.progress import watch
     from leeward.runs.specs import read_source
 
@@ -98,6 +99,7 @@ def profile(source: Any, k: int, as_json: bool) -> None:
         cohort = read_source(replace(source, accept_unknown=True))  # a profile lists them
         say("Counting patients who share codes")
         figures = figures_of(cohort, k=k)
+        figures["refused"] = [] if source.accept_unknown else refusals(cohort)
     print_result(as_json, figures, profile_lines(figures))
 
 
@@ -113,6 +115,7 @@ def profile_lines(figures: Mapping[str, Any]) -> list[str]:
         "",
         "Notices" if figures["notices"] else "Notices: none",
         *(f"  {format_notice(notice)}" for notice in figures["notices"]),
+        *(f"  Commands that release this file will refuse it. {why}" for why in figures["refused"]),
         "",
         f"Most frequent codes (of {source['codes']:,}; {codes['below_k']:,} occur in fewer than {k} patients)",
     ]

@@ -79,6 +79,13 @@ def profile(cohort: Cohort, *, k: int = 5) -> dict[str, Any]:
     }
 
 
+def refusals(cohort: Cohort) -> list[str]:
+    """Why commands that release the cohort will refuse it, each with what to do."""
+    from leeward.cohort.readers import refusals_of
+
+    return [why for _, why in refusals_of(cohort, cohort.require_events().height)]
+
+
 def sensitive_topics(cohort: Cohort, sets: CodeSets) -> list[dict[str, Any]] | None:
     """How many codes and patients each topic of the list of commonly sensitive codes has; None without a list."""
     import numpy as np

@@ -144,14 +144,26 @@ def _read(asked: Request, kind: str | None, table: str | None) -> Cohort:
 
 def refuse_unknown(cohort: Cohort, total: int) -> None:
     """BadInput where too many of the `total` entries are not of the vocabulary, or cells hold several codes."""
+    for notice, why in refusals_of(cohort, total):
+        raise BadInput(f"{cohort.name}: {notice}. {why}")
+
+
+def refusals_of(cohort: Cohort, total: int) -> list[tuple[Notice, str]]:
+    """The notices for which commands that release the cohort refuse it, with why and what to do."""
+    found = []
     for notice in cohort.notices:
         if notice.kind == JOINED_CODES and notice.count > FEW_JOINED:
-            raise BadInput(
-                f"{cohort.name}: {notice}; or keep such cells as one code each (--vocabulary none, --accept-unknown)."
+            why = (
+                f"More than {FEW_JOINED} such cells are refused: split them, or keep each as one code "
+                "(--vocabulary none, --accept-unknown)."
             )
+            found.append((notice, why))
         if notice.kind == UNKNOWN_CODE and notice.count > SHARE_UNKNOWN * total:
-            raise BadInput(
-                f"{cohort.name}: {notice} ({100 * notice.count / total:.0f} % of {total:,} entries). Name another "
-                f"vocabulary (--vocabulary; `none` keeps all codes as written), name the texts that mean 'no code' "
-                f"(--missing), repair the codes, or accept them as they are (--accept-unknown)."
+            why = (
+                f"This is {100 * notice.count / total:.0f} % of {total:,} entries; more than "
+                f"{100 * SHARE_UNKNOWN:.0f} % are refused: name another vocabulary (--vocabulary; `none` keeps all "
+                "codes as written), name the texts that mean 'no code' (--missing), repair the codes, or accept them "
+                "as they are (--accept-unknown)."
             )
+            found.append((notice, why))
+    return found
