@@ -172,7 +172,7 @@ def test_a_pipe_in_custody_is_not_waited_for(out: Path) -> None:
 def test_records_that_are_no_number_are_told(number: object, out: Path) -> None:
     manifest = json.loads((out / "share/release.json").read_text())
     (out / "share/release.json").write_text(json.dumps({**manifest, "records": number}))
-    with pytest.raises(BadInput, match="`records` is no number of records"):
+    with pytest.raises(BadInput, match="`records` is not a number of records"):
         _ = Release.open(out).records
 
 

@@ -20,7 +20,7 @@ FLAGS = {
     "formats": "--format", "hierarchy": "--vocabulary", "drop": "--drop", "domains": "--domains",
     "date_format": "--date-format",
 }  # fmt: skip
-"""Keys of a spec that are no parameters of a method -> their flags."""
+"""Keys of a spec that are not parameters of a method -> their flags."""
 
 
 def parameter_options(cls: type, *, required: tuple[str, ...] = (), optional: tuple[str, ...] = ()) -> Option:
@@ -103,7 +103,7 @@ def numbers_of(text: str, each: Declaration) -> dict[str, int]:
     Raises
     ------
     BadInput
-        Neither, an entry that is no code with a whole number, or a code twice.
+        Neither, an entry that is not a code with a whole number, or a code twice.
     """
     where = each.flag
     if "=" in text:

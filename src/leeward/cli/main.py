@@ -195,7 +195,7 @@ def _refuse_undecodable(args: Sequence[str] | None) -> None:
     """BadInput for an argument whose bytes are no text: no page, manifest or table could hold such a name."""
     for number, each in enumerate(sys.argv[1:] if args is None else args, start=1):
         if any("\ud800" <= sign <= "\udfff" for sign in each):
-            raise BadInput(f"argument {number} is no text in UTF-8; rename the file.")
+            raise BadInput(f"argument {number} is not text in UTF-8; rename the file.")
 
 
 MORE_MEMORY = (

@@ -18,7 +18,7 @@ from leeward.cli.options import flag, print_lines, switch
 @flag("--port", None, type=click.IntRange(1, 65535), default=8000)
 @flag("--workers", None, "Processes that answer: one for each processor that the portal may use.",
       type=click.IntRange(1, 64), default=1)  # fmt: skip
-@flag("--public-url", "URL", "What people write in their browser [default: this address].")
+@flag("--public-url", "URL", "The address that people enter in their browser [default: this address].")
 @flag("--database", "URL", "Database of accounts and projects [default: SQLite in FOLDER].",
       envvar="LEEWARD_PORTAL_DATABASE")  # fmt: skip
 @flag("--add-account", "LOGIN=ROLE[,ROLE]",

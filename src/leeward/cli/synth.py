@@ -64,7 +64,7 @@ def _write(
 @click.command()
 @_options()
 @flag("--codes distinct", None, "Number of distinct codes.", type=int, default=631, show_default=True)
-@flag("--mean", None, "Mean number of codes a patient.", type=float, default=5.1, show_default=True)
+@flag("--mean", None, "Mean number of codes per patient.", type=float, default=5.1, show_default=True)
 @threads_option
 def codes(patients: int, out: str, distinct: int, mean: float, seed: int | None, threads: int | None) -> None:
     """Write patients with correlated ICD-9-CM codes, as a file with the columns patient and code.

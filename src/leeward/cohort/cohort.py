@@ -122,7 +122,7 @@ class Cohort:
         return self._lens("code_counts", lambda: code_counts_of(self.require_events()))
 
     def visits(self, *, merged: bool = False) -> Visits:
-        """Each patient's visits as sets of codes in flat arrays, or one set a patient (computed once)."""
+        """Each patient's visits as sets of codes in flat arrays, or one set per patient (computed once)."""
         from leeward.cohort.lenses.visits import visits_of
 
         return self._lens(

@@ -143,7 +143,7 @@ def labels_of_records(
 
 
 def _tables_of(classes: Classes) -> list[ReleaseTable]:
-    """`classes.parquet`, one row a class with its labels and its number of records; and for each column the hierarchy
+    """`classes.parquet`, one row per class with its labels and its number of records; and for each column the hierarchy
     of its published labels."""
     number = pa.array(range(len(classes)), pa.int64())
     columns = labels_of_records(classes.columns.names, classes.labels, np.arange(len(classes)))

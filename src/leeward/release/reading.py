@@ -81,8 +81,8 @@ class Release:
         Raises
         ------
         BadInput
-            The folder is no release, was written by a newer Leeward, or is damaged: a data file is not the one that
-            was released, or what lies there is no file.
+            The folder is not a release, was written by a newer Leeward, or is damaged: a data file is not the one that
+            was released, or what lies there is not a file.
         """
         folder = Path(path)
         if not folder.exists():
@@ -124,7 +124,9 @@ class Release:
         """Number of released records."""
         records = self.manifest["records"]
         if not isinstance(records, int) or records < 0:
-            raise BadInput(f"{self.share / NAME}: `records` is no number of records; the release is damaged.")
+            raise BadInput(
+                f"{self.share / NAME}: `records` is not a number of records; the release is damaged."
+            )
         return records
 
     def names(self) -> tuple[str, ...]:

@@ -27,7 +27,7 @@ ON_DISK = Memory(megabytes=700, a_patient=30, a_row=0)
 nodes of the release; on this machine a partition for each thread besides, or Spark's own memory."""
 
 HALVES = 2
-"""With so many times the need free, verifier and measures work at once, else one after the other."""
+"""Where this many times the need is free, verifier and measures run at once, otherwise one after the other."""
 
 
 def require_memory(method: str, cohort: Cohort, engine: str = "local") -> None:

@@ -133,7 +133,8 @@ def ground_of(plan: Plan, cohort: Cohort, population: Cohort | None, patients: i
 
 
 def try_spec(spec: Spec, ground: Ground, source: SourceSpec | None, patients: int) -> tuple[Kept, ...]:
-    """What a release by a spec, loaded as written, keeps of each line of the plan. LeewardError where none is made."""
+    """How much of each line of the plan a release by a spec keeps; the spec is loaded as written. LeewardError where
+    none is made."""
     cohort = ground.prepared.cohort
     if spec.source.path is not None and spec.source != source:
         cohort = sampled(read_source(spec.source), patients)

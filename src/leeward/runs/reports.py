@@ -24,7 +24,7 @@ def write_report(folder: Path) -> Path:
     """Write `custody/report.html` of a release folder from its measures.json and verification.json: the method's own
     sections, after the first of them the risk that was measured, and last the attacks that were tried.
 
-    Raises BadInput: the folder is no release, or has no `custody/` with both files.
+    Raises BadInput: the folder is not a release, or has no `custody/` with both files.
     """
     release = Release.open(folder)
     measures, verification = map(release.custody_json, ("measures.json", "verification.json"))

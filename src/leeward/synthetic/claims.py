@@ -1,7 +1,7 @@
 """Synthetic inpatient claims: ordered diagnoses, recurring chronic codes, a long tail of rare codes.
 
-The shape is that of public inpatient claim files: 1.8 claims a patient, up to ten ordered diagnoses a claim (most
-claims fill eight or more), about 14 distinct codes a patient, thousands of distinct codes of which most are rare. A
+The shape is that of public inpatient claim files: 1.8 claims per patient, up to ten ordered diagnoses per claim (most
+claims fill eight or more), about 14 distinct codes per patient, thousands of distinct codes of which most are rare. A
 patient has one to four syndromes; a syndrome prefers the codes of two chapters of ICD-9-CM, so that comorbidity
 follows chapters. Chronic codes of a patient's claim tend to come back in the later ones; the first diagnosis of a
 claim is always a new draw. Parameters come from published counts of such files and were not fitted to any release.

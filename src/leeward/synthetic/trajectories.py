@@ -2,7 +2,7 @@
 
 Every patient has one or two latent conditions. A condition brings codes that come together, and an age. Chronic codes
 recur from year to year, acute ones seldom do; patients with many codes are seen in more years. The mean numbers of
-pairs, of codes and of ages a patient are those of the shape: they are solved for on a pilot of patients.
+pairs, codes and ages per patient are those of the shape; they are calibrated on a small sample of patients.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ def verify(path: str | Path, source: Source | None = None, manifest: str = NAME)
 
     Reads the shared files and, where it is at hand, the custodian's folder beside them; with `source` also compares
     them with the data they came from. A refuted guarantee is a failed check, not an exception; BadInput when the folder
-    is no release or its method has no verifier. `manifest` is its file name, another one in a release that is not
+    is not a release or its method has no verifier. `manifest` is its file name, another one in a release that is not
     published yet.
     """
     share = open_share(path, manifest)

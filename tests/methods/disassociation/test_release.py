@@ -218,7 +218,7 @@ def test_fewer_patients_than_k() -> None:
 
 
 def test_a_sensitive_code_that_the_data_lack() -> None:
-    with pytest.raises(BadInput, match="`sensitive`: entry 1 is no code of cohort"):
+    with pytest.raises(BadInput, match="`sensitive`: entry 1 is not a code of cohort"):
         Disassociation(k=3, m=2, sensitive=("999.9",)).protect(cohort_of(running_example()))
 
 

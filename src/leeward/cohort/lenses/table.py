@@ -1,4 +1,4 @@
-"""The table lens: one row a patient, every column as a column of floats that a method can compute with.
+"""The table lens: one row per patient, every column as a column of floats that a method can compute with.
 
 A value of a `levels` or `ordered` column becomes the number of its level, a date the days since 1970, a missing
 value NaN. `Column.decode` is the way back: values of the column's own type, permissible ones only.
@@ -119,7 +119,7 @@ def table_of(frame: pl.DataFrame | None, domains: Mapping[str, Any], name: str) 
     """The table lens of a patients' frame without its identifiers. BadInput: no rows, no columns, a column of a kind
     that cannot be released, a domain that does not fit."""
     if frame is None or frame.height == 0:
-        raise BadInput(f"{name}: no rows; a table of patients needs at least one row a patient.")
+        raise BadInput(f"{name}: no rows; a table of patients needs at least one row per patient.")
     if PATIENT in frame.columns:
         frame = frame.drop(PATIENT)
     if not frame.columns:

@@ -59,7 +59,7 @@ class Visits:
 
 def visits_of(events: pl.DataFrame, name: str = "cohort", *, merged: bool = False) -> Visits:
     """The visits of `events` (`patient`, `code` as an Enum of sorted categories, `visit` or else `date`), in any
-    order of the rows but for `rows`. Rows whose visit is null are a visit each; `merged`: one visit a patient, else
+    order of the rows but for `rows`. Rows whose visit is null are a visit each; `merged`: one visit per patient, else
     BadInput without visits and dates."""
     codes = categories(events["code"])
     numbers, patients = patient_numbers(events["patient"])

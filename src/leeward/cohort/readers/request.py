@@ -22,7 +22,7 @@ class Request:
     store : the tables, where the format has several or they are a database's
     missing : texts that mean 'no code'
     date_format : how dates are written (strptime)
-    patients : a further table of attributes, one row a patient
+    patients : a further table of attributes, one row per patient
     drop : columns to leave out
     domains : the kinds of events to read, or permissible values by column
     query : SELECT … or a table's name

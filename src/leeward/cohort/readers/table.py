@@ -1,4 +1,4 @@
-"""The format `table`: one row a patient, any columns, each with the type its values have."""
+"""The format `table`: one row per patient, any columns, each with the type its values have."""
 
 from __future__ import annotations
 

@@ -114,10 +114,10 @@ def risk(release: Release, figures: Figures | None) -> Section | None:
     )
     chart = Chart(
         "Distinguishability before and after",
-        f"Two rising lines: the share of records that at most so many people contain. Of the original records "
+        f"Two rising lines: the share of records that at most this many people contain. Of the original records "
         f"{percent(unique)} fit one person; of the released ones none fits fewer than {k}.",
         chart_of_people(rows, k),
-        f"Share of the records that at most so many of {figures['population']:,} people contain. The grey line is k.",
+        f"Share of the records that at most this many of {figures['population']:,} people contain. The grey line is k.",
     )
     return Section(
         "Risk in the population and in the sample",

@@ -149,7 +149,7 @@ def assemble(
     words = CONTRACT.words(public)
     longest = (
         f"m = {parameters.m} is more than the {rules.m} codes of the longest record; the run used m = {rules.m}, "
-        "which protects the same."
+        "which protects just as much."
     )
     return Anonymized(
         method=parameters.name,

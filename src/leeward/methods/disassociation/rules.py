@@ -66,8 +66,8 @@ def rules_of(parameters: Disassociation, sets: CodeSets, policy: Constraints, na
         hits = [i for i, code in enumerate(base) if code == wanted]
         if not hits:
             raise BadInput(
-                f"`sensitive`: entry {parameters.sensitive.index(wanted) + 1} is no code of {name}; write codes as the "
-                "data has them after normalisation (`leeward profile` lists the most frequent)."
+                f"`sensitive`: entry {parameters.sensitive.index(wanted) + 1} is not a code of {name}; write codes "
+                "as the data has them after normalisation (`leeward profile` lists the most frequent)."
             )
         sensitive[hits] = True
     m, alone = parameters.m, parameters.attacker == "rules"  # whose m no length of a record may tell

@@ -250,7 +250,7 @@ def _check_qids(qids: Sequence[Qid], domains: Domains) -> tuple[Qid, ...]:
     for name in domains:
         if name not in names:
             raise BadInput(
-                f"a domain is given for {name!r}, which is no quasi-identifier here: {', '.join(names)}."
+                f"a domain is given for {name!r}, which is not a quasi-identifier here: {', '.join(names)}."
             )
     for qid in qids:
         if qid.domain is not None:

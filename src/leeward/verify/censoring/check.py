@@ -142,7 +142,7 @@ def _groups_in_classes(table: pa.Table, placed: People, share: Share, source: So
 
 
 def layout(share: Share) -> tuple[list[Check], pa.Table | None]:
-    """`records.parquet` has one row a record, numbered 0…n-1, codes sorted."""
+    """`records.parquet` has one row per record, numbered 0…n-1, codes sorted."""
     table = pq.ParquetFile(share.data("records.parquet")).read()
     unsorted = count_disorder(table["codes"])
     checks = [

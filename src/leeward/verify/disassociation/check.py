@@ -233,8 +233,8 @@ def sizes(layout: Layout, k: int, records: int) -> list[Check]:
 
 
 def rows_of_chunks(layout: Layout, *, full: bool = True) -> list[Check]:
-    """A record or shared chunk has one row a record, empty ones too, numbered once each (where not `full`: at most one,
-    and no empty one); an item chunk has one row."""
+    """A record or shared chunk has one row per record, empty ones too, numbered once each (where not `full`: at most
+    one, and no empty one); an item chunk has one row."""
     chunks, nodes = layout.chunks, layout.nodes
     item = chunks.kind == ITEM
     expected = np.where(item, 1, nodes.records[chunks.node])

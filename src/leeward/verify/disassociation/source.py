@@ -33,7 +33,7 @@ def against_source(
 ) -> list[Check]:
     """Every source code is released and no other, records agree, counts lie in their bounds, records fit a
     cluster: the one that custody names, or any (which is left out without `fit`). `payload`: whether each cluster has
-    one value a record and column."""
+    one value per record and column."""
     parameters, released, records = (
         share.manifest["parameters"],
         layout.chunks.codes,

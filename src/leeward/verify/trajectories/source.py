@@ -341,7 +341,7 @@ def match_owners(finder: Finder, n: int) -> Check:
         "owners",
         short,
         f"Each of {len(chosen):,} groups drawn has enough patients that it can stand for (too many to be matched).",
-        "groups have fewer patients that they can stand for than records.",
+        "groups have more records than patients that they can stand for.",
         {"groups": len(chosen), "matched": False},
     )
 

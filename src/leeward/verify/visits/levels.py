@@ -249,7 +249,7 @@ def custody_sets(
 
 
 def one_set_a_record(visits: VisitLists) -> Check:
-    """Merged releases have one set a record."""
+    """Merged releases have one set per record."""
     return of_count(
         "one_set_a_record",
         len(visits) - len(distinct(visits.record)),

@@ -157,7 +157,7 @@ def survival(both: Both, points: int = 120) -> list[dict[str, Any]] | None:
 
 def kaplan_meier(times: Floats, events: np.ndarray, at: Floats) -> Floats:
     """Estimated share that survives each time of `at` (Kaplan and Meier 1958, equation 2b). `times`, of an event or of
-    censoring, and `events` (bool) have one entry a patient."""
+    censoring, and `events` (bool) have one entry per patient."""
     distinct, place = np.unique(times, return_inverse=True)
     ended = np.bincount(place)
     at_risk = len(times) - np.cumsum(ended) + ended
