@@ -58,7 +58,7 @@ def check(share: Share, source: Source | None = None) -> list[Check]:
     alike outside of them."""
     if source is None or source.population_events is None:
         raise BadInput(
-            "a k-map can only be checked against its population: give the one that the "
+            "a k-map can only be checked against its population: give the population that the "
             "release was made with (--population)."
         )
     checks, table = layout(share)
