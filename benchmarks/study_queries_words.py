@@ -61,8 +61,8 @@ spent: {spent:g} of {total:g}, by the ledger and by OpenDP. All {queries:,} ques
 TAIL = """## What the published mechanism leaks, and what is done instead
 
 The paper's exact gate tells on which side of it a count lies; a document is protected, not a patient who has several;
-a repeated question averages its noise away; nothing limits the sum. What is done instead stands in
-[the method](../methods/queries.md#guarantee). A budget of ε = 5 pays for 50 answers at ε = 0.1, or for one release of
+a repeated question averages its noise away; nothing limits the sum. [The method](../methods/queries.md#guarantee)
+says what is done instead. A budget of ε = 5 pays for 50 answers at ε = 0.1, or for one release of
 many itemsets, `leeward itemsets`.
 
 The month-estimated baseline does better here than in the paper (0.43 to 0.51 there), because these notes' months

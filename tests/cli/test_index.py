@@ -204,7 +204,7 @@ def test_a_child_spends_its_parents_budget(leeward: Run, notes: Path, symptoms: 
         (("--epsilon-total", "1", "--terms", "nothing"), "no such vocabulary"),
         (("--epsilon-total", "1", "--quasi-identifiers", "weight"), "no column 'weight'"),
         (("--epsilon-total", "1", "--domains", "sex"), "no such file"),
-        (("--epsilon-total", "1", "--domains", "weight=1..2"), "no quasi-identifier"),
+        (("--epsilon-total", "1", "--domains", "weight=1..2"), "not a quasi-identifier"),
         (("--epsilon-total", "1", "--domains", "age=x..y"), "first and last value"),
         (("--epsilon-total", "1", "--row", "visit"), "for cohorts"),
         (("--epsilon-total", "1", "--accounting", "zcdp"), "`delta`"),

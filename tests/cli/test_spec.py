@@ -79,7 +79,6 @@ def test_a_spec_explains_its_keys_and_those_left_out(leeward: Run) -> None:
         "source": {"path": "x.csv", "columns": {"patient": "pid"}},
         "method": {"name": "disassociation", "k": 5, "m": 2},
         "engine": "local",
-        "formats": ["parquet"],
     }
 
 

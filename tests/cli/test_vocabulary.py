@@ -111,7 +111,7 @@ def test_a_concept_ancestor_by_code_needs_concept_beside_it(tmp_path: Path) -> N
 
     (tmp_path / "CONCEPT_ANCESTOR.csv").write_text(ANCESTORS)
     name = f"{tmp_path / 'CONCEPT_ANCESTOR.csv'}#concept_code"
-    with pytest.raises(BadInput, match=r"CONCEPT_ANCESTOR\.csv: no file CONCEPT beside it"):
+    with pytest.raises(BadInput, match=r"CONCEPT_ANCESTOR\.csv: there is no file CONCEPT beside it"):
         load(name)
     (tmp_path / "CONCEPT.csv").write_text("concept_id,concept_name\n1,a\n")
     with pytest.raises(BadInput, match=r"CONCEPT\.csv: cannot be read as OMOP's CONCEPT"):
