@@ -91,6 +91,11 @@ def test_interval_is_the_narrowest_that_covers(epsilon: int, change: int, confid
     assert width <= discrete_laplacian_scale_to_accuracy(noise.scale, 1 - confidence) <= width + 1 + 1e-6
 
 
+def test_an_epsilon_that_leaves_no_noise_has_no_width() -> None:
+    """e^−900 is 0 as a float."""
+    assert mechanism.half_width(Noise("geometric", micro(900), 1)) == 0
+
+
 def test_laplace_interval() -> None:
     noise = Noise("laplace", micro(1), 1)
     assert mechanism.half_width(noise) == pytest.approx(math.log(20))

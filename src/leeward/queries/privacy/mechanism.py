@@ -122,7 +122,8 @@ def half_width(noise: Noise, confidence: float = CONFIDENCE) -> float:
     outside = 1 - confidence
     if noise.kind == "laplace":
         return noise.scale * math.log(1 / outside)
-    width = max(0, math.ceil(math.log(outside * (1 + noise.alpha) / 2) / math.log(noise.alpha)) - 1)
+    # log α is −1/scale, also where α is too small for a float.
+    width = max(0, math.ceil(-noise.scale * math.log(outside * (1 + noise.alpha) / 2)) - 1)
     while _outside(noise, width) > outside:  # the logarithms may round a whole number down
         width += 1
     while width > 0 and _outside(noise, width - 1) <= outside:
