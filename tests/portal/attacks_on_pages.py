@@ -114,7 +114,8 @@ def sends_slowly(bench: Bench) -> bool:
 
     host = bench.portal.settings.host.encode()
     scope = {
-        "type": "http", "method": "POST", "path": "/sign-in", "query_string": b"", "headers": [(b"host", host)],
+        "type": "http", "method": "POST", "path": "/sign-in", "query_string": b"",
+        "headers": [(b"host", host), (b"content-type", b"application/x-www-form-urlencoded")],
         "client": ("127.0.0.1", 1), "server": ("127.0.0.1", 8000), "scheme": "http", "http_version": "1.1", "app": None,
     }  # fmt: skip
     asyncio.run(bench.gate(scope, receive, send))

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
+from starlette.requests import Request
 
 from leeward.portal import (
     asking,
@@ -39,8 +40,8 @@ def without(module: object, name: str) -> Callable[[Patch], None]:
 def believes_a_header(patch: Patch) -> None:
     real = guards.find_viewer
 
-    def find(request: Any) -> Any:
-        viewer = real(request)
+    def find(request: Any, secret: str | None = None) -> Any:
+        viewer = real(request, secret)
         claimed = request.headers.get("x-user")
         return dataclasses.replace(viewer, person=claimed) if viewer and claimed else viewer
 
@@ -66,6 +67,11 @@ def renews_without_ending(patch: Patch) -> None:
     patch.setattr(
         sessions, "renew", lambda connection, settings, old, *more: real(connection, settings, None, *more)
     )
+
+
+def takes_any_number_of_fields(patch: Patch) -> None:
+    real = Request.form
+    patch.setattr(Request, "form", lambda request, **limits: real(request, max_fields=10**6))
 
 
 def never_idle(patch: Patch) -> None:

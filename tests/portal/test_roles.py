@@ -98,7 +98,12 @@ def call(bench: Bench, login: str, method: str, path: str, values: dict[str, str
     if method != "GET" and address.startswith("/api/"):
         options["json"] = {}
     elif method != "GET":
-        options["data"] = {"csrf": bench.csrf[login], "login": "nobody at all", "password": "x"}
+        options["data"] = {
+            "csrf": bench.csrf[login],
+            "login": "nobody at all",
+            "password": "x",
+            "role": "none",
+        }
     from tests.portal.attacks import forget_tries
 
     if address == "/sign-in" and method == "POST":

@@ -4,125 +4,86 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from typing import Annotated, Any, Final
 
 import sqlalchemy as sa
-from fastapi import APIRouter, Header, Query, Request, Response
+from fastapi import APIRouter, FastAPI, Header, Query, Request, Response
 from fastapi.openapi.utils import get_openapi
-from pydantic import BaseModel, Field
 from starlette.responses import StreamingResponse
 
 from leeward.errors import BadInput
-from leeward.portal import people, proposals, releases, sessions
+from leeward.portal import models, people, proposals, releases, sessions
 from leeward.portal.asking import Once, status_of
-from leeward.portal.guards import need, portal_of, viewer_of
+from leeward.portal.guards import Asker, Portal, ThisPortal, need, program_needs
 from leeward.portal.indexes import Unknown, known, public_facts
 from leeward.portal.pages.ask import digests_only
 from leeward.portal.pages.audit import entries_of
+from leeward.portal.permissions import PUBLIC, Viewer
 from leeward.portal.question import Found, search
 from leeward.portal.question import Request as Question
 from leeward.portal.store import fetch_one, tables
+from leeward.queries.answer.plan import IndexSession
 from leeward.queries.privacy.accounting import to_epsilon
 
-PROBLEM: Final[dict[int | str, dict[str, Any]]] = {
-    "4XX": {"description": "Refused (RFC 9457).", "content": {"application/problem+json": {}}}
-}
-router = APIRouter(tags=["v1"], responses=PROBLEM)
 ROOT: Final = "/api/v1"
+REFUSED: Final = {
+    400: "The body cannot be read.",
+    401: "No token and no session, or one that has ended.",
+    402: "The budget does not pay, or the allotment has ended; nothing was charged.",
+    403: "No role, or not the token's scope, has the permission.",
+    404: "There is nothing at this address, or nothing for you.",
+    409: "It was decided already, the key was used for another body, or the release does not verify today.",
+    413: "The body is larger than 64 KiB.",
+    422: "Something to correct; nothing was charged.",
+    429: "Too many in a minute.",
+    503: "A database that is needed does not answer; what was paid is not paid again.",
+}
 
 
-class Place(BaseModel):
-    """What a question is asked of: who pays, and an index."""
-
-    project: str
-    index: str
+def refusals(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    return {status: {"model": models.Problem, "description": REFUSED[status]} for status in statuses}
 
 
-class PlacedQuestion(Place, Question):
-    """A question of a project to an index."""
-
-    def question(self) -> Question:
-        return Question(**self.model_dump(exclude=set(Place.model_fields)))
-
-
-class Batch(Place):
-    """Several questions of a project to an index."""
-
-    questions: list[Question]
-
-
-class Allotment(Place):
-    """What a project may spend of an index, until a date such as 2027-03-31."""
-
-    epsilon: str
-    ends: str
-    reason: str
-    first_come: bool = Field(
-        False,
-        strict=True,
-        description="The cap goes to whoever asks first: allotments may exceed it together.",
-    )
-
-
-class Verdict(BaseModel):
-    """Why it is confirmed."""
-
-    reason: str = ""
-
-
-class NewToken(BaseModel):
-    """A token's project, its scope (read or ask), how many days it lasts, and its name."""
-
-    project: str
-    scope: str
-    name: str
-    days: int = 0
-
+router = APIRouter(prefix=ROOT, tags=["v1"], responses=refusals(400, 401, 403, 404, 413, 422, 429, 503))
 
 IdempotencyKey = Annotated[
-    str, Header(pattern=r"^[\x21-\x7e]{1,128}$", description="A new one for each question.")
+    str,
+    Header(
+        alias="Idempotency-Key", pattern=r"^[\x21-\x7e]{1,128}$", description="A new one for each question."
+    ),
 ]
 
 
-@router.get(f"{ROOT}/me", dependencies=need("own account"))
-def me(request: Request) -> dict[str, Any]:
+@router.get("/me", dependencies=program_needs("own account"))
+def me(viewer: Asker) -> models.Me:
     """Who I am, and my roles."""
-    viewer = viewer_of(request)
-    return {
-        "id": viewer.person,
-        "name": viewer.name,
-        "roles": sorted(viewer.house),
-        "projects": dict(viewer.memberships),
-        "scope": viewer.token_scope,
-    }
+    return models.Me(
+        id=viewer.person,
+        name=viewer.name,
+        roles=sorted(viewer.house),
+        projects=viewer.memberships,
+        scope=viewer.token_scope,
+    )
 
 
-@router.get(f"{ROOT}/projects", dependencies=need("see projects"))
-def list_projects(request: Request) -> list[dict[str, str]]:
+@router.get("/projects", dependencies=program_needs("see projects"), response_model=list[models.Named])
+def list_projects(portal: ThisPortal, viewer: Asker) -> Any:
     """Projects that I may see."""
-    rows = people.projects_of(portal_of(request).database, viewer_of(request))
-    return [{"id": row["id"], "name": row["name"]} for row in rows]
+    return people.projects_of(portal.database, viewer)
 
 
-@router.get(f"{ROOT}/projects/{{project}}", dependencies=need("see projects"))
-def one_project(request: Request, project: str) -> dict[str, Any]:
+@router.get("/projects/{project}", dependencies=program_needs("see projects"), response_model=models.Project)
+def one_project(portal: ThisPortal, viewer: Asker, project: str) -> Any:
     """A project with what it may spend."""
-    portal, viewer = portal_of(request), viewer_of(request)
     row = people.project_of(portal.database, viewer, project, "see projects")
-    found: dict[str, Any] = {"id": row["id"], "name": row["name"]}
     if viewer.house <= {"admin"} and project not in viewer.memberships:
-        return found
-    balances = portal.indexes.balances(project)
-    found["indexes"] = [
-        {"id": index["id"], "name": index["name"], "most": each.most, "left": each.left, "ends": each.ends}
-        for index, each in balances
-    ]
-    return found
+        return row
+    return {**row, "indexes": [index | vars(each) for index, each in portal.indexes.balances(project)]}
 
 
-def _index(request: Request, index: str) -> Any:
+def _index(portal: Portal, viewer: Viewer, index: str) -> IndexSession:
     """The session of an index that one of the viewer's projects was allotted of; Unknown otherwise."""
-    portal, viewer = portal_of(request), viewer_of(request)
     mine = viewer.projects("price")
     if mine is not None:
         allotted = tables.allotments.c
@@ -131,59 +92,86 @@ def _index(request: Request, index: str) -> Any:
     return portal.indexes.session(index)
 
 
-@router.get(f"{ROOT}/indexes/{{index}}", dependencies=need("price"))
-def one_index(request: Request, index: str) -> dict[str, Any]:
+@router.get("/indexes/{index}", dependencies=program_needs("price"), response_model=models.Index)
+def one_index(portal: ThisPortal, viewer: Asker, index: str) -> Any:
     """What is public about an index."""
-    return dict(public_facts(_index(request, index)))
+    return public_facts(_index(portal, viewer, index))
 
 
-@router.get(f"{ROOT}/indexes/{{index}}/vocabulary", dependencies=need("price"))
-def vocabulary(request: Request, index: str, prefix: str = "") -> list[Found]:
+@router.get("/indexes/{index}/vocabulary", dependencies=program_needs("price"))
+def vocabulary(portal: ThisPortal, viewer: Asker, index: str, prefix: str = "") -> list[Found]:
     """Terms of the public vocabulary."""
-    return search(_index(request, index).index, prefix[:100])
+    return search(_index(portal, viewer, index).index, prefix[:100])
 
 
-@router.post(f"{ROOT}/questions:price", dependencies=need("price"))
-def price(request: Request, body: PlacedQuestion) -> dict[str, Any]:
+@router.post("/questions:price", dependencies=program_needs("price"), response_model=models.Price)
+def price(portal: ThisPortal, viewer: Asker, body: models.PlacedQuestion) -> Any:
     """The price of a question; nothing is charged."""
-    asking, viewer = portal_of(request).asking, viewer_of(request)
     people.check_project(viewer, body.project, "price")
-    return asking.price(viewer, body.project, body.index, [body.question()])[0].to_json()
+    return portal.asking.price(viewer, body.project, body.index, [body.question()])[0].to_json()
 
 
-@router.post(f"{ROOT}/questions:rehearse", dependencies=need("price"))
-def rehearse(request: Request, body: PlacedQuestion) -> dict[str, Any]:
+@router.post("/questions:rehearse", dependencies=program_needs("price"), response_model=models.Rehearsal)
+def rehearse(portal: ThisPortal, viewer: Asker, body: models.PlacedQuestion) -> Any:
     """The answer of made-up patients; nothing is charged."""
-    asking, viewer = portal_of(request).asking, viewer_of(request)
     people.check_project(viewer, body.project, "price")
-    _, answer = asking.rehearse(viewer, body.project, body.index, body.question())
+    _, answer = portal.asking.rehearse(viewer, body.project, body.index, body.question())
     return answer.to_json() | {"dry_run": True}
 
 
-@router.post(f"{ROOT}/questions", dependencies=need("spend"), status_code=201)
+@router.post(
+    "/questions",
+    dependencies=program_needs("spend"),
+    status_code=201,
+    response_model=models.PaidAnswer,
+    response_description="A new answer, which was charged.",
+    responses={
+        200: {"model": models.PaidAnswer, "description": "All was stored; nothing was charged."},
+        **refusals(402, 409),
+    },
+)
 def ask(
-    request: Request, response: Response, body: PlacedQuestion, idempotency_key: IdempotencyKey
-) -> dict[str, Any]:
+    portal: ThisPortal,
+    viewer: Asker,
+    response: Response,
+    body: models.PlacedQuestion,
+    idempotency_key: IdempotencyKey,
+) -> Any:
     """Ask and pay: 201 for a new answer, 200 for one that was stored, 402 where the budget does not pay.
 
     The same key and body get the same answer, charged once.
     """
-    return _once(request, response, body, [body.question()], idempotency_key)[0]
+    return _once(portal, viewer, response, body, [body.question()], idempotency_key)[0]
 
 
-@router.post(f"{ROOT}/batches", dependencies=need("spend"), status_code=201)
+@router.post(
+    "/batches",
+    dependencies=program_needs("spend"),
+    status_code=201,
+    response_model=models.PaidAnswers,
+    response_description="Answers of which some are new, and were charged.",
+    responses={
+        200: {"model": models.PaidAnswers, "description": "All was stored; nothing was charged."},
+        **refusals(402, 409),
+    },
+)
 def ask_batch(
-    request: Request, response: Response, body: Batch, idempotency_key: IdempotencyKey
-) -> dict[str, list[dict[str, Any]]]:
+    portal: ThisPortal, viewer: Asker, response: Response, body: models.Batch, idempotency_key: IdempotencyKey
+) -> Any:
     """Several questions for one total, all or none."""
-    return {"answers": _once(request, response, body, body.questions, idempotency_key)}
+    return {"answers": _once(portal, viewer, response, body, body.questions, idempotency_key)}
 
 
 def _once(
-    request: Request, response: Response, body: Place, questions: list[Question], key: str
+    portal: Portal,
+    viewer: Viewer,
+    response: Response,
+    body: models.Place,
+    questions: list[Question],
+    key: str,
 ) -> list[dict[str, Any]]:
     """Pay, or give again what was paid with the same idempotency key."""
-    asking, viewer = portal_of(request).asking, viewer_of(request)
+    asking = portal.asking
     people.check_project(viewer, body.project, "spend")  # that it is there, its allotment says
     given = json.dumps(body.model_dump(exclude_unset=True), sort_keys=True)
     once = Once(key, hashlib.sha256(given.encode()).hexdigest())
@@ -199,95 +187,119 @@ def _once(
     return [{"id": name, **answer.to_json()} for name, answer in paid]
 
 
-@router.get(f"{ROOT}/answers/{{answer}}", dependencies=need("see answers"))
-def one_answer(request: Request, answer: str) -> dict[str, Any]:
-    """A stored answer."""
-    viewer = viewer_of(request)
-    row, found = portal_of(request).asking.answer(viewer, answer)
-    facts = {name: row[name] for name in ("id", "project", "index", "key", "time")}
+@router.get(
+    "/answers/{answer}",
+    dependencies=program_needs("see answers"),
+    response_model=models.StoredAnswer | models.Digest,
+)
+def one_answer(portal: ThisPortal, viewer: Asker, answer: str) -> Any:
+    """A stored answer; an auditor sees that there is one."""
+    row, found = portal.asking.answer(viewer, answer)
     if digests_only(viewer, row["project"]):
-        return facts
-    return {**facts, **found.to_json(), "cost": to_epsilon(row["cost"])}
+        return row
+    return {**row, **found.to_json(), "cost": to_epsilon(row["cost"])}
 
 
-@router.get(f"{ROOT}/projects/{{project}}/answers", dependencies=need("see answers"))
-def answers(request: Request, project: str, find: str = "") -> list[dict[str, Any]]:
+@router.get(
+    "/projects/{project}/answers",
+    dependencies=program_needs("see answers"),
+    response_model=list[models.ListedAnswer],
+)
+def answers(portal: ThisPortal, viewer: Asker, project: str, find: str = "") -> Any:
     """A project's answers, newest first."""
-    portal = portal_of(request)
-    people.project_of(portal.database, viewer_of(request), project, "see answers")
+    people.project_of(portal.database, viewer, project, "see answers")
     rows = portal.asking.answers_of(project, find)
-    keys = ("id", "index", "question", "person", "time")
-    return [{**{key: row[key] for key in keys}, "cost": to_epsilon(row["cost"])} for row in rows]
+    return [row | {"cost": to_epsilon(row["cost"])} for row in rows]
 
 
-@router.get(f"{ROOT}/proposals", dependencies=need("see decisions"))
-def list_proposals(request: Request) -> list[dict[str, Any]]:
+@router.get("/proposals", dependencies=program_needs("see decisions"), response_model=list[models.Proposal])
+def list_proposals(portal: ThisPortal, viewer: Asker) -> Any:
     """Proposals and decisions."""
-    return proposals.proposals_of(portal_of(request).database, viewer_of(request))
+    return proposals.proposals_of(portal.database, viewer)
 
 
-@router.post(f"{ROOT}/proposals", dependencies=need("propose allotment"), status_code=201)
-def propose(request: Request, body: Allotment) -> dict[str, str]:
+@router.post("/proposals", dependencies=program_needs("propose allotment"), status_code=201)
+def propose(portal: ThisPortal, viewer: Asker, body: models.Allotment) -> models.Made:
     """Propose an allotment."""
-    made = proposals.propose_allotment(portal_of(request).indexes, viewer_of(request), **body.model_dump())
-    return {"id": made}
+    return models.Made(id=proposals.propose_allotment(portal.indexes, viewer, **body.model_dump()))
 
 
-@router.post(f"{ROOT}/proposals/{{proposal}}:confirm", dependencies=need("confirm"))
-def confirm(request: Request, proposal: str, body: Verdict) -> dict[str, str]:
+@router.post("/proposals/{proposal}:confirm", dependencies=program_needs("confirm"), responses=refusals(409))
+def confirm(portal: ThisPortal, viewer: Asker, proposal: str, body: models.Verdict) -> models.Decided:
     """Confirm what another proposed."""
-    proposals.decide(portal_of(request).indexes, viewer_of(request), proposal, "confirmed", body.reason)
-    return {"id": proposal, "state": "confirmed"}
+    proposals.decide(portal.indexes, viewer, proposal, "confirmed", body.reason)
+    return models.Decided(id=proposal, state="confirmed")
 
 
-@router.get(f"{ROOT}/releases", dependencies=need("download"))
-def list_releases(request: Request) -> list[dict[str, Any]]:
+@router.get("/releases", dependencies=program_needs("download"), response_model=list[models.Release])
+def list_releases(portal: ThisPortal, viewer: Asker) -> Any:
     """Releases that I may download."""
-    rows = releases.visible(portal_of(request).database, viewer_of(request))
-    return [
-        {"id": row["id"], "name": row["name"], "ends": row["ends"], "files": json.loads(row["files"])}
-        for row in rows
-    ]
+    rows = releases.visible(portal.database, viewer)
+    return [row | {"files": json.loads(row["files"])} for row in rows]
 
 
-@router.get(f"{ROOT}/releases/{{release}}/files/{{path:path}}", dependencies=need("download"))
-def release_file(request: Request, release: str, path: str) -> Response:
+@router.get(
+    "/releases/{release}/files/{path:path}",
+    dependencies=program_needs("download"),
+    response_class=StreamingResponse,
+    responses={
+        200: {"content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}},
+        **refusals(409),
+    },
+)
+def release_file(portal: ThisPortal, viewer: Asker, release: str, path: str) -> Response:
     """A file of a release."""
-    blocks = releases.read_file(portal_of(request).database, viewer_of(request), release, path)
+    blocks = releases.read_file(portal.database, viewer, release, path)
     return StreamingResponse(blocks, media_type="application/octet-stream")
 
 
-@router.get(f"{ROOT}/log", dependencies=need("read log"))
+@router.get("/log", dependencies=program_needs("read log"), response_model=list[models.LogEntry])
 def log(
-    request: Request, after: Annotated[int, Query(le=2**63)] = 0, index: str = ""
-) -> list[dict[str, Any]]:
+    portal: ThisPortal, viewer: Asker, after: Annotated[int, Query(le=2**63)] = 0, index: str = ""
+) -> Any:
     """Entries of the logs, oldest first; those after the number `after` of each."""
-    found = entries_of(portal_of(request), viewer_of(request), index)
+    found = entries_of(portal, viewer, index)
     return [each for each in found if each["number"] > after][:1000]
 
 
-@router.post(f"{ROOT}/tokens", dependencies=need("price"), status_code=201)
-def make_token(request: Request, body: NewToken) -> dict[str, str]:
+@router.post("/tokens", dependencies=program_needs("price"), status_code=201)
+def make_token(portal: ThisPortal, viewer: Asker, body: models.NewToken) -> models.Token:
     """A token of one's own. Its text is given once.
 
     Only for a session: a token makes no other.
     """
-    portal, viewer = portal_of(request), viewer_of(request)
     if viewer.token_scope is not None:
         raise BadInput("a token makes no other token; sign in.")
     people.project_of(portal.database, viewer, body.project, "price")
     row, secret = sessions.make_token(portal.database, viewer, **body.model_dump())
-    return {"id": row["id"], "token": secret, "ends": row["ends"]}
+    return models.Token(id=row["id"], token=secret, ends=row["ends"])
 
 
-@router.delete(f"{ROOT}/tokens/{{token}}", dependencies=need("own account"), status_code=204)
-def end_token(request: Request, token: str) -> None:
+@router.delete("/tokens/{token}", dependencies=program_needs("own account"), status_code=204)
+def end_token(portal: ThisPortal, viewer: Asker, token: str) -> None:
     """Revoke one of the caller's tokens."""
-    if not sessions.end_token(portal_of(request).database, viewer_of(request), token):
+    if not sessions.end_token(portal.database, viewer, token):
         raise Unknown
 
 
-@router.get(f"{ROOT}/openapi.json", dependencies=need("own account"), include_in_schema=False)
-def schema(request: Request) -> dict[str, Any]:
-    """This interface as OpenAPI 3.1."""
-    return get_openapi(title="Leeward portal", version="1", routes=router.routes)
+@router.get("/openapi.json", dependencies=need(PUBLIC), include_in_schema=False)
+def schema(request: Request) -> Mapping[str, Any]:
+    """This interface as OpenAPI 3.1: the same for everybody, and published with the documentation."""
+    app: FastAPI = request.app
+    return app.openapi()
+
+
+def openapi() -> dict[str, Any]:
+    """The interface as OpenAPI 3.1; refusals are of the media type that they are sent with."""
+    found = get_openapi(
+        title="Leeward portal",
+        version="1",
+        description="Ask, price and pay; see answers, decisions, releases and logs.",
+        routes=router.routes,
+    )
+    for operations in found["paths"].values():
+        for operation in operations.values():
+            for status, reply in operation["responses"].items():
+                if int(status) >= 400:
+                    reply["content"] = {models.PROBLEM: reply["content"].pop("application/json")}
+    return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 import mimetypes
 from functools import cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from leeward.errors import BadInput, LeewardError
 
@@ -13,22 +13,32 @@ try:
     from fastapi import APIRouter, FastAPI, Request
     from fastapi.exceptions import RequestValidationError
     from starlette.exceptions import HTTPException
-    from starlette.responses import JSONResponse, PlainTextResponse, Response
+    from starlette.responses import PlainTextResponse, Response
 except ImportError as error:
     raise BadInput(
         f"The portal needs {error.name}; install it with: pip install 'leeward[portal]'."
     ) from None
 
-from leeward.portal import asking, oidc, proposals, releases
+from leeward.portal import api, asking, oidc, proposals, releases
 from leeward.portal.asking import Asking
-from leeward.portal.guards import API, Forbidden, Forged, Malformed, Portal, SignInFirst, need, portal_of
+from leeward.portal.guards import (
+    Forbidden,
+    Forged,
+    Portal,
+    SignInFirst,
+    ThisPortal,
+    need,
+    portal_of,
+)
 from leeward.portal.indexes import Indexes, Unknown
-from leeward.portal.middleware import Gate, Metrics, write_log
+from leeward.portal.middleware import API, Gate, Metrics, write_log
+from leeward.portal.models import PROBLEM, Problem
+from leeward.portal.pages import ALL
 from leeward.portal.passwords import TooManyTries
 from leeward.portal.permissions import PUBLIC
 from leeward.portal.rendering import message_of, page, redirect
 from leeward.portal.settings import Settings
-from leeward.portal.store import open_store
+from leeward.portal.store import open_store, reading
 from leeward.queries.ledger.opening import LedgerUnreachable
 from leeward.queries.ledger.spending import BudgetSpent
 
@@ -38,7 +48,6 @@ STATUSES: Final[dict[type[LeewardError], tuple[int, str]]] = {
     SignInFirst: (401, "Sign in first"),
     Forbidden: (403, "Not yours to do"),
     Forged: (403, "Form refused"),
-    Malformed: (400, "Cannot be read"),
     Unknown: (404, "Nothing here"),
     asking.Expired: (402, "The allotment has ended"),
     BudgetSpent: (402, "Not enough budget"),
@@ -77,15 +86,13 @@ def make_app(settings: Settings) -> Gate:
     )
     for router in routers():
         app.include_router(router)
+    app.openapi = api.openapi  # type: ignore[method-assign]
     app.state.portal = Portal(settings, database, indexes, Asking(indexes), metrics, client)
     return Gate(app, settings, metrics)
 
 
 def routers() -> tuple[APIRouter, ...]:
     """Every router of the application: a route that is on none of them is not served."""
-    from leeward.portal import api
-    from leeward.portal.pages import ALL
-
     return (api.router, *ALL, _plumbing())
 
 
@@ -93,25 +100,21 @@ def _plumbing() -> APIRouter:
     router = APIRouter(include_in_schema=False)
 
     @router.get("/health/live", dependencies=need(PUBLIC))
-    def live(request: Request) -> Response:
+    def live() -> Response:
         return PlainTextResponse("alive")
 
     @router.get("/health/ready", dependencies=need(PUBLIC))
-    def ready(request: Request) -> Response:
-        import sqlalchemy as sa
-
-        from leeward.portal.store import reading
-
-        with reading(portal_of(request).database) as connection:
-            connection.execute(sa.text("SELECT 1"))
+    def ready(portal: ThisPortal) -> Response:
+        with reading(portal.database) as connection:
+            connection.exec_driver_sql("SELECT 1")
         return PlainTextResponse("ready")
 
     @router.get("/metrics", dependencies=need("see administration"))
-    def figures(request: Request) -> Response:
-        return Response(portal_of(request).metrics.to_text(), media_type="text/plain; version=0.0.4")
+    def figures(portal: ThisPortal) -> Response:
+        return Response(portal.metrics.to_text(), media_type="text/plain; version=0.0.4")
 
     @router.get("/static/{name}", dependencies=need(PUBLIC))
-    def static(request: Request, name: str) -> Response:
+    def static(name: str) -> Response:
         found = static_files().get(name)
         if found is None:
             raise Unknown
@@ -150,19 +153,13 @@ async def _error_response(request: Request, error: Exception) -> Response:
     number = request.state.request_id
     write_log("refused", request=number, status=status, fault=type(error).__name__, message=str(error))
     if request.url.path.startswith(API):
-        content: dict[str, Any] = {
-            "type": "about:blank",
-            "title": title,
-            "status": status,
-            "detail": text,
-            "request": number,
-        }
-        if isinstance(error, asking.NotEnough):
-            content["left"] = error.left
+        left = error.left if isinstance(error, asking.NotEnough) else None
+        problem = Problem(title=title, status=status, detail=text, request=number, left=left)
         headers = {"www-authenticate": "Bearer"} if status == 401 else {}
-        return JSONResponse(content, status, headers, media_type="application/problem+json")
+        content = problem.model_dump_json(exclude_none=True)
+        return Response(content, status, headers, media_type=PROBLEM)
     if isinstance(error, SignInFirst):
         if request.method == "GET" and "hx-request" not in request.headers:
-            return redirect(request, "/sign-in")
+            return redirect(portal_of(request), "/sign-in")
         text = "Your session has ended. Sign in again; what you wrote is not sent."
     return page(request, "error.html", status, title=title, text=text)

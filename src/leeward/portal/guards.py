@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
-from urllib.parse import parse_qsl
+from typing import Annotated, Final
 
-from fastapi import Depends, Request, params
+from fastapi import Depends, Form, Request, Security, params
 from fastapi.concurrency import run_in_threadpool
+from fastapi.security import APIKeyCookie, HTTPAuthorizationCredentials, HTTPBearer
+from pydantic import AfterValidator
 
-from leeward.errors import BadInput, LeewardError
+from leeward.errors import LeewardError
 from leeward.portal import sessions
 from leeward.portal.asking import Asking
 from leeward.portal.indexes import Indexes
@@ -19,9 +21,6 @@ from leeward.portal.oidc import Client
 from leeward.portal.permissions import PERMISSIONS, PUBLIC, Viewer
 from leeward.portal.settings import Settings
 from leeward.portal.store import Database
-
-MOST_FIELDS: Final = 200
-API: Final = "/api/"
 
 
 @dataclass(frozen=True)
@@ -51,17 +50,6 @@ class Forged(LeewardError):
     """A form that did not come from our own page."""
 
 
-class Malformed(BadInput):
-    """A body that cannot be read."""
-
-
-class Form(dict[str, str]):
-    """The fields of a form; one that was not sent is empty."""
-
-    def __missing__(self, name: str) -> str:
-        return ""
-
-
 def portal_of(request: Request) -> Portal:
     found: Portal = request.app.state.portal
     return found
@@ -73,16 +61,14 @@ def viewer_of(request: Request) -> Viewer:
     return found
 
 
-def find_viewer(request: Request) -> Viewer | None:
-    """Who asks: from the session's cookie, or on the interface for programs from a token. Nothing else in a request
-    says who somebody is."""
+def find_viewer(request: Request, secret: str | None = None) -> Viewer | None:
+    """Who asks: from a token, where one was sent, else from the session's cookie. Nothing else in a request says who
+    somebody is."""
     portal = portal_of(request)
-    if request.url.path.startswith(API):
-        scheme, _, secret = request.headers.get("authorization", "").partition(" ")
-        if scheme.lower() == "bearer":
-            return sessions.viewer_of_token(portal.database, secret.strip())
-    secret = request.cookies.get(portal.settings.cookie, "")
-    return sessions.viewer_of_session(portal.database, portal.settings, secret) if secret else None
+    if secret is not None:
+        return sessions.viewer_of_token(portal.database, secret)
+    cookie = request.cookies.get(portal.settings.cookie, "")
+    return sessions.viewer_of_session(portal.database, portal.settings, cookie) if cookie else None
 
 
 def check_permission(viewer: Viewer, permission: str) -> None:
@@ -102,11 +88,10 @@ def check_origin(request: Request) -> None:
         raise Forged("this form did not come from this portal.")
 
 
-def check_csrf(request: Request, given: str) -> None:
+def check_csrf(viewer: Viewer | None, given: object) -> None:
     """Forged where a form does not hold its session's own value."""
-    viewer: Viewer | None = request.state.viewer
     wanted = viewer.csrf if viewer is not None else ""
-    if not wanted or not secrets.compare_digest(wanted.encode(), given.encode()):
+    if not wanted or not secrets.compare_digest(wanted.encode(), str(given).encode()):
         raise Forged("this form is out of date; load the page again.")
 
 
@@ -118,39 +103,79 @@ class Need:
     signs_in: bool = False
     """Whether the form is one of signing in, before which there is no session."""
 
-    async def __call__(self, request: Request) -> None:
-        viewer = request.state.viewer = await run_in_threadpool(find_viewer, request)
+    def admit(self, request: Request, viewer: Viewer | None) -> None:
+        request.state.viewer = viewer
         if self.permission != PUBLIC:
             if viewer is None:
                 raise SignInFirst("sign in first.")
             check_permission(viewer, self.permission)
-        if request.method == "GET":
-            return
-        if not request.url.path.startswith(API):
-            read_form(request, await request.body())
+
+    async def __call__(self, request: Request) -> None:
+        viewer = await run_in_threadpool(find_viewer, request)
+        self.admit(request, viewer)
+        if request.method != "GET":
             check_origin(request)
             if not self.signs_in:
-                check_csrf(request, request.state.form["csrf"])
-        elif viewer is not None and viewer.token_scope is None:
+                check_csrf(viewer, (await request.form()).get("csrf", ""))
+
+
+BEARER: Final = HTTPBearer(
+    scheme_name="token",
+    description="A token that a member made on the project's page, for one project.",
+    auto_error=False,
+)
+SESSION: Final = APIKeyCookie(
+    name="__Host-leeward",
+    scheme_name="session",
+    description="The cookie of somebody who is signed in (`leeward` where the portal is not behind TLS). A change "
+    "needs the header X-CSRF-Token too.",
+    auto_error=False,
+)
+
+
+class NeedOfProgram(Need):
+    """The same on the interface for programs, where a token may say who asks."""
+
+    async def __call__(  # type: ignore[override]
+        self,
+        request: Request,
+        bearer: Annotated[HTTPAuthorizationCredentials | None, Security(BEARER)],
+        session: Annotated[str | None, Security(SESSION)],
+    ) -> None:
+        secret = None if bearer is None else bearer.credentials.strip()
+        viewer = await run_in_threadpool(find_viewer, request, secret)
+        self.admit(request, viewer)
+        if request.method != "GET" and viewer is not None and viewer.token_scope is None:
             check_origin(request)
-            check_csrf(request, request.headers.get("x-csrf-token", ""))
+            check_csrf(viewer, request.headers.get("x-csrf-token", ""))
 
 
 def need(permission: str, *, signs_in: bool = False) -> list[params.Depends]:
-    """The dependencies of a route; a test requires them of every route."""
+    """The dependencies of a page; a test requires them, or those of `program_needs`, of every route."""
     return [Depends(Need(permission, signs_in))]
 
 
-def read_form(request: Request, body: bytes) -> None:
-    """The fields of a form that changes something. Malformed for a body that is none."""
-    try:
-        pairs = parse_qsl(
-            body.decode(), keep_blank_values=True, max_num_fields=MOST_FIELDS, errors="strict"
-        )  # fmt: skip
-    except (ValueError, UnicodeDecodeError):
-        raise Malformed("this form cannot be read.") from None
-    fields: dict[str, list[str]] = {}
-    for name, value in pairs:
-        fields.setdefault(name, []).append(value.replace("\r\n", "\n"))
-    request.state.form = Form({name: values[-1] for name, values in fields.items()})
-    request.state.lists = fields
+def program_needs(permission: str) -> list[params.Depends]:
+    """The dependencies of a route for programs."""
+    return [Depends(NeedOfProgram(permission))]
+
+
+async def _portal(request: Request) -> Portal:
+    return portal_of(request)
+
+
+async def _viewer(request: Request) -> Viewer:
+    return viewer_of(request)
+
+
+async def _fields(request: Request) -> Mapping[str, str]:
+    return {name: text for name, text in (await request.form()).items() if isinstance(text, str)}
+
+
+ThisPortal = Annotated[Portal, Depends(_portal)]
+Asker = Annotated[Viewer, Depends(_viewer)]
+"""The viewer, on a route that needs a permission."""
+Fields = Annotated[Mapping[str, str], Depends(_fields)]
+"""All fields of a form whose names depend on an index."""
+Text = Annotated[str, Form(), AfterValidator(lambda text: text.replace("\r\n", "\n"))]
+"""A field of a form."""

@@ -16,7 +16,9 @@ from typing import Any, Final
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
 from prometheus_client.multiprocess import MultiProcessCollector
 from starlette.exceptions import HTTPException
+from starlette.responses import Response
 
+from leeward.portal.models import PROBLEM, Problem
 from leeward.portal.settings import Settings
 
 SHARED: Final = "PROMETHEUS_MULTIPROC_DIR"
@@ -82,6 +84,7 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
+API: Final = "/api/"
 LARGEST_BODY: Final = 64 * 1024
 BODY_SECONDS: Final = 10.0
 CSP: Final = (
@@ -136,7 +139,7 @@ class Gate:
             self._admit(scope)
             await self.app(scope, self._limit_body(scope, receive), answer)
         except Refusal as refusal:
-            await _say(answer, refusal.status_code, refusal.detail)
+            await _say(answer, refusal, number if scope["path"].startswith(API) else None)
         except (
             Exception
         ) as error:  # was answered with 500; its words stay out of the log, as they may hold values
@@ -242,10 +245,12 @@ def client_address(scope: Scope, trusted: tuple[str, ...]) -> str:
     return str(nearest)
 
 
-async def _say(send: Send, status: int, text: str) -> None:
-    body = text.encode()
-    headers = [(b"content-type", b"text/plain; charset=utf-8"), (b"content-length", str(len(body)).encode())]
-    await send(
-        {"type": "http.response.start", "status": status, "headers": [*headers, (b"connection", b"close")]}
-    )
-    await send({"type": "http.response.body", "body": body})
+async def _say(send: Send, refusal: Refusal, number: str | None) -> None:
+    """The refusal as text, or as a problem with its number."""
+    body, kind, status = refusal.detail, "text/plain; charset=utf-8", refusal.status_code
+    if number is not None:
+        problem = Problem(title="Refused", status=status, detail=refusal.detail, request=number)
+        body, kind = problem.model_dump_json(exclude_none=True), PROBLEM
+    reply = Response(body, status, {"connection": "close"}, kind)
+    await send({"type": "http.response.start", "status": status, "headers": reply.raw_headers})
+    await send({"type": "http.response.body", "body": reply.body})

@@ -17,7 +17,7 @@ from markupsafe import Markup
 from starlette.exceptions import HTTPException
 from starlette.responses import HTMLResponse, RedirectResponse
 
-from leeward.portal.guards import portal_of
+from leeward.portal.guards import Portal, portal_of
 from leeward.portal.permissions import Viewer
 from leeward.portal.question import faults_of
 from leeward.queries.privacy.accounting import to_epsilon
@@ -173,9 +173,9 @@ def page(request: Request, template: str, status: int = 200, **values: Any) -> H
     return HTMLResponse(render(template, **common, **values), status)
 
 
-def redirect(request: Request, path: str) -> RedirectResponse:
+def redirect(portal: Portal, path: str) -> RedirectResponse:
     """To a page below the prefix, after a form was done."""
-    return RedirectResponse(portal_of(request).url(path), 303)
+    return RedirectResponse(portal.url(path), 303)
 
 
 def message_of(error: Exception) -> str:

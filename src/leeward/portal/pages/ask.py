@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,11 @@ from starlette.responses import JSONResponse, Response
 
 from leeward.errors import BadInput
 from leeward.portal import people
-from leeward.portal.guards import need, portal_of, viewer_of
+from leeward.portal.asking import Asking, Priced
+from leeward.portal.guards import Asker, Fields, Portal, Text, ThisPortal, need
 from leeward.portal.indexes import Unknown, public_facts
 from leeward.portal.people import names_of
+from leeward.portal.permissions import Viewer
 from leeward.portal.question import Request as Question
 from leeward.portal.question import command_of, python_of, request_of, search, words_of
 from leeward.portal.rendering import chart_of, csv_of, message_of, page, redirect, rows_of, sentence_of
@@ -24,38 +27,38 @@ EMPTY = {"terms": "", "by": "", "most": "", "within": "20", "epsilon": "", "coun
 
 
 @router.get("/projects/{project}/ask", dependencies=need("price"))
-def show_form(request: Request, project: str) -> Response:
+def show_form(request: Request, portal: ThisPortal, viewer: Asker, project: str) -> Response:
     """The form; its fields may be in the address, so that a question can be linked to. Nothing is charged."""
-    return _ask_page(request, project, dict(request.query_params))
+    return _ask_page(request, portal, viewer, project, request.query_params)
 
 
 @router.post("/projects/{project}/ask", dependencies=need("price"))
-def try_out(request: Request, project: str) -> Response:
+def try_out(request: Request, portal: ThisPortal, viewer: Asker, project: str, form: Fields) -> Response:
     """Price, rehearse, look a term up or go on to the second step; charges nothing."""
-    return _ask_page(request, project, request.state.form)
+    return _ask_page(request, portal, viewer, project, form)
 
 
 @router.get("/projects/{project}/terms", dependencies=need("price"))
-def find_terms(request: Request, project: str, index: str = "", find: str = "") -> Response:
+def find_terms(
+    request: Request, portal: ThisPortal, viewer: Asker, project: str, index: str = "", find: str = ""
+) -> Response:
     """Terms of the public vocabulary, as a part of the page."""
-    portal = portal_of(request)
-    people.project_of(portal.database, viewer_of(request), project, "price")
+    people.project_of(portal.database, viewer, project, "price")
     portal.asking.allotment(project, index)
     found = search(portal.indexes.session(index).index, find[:100])
     return page(request, "terms.html", found=found, find=find)
 
 
 @router.post("/projects/{project}/answers", dependencies=need("spend"))
-def pay(request: Request, project: str) -> Response:
+def pay(portal: ThisPortal, viewer: Asker, project: str, form: Fields) -> Response:
     """Ask and pay; the same form sent twice is charged once."""
-    portal, viewer, form = portal_of(request), viewer_of(request), request.state.form
     people.project_of(portal.database, viewer, project, "spend")
     question = question_of(form)
     ((answer, _),) = portal.asking.pay(viewer, project, form.get("index", ""), [question])
-    return redirect(request, f"/answers/{answer}")
+    return redirect(portal, f"/answers/{answer}")
 
 
-def question_of(form: dict[str, str]) -> Question:
+def question_of(form: Mapping[str, str]) -> Question:
     conditions = {
         name.removeprefix("where_"): text.strip()
         for name, text in form.items()
@@ -71,8 +74,9 @@ def question_of(form: dict[str, str]) -> Question:
     return request_of({**found, "large_noise": form.get("large_noise") == "yes"})
 
 
-def _ask_page(request: Request, project: str, form: dict[str, str]) -> Response:
-    portal, viewer = portal_of(request), viewer_of(request)
+def _ask_page(
+    request: Request, portal: Portal, viewer: Viewer, project: str, form: Mapping[str, str]
+) -> Response:
     row = people.project_of(portal.database, viewer, project, "price")
     balances = portal.indexes.balances(project)
     values = {**EMPTY, **form}
@@ -85,7 +89,7 @@ def _ask_page(request: Request, project: str, form: dict[str, str]) -> Response:
     session = portal.indexes.session(chosen)
     if values["add"]:
         values["terms"] = " & ".join(filter(None, (values["terms"].strip(), values["add"])))
-    found = _try_question(request, project, chosen, values)
+    found = _try_question(portal.asking, viewer, project, chosen, values)
     step = "price" if found["fault"] or found["priced"] is None else values.get("do", "price")
     template = "price.html" if "hx-request" in request.headers else "ask.html"
     status = 422 if found["fault"] and request.method == "POST" and template == "ask.html" else 200
@@ -105,9 +109,10 @@ def _ask_page(request: Request, project: str, form: dict[str, str]) -> Response:
     )
 
 
-def _try_question(request: Request, project: str, index: str, values: dict[str, str]) -> dict[str, Any]:
+def _try_question(
+    asking: Asking, viewer: Viewer, project: str, index: str, values: dict[str, str]
+) -> dict[str, Any]:
     """What the form's question costs, or what a rehearsal of it answers; or its fault, in words."""
-    asking, viewer = portal_of(request).asking, viewer_of(request)
     found: dict[str, Any] = {"priced": None, "answer": None, "chart": None, "rows": [], "fault": ""}
     if not values["terms"].strip():
         return found
@@ -128,12 +133,11 @@ def _try_question(request: Request, project: str, index: str, values: dict[str, 
 
 
 @router.get("/answers/{answer}", dependencies=need("see answers"))
-def show_answer(request: Request, answer: str) -> Response:
+def show_answer(request: Request, portal: ThisPortal, viewer: Asker, answer: str) -> Response:
     """An answer: interval, a sentence to quote, chart and table, and how to get the same elsewhere.
 
     An auditor sees what was asked and the digest of the answer.
     """
-    portal, viewer = portal_of(request), viewer_of(request)
     row, found = portal.asking.answer(viewer, answer)
     index = portal.indexes.row(row["index"])
     session = portal.indexes.session(row["index"])
@@ -161,8 +165,8 @@ def show_answer(request: Request, answer: str) -> Response:
 
 
 @router.get("/answers/{answer}/table.csv", dependencies=need("see answers"))
-def download_table(request: Request, answer: str) -> Response:
-    row, found = _answer_of(request, answer)
+def download_table(portal: ThisPortal, viewer: Asker, answer: str) -> Response:
+    row, found = _answer_of(portal, viewer, answer)
     header = ("question", found.plan.by or "bin", "value", "low", "high")
     cells = [
         [row["question"], each["bin"], each["value"], each["low"], each["high"]] for each in rows_of(found)
@@ -174,26 +178,26 @@ def download_table(request: Request, answer: str) -> Response:
 
 
 @router.get("/answers/{answer}/answer.json", dependencies=need("see answers"))
-def download_json(request: Request, answer: str) -> Response:
-    return JSONResponse({"id": answer, **_answer_of(request, answer)[1].to_json()})
+def download_json(portal: ThisPortal, viewer: Asker, answer: str) -> Response:
+    return JSONResponse({"id": answer, **_answer_of(portal, viewer, answer)[1].to_json()})
 
 
-def _answer_of(request: Request, answer: str) -> tuple[dict[str, Any], Any]:
-    viewer = viewer_of(request)
-    row, found = portal_of(request).asking.answer(viewer, answer)
+def _answer_of(portal: Portal, viewer: Viewer, answer: str) -> tuple[dict[str, Any], Any]:
+    row, found = portal.asking.answer(viewer, answer)
     if digests_only(viewer, row["project"]):
         raise Unknown
     return row, found
 
 
-def digests_only(viewer: Any, project: str) -> bool:
+def digests_only(viewer: Viewer, project: str) -> bool:
     """Whether the viewer sees only that a question was answered, not the answer."""
     return project not in viewer.memberships and not viewer.house & {"custodian", "approver"}
 
 
 @router.get("/projects/{project}/answers", dependencies=need("see answers"))
-def list_answers(request: Request, project: str, find: str = "") -> Response:
-    portal, viewer = portal_of(request), viewer_of(request)
+def list_answers(
+    request: Request, portal: ThisPortal, viewer: Asker, project: str, find: str = ""
+) -> Response:
     row = people.project_of(portal.database, viewer, project, "see answers")
     rows = portal.asking.answers_of(project, find)
     names = names_of(portal.database, {each["person"] for each in rows})
@@ -201,35 +205,54 @@ def list_answers(request: Request, project: str, find: str = "") -> Response:
 
 
 @router.get("/projects/{project}/batch", dependencies=need("price"))
-def show_batch(request: Request, project: str) -> Response:
+def show_batch(request: Request, portal: ThisPortal, viewer: Asker, project: str) -> Response:
     """Several questions for one total, all or none."""
-    return _batch_page(request, project, {}, None)
+    return _batch_page(request, portal, viewer, project)
 
 
 @router.post("/projects/{project}/batch", dependencies=need("price"))
-def price_batch(request: Request, project: str) -> Response:
+def price_batch(
+    request: Request,
+    portal: ThisPortal,
+    viewer: Asker,
+    project: str,
+    index: Text,
+    lines: Text,
+    epsilon: Text,
+) -> Response:
     """The total of a batch; charges nothing."""
-    form = request.state.form
-    questions = questions_of(form["lines"], form["epsilon"])
-    portal, viewer = portal_of(request), viewer_of(request)
+    questions = questions_of(lines, epsilon)
     people.project_of(portal.database, viewer, project, "price")
-    return _batch_page(request, project, form, portal.asking.price(viewer, project, form["index"], questions))
+    priced = portal.asking.price(viewer, project, index, questions)
+    return _batch_page(request, portal, viewer, project, priced, index=index, lines=lines, epsilon=epsilon)
 
 
 @router.post("/projects/{project}/batch/pay", dependencies=need("spend"))
-def pay_batch(request: Request, project: str) -> Response:
+def pay_batch(
+    request: Request,
+    portal: ThisPortal,
+    viewer: Asker,
+    project: str,
+    index: Text,
+    lines: Text,
+    epsilon: Text,
+) -> Response:
     """Ask and pay a batch: all are charged or none."""
-    portal, viewer, form = portal_of(request), viewer_of(request), request.state.form
     row = people.project_of(portal.database, viewer, project, "spend")
-    questions = questions_of(form["lines"], form["epsilon"])
-    found = portal.asking.pay(viewer, project, form["index"], questions)
-    session = portal.indexes.session(form["index"])
+    found = portal.asking.pay(viewer, project, index, questions_of(lines, epsilon))
+    session = portal.indexes.session(index)
     done = [(name, words_of(session, answer.plan), answer, rows_of(answer)) for name, answer in found]
     return page(request, "batch_done.html", project=row, done=done)
 
 
-def _batch_page(request: Request, project: str, form: dict[str, str], priced: Any) -> Response:
-    portal, viewer = portal_of(request), viewer_of(request)
+def _batch_page(
+    request: Request,
+    portal: Portal,
+    viewer: Viewer,
+    project: str,
+    priced: Sequence[Priced] | None = None,
+    **form: str,
+) -> Response:
     row = people.project_of(portal.database, viewer, project, "price")
     values = {"lines": "", "epsilon": "0.1", **form}
     distinct = {} if priced is None else {each.plan.key: each.price for each in priced}

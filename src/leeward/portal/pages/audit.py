@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Any
+from typing import Annotated, Any
 
 import sqlalchemy as sa
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Form, Request
 from starlette.responses import Response, StreamingResponse
 
 from leeward.errors import BadInput, LeewardError
 from leeward.portal import journal, passwords
 from leeward.portal.backup import last_backup
-from leeward.portal.guards import Portal, need, portal_of, viewer_of
+from leeward.portal.guards import Asker, Portal, Text, ThisPortal, need
 from leeward.portal.people import everybody, name_of, set_house_roles
 from leeward.portal.permissions import HOUSE_ROLES, Viewer
 from leeward.portal.rendering import page, redirect
@@ -27,9 +27,10 @@ MOST_ENTRIES = 200
 
 
 @router.get("/audit", dependencies=need("read log"))
-def show_audit(request: Request, index: str = "", event: str = "", find: str = "") -> Response:
+def show_audit(
+    request: Request, portal: ThisPortal, viewer: Asker, index: str = "", event: str = "", find: str = ""
+) -> Response:
     """The log with filters; a lead sees the entries of own projects."""
-    portal, viewer = portal_of(request), viewer_of(request)
     everything = viewer.reaches_all("read log")
     audits = [_audit_index(portal, row) for row in portal.indexes.rows()] if everything else []
     entries = [each for each in entries_of(portal, viewer, index) if _fits(each, event, find)]
@@ -41,9 +42,8 @@ def show_audit(request: Request, index: str = "", event: str = "", find: str = "
 
 
 @router.get("/audit/log.ndjson", dependencies=need("read log"))
-def download_log(request: Request, index: str = "") -> Response:
+def download_log(portal: ThisPortal, viewer: Asker, index: str = "") -> Response:
     """The same entries, a line of JSON each."""
-    portal, viewer = portal_of(request), viewer_of(request)
 
     def lines() -> Iterator[str]:
         for each in entries_of(portal, viewer, index):
@@ -103,9 +103,8 @@ def _fits(entry: dict[str, Any], event: str, find: str) -> bool:
 
 
 @router.get("/admin", dependencies=need("see administration"))
-def show_accounts(request: Request) -> Response:
+def show_accounts(request: Request, portal: ThisPortal, viewer: Asker) -> Response:
     """Accounts with their roles, and how the portal is."""
-    portal, viewer = portal_of(request), viewer_of(request)
     mine = tables.sessions.c.id == viewer.session
     session = fetch_one(portal.database, sa.select(tables.sessions).where(mine))
     claims = None if session is None or session["claims"] is None else json.loads(session["claims"])
@@ -138,30 +137,32 @@ def _health(portal: Portal) -> list[tuple[str, str]]:
 
 
 @router.post("/admin/accounts", dependencies=need("administer"))
-def make_account(request: Request) -> Response:
-    portal, form = portal_of(request), request.state.form
+def make_account(portal: ThisPortal, viewer: Asker, login: Text, name: Text, password: Text) -> Response:
     if not portal.settings.local_accounts:
         raise BadInput("local accounts are switched off; people sign in at the provider.")
-    login, name = name_of(form["login"], "login name"), name_of(form["name"])
-    passwords.make_account(portal.database, login, name, form["password"], viewer_of(request).person)
-    return redirect(request, "/admin")
+    login, name = name_of(login, "login name"), name_of(name)
+    passwords.make_account(portal.database, login, name, password, viewer.person)
+    return redirect(portal, "/admin")
 
 
 @router.post("/admin/accounts/{person}", dependencies=need("administer"))
-def change_account(request: Request, person: str) -> Response:
+def change_account(
+    portal: ThisPortal,
+    viewer: Asker,
+    person: str,
+    active: Annotated[bool, Form()] = False,
+    roles: Annotated[list[str], Form()] = [],  # noqa: B006  (FastAPI copies it)
+) -> Response:
     """Roles of the house of somebody else, and whether the account is open."""
-    portal, viewer, form = portal_of(request), viewer_of(request), request.state.form
     if person == viewer.person:
         raise BadInput("you cannot change your own roles; ask another administrator.")
-    wanted = [role for role in request.state.lists.get("roles", []) if role]
-    active = form.get("active") == "yes"
     with writing(portal.database) as connection:
         changed = connection.execute(
             tables.people.update().where(tables.people.c.id == person).values(active=active)
         ).rowcount
         if not changed:
             raise BadInput("there is no such account.")
-        set_house_roles(connection, person, wanted, viewer.person)
+        set_house_roles(connection, person, roles, viewer.person)
         journal.record(
             connection, "account opened" if active else "account closed", person=person, by=viewer.person
         )
@@ -170,4 +171,4 @@ def change_account(request: Request, person: str) -> Response:
             connection.execute(
                 tables.tokens.update().where(tables.tokens.c.person == person).values(revoked=now())
             )
-    return redirect(request, "/admin")
+    return redirect(portal, "/admin")

@@ -5,16 +5,17 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import sqlalchemy as sa
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Form, Request
 from starlette.responses import HTMLResponse, Response, StreamingResponse
 
 from leeward.errors import LeewardError
 from leeward.portal import proposals, releases
-from leeward.portal.guards import Portal, need, portal_of, viewer_of
+from leeward.portal.guards import Asker, Portal, Text, ThisPortal, need
 from leeward.portal.indexes import Unknown
+from leeward.portal.models import Allotment
 from leeward.portal.people import everybody
 from leeward.portal.rendering import page, redirect
 from leeward.portal.store import Row, fetch_all, tables
@@ -31,9 +32,8 @@ REPORT_HEADERS = {
 
 
 @router.get("/custody/indexes", dependencies=need("see custody"))
-def show_indexes(request: Request) -> Response:
+def show_indexes(request: Request, portal: ThisPortal) -> Response:
     """Indexes: what is public, the cap, who could spend what; and what is not protected."""
-    portal = portal_of(request)
     projects = fetch_all(portal.database, sa.select(tables.projects).order_by(tables.projects.c.name))
     allotments = fetch_all(portal.database, sa.select(tables.allotments))
     ends = {(each["project"], each["index"]): each["ends"] for each in allotments}
@@ -67,31 +67,24 @@ def _folders(where: Path, mark: str, rows: Sequence[Row]) -> list[str]:
 
 
 @router.post("/custody/indexes", dependencies=need("propose index"))
-def propose_index(request: Request) -> Response:
-    form = request.state.form
-    proposals.propose_index(
-        portal_of(request).indexes, viewer_of(request), form["folder"], form["name"], form["ledger"].strip(),
-        form["reason"],
-    )  # fmt: skip
-    return redirect(request, "/decisions")
+def propose_index(
+    portal: ThisPortal, viewer: Asker, folder: Text, name: Text, reason: Text, ledger: Text = ""
+) -> Response:
+    proposals.propose_index(portal.indexes, viewer, folder, name, ledger.strip(), reason)
+    return redirect(portal, "/decisions")
 
 
 @router.post("/custody/allotments", dependencies=need("propose allotment"))
-def propose_allotment(request: Request) -> Response:
+def propose_allotment(portal: ThisPortal, viewer: Asker, allotment: Annotated[Allotment, Form()]) -> Response:
     """Propose what a project may spend."""
-    form = request.state.form
-    proposals.propose_allotment(
-        portal_of(request).indexes, viewer_of(request), form["project"], form["index"],
-        form["epsilon"], form["ends"], form.get("first_come") == "yes", form["reason"],
-    )  # fmt: skip
-    return redirect(request, "/decisions")
+    proposals.propose_allotment(portal.indexes, viewer, **allotment.model_dump())
+    return redirect(portal, "/decisions")
 
 
 @router.get("/custody/releases", dependencies=need("see custody"))
-def show_releases(request: Request) -> Response:
+def show_releases(request: Request, portal: ThisPortal, viewer: Asker) -> Response:
     """Releases that were published, and folders that may be proposed."""
-    portal = portal_of(request)
-    rows = releases.visible(portal.database, viewer_of(request))
+    rows = releases.visible(portal.database, viewer)
     accounts = everybody(portal.database)
     return page(
         request, "custody_releases.html", releases=rows, accounts=accounts,
@@ -100,37 +93,39 @@ def show_releases(request: Request) -> Response:
 
 
 @router.post("/custody/releases", dependencies=need("propose release"))
-def propose_release(request: Request) -> Response:
-    form = request.state.form
-    proposals.propose_release(
-        portal_of(request).indexes, viewer_of(request), form["folder"], form["name"],
-        request.state.lists.get("recipients", []), form["ends"], form["reason"],
-    )  # fmt: skip
-    return redirect(request, "/decisions")
+def propose_release(
+    portal: ThisPortal,
+    viewer: Asker,
+    folder: Text,
+    name: Text,
+    ends: Text,
+    reason: Text,
+    recipients: Annotated[list[str], Form()] = [],  # noqa: B006  (FastAPI copies it)
+) -> Response:
+    proposals.propose_release(portal.indexes, viewer, folder, name, recipients, ends, reason)
+    return redirect(portal, "/decisions")
 
 
 @router.get("/custody/releases/{release}", dependencies=need("see custody"))
-def show_release(request: Request, release: str) -> Response:
+def show_release(request: Request, portal: ThisPortal, viewer: Asker, release: str) -> Response:
     """A release: manifest, guarantee, verification, recipients, downloads, and its report in a frame."""
-    return _release_page(request, release, None)
+    row = releases.release_of(portal.database, viewer, release)
+    return _release_page(request, portal, row, None)
 
 
 @router.post("/custody/releases/{release}/verify", dependencies=need("see custody"))
-def verify_release(request: Request, release: str) -> Response:
+def verify_release(request: Request, portal: ThisPortal, viewer: Asker, release: str) -> Response:
     """Verify it now, from its files alone."""
-    portal = portal_of(request)
-    row = releases.release_of(portal.database, viewer_of(request), release)
-    return _release_page(request, release, releases.verify_again(portal.database, row))
+    found = releases.verify_again(portal.database, releases.release_of(portal.database, viewer, release))
+    return _release_page(request, portal, releases.release_of(portal.database, viewer, release), found)
 
 
-def _release_page(request: Request, release: str, verification: Any) -> Response:
-    portal: Portal = portal_of(request)
-    row = releases.release_of(portal.database, viewer_of(request), release)
+def _release_page(request: Request, portal: Portal, row: Row, verification: Any) -> Response:
     manifest = Release.open(row["folder"], compare=False).manifest
     names = {each["id"]: each["name"] for each in everybody(portal.database)}
     seen = [
         {**each, "name": names.get(each["person"], "")}
-        for each in releases.downloads_of(portal.database, release)
+        for each in releases.downloads_of(portal.database, row["id"])
     ]
     return page(
         request,
@@ -139,40 +134,37 @@ def _release_page(request: Request, release: str, verification: Any) -> Response
         manifest=manifest,
         text=json.dumps({key: manifest[key] for key in ("method", "parameters", "records")}, indent=2),
         verification=verification,
-        recipients=releases.recipients_of(portal.database, release),
+        recipients=releases.recipients_of(portal.database, row["id"]),
         downloads=seen,
         files=json.loads(row["files"]),
     )
 
 
 @router.get("/custody/releases/{release}/report", dependencies=need("see custody"))
-def show_report(request: Request, release: str) -> Response:
+def show_report(portal: ThisPortal, viewer: Asker, release: str) -> Response:
     """The report, for a sandboxed frame: no script, nothing from elsewhere, no origin."""
-    row = releases.release_of(portal_of(request).database, viewer_of(request), release)
+    row = releases.release_of(portal.database, viewer, release)
     return HTMLResponse(releases.report_of(row), headers=REPORT_HEADERS)
 
 
 @router.get("/decisions", dependencies=need("see decisions"))
-def show_decisions(request: Request) -> Response:
-    portal, viewer = portal_of(request), viewer_of(request)
+def show_decisions(request: Request, portal: ThisPortal, viewer: Asker) -> Response:
     rows = proposals.proposals_of(portal.database, viewer)
     return page(request, "decisions.html", proposals=rows, may_confirm=viewer.may("confirm"))
 
 
 @router.post("/decisions/{proposal}", dependencies=need("confirm"))
-def decide(request: Request, proposal: str) -> Response:
-    form = request.state.form
-    indexes, viewer = portal_of(request).indexes, viewer_of(request)
-    proposals.decide(indexes, viewer, proposal, form["verdict"], form["reason"])
-    return redirect(request, "/decisions")
+def decide(portal: ThisPortal, viewer: Asker, proposal: str, verdict: Text, reason: Text) -> Response:
+    proposals.decide(portal.indexes, viewer, proposal, verdict, reason)
+    return redirect(portal, "/decisions")
 
 
 MOST_ITEMSETS = 500
 
 
 @router.get("/releases", dependencies=need("download"))
-def list_releases(request: Request) -> Response:
-    rows = releases.visible(portal_of(request).database, viewer_of(request))
+def list_releases(request: Request, portal: ThisPortal, viewer: Asker) -> Response:
+    rows = releases.visible(portal.database, viewer)
     listed = [
         {**row, "release": Release.open(row["folder"], compare=False), "paths": json.loads(row["files"])}
         for row in rows
@@ -181,9 +173,9 @@ def list_releases(request: Request) -> Response:
 
 
 @router.get("/releases/{release}/files/{path:path}", dependencies=need("download"))
-def download(request: Request, release: str, path: str) -> Response:
+def download(portal: ThisPortal, viewer: Asker, release: str, path: str) -> Response:
     """A file of `share/`, by its entry in the manifest and its digest."""
-    blocks = releases.read_file(portal_of(request).database, viewer_of(request), release, path)
+    blocks = releases.read_file(portal.database, viewer, release, path)
     name = path.rsplit("/", 1)[-1].replace('"', "")
     return StreamingResponse(
         blocks, media_type="application/octet-stream",
@@ -192,9 +184,8 @@ def download(request: Request, release: str, path: str) -> Response:
 
 
 @router.get("/catalogue", dependencies=need("download"))
-def show_catalogues(request: Request, find: str = "") -> Response:
+def show_catalogues(request: Request, portal: ThisPortal, viewer: Asker, find: str = "") -> Response:
     """Catalogues of itemsets that were published to me, with their noisy counts."""
-    portal, viewer = portal_of(request), viewer_of(request)
     found = []
     for row in releases.visible(portal.database, viewer):
         release = Release.open(row["folder"], compare=False)

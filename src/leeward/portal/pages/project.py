@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import sqlalchemy as sa
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Form, Request
 from starlette.responses import RedirectResponse, Response
 
 from leeward.portal import journal, passwords, people, sessions
-from leeward.portal.guards import Portal, check_permission, need, portal_of, viewer_of
+from leeward.portal.guards import Asker, Portal, Text, ThisPortal, need
 from leeward.portal.indexes import Unknown
 from leeward.portal.oidc import SignInRefused
 from leeward.portal.people import everybody
@@ -20,9 +22,8 @@ router = APIRouter(include_in_schema=False)
 
 
 @router.get("/", dependencies=need("own account"))
-def show_projects(request: Request) -> Response:
+def show_projects(request: Request, portal: ThisPortal, viewer: Asker) -> Response:
     """Projects as cards: index, answers, budget, members."""
-    portal, viewer = portal_of(request), viewer_of(request)
     rows = people.projects_of(portal.database, viewer) if viewer.may("see projects") else []
     names_only = not viewer.memberships and viewer.house <= {"admin"}
     cards = [
@@ -45,16 +46,15 @@ def _answers(portal: Portal, project: str) -> int:
 
 
 @router.post("/projects", dependencies=need("make project"))
-def make_project(request: Request) -> Response:
-    form = request.state.form
-    database, viewer = portal_of(request).database, viewer_of(request)
-    project = people.make_project(database, viewer, form["name"], form["plan"], form["ethics"], form["lead"])
-    return redirect(request, f"/projects/{project}")
+def make_project(
+    portal: ThisPortal, viewer: Asker, name: Text, plan: Text, ethics: Text, lead: Text
+) -> Response:
+    project = people.make_project(portal.database, viewer, name, plan, ethics, lead)
+    return redirect(portal, f"/projects/{project}")
 
 
 @router.get("/projects/{project}", dependencies=need("see projects"))
-def show_project(request: Request, project: str) -> Response:
-    portal, viewer = portal_of(request), viewer_of(request)
+def show_project(request: Request, portal: ThisPortal, viewer: Asker, project: str) -> Response:
     row = people.project_of(portal.database, viewer, project, "see projects")
     if not viewer.may_in("price", project) and viewer.house <= {"admin"}:
         return page(request, "project.html", project=row, names_only=True)
@@ -75,66 +75,63 @@ def show_project(request: Request, project: str) -> Response:
 
 
 @router.post("/projects/{project}/members", dependencies=need("invite"))
-def change_member(request: Request, project: str) -> Response:
+def change_member(portal: ThisPortal, viewer: Asker, project: str, login: Text, role: Text) -> Response:
     """Invite somebody who has an account, change or take away a role."""
-    portal, viewer, form = portal_of(request), viewer_of(request), request.state.form
     people.project_of(portal.database, viewer, project, "invite")
-    people.change_member(portal.database, viewer, project, form["login"].strip(), form["role"])
-    return redirect(request, f"/projects/{project}")
+    people.change_member(portal.database, viewer, project, login.strip(), role)
+    return redirect(portal, f"/projects/{project}")
 
 
 @router.post("/projects/{project}/messages", dependencies=need("ask allotment"))
-def say(request: Request, project: str) -> Response:
+def say(portal: ThisPortal, viewer: Asker, project: str, text: Text) -> Response:
     """Say something to the custodians, such as a request for more; it grants nothing."""
-    portal, viewer = portal_of(request), viewer_of(request)
     people.project_of(portal.database, viewer, project, "ask allotment")
-    people.say(portal.database, viewer, project, request.state.form["text"])
-    return redirect(request, f"/projects/{project}")
+    people.say(portal.database, viewer, project, text)
+    return redirect(portal, f"/projects/{project}")
 
 
 @router.post("/projects/{project}/tokens", dependencies=need("price"))
-def make_token(request: Request, project: str) -> Response:
+def make_token(
+    request: Request,
+    portal: ThisPortal,
+    viewer: Asker,
+    project: str,
+    scope: Text,
+    name: Text,
+    days: Annotated[int, Form()],
+) -> Response:
     """Create a token of the viewer for a program; shown once."""
-    portal, viewer, form = portal_of(request), viewer_of(request), request.state.form
     row = people.project_of(portal.database, viewer, project, "price")
-    check_permission(viewer, "own account")
-    days = int(form["days"]) if form["days"].isdecimal() and len(form["days"]) < 4 else 0
-    made, secret = sessions.make_token(portal.database, viewer, project, form["scope"], days, form["name"])
+    made, secret = sessions.make_token(portal.database, viewer, project, scope, days, name)
     return page(request, "token.html", project=row, token=made, secret=secret)
 
 
 @router.post("/tokens/{token}/end", dependencies=need("own account"))
-def end_token(request: Request, token: str) -> Response:
-    portal = portal_of(request)
-    sessions.end_token(portal.database, viewer_of(request), token)
-    return redirect(request, "/")
+def end_token(portal: ThisPortal, viewer: Asker, token: str) -> Response:
+    sessions.end_token(portal.database, viewer, token)
+    return redirect(portal, "/")
 
 
 @router.get("/sign-in", dependencies=need(PUBLIC))
-def show_sign_in(request: Request) -> Response:
+def show_sign_in(request: Request, portal: ThisPortal) -> Response:
     """The provider's button, and the local form where there are local accounts."""
-    return _sign_in_page(request, 200, "")
+    return _sign_in_page(request, portal, 200, "")
 
 
 @router.post("/sign-in", dependencies=need(PUBLIC, signs_in=True))
-def sign_in(request: Request) -> Response:
-    portal = portal_of(request)
+def sign_in(request: Request, portal: ThisPortal, login: Text, password: Text) -> Response:
     if not portal.settings.local_accounts:
         raise Unknown
-    form = request.state.form
-    login, password = form["login"][:200], form["password"]
-    row = passwords.sign_in(portal.database, login, password, request.state.address)
+    row = passwords.sign_in(portal.database, login[:200], password, request.state.address)
     if row is None:
-        return _sign_in_page(
-            request, 403, "Name and password do not fit. After five tries wait a quarter of an hour."
-        )
-    return _enter(request, row["id"], None)
+        fault = "Name and password do not fit. After five tries wait a quarter of an hour."
+        return _sign_in_page(request, portal, 403, fault)
+    return _enter(request, portal, row["id"], None)
 
 
 @router.get("/sign-in/provider", dependencies=need(PUBLIC))
-def begin_at_provider(request: Request) -> Response:
+def begin_at_provider(portal: ThisPortal) -> Response:
     """To the provider; what belongs to this sign-in is kept in a session of this browser."""
-    portal = portal_of(request)
     if portal.provider is None:
         raise Unknown
     begun = portal.provider.begin()
@@ -147,13 +144,12 @@ def begin_at_provider(request: Request) -> Response:
 
 
 @router.get("/sign-in/callback", dependencies=need(PUBLIC))
-def return_from_provider(request: Request, state: str = "", code: str = "") -> Response:
+def return_from_provider(request: Request, portal: ThisPortal, state: str = "", code: str = "") -> Response:
     """Back from the provider: the session that began it must be this one, once."""
-    portal = portal_of(request)
     if portal.provider is None:
         raise Unknown
     secret = request.cookies.get(portal.settings.cookie, "")
-    kept = take_login(request, secret)
+    kept = take_login(portal, secret)
     try:
         claims = portal.provider.finish(kept, state, code)
     except SignInRefused:
@@ -172,15 +168,15 @@ def return_from_provider(request: Request, state: str = "", code: str = "") -> R
             people.set_house_roles(connection, row["id"], roles, "provider")
     if row is None:
         raise SignInRefused("this account was closed")
-    return _enter(request, row["id"], claims)
+    return _enter(request, portal, row["id"], claims)
 
 
-def take_login(request: Request, secret: str) -> str | None:
+def take_login(portal: Portal, secret: str) -> str | None:
     """Remove and return the session's state of this sign-in; None if it began none."""
     if not secret:
         return None
     found = tables.sessions
-    with writing(portal_of(request).database) as connection:
+    with writing(portal.database) as connection:
         mine = (found.c.id == sessions.hash_of(secret)) & found.c.login.is_not(None) & (found.c.ends > now())
         kept = connection.execute(sa.select(found.c.login).where(mine)).scalar()
         connection.execute(found.update().where(mine).values(login=None))
@@ -188,10 +184,9 @@ def take_login(request: Request, secret: str) -> str | None:
 
 
 @router.post("/sign-out", dependencies=need("own account"))
-def sign_out(request: Request) -> Response:
-    portal = portal_of(request)
+def sign_out(request: Request, portal: ThisPortal) -> Response:
     sessions.end(portal.database, request.cookies.get(portal.settings.cookie, ""))
-    reply = redirect(request, "/sign-in")
+    reply = redirect(portal, "/sign-in")
     reply.delete_cookie(
         portal.settings.cookie, path="/", secure=portal.settings.secure, httponly=True, samesite="lax"
     )
@@ -203,20 +198,19 @@ def show_help(request: Request) -> Response:
     return page(request, "help.html")
 
 
-def _sign_in_page(request: Request, status: int, fault: str) -> Response:
-    settings = portal_of(request).settings
+def _sign_in_page(request: Request, portal: Portal, status: int, fault: str) -> Response:
+    settings = portal.settings
     provider = None if settings.provider is None else settings.provider.name
     return page(
         request, "sign_in.html", status, provider=provider, local=settings.local_accounts, fault=fault
     )
 
 
-def _enter(request: Request, person: str, claims: object) -> Response:
-    portal = portal_of(request)
+def _enter(request: Request, portal: Portal, person: str, claims: object) -> Response:
     old = request.cookies.get(portal.settings.cookie)
     with writing(portal.database) as connection:
         secret = sessions.renew(connection, portal.settings, old, person, claims)
-    reply = redirect(request, "/")
+    reply = redirect(portal, "/")
     keep_cookie(reply, portal.settings, secret)
     return reply
 
