@@ -13,7 +13,7 @@ import pytest
 from tests.portal.attacks import fresh_epsilon, key
 from tests.portal.made import Bench
 
-from leeward.portal import api, counters, models
+from leeward.portal import api, models
 from leeward.queries.ledger import opening
 
 TREE = Path(__file__).resolve().parents[2]
@@ -188,12 +188,23 @@ def test_refusals_that_any_route_gives_fit_their_schema(
             fits(described, method, short, reply)
 
 
+class Never:
+    """A limiter that lets nothing through."""
+
+    def hit(self, *arguments: Any, **more: Any) -> bool:
+        return False
+
+    def get_window_stats(self, *arguments: Any) -> Any:
+        return type("Stats", (), {"reset_time": 0})
+
+
 def test_too_many_fits_its_schema(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(counters, "hit_in", lambda *arguments: False)
+    monkeypatch.setattr(bench.portal.asking, "_limiter", Never())
     body = bench.question("fever", fresh_epsilon(), large_noise=True)
-    reply = send(bench, "rita", "post", "/questions", {"json": body, "key": key()})
-    assert reply.status_code == 429
-    fits(api.openapi(), "post", "/questions", reply)
+    for path in ("/questions", "/questions:price", "/questions:rehearse"):
+        reply = send(bench, "rita", "post", path, {"json": body, "key": key()})
+        assert reply.status_code == 429
+        fits(api.openapi(), "post", path, reply)
 
 
 def test_a_reply_that_does_not_fit_would_be_found(bench: Bench) -> None:

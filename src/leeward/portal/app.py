@@ -150,16 +150,20 @@ async def _error_response(request: Request, error: Exception) -> Response:
     status, title = status_of(error)
     request.state.fault = type(error).__name__
     text = OPAQUE.get(status) or message_of(error)
+    headers = {"www-authenticate": "Bearer"} if status == 401 else {}
+    if status == 429:
+        headers["retry-after"] = f"{getattr(error, 'wait', 60):.0f}"
     number = request.state.request_id
     write_log("refused", request=number, status=status, fault=type(error).__name__, message=str(error))
     if request.url.path.startswith(API):
         left = error.left if isinstance(error, asking.NotEnough) else None
         problem = Problem(title=title, status=status, detail=text, request=number, left=left)
-        headers = {"www-authenticate": "Bearer"} if status == 401 else {}
         content = problem.model_dump_json(exclude_none=True)
         return Response(content, status, headers, media_type=PROBLEM)
     if isinstance(error, SignInFirst):
         if request.method == "GET" and "hx-request" not in request.headers:
             return redirect(portal_of(request), "/sign-in")
         text = "Your session has ended. Sign in again; what you wrote is not sent."
-    return page(request, "error.html", status, title=title, text=text)
+    reply = page(request, "error.html", status, title=title, text=text)
+    reply.headers.update(headers)
+    return reply

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 import sqlalchemy as sa
+from limits.storage import MemoryStorage
+from limits.strategies import MovingWindowRateLimiter
 
 from leeward.errors import BadInput, LeewardError
-from leeward.portal import counters
 from leeward.portal.indexes import Indexes, Unknown, known
 from leeward.portal.permissions import Viewer
 from leeward.portal.question import Request, at_price, request_of, words_of
@@ -27,6 +29,7 @@ from leeward.queries.answer.plan import IndexSession, Plan, check_noise, plan_qu
 from leeward.queries.ledger import spending
 from leeward.queries.privacy import mechanism
 from leeward.queries.privacy.accounting import MICRO, micro, to_epsilon
+from limits import RateLimitItemPerMinute
 
 MOST_IN_BATCH: Final = 100
 PACE: Final = 0.01
@@ -49,8 +52,16 @@ BEGIN: Final = new_row(tables.idempotency)
 DONE: Final = tables.idempotency.update().where(_under)
 
 
+REHEARSAL: Final = 10
+"""Questions that a rehearsal counts as: it takes a tenth of a second, a price some milliseconds."""
+
+
 class TooMany(BadInput):
-    """More questions in a minute than a person may ask."""
+    """More questions in a minute than a person may ask; `wait`: seconds until the next."""
+
+    def __init__(self, most: int, wait: float) -> None:
+        super().__init__(f"more than {most} questions in a minute; ask again in {wait:.0f} seconds.")
+        self.wait = wait
 
 
 class Conflict(LeewardError):
@@ -119,6 +130,14 @@ class Asking:
     def __init__(self, indexes: Indexes) -> None:
         self.indexes = indexes
         self.database = indexes.database
+        self._minute = RateLimitItemPerMinute(indexes.settings.questions_a_minute)
+        self._limiter = MovingWindowRateLimiter(MemoryStorage())
+
+    def _count(self, viewer: Viewer, questions: int) -> None:
+        """TooMany where a person asks, prices and rehearses more in a minute than is answered; each process counts."""
+        if not self._limiter.hit(self._minute, viewer.person, cost=questions):
+            reset = self._limiter.get_window_stats(self._minute, viewer.person).reset_time
+            raise TooMany(self._minute.amount, max(1, reset - time.time()))
 
     def allotment(self, project: str, index: str) -> Row:
         """A project's allotment of an index; Unknown if it has none."""
@@ -138,6 +157,7 @@ class Asking:
 
     def price(self, viewer: Viewer, project: str, index: str, requests: Sequence[Request]) -> list[Priced]:
         """Prices; nothing is charged."""
+        self._count(viewer, len(requests))
         self.allotment(project, index)
         session = self.indexes.session(index)
         found = []
@@ -151,6 +171,7 @@ class Asking:
         """The answer of made-up patients; nothing is charged."""
         from leeward.queries.answer.dry_run import dry_run_answers  # loads what makes an index
 
+        self._count(viewer, REHEARSAL - 1)
         priced = self.price(viewer, project, index, [request])[0]
         answer = dry_run_answers(self.indexes.session(index), [priced.plan], viewer.person, project)[0]
         return priced, answer
@@ -172,6 +193,7 @@ class Asking:
         answered at BudgetSpent, Expired, TooMany, Conflict, BadInput, LedgerUnreachable."""
         if not 1 <= len(requests) <= MOST_IN_BATCH:
             raise BadInput(f"a batch has 1 to {MOST_IN_BATCH} questions.")
+        self._count(viewer, len(requests))
         if self.allotment(project, index)["ends"] < now():
             raise Expired(
                 "The project's allotment has ended. Nothing was charged. Its lead may ask for a new one."
@@ -181,20 +203,14 @@ class Asking:
         plans = [plan for _, plan in planned]
         standing = standing_of(session, plans, viewer.person, project)
         answers = repeat_answers(session, plans, standing)
-        kept: list[str] = []
+        if answers is None:
+            _check_noise(session, planned, standing)
         with writing(self.database, durable=False) as connection:
-            if answers is None:
-                _begin(connection, viewer, once)
-            few = self._count(connection, viewer, len(requests))
-            if few and answers is not None:
+            if answers is not None:
                 kept = self._keep(connection, viewer, project, index, planned, answers)
                 _begin(connection, viewer, once, _repeatable_reply(answers, kept))
-        if not few:
-            most = self.indexes.settings.questions_a_minute
-            raise TooMany(f"more than {most} questions in a minute; ask again in the next one.")
-        if answers is not None:
-            return list(zip(kept, answers, strict=True))
-        _check_noise(session, planned, standing)
+                return list(zip(kept, answers, strict=True))
+            _begin(connection, viewer, once)
         try:
             answers = answer_plans(session, plans, viewer.person, project, pace=PACE, standing=standing)
         except spending.BudgetSpent:
@@ -209,11 +225,6 @@ class Asking:
                     DONE, {"by": viewer.person, "under": once.key, **_repeatable_reply(answers, kept)}
                 )
         return list(zip(kept, answers, strict=True))
-
-    def _count(self, connection: sa.Connection, viewer: Viewer, questions: int) -> bool:
-        """Whether a person asked few enough questions in this minute, these among them."""
-        most = self.indexes.settings.questions_a_minute
-        return counters.hit_in(connection, f"questions {viewer.person}", 60, most, questions)
 
     def _keep(
         self,

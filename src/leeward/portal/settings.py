@@ -71,8 +71,8 @@ class Settings:
     idle_minutes: int = 30
     most_hours: int = 8
     """How long a session lasts."""
-    questions_a_minute: int = 60
-    """New and stored questions of a person in a minute."""
+    questions_a_minute: int = 300
+    """Questions and prices of a person in a minute, in each process; a rehearsal counts as ten."""
 
     def __post_init__(self) -> None:
         parts = urlsplit(self.public_url)

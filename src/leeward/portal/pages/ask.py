@@ -12,7 +12,7 @@ from starlette.responses import JSONResponse, Response
 
 from leeward.errors import BadInput
 from leeward.portal import people
-from leeward.portal.asking import Asking, Priced
+from leeward.portal.asking import Asking, Priced, TooMany
 from leeward.portal.guards import Asker, Fields, Portal, Text, ThisPortal, need
 from leeward.portal.indexes import Unknown, public_facts
 from leeward.portal.people import names_of
@@ -121,7 +121,7 @@ def _try_question(
         if values.get("do") != "rehearse":
             return found | {"priced": asking.price(viewer, project, index, [question])[0]}
         priced, answer = asking.rehearse(viewer, project, index, question)
-    except Unknown:
+    except (Unknown, TooMany):
         raise
     except BadInput as error:
         return found | {"fault": message_of(error)}
