@@ -59,7 +59,7 @@ def forget_tries(bench: Bench) -> None:
     from leeward.portal.store import tables, writing
 
     with writing(bench.portal.database) as connection:
-        connection.execute(tables.counters.delete())
+        connection.execute(tables.tries.delete())
 
 
 def posts_from_another_site(bench: Bench) -> bool:

@@ -20,7 +20,6 @@ from tests.portal.provider import Provider as FakeProvider
 
 from leeward.portal import (
     asking,
-    counters,
     guards,
     journal,
     middleware,
@@ -29,6 +28,7 @@ from leeward.portal import (
     proposals,
     rendering,
     sessions,
+    tries,
 )
 from leeward.portal.indexes import Indexes
 from leeward.portal.pages import custody, project
@@ -85,9 +85,9 @@ CASES: dict[str, Case] = {
     "sandbox": (21, pages.runs_a_script_in_a_report, lambda p: p.setattr(custody, "REPORT_HEADERS", {})),
     "size": (22, pages.sends_too_much, without(middleware, "check_size")),
     "fields": (22, pages.sends_many_fields, defences.takes_any_number_of_fields),
-    "five tries": (23, identity.guesses_a_password, lambda p: p.setattr(counters, "hit", lambda *a, **m: True)),
-    "five tries from an address": (
-        23, identity.guesses_the_passwords_of_many, lambda p: p.setattr(counters, "hit", lambda *a, **m: True),
+    "five tries": (23, identity.guesses_a_password, without(tries, "begin")),
+    "twenty tries from an address": (
+        23, identity.guesses_the_passwords_of_many, without(tries, "begin"),
     ),
     "the same work for unknown names": (
         23, identity.lists_accounts, lambda p: p.setattr(passwords, "_nobodys", lambda: "no hash"),

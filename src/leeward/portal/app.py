@@ -34,11 +34,11 @@ from leeward.portal.indexes import Indexes, Unknown
 from leeward.portal.middleware import API, Gate, Metrics, write_log
 from leeward.portal.models import PROBLEM, Problem
 from leeward.portal.pages import ALL
-from leeward.portal.passwords import TooManyTries
 from leeward.portal.permissions import PUBLIC
 from leeward.portal.rendering import message_of, page, redirect
 from leeward.portal.settings import Settings
 from leeward.portal.store import open_store, reading
+from leeward.portal.tries import TooManyTries
 from leeward.queries.ledger.opening import LedgerUnreachable
 from leeward.queries.ledger.spending import BudgetSpent
 
@@ -154,7 +154,8 @@ async def _error_response(request: Request, error: Exception) -> Response:
     if status == 429:
         headers["retry-after"] = f"{getattr(error, 'wait', 60):.0f}"
     number = request.state.request_id
-    write_log("refused", request=number, status=status, fault=type(error).__name__, message=str(error))
+    facts = {"fault": type(error).__name__, "message": str(error), "address": request.state.address}
+    write_log("refused", request=number, status=status, **facts)
     if request.url.path.startswith(API):
         left = error.left if isinstance(error, asking.NotEnough) else None
         problem = Problem(title=title, status=status, detail=text, request=number, left=left)

@@ -1,32 +1,23 @@
-"""Local accounts: argon2id, five tries in a quarter of an hour, the same reply and time for unknown names."""
+"""Local accounts: argon2id, the same reply and time for unknown names."""
 
 from __future__ import annotations
 
 import functools
-import hashlib
+import hmac
 from typing import TYPE_CHECKING
 
 import sqlalchemy as sa
 
 from leeward.errors import BadInput
-from leeward.portal import counters, journal
+from leeward.portal import journal, tries
 from leeward.portal.people import LOCAL, admit
 from leeward.portal.store import Database, Row, fetch_one, tables, writing
 
 if TYPE_CHECKING:
     from argon2 import PasswordHasher
 
-TRIES = 5
-QUARTER = 15 * 60
 SHORTEST = 12
 LONGEST = 256
-
-
-class TooManyTries(Exception):
-    """Too many failures: no password is checked for the rest of the quarter of an hour."""
-
-    def __str__(self) -> str:
-        return "Too many tries. Wait a quarter of an hour."
 
 
 @functools.cache
@@ -67,14 +58,12 @@ def make_account(database: Database, login: str, name: str, password: str, by: s
     return str(row["id"])
 
 
-def sign_in(database: Database, login: str, password: str, address: str) -> Row | None:
-    """The person with this login name and password, or None. TooManyTries after five failures of a name, or of an
-    address, in fifteen minutes."""
-    buckets = [f"login {hashlib.sha256(login.encode()).hexdigest()}", f"address {address}"]
-    # Counted before the password is looked at, so that guesses at the same time count too; both, whatever the first is.
-    within = [counters.hit(database, bucket, QUARTER, TRIES) for bucket in buckets]
-    if not all(within):
-        raise TooManyTries
+def sign_in(database: Database, login: str, password: str, address: str, cookie: str = "") -> Row | None:
+    """The person with this login name and password, or None; TooManyTries. `cookie`: of a browser that signed in by
+    the name before."""
+    name, known = tries.keyed_hash(database, login), tries.cookie_of(database, login)
+    place = tries.KNOWN if hmac.compare_digest(cookie.encode(), known.encode()) else address
+    tries.begin(database, name, place)
     people, passwords = tables.people, tables.passwords
     asked = (
         sa.select(people, passwords.c.hash)
@@ -83,10 +72,9 @@ def sign_in(database: Database, login: str, password: str, address: str) -> Row 
     )
     row = fetch_one(database, asked)
     right = matches(_nobodys() if row is None else row["hash"], password[: LONGEST + 1])
-    if row is not None and right and row["active"]:
-        for bucket in buckets:
-            counters.forgive(database, bucket, QUARTER)
-        return row
     with writing(database) as connection:
-        journal.record(connection, "sign-in failed", how="password")
+        if row is not None and right and row["active"]:
+            tries.forget(connection, name, place)
+            return row
+        journal.record(connection, "sign-in failed", how="password", name=name, address=address)
     return None

@@ -11,7 +11,7 @@ from fastapi import APIRouter, Form, Request
 from starlette.responses import Response, StreamingResponse
 
 from leeward.errors import BadInput, LeewardError
-from leeward.portal import journal, passwords
+from leeward.portal import journal, passwords, tries
 from leeward.portal.backup import last_backup
 from leeward.portal.guards import Asker, Portal, Text, ThisPortal, need
 from leeward.portal.people import everybody, name_of, set_house_roles
@@ -107,15 +107,21 @@ def show_accounts(request: Request, portal: ThisPortal, viewer: Asker) -> Respon
     """Accounts with their roles, and how the portal is."""
     mine = tables.sessions.c.id == viewer.session
     session = fetch_one(portal.database, sa.select(tables.sessions).where(mine))
+    local = portal.settings.local_accounts
+    refused = tries.refused_now(portal.database) if local else []
+    accounts = everybody(portal.database)
+    names = {tries.keyed_hash(portal.database, each["subject"]): each["name"] for each in accounts if refused}
     claims = None if session is None or session["claims"] is None else json.loads(session["claims"])
     return page(
         request,
         "admin.html",
-        accounts=everybody(portal.database),
+        accounts=accounts,
+        refused=refused,
+        names=names,
         roles=HOUSE_ROLES,
         claims=claims,
         provider=portal.settings.provider,
-        local=portal.settings.local_accounts,
+        local=local,
         health=_health(portal),
         backup=last_backup(portal.settings.folder),
         may=viewer.may("administer"),
@@ -142,6 +148,13 @@ def make_account(portal: ThisPortal, viewer: Asker, login: Text, name: Text, pas
         raise BadInput("local accounts are switched off; people sign in at the provider.")
     login, name = name_of(login, "login name"), name_of(name)
     passwords.make_account(portal.database, login, name, password, viewer.person)
+    return redirect(portal, "/admin")
+
+
+@router.post("/admin/tries", dependencies=need("administer"))
+def forgive_tries(portal: ThisPortal, viewer: Asker, place: Text, name: Text = "") -> Response:
+    """Let somebody sign in again who tried too often."""
+    tries.forgive(portal.database, name, place, viewer.person)
     return redirect(portal, "/admin")
 
 

@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from fastapi import APIRouter, Form, Request
 from starlette.responses import RedirectResponse, Response
 
-from leeward.portal import journal, passwords, people, sessions
+from leeward.portal import journal, passwords, people, sessions, tries
 from leeward.portal.guards import Asker, Portal, Text, ThisPortal, need
 from leeward.portal.indexes import Unknown
 from leeward.portal.oidc import SignInRefused
@@ -19,6 +19,8 @@ from leeward.portal.settings import Settings
 from leeward.portal.store import fetch_all, now, tables, writing
 
 router = APIRouter(include_in_schema=False)
+KNOWN_HOURS = 90 * 24
+"""How long a browser keeps the cookie that somebody signed in by a name with it."""
 
 
 @router.get("/", dependencies=need("own account"))
@@ -122,11 +124,15 @@ def show_sign_in(request: Request, portal: ThisPortal) -> Response:
 def sign_in(request: Request, portal: ThisPortal, login: Text, password: Text) -> Response:
     if not portal.settings.local_accounts:
         raise Unknown
-    row = passwords.sign_in(portal.database, login[:200], password, request.state.address)
+    login, known = login[:200], f"{portal.settings.cookie}-known"
+    cookie = request.cookies.get(known, "")
+    row = passwords.sign_in(portal.database, login, password, request.state.address, cookie)
     if row is None:
         fault = "Name and password do not fit. After five tries wait a quarter of an hour."
         return _sign_in_page(request, portal, 403, fault)
-    return _enter(request, portal, row["id"], None)
+    reply = _enter(request, portal, row["id"], None)
+    keep_cookie(reply, portal.settings, tries.cookie_of(portal.database, login), known, KNOWN_HOURS)
+    return reply
 
 
 @router.get("/sign-in/provider", dependencies=need(PUBLIC))
@@ -215,9 +221,12 @@ def _enter(request: Request, portal: Portal, person: str, claims: object) -> Res
     return reply
 
 
-def keep_cookie(reply: Response, settings: Settings, secret: str) -> None:
-    """A cookie for this host alone, out of scripts' reach, not sent along from other sites' forms."""
+def keep_cookie(
+    reply: Response, settings: Settings, secret: str, name: str = "", hours: int | None = None
+) -> None:
+    """A cookie, that of the session unless named, for this host alone, out of scripts' reach, not sent along from
+    other sites' forms."""
     reply.set_cookie(
-        settings.cookie, secret, path="/", secure=settings.secure, httponly=True, samesite="lax",
-        max_age=settings.most_hours * 3600,
+        name or settings.cookie, secret, path="/", secure=settings.secure, httponly=True, samesite="lax",
+        max_age=3600 * (hours or settings.most_hours),
     )  # fmt: skip

@@ -42,10 +42,16 @@ sessions = sa.Table(
 )  # fmt: skip
 """`id` is the SHA-256 of the cookie. `login`: state of a sign-in under way, JSON. `claims`: as the provider sent."""
 
-counters = sa.Table(
-    "portal_counters", metadata, _key("bucket"), sa.Column("window", sa.BigInteger, primary_key=True),
-    sa.Column("times", sa.BigInteger, nullable=False),
+tries = sa.Table(
+    "portal_tries", metadata,
+    _key("id"), _text("name"), _text("place", index=True), _text("time"),
 )  # fmt: skip
+"""Failed sign-ins. `name`: keyed hash of what was typed; `place`: an address, or a known browser."""
+
+key = sa.Table(
+    "portal_key", metadata, sa.Column("one", sa.Integer, primary_key=True), _text("value")
+)  # fmt: skip
+"""The key of the hashes of names, in hex."""
 
 indexes = sa.Table(
     "portal_indexes", metadata,
@@ -110,3 +116,15 @@ journal_end = sa.Table(
     "portal_journal_end", metadata,
     sa.Column("one", sa.Integer, primary_key=True), sa.Column("entries", sa.BigInteger, nullable=False), _text("head"),
 )  # fmt: skip
+
+
+def add_missing(connection: sa.Connection) -> None:
+    """Make the tables and columns that an older database lacks; a column that may not be null has a server default."""
+    metadata.create_all(connection)
+    there = sa.inspect(connection)
+    for table in metadata.sorted_tables:
+        names = {each["name"] for each in there.get_columns(table.name)}
+        for column in table.columns:
+            if column.name not in names:
+                made = sa.schema.CreateColumn(column).compile(connection)
+                connection.exec_driver_sql(f"ALTER TABLE {table.name} ADD COLUMN {made}")
