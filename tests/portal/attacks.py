@@ -41,7 +41,7 @@ def decides_again(bench: Bench) -> bool:
         bench.post("carl", "/custody/allotments", epsilon="2", **form)
         waiting = [
             each["id"]
-            for each in proposals.proposals_of(bench.portal.database, bench.viewer("anna"))
+            for each in proposals.proposals_of(bench.portal.database, bench.viewer("anna"))[0]
             if each["proposer"] == bench.ids["carl"] and each["state"] == "open"
         ]
         path = f"/decisions/{waiting[0]}"
@@ -331,7 +331,7 @@ def confirms_ones_own(bench: Bench) -> bool:
     )
     mine = [
         each["id"]
-        for each in proposals.proposals_of(bench.portal.database, bench.viewer("clara"))
+        for each in proposals.proposals_of(bench.portal.database, bench.viewer("clara"))[0]
         if each["proposer"] == bench.ids["clara"] and each["state"] == "open"
     ]
     return bench.post("clara", f"/decisions/{mine[0]}", verdict="confirmed", reason="mine").status_code == 303

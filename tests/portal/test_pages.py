@@ -142,7 +142,9 @@ def test_a_release_that_was_changed_is_not_handed_out(
     }
     assert fresh.post("carl", "/custody/releases", **form).status_code == 303
     waiting = next(
-        p for p in proposals.proposals_of(fresh.portal.database, fresh.viewer("anna")) if p["state"] == "open"
+        p
+        for p in proposals.proposals_of(fresh.portal.database, fresh.viewer("anna"))[0]
+        if p["state"] == "open"
     )
     readme = place / "share" / "README.md"
     good = readme.read_text()
@@ -192,7 +194,7 @@ def test_what_is_confirmed_is_what_was_proposed(fresh: Bench, release_folder: Pa
             proposals.decide(indexes, fresh.viewer("anna"), each, "confirmed", "r")
     assert [row["name"] for row in indexes.rows()] == ["Clinic"]
     assert visible(fresh.portal.database, carl) == []
-    waiting = proposals.proposals_of(fresh.portal.database, fresh.viewer("anna"))
+    waiting = proposals.proposals_of(fresh.portal.database, fresh.viewer("anna"))[0]
     assert {each["id"] for each in waiting if each["state"] == "open"} == set(made), "nothing was decided"
 
 
@@ -231,7 +233,7 @@ def test_a_link_ends(fresh: Bench, release_folder: Path, monkeypatch: pytest.Mon
     fresh.post("carl", "/custody/releases", **form)
     from leeward.portal import proposals, releases
 
-    (waiting, *_) = proposals.proposals_of(fresh.portal.database, fresh.viewer("anna"))
+    (waiting, *_) = proposals.proposals_of(fresh.portal.database, fresh.viewer("anna"))[0]
     fresh.post("anna", f"/decisions/{waiting['id']}", verdict="confirmed", reason="r")
     assert len(releases.visible(fresh.portal.database, fresh.viewer("rita"))) == 1
     monkeypatch.setattr(releases, "now", lambda: "2099-01-02T00:00:00.000+00:00")

@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from typing import Annotated, Any, Final
+from urllib.parse import urlencode
 
 import sqlalchemy as sa
 from fastapi import APIRouter, FastAPI, Header, Query, Request, Response
@@ -17,8 +18,8 @@ from leeward.portal import models, people, proposals, releases, sessions
 from leeward.portal.asking import Once, status_of
 from leeward.portal.guards import Asker, Portal, ThisPortal, need, program_needs
 from leeward.portal.indexes import Unknown, known, public_facts
+from leeward.portal.logs import PLACE, Wanted
 from leeward.portal.pages.ask import digests_only
-from leeward.portal.pages.audit import entries_of
 from leeward.portal.permissions import PUBLIC, Viewer
 from leeward.portal.question import Found, search
 from leeward.portal.question import Request as Question
@@ -39,6 +40,19 @@ REFUSED: Final = {
     429: "Too many in a minute.",
     503: "A database that is needed does not answer; what was paid is not paid again.",
 }
+
+
+NEXT: Final = {"Link": {"description": "The next part, rel=next.", "schema": {"type": "string"}}}
+PAGED: Final[dict[int | str, dict[str, Any]]] = {200: {"headers": NEXT}}
+MOST_ENTRIES: Final = 1000
+After = Annotated[str, Query(description="The last one of the part before; the header Link has the address.")]
+
+
+def link_to(request: Request, response: Response, portal: Portal, after: str | None) -> None:
+    """Say where the next part of a list is (RFC 8288)."""
+    if after is not None:
+        query = urlencode({**request.query_params, "after": after})
+        response.headers["link"] = f'<{portal.url(request.url.path)}?{query}>; rel="next"'
 
 
 def refusals(*statuses: int) -> dict[int | str, dict[str, Any]]:
@@ -204,18 +218,37 @@ def one_answer(portal: ThisPortal, viewer: Asker, answer: str) -> Any:
     "/projects/{project}/answers",
     dependencies=program_needs("see answers"),
     response_model=list[models.ListedAnswer],
+    responses=PAGED,
 )
-def answers(portal: ThisPortal, viewer: Asker, project: str, find: str = "") -> Any:
-    """A project's answers, newest first."""
+def answers(
+    request: Request,
+    response: Response,
+    portal: ThisPortal,
+    viewer: Asker,
+    project: str,
+    find: str = "",
+    after: After = "",
+) -> Any:
+    """A project's answers, newest first, 200 at a time."""
     people.project_of(portal.database, viewer, project, "see answers")
-    rows = portal.asking.answers_of(project, find)
+    rows, following = portal.asking.answers_of(project, find, after)
+    link_to(request, response, portal, following)
     return [row | {"cost": to_epsilon(row["cost"])} for row in rows]
 
 
-@router.get("/proposals", dependencies=program_needs("see decisions"), response_model=list[models.Proposal])
-def list_proposals(portal: ThisPortal, viewer: Asker) -> Any:
-    """Proposals and decisions."""
-    return proposals.proposals_of(portal.database, viewer)
+@router.get(
+    "/proposals",
+    dependencies=program_needs("see decisions"),
+    response_model=list[models.Proposal],
+    responses=PAGED,
+)
+def list_proposals(
+    request: Request, response: Response, portal: ThisPortal, viewer: Asker, after: After = ""
+) -> Any:
+    """Proposals and decisions: open ones, then the newest, 200 at a time."""
+    rows, following = proposals.proposals_of(portal.database, viewer, after)
+    link_to(request, response, portal, following)
+    return rows
 
 
 @router.post("/proposals", dependencies=program_needs("propose allotment"), status_code=201)
@@ -253,13 +286,25 @@ def release_file(portal: ThisPortal, viewer: Asker, release: str, path: str) -> 
     return StreamingResponse(blocks, media_type="application/octet-stream")
 
 
-@router.get("/log", dependencies=program_needs("read log"), response_model=list[models.LogEntry])
+@router.get(
+    "/log",
+    dependencies=program_needs("read log"),
+    response_model=list[models.LogEntry],
+    responses=PAGED,
+)
 def log(
-    portal: ThisPortal, viewer: Asker, after: Annotated[int, Query(le=2**63)] = 0, index: str = ""
+    request: Request,
+    response: Response,
+    portal: ThisPortal,
+    viewer: Asker,
+    after: Annotated[str, Query(pattern=PLACE)] = "0",
+    index: str = "",
 ) -> Any:
-    """Entries of the logs, oldest first; those after the number `after` of each."""
-    found = entries_of(portal, viewer, index)
-    return [each for each in found if each["number"] > after][:1000]
+    """Entries of the logs, oldest first, 1,000 at a time: of an index, of the `portal`, or of all; those after the
+    number `after` of each."""
+    entries, following = Wanted(portal.indexes, viewer, index).part(after, MOST_ENTRIES)
+    link_to(request, response, portal, following)
+    return entries
 
 
 @router.post("/tokens", dependencies=program_needs("price"), status_code=201)

@@ -16,7 +16,7 @@ from leeward.errors import BadInput, LeewardError
 from leeward.portal.indexes import Indexes, Unknown, known
 from leeward.portal.permissions import Viewer
 from leeward.portal.question import Request, at_price, request_of, words_of
-from leeward.portal.store import Row, fetch_all, fetch_one, new_id, new_row, now, reading, tables, writing
+from leeward.portal.store import Row, fetch_one, fetch_part, new_id, new_row, now, reading, tables, writing
 from leeward.queries.answer.charged_query import (
     Answer,
     Standing,
@@ -32,6 +32,8 @@ from leeward.queries.privacy.accounting import MICRO, micro, to_epsilon
 from limits import RateLimitItemPerMinute
 
 MOST_IN_BATCH: Final = 100
+PART: Final = 200
+"""Answers in a part of their list."""
 PACE: Final = 0.01
 """Counting takes a multiple of so many seconds."""
 
@@ -269,13 +271,21 @@ class Asking:
         values = json.loads(payload)["values"]
         return row, Answer.from_noisy(plan, values, cost=0, remaining=left, terms=session.terms)
 
-    def answers_of(self, project: str, wanted: str = "", most: int = 200) -> list[Row]:
-        """A project's answers, newest first; with `wanted` in the question."""
-        kept = tables.answers
-        asked = sa.select(kept).where(kept.c.project == project).order_by(kept.c.time.desc()).limit(most)
-        if wanted:
-            asked = asked.where(kept.c.question.icontains(wanted[:200], autoescape=True))
-        return fetch_all(self.database, asked)
+    def answers_of(self, project: str, wanted: str, after: str) -> tuple[list[Row], str | None]:
+        """Answers of a project with `wanted` in the question, newest first: a part, and after which the next begins."""
+        asked = sa.select(tables.answers).where(_asked_by(project, wanted))
+        return fetch_part(self.database, asked, (_answer.time, _answer.id), after, PART)
+
+    def total_of(self, project: str, wanted: str) -> Row:
+        """How many those answers are, and what they cost together."""
+        cost = sa.func.coalesce(sa.func.sum(_answer.cost), 0)
+        asked: Any = sa.select(sa.func.count().label("number"), sa.cast(cost, sa.BigInteger).label("cost"))
+        return known(fetch_one(self.database, asked.where(_asked_by(project, wanted))))
+
+
+def _asked_by(project: str, wanted: str) -> sa.ColumnElement[bool]:
+    found = _answer.project == project
+    return found & _answer.question.icontains(wanted[:200], autoescape=True) if wanted else found
 
 
 def _check_noise(session: IndexSession, planned: Sequence[tuple[Request, Plan]], standing: Standing) -> None:

@@ -80,7 +80,12 @@ class Portal:
 
     def answers(self) -> list[dict[str, Any]]:
         """The project's answers, newest first."""
-        return list(self._get(f"/projects/{self.project}/answers"))
+        found: list[dict[str, Any]] = []
+        path, after = f"/projects/{self.project}/answers", ""
+        while part := self._get(f"{path}?{urlencode({'after': after})}"):
+            found += part
+            after = part[-1]["id"]
+        return found
 
     def answer(self, answer: str) -> dict[str, Any]:
         return dict(self._get(f"/answers/{quote(answer)}"))

@@ -14,7 +14,7 @@ from leeward.portal import journal, releases
 from leeward.portal.indexes import Indexes, child_folder, known, open_for_portal
 from leeward.portal.people import name_of, names_of, text_of
 from leeward.portal.permissions import Viewer
-from leeward.portal.store import Database, Row, fetch_all, fetch_one, new_id, now, tables, writing
+from leeward.portal.store import Database, Row, fetch_all, fetch_one, fetch_part, new_id, now, tables, writing
 from leeward.queries.ledger import budgets
 from leeward.queries.privacy.accounting import micro
 
@@ -194,21 +194,28 @@ def _do_release(connection: sa.Connection, indexes: Indexes, proposal: Row, body
 DO: Final = {"index": _do_index, "allotment": _do_allotment, "release": _do_release}
 
 
-def proposals_of(database: Database, viewer: Viewer) -> list[Row]:
-    """Proposals and decisions that a person may see, open ones first, with names instead of identifiers."""
+PART: Final = 200
+"""Proposals in a part of their list."""
+
+
+def proposals_of(database: Database, viewer: Viewer, after: str = "") -> tuple[list[Row], str | None]:
+    """Proposals and decisions that a person may see, open ones first, then the newest, with names too: a part, and
+    after which one the next begins."""
     proposals = tables.proposals
-    open_first = sa.case((proposals.c.state == "open", 0), else_=1)
-    asked = sa.select(proposals).order_by(open_first, proposals.c.created.desc())
+    open_first = sa.case((proposals.c.state == "open", 1), else_=0).label("open")
+    asked = sa.select(proposals)
     mine = viewer.projects("see decisions")
     if mine is not None:
         asked = asked.where(proposals.c.project.in_(mine))
-    rows = fetch_all(database, asked.limit(200))
+    rows, following = fetch_part(
+        database, asked, (open_first, proposals.c.created, proposals.c.id), after, PART
+    )
     bodies = [json.loads(row["body"]) for row in rows]
     people, projects, indexes = (
         {row["id"]: row["name"] for row in fetch_all(database, sa.select(table.c.id, table.c.name))}
         for table in (tables.people, tables.projects, tables.indexes)
     )
-    return [
+    named = [
         {
             **row,
             "what": KINDS[row["kind"]],
@@ -221,6 +228,7 @@ def proposals_of(database: Database, viewer: Viewer) -> list[Row]:
         }
         for row, body in zip(rows, bodies, strict=True)
     ]
+    return named, following
 
 
 def _date(text: str) -> str:

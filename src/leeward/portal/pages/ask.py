@@ -196,12 +196,15 @@ def digests_only(viewer: Viewer, project: str) -> bool:
 
 @router.get("/projects/{project}/answers", dependencies=need("see answers"))
 def list_answers(
-    request: Request, portal: ThisPortal, viewer: Asker, project: str, find: str = ""
+    request: Request, portal: ThisPortal, viewer: Asker, project: str, find: str = "", after: str = ""
 ) -> Response:
     row = people.project_of(portal.database, viewer, project, "see answers")
-    rows = portal.asking.answers_of(project, find)
+    rows, following = portal.asking.answers_of(project, find, after)
     names = names_of(portal.database, {each["person"] for each in rows})
-    return page(request, "answers.html", project=row, rows=rows, names=names, find=find)
+    total = portal.asking.total_of(project, find)
+    return page(
+        request, "answers.html", project=row, rows=rows, after=following, total=total, names=names, find=find
+    )
 
 
 @router.get("/projects/{project}/batch", dependencies=need("price"))

@@ -7,20 +7,19 @@ from collections.abc import Iterator
 from typing import Annotated, Any
 
 import sqlalchemy as sa
-from fastapi import APIRouter, Form, Request
+from fastapi import APIRouter, Form, Query, Request
 from starlette.responses import Response, StreamingResponse
 
 from leeward.errors import BadInput, LeewardError
 from leeward.portal import journal, passwords, tries
 from leeward.portal.backup import last_backup
 from leeward.portal.guards import Asker, Portal, Text, ThisPortal, need
+from leeward.portal.logs import PLACE, Wanted
 from leeward.portal.people import everybody, name_of, set_house_roles
-from leeward.portal.permissions import HOUSE_ROLES, Viewer
+from leeward.portal.permissions import HOUSE_ROLES
 from leeward.portal.rendering import page, redirect
-from leeward.portal.store import fetch_one, now, reading, tables, writing
-from leeward.queries.ledger import auditing, chain
-from leeward.queries.ledger.families import family_of
-from leeward.queries.ledger.opening import reading as reading_ledger
+from leeward.portal.store import fetch_one, now, tables, writing
+from leeward.queries.ledger import auditing
 
 router = APIRouter(include_in_schema=False)
 MOST_ENTRIES = 200
@@ -28,26 +27,35 @@ MOST_ENTRIES = 200
 
 @router.get("/audit", dependencies=need("read log"))
 def show_audit(
-    request: Request, portal: ThisPortal, viewer: Asker, index: str = "", event: str = "", find: str = ""
+    request: Request,
+    portal: ThisPortal,
+    viewer: Asker,
+    index: str = "",
+    event: str = "",
+    find: str = "",
+    before: Annotated[str, Query(pattern=f"^$|{PLACE}")] = "",
 ) -> Response:
     """The log with filters; a lead sees the entries of own projects."""
     everything = viewer.reaches_all("read log")
     audits = [_audit_index(portal, row) for row in portal.indexes.rows()] if everything else []
-    entries = [each for each in entries_of(portal, viewer, index) if _fits(each, event, find)]
+    wanted = Wanted(portal.indexes, viewer, index, event, find)
+    entries, following = wanted.part(before, MOST_ENTRIES, newest=True)
     own = journal.check(portal.database) if everything else None
     return page(
-        request, "audit.html", audits=audits, entries=entries[-MOST_ENTRIES:][::-1], count=len(entries), journal=own,
+        request, "audit.html", audits=audits, entries=entries, count=wanted.number(), journal=own, before=following,
         indexes=portal.indexes.rows(), chosen=index, event=event, find=find,
     )  # fmt: skip
 
 
 @router.get("/audit/log.ndjson", dependencies=need("read log"))
 def download_log(portal: ThisPortal, viewer: Asker, index: str = "") -> Response:
-    """The same entries, a line of JSON each."""
+    """The same entries, oldest first, a line of JSON each."""
 
     def lines() -> Iterator[str]:
-        for each in entries_of(portal, viewer, index):
-            yield json.dumps(each, sort_keys=True, ensure_ascii=False) + "\n"
+        place: str | None = "0"
+        while place is not None:
+            entries, place = Wanted(portal.indexes, viewer, index).part(place, 10 * MOST_ENTRIES)
+            yield from (json.dumps(each, sort_keys=True, ensure_ascii=False) + "\n" for each in entries)
 
     return StreamingResponse(
         lines(),
@@ -62,44 +70,6 @@ def _audit_index(portal: Portal, row: dict[str, Any]) -> dict[str, Any]:
         return {**row, **auditing.audit(session.ledger, row["data_set"]).to_json(), "fault": None}
     except LeewardError as error:
         return {**row, "fault": type(error).__name__, "passed": False, "checks": [], "head": ""}
-
-
-def entries_of(portal: Portal, viewer: Viewer, index: str = "") -> list[dict[str, Any]]:
-    """Entries of the ledgers' logs, and of the journal for whoever may see all; oldest first."""
-    mine = viewer.projects("read log")
-    found: list[dict[str, Any]] = []
-    for row in portal.indexes.rows():
-        if index not in ("", row["id"]):
-            continue
-        try:
-            session = portal.indexes.session(row["id"])
-            with reading_ledger(session.ledger) as connection:
-                family = family_of(connection, session.ledger, row["data_set"])
-                logged = list(chain.entries_of(connection, family))
-        except LeewardError:
-            continue
-        found += [_plain(entry, row["name"]) for entry in logged]
-    if mine is not None:
-        found = [each for each in found if each.get("project") in mine]
-    elif index in ("", "portal"):
-        with reading(portal.database) as connection:
-            found += [_plain(entry, "portal") for entry in journal.entries(connection)]
-    return sorted(found, key=lambda each: (each["time"], each["log"], each["number"]))
-
-
-def _plain(entry: chain.Entry, log: str) -> dict[str, Any]:
-    try:
-        body = json.loads(entry.body)
-    except ValueError:
-        body = {"event": "cannot be read"}
-    return {**body, "log": log, "number": entry.number, "time": entry.time, "hash": entry.hash}
-
-
-def _fits(entry: dict[str, Any], event: str, find: str) -> bool:
-    return (
-        event in ("", entry.get("event"))
-        and find.casefold() in json.dumps(entry, ensure_ascii=False).casefold()
-    )
 
 
 @router.get("/admin", dependencies=need("see administration"))

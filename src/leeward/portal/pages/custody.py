@@ -148,9 +148,9 @@ def show_report(portal: ThisPortal, viewer: Asker, release: str) -> Response:
 
 
 @router.get("/decisions", dependencies=need("see decisions"))
-def show_decisions(request: Request, portal: ThisPortal, viewer: Asker) -> Response:
-    rows = proposals.proposals_of(portal.database, viewer)
-    return page(request, "decisions.html", proposals=rows, may_confirm=viewer.may("confirm"))
+def show_decisions(request: Request, portal: ThisPortal, viewer: Asker, after: str = "") -> Response:
+    rows, following = proposals.proposals_of(portal.database, viewer, after)
+    return page(request, "decisions.html", proposals=rows, after=following, may_confirm=viewer.may("confirm"))
 
 
 @router.post("/decisions/{proposal}", dependencies=need("confirm"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Sequence
 from contextlib import nullcontext
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -70,6 +71,20 @@ def fetch_all(where: Database | sa.Connection, asked: sa.Select[Any], **given: A
     """Every row of a question, over a connection or, given a database, one of its own."""
     with nullcontext(where) if isinstance(where, sa.Connection) else reading(where) as connection:
         return [dict(row) for row in connection.execute(asked, given).mappings()]
+
+
+def fetch_part(
+    where: Database, asked: sa.Select[Any], order: Sequence[sa.ColumnElement[Any]], after: str, most: int
+) -> tuple[list[Row], str | None]:
+    """Rows in falling order of some columns, the last of which is the identifier: those after a row, and whether (after
+    which one) there are more."""
+    if after:
+        last = fetch_one(where, asked.with_only_columns(*order).where(order[-1] == after))
+        if last is None:
+            return [], None
+        asked = asked.where(sa.tuple_(*order) < sa.tuple_(*map(sa.literal, last.values())))
+    rows = fetch_all(where, asked.order_by(*(each.desc() for each in order)).limit(most + 1))
+    return rows[:most], rows[most - 1]["id"] if len(rows) > most else None
 
 
 def fetch_one(where: Database | sa.Connection, asked: sa.Select[Any], **given: Any) -> Row | None:

@@ -75,7 +75,7 @@ answers = sa.Table(
     "portal_answers", metadata,
     _key("id"), _text("project"), _text("index"), _text("key"), _text("request"), _text("question"), _text("person"),
     _text("time"), sa.Column("cost", sa.BigInteger, nullable=False),
-    sa.UniqueConstraint("project", "index", "key"),
+    sa.UniqueConstraint("project", "index", "key"), sa.Index("portal_answers_by_time", "project", "time", "id"),
 )  # fmt: skip
 """`request`: the question as it can be asked again, JSON; `key`: the ledger's; `cost`: micro-ε that it took."""
 
@@ -119,7 +119,8 @@ journal_end = sa.Table(
 
 
 def add_missing(connection: sa.Connection) -> None:
-    """Make the tables and columns that an older database lacks; a column that may not be null has a server default."""
+    """Make the tables, columns and indexes that an older database lacks; a column that may not be null has a server
+    default."""
     metadata.create_all(connection)
     there = sa.inspect(connection)
     for table in metadata.sorted_tables:
@@ -128,3 +129,5 @@ def add_missing(connection: sa.Connection) -> None:
             if column.name not in names:
                 made = sa.schema.CreateColumn(column).compile(connection)
                 connection.exec_driver_sql(f"ALTER TABLE {table.name} ADD COLUMN {made}")
+        for index in table.indexes:
+            index.create(connection, checkfirst=True)
