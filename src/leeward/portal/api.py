@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Annotated, Any, Final
 from urllib.parse import urlencode
 
@@ -191,11 +192,12 @@ def _once(
     once = Once(key, hashlib.sha256(given.encode()).hexdigest())
     before = asking.paid_before(viewer, once)
     if before is not None:
-        response.status_code = before["status"]
-        answers = [asking.answer(viewer, name) for name in json.loads(before["answers"])]
-        return [
-            {"id": row["id"], **answer.to_json(), "cost": to_epsilon(row["cost"])} for row, answer in answers
-        ]
+        with suppress(Unknown):  # an older copy of the ledger may have lost them: they are asked again
+            answers = [asking.answer(viewer, name) for name in json.loads(before["answers"])]
+            response.status_code = before["status"]
+            return [
+                {"id": row["id"], **each.to_json(), "cost": to_epsilon(row["cost"])} for row, each in answers
+            ]
     paid = asking.pay(viewer, body.project, body.index, questions, once)
     response.status_code = status_of([answer for _, answer in paid])
     return [{"id": name, **answer.to_json()} for name, answer in paid]

@@ -5,12 +5,13 @@ from __future__ import annotations
 import mimetypes
 from functools import cache
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from leeward.errors import BadInput, LeewardError
 
 try:
     from fastapi import APIRouter, FastAPI, Request
+    from fastapi.concurrency import run_in_threadpool
     from fastapi.exceptions import RequestValidationError
     from starlette.exceptions import HTTPException
     from starlette.responses import PlainTextResponse, Response
@@ -19,7 +20,7 @@ except ImportError as error:
         f"The portal needs {error.name}; install it with: pip install 'leeward[portal]'."
     ) from None
 
-from leeward.portal import api, asking, oidc, proposals, releases
+from leeward.portal import api, asking, faults, oidc, proposals, releases
 from leeward.portal.asking import Asking
 from leeward.portal.guards import (
     Forbidden,
@@ -63,13 +64,7 @@ STATUSES: Final[dict[type[LeewardError], tuple[int, str]]] = {
 }
 """Kind of an error -> status and title; the first that fits."""
 
-OPAQUE: Final = {
-    404: "There is nothing at this address, or nothing for you.",
-    500: "This is a fault of the portal. Tell its administrator the number below.",
-    503: "A database that is needed does not answer, so nothing was answered and nothing is lost: what was paid is not "
-    "paid again. Try again later, or tell the administrator the number below.",
-}
-"""What is said instead of an error's own words, which may name folders or databases."""
+NOTHING_HERE: Final = "There is nothing at this address, or nothing for you."
 
 
 def make_app(settings: Settings) -> Gate:
@@ -149,12 +144,19 @@ async def _error_response(request: Request, error: Exception) -> Response:
     """An error as a page, or as problem+json (RFC 9457) for programs; never a stack, never a value of the data."""
     status, title = status_of(error)
     request.state.fault = type(error).__name__
-    text = OPAQUE.get(status) or message_of(error)
+    number, reason = request.state.request_id, None
+    if status >= 500:  # its own words may name folders or databases
+        reason, text = faults.reason_of(error)
+        route = str(getattr(request.scope.get("route"), "path", "none"))
+        await run_in_threadpool(faults.keep, portal_of(request).database, number, route, error)
+    else:
+        text = NOTHING_HERE if status == 404 else message_of(error)
     headers = {"www-authenticate": "Bearer"} if status == 401 else {}
     if status == 429:
         headers["retry-after"] = f"{getattr(error, 'wait', 60):.0f}"
-    number = request.state.request_id
-    facts = {"fault": type(error).__name__, "message": str(error), "address": request.state.address}
+    facts: dict[str, Any] = {"fault": type(error).__name__, "message": str(error), "reason": reason}
+    facts |= {"address": request.state.address} if status in {401, 403, 429} else {}
+    facts |= {"frames": faults.frames_of(error)} if status == 503 else {}  # the gate tells those of others
     write_log("refused", request=number, status=status, **facts)
     if request.url.path.startswith(API):
         left = error.left if isinstance(error, asking.NotEnough) else None

@@ -18,6 +18,7 @@ from prometheus_client.multiprocess import MultiProcessCollector
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
+from leeward.portal.faults import frames_of
 from leeward.portal.models import PROBLEM, Problem
 from leeward.portal.settings import Settings
 
@@ -64,9 +65,12 @@ ALLOWED: Final = frozenset(
         "address",
         "version",
         "place",
+        "reason",
+        "frames",
     }
 )
-"""Keys that may be logged. `route` is the pattern of an address, `fault` the kind of an error; never its message."""
+"""Keys that may be logged. `route` is the pattern of an address, `fault` the kind of an error, `frames` where it
+happened; never its message."""
 
 
 def write_log(event: str, **facts: Any) -> None:
@@ -142,8 +146,8 @@ class Gate:
             await _say(answer, refusal, number if scope["path"].startswith(API) else None)
         except (
             Exception
-        ) as error:  # was answered with 500; its words stay out of the log, as they may hold values
-            write_log("fault", request=number, fault=type(error).__name__)
+        ) as error:  # was answered with 500; its words, which may hold values, stay out of the log
+            write_log("fault", request=number, fault=type(error).__name__, frames=frames_of(error))
         finally:
             self._tell(scope, number, seen["status"], time.perf_counter() - began)
 

@@ -11,7 +11,7 @@ from fastapi import APIRouter, Form, Query, Request
 from starlette.responses import Response, StreamingResponse
 
 from leeward.errors import BadInput, LeewardError
-from leeward.portal import journal, passwords, tries
+from leeward.portal import faults, journal, passwords, tries
 from leeward.portal.backup import last_backup
 from leeward.portal.guards import Asker, Portal, Text, ThisPortal, need
 from leeward.portal.logs import PLACE, Wanted
@@ -19,7 +19,7 @@ from leeward.portal.people import everybody, name_of, set_house_roles
 from leeward.portal.permissions import HOUSE_ROLES
 from leeward.portal.rendering import page, redirect
 from leeward.portal.store import fetch_one, now, tables, writing
-from leeward.queries.ledger import auditing
+from leeward.queries.ledger import auditing, spending
 
 router = APIRouter(include_in_schema=False)
 MOST_ENTRIES = 200
@@ -69,12 +69,12 @@ def _audit_index(portal: Portal, row: dict[str, Any]) -> dict[str, Any]:
         session = portal.indexes.session(row["id"])
         return {**row, **auditing.audit(session.ledger, row["data_set"]).to_json(), "fault": None}
     except LeewardError as error:
-        return {**row, "fault": type(error).__name__, "passed": False, "checks": [], "head": ""}
+        return {**row, "fault": faults.reason_of(error)[0], "passed": False, "checks": [], "head": ""}
 
 
 @router.get("/admin", dependencies=need("see administration"))
-def show_accounts(request: Request, portal: ThisPortal, viewer: Asker) -> Response:
-    """Accounts with their roles, and how the portal is."""
+def show_accounts(request: Request, portal: ThisPortal, viewer: Asker, fault: str = "") -> Response:
+    """Accounts with their roles, and how the portal is: health, and faults by their number."""
     mine = tables.sessions.c.id == viewer.session
     session = fetch_one(portal.database, sa.select(tables.sessions).where(mine))
     local = portal.settings.local_accounts
@@ -93,6 +93,8 @@ def show_accounts(request: Request, portal: ThisPortal, viewer: Asker) -> Respon
         provider=portal.settings.provider,
         local=local,
         health=_health(portal),
+        faults=faults.newest(portal.database, fault),
+        fault=fault,
         backup=last_backup(portal.settings.folder),
         may=viewer.may("administer"),
         database="SQLite in the portal's folder"
@@ -102,13 +104,14 @@ def show_accounts(request: Request, portal: ThisPortal, viewer: Asker) -> Respon
 
 
 def _health(portal: Portal) -> list[tuple[str, str]]:
+    """Of each index whether it answers, or why not."""
     found = []
     for row in portal.indexes.rows():
         try:
-            portal.indexes.session(row["id"])
+            spending.left(portal.indexes.session(row["id"]).ledger, row["data_set"], None)
             found.append((row["name"], "answers"))
         except LeewardError as error:
-            found.append((row["name"], type(error).__name__))
+            found.append((row["name"], faults.reason_of(error)[0]))
     return found
 
 

@@ -12,7 +12,7 @@ from fastapi import APIRouter, Form, Request
 from starlette.responses import HTMLResponse, Response, StreamingResponse
 
 from leeward.errors import LeewardError
-from leeward.portal import proposals, releases
+from leeward.portal import faults, proposals, releases
 from leeward.portal.guards import Asker, Portal, Text, ThisPortal, need
 from leeward.portal.indexes import Unknown
 from leeward.portal.models import Allotment
@@ -46,7 +46,7 @@ def show_indexes(request: Request, portal: ThisPortal) -> Response:
             left = spending.left(session.ledger, row["data_set"], None)
             allotted = budgets.allotments(session.ledger, row["data_set"])
         except LeewardError as error:
-            listed.append({**row, "fault": type(error).__name__})
+            listed.append({**row, "fault": faults.reason_of(error)[0]})
         else:
             state = {"fault": None, "meta": session.index.meta, "terms": session.terms}
             listed.append({**row, **state, "left": left, "allotted": allotted})

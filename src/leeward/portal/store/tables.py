@@ -53,6 +53,12 @@ key = sa.Table(
 )  # fmt: skip
 """The key of the hashes of names, in hex."""
 
+faults = sa.Table(
+    "portal_faults", metadata,
+    _key("number"), _text("time", index=True), _text("route"), _text("fault"), _text("reason"), _text("frames"),
+)  # fmt: skip
+"""`number`: of the request; `frames`: kinds of errors and where they happened, JSON, without values."""
+
 indexes = sa.Table(
     "portal_indexes", metadata,
     _key("id"), _text("data_set", unique=True), _text("name"), _text("folder"), _maybe("ledger"), _text("opened"),

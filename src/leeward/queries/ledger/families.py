@@ -46,7 +46,11 @@ class LedgerInconsistent(LedgerUnreachable):
     """The ledger's accounts, its log and what was seen of it before do not agree; so nothing is answered."""
 
 
-class LogShortened(LedgerInconsistent):
+class OlderCopy(LedgerInconsistent):
+    """An entry that was seen before is not in the log: another copy of the ledger was put back."""
+
+
+class LogShortened(OlderCopy):
     """The log has fewer entries than it had; a read that began before the last of them sees that too."""
 
     def __init__(self, message: str, entries: int) -> None:
@@ -240,10 +244,10 @@ def tell_first_time(ledger: Ledger, known: Replay) -> None:
 def compare(
     connection: sa.Connection, ledger: Ledger, family: str, heads: Sequence[Head], known: Replay
 ) -> None:
-    """Raise LedgerInconsistent if a remembered head is not in the log."""
+    """Raise OlderCopy if a remembered head is not in the log."""
     for head in heads:
         if not contains(connection, family, head):
-            raise LedgerInconsistent(
+            raise OlderCopy(
                 f"{ledger.place}: this is an older or another copy of the ledger: an entry that was seen before "
                 f"({head.entries}) is not in its log of {known.entries}. No answer was given and nothing was charged. "
                 "Put the newest copy back; if it is lost, `leeward budget INDEX --accept-restored REASON` goes on with "

@@ -1,4 +1,4 @@
-"""Failed sign-ins by name and address, the key of the names' hashes, an index of answers by time; counters go."""
+"""Failed sign-ins, the key of the names' hashes, faults, an index of answers by time; counters go."""
 
 from __future__ import annotations
 
