@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Annotated, Any, Final
 from urllib.parse import urlencode
 
 import sqlalchemy as sa
-from fastapi import APIRouter, FastAPI, Header, Query, Request, Response
+from fastapi import APIRouter, Depends, FastAPI, Header, Query, Request, Response
 from fastapi.openapi.utils import get_openapi
+from pydantic import BaseModel
 from starlette.responses import StreamingResponse
 
 from leeward.errors import BadInput
@@ -19,7 +21,7 @@ from leeward.portal import models, people, proposals, releases, sessions
 from leeward.portal.asking import Once, status_of
 from leeward.portal.guards import Asker, Portal, ThisPortal, need, program_needs
 from leeward.portal.indexes import Unknown, known, public_facts
-from leeward.portal.logs import PLACE, Wanted
+from leeward.portal.logs import Wanted
 from leeward.portal.pages.ask import digests_only
 from leeward.portal.permissions import PUBLIC, Viewer
 from leeward.portal.question import Found, search
@@ -41,19 +43,9 @@ REFUSED: Final = {
     429: "Too many in a minute.",
     503: "A database that is needed does not answer; what was paid is not paid again.",
 }
-
-
+MOST_ENTRIES: Final = 1000
 NEXT: Final = {"Link": {"description": "The next part, rel=next.", "schema": {"type": "string"}}}
 PAGED: Final[dict[int | str, dict[str, Any]]] = {200: {"headers": NEXT}}
-MOST_ENTRIES: Final = 1000
-After = Annotated[str, Query(description="The last one of the part before; the header Link has the address.")]
-
-
-def link_to(request: Request, response: Response, portal: Portal, after: str | None) -> None:
-    """Say where the next part of a list is (RFC 8288)."""
-    if after is not None:
-        query = urlencode({**request.query_params, "after": after})
-        response.headers["link"] = f'<{portal.url(request.url.path)}?{query}>; rel="next"'
 
 
 def refusals(*statuses: int) -> dict[int | str, dict[str, Any]]:
@@ -62,12 +54,84 @@ def refusals(*statuses: int) -> dict[int | str, dict[str, Any]]:
 
 router = APIRouter(prefix=ROOT, tags=["v1"], responses=refusals(400, 401, 403, 404, 413, 422, 429, 503))
 
-IdempotencyKey = Annotated[
-    str,
-    Header(
-        alias="Idempotency-Key", pattern=r"^[\x21-\x7e]{1,128}$", description="A new one for each question."
-    ),
-]
+
+def stored(model: type[BaseModel]) -> dict[int | str, dict[str, Any]]:
+    """What a payment replies beside 201."""
+    return {
+        200: {"model": model, "description": "All was stored: nothing was charged."},
+        **refusals(402, 409),
+    }
+
+
+@dataclass(frozen=True)
+class Paging:
+    """Where a part of a list begins."""
+
+    request: Request
+    response: Response
+    portal: Portal
+    after: str
+
+    def link(self, rows: Sequence[Any], following: str | None) -> Sequence[Any]:
+        """The rows; the header Link has where the next part is (RFC 8288)."""
+        if following is not None:
+            query = urlencode({**self.request.query_params, "after": following})
+            self.response.headers["link"] = f'<{self.portal.url(self.request.url.path)}?{query}>; rel="next"'
+        return rows
+
+
+AFTER: Final = Query(
+    description="The last one of the part before: the header Link has the address of the next."
+)
+
+
+async def _paging(
+    request: Request, response: Response, portal: ThisPortal, after: Annotated[str, AFTER] = ""
+) -> Paging:
+    return Paging(request, response, portal, after)
+
+
+Part = Annotated[Paging, Depends(_paging)]
+
+
+@dataclass(frozen=True)
+class Paying:
+    """A payment under an idempotency key."""
+
+    portal: Portal
+    viewer: Viewer
+    response: Response
+    key: str
+
+    def pay(self, body: models.Place, questions: list[Question]) -> list[dict[str, Any]]:
+        """Pay, or give again what was paid with the same key."""
+        asking, viewer = self.portal.asking, self.viewer
+        people.check_project(viewer, body.project, "spend")  # that it is there, its allotment says
+        given = json.dumps(body.model_dump(exclude_unset=True), sort_keys=True)
+        once = Once(self.key, hashlib.sha256(given.encode()).hexdigest())
+        before = asking.paid_before(viewer, once)
+        if before is not None:
+            with suppress(Unknown):  # an older copy of the ledger may have lost them: they are asked again
+                answers = [asking.answer(viewer, name) for name in json.loads(before["answers"])]
+                self.response.status_code = before["status"]
+                return [{**row, **each.to_json(), "cost": to_epsilon(row["cost"])} for row, each in answers]
+        paid = asking.pay(viewer, body.project, body.index, questions, once)
+        self.response.status_code = status_of([answer for _, answer in paid])
+        return [{"id": name, **answer.to_json()} for name, answer in paid]
+
+
+KEY: Final = Header(
+    alias="Idempotency-Key", pattern=r"^[\x21-\x7e]{1,128}$", description="A new one for each question."
+)
+
+
+async def _paying(
+    portal: ThisPortal, viewer: Asker, response: Response, idempotency_key: Annotated[str, KEY]
+) -> Paying:
+    return Paying(portal, viewer, response, idempotency_key)
+
+
+Payment = Annotated[Paying, Depends(_paying)]
 
 
 @router.get("/me", dependencies=program_needs("own account"))
@@ -107,8 +171,8 @@ def _index(portal: Portal, viewer: Viewer, index: str) -> IndexSession:
     return portal.indexes.session(index)
 
 
-@router.get("/indexes/{index}", dependencies=program_needs("price"), response_model=models.Index)
-def one_index(portal: ThisPortal, viewer: Asker, index: str) -> Any:
+@router.get("/indexes/{index}", dependencies=program_needs("price"))
+def one_index(portal: ThisPortal, viewer: Asker, index: str) -> models.Index:
     """What is public about an index."""
     return public_facts(_index(portal, viewer, index))
 
@@ -139,24 +203,14 @@ def rehearse(portal: ThisPortal, viewer: Asker, body: models.PlacedQuestion) -> 
     dependencies=program_needs("spend"),
     status_code=201,
     response_model=models.PaidAnswer,
-    response_description="A new answer, which was charged.",
-    responses={
-        200: {"model": models.PaidAnswer, "description": "All was stored; nothing was charged."},
-        **refusals(402, 409),
-    },
+    responses=stored(models.PaidAnswer),
 )
-def ask(
-    portal: ThisPortal,
-    viewer: Asker,
-    response: Response,
-    body: models.PlacedQuestion,
-    idempotency_key: IdempotencyKey,
-) -> Any:
+def ask(payment: Payment, body: models.PlacedQuestion) -> Any:
     """Ask and pay: 201 for a new answer, 200 for one that was stored, 402 where the budget does not pay.
 
     The same key and body get the same answer, charged once.
     """
-    return _once(portal, viewer, response, body, [body.question()], idempotency_key)[0]
+    return payment.pay(body, [body.question()])[0]
 
 
 @router.post(
@@ -164,43 +218,11 @@ def ask(
     dependencies=program_needs("spend"),
     status_code=201,
     response_model=models.PaidAnswers,
-    response_description="Answers of which some are new, and were charged.",
-    responses={
-        200: {"model": models.PaidAnswers, "description": "All was stored; nothing was charged."},
-        **refusals(402, 409),
-    },
+    responses=stored(models.PaidAnswers),
 )
-def ask_batch(
-    portal: ThisPortal, viewer: Asker, response: Response, body: models.Batch, idempotency_key: IdempotencyKey
-) -> Any:
+def ask_batch(payment: Payment, body: models.Batch) -> Any:
     """Several questions for one total, all or none."""
-    return {"answers": _once(portal, viewer, response, body, body.questions, idempotency_key)}
-
-
-def _once(
-    portal: Portal,
-    viewer: Viewer,
-    response: Response,
-    body: models.Place,
-    questions: list[Question],
-    key: str,
-) -> list[dict[str, Any]]:
-    """Pay, or give again what was paid with the same idempotency key."""
-    asking = portal.asking
-    people.check_project(viewer, body.project, "spend")  # that it is there, its allotment says
-    given = json.dumps(body.model_dump(exclude_unset=True), sort_keys=True)
-    once = Once(key, hashlib.sha256(given.encode()).hexdigest())
-    before = asking.paid_before(viewer, once)
-    if before is not None:
-        with suppress(Unknown):  # an older copy of the ledger may have lost them: they are asked again
-            answers = [asking.answer(viewer, name) for name in json.loads(before["answers"])]
-            response.status_code = before["status"]
-            return [
-                {"id": row["id"], **each.to_json(), "cost": to_epsilon(row["cost"])} for row, each in answers
-            ]
-    paid = asking.pay(viewer, body.project, body.index, questions, once)
-    response.status_code = status_of([answer for _, answer in paid])
-    return [{"id": name, **answer.to_json()} for name, answer in paid]
+    return {"answers": payment.pay(body, body.questions)}
 
 
 @router.get(
@@ -222,20 +244,11 @@ def one_answer(portal: ThisPortal, viewer: Asker, answer: str) -> Any:
     response_model=list[models.ListedAnswer],
     responses=PAGED,
 )
-def answers(
-    request: Request,
-    response: Response,
-    portal: ThisPortal,
-    viewer: Asker,
-    project: str,
-    find: str = "",
-    after: After = "",
-) -> Any:
+def answers(portal: ThisPortal, viewer: Asker, project: str, part: Part, find: str = "") -> Any:
     """A project's answers, newest first, 200 at a time."""
     people.project_of(portal.database, viewer, project, "see answers")
-    rows, following = portal.asking.answers_of(project, find, after)
-    link_to(request, response, portal, following)
-    return [row | {"cost": to_epsilon(row["cost"])} for row in rows]
+    rows, following = portal.asking.answers_of(project, find, part.after)
+    return part.link([row | {"cost": to_epsilon(row["cost"])} for row in rows], following)
 
 
 @router.get(
@@ -244,13 +257,9 @@ def answers(
     response_model=list[models.Proposal],
     responses=PAGED,
 )
-def list_proposals(
-    request: Request, response: Response, portal: ThisPortal, viewer: Asker, after: After = ""
-) -> Any:
+def list_proposals(portal: ThisPortal, viewer: Asker, part: Part) -> Any:
     """Proposals and decisions: open ones, then the newest, 200 at a time."""
-    rows, following = proposals.proposals_of(portal.database, viewer, after)
-    link_to(request, response, portal, following)
-    return rows
+    return part.link(*proposals.proposals_of(portal.database, viewer, part.after))
 
 
 @router.post("/proposals", dependencies=program_needs("propose allotment"), status_code=201)
@@ -289,24 +298,12 @@ def release_file(portal: ThisPortal, viewer: Asker, release: str, path: str) -> 
 
 
 @router.get(
-    "/log",
-    dependencies=program_needs("read log"),
-    response_model=list[models.LogEntry],
-    responses=PAGED,
+    "/log", dependencies=program_needs("read log"), response_model=list[models.LogEntry], responses=PAGED
 )
-def log(
-    request: Request,
-    response: Response,
-    portal: ThisPortal,
-    viewer: Asker,
-    after: Annotated[str, Query(pattern=PLACE)] = "0",
-    index: str = "",
-) -> Any:
+def log(portal: ThisPortal, viewer: Asker, part: Part, index: str = "") -> Any:
     """Entries of the logs, oldest first, 1,000 at a time: of an index, of the `portal`, or of all; those after the
     number `after` of each."""
-    entries, following = Wanted(portal.indexes, viewer, index).part(after, MOST_ENTRIES)
-    link_to(request, response, portal, following)
-    return entries
+    return part.link(*Wanted(portal.indexes, viewer, index).part(part.after, MOST_ENTRIES))
 
 
 @router.post("/tokens", dependencies=program_needs("price"), status_code=201)

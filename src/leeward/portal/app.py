@@ -22,15 +22,7 @@ except ImportError as error:
 
 from leeward.portal import api, asking, faults, oidc, proposals, releases
 from leeward.portal.asking import Asking
-from leeward.portal.guards import (
-    Forbidden,
-    Forged,
-    Portal,
-    SignInFirst,
-    ThisPortal,
-    need,
-    portal_of,
-)
+from leeward.portal.guards import Forbidden, Forged, Portal, SignInFirst, ThisPortal, need, portal_of
 from leeward.portal.indexes import Indexes, Unknown
 from leeward.portal.middleware import API, Gate, Metrics, write_log
 from leeward.portal.models import PROBLEM, Problem

@@ -184,12 +184,7 @@ class Asking:
             return _paid_before(connection, viewer, once)
 
     def pay(
-        self,
-        viewer: Viewer,
-        project: str,
-        index: str,
-        requests: Sequence[Request],
-        once: Once | None = None,
+        self, viewer: Viewer, project: str, index: str, requests: Sequence[Request], once: Once | None = None
     ) -> list[tuple[str, Answer]]:
         """Answers with their identifiers: all are charged or none; under a key they can be given again. Nothing was
         answered at BudgetSpent, Expired, TooMany, Conflict, BadInput, LedgerUnreachable."""

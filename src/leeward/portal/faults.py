@@ -21,17 +21,21 @@ DAYS: Final = 30
 MOST: Final = 1000
 """Faults that are kept; with so many, further ones are in the log only."""
 
+_OLDER: Final = (
+    "An older copy of this index's ledger was put back, so nothing is answered from it. A custodian puts the newest "
+    "copy back or, where it is lost, accepts this one with `leeward budget INDEX --accept-restored REASON`."
+)
+_INCONSISTENT: Final = "The ledger of this index contradicts itself. A custodian runs `leeward audit INDEX`."
+_SILENT: Final = (
+    "A database that is needed does not answer, so nothing was answered and nothing is lost: what was paid is not paid "
+    "again. Try again later, or tell the administrator the number below."
+)
 REASONS: Final[Mapping[type[Exception], tuple[str, str]]] = {
-    OlderCopy: ("older copy", ("An older copy of this index's ledger was put back, so nothing is answered from it. A "
-                "custodian puts the newest copy back or, where it is lost, accepts this one with `leeward budget INDEX "
-                "--accept-restored REASON`.")),
-    LedgerInconsistent: ("inconsistent", ("The ledger of this index contradicts itself, so nothing is answered from it. "
-                         "A custodian runs `leeward audit INDEX`.")),
-    LedgerUnreachable: ("unreachable", ("A database that is needed does not answer, so nothing was answered and nothing "
-                        "is lost: what was paid is not paid again. Try again later, or tell the administrator the "
-                        "number below.")),
+    OlderCopy: ("older copy", _OLDER),
+    LedgerInconsistent: ("inconsistent", _INCONSISTENT),
+    LedgerUnreachable: ("unreachable", _SILENT),
     Exception: ("fault", "This is a fault of the portal. Tell its administrator the number below."),
-}  # fmt: skip
+}
 """Kind of an error -> its code in log and health, and what people are told; the first that fits."""
 
 

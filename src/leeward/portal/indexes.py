@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
-from typing import Any
 
 import sqlalchemy as sa
 
 from leeward.errors import BadInput
+from leeward.portal.models import Index as PublicIndex
 from leeward.portal.settings import Settings, check_private
 from leeward.portal.store import Database, Row, fetch_all, fetch_one, tables
 from leeward.queries.answer.plan import IndexSession, open_session
@@ -111,21 +110,6 @@ def open_for_portal(folder: Path, ledger: str | None) -> IndexSession:
     return session
 
 
-def public_facts(session: IndexSession) -> Mapping[str, Any]:
-    meta, terms = session.index.meta, session.terms
-    return {
-        "row": meta.row,
-        "vocabulary": meta.vocabulary,
-        "vocabulary_public": meta.vocabulary_public,
-        "max_rows_per_patient": meta.max_rows_per_patient,
-        "synthetic": meta.synthetic,
-        "unit": terms.unit,
-        "threshold": terms.threshold,
-        "accounting": terms.accounting,
-        "delta": terms.delta,
-        "charge_projects_separately": terms.charge_projects_separately,
-        "qids": [
-            {"name": qid.name, "kind": qid.kind, "domain": None if qid.domain is None else list(qid.domain)}
-            for qid in meta.qids
-        ],
-    }
+def public_facts(session: IndexSession) -> PublicIndex:
+    """What the model names of an index and its terms, and no more."""
+    return PublicIndex.model_validate({**vars(session.index.meta), **vars(session.terms)})

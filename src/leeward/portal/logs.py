@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -10,14 +11,14 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
-from leeward.errors import LeewardError
+from leeward.errors import BadInput, LeewardError
 from leeward.portal.indexes import Indexes
 from leeward.portal.permissions import Viewer
 from leeward.portal.store import Database, fetch_all, reading, tables
 from leeward.queries.ledger.families import family_of
 from leeward.queries.ledger.tables import log as ledger_log
 
-PLACE: Final = r"^([0-9]{1,18}|[a-z0-9]+:[0-9]{1,18}(,[a-z0-9]+:[0-9]{1,18})*)$"
+PLACE: Final = re.compile(r"[0-9]{0,18}|[a-z0-9]+:[0-9]{1,18}(,[a-z0-9]+:[0-9]{1,18})*")
 """Where a part begins: the number of an entry in each log, or one number for all."""
 
 
@@ -47,6 +48,8 @@ class Wanted:
     def part(self, place: str, most: int, *, newest: bool = False) -> tuple[list[dict[str, Any]], str | None]:
         """Entries after `place`, oldest first, or before it, newest first; and the place of the next part. A lead sees
         the entries of own projects."""
+        if not PLACE.fullmatch(place):
+            raise BadInput("`after` is a number, or what the part before has given.")
         pairs = [pair.split(":") for pair in place.split(",") if ":" in place]
         places = {log: int(number) for log, number in pairs}
         later = min if newest else max

@@ -108,6 +108,8 @@ class Project(Named):
 
 
 class QuasiIdentifier(BaseModel):
+    model_config = ConfigDict(from_attributes=True)
+
     name: str
     kind: str
     domain: list[Any] | None

@@ -88,8 +88,5 @@ def refused_now(database: Database) -> list[Row]:
     addresses = sa.select(_tries.place, any_name, number, last).where(recent, _tries.place != KNOWN)
     return [
         *fetch_all(database, names.group_by(_tries.place, _tries.name).having(number >= OF_A_NAME)),
-        *fetch_all(
-            database,
-            addresses.group_by(_tries.place).having(number >= OF_AN_ADDRESS),
-        ),
+        *fetch_all(database, addresses.group_by(_tries.place).having(number >= OF_AN_ADDRESS)),
     ]

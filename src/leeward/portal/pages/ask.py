@@ -215,13 +215,7 @@ def show_batch(request: Request, portal: ThisPortal, viewer: Asker, project: str
 
 @router.post("/projects/{project}/batch", dependencies=need("price"))
 def price_batch(
-    request: Request,
-    portal: ThisPortal,
-    viewer: Asker,
-    project: str,
-    index: Text,
-    lines: Text,
-    epsilon: Text,
+    request: Request, portal: ThisPortal, viewer: Asker, project: str, index: Text, lines: Text, epsilon: Text
 ) -> Response:
     """The total of a batch; charges nothing."""
     questions = questions_of(lines, epsilon)
@@ -232,13 +226,7 @@ def price_batch(
 
 @router.post("/projects/{project}/batch/pay", dependencies=need("spend"))
 def pay_batch(
-    request: Request,
-    portal: ThisPortal,
-    viewer: Asker,
-    project: str,
-    index: Text,
-    lines: Text,
-    epsilon: Text,
+    request: Request, portal: ThisPortal, viewer: Asker, project: str, index: Text, lines: Text, epsilon: Text
 ) -> Response:
     """Ask and pay a batch: all are charged or none."""
     row = people.project_of(portal.database, viewer, project, "spend")

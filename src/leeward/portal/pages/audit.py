@@ -7,14 +7,14 @@ from collections.abc import Iterator
 from typing import Annotated, Any
 
 import sqlalchemy as sa
-from fastapi import APIRouter, Form, Query, Request
+from fastapi import APIRouter, Form, Request
 from starlette.responses import Response, StreamingResponse
 
 from leeward.errors import BadInput, LeewardError
 from leeward.portal import faults, journal, passwords, tries
 from leeward.portal.backup import last_backup
 from leeward.portal.guards import Asker, Portal, Text, ThisPortal, need
-from leeward.portal.logs import PLACE, Wanted
+from leeward.portal.logs import Wanted
 from leeward.portal.people import everybody, name_of, set_house_roles
 from leeward.portal.permissions import HOUSE_ROLES
 from leeward.portal.rendering import page, redirect
@@ -33,7 +33,7 @@ def show_audit(
     index: str = "",
     event: str = "",
     find: str = "",
-    before: Annotated[str, Query(pattern=f"^$|{PLACE}")] = "",
+    before: str = "",
 ) -> Response:
     """The log with filters; a lead sees the entries of own projects."""
     everything = viewer.reaches_all("read log")
@@ -52,7 +52,7 @@ def download_log(portal: ThisPortal, viewer: Asker, index: str = "") -> Response
     """The same entries, oldest first, a line of JSON each."""
 
     def lines() -> Iterator[str]:
-        place: str | None = "0"
+        place: str | None = ""
         while place is not None:
             entries, place = Wanted(portal.indexes, viewer, index).part(place, 10 * MOST_ENTRIES)
             yield from (json.dumps(each, sort_keys=True, ensure_ascii=False) + "\n" for each in entries)
