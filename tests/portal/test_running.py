@@ -16,6 +16,7 @@ import httpx
 import pytest
 from tests.portal.made import Bench, make_bench
 from tests.portal.served import free_port
+from tests.portal.test_parts import all_parts
 from tests.postgres_fixture import postgres_server
 from tests.waiting import wait_until
 
@@ -137,7 +138,7 @@ def test_a_backup_is_restored(fresh: Bench, tmp_path: Path) -> None:
     assert lw.audit(index).passed
 
 
-def test_everything_on_postgresql(tmp_path: Path, postgres: str) -> None:
+def test_everything_on_postgresql(tmp_path: Path, postgres: str, monkeypatch: pytest.MonkeyPatch) -> None:
     bench = make_bench(tmp_path / "portal", database=postgres, ledger=postgres)
     token = bench.token("rita")
     first = bench.ask(token, "a", bench.question("fever", "0.5"))
@@ -149,6 +150,26 @@ def test_everything_on_postgresql(tmp_path: Path, postgres: str) -> None:
     assert "Every check passed" in page and "FAILED" not in page
     with pytest.raises(lw.BadInput, match="pg_dump"):
         make_backup(bench.portal.settings, tmp_path / "backup")
+    monkeypatch.setattr("leeward.portal.asking.PART", 2)
+    monkeypatch.setattr("leeward.portal.proposals.PART", 1)
+    monkeypatch.setattr("leeward.portal.api.MOST_ENTRIES", 3)
+    for terms in ("cough", "rash"):
+        assert bench.ask(token, terms, bench.question(terms, "0.5")).status_code == 201
+    for login, path, most in (
+        ("rita", f"/api/v1/projects/{bench.project['one']}/answers", 2),
+        ("anna", "/api/v1/proposals", 1),
+        ("audrey", "/api/v1/log", 3),
+    ):
+        parts = all_parts(bench.client(login), path)
+        assert len(parts) > 1 and max(map(len, parts)) == most
+    assert (
+        "3 answers, ε 1.5 in all"
+        in bench.client("rita").get(f"/projects/{bench.project['one']}/answers").text
+    )
+    for _ in range(5):
+        wrong = {"login": "ruth", "password": "a wrong password"}
+        assert bench.client().post("/sign-in", data=wrong).status_code == 403
+    assert "5 tries" in bench.client("ida").get("/admin").text
 
 
 def test_migrations_make_the_tables_that_the_code_names(tmp_path: Path) -> None:
