@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from leeward.errors import BadInput
-from leeward.queries.language.query import Predicate, Query, parse
+from leeward.queries.language.query import Predicate, Query, parse, write_term
 
 
 def test_the_query_of_the_paper() -> None:
@@ -48,8 +48,17 @@ def test_equivalent_texts_have_one_form(
         ("", {}, "term on each side"),
         ("fever & ", {}, "term on each side"),
         ("fever && cough", {}, "term on each side"),
-        ("fever | cough", {}, "joins terms by & only"),
-        ("fev*", {}, "joins terms by & only"),
+        ("fever | ", {}, "term on each side"),
+        ("fever | cough & rash", {}, "by parentheses"),
+        ("fev*", {}, "joins terms by &"),
+        ("fever !cough", {}, "joins terms by &"),
+        ("(fever | cough", {}, "not closed"),
+        ("(fever) cough", {}, "begins with a parenthesis"),
+        ("(fever | cough)) & rash", {}, "begins with a parenthesis"),
+        ("(" * 21 + "fever" + ")" * 21, {}, "parentheses in each other"),
+        ("!" * 3000, {}, "term on each side"),
+        ("|".join(f"t{i}" for i in range(301)), {}, "at most 300 terms"),
+        ("|".join(f"(a{i} & b{i})" for i in range(9)), {}, "more than 300 combinations"),
         ('"fever', {}, "without its partner"),
         ('a "fever" b', {}, "whole term"),
         ("fever", {"zip": "12*01"}, "only be the last character"),
@@ -72,6 +81,31 @@ def test_what_is_malformed_is_refused(text: str, conditions: dict[str, str], mes
         parse(text, conditions)
 
 
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("fever | cough", "(cough)|fever"),
+        ("!(fever | cough)", "!cough & !fever"),
+        ("!(fever & cough)", "!cough | !fever"),
+        ("!!fever", "fever"),
+        ("fever & (fever | cough)", "fever"),
+        ("(fever & cough) | (fever & rash)", "fever & (cough | rash)"),
+        ('hepatitis (viral) & "a (b)"', 'a (b) & "hepatitis (viral)"'),
+        ("(hepatitis (viral) | a)", 'a | "hepatitis (viral)"'),
+    ],
+)
+def test_equal_formulas_have_one_form(one: str, other: str) -> None:
+    assert parse(one).canonical() == parse(other).canonical()
+
+
+def test_a_formula_is_written_so_that_it_is_read_again() -> None:
+    query = parse('fever & (cough | "a | b") & !=x', age="0..17")
+    assert query.canonical() == '"fever" & !="x" & ("a | b" | "cough"); age=0..17'
+    assert parse(query.canonical().removesuffix("; age=0..17"), age="0..17") == query
+    assert parse("fever & cough").canonical() == "cough & fever", "as in the ledgers of earlier versions"
+    assert parse('"a | b"').canonical() == "a | b" != parse("a | b").canonical()
+
+
 def test_a_query_without_terms_is_refused() -> None:
     with pytest.raises(BadInput, match="at least one health term"):
         Query(())
@@ -82,6 +116,18 @@ def test_names_with_signs_of_the_language_do_not_mix_up() -> None:
     one, other = parse('"a & b"'), parse("a & b")
     assert one.canonical() != other.canonical()
     assert parse("a", {"x": "1; y=2"}).canonical() != parse("a", {"x": "1", "y": "2"}).canonical()
+
+
+@given(st.text('ab &|!()"=@;*', max_size=40))
+def test_any_text_is_a_query_or_refused(text: str) -> None:
+    try:
+        query = parse(text)
+    except BadInput:
+        return
+    assert query.names
+    # A name that begins with = is read as an exact term, in quotes too.
+    if '"' not in text or "=" not in text:
+        assert parse(query.terms_text(write_term)) == query
 
 
 words = st.text(st.characters(codec="utf-8", exclude_categories=("Cs", "Cc")), min_size=1, max_size=8)

@@ -217,7 +217,7 @@ def _lines(answer: Answer, session: IndexSession) -> list[str]:
 
     plan, meta = answer.plan, session.index.meta
     unit = {"patient": "patient", "note": meta.row}
-    labels = ((name, session.index.terms.label_of(name)) for name in plan.query.terms)
+    labels = ((name, session.index.terms.label_of(name)) for name in plan.query.names)
     called = [f"{name} ({label})" for name, label in labels if label != name]
     lines = [plan.query.canonical()]
     if called:

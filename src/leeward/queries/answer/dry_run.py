@@ -74,7 +74,7 @@ def _terms(
     pool = vocabulary.terms if isinstance(vocabulary, Terms) else ()
     drawn = (stream.random((rows, OTHER_TERMS if pool else 0)) ** 3 * len(pool)).astype(np.int64)
     found = [[pool[i] for i in row] for row in drawn.tolist()]
-    for name in sorted({name for query in queries for name in query.terms}):
+    for name in sorted({name for query in queries for name in query.names}):
         member = min(vocabulary.expand(name, pool), default=name.removeprefix(EXACT))
         for row in np.flatnonzero(stream.random(rows) < 0.5).tolist():
             found[row].append(member)

@@ -19,6 +19,7 @@ from pyroaring import BitMap
 
 from leeward.errors import BadInput
 from leeward.queries.index import store
+from leeward.queries.language.formula import Literal, normal_form
 from leeward.queries.language.query import Predicate, Query, in_months, quote
 from leeward.queries.language.vocabulary import Vocabulary, from_tables, nearest
 from leeward.queries.privacy.mechanism import Unit
@@ -65,23 +66,19 @@ class Index:
     def resolve(self, query: Query) -> Query:
         """The query in the index's canonical form: its `canonical()` identifies it for the ledger.
 
-        Aliases, labels and nodes become one name each, a term that another one implies is dropped, conditions are
-        typed and cut to the public domain. Uses public vocabulary and domains only, never data.
+        Aliases, labels and nodes become one name each, the terms get their normal form (one that another implies is
+        dropped), conditions are typed and cut to the public domain. Uses public vocabulary and domains only, never data.
 
         BadInput: unknown term (with the nearest known ones), unknown quasi-identifier, a condition that its type does
-        not take, a value outside a declared domain of texts.
+        not take, a value outside a declared domain of texts, terms that hold for every row or for none.
         """
-        names = {self.terms.resolve(term) for term in query.terms}
-        kept = [name for name in names if not any(self._covers_other(name, other) for other in names)]
-        resolved = object.__new__(Query)  # names of terms are the vocabulary's own, not folded
-        object.__setattr__(resolved, "terms", tuple(sorted(kept)))
-        object.__setattr__(resolved, "predicates", tuple(sorted(map(self._convert, query.predicates))))
-        return resolved
-
-    def _covers_other(self, name: str, other: str) -> bool:
-        """Whether every row with `other` also has `name`; of two equivalent names the first one stays."""
-        covers = self.terms.covers
-        return other != name and covers(name, other) and (other < name or not covers(other, name))
+        own = {name: self.terms.resolve(name) for name in query.names}  # the vocabulary's names
+        asked = frozenset(
+            frozenset(Literal(own[n], holds) for n, holds in each) for each in query.to_formula()
+        )
+        return Query.of(
+            normal_form(asked, self.terms.covers), tuple(sorted(map(self._convert, query.predicates)))
+        )
 
     def domain(self, qid: str) -> tuple[str, ...] | None:
         """Every permissible value of a quasi-identifier, in order, where a domain was declared (public)."""
@@ -147,10 +144,16 @@ class Index:
     def matching(self, query: Query) -> BitMap:
         """The rows that match; not to be changed. Exact."""
         resolved = self.resolve(query)
-        parts = [self._term(name) for name in resolved.terms] + list(
-            map(self._rows_within, resolved.predicates)
-        )
+        parts = [self._term(name) for name in resolved.terms]
+        parts += [
+            BitMap.union(*(self._rows_of(literal) for literal in clause)) for clause in resolved.clauses
+        ]
+        parts += map(self._rows_within, resolved.predicates)
         return reduce(operator.and_, sorted(parts, key=len))
+
+    def _rows_of(self, literal: Literal) -> BitMap:
+        rows = self._term(literal.name)
+        return rows if literal.holds else rows.flip(0, self.rows)
 
     def size_of(self, rows: BitMap, unit: Unit = "patient") -> int:
         """Number of distinct patients, or of rows, of a bitmap of rows."""

@@ -1,7 +1,8 @@
-"""The query language: at least one health term, all of them required, and conditions on quasi-identifiers.
+"""The query language: health terms joined by and, or, not, and conditions on quasi-identifiers.
 
 `parse("sore throat & fever", when="2009-04..2009-06", zip="1230*")` is the paper's ⟨April–June 2009, 1230*, {sore
-throat, fever}⟩ (Li & Qin 2017, section 3). A condition is an equality (`9`), an inclusive range
+throat, fever}⟩ (Li & Qin 2017, section 3); `fever & (cough | sore throat) & !rash` is a row with a fever, one of the
+two, and no rash. A condition is an equality (`9`), an inclusive range
 (`0..17`) or a trailing wildcard (`1230*`). Two texts that must mean the same have the same `canonical()` form; what
 also needs the index's public vocabulary and domains (nodes, types) is done by `Index.resolve`. Nothing here looks at
 data, so whether a query is refused says nothing about them.
@@ -13,9 +14,11 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
 
 from leeward.errors import BadInput
+from leeward.queries.language import formula
+from leeward.queries.language.formula import Formula
 
 WHEN = "when"
 """The quasi-identifier of the visit's month, `YYYY-MM`."""
@@ -24,8 +27,12 @@ EXACT = "="
 """In front of a term: the code itself, without the codes below it."""
 
 SPECIAL = re.compile(r'[&;="*]|\.\.|^\s|\s$|^$')
+SIGNS = re.compile(r"[|!()@]")
+"""What the language means something by beside `SPECIAL`. Earlier canonical forms have it bare."""
 MONTH = re.compile(r"(\d{4})-(\d{1,2})")
-PIECE = re.compile(r'"[^"]*"|&|[^"&]+|"')
+PIECE = re.compile(r'"[^"]*"|[&|!()"]|[^&|!()"]+')
+DEEPEST: Final = 20
+"""Parentheses in parentheses."""
 DECADE = {"0": (1, 9), "1": (10, 12)}
 
 Kind = Literal["equals", "range", "prefix"]
@@ -53,14 +60,15 @@ class Predicate:
 
 @dataclass(frozen=True)
 class Query:
-    """Terms that a row must all hold (folded, sorted, without repeats, at least one), and conditions on its
-    quasi-identifiers (sorted, at most one each)."""
+    """What a row must have: all terms, a literal of each further clause, and its quasi-identifiers' conditions (at most
+    one each); all sorted. There is a term or a clause."""
 
     terms: tuple[str, ...]
     predicates: tuple[Predicate, ...] = ()
+    clauses: tuple[tuple[formula.Literal, ...], ...] = ()
 
     def __post_init__(self) -> None:
-        if not self.terms:
+        if not self.terms and not self.clauses:
             raise BadInput("a query needs at least one health term; for example `sore throat & fever`.")
         object.__setattr__(self, "terms", tuple(sorted(set(self.terms))))
         object.__setattr__(self, "predicates", tuple(sorted(self.predicates)))
@@ -69,10 +77,39 @@ class Query:
             if names.count(name) > 1:
                 raise BadInput(f"`{name}` has two conditions; give one.")
 
+    @staticmethod
+    def of(asked: Formula, predicates: tuple[Predicate, ...] = ()) -> Query:
+        """The query for what a formula says."""
+        alone = {clause: one for clause in asked if len(clause) == 1 for one in clause if one.holds}
+        further = sorted(tuple(sorted(clause)) for clause in asked - alone.keys())
+        return Query(tuple(one.name for one in alone.values()), predicates, tuple(further))
+
+    def to_formula(self) -> Formula:
+        terms = (frozenset([formula.Literal(term)]) for term in self.terms)
+        return frozenset([*terms, *map(frozenset, self.clauses)])
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Every term that is named, those that a row must not have too."""
+        return tuple(sorted({literal.name for clause in self.to_formula() for literal in clause}))
+
+    def terms_text(self, write: Callable[[str], str]) -> str:
+        """The terms as a person writes them, each by `write`."""
+        clauses = [((formula.Literal(term)),) for term in self.terms] + list(self.clauses)
+        texts = [" | ".join(("" if one.holds else "!") + write(one.name) for one in each) for each in clauses]
+        if len(clauses) == 1:
+            return texts[0]
+        return " & ".join(
+            f"({text})" if len(each) > 1 else text for text, each in zip(texts, clauses, strict=True)
+        )
+
     def canonical(self) -> str:
         """The text that identifies the query in every order of terms and conditions. Call it on
-        `Index.resolve(query)`: only there are nodes, aliases and types known."""
-        parts = [" & ".join(quote(term) for term in self.terms)]
+        `Index.resolve(query)`: only there are nodes, aliases and types known.
+
+        Where all terms are required they are bare, as they always were; else each is quoted, so that no such text is
+        that of a term with the signs of the language in it."""
+        parts = [self.terms_text(_quote_always if self.clauses else quote)]
         parts += [f"{quote(each.qid)}={each.text(quote)}" for each in self.predicates]
         return "; ".join(parts)
 
@@ -81,27 +118,91 @@ class Query:
 
 
 def parse(text: str, conditions: Mapping[str, str] | None = None, /, **more: str) -> Query:
-    """A query from its terms (`sore throat & fever`) and its conditions by quasi-identifier.
+    """A query from its terms (`sore throat & (fever | chills) & !rash`) and its conditions by quasi-identifier.
 
-    A term that has a `&` in it is put in double quotes. `=401` is the code 401 alone, `401` with all codes below it.
+    A term that has a sign of the language in it is put in double quotes. `=401` is the code 401 alone, `401` with all
+    codes below it.
 
-    BadInput: no term, an empty term, a malformed range, a wildcard that is not at the end, a quasi-identifier twice.
+    BadInput: no term, an empty term, & beside | without parentheses, a malformed range, a wildcard that is not at the
+    end, a quasi-identifier twice.
     """
     given = {**(conditions or {}), **more}
     predicates = [condition(name, value) for name, value in given.items()]
-    return Query(terms_of(text), tuple(each for each in predicates if each is not None))
+    return Query.of(
+        _Reader(text).read_all(), tuple(predicate for predicate in predicates if predicate is not None)
+    )
 
 
-def terms_of(text: str) -> tuple[str, ...]:
-    terms = [""]
-    for piece in PIECE.findall(text):
-        if piece == '"':
+class _Reader:
+    """The pieces of a text, from left to right."""
+
+    def __init__(self, text: str) -> None:
+        self.pieces = PIECE.findall(text)
+        self.at = self.depth = self.terms = 0
+        if '"' in self.pieces:
             raise BadInput("the query has a quotation mark without its partner.")
-        if piece == "&":
-            terms.append("")
-        else:
-            terms[-1] += piece
-    return tuple(map(_read_term, terms))
+
+    def read_all(self) -> Formula:
+        found = self.read_group(True)
+        if self.at < len(self.pieces):
+            raise BadInput(
+                "a query has & or | between its terms; put a term that begins with a parenthesis in double quotes."
+            )
+        return found
+
+    def read_group(self, holds: bool) -> Formula:
+        """Terms and groups joined by one sign; where it does not hold, the opposite."""
+        parts, sign = [self.read_part(holds)], ""
+        while (found := self.next_piece()) in ("&", "|"):
+            if sign not in ("", found):
+                raise BadInput("say by parentheses what belongs together: `a & (b | c)` or `(a & b) | c`.")
+            sign = found
+            self.at += 1
+            parts.append(self.read_part(holds))
+        return formula.either(parts) if (sign == "|") == holds else formula.both(parts)
+
+    def read_part(self, holds: bool) -> Formula:
+        while self.next_piece() == "!":
+            self.at += 1
+            holds = not holds
+        if self.next_piece() == "(":
+            return self.read_parentheses(holds)
+        self.terms += 1
+        if self.terms > formula.MOST:
+            raise BadInput(
+                f"a query has at most {formula.MOST} terms; ask for a node of the vocabulary instead."
+            )
+        return frozenset([frozenset([formula.Literal(_read_term(self.read_text()), holds)])])
+
+    def read_parentheses(self, holds: bool) -> Formula:
+        self.at += 1
+        self.depth += 1
+        if self.depth > DEEPEST:
+            raise BadInput(f"a query has at most {DEEPEST} parentheses in each other.")
+        found = self.read_group(holds)
+        if self.next_piece() != ")":
+            raise BadInput(
+                "the query has a parenthesis that is not closed, or lacks a sign between two terms."
+            )
+        self.at += 1
+        self.depth -= 1
+        return found
+
+    def read_text(self) -> str:
+        """A term as it is written, with parentheses inside of it: `hepatitis (viral)`."""
+        start, inside = self.at, 0
+        for piece in self.pieces[start:]:
+            if piece in ("&", "|") or (piece == ")" and self.depth and not inside):
+                break
+            inside += {"(": 1, ")": -1 if inside else 0}.get(piece, 0)
+            self.at += 1
+        return "".join(self.pieces[start : self.at])
+
+    def next_piece(self) -> str:
+        """The next piece that is not blank, which `at` then is; empty at the end."""
+        while self.at < len(self.pieces) and not self.pieces[self.at].strip():
+            self.at += 1
+        return self.pieces[self.at] if self.at < len(self.pieces) else ""
 
 
 def _read_term(text: str) -> str:
@@ -113,10 +214,11 @@ def _read_term(text: str) -> str:
         raise BadInput("quotation marks go around a whole term.")
     elif any(sign in inner for sign in "|!;*"):
         raise BadInput(
-            "a query joins terms by & only (all are required); put a term that holds |, !, ; or * in double quotes."
+            "a query joins terms by & (and), | (or), ! (not) and parentheses; put a term that holds ! ; or * in double "
+            "quotes."
         )
     if not fold(inner):
-        raise BadInput("a query needs a term on each side of &; for example `sore throat & fever`.")
+        raise BadInput("a query needs a term on each side of & and |; for example `sore throat & fever`.")
     return mark + fold(inner)
 
 
@@ -205,6 +307,14 @@ def _months_with_prefix(predicate: Predicate) -> tuple[int, int]:
 
 def quote(text: str) -> str:
     """A name in canonical form: bare, or as JSON text if it holds a character of the syntax."""
+    return _quote_always(text) if SPECIAL.search(text.removeprefix(EXACT)) else text
+
+
+def write_term(text: str) -> str:
+    """A term as a person writes it: in quotation marks where it holds a sign of the language."""
+    return _quote_always(text) if SIGNS.search(text) else quote(text)
+
+
+def _quote_always(text: str) -> str:
     mark = EXACT if text.startswith(EXACT) else ""
-    body = text.removeprefix(EXACT)
-    return mark + (json.dumps(body, ensure_ascii=False) if SPECIAL.search(body) else body)
+    return mark + json.dumps(text.removeprefix(EXACT), ensure_ascii=False)
