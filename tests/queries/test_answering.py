@@ -57,7 +57,7 @@ def test_the_three_counts_of_the_paper(
 
 def test_an_answer_says_what_it_is(session: IndexSession) -> None:
     found = one(session, when="2009-04..2009-06", zip="1230*").to_json()
-    assert found["interval"] == [found["answer"] - 6, found["answer"] + 6]
+    assert found["interval"] == [max(0, found["answer"] - 6), max(0, found["answer"] + 6)]
     assert {name: found[name] for name in ("epsilon", "unit", "counted", "sensitivity", "cost", "remaining")} == {
         "epsilon": 0.5, "unit": "patient", "counted": "patient", "sensitivity": 1, "cost": 0.5, "remaining": 4.5,
     }  # fmt: skip
@@ -162,6 +162,9 @@ def test_a_histogram_for_one_price(session: IndexSession, silent: None) -> None:
     found = one(session, by="when", when="2009-03..2009-06")
     assert found.to_json()["answer"] == {"2009-03": 0, "2009-04": 3, "2009-05": 1, "2009-06": 1}
     assert found.cost == micro(0.5)
+    assert found.half_width < found.half_width_of_all
+    assert found.total is not None and found.total[0] == 5
+    assert found.total[1] == [0, 5 + mechanism.half_width_of_sum(found.plan.noise, 4)]
 
 
 def test_bins_come_from_what_is_public(session: IndexSession) -> None:
@@ -362,8 +365,8 @@ def test_an_unknown_term_offers_the_nearest(session: IndexSession) -> None:
 def test_laplace_for_replication(session: IndexSession) -> None:
     found = one(session, mechanism="laplace").to_json()
     assert isinstance(found["answer"], float)
-    low, high = found["interval"]
-    assert high - low == pytest.approx(2 * 5.9915, abs=1e-3)
+    ends = [max(0, found["answer"] + each) for each in (-5.9915, 5.9915)]
+    assert found["interval"] == pytest.approx(ends, abs=1e-3)
     assert one(session).values != (found["answer"],)  # another mechanism is another question
     assert one(session, mechanism="laplace").to_json()["stored"]
 
@@ -404,7 +407,7 @@ def test_the_librarys_one_call(tmp_path: Path, silent: None) -> None:
         "<Answer fever & sore throat; when=2009-04..2009-06; zip=1230*: 5, 95 % within ± 6; epsilon 0.5 a patient; "
         "remaining 4.5>"
     )
-    assert found.to_polars().rows() == [(None, 5.0, -1.0, 11.0)]
+    assert found.to_polars().rows() == [(None, 5.0, 0.0, 11.0)]
     assert "table" in found._repr_html_()
     bins = lw.query(folder, SORE, epsilon="0.5", by="gender").to_polars()
     assert bins["bin"].to_list() == ["f", "m"]

@@ -225,6 +225,13 @@ def _lines(answer: Answer, session: IndexSession) -> list[str]:
     names = [""] if plan.by is None else [f"{plan.by} {name}: " for name in plan.bins]
     for name, value in zip(names, answer.values, strict=True):
         lines.append(f"  {name}{_count(answer, value, unit[plan.counted])}")
+    if plan.by is not None:
+        lines.append(
+            f"  all {len(plan.bins)} bins at once are within ± {answer.half_width_of_all:,.6g} (95 %)"
+        )
+    if answer.total is not None:
+        total, (low, high) = answer.total
+        lines.append(f"  sum of the bins: {total:,.10g} (95 % interval {low:,.6g} to {high:,.6g})")
     lines.append(
         f"  protects each {unit[plan.unit]} with epsilon {to_epsilon(plan.noise.epsilon):g} ({plan.noise.kind}, "
         f"sensitivity {plan.noise.sensitivity}); cost {to_epsilon(answer.cost):g}; "
@@ -236,5 +243,5 @@ def _lines(answer: Answer, session: IndexSession) -> list[str]:
 def _count(answer: Answer, value: float | None, unit: str) -> str:
     if value is None:
         return f"hidden: the noisy count is below {answer.threshold}"
-    low, high = (max(0, end) for end in answer.interval(value) or ())
+    low, high = answer.interval(value) or (0, 0)
     return f"{value:,.10g} {unit}{'' if value == 1 else 's'} (95 % interval {low:,.6g} to {high:,.6g})"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import sqlalchemy as sa
@@ -13,6 +13,7 @@ from limits.storage import MemoryStorage
 from limits.strategies import MovingWindowRateLimiter
 
 from leeward.errors import BadInput, LeewardError
+from leeward.portal import words
 from leeward.portal.indexes import Indexes, Unknown, known
 from leeward.portal.permissions import Viewer
 from leeward.portal.question import Request, at_price, request_of, words_of
@@ -106,10 +107,20 @@ class Priced:
 
     words: str
     """The question with terms as a person calls them."""
+    warning: str = ""
+    """What to think of before it is paid."""
 
     @property
     def half_width(self) -> float:
         return mechanism.half_width(self.plan.noise)
+
+    @property
+    def half_width_of_all(self) -> float:
+        return mechanism.half_width_of_all(self.plan.noise, len(self.plan.bins))
+
+    @property
+    def protects(self) -> str:
+        return words.times(self.plan.noise.epsilon)
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -123,6 +134,9 @@ class Priced:
             "half_width": self.half_width,
             "confidence": mechanism.CONFIDENCE,
             "bins": len(self.plan.bins),
+            "half_width_of_all": self.half_width_of_all,
+            "likelihood_factor": mechanism.likelihood(self.plan.noise.epsilon),
+            "warning": self.warning or None,
         }
 
 
@@ -160,13 +174,15 @@ class Asking:
     def price(self, viewer: Viewer, project: str, index: str, requests: Sequence[Request]) -> list[Priced]:
         """Prices; nothing is charged."""
         self._count(viewer, len(requests))
-        self.allotment(project, index)
+        most = self.allotment(project, index)["most_an_answer"]
         session = self.indexes.session(index)
         found = []
         for request in requests:
             exact, plan = self.plan(session, request)
+            check_ceiling(plan, most)
             price, left = price_of(session, [plan], viewer.person, project)
-            found.append(Priced(exact, plan, price, left, words_of(session, plan)))
+            warning = words.warning_of(session, plan)
+            found.append(Priced(exact, plan, price, left, words_of(session, plan), warning))
         return found
 
     def rehearse(self, viewer: Viewer, project: str, index: str, request: Request) -> tuple[Priced, Answer]:
@@ -191,13 +207,16 @@ class Asking:
         if not 1 <= len(requests) <= MOST_IN_BATCH:
             raise BadInput(f"a batch has 1 to {MOST_IN_BATCH} questions.")
         self._count(viewer, len(requests))
-        if self.allotment(project, index)["ends"] < now():
+        allotment = self.allotment(project, index)
+        if allotment["ends"] < now():
             raise Expired(
                 "The project's allotment has ended. Nothing was charged. Its lead may ask for a new one."
             )
         session = self.indexes.session(index)
         planned = [self.plan(session, request) for request in requests]
         plans = [plan for _, plan in planned]
+        for plan in plans:
+            check_ceiling(plan, allotment["most_an_answer"])
         standing = standing_of(session, plans, viewer.person, project)
         answers = repeat_answers(session, plans, standing)
         if answers is None:
@@ -266,6 +285,15 @@ class Asking:
         values = json.loads(payload)["values"]
         return row, Answer.from_noisy(plan, values, cost=0, remaining=left, terms=session.terms)
 
+    def told(self, row: Row, plan: Plan) -> list[str]:
+        """What an answer, and all that its project paid for, say about one person, in words."""
+        terms = self.indexes.session(row["index"]).terms
+        paid = self.indexes.paid(row["index"], row["project"])
+        return [
+            words.of_answer(plan.noise.epsilon, plan.unit),
+            words.of_project(paid, terms.unit, terms.delta),
+        ]
+
     def answers_of(self, project: str, wanted: str, after: str) -> tuple[list[Row], str | None]:
         """Answers of a project with `wanted` in the question, newest first: a part, and after which the next begins."""
         asked = sa.select(tables.answers).where(_asked_by(project, wanted))
@@ -281,6 +309,17 @@ class Asking:
 def _asked_by(project: str, wanted: str) -> sa.ColumnElement[bool]:
     found = _answer.project == project
     return found & _answer.question.icontains(wanted[:200], autoescape=True) if wanted else found
+
+
+def check_ceiling(plan: Plan, most: int | None) -> None:
+    """BadInput for an answer that costs more than one answer may, new or stored, so that a refusal tells nothing."""
+    if most is None or plan.price <= most:
+        return
+    width = mechanism.half_width(replace(plan.noise, epsilon=max(1, most // plan.factor)))
+    raise BadInput(
+        f"one answer may cost at most ε {to_epsilon(most):g} in this project, which is within ± {width:,.4g}; this one "
+        f"costs {to_epsilon(plan.price):g}. Ask for less precision."
+    )
 
 
 def _check_noise(session: IndexSession, planned: Sequence[tuple[Request, Plan]], standing: Standing) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
@@ -14,7 +15,7 @@ from leeward.portal.settings import Settings, check_private
 from leeward.portal.store import Database, Row, fetch_all, fetch_one, tables
 from leeward.queries.answer.plan import IndexSession, open_session
 from leeward.queries.ledger import budgets, spending
-from leeward.queries.privacy.accounting import to_epsilon
+from leeward.queries.privacy.accounting import MICRO, Budget, spent_epsilon, to_epsilon
 
 
 class Unknown(BadInput):
@@ -88,6 +89,15 @@ class Indexes:
             .order_by(tables.indexes.c.name)
         )
         return [(row, self._balance(row, project)) for row in fetch_all(self.database, asked)]
+
+    def paid(self, index: str, project: str) -> int:
+        """What a project paid for an index, in micro-ε at the budget's δ, rounded up."""
+        session = self.session(index)
+        terms = session.terms
+        allotted = budgets.allotments(session.ledger, session.index.meta.id)
+        spent = sum(each.spent for each in allotted if each.project and each.user == project)
+        budget = Budget(epsilon=terms.total, accounting=terms.accounting, delta=terms.delta)
+        return math.ceil(round(spent_epsilon(spent, budget) * MICRO, 3))
 
     def _balance(self, row: Row, project: str) -> Balance:
         session = self.session(row["id"])

@@ -42,6 +42,9 @@ class Allotment(Place):
     epsilon: str
     ends: str
     reason: str
+    most_an_answer: Annotated[
+        str, Field(description="The largest ε of one answer; empty: as much as is left.")
+    ] = ""
     first_come: Annotated[
         bool, Field(description="The cap goes to whoever asks first: allotments may exceed it together.")
     ] = False
@@ -144,6 +147,18 @@ class Price(BaseModel):
     half_width: Number
     confidence: float
     bins: int
+    half_width_of_all: Annotated[Number, Field(description="Of all bins at once.")]
+    likelihood_factor: Annotated[
+        float, Field(description="So many times as likely the answer is at most with any one unit as without.")
+    ]
+    warning: Annotated[str | None, Field(description="What to think of before it is paid.")]
+
+
+class Sum(BaseModel):
+    """Of the bins of a histogram, with its own interval."""
+
+    sum: Number
+    interval: Interval
 
 
 class Answer(BaseModel):
@@ -153,6 +168,9 @@ class Answer(BaseModel):
     by: Annotated[str | None, Field(description="The quasi-identifier with a count for each value.")] = None
     answer: Number | Mapping[str, Number | None] | None
     interval: Interval | Mapping[str, Interval | None] | None
+    half_width_of_all: Annotated[Number | None, Field(description="Of all bins of a histogram at once.")] = None
+    total: Annotated[Sum | None, Field(description="Of a histogram's bins; null where one is hidden.")] = None
+    likelihood_factor: float
     confidence: float
     epsilon: float
     unit: str
@@ -214,6 +232,7 @@ class Proposed(BaseModel):
     name: str | None = None
     index: str | None = None
     epsilon: int | None = None
+    most_an_answer: int | None = None
     first_come: bool | None = None
     ends: str | None = None
     data_set: str | None = None

@@ -65,15 +65,18 @@ def propose_allotment(
     ends: str,
     first_come: bool,
     reason: str,
+    most_an_answer: str = "",
 ) -> str:
     """Propose what a project may spend of an index, until a date. `first_come`: allotments may add up to more than
-    the cap, which then goes to whoever asks first."""
+    the cap, which then goes to whoever asks first. `most_an_answer`: the largest ε of one answer."""
     row = indexes.row(index)
     known(fetch_one(indexes.database, sa.select(tables.projects).where(tables.projects.c.id == project)))
     amount = micro(epsilon)
     if amount > indexes.session(index).terms.total:
         raise BadInput("an allotment is at most the cap of all answers.")
+    most = micro(most_an_answer, "most_an_answer") if most_an_answer.strip() else None
     body = {"index": row["id"], "epsilon": amount, "ends": _date(ends), "first_come": first_come}
+    body |= {"most_an_answer": most}
     return _propose(indexes.database, viewer, "allotment", project, body, reason)
 
 
@@ -168,7 +171,8 @@ def _do_allotment(connection: sa.Connection, indexes: Indexes, proposal: Row, bo
     allotments = tables.allotments
     mine = (allotments.c.project == project) & (allotments.c.index == body["index"])
     connection.execute(allotments.delete().where(mine))
-    row = {"project": project, "index": body["index"], "epsilon": body["epsilon"], "ends": body["ends"]}
+    row = {"project": project, **{name: body[name] for name in ("index", "epsilon", "ends")}}
+    row["most_an_answer"] = body.get("most_an_answer")
     connection.execute(allotments.insert().values(**row))
     journal.record(connection, "allotted", **row)
 

@@ -142,7 +142,7 @@ def sentence_of(answer: Any, words: str, index: str, synthetic: bool) -> str:
     value = answer.values[0]
     if value is None:
         return f"Fewer than {answer.threshold} {what} (with noise) in {visible(index)} have {about} ({how})."
-    low, high = (max(0, end) for end in answer.interval(value))
+    low, high = answer.interval(value)
     within = f"95 % interval {number(low)} to {number(high)}"
     return f"{number(value)} {what} in {visible(index)} have {about} ({within}; {how})."
 
@@ -152,7 +152,7 @@ def rows_of(answer: Any) -> list[Mapping[str, Any]]:
     names = [""] if answer.plan.by is None else answer.plan.bins
     found: list[Mapping[str, Any]] = []
     for name, value in zip(names, answer.values, strict=True):
-        low, high = (None, None) if value is None else [max(0, end) for end in answer.interval(value)]
+        low, high = answer.interval(value) or (None, None)
         found.append({"bin": name, "value": value, "low": low, "high": high})
     return found
 

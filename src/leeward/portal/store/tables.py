@@ -75,7 +75,15 @@ messages = sa.Table(
 allotments = sa.Table(
     "portal_allotments", metadata,
     _key("project"), _key("index"), sa.Column("epsilon", sa.BigInteger, nullable=False), _text("ends"),
+    sa.Column("most_an_answer", sa.BigInteger),
 )  # fmt: skip
+"""`most_an_answer`: the largest price of one answer, in micro-ε; null: as much as is left."""
+
+sets = sa.Table(
+    "portal_sets", metadata,
+    _key("project"), _key("name"), _text("terms"), _text("person"), _text("changed"),
+)  # fmt: skip
+"""Terms under a name, as a question writes them; a question holds them, never the name alone."""
 
 answers = sa.Table(
     "portal_answers", metadata,

@@ -54,9 +54,22 @@ class Answer:
         """Half-width of the 95 % interval, exact for the mechanism."""
         return mechanism.half_width(self.plan.noise)
 
+    @property
+    def half_width_of_all(self) -> float:
+        """Half-width of the 95 % intervals of all bins at once."""
+        return mechanism.half_width_of_all(self.plan.noise, len(self.values))
+
     def interval(self, value: int | float | None) -> list[int | float] | None:
-        """The 95 % interval around a value; None for a hidden one."""
-        return None if value is None else [value - self.half_width, value + self.half_width]
+        """The 95 % interval around a value, from 0 up; None for a hidden one."""
+        return None if value is None else around(value, self.half_width)
+
+    @property
+    def total(self) -> tuple[int | float, list[int | float]] | None:
+        """The sum of a histogram's bins with its own 95 % interval; None where a bin is hidden, which it would tell."""
+        shown = [value for value in self.values if value is not None]
+        if self.plan.by is None or len(shown) < len(self.values):
+            return None
+        return sum(shown), around(sum(shown), mechanism.half_width_of_sum(self.plan.noise, len(shown)))
 
     def to_polars(self) -> pl.DataFrame:
         """One row a bin: `bin` (null without a histogram), `value`, `low`, `high` (its interval); null where hidden."""
@@ -97,10 +110,13 @@ class Answer:
                 "by": plan.by,
                 "answer": dict(zip(plan.bins, self.values, strict=True)),
                 "interval": dict(zip(plan.bins, intervals, strict=True)),
+                "half_width_of_all": self.half_width_of_all,
+                "total": None if self.total is None else {"sum": self.total[0], "interval": self.total[1]},
             }
         return found | {
             "confidence": mechanism.CONFIDENCE,
             "epsilon": to_epsilon(plan.noise.epsilon),
+            "likelihood_factor": mechanism.likelihood(plan.noise.epsilon),
             "unit": plan.unit,
             "counted": plan.counted,
             "mechanism": plan.noise.kind,
@@ -112,6 +128,11 @@ class Answer:
             "cost": to_epsilon(self.cost),
             "remaining": to_epsilon(self.remaining),
         }
+
+
+def around(value: int | float, half_width: float) -> list[int | float]:
+    """An interval without what no count can be."""
+    return [max(0, value - half_width), max(0, value + half_width)]
 
 
 def answer_all(

@@ -185,21 +185,24 @@ states no number of patients."""
 
 
 def check_noise(session: IndexSession, plans: Sequence[Plan]) -> None:
-    """BadInput for a question whose noise is larger than what it measures, by public figures only: the number of
-    patients that the custodian states (a bin's share of it in a histogram), or `MOST_NOISE` where none is stated; the
-    public threshold, if that is more.
-    """
-    stated = session.index.meta.about_patients
+    """BadInput for a question whose noise is larger than what it measures."""
     for plan in plans:
-        rows = session.index.meta.max_rows_per_patient or 1 if plan.counted == "note" else 1
-        largest = MOST_NOISE if stated is None else stated * rows / len(plan.bins)
-        limit = max(largest, session.terms.threshold or 0)
-        width = mechanism.half_width(plan.noise)
-        if width >= limit:
+        if drowned(session, plan):
+            width = mechanism.half_width(plan.noise)
             raise BadInput(
                 f"the answer would be off by up to ± {width:,.4g} (95 %), more than most counts are; nothing was "
                 "charged. Use a larger --epsilon, or --yes to pay for it all the same."
             )
+
+
+def drowned(session: IndexSession, plan: Plan) -> bool:
+    """Whether noise is larger than what it measures, by public figures only: the number of patients that the custodian
+    states (a bin's share of it in a histogram), or `MOST_NOISE` where none is stated; the public threshold, if that is
+    more."""
+    stated = session.index.meta.about_patients
+    rows = session.index.meta.max_rows_per_patient or 1 if plan.counted == "note" else 1
+    largest = MOST_NOISE if stated is None else stated * rows / len(plan.bins)
+    return mechanism.half_width(plan.noise) >= max(largest, session.terms.threshold or 0)
 
 
 def _bins(index: Index, query: Query, qid: str) -> tuple[str, ...]:

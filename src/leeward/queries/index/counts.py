@@ -67,7 +67,7 @@ class Index:
         """The query in the index's canonical form: its `canonical()` identifies it for the ledger.
 
         Aliases, labels and nodes become one name each, the terms get their normal form (one that another implies is
-        dropped), conditions are typed and cut to the public domain. Uses public vocabulary and domains only, never data.
+        dropped), conditions are typed and cut to the public domain. Uses the public vocabulary and domains, never data.
 
         BadInput: unknown term (with the nearest known ones), unknown quasi-identifier, a condition that its type does
         not take, a value outside a declared domain of texts, terms that hold for every row or for none.

@@ -240,6 +240,8 @@ class Allotment:
     user: str
     most: int
     left: int
+    spent: int
+    """In smallest units."""
     project: bool = False
 
 
@@ -257,6 +259,7 @@ def allotments(ledger: Ledger, data_set: str) -> list[Allotment]:
             user=row.account.removeprefix(start),
             most=affordable(row.most, accounting),
             left=affordable(row.most - row.spent, accounting),
+            spent=row.spent,
             project=project,
         )
         for row in rows

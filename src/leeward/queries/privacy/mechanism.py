@@ -131,6 +131,61 @@ def half_width(noise: Noise, confidence: float = CONFIDENCE) -> float:
     return width
 
 
+def half_width_of_all(noise: Noise, values: int) -> float:
+    """The smallest t that all of so many independent draws keep to at once, with the probability `CONFIDENCE`."""
+    return half_width(noise, CONFIDENCE ** (1 / values))
+
+
+@functools.lru_cache(maxsize=4096)
+def half_width_of_sum(noise: Noise, values: int) -> float:
+    """The smallest t with P(|sum of so many independent draws| ≤ t) ≥ `CONFIDENCE`, exactly, to a step of the noise."""
+    steps = STEPS[noise.kind]
+    alpha = math.exp(-1 / (noise.scale * steps))
+    weights = _weights_of_sum(alpha, values)
+    low, high = -1, 1
+    while 2 * _sum_above(high, alpha, weights) > 1 - CONFIDENCE:
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        if 2 * _sum_above(middle, alpha, weights) > 1 - CONFIDENCE:
+            low = middle
+        else:
+            high = middle
+    return high if steps == 1 else high / steps
+
+
+def _weights_of_sum(alpha: float, values: int) -> list[float]:
+    """Above 0 the sum of n two-sided geometric draws is a mixture of negative binomials of n−j successes, j < n. The
+    weight of each is the coefficient of v^j in ((1−(1−α)v)/(1+α−v))^n: partial fractions of the generating function
+    (1−α)^2n/((1−αz)(1−α/z))^n around z = 1/α."""
+    found = [(1 + alpha) ** -values]
+    before, rest = 0.0, 1 - alpha
+    for j in range(values - 1):
+        grown = (values * alpha**2 + (1 + rest * (1 + alpha)) * j) * found[j] - rest * (j - 1) * before
+        before = found[j]
+        found.append(grown / ((1 + alpha) * (j + 1)))
+    return found
+
+
+def _sum_above(limit: int, alpha: float, weights: list[float]) -> float:
+    """P(sum > limit), limit ≥ 0. A negative binomial of m successes is above where fewer than m successes come before
+    the failure number limit + 1."""
+    term = below = alpha ** (limit + 1)
+    tails = [below]
+    for i in range(1, len(weights)):
+        term *= (limit + i) / i * (1 - alpha)
+        below += term
+        tails.append(below)
+    return sum(weight * tail for weight, tail in zip(weights, reversed(tails), strict=True))
+
+
+def likelihood(micros: int) -> float:
+    """e^ε, rounded up to three digits: no answer is more than so many times as likely with one unit as without it."""
+    exact = math.exp(min(micros / MICRO, 700))
+    digit = 10.0 ** (math.floor(math.log10(exact)) - 2)
+    return math.ceil(exact / digit) * digit
+
+
 def epsilon_within(kind: Kind, sensitivity: int, width: float) -> int:
     """The least ε of two significant digits (micro-ε) whose half-width is at most `width`; BadInput where none is up
     to LARGEST_EPSILON."""
