@@ -11,7 +11,6 @@ import httpx
 from tests.portal.made import Bench, make_index
 
 from leeward.portal import proposals
-from leeward.portal.question import search
 from leeward.queries.answer.charged_query import answer_all
 from leeward.queries.answer.plan import Question
 from leeward.queries.language.query import parse
@@ -339,15 +338,14 @@ def confirms_ones_own(bench: Bench) -> bool:
 
 def searches_for_what_is_there(bench: Bench) -> bool:
     """18: whether the order of terms that are found depends on the data."""
-    from leeward.portal import question as found_by
+    from leeward.portal import terms
     from leeward.queries.index.counts import Index
 
     other = bench.folder / f"other{next(number)}"
     make_index(other, patients=1)
     indexes = (bench.portal.indexes.session(bench.index).index, Index(other))
     lists = [
-        [each.name for text in ("e", "c", "r", "") for each in found_by.search(index, text)]
+        [each.name for text in ("e", "c", "r", "") for each in terms.search(index.terms, text)]
         for index in indexes
     ]
-    assert search is not None
     return lists[0] != lists[1]

@@ -111,6 +111,8 @@ class Walk:
         self.look(rita, "04-answer")
         self.ask_a_histogram(rita)
         self.look(rita, "04-answer-by-month")
+        self.ask_codes_by_keyboard(rita)
+        self.look(rita, "04-answer-of-codes")
         rita.goto(f"{self.url}/projects/{demo.project}/answers")
         self.look(rita, "05-answers")
         rita.goto(f"{self.url}/projects/{demo.project}/batch")
@@ -157,6 +159,7 @@ class Walk:
         page.wait_for_selector("#found button")
         self.look_live(page, "03-ask-terms")
         page.keyboard.press("Tab")  # Search
+        page.keyboard.press("Tab")  # Browse
         page.keyboard.press("Tab")  # the first term
         assert page.evaluate("document.activeElement.name") == "add"
         with page.expect_navigation():
@@ -174,6 +177,48 @@ class Walk:
         self.look(page, "03-ask-and-pay")
         self.press(page, "Ask and pay ε")
         assert "/answers/" in page.url
+
+    def ask_codes_by_keyboard(self, page: Page) -> None:
+        """The index of codes: found by a word, browsed from the top, saved as a set, asked with or and not."""
+        page.goto(f"{self.url}/projects/{self.demo.project}/ask?index={self.demo.codes}")
+        assert "sore throat" not in page.inner_text("main") and "250 & (401 | 585)" in page.inner_text("main")
+        self.tab_to(page, "#find")
+        page.keyboard.type("hypertens")
+        page.wait_for_selector("#found button")
+        assert "Essential hypertension (401)" in page.inner_text("#found")
+        self.look(page, "03-ask-codes-found")
+        page.focus("#find")
+        self.tab_to(page, "button[name=below][value='*']")
+        page.keyboard.press("Enter")
+        page.wait_for_selector("#found >> text=Top of the tree")
+        self.look(page, "03-ask-codes-top")
+        page.focus("#find")
+        self.tab_to(page, "button[name=below][value='390-459']")
+        page.keyboard.press("Enter")
+        page.wait_for_selector("#found >> text=Hypertensive disease")
+        self.look(page, "03-ask-codes-below")
+        page.focus("#find")
+        self.tab_to(page, "button[name=add][value='401-405']")
+        with page.expect_navigation():
+            page.keyboard.press("Enter")
+        assert (
+            page.evaluate("document.activeElement.id") == "terms" and page.input_value("#terms") == "401-405"
+        )
+        page.fill("#terms", "401-405 | 250")
+        page.click("summary")
+        page.fill("#set_name", "risk")
+        page.click("text=Save >> nth=-1")
+        assert page.input_value("#terms") == "@risk"
+        page.fill("#terms", "@risk & !585")
+        page.fill("#within", "0")
+        page.locator("#price", has_text="at most ε 1").wait_for()
+        self.look(page, "03-ask-codes-ceiling")
+        page.fill("#within", "15")
+        page.locator("#price", has_text="with any one patient as without").wait_for()
+        self.look(page, "03-ask-codes")
+        self.press(page, "Ask and pay …")
+        self.press(page, "Ask and pay ε")
+        assert "times as likely with any one patient" in page.inner_text("main")
 
     def ask_a_histogram(self, page: Page) -> None:
         """A question by month, with the form."""

@@ -17,7 +17,6 @@ from leeward.portal import (
     guards,
     middleware,
     proposals,
-    question,
     releases,
     rendering,
     sessions,
@@ -176,14 +175,21 @@ def sees_every_project(patch: Patch) -> None:
 
 
 def sorts_by_count(patch: Patch) -> None:
-    real = question.search
+    import gc
 
-    def search(index: Any, text: str, most: int = 20) -> Any:
-        from leeward.queries.language.query import parse
+    from leeward.portal import terms
+    from leeward.queries.index.counts import Index
+    from leeward.queries.language.query import parse
 
-        return sorted(real(index, text, most), key=lambda each: -index.count(index.resolve(parse(each.name))))
+    real = terms.search
 
-    patch.setattr(question, "search", search)
+    def search(known: Any, text: str, most: int = 20) -> Any:
+        every = (each for each in gc.get_objects() if isinstance(each, Index))
+        index = next(each for each in every if each.terms is known)
+        found = real(known, text, most)
+        return sorted(found, key=lambda each: -index.count(index.resolve(parse(each.name))))
+
+    patch.setattr(terms, "search", search)
 
 
 def prints_as_it_is(patch: Patch) -> None:

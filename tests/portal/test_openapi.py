@@ -84,6 +84,13 @@ def calls(bench: Bench) -> Iterator[tuple[str, str, str, dict[str, Any], int]]:
     yield "rob", "get", "/indexes/{index}", {"index": index}, 404
     yield "rita", "get", "/indexes/{index}/vocabulary", {"index": index, "params": {"prefix": "fe"}}, 200
     yield "anna", "get", "/indexes/{index}/vocabulary", {"index": index}, 403
+    yield "rita", "get", "/indexes/{index}/vocabulary", {"index": index, "params": {"below": ""}}, 200
+    named = {"project": one, "name": "warm", "json": {"terms": "fever | rash"}}
+    yield "rita", "put", "/projects/{project}/sets/{name}", named, 204
+    yield "rita", "put", "/projects/{project}/sets/{name}", named | {"json": {"terms": "fever |"}}, 422
+    yield "rita", "get", "/projects/{project}/sets", {"project": one}, 200
+    yield "rob", "get", "/projects/{project}/sets", {"project": one}, 404
+    yield "rita", "delete", "/projects/{project}/sets/{name}", named, 204
     for path in ("/questions:price", "/questions:rehearse"):
         yield "rita", "post", path, {"json": question}, 200
         yield "rita", "post", path, {"json": by_when}, 200
@@ -170,7 +177,9 @@ def test_refusals_that_any_route_gives_fit_their_schema(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     described = api.openapi()
-    values = dict.fromkeys(("project", "index", "answer", "release", "path", "proposal", "token"), NOBODY)
+    values = dict.fromkeys(
+        ("project", "index", "answer", "release", "path", "proposal", "token", "name"), NOBODY
+    )
 
     def gone(*arguments: Any, **more: Any) -> Any:
         raise opening.LedgerUnreachable("the disk is full")

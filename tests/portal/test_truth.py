@@ -83,7 +83,7 @@ def allot_with_ceiling(bench: Bench, most: str) -> None:
         "reason": "r",
     }
     assert bench.post("carl", "/custody/allotments", **form, most_an_answer=most).status_code == 303
-    waiting = proposals.proposals_of(bench.portal.database, bench.viewer("anna"))[0]
+    waiting = proposals.proposals_of(bench.portal.database, bench.viewer("anna"))[0][0]
     assert (
         bench.post("anna", f"/decisions/{waiting['id']}", verdict="confirmed", reason="r").status_code == 303
     )
@@ -141,7 +141,7 @@ def test_a_portal_of_before_gets_ceilings_and_sets(tmp_path: Path) -> None:
         connection.execute(tables.allotments.insert().values(**row))
         connection.exec_driver_sql("ALTER TABLE portal_allotments DROP COLUMN most_an_answer")
         connection.exec_driver_sql("DROP TABLE portal_sets")
-        connection.exec_driver_sql("UPDATE portal_version SET version_num = '0001'")
+        connection.exec_driver_sql("UPDATE portal_version SET version_num = '0002'")
     with reading(open_store(tmp_path)) as connection:
         found = fetch_one(connection, tables.allotments.select())
         assert found == {**row, "most_an_answer": None}

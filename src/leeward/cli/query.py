@@ -40,7 +40,9 @@ COUNTED = {"patients": "patient", "notes": "note"}
 @json_option
 def query(words: tuple[str, ...], batch: str | None, dry_run: bool, user: str | None, project: str | None, yes: bool,
           ledger: str | None, as_json: bool, **flags: Any) -> None:  # fmt: skip
-    """Count patients whose notes have every TERM, with noise that protects each patient.
+    """Count patients with a note that holds the TERMS, with noise that protects each patient.
+
+    Join terms by & (and), | (or), ! (not) and parentheses; all of it is asked of one note, or visit.
 
     A condition is a value, a range a..b or a prefix with a star. Cost and precision are printed before anything
     is charged; the same question again gets the same answer, free.
@@ -50,6 +52,7 @@ def query(words: tuple[str, ...], batch: str | None, dry_run: bool, user: str | 
     \b
     Examples:
       leeward query INDEX 'sore throat & fever' --when 2009-04..2009-06 --zip '1230*' --epsilon 0.5
+      leeward query INDEX 'fever & (cough | sore throat) & !headache' --epsilon 0.5
       leeward query INDEX fever --by when --when 2009 --epsilon 0.5 --json
       leeward query INDEX fever --epsilon 0.5 --dry-run
       leeward query INDEX --batch questions.txt --epsilon 0.1

@@ -17,16 +17,16 @@ from pydantic import BaseModel
 from starlette.responses import StreamingResponse
 
 from leeward.errors import BadInput
-from leeward.portal import models, people, proposals, releases, sessions
+from leeward.portal import models, people, proposals, releases, sessions, sets
 from leeward.portal.asking import Once, status_of
 from leeward.portal.guards import Asker, Portal, ThisPortal, need, program_needs
 from leeward.portal.indexes import Unknown, known, public_facts
 from leeward.portal.logs import Wanted
 from leeward.portal.pages.ask import digests_only
 from leeward.portal.permissions import PUBLIC, Viewer
-from leeward.portal.question import Found, search
 from leeward.portal.question import Request as Question
 from leeward.portal.store import fetch_one, tables
+from leeward.portal.terms import Found, browse, search
 from leeward.queries.answer.plan import IndexSession
 from leeward.queries.privacy.accounting import to_epsilon
 
@@ -178,9 +178,36 @@ def one_index(portal: ThisPortal, viewer: Asker, index: str) -> models.Index:
 
 
 @router.get("/indexes/{index}/vocabulary", dependencies=program_needs("price"))
-def vocabulary(portal: ThisPortal, viewer: Asker, index: str, prefix: str = "") -> list[Found]:
-    """Terms of the public vocabulary."""
-    return search(_index(portal, viewer, index).index, prefix[:100])
+def vocabulary(
+    portal: ThisPortal, viewer: Asker, index: str, prefix: str = "", below: str | None = None
+) -> list[Found]:
+    """Names of the public vocabulary: those that `prefix` calls, best first; or those directly below a name (the top
+    where it is empty)."""
+    terms = _index(portal, viewer, index).index.terms
+    return search(terms, prefix[:100]) if below is None else browse(terms, below[:200])
+
+
+@router.get(
+    "/projects/{project}/sets", dependencies=program_needs("price"), response_model=list[models.TermSet]
+)
+def list_sets(portal: ThisPortal, viewer: Asker, project: str) -> Any:
+    """Saved sets of terms, which a question names as @name."""
+    people.project_of(portal.database, viewer, project, "price")
+    return sets.sets_of(portal.database, project)
+
+
+@router.put("/projects/{project}/sets/{name}", dependencies=program_needs("spend"), status_code=204)
+def save_set(portal: ThisPortal, viewer: Asker, project: str, name: str, body: models.Terms) -> None:
+    """Save terms under a name, in the place of what was there."""
+    people.project_of(portal.database, viewer, project, "spend")
+    sets.save_set(portal.database, viewer, project, name, body.terms)
+
+
+@router.delete("/projects/{project}/sets/{name}", dependencies=program_needs("spend"), status_code=204)
+def remove_set(portal: ThisPortal, viewer: Asker, project: str, name: str) -> None:
+    """Take a set's name away; answers to questions that named it stay."""
+    people.project_of(portal.database, viewer, project, "spend")
+    sets.remove_set(portal.database, viewer, project, name)
 
 
 @router.post("/questions:price", dependencies=program_needs("price"), response_model=models.Price)

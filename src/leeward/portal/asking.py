@@ -13,7 +13,7 @@ from limits.storage import MemoryStorage
 from limits.strategies import MovingWindowRateLimiter
 
 from leeward.errors import BadInput, LeewardError
-from leeward.portal import words
+from leeward.portal import sets, words
 from leeward.portal.indexes import Indexes, Unknown, known
 from leeward.portal.permissions import Viewer
 from leeward.portal.question import Request, at_price, request_of, words_of
@@ -171,13 +171,22 @@ class Asking:
         exact = f"{to_epsilon(epsilon):.6f}".rstrip("0").rstrip(".")
         return request.model_copy(update={"epsilon": exact, "within": None}), plan
 
+    def with_sets(self, project: str, requests: Sequence[Request]) -> list[Request]:
+        """The questions with the terms that saved sets of the project stand for."""
+        if not any("@" in request.terms for request in requests):
+            return list(requests)
+        known = {row["name"]: row["terms"] for row in sets.sets_of(self.database, project)}
+        return [
+            request_of(each.model_dump() | {"terms": sets.with_sets(each.terms, known)}) for each in requests
+        ]
+
     def price(self, viewer: Viewer, project: str, index: str, requests: Sequence[Request]) -> list[Priced]:
         """Prices; nothing is charged."""
         self._count(viewer, len(requests))
         most = self.allotment(project, index)["most_an_answer"]
         session = self.indexes.session(index)
         found = []
-        for request in requests:
+        for request in self.with_sets(project, requests):
             exact, plan = self.plan(session, request)
             check_ceiling(plan, most)
             price, left = price_of(session, [plan], viewer.person, project)
@@ -213,7 +222,7 @@ class Asking:
                 "The project's allotment has ended. Nothing was charged. Its lead may ask for a new one."
             )
         session = self.indexes.session(index)
-        planned = [self.plan(session, request) for request in requests]
+        planned = [self.plan(session, request) for request in self.with_sets(project, requests)]
         plans = [plan for _, plan in planned]
         for plan in plans:
             check_ceiling(plan, allotment["most_an_answer"])

@@ -52,8 +52,22 @@ class Portal:
         """Indexes that the project may ask, with what is left."""
         return list(self._get(f"/projects/{self.project}")["indexes"])
 
-    def terms(self, index: str, beginning: str) -> list[dict[str, Any]]:
-        return list(self._get(f"/indexes/{quote(index)}/vocabulary?{urlencode({'prefix': beginning})}"))
+    def terms(self, index: str, words: str) -> list[dict[str, Any]]:
+        """Terms and codes of the public vocabulary, best first: by the beginning of a code, words of a name, synonyms.
+        `asked` is how a question writes one."""
+        return list(self._get(f"/indexes/{quote(index)}/vocabulary?{urlencode({'prefix': words})}"))
+
+    def browse(self, index: str, name: str = "") -> list[dict[str, Any]]:
+        """The names directly below one in the vocabulary's tree; by default its top."""
+        return list(self._get(f"/indexes/{quote(index)}/vocabulary?{urlencode({'below': name})}"))
+
+    def sets(self) -> dict[str, str]:
+        """The project's saved sets of terms, by name; a question names one as `@name`."""
+        return {each["name"]: each["terms"] for each in self._get(f"/projects/{self.project}/sets")}
+
+    def save_set(self, name: str, terms: str) -> None:
+        """Save terms such as `401 | 402` under a name, in the place of what was there."""
+        self._open("PUT", f"/projects/{self.project}/sets/{quote(name)}", {"terms": terms}, {}).close()
 
     def price(self, index: str, terms: str, **question: Any) -> dict[str, Any]:
         """What a question costs and how exact its answer is; nothing is charged."""

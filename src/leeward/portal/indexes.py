@@ -13,6 +13,7 @@ from leeward.errors import BadInput
 from leeward.portal.models import Index as PublicIndex
 from leeward.portal.settings import Settings, check_private
 from leeward.portal.store import Database, Row, fetch_all, fetch_one, tables
+from leeward.portal.terms import example_of
 from leeward.queries.answer.plan import IndexSession, open_session
 from leeward.queries.ledger import budgets, spending
 from leeward.queries.privacy.accounting import MICRO, Budget, spent_epsilon, to_epsilon
@@ -122,4 +123,5 @@ def open_for_portal(folder: Path, ledger: str | None) -> IndexSession:
 
 def public_facts(session: IndexSession) -> PublicIndex:
     """What the model names of an index and its terms, and no more."""
-    return PublicIndex.model_validate({**vars(session.index.meta), **vars(session.terms)})
+    example = {"example": example_of(session.index.terms)}
+    return PublicIndex.model_validate({**vars(session.index.meta), **vars(session.terms), **example})

@@ -124,6 +124,7 @@ class Index(BaseModel):
     row: str
     vocabulary: str
     vocabulary_public: bool
+    example: Annotated[str, Field(description="A question with names of this vocabulary.")]
     max_rows_per_patient: int | None
     synthetic: bool
     unit: str
@@ -132,6 +133,20 @@ class Index(BaseModel):
     delta: float | None
     charge_projects_separately: bool
     qids: list[QuasiIdentifier]
+
+
+class Terms(BaseModel):
+    """Terms as a question joins them."""
+
+    terms: Annotated[str, Field(max_length=10_000)]
+
+
+class TermSet(Terms):
+    """Terms under a name; changed when and by whom."""
+
+    name: str
+    person: str
+    changed: str
 
 
 class Price(BaseModel):
@@ -149,7 +164,8 @@ class Price(BaseModel):
     bins: int
     half_width_of_all: Annotated[Number, Field(description="Of all bins at once.")]
     likelihood_factor: Annotated[
-        float, Field(description="So many times as likely the answer is at most with any one unit as without.")
+        float,
+        Field(description="So many times as likely the answer is at most with any one unit as without."),
     ]
     warning: Annotated[str | None, Field(description="What to think of before it is paid.")]
 
@@ -168,7 +184,9 @@ class Answer(BaseModel):
     by: Annotated[str | None, Field(description="The quasi-identifier with a count for each value.")] = None
     answer: Number | Mapping[str, Number | None] | None
     interval: Interval | Mapping[str, Interval | None] | None
-    half_width_of_all: Annotated[Number | None, Field(description="Of all bins of a histogram at once.")] = None
+    half_width_of_all: Annotated[Number | None, Field(description="Of all bins of a histogram at once.")] = (
+        None
+    )
     total: Annotated[Sum | None, Field(description="Of a histogram's bins; null where one is hidden.")] = None
     likelihood_factor: float
     confidence: float

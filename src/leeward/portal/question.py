@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import json
 import shlex
-from bisect import bisect_left
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from itertools import chain, islice, takewhile
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from leeward.errors import BadInput
 from leeward.portal.store import Row
 from leeward.queries.answer.plan import IndexSession, Plan, Question
-from leeward.queries.index.counts import Index
-from leeward.queries.language.query import fold, parse, quote
-from leeward.queries.language.vocabulary import Terms
+from leeward.queries.language.query import parse, write_term
+from leeward.queries.language.vocabulary import Terms, Vocabulary
 from leeward.queries.privacy.mechanism import Unit
 
 
@@ -30,7 +26,9 @@ class Request(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    terms: str = Field(max_length=2000, description="Terms, all of them required: 'sore throat & fever'.")
+    terms: str = Field(
+        max_length=20_000, description="Terms joined by & | ! and parentheses: 'fever & (cough | rash)'."
+    )
     conditions: dict[str, str] = Field(
         {}, description="Quasi-identifier -> value, range a..b or beginning a*."
     )
@@ -87,10 +85,16 @@ def at_price(request: Request, epsilon: int) -> Question:
 
 
 def words_of(session: IndexSession, plan: Plan) -> str:
-    """A planned question with its terms as a person calls them, and its conditions."""
-    terms = " & ".join(quote(session.index.terms.label_of(name)) for name in plan.query.terms)
+    """A planned question with its terms as a person calls them, codes with their titles, and its conditions."""
+    terms = plan.query.terms_text(lambda name: write_term(called(session.index.terms, name)))
     conditions = [f"{each.qid}={each.text()}" for each in plan.query.predicates]
     return "; ".join([terms, *conditions])
+
+
+def called(terms: Vocabulary, name: str) -> str:
+    """A term as a person calls it; a code with its title."""
+    title = terms.title_of(name)
+    return title if isinstance(terms, Terms) or title == name else f"{name} {title}"
 
 
 def command_of(row: Row, index: Path, person: str) -> str:
@@ -115,45 +119,3 @@ def python_of(row: Row, url: str) -> str:
     fields = ("conditions", "by", "most", "count", "unit", "epsilon")
     arguments += [f"{name}={found[name]!r}" for name in fields if found.get(name) is not None]
     return f"leeward.connect({url!r}, token=TOKEN).ask({', '.join(arguments)})"
-
-
-MOST: Final = 20
-"""Terms found at once."""
-
-
-@dataclass(frozen=True)
-class Found:
-    """A term as it is asked for, and how a person calls it."""
-
-    name: str
-    label: str
-    asked: str
-    """As it is written in a question: in quotation marks where it holds a sign of the language."""
-
-
-def search(index: Index, text: str, most: int = MOST) -> list[Found]:
-    """Terms whose name, code, label or synonym begins with `text` or else holds it, labels before synonyms, by name;
-    empty where the vocabulary is no list."""
-    wanted = fold(text)
-    if not isinstance(index.terms, Terms) or not wanted:
-        return []
-    terms = index.terms
-    names = terms.sorted_names
-    beginning = takewhile(
-        lambda name: name.startswith(wanted), islice(names, bisect_left(names, wanted), None)
-    )
-    holding = (name for name in names if len(wanted) > 1 and wanted in name)
-    found: dict[str, None] = {}
-    for name in chain(beginning, holding):
-        found.setdefault(terms.names[name])
-        if len(found) >= most:
-            break
-    # A term's own name or label before what is only a synonym of it.
-    found_first = sorted(found, key=lambda name: not fold(terms.label_of(name)).startswith(wanted))
-    return [Found(name, terms.label_of(name), _term_in_query(terms, name)) for name in found_first]
-
-
-def _term_in_query(terms: Terms, name: str) -> str:
-    """A term as a question writes it: its label, where that names this term and no other."""
-    label = terms.label_of(name)
-    return quote(label if terms.names.get(fold(label)) == name else name)

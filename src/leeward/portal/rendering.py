@@ -132,10 +132,12 @@ def sentence_of(answer: Any, words: str, index: str, synthetic: bool) -> str:
     plan = answer.plan
     epsilon = amount(to_epsilon(plan.noise.epsilon))
     what = "made-up patients" if synthetic else f"{plan.counted}s"
+    each = "the count" if plan.by is None else "each count"
     how = (
         f"differentially private, epsilon {epsilon} for each {plan.unit}, {plan.noise.kind} noise; 95 % within "
-        f"± {number(answer.half_width)} of the count"
+        f"± {number(answer.half_width)} of {each}"
     )
+    how += "" if plan.by is None else f", of all at once within ± {number(answer.half_width_of_all)}"
     about = visible(words)
     if plan.by is not None:
         return f"Numbers of {what} in {visible(index)} with {about}, by {plan.by} ({how})."

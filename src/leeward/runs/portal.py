@@ -41,6 +41,8 @@ class Demo:
     project: str
     index: str
     release: str
+    codes: str
+    """The index of codes."""
 
 
 def make_folder(folder: Path) -> None:
@@ -74,6 +76,8 @@ def make_demo(
         max_rows_per_patient=3, about_patients=patients, new_budget="made-up patients",
         domains={"when": {"low": "2025-01", "high": "2025-12"}, "age": {"low": 0, "high": 99}, "sex": ["f", "m"]},
     )  # fmt: skip
+    say("Indexing made-up diagnoses ...")
+    _codes(folder / "indexes" / "diagnoses", patients)
     itemsets(folder / "indexes" / "clinic", folder / "releases" / "catalogue", epsilon=1)
     say("Making a release of a made-up cohort ...")
     _release(folder / "releases" / "cohort")
@@ -81,6 +85,22 @@ def make_demo(
     app: Any = make_app(settings).app  # the gate knows it as any ASGI application
     portal: Portal = app.state.portal
     return _fill(portal)
+
+
+def _codes(out: Path, patients: int) -> None:
+    """An index of made-up ICD-9-CM codes, whole patients."""
+    from tempfile import TemporaryDirectory
+
+    from leeward.runs.index import index
+    from leeward.synthetic import write_codes
+
+    with TemporaryDirectory() as folder:
+        events = Path(folder) / "made-up-diagnoses.csv"
+        write_codes(events, patients, seed=2)
+        index(
+            events, out, epsilon_total=DEMO_BUDGET, threshold=10, terms="icd9", about_patients=patients,
+            new_budget="made-up patients",
+        )  # fmt: skip
 
 
 def _release(out: Path) -> None:
@@ -120,15 +140,15 @@ def _fill(portal: Any) -> Demo:
     )  # fmt: skip
     people.change_member(database, carl, project, "rita", "researcher")
     ends = (datetime.now(UTC) + timedelta(days=180)).date().isoformat()
-    first = proposals.propose_index(
-        indexes, carl, "clinic", "Clinic notes 2025", "", "Made-up notes, to try it."
-    )
-    proposals.decide(indexes, anna, first, "confirmed", "Made-up data: no parent needed.")
-    index = indexes.rows()[0]["id"]
-    second = proposals.propose_allotment(
-        indexes, carl, project, index, "3", ends, False, "A study of one winter."
-    )
-    proposals.decide(indexes, anna, second, "confirmed", "Within the cap.")
+    for name, title in (("clinic", "Clinic notes 2025"), ("diagnoses", "Diagnoses (ICD-9-CM)")):
+        made = proposals.propose_index(indexes, carl, name, title, "", "Made-up patients, to try it.")
+        proposals.decide(indexes, anna, made, "confirmed", "Made-up data: no parent needed.")
+    index, codes = (row["id"] for row in indexes.rows())
+    for each in (index, codes):
+        made = proposals.propose_allotment(
+            indexes, carl, project, each, "3", ends, False, "A study of one winter.", "1"
+        )
+        proposals.decide(indexes, anna, made, "confirmed", "Within the cap.")
     for name, title in (("catalogue", "Frequent complaints"), ("cohort", "Cohort of codes")):
         made = proposals.propose_release(
             indexes, carl, name, title, [ids["rita"], ids["lea"]], ends, "Made-up data for the demo."
@@ -138,7 +158,7 @@ def _fill(portal: Any) -> Demo:
     from leeward.portal.releases import visible
 
     release = next(row["id"] for row in visible(database, carl) if row["name"] == "Cohort of codes")
-    return Demo(secret, ids, project, index, release)
+    return Demo(secret, ids, project, index, release, codes)
 
 
 def make_local_account(

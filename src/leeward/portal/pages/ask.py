@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 from fastapi import APIRouter, Request
 from starlette.responses import JSONResponse, Response
@@ -18,12 +19,15 @@ from leeward.portal.indexes import Unknown, public_facts
 from leeward.portal.people import names_of
 from leeward.portal.permissions import Viewer
 from leeward.portal.question import Request as Question
-from leeward.portal.question import command_of, python_of, request_of, search, words_of
+from leeward.portal.question import command_of, python_of, request_of, words_of
 from leeward.portal.rendering import chart_of, csv_of, message_of, page, redirect, rows_of, sentence_of
+from leeward.portal.sets import remove_set, save_set, sets_of
+from leeward.portal.terms import look_up
 from leeward.queries.privacy.accounting import to_epsilon
 
 router = APIRouter(include_in_schema=False)
-EMPTY = {"terms": "", "by": "", "most": "", "within": "20", "epsilon": "", "count": "", "find": "", "add": ""}
+EMPTY = {"terms": "", "by": "", "most": "", "within": "20", "epsilon": "", "count": "", "find": "", "add": "",
+         "below": "", "set_name": ""}  # fmt: skip
 
 
 @router.get("/projects/{project}/ask", dependencies=need("price"))
@@ -40,13 +44,19 @@ def try_out(request: Request, portal: ThisPortal, viewer: Asker, project: str, f
 
 @router.get("/projects/{project}/terms", dependencies=need("price"))
 def find_terms(
-    request: Request, portal: ThisPortal, viewer: Asker, project: str, index: str = "", find: str = ""
+    request: Request,
+    portal: ThisPortal,
+    viewer: Asker,
+    project: str,
+    index: str = "",
+    find: str = "",
+    below: str = "",
 ) -> Response:
     """Terms of the public vocabulary, as a part of the page."""
     people.project_of(portal.database, viewer, project, "price")
     portal.asking.allotment(project, index)
-    found = search(portal.indexes.session(index).index, find[:100])
-    return page(request, "terms.html", found=found, find=find)
+    listed = look_up(portal.indexes.session(index).index.terms, find[:100], below[:200])
+    return page(request, "terms.html", listed=listed, find=find, project=project)
 
 
 @router.post("/projects/{project}/answers", dependencies=need("spend"))
@@ -56,6 +66,19 @@ def pay(portal: ThisPortal, viewer: Asker, project: str, form: Fields) -> Respon
     question = question_of(form)
     ((answer, _),) = portal.asking.pay(viewer, project, form.get("index", ""), [question])
     return redirect(portal, f"/answers/{answer}")
+
+
+@router.post("/projects/{project}/sets", dependencies=need("spend"))
+def keep_set(portal: ThisPortal, viewer: Asker, project: str, form: Fields) -> Response:
+    """Save the form's terms under a name, or take a name away; back to the form."""
+    people.project_of(portal.database, viewer, project, "spend")
+    terms = form.get("terms", "")
+    if form.get("remove"):
+        remove_set(portal.database, viewer, project, form["remove"])
+    else:
+        terms = "@" + save_set(portal.database, viewer, project, form.get("set_name", ""), terms)
+    asked = urlencode({"index": form.get("index", ""), "terms": terms})
+    return redirect(portal, f"/projects/{project}/ask?{asked}")
 
 
 def question_of(form: Mapping[str, str]) -> Question:
@@ -88,7 +111,9 @@ def _ask_page(
         raise Unknown
     session = portal.indexes.session(chosen)
     if values["add"]:
-        values["terms"] = " & ".join(filter(None, (values["terms"].strip(), values["add"])))
+        before = values["terms"].strip()
+        before = f"({before})" if "|" in before else before
+        values["terms"] = " & ".join(filter(None, (before, values["add"])))
     found = _try_question(portal.asking, viewer, project, chosen, values)
     step = "price" if found["fault"] or found["priced"] is None else values.get("do", "price")
     template = "price.html" if "hx-request" in request.headers else "ask.html"
@@ -101,10 +126,11 @@ def _ask_page(
         balances=balances,
         index=listed[chosen],
         facts=public_facts(session),
-        terms=search(session.index, values["find"]) if values["find"] else None,
+        listed=look_up(session.index.terms, values["find"][:100], values["below"][:200]),
         values=values,
         step=step,
         may_spend=viewer.may_in("spend", project),
+        sets=sets_of(portal.database, project),
         **found,
     )
 
@@ -269,7 +295,7 @@ def questions_of(lines: str, epsilon: str) -> list[Question]:
             raise BadInput(f"line {number}: write the terms in quotation marks, then --NAME VALUE pairs.")
         for name, value in zip(words[1::2], words[2::2], strict=True):
             name = name.removeprefix("--")
-            if name in {"by", "epsilon", "within", "count", "most"}:
+            if name in {"by", "epsilon", "within", "count", "most", "unit"}:
                 fields[name] = value
             else:
                 fields["conditions"][name.replace("-", "_")] = value

@@ -41,7 +41,7 @@ def query(
     index : str or Path
         Folder of the index.
     terms : str
-        Terms joined by `&`, for example `sore throat & fever`.
+        Terms joined by `&`, `|`, `!` and parentheses, for example `fever & (cough | chills) & !rash`.
     epsilon : float or str
         Cost of the answer; a larger one means less noise. The same question again is free.
     user : str, optional

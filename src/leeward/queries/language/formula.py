@@ -69,7 +69,6 @@ def _too_large() -> BadInput:
 def normal_form(formula: Formula, covers: Callable[[str, str], bool]) -> Formula:
     """The formula in the form that identifies it, where `covers(outer, inner)` says that whatever has `inner` has
     `outer`. BadInput for one that holds for no row or for every row, whatever the data."""
-
     names = sorted({literal.name for clause in formula for literal in clause})
     below = {outer: {inner for inner in names if inner == outer or covers(outer, inner)} for outer in names}
     first = {name: min(other for other in below[name] if name in below[other]) for name in names}
@@ -86,9 +85,8 @@ def normal_form(formula: Formula, covers: Callable[[str, str], bool]) -> Formula
         return frozenset[Literal]().union(*map(implying, clause))
 
     clauses: set[Clause] = set()
-    for (
-        clause
-    ) in formula:  # one name of those that say the same, and nothing that implies another literal of it
+    # One name of those that say the same, no clause that always holds, no literal that implies another of its clause.
+    for clause in formula:
         firsts = frozenset(Literal(first[name], holds) for name, holds in clause)
         implied = weaker(firsts)
         if not any(each.negated() in implied for each in firsts):
@@ -105,7 +103,7 @@ def normal_form(formula: Formula, covers: Callable[[str, str], bool]) -> Formula
         }
     if frozenset() in clauses:
         raise BadInput(
-            "this question holds for nothing, whatever the data: it asks for a term and its opposite."
+            "this question holds for nothing, whatever the data: it asks for a term and for its opposite."
         )
     implied_by = {clause: weaker(clause) for clause in clauses}
     return frozenset(a for a in clauses if not any(b <= implied_by[a] for b in clauses if b != a))

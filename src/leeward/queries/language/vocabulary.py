@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from itertools import compress
@@ -67,6 +67,27 @@ class Vocabulary(ABC):
 
     def label_of(self, name: str) -> str:
         return self.labels.get(name.removeprefix(EXACT), name)
+
+    def title_of(self, name: str) -> str:
+        """What a person calls a term or node; its name where it has no other."""
+        return self.label_of(name)
+
+    @property
+    @abstractmethod
+    def texts(self) -> Iterable[tuple[str, str]]:
+        """Every public text, folded, and the term or node that it names: names, labels, other names."""
+
+    def parent_of(self, name: str) -> str | None:
+        return self.parents.get(name)
+
+    def children_of(self, name: str) -> Sequence[str]:
+        """The names directly below a node, sorted; of the empty name those that nothing is above."""
+        return self._children.get(name, ()) if name else self._tops
+
+    @cached_property
+    def _tops(self) -> Sequence[str]:
+        every = {*self.sample(), *self.parents.values()}
+        return sorted(name for name in every if name not in self.parents)
 
     @cached_property
     def _children(self) -> dict[str, list[str]]:
@@ -158,9 +179,9 @@ class Terms(Vocabulary):
                     found.setdefault(fold(text), name)
         return found
 
-    @cached_property
-    def sorted_names(self) -> tuple[str, ...]:
-        return tuple(sorted(self.names))
+    @property
+    def texts(self) -> Iterable[tuple[str, str]]:
+        return self.names.items()
 
     @cached_property
     def members(self) -> Callable[[str], frozenset[int]]:
@@ -242,6 +263,10 @@ class AnyText(Vocabulary):
     def expand(self, name: str, held: Iterable[str]) -> list[str]:
         return [term for term in held if term == name]
 
+    @property
+    def texts(self) -> Iterable[tuple[str, str]]:
+        return ()
+
     def sample(self) -> tuple[str, ...]:
         return ()
 
@@ -280,6 +305,25 @@ class Codes(Vocabulary):
         for title, category in sorted(self.aliases.items()):
             found.setdefault(fold(title), category)
         return found
+
+    @cached_property
+    def texts(self) -> Iterable[tuple[str, str]]:
+        return [*self._names.items(), *((fold(category), category) for category in self.sample())]
+
+    @cached_property
+    def _titles(self) -> dict[str, str]:
+        return {category: title for title, category in self.aliases.items()} | dict(self.labels)
+
+    def title_of(self, name: str) -> str:
+        """The title of a node or category; of a code below one, that of the category."""
+        name = name.removeprefix(EXACT)
+        category = name.partition(".")[0]
+        if name in self._titles or category not in self._titles:
+            return self._titles.get(name, name)
+        return f"{self._titles[category]}, a code of {category}"
+
+    def parent_of(self, name: str) -> str | None:
+        return name.partition(".")[0] if "." in name else self.parents.get(name)
 
     def _parts(self, text: str) -> tuple[str, str] | None:
         """(category, what follows) of a code whose category exists."""
