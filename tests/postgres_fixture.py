@@ -33,9 +33,10 @@ def postgres_server() -> Iterator[str]:
 
 
 @contextmanager
-def running_postgres(connections: int) -> Iterator[str]:
-    """The URL of a fresh server that listens on a socket only; run by another user where we are root. It flushes
-    nothing to the disk, whatever it is asked."""
+def running_postgres(connections: int, port: int | None = None, tls: Path | None = None) -> Iterator[str]:
+    """The URL of a fresh server that listens on a socket, and on a `port` of this computer where one is given; run by
+    another user where we are root. It flushes nothing to the disk, whatever it is asked. `tls`: the folder with its
+    certificate, its key, and the authority of its clients."""
     # A socket's path must be short, so not below pytest's own folder.
     folder = Path(tempfile.mkdtemp(prefix="leeward-"))
     other = {"user": "nobody", "extra_groups": []} if os.geteuid() == 0 else {}
@@ -58,11 +59,19 @@ def running_postgres(connections: int) -> Iterator[str]:
         postgres_runs(
             "initdb", "-D", data, "-U", "custodian", "-A", "trust", "-E", "UTF8", "--no-sync", "--locale=C"
         )
-        options = f"-c listen_addresses='' -c unix_socket_directories='{folder}'"
+        options = f"-c listen_addresses='{'127.0.0.1' if port else ''}' -c unix_socket_directories='{folder}'"
+        options += f" -c port={port or 5432}"
+        if tls is not None:
+            for name in ("server.crt", "server.key", "ca.crt"):
+                shutil.copy(tls / name, folder / "data" / name)
+                (folder / "data" / name).chmod(0o600)
+                if other:
+                    shutil.chown(folder / "data" / name, "nobody")
+            options += " -c ssl=on -c ssl_ca_file=ca.crt"
         options += f" -c fsync=off -c max_connections={connections}"
         postgres_runs("pg_ctl", "-D", data, "-w", "-o", options, "-l", str(folder / "log"), "start")
         try:
-            yield f"postgresql+pg8000://custodian@/postgres?unix_sock={folder}/.s.PGSQL.5432"
+            yield f"postgresql+pg8000://custodian@/postgres?unix_sock={folder}/.s.PGSQL.{port or 5432}"
         finally:
             postgres_runs("pg_ctl", "-D", data, "-w", "-m", "immediate", "stop")
     finally:

@@ -43,6 +43,7 @@ SHARED = frozenset(
         "memory",
         "pages",
         "paths",
+        "postgres",
         "randomness",
         "texts",
         "version",

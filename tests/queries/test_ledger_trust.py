@@ -6,7 +6,6 @@ import os
 import shutil
 import socket
 import sqlite3
-import ssl
 import stat
 import threading
 import time
@@ -183,10 +182,8 @@ def test_a_server_that_only_closes_is_an_error(
 def test_a_full_server_is_waited_for_as_long_as_it_says_so(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """All connections are in use for longer than a server is asked that only closes. No certificates are read for a
-    connection by a socket, which has none."""
-    monkeypatch.setattr(ssl, "create_default_context", None)
-    with running_postgres(connections=6) as url:
+    """All connections are in use for longer than a server is asked that only closes."""
+    with running_postgres(connections=5) as url:
         ledger = opening.make_ledger(url)
         opening.release(ledger)
         monkeypatch.setattr(opening, "BUSY_SECONDS", 3)  # a busy server may only close, many times in a row
@@ -196,7 +193,7 @@ def test_a_full_server_is_waited_for_as_long_as_it_says_so(
         monkeypatch.setattr(opening, "time", often)
         monkeypatch.setattr(opening, "SAID_SECONDS", 2)
         with ExitStack() as held, ThreadPoolExecutor(1) as pool:
-            for _ in range(6):
+            for _ in range(5):
                 held.enter_context(opening.reading(ledger))
             waiting = pool.submit(open_elsewhere, url)
             time.sleep(4.5)
@@ -205,7 +202,7 @@ def test_a_full_server_is_waited_for_as_long_as_it_says_so(
             waiting.result(timeout=LONG)
         monkeypatch.setattr(opening, "CONNECTION_SECONDS", 1)
         with ExitStack() as held:
-            for _ in range(6):
+            for _ in range(5):
                 held.enter_context(opening.reading(ledger))
             with pytest.raises(LedgerUnreachable, match=r"took no further connection for \d+ seconds"):
                 open_elsewhere(url)
@@ -215,25 +212,6 @@ def test_a_full_server_is_waited_for_as_long_as_it_says_so(
 def open_elsewhere(url: str) -> None:
     """Open a ledger with an engine of its own, as another process has."""
     families.close(opening.open_ledger(f"{url}&application_name=elsewhere"))
-
-
-def test_encryption_is_asked_for_first() -> None:
-    """A server that has none is then asked without it, as libpq does."""
-    asked = []
-    with socket.create_server(("127.0.0.1", 0)) as server, ThreadPoolExecutor(1) as pool:
-        server.settimeout(LONG)
-
-        def answer_twice() -> None:
-            for answer in (b"N", b"E\x00\x00\x00\x0fC28000\x00\x00\x00\x00\x00"):
-                with server.accept()[0] as connection:
-                    asked.append(connection.recv(1000)[4:8])
-                    connection.sendall(answer)
-
-        answering = pool.submit(answer_twice)
-        with pytest.raises(LedgerUnreachable):
-            opening.open_ledger(f"postgresql://ann@127.0.0.1:{server.getsockname()[1]}/ledger")
-        answering.result(timeout=LONG)
-    assert asked == [(80877103).to_bytes(4, "big"), (196608).to_bytes(4, "big")]
 
 
 SECRET = "s3cr3t"

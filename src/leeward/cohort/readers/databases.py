@@ -2,7 +2,8 @@
 DuckDB file (extra `files`), read by DuckDB itself.
 
 `postgresql://user@host/db#schema.table` names a table (or, for OMOP and i2b2, `#schema`). Without a password in
-the URL, PostgreSQL's is taken from the environment variable PGPASSWORD.
+the URL, PostgreSQL's is taken from the environment variable PGPASSWORD. `?sslmode=`, `sslrootcert=` and so on are as in
+`leeward.postgres`.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from leeward.cohort.readers.collect import Collector
 from leeward.cohort.readers.columns import ColumnMap, require_columns
 from leeward.cohort.readers.request import Request
 from leeward.errors import BadInput, did_you_mean, listed, require_extra
+from leeward.postgres import fault_of_tls, with_tls
 
 if TYPE_CHECKING:
     import duckdb
@@ -263,8 +265,11 @@ def _engine(address: str) -> sa.Engine:
     # SQLite would make an empty database of a name that is wrong.
     if url.get_backend_name() == "sqlite" and not (url.database and Path(url.database).is_file()):
         raise BadInput(f"{Path(url.database or 'sqlite').name}: no such database file.")
+    arguments: dict[str, Any] = {}
+    if url.drivername == "postgresql+pg8000":
+        url, arguments = with_tls(url)
     try:
-        return alchemy.create_engine(url)
+        return alchemy.create_engine(url, connect_args=arguments)
     except (ImportError, alchemy.exc.NoSuchModuleError):
         raise BadInput(
             f"No driver for the database '{url.drivername}'; install its Python package."
@@ -287,7 +292,8 @@ def refusals(name: str, what: str) -> Iterator[None]:
     except alchemy.exc.SQLAlchemyError as error:
         raise BadInput(f"{name}: the database {what}{_reason(error)}.") from None
     except OSError as error:
-        raise BadInput(f"{name}: the database {what} ({type(error).__name__}).") from None
+        fault = fault_of_tls(error) or type(error).__name__
+        raise BadInput(f"{name}: the database {what} ({fault}).") from None
 
 
 def _reason(error: Exception) -> str:
@@ -296,7 +302,7 @@ def _reason(error: Exception) -> str:
     if isinstance(told, dict):  # pg8000: the fields of PostgreSQL's message
         state = str(told.get("C", ""))
         return f" ({told.get('M')})" if state.startswith(WRITES_NAMES) else f" (SQLSTATE {state})"
-    kind = type(cause or error).__name__
+    kind = fault_of_tls(cause or error) or type(cause or error).__name__
     if kind == "OperationalError" and isinstance(told, str):  # SQLite: of names and syntax only
         return f" ({told})"
     return f" ({kind})"

@@ -1,7 +1,7 @@
 """Engines of databases: SQLite (WAL, writers in turn), or a server, PostgreSQL above all.
 
-A connection to a server costs little: no certificates are read that nobody checks, one statement sets all time limits,
-and a connection that was used a moment ago is not asked whether it is alive.
+A server's certificate is checked as `leeward.postgres` says, and a connection is asked whether it is alive before it is
+used again (SQLAlchemy's `pool_pre_ping`).
 
 URLs are read without a word about passwords in any message, and shown without them.
 """
@@ -13,7 +13,6 @@ import os
 import re
 import secrets
 import sqlite3
-import ssl
 import stat
 import time
 from pathlib import Path
@@ -22,6 +21,7 @@ from typing import Any, Final
 import sqlalchemy as sa
 
 from leeward.errors import BadInput
+from leeward.postgres import with_tls
 
 BUSY_SECONDS: Final = 60
 """Time to wait for a lock that others hold."""
@@ -32,8 +32,6 @@ LOCK_SECONDS: Final = 10
 STATEMENT_SECONDS: Final = 15
 """How long a server works on one statement: less than `SILENT_SECONDS`, so that its error arrives."""
 UNKNOWN_ANSWER: Final = "an answer that the driver cannot read"
-FRESH_SECONDS: Final = 2.0
-"""Time after its last use for which a connection is assumed alive."""
 POOL_LOGGER: Final = "leeward-ledger"
 
 
@@ -45,19 +43,20 @@ def state_of(error: BaseException) -> str | None:
     return None if code is None else str(code)
 
 
-def make_engine(url: sa.URL) -> sa.Engine:
-    # What the pool logs of a dead connection is pages of traceback; the caller is told in a sentence.
+def make_engine(url: sa.URL, **given: Any) -> sa.Engine:
+    """The engine of a database. What SQLAlchemy would log of a dead connection is pages of traceback; the caller is
+    told in a sentence."""
     logging.getLogger(f"sqlalchemy.pool.impl.QueuePool.{POOL_LOGGER}").setLevel(logging.CRITICAL + 1)
+    options = {
+        "pool_timeout": BUSY_SECONDS,
+        "pool_logging_name": POOL_LOGGER,
+        "hide_parameters": True,
+        **given,
+    }
     if url.get_backend_name() != "sqlite":
-        return _server_engine(url)
+        return _server_engine(url, options)
     engine = sa.create_engine(
-        url,
-        pool_size=10,
-        max_overflow=20,
-        pool_timeout=BUSY_SECONDS,
-        pool_logging_name=POOL_LOGGER,
-        hide_parameters=True,
-        connect_args={"timeout": BUSY_SECONDS},
+        url, pool_size=10, max_overflow=20, connect_args={"timeout": BUSY_SECONDS}, **options
     )
 
     @sa.event.listens_for(engine, "connect")
@@ -89,46 +88,25 @@ def begin_in_turn(connection: Any, durable: bool) -> None:
         connection.execute(f"PRAGMA busy_timeout={1000 * BUSY_SECONDS}")
 
 
-def _server_engine(url: sa.URL) -> sa.Engine:
-    """A server takes a hundred connections by default, and the writers of a family wait for each other anyway."""
-    pg8000 = url.get_driver_name() == "pg8000"
-    timeout = {"timeout": SILENT_SECONDS} if pg8000 and "timeout" not in url.query else {}
+def _server_engine(url: sa.URL, options: dict[str, Any]) -> sa.Engine:
+    """A server takes a hundred connections by default, each process has two engines, and the writers of a family wait for
+    each other anyway."""
+    arguments: dict[str, Any] = {}
+    if url.get_driver_name() == "pg8000":
+        url, arguments = with_tls(url)
+        arguments["timeout"] = SILENT_SECONDS
     engine = sa.create_engine(
-        url,
-        pool_size=5,
-        max_overflow=5,
-        pool_timeout=BUSY_SECONDS,
-        pool_logging_name=POOL_LOGGER,
-        hide_parameters=True,
-        connect_args=timeout,
+        url, pool_size=3, max_overflow=2, pool_pre_ping=True, connect_args=arguments, **options
     )
-    if pg8000:
-        _encrypt_where_possible(engine, by_socket="unix_sock" in url.query)
-
-    @sa.event.listens_for(engine, "checkin")
-    def note_use(connection: Any, record: Any) -> None:
-        record.info["used"] = time.monotonic()
-
-    @sa.event.listens_for(engine, "checkout")
-    def alive(connection: Any, record: Any, proxy: Any) -> None:
-        """Ping idle connections; if one is dead, the pool renews all. A silent server does not count as dead."""
-        if time.monotonic() - record.info.get("used", time.monotonic()) < FRESH_SECONDS:
-            return
-        try:
-            engine.dialect.do_ping(connection)
-        except Exception as error:
-            if _is_silence(error):
-                raise
-            raise sa.exc.InvalidatePoolError from error
 
     @sa.event.listens_for(engine, "handle_error", retval=True)
     def never_again(context: sa.engine.ExceptionContext) -> BaseException | None:
-        """What is no error of the driver's own (the socket's, in the middle of an answer) leaves a connection of which
-        nobody knows what comes next: SQLAlchemy would roll back on it and read the rest as another answer."""
-        if context.sqlalchemy_exception is not None:
-            return None
-        context.is_disconnect = True
-        unread = isinstance(context.original_exception, LookupError)
+        """What fails at a ping is dead, whatever the server said last. What is no error of the driver's own (the
+        socket's, in the middle of an answer) leaves a connection of which nobody knows what comes next: SQLAlchemy
+        would roll back on it and read the rest as another answer."""
+        if context.is_pre_ping or context.sqlalchemy_exception is None:
+            context.is_disconnect = True
+        unread = context.sqlalchemy_exception is None and isinstance(context.original_exception, LookupError)
         return ConnectionError(UNKNOWN_ANSWER) if unread else None
 
     if url.get_backend_name() == "postgresql":
@@ -150,31 +128,6 @@ def _server_engine(url: sa.URL) -> sa.Engine:
             connection.commit()
 
     return engine
-
-
-def _encrypt_where_possible(engine: sa.Engine, by_socket: bool) -> None:
-    """TLS where the server has it, as libpq's `prefer`. The driver's own way reads all certificates of the system for
-    every connection, 20 ms each, and then checks none."""
-    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    tls.check_hostname = False
-    tls.verify_mode = ssl.CERT_NONE
-
-    @sa.event.listens_for(engine, "do_connect")
-    def connect(dialect: Any, record: Any, arguments: Any, parameters: Any) -> Any:
-        if not by_socket:
-            try:
-                return dialect.connect(*arguments, **{"ssl_context": tls, **parameters})
-            except dialect.dbapi.InterfaceError as error:
-                if str(error) != "Server refuses SSL":
-                    raise
-        return dialect.connect(*arguments, **{"ssl_context": False, **parameters})
-
-
-def _is_silence(error: BaseException) -> bool:
-    found: BaseException | None = error
-    while found is not None and not isinstance(found, TimeoutError):
-        found = found.__cause__
-    return found is not None
 
 
 PASSWORDS: Final = frozenset({"password", "passwd", "pwd", "sslpassword"})

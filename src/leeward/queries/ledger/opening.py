@@ -1,6 +1,6 @@
 """Where a ledger is: SQLite in the index's folder (WAL), or any database by URL, PostgreSQL above all.
 
-A process has one engine a database, whoever opens it and however often. A server that is silent, out of connections or
+A process has two engines a database, one that only reads and one that writes, whoever opens it and however often. A server that is silent, out of connections or
 gone ends in one sentence, never in waiting for ever; what waits for its turn waits `BUSY_SECONDS` at most.
 """
 
@@ -23,6 +23,7 @@ import sqlalchemy as sa
 
 from leeward.errors import BadInput
 from leeward.paths import exists, is_file, is_folder
+from leeward.postgres import fault_of_tls
 from leeward.queries.ledger.engines import (
     BUSY_SECONDS,
     UNKNOWN_ANSWER,
@@ -66,6 +67,8 @@ class Ledger:
     """An open ledger; threads may share it."""
 
     engine: sa.Engine
+    reader: sa.Engine
+    """For single statements that read, each a transaction of its own; SQLite's is the same."""
     place: str
     """Location that is safe to show: without a password."""
     key: str
@@ -94,14 +97,14 @@ def open_database(url: str) -> Ledger:
 def reading(ledger: Ledger, *, snapshot: bool = False) -> Iterator[sa.Connection]:
     """A connection that only reads; LedgerUnreachable when the database fails. `snapshot`: all statements see one
     moment."""
-    kind = ledger.engine.dialect.name
-    with _translate_errors(ledger), _connect(ledger) as connection:
-        if kind not in ("sqlite", "postgresql"):
-            connection.execution_options(isolation_level="REPEATABLE READ" if snapshot else "AUTOCOMMIT")
-        elif snapshot and kind == "sqlite":  # which begins nothing by itself, see `ours_to_begin`
+    engine = ledger.engine if snapshot else ledger.reader
+    with _translate_errors(ledger), _connect(ledger, engine) as connection:
+        if (
+            snapshot and engine.dialect.name == "sqlite"
+        ):  # which begins nothing by itself, see `ours_to_begin`
             connection.exec_driver_sql("BEGIN")
-        elif snapshot:  # SQLAlchemy would set it for the session, and reset it after
-            connection.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+        elif snapshot:
+            connection.execution_options(isolation_level="REPEATABLE READ")
         yield connection
 
 
@@ -114,7 +117,12 @@ def writing(ledger: Ledger, *, durable: bool = True, family: str = "") -> Iterat
     one that it locks, if it locks one that others ask for too (see `_turn`).
     """
     kind = ledger.engine.dialect.name
-    with _translate_errors(ledger), _turn(ledger, family), _connect(ledger) as connection, connection.begin():
+    with (
+        _translate_errors(ledger),
+        _turn(ledger, family),
+        _connect(ledger, ledger.engine) as connection,
+        connection.begin(),
+    ):
         if kind == "sqlite":
             begin_in_turn(connection.connection.driver_connection, durable)
         elif kind == "postgresql" and not durable:
@@ -126,14 +134,16 @@ def release(ledger: Ledger) -> None:
     """Give idle connections back to a server, which has few; a file's stay open, as closing them costs a flush."""
     if ledger.engine.dialect.name != "sqlite":
         ledger.engine.dispose()
+        ledger.reader.dispose()
 
 
 def close_engine(ledger: Ledger) -> None:
     """Close every connection; the next opening makes a new engine."""
     with _lock:
-        for key in [key for key, engine in _engines.items() if engine is ledger.engine]:
+        for key in [key for key, engines in _engines.items() if ledger.engine in engines]:
             del _engines[key]
     ledger.engine.dispose()
+    ledger.reader.dispose()
 
 
 @contextmanager
@@ -168,7 +178,7 @@ def _translate_errors(ledger: Ledger) -> Iterator[None]:
                 f"{ledger.place}: the ledger's file is damaged. No answer was given. Put its newest copy "
                 "back; `leeward budget` says how to go on with an older one."
             ) from None
-        cause = type(refused).__name__
+        cause = fault_of_tls(refused) or type(refused).__name__
         if state_of(error) in {*LOCKED, CANCELED}:
             cause = f"others held its lock for {BUSY_SECONDS} seconds"
         raise _unreachable(ledger, cause) from None
@@ -181,7 +191,7 @@ def _unreachable(ledger: Ledger, cause: str) -> LedgerUnreachable:
     )
 
 
-def _connect(ledger: Ledger) -> sa.Connection:
+def _connect(ledger: Ledger, engine: sa.Engine) -> sa.Connection:
     """A connection; a server that takes no more of them is asked again, at random moments.
 
     While it says that all of its connections are in use it is waited for `CONNECTION_SECONDS`, and that is said; where
@@ -192,7 +202,7 @@ def _connect(ledger: Ledger) -> sa.Connection:
     until, said, wait = begun + BUSY_SECONDS, begun, 0.05
     while True:
         try:
-            return ledger.engine.connect()
+            return engine.connect()
         except FAILURES as error:
             if not _takes_no_connection(error):
                 raise
@@ -243,7 +253,7 @@ def _open(where: str | Path, beside: Path | None, *, may_create: bool) -> Ledger
                 "put the file back, or give the one that has the budget now with --ledger URL."
             )
         ledger = _ledger(sa.URL.create("sqlite", database=str(file)), str(file), beside or Path(where))
-    with _translate_errors(ledger), _connect(ledger) as connection:
+    with reading(ledger) as connection:
         found = _revision(connection)
     if found is None and not may_create:
         raise LedgerUnreachable(
@@ -269,13 +279,13 @@ def _by_url(text: str, may_create: bool, beside: Path | None) -> Ledger:
         ) from None
 
 
-_engines: dict[str, sa.Engine] = {}
+_engines: dict[str, tuple[sa.Engine, sa.Engine]] = {}
 _turns: dict[tuple[str, str], Semaphore] = {}
 _lock = Lock()
 
 
 def _ledger(url: sa.URL, place: str, beside: Path | None) -> Ledger:
-    """The one engine of a database in this process. A file that was put in another's place is another database."""
+    """The engines of a database in this process. A file that was put in another's place is another database."""
     key = f"{os.getpid()} {url.render_as_string(hide_password=False)}"
     if url.get_backend_name() == "sqlite" and url.database:
         file = Path(url.database)
@@ -287,8 +297,10 @@ def _ledger(url: sa.URL, place: str, beside: Path | None) -> Ledger:
             key = f"{os.getpid()} {file.resolve()} {status.st_dev} {status.st_ino}"
     with _lock:
         if key not in _engines:
-            _engines[key] = make_engine(url)
-        return Ledger(_engines[key], place, key, beside)
+            engine = make_engine(url)
+            sqlite = engine.dialect.name == "sqlite"
+            _engines[key] = engine, engine if sqlite else make_engine(url, isolation_level="AUTOCOMMIT")
+        return Ledger(*_engines[key], place, key, beside)
 
 
 def _revision(connection: sa.Connection) -> str | None:
