@@ -9,7 +9,7 @@ Server and clients are on one machine and share its processors. `load`: sessions
 questions, prices and new questions against a budget that does not pay for all. `kill`: the server (with --postgres in
 turn the database) is killed at random moments while sessions ask. `timing`: new questions whose counts are 1 and
 100,000 patients, from one client; the area under the ROC curve of "slower means larger". `cost`: processor time of one
-request in this process, without a server and its sockets, and the statements that the databases get for it.
+request in this process, without a server and its sockets, and of the database, with the statements that it gets.
 """
 
 from __future__ import annotations
@@ -79,11 +79,16 @@ class Place:
     workers: int = 1
     server: subprocess.Popen[bytes] | None = None
 
+    @property
+    def ledgers(self) -> dict[str, str]:
+        return {} if self.database is None else {"main": self.database}
+
     def settings(self) -> Settings:
         return Settings(
             folder=self.folder,
             public_url=self.url,
             database=self.database,
+            ledgers=self.ledgers,
             questions_a_minute=10**9,
             slot=SLOT,
         )
@@ -93,7 +98,8 @@ class Place:
         began = time.monotonic()
         # Not this file: each worker would load it, with all that the clients need.
         given = {
-            "database": self.database, "public_url": self.url, "questions_a_minute": 10**9, "slot": SLOT,
+            "database": self.database, "ledgers": self.ledgers, "public_url": self.url, "questions_a_minute": 10**9,
+            "slot": SLOT,
         }  # fmt: skip
         code = (
             "from pathlib import Path; from leeward.runs import portal; "
@@ -175,9 +181,9 @@ def set_up(
 
     found.project = people.make_project(running.database, viewer("carl"), "Load", "Load.", "0", ids["rita0"])
     for login in asking[1:]:
-        people.change_member(running.database, viewer("carl"), found.project, login, "researcher")
+        people.change_member(running.database, viewer("carl"), found.project, ids[login], "researcher")
     made = proposals.propose_index(
-        running.indexes, viewer("carl"), "clinic", "Clinic", database or "", "load"
+        running.indexes, viewer("carl"), "clinic", "Clinic", next(iter(found.ledgers), ""), "load"
     )
     proposals.decide(running.indexes, viewer("anna"), made, "confirmed", "load")
     found.index = running.indexes.rows()[0]["id"]
@@ -390,8 +396,9 @@ def load(place: Place, seconds: float, sessions: int, known: float, new: float) 
     print(json.dumps(recount(place, seen)))
 
 
-def cost(place: Place, requests: int = 40) -> None:
-    """Processor time of one request of each kind, the least of five rounds, and its statements and connections."""
+def cost(place: Place, postgres: Postgres | None, requests: int = 40) -> None:
+    """Processor time of one request of each kind, the least of five rounds, that of the database beside it, and its
+    statements and connections."""
     os.environ.pop("PROMETHEUS_MULTIPROC_DIR", None)
     app = make_app(replace(place.settings(), slot=0.0))
     number = itertools.count()
@@ -423,14 +430,17 @@ def cost(place: Place, requests: int = 40) -> None:
             await ask(path, body(each))
         rounds = []
         for part in range(1, 6):
-            began = time.process_time()
+            began, there = time.process_time(), seconds_of(postgres)
             for each in range(requests):
                 await ask(path, body(part * requests + each))
-            rounds.append((time.process_time() - began) / requests)
+            rounds.append(
+                ((time.process_time() - began) / requests, (seconds_of(postgres) - there) / requests)
+            )
         before = dict(counted)
         await ask(path, body(9 * requests))
         more = ", ".join(f"{counted[each] - before[each]} {each}" for each in counted)
-        print(f"{name:<7} {1000 * min(rounds):5.2f} ms of processor time; {more}")
+        own, database = (1000 * min(each) for each in zip(*rounds, strict=True))
+        print(f"{name:<7} {own:5.2f} ms of processor time, {database:5.2f} of the database; {more}")
 
     def counting(kind: type, method: str, what: str) -> None:
         real = getattr(kind, method)
@@ -458,6 +468,24 @@ def cost(place: Place, requests: int = 40) -> None:
         )
 
     asyncio.run(all_kinds())
+
+
+def seconds_of(postgres: Postgres | None) -> float:
+    """Processor time of a server's processes, those that ended too."""
+    if postgres is None:
+        return 0.0
+    main = (postgres.folder / "data" / "postmaster.pid").read_text().splitlines()[0]
+    ticks = 0
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = path.read_text().rsplit(")", 1)[1].split()
+        except OSError:  # it ended meanwhile
+            continue
+        if path.parent.name == main:
+            ticks += sum(map(int, fields[11:15]))
+        elif fields[1] == main:
+            ticks += sum(map(int, fields[11:13]))
+    return ticks / os.sysconf("SC_CLK_TCK")
 
 
 def kill(place: Place, times: int, sessions: int, postgres: Any) -> None:
@@ -591,7 +619,7 @@ def main() -> None:
             elif options.what == "kill":
                 kill(place, options.times, sessions, postgres)
             elif options.what == "cost":
-                cost(place)
+                cost(place, postgres)
             else:
                 timing(place, options.replies)
         finally:

@@ -38,7 +38,7 @@ def with_tls(url: sa.URL) -> tuple[sa.URL, dict[str, Any]]:
 
 def _context(url: sa.URL) -> ssl.SSLContext | bool:
     """What a connection is encrypted and checked with, made once; False: in clear text."""
-    given = {name: url.query.get(name) or os.environ.get(f"PG{name.upper()}") for name in TLS}
+    given = {name: str(url.query.get(name) or os.environ.get(f"PG{name.upper()}") or "") for name in TLS}
     mode = given["sslmode"] or ("disable" if _is_here(url) else "verify-full")
     if mode not in MODES:
         raise BadInput(f"`sslmode` is one of {listed(MODES)}; libpq's others may fall back to clear text.")
@@ -46,9 +46,9 @@ def _context(url: sa.URL) -> ssl.SSLContext | bool:
         return False
     roots = given["sslrootcert"]
     try:
-        context = ssl.create_default_context(cafile=None if roots == "system" else roots)
+        context = ssl.create_default_context(cafile=None if roots in ("", "system") else roots)
         if given["sslcert"]:
-            context.load_cert_chain(given["sslcert"], given["sslkey"], given["sslpassword"])
+            context.load_cert_chain(given["sslcert"], given["sslkey"] or None, given["sslpassword"])
     except OSError:
         raise BadInput(
             "`sslrootcert`, `sslcert` or `sslkey` names no file of certificates or keys in PEM that can be read."

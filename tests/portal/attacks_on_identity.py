@@ -142,12 +142,12 @@ def uses_a_token_of_a_project_that_was_left(bench: Bench) -> bool:
     """13: somebody who was taken out of a project, and is in another one still."""
     carl, database = bench.viewer("carl"), bench.portal.database
     for project in ("one", "two"):
-        people.change_member(database, carl, bench.project[project], "nobody", "researcher")
+        people.change_member(database, carl, bench.project[project], bench.ids["nobody"], "researcher")
     token = bench.token("nobody")
     assert reaches(bench, token)
-    people.change_member(database, carl, bench.project["one"], "nobody", "none")
+    people.change_member(database, carl, bench.project["one"], bench.ids["nobody"], "none")
     reached = reaches(bench, token) or spends(bench, token)
-    people.change_member(database, carl, bench.project["two"], "nobody", "none")
+    people.change_member(database, carl, bench.project["two"], bench.ids["nobody"], "none")
     return reached
 
 

@@ -215,7 +215,8 @@ def make_bench(
     given.setdefault("slot", 0)
     given.setdefault("local_accounts", True)
     given.setdefault("questions_a_minute", 100_000)
-    settings = Settings(folder=folder, database=database, **given)
+    ledgers = {} if ledger is None else {"main": ledger}
+    settings = Settings(folder=folder, database=database, ledgers=ledgers, **given)
     gate = make_app(settings)
     portal: Portal = gate.app.state.portal  # type: ignore[attr-defined]
     bench = Bench(gate, portal, folder)
@@ -231,9 +232,11 @@ def make_bench(
         bench.project[name] = people.make_project(
             portal.database, bench.viewer("carl"), f"Project {name}", "A plan.", "2026-1", bench.ids[lead]
         )
-    people.change_member(portal.database, bench.viewer("carl"), bench.project["one"], "rita", "researcher")
+    people.change_member(
+        portal.database, bench.viewer("carl"), bench.project["one"], bench.ids["rita"], "researcher"
+    )
     made = proposals.propose_index(
-        portal.indexes, bench.viewer("carl"), "clinic", "Clinic", ledger or "", "test"
+        portal.indexes, bench.viewer("carl"), "clinic", "Clinic", next(iter(ledgers), ""), "test"
     )
     proposals.decide(portal.indexes, bench.viewer("anna"), made, "confirmed", "test")
     bench.index = portal.indexes.rows()[0]["id"]

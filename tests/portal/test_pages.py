@@ -286,7 +286,6 @@ def test_the_python_client_asks(fresh: Bench) -> None:
 def test_a_portal_opens_only_ledgers_that_give_nothing_by_default(fresh: Bench, tmp_path: Path) -> None:
     from tests.portal.made import TERMS, notes
 
-    from leeward.portal.indexes import open_for_portal
     from leeward.queries.index.build import index_table
     from leeward.queries.ledger.budgets import DataSet
     from leeward.queries.privacy.accounting import Budget
@@ -299,10 +298,10 @@ def test_a_portal_opens_only_ledgers_that_give_nothing_by_default(fresh: Bench, 
         ledger, DataSet(id=built.index.meta.id, budget=Budget(epsilon=1), default_allotment="all")
     )
     with pytest.raises(lw.BadInput, match="default_allotment"):
-        open_for_portal(folder, None)
+        fresh.portal.indexes.open(folder, None)
     folder.chmod(0o755)
     with pytest.raises(lw.BadInput, match="others can read"):
-        open_for_portal(folder, None)
+        fresh.portal.indexes.open(folder, None)
 
 
 def test_a_number_in_an_address(bench: Bench) -> None:

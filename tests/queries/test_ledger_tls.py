@@ -153,14 +153,14 @@ def test_another_certificate_is_refused_with_the_remedy(
 ) -> None:
     for name in ("ca", "other"):
         options = options.replace(f"sslrootcert={name}", f"sslrootcert={certificates}/{name}.crt")
-    with pytest.raises(LedgerUnreachable, match="certificate was refused.*sslrootcert") as refused:
+    with pytest.raises(LedgerUnreachable, match=r"certificate was refused.*sslrootcert") as refused:
         opening.make_ledger(f"postgresql://{server.replace(HOST, host)}{options}")
     assert SECRET not in str(refused.value)
 
 
 def test_a_source_is_checked_too(server: str, certificates: Path) -> None:
     Database(f"postgresql://{server}?sslrootcert={certificates}/ca.crt").close()
-    with pytest.raises(BadInput, match="certificate was refused.*sslrootcert"):
+    with pytest.raises(BadInput, match=r"certificate was refused.*sslrootcert"):
         Database(f"postgresql://{server}?sslrootcert={certificates}/other.crt")
 
 
@@ -177,7 +177,7 @@ def heard_by_a_server_without_tls(options: str, host: str) -> list[bytes]:
                 heard.append(connection.recv(1000))
 
         refusing = pool.submit(refuse)
-        with pytest.raises(LedgerUnreachable, match="no TLS.*ssl = on"):
+        with pytest.raises(LedgerUnreachable, match=r"no TLS.*ssl = on"):
             opening.open_ledger(f"postgresql://ann:{SECRET}@{host}:{server.getsockname()[1]}/x{options}")
         refusing.result(timeout=LONG)
     return heard
@@ -200,7 +200,7 @@ def test_the_loopback_and_whoever_says_so_need_no_tls(server: str) -> None:
 def test_a_mode_that_may_fall_back_is_refused(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if where == "environment":
         monkeypatch.setenv("PGSSLMODE", "prefer")
-    with pytest.raises(BadInput, match="sslmode.*verify-full.*clear text"):
+    with pytest.raises(BadInput, match=r"sslmode.*verify-full.*clear text"):
         opening.open_ledger("postgresql://ann@h/x" + ("?sslmode=prefer" if where == "url" else ""))
 
 

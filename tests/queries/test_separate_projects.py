@@ -60,8 +60,8 @@ def test_each_project_pays_and_the_cap_pays_once(tmp_path: Path) -> None:
         pay(ledger, "cough", 0.6, "two")
     assert "in total" not in str(refused.value) and left(ledger, "two") == 500_000
     families.close(ledger)  # the next check reads the log anew
-    assert spending.paid_by(ledger, "all", digest("fever 0.5"), "two")
-    assert not spending.paid_by(ledger, "all", digest("fever 0.5"), "three")
+    assert spending.paid_by(ledger, "all", [digest("fever 0.5")], "two")
+    assert not spending.paid_by(ledger, "all", [digest("fever 0.5")], "three")
     (tmp_path / "elsewhere").mkdir()
     target = opening.make_ledger(tmp_path / "elsewhere")
     moving.move(ledger, target, "all")

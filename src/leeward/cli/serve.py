@@ -47,7 +47,8 @@ def serve(folder: str, demo: bool, host: str, port: int, workers: int, public_ur
     where = Path(folder)
     given: dict[str, Any] = {"public_url": public_url, "database": database}
     if backup is not None:
-        return print_lines(*(f"copied {name}" for name in portal.back_up(where, Path(backup), **given)))
+        copied, servers = portal.back_up(where, Path(backup), **given)
+        return print_lines(*(f"copied {name}" for name in copied), *servers)
     if add_account is not None:
         login, _, roles = add_account.partition("=")
         password = click.prompt("Password", hide_input=True, confirmation_prompt=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Annotated, Any, Final
 from urllib.parse import urlencode
@@ -105,17 +104,11 @@ class Paying:
 
     def pay(self, body: models.Place, questions: list[Question]) -> list[dict[str, Any]]:
         """Pay, or give again what was paid with the same key."""
-        asking, viewer = self.portal.asking, self.viewer
+        viewer = self.viewer
         people.check_project(viewer, body.project, "spend")  # that it is there, its allotment says
         given = json.dumps(body.model_dump(exclude_unset=True), sort_keys=True)
         once = Once(self.key, hashlib.sha256(given.encode()).hexdigest())
-        before = asking.paid_before(viewer, once)
-        if before is not None:
-            with suppress(Unknown):  # an older copy of the ledger may have lost them: they are asked again
-                answers = [asking.answer(viewer, name) for name in json.loads(before["answers"])]
-                self.response.status_code = before["status"]
-                return [{**row, **each.to_json(), "cost": to_epsilon(row["cost"])} for row, each in answers]
-        paid = asking.pay(viewer, body.project, body.index, questions, once)
+        paid = self.portal.asking.pay(viewer, body.project, body.index, questions, once)
         self.response.status_code = status_of([answer for _, answer in paid])
         return [{"id": name, **answer.to_json()} for name, answer in paid]
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import sqlalchemy as sa
 from limits.storage import MemoryStorage
 from limits.strategies import MovingWindowRateLimiter
+from pydantic import TypeAdapter
 
 from leeward.errors import BadInput, LeewardError
 from leeward.portal import sets, words
@@ -18,14 +20,7 @@ from leeward.portal.indexes import Indexes, Unknown, known
 from leeward.portal.permissions import Viewer
 from leeward.portal.question import Request, at_price, request_of, words_of
 from leeward.portal.store import Row, fetch_one, fetch_part, new_id, new_row, now, reading, tables, writing
-from leeward.queries.answer.charged_query import (
-    Answer,
-    Standing,
-    answer_plans,
-    price_of,
-    repeat_answers,
-    standing_of,
-)
+from leeward.queries.answer.charged_query import Answer, answer_plans, price_of, stored_answers
 from leeward.queries.answer.plan import IndexSession, Plan, check_noise, plan_query
 from leeward.queries.ledger import spending
 from leeward.queries.privacy import mechanism
@@ -38,21 +33,25 @@ PART: Final = 200
 PACE: Final = 0.01
 """Counting takes a multiple of so many seconds."""
 
+MOST_NUMBERS: Final = 50_000
+"""Identifiers of rows of answers that stay in memory."""
+PLAN: Final = TypeAdapter(Plan)
+
 _allotment, _answer, _key = tables.allotments.c, tables.answers.c, tables.idempotency.c
+_under = (_key.person == sa.bindparam("by")) & (_key.key == sa.bindparam("under"))
 # Built once, see `queries.ledger.families`.
-ALLOTMENT: Final = sa.select(tables.allotments).where(
-    _allotment.project == sa.bindparam("project"), _allotment.index == sa.bindparam("index")
+_one = sa.select(sa.literal_column("1").label("one")).subquery()
+_ours = (_allotment.project == sa.bindparam("project")) & (_allotment.index == sa.bindparam("index"))
+ALLOTMENT: Final = sa.select(tables.allotments, _key.digest, _key.answers).select_from(
+    _one.outerjoin(tables.allotments, _ours).outerjoin(tables.idempotency, _under)
 )
-KEPT: Final = sa.select(_answer.id).where(
+KEPT: Final = sa.select(_answer.key, _answer.id).where(
     _answer.project == sa.bindparam("project"),
     _answer.index == sa.bindparam("index"),
-    _answer.key == sa.bindparam("key"),
+    _answer.key.in_(sa.bindparam("keys", expanding=True)),
 )
 KEEP: Final = new_row(tables.answers)
-_under = (_key.person == sa.bindparam("by")) & (_key.key == sa.bindparam("under"))
-BEGUN: Final = sa.select(tables.idempotency).where(_under)
-BEGIN: Final = new_row(tables.idempotency)
-DONE: Final = tables.idempotency.update().where(_under)
+DONE: Final = new_row(tables.idempotency)
 
 
 REHEARSAL: Final = 10
@@ -148,6 +147,7 @@ class Asking:
         self.database = indexes.database
         self._minute = RateLimitItemPerMinute(indexes.settings.questions_a_minute)
         self._limiter = MovingWindowRateLimiter(MemoryStorage())
+        self._numbers: dict[tuple[str, str, str], str] = {}
 
     def _count(self, viewer: Viewer, questions: int) -> None:
         """TooMany where a person asks, prices and rehearses more in a minute than is answered; each process counts."""
@@ -155,9 +155,16 @@ class Asking:
             reset = self._limiter.get_window_stats(self._minute, viewer.person).reset_time
             raise TooMany(self._minute.amount, max(1, reset - time.time()))
 
-    def allotment(self, project: str, index: str) -> Row:
-        """A project's allotment of an index; Unknown if it has none."""
-        return known(fetch_one(self.database, ALLOTMENT, project=project, index=index))
+    def allotment(
+        self, project: str, index: str, viewer: Viewer | None = None, once: Once | None = None
+    ) -> Row:
+        """A project's allotment of an index; Unknown if it has none. With `answers`, what a person paid under a key
+        (null: nothing yet); Conflict for another body under it."""
+        by = {"by": "" if viewer is None else viewer.person, "under": "" if once is None else once.key}
+        row = known(fetch_one(self.database, ALLOTMENT, project=project, index=index, **by))
+        if once is not None and row["digest"] is not None:
+            check_same_body(row, once)
+        return known(None if row["project"] is None else row)
 
     def plan(self, session: IndexSession, request: Request) -> tuple[Request, Plan]:
         """A question checked against what is public, with ε from the wanted precision where that was given."""
@@ -203,11 +210,6 @@ class Asking:
         answer = dry_run_answers(self.indexes.session(index), [priced.plan], viewer.person, project)[0]
         return priced, answer
 
-    def paid_before(self, viewer: Viewer, once: Once) -> Row | None:
-        """Reply stored under a key, or None. Conflict for another body under the key."""
-        with reading(self.database) as connection:
-            return _paid_before(connection, viewer, once)
-
     def pay(
         self, viewer: Viewer, project: str, index: str, requests: Sequence[Request], once: Once | None = None
     ) -> list[tuple[str, Answer]]:
@@ -215,8 +217,11 @@ class Asking:
         answered at BudgetSpent, Expired, TooMany, Conflict, BadInput, LedgerUnreachable."""
         if not 1 <= len(requests) <= MOST_IN_BATCH:
             raise BadInput(f"a batch has 1 to {MOST_IN_BATCH} questions.")
+        allotment = self.allotment(project, index, viewer, once)
+        if allotment["answers"] is not None:
+            with suppress(Unknown):  # lost with a newer copy of the ledger, and asked again
+                return [self._again(viewer, number) for number in json.loads(allotment["answers"])]
         self._count(viewer, len(requests))
-        allotment = self.allotment(project, index)
         if allotment["ends"] < now():
             raise Expired(
                 "The project's allotment has ended. Nothing was charged. Its lead may ask for a new one."
@@ -226,55 +231,69 @@ class Asking:
         plans = [plan for _, plan in planned]
         for plan in plans:
             check_ceiling(plan, allotment["most_an_answer"])
-        standing = standing_of(session, plans, viewer.person, project)
-        answers = repeat_answers(session, plans, standing)
-        if answers is None:
-            _check_noise(session, planned, standing)
-        with writing(self.database, durable=False) as connection:
-            if answers is not None:
-                kept = self._keep(connection, viewer, project, index, planned, answers)
-                _begin(connection, viewer, once, _repeatable_reply(answers, kept))
-                return list(zip(kept, answers, strict=True))
-            _begin(connection, viewer, once)
+        stored = stored_answers(session, plans, project)
+        _check_noise(session, planned, stored)
         try:
-            answers = answer_plans(session, plans, viewer.person, project, pace=PACE, standing=standing)
+            answers = answer_plans(session, plans, viewer.person, project, pace=PACE, stored=stored)
         except spending.BudgetSpent:
             left = spending.left(session.ledger, session.index.meta.id, viewer.person, project).user
             raise NotEnough(to_epsilon(left)) from None
-        # A server may die alone, and with it what it holds in memory.
-        server = self.database.engine.dialect.name != "sqlite"
-        with writing(self.database, durable=server) as connection:
-            kept = self._keep(connection, viewer, project, index, planned, answers)
-            if once is not None:
-                connection.execute(
-                    DONE, {"by": viewer.person, "under": once.key, **_repeatable_reply(answers, kept)}
-                )
-        return list(zip(kept, answers, strict=True))
+        kept = self._keep(viewer, project, index, planned, answers, once)
+        return [(kept[answer.plan.key], answer) for answer in answers]
+
+    def _again(self, viewer: Viewer, number: str) -> tuple[str, Answer]:
+        row, answer = self.answer(viewer, number)
+        return number, replace(answer, cost=row["cost"])
 
     def _keep(
         self,
-        connection: sa.Connection,
         viewer: Viewer,
         project: str,
         index: str,
         planned: Sequence[tuple[Request, Plan]],
         answers: Sequence[Answer],
-    ) -> list[str]:
-        """Which project asked: one row a question, however often it is asked. Returns the rows' identifiers."""
-        kept: list[str] = []
-        for (request, _), answer in zip(planned, answers, strict=True):
-            ours = {"project": project, "index": index, "key": answer.plan.key}
-            known = None if answer.cost else connection.scalar(KEPT, ours)
-            if known is None:
-                row = {
-                    **ours, "id": new_id(),
+        once: Once | None,
+    ) -> dict[str, str]:
+        """Which project asked: one row a question, however often it is asked. Returns the rows' identifiers by key.
+        Nothing is written where every row is there and nothing was paid."""
+        costs = {
+            answer.plan.key: answer.cost for answer in reversed(answers)
+        }  # what comes twice is paid once, first
+        paid = any(costs.values())
+        ours = {"project": project, "index": index}
+        kept = {
+            key: self._numbers[found] for key in costs if (found := (project, index, key)) in self._numbers
+        }
+        if len(kept) < len(costs) and not paid:
+            with reading(self.database) as connection:
+                kept |= {row.key: row.id for row in connection.execute(KEPT, {**ours, "keys": list(costs)})}
+        if len(kept) == len(costs) and not paid:
+            return kept
+        # A server may die alone, and with it what it holds in memory.
+        durable = paid and self.database.engine.dialect.name != "sqlite"
+        session = self.indexes.session(index)
+        with writing(self.database, durable=durable) as connection:
+            rows: list[Row] = [
+                {
+                    **ours, "key": plan.key, "id": new_id(),
                     "request": json.dumps(request.to_json(), sort_keys=True, ensure_ascii=False),
-                    "question": words_of(self.indexes.session(index), answer.plan), "person": viewer.person,
-                    "time": now(), "cost": answer.cost,
-                }  # fmt: skip
-                first = connection.execute(KEEP, row).rowcount  # or another session was
-                known = row["id"] if first else connection.scalar(KEPT, ours)
-            kept.append(str(known))
+                    "question": words_of(session, plan), "person": viewer.person, "time": now(),
+                    "cost": costs[plan.key], "plan": PLAN.dump_json(plan).decode(),
+                }
+                for request, plan in planned if plan.key not in kept
+            ]  # fmt: skip
+            for row in rows:
+                if connection.execute(KEEP, row).rowcount:
+                    kept[row["key"]] = row["id"]
+            if missing := [key for key in costs if key not in kept]:  # another session was first
+                kept |= {row.key: row.id for row in connection.execute(KEPT, {**ours, "keys": missing})}
+            if once is not None and paid:
+                numbers = json.dumps([kept[plan.key] for _, plan in planned])
+                done = {"person": viewer.person, "answers": numbers, "time": now(), **vars(once)}
+                connection.execute(DONE, done)
+        if len(self._numbers) > MOST_NUMBERS:
+            self._numbers.clear()
+        self._numbers.update({(project, index, key): number for key, number in kept.items()})
         return kept
 
     def answer(self, viewer: Viewer, answer: str) -> tuple[Row, Answer]:
@@ -286,9 +305,12 @@ class Asking:
             asked = asked.where(kept.c.project.in_(projects))
         row = known(fetch_one(self.database, asked))
         session = self.indexes.session(row["index"])
-        plan = self.plan(session, request_of(json.loads(row["request"])))[1]
+        if row["plan"] is None:  # from before plans were kept
+            plan = self.plan(session, request_of(json.loads(row["request"])))[1]
+        else:
+            plan = PLAN.validate_json(row["plan"])
         payload = spending.find_answer(session.ledger, session.index.meta.id, row["key"])
-        if payload is None or plan.key != row["key"]:
+        if payload is None:
             raise Unknown
         left = spending.left(session.ledger, session.index.meta.id, viewer.person, row["project"]).user
         values = json.loads(payload)["values"]
@@ -331,37 +353,21 @@ def check_ceiling(plan: Plan, most: int | None) -> None:
     )
 
 
-def _check_noise(session: IndexSession, planned: Sequence[tuple[Request, Plan]], standing: Standing) -> None:
+def check_same_body(allotment: Row, once: Once) -> None:
+    """Conflict where something else was paid under a key."""
+    if allotment["digest"] != once.digest:
+        raise Conflict("this Idempotency-Key was used for another question; use a new one.")
+
+
+def _check_noise(
+    session: IndexSession, planned: Sequence[tuple[Request, Plan]], stored: Collection[str]
+) -> None:
     """BadInput for noise that is too large, unless it is wanted or all of it is stored, which costs nothing."""
     new = [plan for request, plan in planned if not request.large_noise]
-    if any(plan.key not in standing[0] for plan in new):
+    if any(plan.key not in stored for plan in new):
         check_noise(session, new)
 
 
 def status_of(answers: Sequence[Answer]) -> int:
     """201 where something was paid, 200 where all was stored."""
     return 201 if any(answer.cost for answer in answers) else 200
-
-
-def _repeatable_reply(answers: Sequence[Answer], kept: Sequence[str]) -> dict[str, Any]:
-    """Reply to repeat to whoever asks under the same key."""
-    return {"status": status_of(answers), "answers": json.dumps(kept)}
-
-
-def _paid_before(connection: sa.Connection, viewer: Viewer, once: Once) -> Row | None:
-    """Reply stored under a key, or None. Conflict for another body under it."""
-    row = fetch_one(connection, BEGUN, by=viewer.person, under=once.key)
-    if row is not None and row["digest"] != once.digest:
-        raise Conflict("this Idempotency-Key was used for another question; use a new one.")
-    return None if row is None or row["status"] is None else row
-
-
-def _begin(
-    connection: sa.Connection, viewer: Viewer, once: Once | None, done: Mapping[str, Any] | None = None
-) -> None:
-    """Take a key for a body. Whoever begins the same again pays nothing more: the ledger's answers are stored."""
-    if once is None:
-        return
-    begun = {"person": viewer.person, "key": once.key, "digest": once.digest, "time": now(), **(done or {})}
-    if not connection.execute(BEGIN, begun).rowcount:
-        _paid_before(connection, viewer, once)  # begun before, or at the same moment

@@ -1,54 +1,69 @@
-"""Backup of a portal on SQLite: consistent copies while it runs. For PostgreSQL use pg_dump."""
+"""Backup of a portal: consistent copies of what is on SQLite, while it runs. For PostgreSQL use pg_dump."""
 
 from __future__ import annotations
 
 import json
-import shutil
 import sqlite3
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
 import sqlalchemy as sa
 
 from leeward.errors import BadInput
-from leeward.portal.settings import FILE as SETTINGS
 from leeward.portal.settings import Settings
-from leeward.portal.store import FILE, fetch_all, now, open_store, tables
+from leeward.portal.store import FILE, Database, fetch_all, now, open_store, tables
+from leeward.queries.answer.plan import ledger_of
+from leeward.queries.ledger.engines import parse_url, place_of
 from leeward.queries.ledger.opening import EMBEDDED
 from leeward.release.aside import own_file, written_aside
 
 STAMP: Final = "last-backup.json"
 
 
-def make_backup(settings: Settings, out: Path) -> list[str]:
-    """Copy the portal's database and then every index's ledger, so that these have all that the portal shows, to the
-    new folder `out`; returns what was copied. Indexes and releases do not change and are not copied."""
-    if settings.database is not None:
-        raise BadInput(
-            "the portal's database is a server; back it up with its own tool, for example pg_dump."
-        )
+def make_backup(settings: Settings, out: Path) -> tuple[list[str], list[str]]:
+    """Copy the portal's database and then its ledgers, so that these have all that the portal shows, to the new folder
+    `out`; what was copied, and a sentence for each server, which is not. Indexes and releases do not change, and the
+    settings hold secrets: neither is copied."""
     if out.exists():
         raise BadInput(f"{out}: exists already; name another folder.")
-    database = open_store(settings.folder)
+    database = open_store(settings.folder, settings.database)
+    copied: list[str] = []
+    servers: dict[str, str] = {}
     with written_aside(out) as aside:
-        copy_database(settings.folder / FILE, aside / FILE)
-        copied = [FILE]
-        for row in fetch_all(database, sa.select(tables.indexes)):
-            ledger = Path(row["folder"]) / EMBEDDED
-            if row["ledger"] is None and ledger.is_file():
-                (aside / "ledgers" / row["id"]).mkdir(parents=True)
-                copy_database(ledger, aside / "ledgers" / row["id"] / EMBEDDED)
-                copied.append(f"ledgers/{row['id']}/{EMBEDDED}")
-        if (settings.folder / SETTINGS).is_file():
-            shutil.copy2(settings.folder / SETTINGS, aside / SETTINGS)
-            copied.append(SETTINGS)
+        for name, where in _databases(database, settings):
+            if isinstance(where, str):
+                when = "before a backup" if name == FILE else "after it"
+                servers.setdefault(where, f"{where} is not copied: copy it by its own tool (pg_dump), {when}")
+                continue
+            (aside / name).parent.mkdir(parents=True, exist_ok=True)
+            copy_database(where, aside / name)
+            copied.append(name)
     stamp = own_file(settings.folder / STAMP)
     stamp.write_text(json.dumps({"time": now(), "files": len(copied)}), encoding="utf-8")
-    return copied
+    return copied, list(servers.values())
+
+
+def _databases(database: Database, settings: Settings) -> Iterator[tuple[str, Path | str]]:
+    """The name of each copy, and its file or the place of its server: the portal's database, then each ledger."""
+    yield FILE, settings.folder / FILE if settings.database is None else _place(settings.database)
+    for row in fetch_all(database, sa.select(tables.indexes)):
+        folder = Path(row["folder"])
+        ledger = ledger_of(folder) if row["ledger"] is None else settings.ledger(row["ledger"])
+        yield f"ledgers/{row['id']}/{EMBEDDED}", _place(ledger)
+
+
+def _place(where: str | Path) -> Path | str:
+    if isinstance(where, Path):
+        return where / EMBEDDED
+    url = parse_url(where)
+    return Path(url.database or "") if url.get_backend_name() == "sqlite" else place_of(url)
 
 
 def copy_database(source: Path, target: Path) -> None:
     """Copy a SQLite database consistently, even while others write to it."""
+    if not source.is_file():
+        raise BadInput(f"{source}: there is no database here to copy.")
     before, after = sqlite3.connect(f"file:{source}?mode=ro", uri=True), sqlite3.connect(target)
     try:
         before.backup(after)

@@ -74,12 +74,24 @@ class Indexes:
             found = self._open.get(index)
         if found is None:
             row = self.row(index)
-            found = open_for_portal(Path(row["folder"]), row["ledger"])
+            found = self.open(Path(row["folder"]), row["ledger"])
             if found.index.meta.id != row["data_set"]:
                 raise BadInput("the index in this folder is another one than the one that was confirmed.")
             with self._lock:
                 self._open[index] = found
         return found
+
+    def open(self, folder: Path, ledger: str | None) -> IndexSession:
+        """An index with the ledger of a name (None: the one in its folder). BadInput where others can read its files,
+        or its ledger gives to everybody."""
+        check_private(folder)
+        session = open_session(folder, None if ledger is None else self.settings.ledger(ledger))
+        if session.terms.default_allotment != "none":
+            raise BadInput(
+                "the ledger of this index lets a name without an allotment spend (default_allotment: all); the portal "
+                "opens only those that do not."
+            )
+        return session
 
     def balances(self, project: str) -> list[tuple[Row, Balance]]:
         """The indexes that a project was allotted something of, with what is left."""
@@ -107,18 +119,6 @@ class Indexes:
         most = sum(each.most for each in allotted if each.project and each.user == project)
         left = spending.left(session.ledger, data_set, None, project).user
         return Balance(to_epsilon(most), to_epsilon(left), row["ends"])
-
-
-def open_for_portal(folder: Path, ledger: str | None) -> IndexSession:
-    """Open an index for the portal. BadInput where others can read its files, or its ledger gives to everybody."""
-    check_private(folder)
-    session = open_session(folder, ledger)
-    if session.terms.default_allotment != "none":
-        raise BadInput(
-            "the ledger of this index lets a name without an allotment spend (default_allotment: all); the portal "
-            "opens only those that do not."
-        )
-    return session
 
 
 def public_facts(session: IndexSession) -> PublicIndex:

@@ -258,6 +258,7 @@ class Proposed(BaseModel):
     epsilon_total: int | None = None
     threshold: int | None = None
     unit: str | None = None
+    place: Annotated[str | None, Field(description="Where an index's ledger is; never a password.")] = None
     digest: str | None = None
     recipients: list[str] | None = None
 

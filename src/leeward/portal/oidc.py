@@ -10,6 +10,7 @@ import json
 import math
 import secrets
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from threading import Lock
 from typing import Any, Final
@@ -118,7 +119,8 @@ class Client:
             and secrets.compare_digest(given.encode(), nonce.encode()),
             "the claim `sub` is missing": isinstance(subject, str) and 0 < len(subject) <= 255,
         } | {
-            f"the claim `{name}` is missing or is another than this portal takes": claims.get(name) == value
+            f"the claim `{name}` is missing or is another than this portal takes": value
+            in (held if isinstance(held := claims.get(name), list) else [held])
             for name, value in provider.required.items()
         }
         return next((fault for fault, holds in right.items() if not holds), None)
@@ -172,6 +174,12 @@ class Client:
             except (httpx.HTTPError, ValueError, KeyError, TypeError, AttributeError, JoseError) as error:
                 raise SignInRefused(f"the provider cannot be reached ({type(error).__name__})") from None
             self._addresses, self._read = found, time.monotonic()
+
+
+def address_of(claims: Mapping[str, Any]) -> str | None:
+    """A person's address, if the provider says that it is verified: by an address people are invited."""
+    address = claims.get("email") if claims.get("email_verified") is True else None
+    return address if isinstance(address, str) else None
 
 
 def _is_between(low: float, value: object, high: float) -> bool:

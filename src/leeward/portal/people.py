@@ -175,15 +175,20 @@ def members_of(database: Database, project: str) -> list[Row]:
     return fetch_all(database, asked)
 
 
-def change_member(database: Database, viewer: Viewer, project: str, login: str, role: str) -> None:
-    """Invite somebody who has an account (by exact login name or address), or take a role away (`none`). BadInput
-    for nobody; a lead stays until there is another one."""
+def change_member(
+    database: Database, viewer: Viewer, project: str, login: str, role: str, issuer: str | None = None
+) -> None:
+    """Invite somebody who has an account (by the exact login name of a local one, or an address that the provider
+    `issuer` verified), or take a role away (`none`). BadInput for nobody; a lead stays until there is another one."""
     people, members = tables.people, tables.members
     if role not in {"researcher", "lead", "none"}:
         raise BadInput("a role in a project is researcher or lead.")
     with writing(database) as connection:
         asked = sa.select(people).where(
-            people.c.active, (people.c.subject == login) | (people.c.email == login) | (people.c.id == login)
+            people.c.active,
+            (people.c.id == login)
+            | ((people.c.subject == login) & (people.c.issuer == LOCAL))
+            | ((people.c.email == login) & (people.c.issuer == issuer)),
         )
         found = fetch_all(connection, asked)
         if len(found) != 1:

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 
 from leeward.errors import BadInput
 from leeward.portal import journal, releases
-from leeward.portal.indexes import Indexes, child_folder, known, open_for_portal
+from leeward.portal.indexes import Indexes, child_folder, known
 from leeward.portal.people import name_of, names_of, text_of
 from leeward.portal.permissions import Viewer
 from leeward.portal.store import Database, Row, fetch_all, fetch_one, fetch_part, new_id, now, tables, writing
@@ -34,14 +34,17 @@ class Decided(BadInput):
 
 
 def propose_index(indexes: Indexes, viewer: Viewer, folder: str, name: str, ledger: str, reason: str) -> str:
-    """Propose to answer questions from an index, with the cap and floor that its ledger has."""
+    """Propose to answer questions from an index, with the cap and floor that its ledger has. `ledger`: its name in the
+    settings; empty: the one in the index's folder."""
     path = child_folder(indexes.settings.index_folder, folder)
-    session = open_for_portal(path, ledger or None)
+    place = indexes.settings.place_of_ledger(ledger or None)
+    session = indexes.open(path, ledger or None)
     meta, terms = session.index.meta, session.terms
     check_new_data(indexes.database, meta.id)
     body = {
-        "folder": str(path), "name": name_of(name, "index's name"), "ledger": ledger or None, "data_set": meta.id,
-        "parent": meta.parent, "epsilon_total": terms.total, "threshold": terms.threshold, "unit": terms.unit,
+        "folder": str(path), "name": name_of(name, "index's name"), "ledger": ledger or None, "place": place,
+        "data_set": meta.id, "parent": meta.parent, "epsilon_total": terms.total, "threshold": terms.threshold,
+        "unit": terms.unit,
     }  # fmt: skip
     return _propose(indexes.database, viewer, "index", None, body, reason)
 
@@ -142,7 +145,7 @@ def check_other_person(viewer: Viewer, proposal: Row) -> None:
 
 
 def _do_index(connection: sa.Connection, indexes: Indexes, proposal: Row, body: dict[str, Any]) -> None:
-    session = open_for_portal(Path(body["folder"]), body["ledger"])
+    session = indexes.open(Path(body["folder"]), body["ledger"])
     meta, terms = session.index.meta, session.terms
     if (meta.id, terms.total, terms.threshold) != (
         body["data_set"],
@@ -160,6 +163,7 @@ def _do_index(connection: sa.Connection, indexes: Indexes, proposal: Row, body: 
     except sa.exc.IntegrityError:
         raise BadInput("these data are answered already, from the budget that they have.") from None
     journal.record(connection, "index opened", index=row["id"], data_set=meta.id)
+    budgets.drop_whole_allotments(session.ledger, meta.id)
 
 
 def _do_allotment(connection: sa.Connection, indexes: Indexes, proposal: Row, body: dict[str, Any]) -> None:

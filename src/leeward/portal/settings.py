@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 from urllib.parse import urlsplit
 
-from leeward.errors import BadInput, did_you_mean
+from leeward.errors import BadInput, did_you_mean, listed
+from leeward.queries.ledger.engines import parse_url, place_of
 
 FILE: Final = "portal.toml"
 LOOPBACK: Final = frozenset({"127.0.0.1", "localhost", "[::1]", "::1"})
@@ -38,9 +39,15 @@ class Provider:
     roles: Mapping[str, str] = field(default_factory=dict)
     """Group -> role of the house."""
     required: Mapping[str, str] = field(default_factory=dict)
-    """Claim -> the value that it must have, for example the tenant."""
+    """Claim -> the value that it must have or, where it is a list (`amr`), hold; for example the tenant."""
 
     def __post_init__(self) -> None:
+        parts = urlsplit(self.issuer)
+        if parts.scheme != "https" and (parts.scheme, parts.hostname in LOOPBACK) != ("http", True):
+            raise BadInput(
+                "`provider.issuer` must begin with https, except on this computer: who is on the way could sign in as "
+                "anybody."
+            )
         if not set(self.algorithms) <= set(ALGORITHMS) or not self.algorithms:
             raise BadInput(f"`provider.algorithms` may name {', '.join(ALGORITHMS)}.")
 
@@ -62,6 +69,9 @@ class Settings:
     local_accounts: bool = False
     """Sign in with a password kept here."""
     provider: Provider | None = None
+    ledgers: Mapping[str, str] = field(default_factory=dict)
+    """Name -> URL, or file (SQLite), of a ledger that is not in the folder of its index. A URL may hold a password; the
+    portal keeps and shows the name and the place."""
     hosts: tuple[str, ...] = ()
     """Further values of the Host header that are answered: what a proxy calls the portal."""
     trusted_proxies: tuple[str, ...] = ()
@@ -85,6 +95,10 @@ class Settings:
                 "`public_url` must begin with https, except on this computer: passwords and answers would be readable "
                 "on the way."
             )
+        for name, url in self._ledgers().items():
+            if not isinstance(url, str):
+                raise BadInput(f"`ledgers.{name}` is the URL or the file of a ledger.")
+            parse_url(url)
         if not 0 <= self.slot <= 5:
             raise BadInput("`slot` is a time in seconds from 0 to 5.")
 
@@ -113,6 +127,25 @@ class Settings:
     def cookie(self) -> str:
         """The session cookie's name; a browser takes `__Host-` over TLS only, for this host only."""
         return "__Host-leeward" if self.secure else "leeward"
+
+    def ledger(self, name: str) -> str:
+        """The URL of a ledger by its name, or by its place (of indexes from before ledgers had names)."""
+        for known, url in self._ledgers().items():
+            if name in (known, place_of(parse_url(url))):
+                return url
+        raise BadInput(
+            f"{self.folder / FILE}: `ledgers` does not name {name}; it names {listed(sorted(self.ledgers)) or 'none'}."
+        )
+
+    def place_of_ledger(self, name: str | None) -> str:
+        """Where a ledger is, without a secret."""
+        return "in the index's folder" if name is None else place_of(parse_url(self.ledger(name)))
+
+    def _ledgers(self) -> dict[str, str]:
+        return {
+            name: f"sqlite:///{self.folder / text}" if isinstance(text, str) and "://" not in text else text
+            for name, text in self.ledgers.items()
+        }
 
     @property
     def index_folder(self) -> Path:

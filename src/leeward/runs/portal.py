@@ -222,8 +222,8 @@ def _make_worker(settings: Settings, level: int) -> Any:
     return app
 
 
-def back_up(folder: Path, out: Path, **given: Any) -> list[str]:
-    """Copy the portal's database and the ledgers while it runs."""
+def back_up(folder: Path, out: Path, **given: Any) -> tuple[list[str], list[str]]:
+    """Copy the portal's database and the ledgers while it runs; what was copied, and the servers that were not."""
     from leeward.portal.backup import make_backup
     from leeward.portal.settings import read_settings
 

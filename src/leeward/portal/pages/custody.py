@@ -52,7 +52,14 @@ def show_indexes(request: Request, portal: ThisPortal) -> Response:
             listed.append({**row, **state, "left": left, "allotted": allotted})
     folders = _folders(portal.settings.index_folder, "index.json", rows)
     return page(
-        request, "indexes.html", indexes=listed, projects=projects, names=names, ends=ends, folders=folders
+        request,
+        "indexes.html",
+        indexes=listed,
+        projects=projects,
+        names=names,
+        ends=ends,
+        folders=folders,
+        ledgers=sorted(portal.settings.ledgers),
     )
 
 
@@ -70,7 +77,7 @@ def _folders(where: Path, mark: str, rows: Sequence[Row]) -> list[str]:
 def propose_index(
     portal: ThisPortal, viewer: Asker, folder: Text, name: Text, reason: Text, ledger: Text = ""
 ) -> Response:
-    proposals.propose_index(portal.indexes, viewer, folder, name, ledger.strip(), reason)
+    proposals.propose_index(portal.indexes, viewer, folder, name, ledger, reason)
     return redirect(portal, "/decisions")
 
 

@@ -11,7 +11,7 @@ from starlette.responses import RedirectResponse, Response
 from leeward.portal import journal, passwords, people, sessions, tries
 from leeward.portal.guards import Asker, Portal, Text, ThisPortal, need
 from leeward.portal.indexes import Unknown
-from leeward.portal.oidc import SignInRefused
+from leeward.portal.oidc import SignInRefused, address_of
 from leeward.portal.people import everybody
 from leeward.portal.permissions import PUBLIC
 from leeward.portal.rendering import page, redirect
@@ -80,7 +80,9 @@ def show_project(request: Request, portal: ThisPortal, viewer: Asker, project: s
 def change_member(portal: ThisPortal, viewer: Asker, project: str, login: Text, role: Text) -> Response:
     """Invite somebody who has an account, change or take away a role."""
     people.project_of(portal.database, viewer, project, "invite")
-    people.change_member(portal.database, viewer, project, login.strip(), role)
+    provider = portal.settings.provider
+    issuer = None if provider is None else provider.issuer
+    people.change_member(portal.database, viewer, project, login.strip(), role, issuer)
     return redirect(portal, f"/projects/{project}")
 
 
@@ -163,12 +165,10 @@ def return_from_provider(request: Request, portal: ThisPortal, state: str = "", 
             journal.record(connection, "sign-in failed", how="provider")
         raise
     settings = portal.provider.provider
-    name, email = claims.get("name"), claims.get("email")
+    name = claims.get("name")
     shown = name if isinstance(name, str) and name.strip() else "(no name)"
     with writing(portal.database) as connection:
-        row = people.admit(
-            connection, settings.issuer, claims["sub"], shown[:100], email if isinstance(email, str) else None
-        )
+        row = people.admit(connection, settings.issuer, claims["sub"], shown[:100], address_of(claims))
         if row is not None and settings.roles_claim is not None:
             roles = people.roles_from_claims(claims, settings.roles_claim, settings.roles)
             people.set_house_roles(connection, row["id"], roles, "provider")

@@ -88,10 +88,11 @@ sets = sa.Table(
 answers = sa.Table(
     "portal_answers", metadata,
     _key("id"), _text("project"), _text("index"), _text("key"), _text("request"), _text("question"), _text("person"),
-    _text("time"), sa.Column("cost", sa.BigInteger, nullable=False),
+    _text("time"), sa.Column("cost", sa.BigInteger, nullable=False), _maybe("plan"),
     sa.UniqueConstraint("project", "index", "key"), sa.Index("portal_answers_by_time", "project", "time", "id"),
 )  # fmt: skip
-"""`request`: the question as it can be asked again, JSON; `key`: the ledger's; `cost`: micro-ε that it took."""
+"""`request`: the question as it can be asked again, JSON; `key`: the ledger's; `cost`: micro-ε that it took; `plan`:
+what was answered, JSON, so that a later version shows what was paid for; null for answers from before it was kept."""
 
 idempotency = sa.Table(
     "portal_idempotency", metadata,

@@ -13,7 +13,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from leeward.queries.answer.plan import IndexSession, Plan, Question, plan_query
 from leeward.queries.index.counts import Index
@@ -150,13 +150,12 @@ def answer_plans(
     user: str,
     project: str | None = None,
     pace: float = 0.0,
-    standing: Standing | None = None,
+    stored: Mapping[str, str] | None = None,
 ) -> list[Answer]:
-    """As `answer_all`, for planned questions, whose price could be shown before. `standing`: that of the plans, if
+    """As `answer_all`, for planned questions, whose price could be shown before. `stored`: their stored answers, if
     read. `pace`: counting takes a multiple of this many seconds, so that its duration does not reveal how much was
     counted."""
-    there, remaining = standing or standing_of(session, plans, user, project)
-    stored = dict(there)
+    stored = dict(stored_answers(session, plans, project) if stored is None else stored)
     costs: Counter[str] = Counter()
     open_plans = [plan for plan in plans if plan.key not in stored]
     if open_plans:
@@ -169,7 +168,8 @@ def answer_plans(
                 stored[each.key] = each.payload
         payloads = _work_out(session.index, open_plans, stored, pace)
         stored |= spending.store(session.ledger, data_set, payloads, separately=separately)
-        remaining = spending.left(session.ledger, data_set, user, project).user
+        _keep(session, stored, project)
+    remaining = spending.left(session.ledger, session.index.meta.id, user, project).user
     return [_to_answer(session, plan, stored[plan.key], costs.pop(plan.key, 0), remaining) for plan in plans]
 
 
@@ -187,36 +187,36 @@ def price_of(
     session: IndexSession, plans: Sequence[Plan], user: str, project: str | None = None
 ) -> tuple[int, int]:
     """Price of questions now, and the user's remaining budget, in micro-ε. Charges nothing."""
-    there, remaining = standing_of(session, plans, user, project)
-    price = {plan.key: plan.price for plan in plans if plan.key not in there}
-    return sum(price.values()), remaining
+    stored = stored_answers(session, plans, project)
+    price = {plan.key: plan.price for plan in plans if plan.key not in stored}
+    return sum(price.values()), spending.left(session.ledger, session.index.meta.id, user, project).user
 
 
-Standing = tuple[Mapping[str, str], int]
+MOST_KEPT: Final = 5000
+"""Answers of an index that stay in memory."""
 
 
-def standing_of(
-    session: IndexSession, plans: Sequence[Plan], user: str, project: str | None = None
-) -> Standing:
-    """The answers that cost nothing more (stored ones; where projects pay separately, those that this project paid),
-    and the user's remaining budget."""
-    stored, left = spending.find_answers(
-        session.ledger,
-        session.index.meta.id,
-        [plan.key for plan in plans],
-        user,
-        project,
-        separately=session.terms.charge_projects_separately,
-    )
-    return stored, left.user
+def stored_answers(session: IndexSession, plans: Sequence[Plan], project: str | None) -> dict[str, str]:
+    """The answers that cost nothing more: those that are stored or, where projects pay separately, that this project
+    paid. One that was seen before is not asked for again."""
+    payer = _payer(session, project)
+    found = {plan.key: there for plan in plans if (there := session.kept.get((plan.key, payer))) is not None}
+    if missing := [plan.key for plan in plans if plan.key not in found]:
+        more = spending.find_answers(session.ledger, session.index.meta.id, missing, payer)
+        _keep(session, more, project)
+        found |= more
+    return found
 
 
-def repeat_answers(session: IndexSession, plans: Sequence[Plan], standing: Standing) -> list[Answer] | None:
-    """The answers if no question costs anything more, else None."""
-    stored, remaining = standing
-    if any(plan.key not in stored for plan in plans):
-        return None
-    return [_to_answer(session, plan, stored[plan.key], 0, remaining) for plan in plans]
+def _keep(session: IndexSession, answers: Mapping[str, str], project: str | None) -> None:
+    if len(session.kept) > MOST_KEPT:
+        session.kept.clear()
+    payer = _payer(session, project)
+    session.kept.update({(key, payer): payload for key, payload in answers.items()})
+
+
+def _payer(session: IndexSession, project: str | None) -> str | None:
+    return project if session.terms.charge_projects_separately else None
 
 
 def charge(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -30,6 +30,8 @@ class IndexSession:
     index: Index
     ledger: Ledger
     terms: Terms
+    kept: dict[tuple[str, str | None], str] = field(default_factory=dict, compare=False, repr=False)
+    """Answers that were read, by key and by who pays for them anew: they never change."""
 
 
 def open_session(path: str | Path, ledger_url: str | None = None, *, checked: bool = True) -> IndexSession:

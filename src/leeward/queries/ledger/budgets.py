@@ -176,9 +176,9 @@ def allot(
     """Let a user, or a project, spend at most `epsilon` (micro-ε, as one answer) on a data set's family, below the cap
     of all.
 
-    It may be changed, never below what was spent. `within_cap`: BadInput where the allotments of all projects would add
-    up to more than the cap, so that what a project was given is there when it asks. Where projects pay separately, what
-    they have left together is never more than what all have left.
+    It may be changed, never below what was spent. `within_cap`: BadInput where the allotments of all projects and names
+    would add up to more than the cap, so that what a project was given is there when it asks. Where projects pay
+    separately, what they have left together is never more than what all have left.
     """
     check_user(name)
     who = {"project": name} if project else {"for": name}
@@ -212,15 +212,39 @@ def allot(
 
 
 def _check_within_cap(accounts: Mapping[str, list[int]], family: str, account: str, most: int) -> None:
-    """BadInput where what projects are allotted, with `account` at `most`, exceeds the cap of all."""
+    """BadInput where what projects and names are allotted, with `account` at `most`, exceeds the cap of all."""
     cap = accounts[f"data:{family}"][0]
-    start = account_of(family, None, "")
-    others = sum(each[0] for name, each in accounts.items() if name.startswith(start) and name != account)
+    others = sum(
+        most for name, (most, _) in accounts.items() if not name.startswith("data:") and name != account
+    )
     if others + most > cap:
         raise BadInput(
-            "the allotments of all projects would exceed the cap of all answers. Allot less, or state that the budget "
-            "goes to whoever asks first."
+            "the allotments of all projects and names would exceed the cap of all answers. Allot less, or state that "
+            "the budget goes to whoever asks first."
         )
+
+
+def drop_whole_allotments(ledger: Ledger, data_set: str) -> None:
+    """Lower to what it spent each name that was allotted the whole cap, as `leeward index` allots it to its maker, so
+    that the cap is not promised twice."""
+    with changing(ledger, data_set) as change:
+        cap = change.known.accounts[f"data:{change.family}"][0]
+        start = account_of(change.family, "")
+        whole = {
+            name: spent
+            for name, (most, spent) in change.known.accounts.items()
+            if name.startswith(start) and most >= cap > spent
+        }
+        for name, spent in whole.items():
+            change.connection.execute(
+                tables.accounts.update().where(tables.accounts.c.account == name).values(most=spent)
+            )
+        if whole:
+            change.append(
+                {"event": "allotted", "for": name.removeprefix(start), "most": spent,
+                 "epsilon": affordable(spent, change.terms.accounting)}
+                for name, spent in whole.items()
+            )  # fmt: skip
 
 
 def has_room(accounts: Mapping[str, list[int]], family: str, more: int, account: str | None = None) -> bool:

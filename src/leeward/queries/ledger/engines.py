@@ -89,8 +89,8 @@ def begin_in_turn(connection: Any, durable: bool) -> None:
 
 
 def _server_engine(url: sa.URL, options: dict[str, Any]) -> sa.Engine:
-    """A server takes a hundred connections by default, each process has two engines, and the writers of a family wait for
-    each other anyway."""
+    """A server takes a hundred connections by default, each process has two engines, and the writers of a family wait
+    for each other anyway."""
     arguments: dict[str, Any] = {}
     if url.get_driver_name() == "pg8000":
         url, arguments = with_tls(url)

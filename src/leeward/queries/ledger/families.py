@@ -165,8 +165,9 @@ def check(connection: sa.Connection, ledger: Ledger, family: str, entries: int, 
             why = f"its log has {entries} entries and had {known.entries} before: an old copy was put back"
             raise LogShortened(_error_text(ledger, why), entries)
         fault = None
-        for entry in chain.entries_of(connection, family, known.entries):
-            fault = fault or known.take(family, entry)
+        if (known.entries, known.head) != (entries, head):
+            for entry in chain.entries_of(connection, family, known.entries):
+                fault = fault or known.take(family, entry)
         if fault is None and (known.entries, known.head) != (entries, head):
             fault = f"the log has {known.entries} of {entries} entries, or another last one"
         if fault := fault or _other_accounts(connection, family, known):
@@ -436,17 +437,17 @@ def close(ledger: Ledger) -> None:
 
 
 def lock(connection: sa.Connection, ledger: Ledger, family: str) -> Any:
-    """Lock the family against other writers; return its row. A failed lock leaves the transaction unchanged."""
-    in_turn = connection.dialect.name == "sqlite"  # whose writers have no lock but the transaction itself
+    """Lock the family against other writers, before anything is written; return its row. A lock that others hold is
+    asked for again, in a transaction begun anew."""
     until = time.monotonic() + BUSY_SECONDS
     while True:
         try:
-            with contextlib.nullcontext() if in_turn else connection.begin_nested():
-                row = connection.execute(LOCK, {"family": family}).first()
+            row = connection.execute(LOCK, {"family": family}).first()
             break
         except sa.exc.DBAPIError as error:
             if state_of(error) not in {*LOCKED, CANCELED} or time.monotonic() > until:
                 raise
+            connection.connection.rollback()
     if row is None:
         raise error_of_move(ledger)
     return row

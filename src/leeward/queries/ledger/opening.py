@@ -1,7 +1,8 @@
 """Where a ledger is: SQLite in the index's folder (WAL), or any database by URL, PostgreSQL above all.
 
-A process has two engines a database, one that only reads and one that writes, whoever opens it and however often. A server that is silent, out of connections or
-gone ends in one sentence, never in waiting for ever; what waits for its turn waits `BUSY_SECONDS` at most.
+A process has two engines a database, one that only reads and one that writes, whoever opens it and however often. A
+server that is silent, out of connections or gone ends in one sentence, never in waiting for ever; what waits for its
+turn waits `BUSY_SECONDS` at most.
 """
 
 from __future__ import annotations

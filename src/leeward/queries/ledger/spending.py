@@ -6,9 +6,9 @@ process died) is taken up by whoever asks the same question next, at no further 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import sqlalchemy as sa
 
@@ -91,39 +91,29 @@ class Left:
     user: int
 
 
-def find_answer(
-    ledger: Ledger, data_set: str, key: str, *, separately: bool = False, project: str | None = None
-) -> str | None:
-    """The stored answer to a question, if there is one; where projects pay `separately`, if this `project` paid it."""
-    if separately and project is not None and not paid_by(ledger, data_set, key, project):
-        return None
-    with reading(ledger) as connection:
-        return _answers(connection, data_set, [key]).get(key)
+def find_answer(ledger: Ledger, data_set: str, key: str) -> str | None:
+    """The stored answer to a question, if there is one."""
+    return find_answers(ledger, data_set, [key]).get(key)
 
 
 def find_answers(
-    ledger: Ledger,
-    data_set: str,
-    keys: Sequence[str],
-    user: str | None,
-    project: str | None,
-    *,
-    separately: bool = False,
-) -> tuple[dict[str, str], Left]:
-    """Stored answers to several questions, and the remaining budget, over one connection."""
+    ledger: Ledger, data_set: str, keys: Sequence[str], payer: str | None = None
+) -> dict[str, str]:
+    """The stored answers to several questions, by key; those alone that the project `payer` paid, where one is given
+    (as projects pay separately)."""
     with reading(ledger) as connection:
         stored = _answers(connection, data_set, keys)
-        remaining = _remaining(connection, ledger, data_set, user, project)
     there = {key: payload for key, payload in stored.items() if payload is not None}
-    if separately and project is not None:
-        there = {key: payload for key, payload in there.items() if paid_by(ledger, data_set, key, project)}
-    return there, remaining
+    if payer is None or not there:
+        return there
+    paid = paid_by(ledger, data_set, there, payer)
+    return {key: payload for key, payload in there.items() if key in paid}
 
 
-def paid_by(ledger: Ledger, data_set: str, key: str, project: str) -> bool:
-    """Whether a project paid for a question, of an index whose projects pay separately."""
+def paid_by(ledger: Ledger, data_set: str, keys: Iterable[str], project: str) -> set[str]:
+    """The questions, among those of `keys`, that a project paid for, of an index whose projects pay separately."""
     known = state_of_log(ledger, data_set)
-    return known is not None and (project, data_set, key) in known.payments
+    return set() if known is None else {key for key in keys if (project, data_set, key) in known.payments}
 
 
 def answers(ledger: Ledger, data_set: str) -> list[tuple[str, str]]:
@@ -308,10 +298,7 @@ def left(ledger: Ledger, data_set: str, user: str | None, project: str | None = 
 def _remaining(
     connection: sa.Connection, ledger: Ledger, data_set: str, user: str | None, project: str | None
 ) -> Left:
-    terms = connection.execute(TERMS, {"data_set": data_set}).first()
-    if terms is None:
-        raise unknown_data(ledger)
-    line = [data_set] if terms.parent is None else line_of(connection, data_set)
+    terms, line = _terms_and_line(connection, ledger, data_set)
     of_line = [f"data:{each}" for each in line]
     names = own_accounts(terms.family, user, project)
     rows = {row.account: row for row in connection.execute(HELD, {"among": [*of_line, *names]})}
@@ -327,6 +314,20 @@ def _remaining(
         anybody=affordable(everybody, budget.accounting),
         user=affordable(own, budget.accounting),
     )
+
+
+_lines: dict[tuple[str, str], tuple[Any, list[str]]] = {}
+
+
+def _terms_and_line(connection: sa.Connection, ledger: Ledger, data_set: str) -> tuple[Any, list[str]]:
+    """A data set's terms, and it with its ancestors: asked once in a process, as they stay the same."""
+    found = _lines.get((ledger.key, data_set))
+    if found is None:
+        terms = connection.execute(TERMS, {"data_set": data_set}).first()
+        if terms is None:
+            raise unknown_data(ledger)
+        found = _lines[ledger.key, data_set] = terms, line_of(connection, data_set)
+    return found
 
 
 def _answers(connection: sa.Connection, data_set: str, keys: Sequence[str]) -> dict[str, str | None]:
