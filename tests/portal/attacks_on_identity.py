@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.portal.attacks import forget_tries, fresh_epsilon, key, number
 from tests.portal.made import Bench, sign_in
 
-from leeward.portal import passwords, people, sessions
+from leeward.portal import accounts, passwords, people, sessions
 from leeward.portal.store import now, tables, writing
 
 
@@ -210,7 +210,8 @@ def lists_accounts(bench: Bench) -> bool:
     """23: whether the reply, or the work done for it, tells that an account is there."""
 
     login = f"there{next(number)}"
-    passwords.make_account(bench.portal.database, login, "There", "a long password", "test")
+    _, link = accounts.make_account(bench.portal.database, login, "There")
+    accounts.set_up(bench.portal.database, link, "a long password")
     done: list[int] = []
     real = passwords.matches
     passwords.matches = lambda hashed, given: (done.append(len(hashed)), real(hashed, given))[1]  # type: ignore[assignment]

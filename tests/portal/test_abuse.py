@@ -74,7 +74,7 @@ CASES: dict[str, Case] = {
     "permission of a route": (
         17, attacks.calls_a_custodians_route, without(guards, "check_permission"),
     ),
-    "two people": (17, attacks.confirms_ones_own, without(proposals, "check_other_person")),
+    "two people": (17, attacks.confirms_ones_own, without(proposals, "check_independent")),
     "decided once": (17, attacks.decides_again, defences.opens_again),
     "public vocabulary": (18, attacks.searches_for_what_is_there, defences.sorts_by_count),
     "escaping": (19, pages.injects_markup, defences.prints_as_it_is),

@@ -212,9 +212,15 @@ def test_a_closed_account_keeps_no_session_and_no_token(fresh: Bench) -> None:
     token = fresh.token("rita")
     headers = {"authorization": f"Bearer {token}"}
     assert fresh.client().get("/api/v1/me", headers=headers).status_code == 200
-    for active in ("no", "yes"):
-        path = f"/admin/accounts/{fresh.ids['rita']}"
-        assert fresh.post("ida", path, active=active).status_code == 303
+    from leeward.portal import proposals
+
+    rita = fresh.ids["rita"]
+    for again in (False, True):
+        if again:
+            made = proposals.propose_account(fresh.portal.database, fresh.viewer("ida"), rita, [], "back")
+            proposals.decide(fresh.portal.indexes, fresh.viewer("anna"), made, "confirmed", "yes")
+        else:
+            assert fresh.post("ida", f"/admin/accounts/{rita}/close").status_code == 303
         assert fresh.client("rita").get("/api/v1/me").status_code == 401
         assert fresh.client().get("/api/v1/me", headers=headers).status_code == 401
 
@@ -245,42 +251,6 @@ def test_an_allotment_ends(fresh: Bench, monkeypatch: pytest.MonkeyPatch) -> Non
     reply = fresh.ask(fresh.token("rita"), "late", fresh.question())
     assert reply.status_code == 402 and "ended" in reply.json()["detail"]
     assert fresh.spent() == 0
-
-
-def test_the_python_client_asks(fresh: Bench) -> None:
-    from tests.portal.served import serving
-
-    from leeward.portal.app import make_app
-    from leeward.portal.client import NotEnoughBudget, PortalRefused
-    from leeward.portal.settings import Settings
-
-    def make(port: int) -> Any:
-        address = f"http://127.0.0.1:{port}"
-        return make_app(Settings(folder=fresh.folder, public_url=address, slot=0))
-
-    with serving(make) as port:
-        portal = lw.connect(f"http://127.0.0.1:{port}", token=fresh.token("rita"))
-        (index,) = portal.indexes()
-        assert portal.terms(index["id"], "pyr")[0]["name"] == "fever"
-        assert portal.price(index["id"], "fever", within=10)["half_width"] <= 10
-        assert portal.rehearse(index["id"], "fever", epsilon="0.5")["dry_run"]
-        answer = portal.ask(index["id"], "fever", within=10)
-        assert portal.answer(answer["id"])["answer"] == answer["answer"]
-        assert (
-            len(
-                portal.ask_all(
-                    index["id"], [{"terms": "fever", "epsilon": 0.2}, {"terms": "rash", "epsilon": 0.2}]
-                )
-            )
-            == 2
-        )
-        assert len(portal.answers()) == 3
-        with pytest.raises(NotEnoughBudget):
-            portal.ask(index["id"], "cough", epsilon=5)
-        with pytest.raises(PortalRefused, match="no term"):
-            portal.ask(index["id"], "unheard of", epsilon=0.1)
-        with pytest.raises(lw.BadInput, match="https"):
-            lw.connect("http://portal.example", token="x")
 
 
 def test_a_portal_opens_only_ledgers_that_give_nothing_by_default(fresh: Bench, tmp_path: Path) -> None:

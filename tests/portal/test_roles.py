@@ -44,6 +44,7 @@ def test_the_table_is_the_designs() -> None:
         "propose index": "--y---", "propose allotment": "--y---", "ask allotment": "yyy---",
         "propose release": "--y---", "confirm": "---y--", "download": "yyyy--", "see custody": "--yy--",
         "read log": "-yyyy-",
+        "confirm accounts": "---y-y", "stop": "--yy--",
         "see administration": "----yy", "administer": "-----y",
         "raise a cap, delete an answer, edit the log": "------",
     }  # fmt: skip
@@ -69,6 +70,7 @@ def test_every_route_with_every_role(bench: Bench, script: ModuleType) -> None:
     values = {
         "project": bench.project["one"], "index": bench.index, "answer": reply.json()["id"], "release": bench.release,
         "path": "release.json", "name": "portal.css", "proposal": "0" * 32, "token": "0" * 32, "person": "0" * 32,
+        "asked": "0" * 32,
     }  # fmt: skip
     wrong = []
     for path, method, permission in script.table():

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from starlette.testclient import TestClient
 from tests.portal.made import Bench
 
-from leeward.portal import journal, passwords
+from leeward.portal import accounts, journal, passwords
 from leeward.portal.store import open_store, reading, tables, writing
 
 PASSWORD = "a long password"
@@ -21,7 +21,8 @@ PASSWORD = "a long password"
 @pytest.fixture(name="house")
 def portal_with_local_accounts(fresh: Bench) -> Bench:
     for login in ("ruth", "karl"):
-        passwords.make_account(fresh.portal.database, login, login.title(), PASSWORD, "test")
+        _, link = accounts.make_account(fresh.portal.database, login, login.title())
+        accounts.set_up(fresh.portal.database, link, PASSWORD)
     return fresh
 
 
@@ -118,7 +119,8 @@ def test_an_administrator_lets_somebody_in_again(house: Bench) -> None:
 
 def test_a_database_of_the_version_before_is_brought_up(tmp_path: Path) -> None:
     database = open_store(tmp_path)
-    passwords.make_account(database, "ruth", "Ruth", PASSWORD, "test")
+    _, link = accounts.make_account(database, "ruth", "Ruth")
+    accounts.set_up(database, link, PASSWORD)
     with writing(database) as connection:
         for table in ("portal_tries", "portal_key"):
             connection.exec_driver_sql(f"DROP TABLE {table}")

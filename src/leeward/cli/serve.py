@@ -22,12 +22,14 @@ from leeward.cli.options import flag, print_lines, switch
 @flag("--database", "URL", "Database of accounts and projects [default: SQLite in FOLDER].",
       envvar="LEEWARD_PORTAL_DATABASE")  # fmt: skip
 @flag("--add-account", "LOGIN=ROLE[,ROLE]",
-      "Make a local account with roles of the house (custodian, approver, auditor, admin), asking for its password, "
-      "and end.")  # fmt: skip
+      "Make a local account with roles of the house (custodian, approver, auditor, admin), print the link with which "
+      "its owner sets a password, and end.")  # fmt: skip
+@flag("--reset-password", "LOGIN", "Print a new link for a local account, remove its second factor, and end.")
 @flag("--backup", "OUT", "Copy the portal's database and the ledgers to the new folder OUT, and end.",
       type=click.Path())  # fmt: skip
 def serve(folder: str, demo: bool, host: str, port: int, workers: int, public_url: str | None,
-          database: str | None, add_account: str | None, backup: str | None) -> None:  # fmt: skip
+          database: str | None, add_account: str | None, reset_password: str | None,
+          backup: str | None) -> None:  # fmt: skip
     """Serve the portal: researchers ask, custodians decide, and a budget pays each answer.
 
     docs/how-to/portal.md explains the setup behind a hospital's proxy, sign-in and backup.
@@ -36,6 +38,7 @@ def serve(folder: str, demo: bool, host: str, port: int, workers: int, public_ur
     Examples:
       leeward serve --demo
       leeward serve --folder /srv/leeward --add-account ida=admin
+      leeward serve --folder /srv/leeward --reset-password ida
       leeward serve --folder /srv/leeward --public-url https://portal.hospital.example
 
     Exit status: 0 ended; 2 a setting is wrong.
@@ -51,9 +54,10 @@ def serve(folder: str, demo: bool, host: str, port: int, workers: int, public_ur
         return print_lines(*(f"copied {name}" for name in copied), *servers)
     if add_account is not None:
         login, _, roles = add_account.partition("=")
-        password = click.prompt("Password", hide_input=True, confirmation_prompt=True)
         wanted = [*filter(None, roles.split(","))]
-        return portal.make_local_account(where, login, login, password, wanted, **given)
+        return print_lines(portal.make_local_account(where, login, wanted, **given))
+    if reset_password is not None:
+        return print_lines(portal.reset_password(where, reset_password, **given))
     own = None if (where / "portal.toml").is_file() else f"http://{host}:{port}"
     given["public_url"] = public_url or own
     if demo:

@@ -20,7 +20,7 @@ except ImportError as error:
         f"The portal needs {error.name}; install it with: pip install 'leeward[portal]'."
     ) from None
 
-from leeward.portal import api, asking, faults, oidc, proposals, releases
+from leeward.portal import api, asking, faults, oidc, proposals, releases, stopping
 from leeward.portal.asking import Asking
 from leeward.portal.guards import Forbidden, Forged, Portal, SignInFirst, ThisPortal, need, portal_of
 from leeward.portal.indexes import Indexes, Unknown
@@ -47,6 +47,7 @@ STATUSES: Final[dict[type[LeewardError], tuple[int, str]]] = {
     asking.TooMany: (429, "Too many questions"),
     proposals.SamePerson: (403, "Another person decides"),
     proposals.Decided: (409, "Decided already"),
+    stopping.Stopped: (409, "Stopped"),
     asking.Conflict: (409, "Key used before"),
     releases.Refused: (409, "Not handed out"),
     oidc.SignInRefused: (403, "Sign-in refused"),

@@ -19,6 +19,7 @@ from leeward.portal import sets, words
 from leeward.portal.indexes import Indexes, Unknown, known
 from leeward.portal.permissions import Viewer
 from leeward.portal.question import Request, at_price, request_of, words_of
+from leeward.portal.stopping import check_running
 from leeward.portal.store import Row, fetch_one, fetch_part, new_id, new_row, now, reading, tables, writing
 from leeward.queries.answer.charged_query import Answer, answer_plans, price_of, stored_answers
 from leeward.queries.answer.plan import IndexSession, Plan, check_noise, plan_query
@@ -191,6 +192,7 @@ class Asking:
         """Prices; nothing is charged."""
         self._count(viewer, len(requests))
         most = self.allotment(project, index)["most_an_answer"]
+        check_running(self.database, index=index, project=project)
         session = self.indexes.session(index)
         found = []
         for request in self.with_sets(project, requests):
@@ -214,7 +216,7 @@ class Asking:
         self, viewer: Viewer, project: str, index: str, requests: Sequence[Request], once: Once | None = None
     ) -> list[tuple[str, Answer]]:
         """Answers with their identifiers: all are charged or none; under a key they can be given again. Nothing was
-        answered at BudgetSpent, Expired, TooMany, Conflict, BadInput, LedgerUnreachable."""
+        answered at BudgetSpent, Expired, Stopped, TooMany, Conflict, BadInput, LedgerUnreachable."""
         if not 1 <= len(requests) <= MOST_IN_BATCH:
             raise BadInput(f"a batch has 1 to {MOST_IN_BATCH} questions.")
         allotment = self.allotment(project, index, viewer, once)
@@ -226,6 +228,7 @@ class Asking:
             raise Expired(
                 "The project's allotment has ended. Nothing was charged. Its lead may ask for a new one."
             )
+        check_running(self.database, index=index, project=project)
         session = self.indexes.session(index)
         planned = [self.plan(session, request) for request in self.with_sets(project, requests)]
         plans = [plan for _, plan in planned]

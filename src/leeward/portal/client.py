@@ -1,21 +1,26 @@
-"""`leeward.connect(url)`: ask a portal from Python. Needs nothing but Python itself."""
+"""`leeward.connect(url)`: ask a portal from Python."""
 
 from __future__ import annotations
 
-import json
 import os
 import secrets
-import urllib.error
-import urllib.request
+import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
-from urllib.parse import quote, urlencode, urlsplit
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import quote, urlsplit
 
-from leeward.errors import BadInput, GuaranteeUnreachable
+from leeward.errors import BadInput, GuaranteeUnreachable, require_extra
 
-WAIT = 120.0
+if TYPE_CHECKING:
+    import httpx
+    import polars as pl
+
+WAIT: Final = 120.0
+TRIES: Final = 4
+LONGEST_PAUSE: Final = 60
+"""Seconds to wait at most before the next try, whatever the portal says."""
 
 
 class PortalSilent(BadInput):
@@ -42,8 +47,9 @@ class Portal:
     """A portal, asked with a token for one project."""
 
     url: str
-    token: str
     project: str
+    http: httpx.Client = field(repr=False)
+    """Has the token. It follows no redirect: a token and a question go to the address that was given, or nowhere."""
 
     def __repr__(self) -> str:
         return f"<Portal {self.url}, project {self.project}>"
@@ -55,11 +61,11 @@ class Portal:
     def terms(self, index: str, words: str) -> list[dict[str, Any]]:
         """Terms and codes of the public vocabulary, best first: by the beginning of a code, words of a name, synonyms.
         `asked` is how a question writes one."""
-        return list(self._get(f"/indexes/{quote(index)}/vocabulary?{urlencode({'prefix': words})}"))
+        return list(self._get(f"/indexes/{quote(index)}/vocabulary", prefix=words))
 
     def browse(self, index: str, name: str = "") -> list[dict[str, Any]]:
         """The names directly below one in the vocabulary's tree; by default its top."""
-        return list(self._get(f"/indexes/{quote(index)}/vocabulary?{urlencode({'below': name})}"))
+        return list(self._get(f"/indexes/{quote(index)}/vocabulary", below=name))
 
     def sets(self) -> dict[str, str]:
         """The project's saved sets of terms, by name; a question names one as `@name`."""
@@ -67,7 +73,7 @@ class Portal:
 
     def save_set(self, name: str, terms: str) -> None:
         """Save terms such as `401 | 402` under a name, in the place of what was there."""
-        self._open("PUT", f"/projects/{self.project}/sets/{quote(name)}", {"terms": terms}, {}).close()
+        self._send("PUT", f"/projects/{self.project}/sets/{quote(name)}", json={"terms": terms})
 
     def price(self, index: str, terms: str, **question: Any) -> dict[str, Any]:
         """What a question costs and how exact its answer is; nothing is charged."""
@@ -96,7 +102,7 @@ class Portal:
         """The project's answers, newest first."""
         found: list[dict[str, Any]] = []
         path, after = f"/projects/{self.project}/answers", ""
-        while part := self._get(f"{path}?{urlencode({'after': after})}"):
+        while part := self._get(path, after=after):
             found += part
             after = part[-1]["id"]
         return found
@@ -110,52 +116,71 @@ class Portal:
     def download(self, release: str, path: str, to: str | Path) -> Path:
         """A file of a release, written to `to`."""
         target = Path(to)
-        with self._open("GET", f"/releases/{quote(release)}/files/{quote(path)}", None, {}) as reply:
-            target.write_bytes(reply.read())
+        target.write_bytes(self._send("GET", f"/releases/{quote(release)}/files/{quote(path)}").content)
         return target
+
+    @staticmethod
+    def frame(answer: Mapping[str, Any]) -> pl.DataFrame:
+        """An answer as a table with the columns bin, count, low and high; count is null where it is hidden."""
+        import polars as pl
+
+        binned = isinstance(answer["answer"], Mapping)
+        counts = answer["answer"] if binned else {"": answer["answer"]}
+        ends = answer["interval"] if binned else {"": answer["interval"]}
+        rows = [(name, count, *(ends[name] or (None, None))) for name, count in counts.items()]
+        schema = {"bin": pl.String, "count": pl.Float64, "low": pl.Float64, "high": pl.Float64}
+        return pl.DataFrame(rows, schema=schema, orient="row")
 
     def _question(self, index: str, terms: str, question: Mapping[str, Any]) -> dict[str, Any]:
         return {"project": self.project, "index": index, "terms": terms, **question}
 
-    def _get(self, path: str) -> Any:
-        with self._open("GET", path, None, {}) as reply:
-            return json.load(reply)
+    def _get(self, path: str, **params: Any) -> Any:
+        return self._send("GET", path, params=params).json()
 
     def _post(self, path: str, body: Mapping[str, Any], key: str | None = None) -> dict[str, Any]:
         headers = {} if key is None else {"Idempotency-Key": key}
-        for again in (True, False):
+        return dict(self._send("POST", path, json=body, headers=headers).json())
+
+    def _send(self, method: str, path: str, **more: Any) -> httpx.Response:
+        """The reply. A busy portal and a lost reply are asked again, with the same key where it pays. PortalSilent,
+        NotEnoughBudget or PortalRefused otherwise."""
+        import httpx
+
+        for again in range(TRIES):
+            last = again == TRIES - 1
             try:
-                with self._open("POST", path, body, headers) as reply:
-                    return dict(json.load(reply))
-            except (PortalSilent, ConnectionError, TimeoutError):
-                if not again or key is None:
+                reply = self.http.request(method, f"/api/v1{path}", **more)
+            except httpx.TransportError:
+                if last:
                     raise PortalSilent(self.url) from None
+                pause = 2.0**again / 4
+            else:
+                if reply.status_code not in {429, 503} or last:
+                    return _checked(reply)
+                said = reply.headers.get("retry-after", "")
+                pause = float(said) if said.isdecimal() else 2.0**again
+            time.sleep(min(pause, LONGEST_PAUSE))
         raise AssertionError
 
-    def _open(
-        self, method: str, path: str, body: Mapping[str, Any] | None, headers: Mapping[str, str]
-    ) -> Any:
-        data = None if body is None else json.dumps(body).encode()
-        more = {"authorization": f"Bearer {self.token}", "content-type": "application/json", **headers}
-        asked = urllib.request.Request(f"{self.url}/api/v1{path}", data, more, method=method)
-        try:
-            return urllib.request.urlopen(asked, timeout=WAIT)
-        except urllib.error.HTTPError as error:
-            with error:
-                problem = _problem(error)
-            if error.code == 402:
-                raise NotEnoughBudget(str(problem.get("detail", ""))) from None
-            raise PortalRefused(error.code, problem) from None
-        except (urllib.error.URLError, ConnectionError, TimeoutError):
-            raise PortalSilent(self.url) from None
 
-
-def _problem(error: urllib.error.HTTPError) -> dict[str, Any]:
+def _checked(reply: httpx.Response) -> httpx.Response:
+    if reply.is_success:
+        return reply
+    if reply.is_redirect:
+        where = {
+            "title": "the portal is elsewhere",
+            "detail": f"connect to {reply.headers.get('location', '')}",
+        }
+        raise PortalRefused(reply.status_code, where)
     try:
-        found = json.loads(error.read())
+        problem = reply.json()
     except ValueError:
-        found = None
-    return found if isinstance(found, dict) else {"title": f"HTTP {error.code}"}
+        problem = None
+    if not isinstance(problem, dict):
+        problem = {"title": f"HTTP {reply.status_code}"}
+    if reply.status_code == 402:
+        raise NotEnoughBudget(str(problem.get("detail", "")))
+    raise PortalRefused(reply.status_code, problem)
 
 
 def connect(url: str, *, token: str | None = None) -> Portal:
@@ -197,6 +222,10 @@ def connect(url: str, *, token: str | None = None) -> Portal:
         raise BadInput(
             "the address of a portal must begin with https; otherwise others could read the token."
         )
-    found = Portal(url.rstrip("/"), secret, "")
-    (project,) = found._get("/me")["projects"]
-    return Portal(found.url, secret, project)
+    require_extra("a portal's client", "client", "httpx")
+    import httpx
+
+    address = url.rstrip("/")
+    http = httpx.Client(base_url=address, headers={"authorization": f"Bearer {secret}"}, timeout=WAIT)
+    (project,) = Portal(address, "", http)._get("/me")["projects"]
+    return Portal(address, project, http)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Final
 
-from fastapi import Depends, Form, Request, Security, params
+from fastapi import BackgroundTasks, Depends, Form, Request, Security, params
 from fastapi.concurrency import run_in_threadpool
 from fastapi.security import APIKeyCookie, HTTPAuthorizationCredentials, HTTPBearer
 from pydantic import AfterValidator
@@ -17,6 +17,7 @@ from leeward.portal import sessions
 from leeward.portal.asking import Asking
 from leeward.portal.indexes import Indexes
 from leeward.portal.middleware import Metrics
+from leeward.portal.notices import tell
 from leeward.portal.oidc import Client
 from leeward.portal.permissions import PERMISSIONS, PUBLIC, Viewer
 from leeward.portal.settings import Settings
@@ -36,6 +37,11 @@ class Portal:
 
     def url(self, path: str) -> str:
         return f"{self.settings.prefix}{path}"
+
+    def tell(self, later: BackgroundTasks, people: Iterable[str], what: str, path: str, by: Viewer) -> None:
+        """Tell people, once the reply is sent, of something that waits for them; not whoever did it."""
+        if self.settings.notify is not None:
+            later.add_task(tell, self.database, self.settings, list(people), what, path, by.person)
 
 
 class SignInFirst(LeewardError):

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from leeward.errors import BadInput
 from leeward.portal import journal, tries
-from leeward.portal.people import LOCAL, admit
+from leeward.portal.people import LOCAL
 from leeward.portal.store import Database, Row, fetch_one, tables, writing
 
 if TYPE_CHECKING:
@@ -42,20 +42,11 @@ def matches(hashed: str, password: str) -> bool:
         return False
 
 
-def make_account(database: Database, login: str, name: str, password: str, by: str) -> str:
-    """A local account; returns the person's identifier. BadInput where the login name is taken or the password weak."""
+def hash_of_new(password: str) -> str:
+    """What is kept of a new password. BadInput where it is too short or too long."""
     if not SHORTEST <= len(password) <= LONGEST:
         raise BadInput(f"a password has {SHORTEST} to {LONGEST} characters.")
-    hashed = _hasher().hash(password)
-    with writing(database) as connection:
-        if admit(connection, LOCAL, login, name, None, make=False) is not None:
-            raise BadInput("there is an account with this login name already.")
-        row = admit(connection, LOCAL, login, name, None)
-        if row is None:
-            raise BadInput("there is a closed account with this login name.")
-        connection.execute(tables.passwords.insert().values(person=row["id"], hash=hashed))
-        journal.record(connection, "password set", person=row["id"], by=by)
-    return str(row["id"])
+    return _hasher().hash(password)
 
 
 def sign_in(database: Database, login: str, password: str, address: str, cookie: str = "") -> Row | None:

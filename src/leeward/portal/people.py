@@ -27,8 +27,9 @@ def name_of(text: str, what: str = "name") -> str:
 
 
 def admit(
-    connection: sa.Connection, issuer: str, subject: str, name: str, email: str | None, make: bool = True
-) -> Row | None:
+    connection: sa.Connection, issuer: str, subject: str, name: str, email: str | None, make: bool = True,
+    maker: str | None = None,
+) -> Row | None:  # fmt: skip
     """The person with this issuer and subject, made on the first sign-in; None for a closed account (or `make` False
     and nobody there)."""
     people = tables.people.c
@@ -44,10 +45,10 @@ def admit(
         return None
     row: Row = {
         "id": new_id(), "issuer": issuer, "subject": subject, "name": name, "email": email, "created": now(),
-        "active": True,
+        "active": True, "maker": maker,
     }  # fmt: skip
     connection.execute(tables.people.insert().values(**row))
-    journal.record(connection, "account made", person=row["id"], issuer=issuer)
+    journal.record(connection, "account made", person=row["id"], issuer=issuer, by=maker)
     return row
 
 
@@ -62,10 +63,15 @@ def viewer_of(connection: sa.Connection, person: str, **more: Any) -> Viewer | N
     return Viewer(person, row.name, frozenset(house), {each.project: each.role for each in joined}, **more)
 
 
-def set_house_roles(connection: sa.Connection, person: str, roles: Iterable[str], by: str) -> None:
-    wanted = sorted(set(roles))
-    if not set(wanted) <= set(HOUSE_ROLES):
+def check_roles(roles: Iterable[str]) -> list[str]:
+    """Roles of the house, sorted; BadInput for another."""
+    if not (wanted := set(roles)) <= set(HOUSE_ROLES):
         raise BadInput(f"a role of the house is {', '.join(HOUSE_ROLES)}.")
+    return sorted(wanted)
+
+
+def set_house_roles(connection: sa.Connection, person: str, roles: Iterable[str], by: str) -> None:
+    wanted = check_roles(roles)
     of_house = tables.house_roles
     before = connection.execute(sa.select(of_house.c.role).where(of_house.c.person == person)).scalars().all()
     if sorted(before) == wanted:
@@ -196,6 +202,8 @@ def change_member(
                 "there is no one account with this login name or address; only people with one are invited."
             )
         person = found[0]["id"]
+        if person == viewer.person and role != "none" and viewer.memberships.get(project) != "lead":
+            raise BadInput("you cannot invite yourself; ask the project's lead.")
         leads = connection.execute(
             sa.select(members.c.person).where(members.c.project == project, members.c.role == "lead")
         ).scalars().all()  # fmt: skip

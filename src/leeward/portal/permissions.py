@@ -16,6 +16,9 @@ ROLES: Final = (*PROJECT_ROLES, *HOUSE_ROLES)
 MEMBERS: Final = {"researcher": "own", "lead": "own"}
 DECIDERS: Final = {"custodian": "all", "approver": "all"}
 
+ACCOUNTS_ONLY: Final = "accounts"
+"""Extent of an administrator's part in decisions: those about accounts, not those about data."""
+
 PERMISSIONS: Final[Mapping[str, tuple[str, Mapping[str, str]]]] = {
     "see projects": ("see projects one belongs to", MEMBERS | DECIDERS | {"auditor": "all", "admin": "names"}),
     "price": ("price, rehearse", MEMBERS | {"custodian": "all"}),
@@ -26,8 +29,16 @@ PERMISSIONS: Final[Mapping[str, tuple[str, Mapping[str, str]]]] = {
     "propose allotment": ("allot to a project (at most the cap, until a date)", {"custodian": "propose"}),
     "ask allotment": ("ask for a larger allotment", MEMBERS | {"custodian": "all"}),
     "propose release": ("publish a release to recipients", {"custodian": "propose"}),
-    "see decisions": ("see proposals and decisions", DECIDERS | {"lead": "own", "auditor": "all"}),
+    "see decisions": (
+        "see proposals and decisions",
+        DECIDERS | {"lead": "own", "auditor": "all", "admin": ACCOUNTS_ONLY},
+    ),
     "confirm": ("confirm or decline what another proposed", {"approver": "confirm"}),
+    "confirm accounts": (
+        "confirm or decline roles of the house and set-up links that another proposed",
+        {"approver": "confirm", "admin": "confirm"},
+    ),
+    "stop": ("stop a release, an index or a project, end access, lower an allotment", DECIDERS),
     "download": ("download a release's share/", DECIDERS | {"researcher": "if named", "lead": "if named"}),
     "see custody": ("see custody/ reports and indexes", DECIDERS),
     "read log": ("read the log, run the audit", DECIDERS | {"lead": "own", "auditor": "all"}),
@@ -72,7 +83,8 @@ class Viewer:
 
     def reaches_all(self, permission: str) -> bool:
         """Whether a role of the house has the permission, for every project."""
-        return bool(self.house & set(PERMISSIONS[permission][1]))
+        extents = PERMISSIONS[permission][1]
+        return any(extents.get(role, ACCOUNTS_ONLY) != ACCOUNTS_ONLY for role in self.house)
 
     def may_in(self, permission: str, project: str) -> bool:
         """Whether the permission is held in a project."""

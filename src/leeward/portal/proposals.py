@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
 import sqlalchemy as sa
 
 from leeward.errors import BadInput
-from leeward.portal import journal, releases
+from leeward.portal import accounts, journal, releases, stopping
 from leeward.portal.indexes import Indexes, child_folder, known
-from leeward.portal.people import name_of, names_of, text_of
+from leeward.portal.people import check_roles, name_of, names_of, set_house_roles, text_of
 from leeward.portal.permissions import Viewer
 from leeward.portal.store import Database, Row, fetch_all, fetch_one, fetch_part, new_id, now, tables, writing
 from leeward.queries.ledger import budgets
@@ -22,7 +22,12 @@ KINDS: Final[Mapping[str, str]] = {
     "index": "answer questions from an index",
     "allotment": "allot to a project",
     "release": "publish a release to recipients",
+    "start": "start again what was stopped",
+    "account": "give roles of the house, open an account",
+    "reset": "a new set-up link",
 }
+ACCOUNTS: Final = frozenset({"account", "reset"})
+"""What an administrator proposes, and an approver or another administrator decides."""
 
 
 class SamePerson(BadInput):
@@ -100,6 +105,36 @@ def propose_release(
     return _propose(indexes.database, viewer, "release", None, body, reason)
 
 
+def propose_start(database: Database, viewer: Viewer, kind: str, what: str, reason: str) -> str:
+    """Propose to start again a release, an index or a project that was stopped."""
+    row = stopping.check_there(database, kind, what)
+    if (kind, what) not in stopping.stopped(database):
+        raise BadInput(f"this {kind} is not stopped.")
+    body = {"kind": kind, "what": what, "name": row["name"]}
+    return _propose(database, viewer, "start", what if kind == "project" else None, body, reason)
+
+
+def propose_account(
+    database: Database, viewer: Viewer, person: str, roles: Iterable[str], reason: str
+) -> str:
+    """Propose the roles that somebody has in the house, with an open account."""
+    wanted = check_roles(roles)
+    body = {"person": person, "name": _account(database, viewer, person)["name"], "roles": wanted}
+    return _propose(database, viewer, "account", None, body, reason)
+
+
+def propose_reset(database: Database, viewer: Viewer, person: str, reason: str) -> str:
+    """Propose a new set-up link for somebody who lost a password or a second factor."""
+    body = {"person": person, "name": _account(database, viewer, person)["name"]}
+    return _propose(database, viewer, "reset", None, body, reason)
+
+
+def _account(database: Database, viewer: Viewer, person: str) -> Row:
+    if person == viewer.person:
+        raise BadInput("you cannot change your own account here; ask another administrator.")
+    return known(fetch_one(database, sa.select(tables.people).where(tables.people.c.id == person)))
+
+
 def _propose(
     database: Database, viewer: Viewer, kind: str, project: str | None, body: dict[str, Any], reason: str
 ) -> str:
@@ -113,16 +148,24 @@ def _propose(
     return str(row["id"])
 
 
-def decide(indexes: Indexes, viewer: Viewer, proposal: str, verdict: str, reason: str) -> None:
-    """Confirm or decline, with a reason, and do what is confirmed in the same transaction. SamePerson for the
-    proposer; Decided where it is not open any more; BadInput where it cannot be done now."""
+def proposal_of(database: Database, proposal: str, kinds: Collection[str]) -> Row:
+    """A proposal of one of these kinds; Unknown otherwise."""
+    proposals = tables.proposals.c
+    mine = (proposals.id == proposal) & proposals.kind.in_(kinds)
+    return known(fetch_one(database, sa.select(tables.proposals).where(mine)))
+
+
+def decide(indexes: Indexes, viewer: Viewer, proposal: str, verdict: str, reason: str) -> str | None:
+    """Confirm or decline, with a reason, and do what is confirmed in the same transaction. Returns the secret of a
+    set-up link where one was made. SamePerson for the proposer and for whoever is not independent; Decided where it
+    is not open any more; BadInput where it cannot be done now."""
     if verdict not in {"confirmed", "declined"}:
         raise BadInput("a proposal is confirmed or declined.")
     reason = text_of(reason, "the reason")
     proposals = tables.proposals
-    row = known(fetch_one(indexes.database, sa.select(proposals).where(proposals.c.id == proposal)))
-    check_other_person(viewer, row)
+    row = proposal_of(indexes.database, proposal, KINDS)
     body = json.loads(row["body"])
+    check_independent(indexes.database, viewer, row, body)
     if verdict == "confirmed" and row["kind"] == "release":  # takes seconds: before anything is locked
         body["found"] = releases.inspect(Path(body["folder"]))
     with writing(indexes.database) as connection:
@@ -134,14 +177,28 @@ def decide(indexes: Indexes, viewer: Viewer, proposal: str, verdict: str, reason
         if not changed:
             raise Decided("this was decided already.")
         journal.record(connection, verdict, proposal=proposal, kind=row["kind"], by=viewer.person)
-        if verdict == "confirmed":
-            DO[row["kind"]](connection, indexes, row, body)
+        if verdict == "declined":
+            return None
+        return DO[row["kind"]](connection, indexes, {**row, "decider": viewer.person}, body)
 
 
-def check_other_person(viewer: Viewer, proposal: Row) -> None:
-    """Raise SamePerson if the proposer decides."""
+def check_independent(database: Database, viewer: Viewer, proposal: Row, body: Mapping[str, Any]) -> None:
+    """Raise SamePerson where the decider proposed it, profits from it, or depends on the proposer by an account."""
     if viewer.person == proposal["proposer"]:
-        raise SamePerson("whoever proposed does not decide; another approver has to.")
+        raise SamePerson("whoever proposed does not decide; another person has to.")
+    if proposal["project"] in viewer.memberships:
+        raise SamePerson("you are a member of this project; somebody who is not has to decide.")
+    if viewer.person == body.get("person") or viewer.person in body.get("recipients", ()):
+        raise SamePerson("this is about you; somebody else has to decide.")
+    people = tables.people.c
+    asked = sa.select(tables.people).where(people.id.in_([viewer.person, proposal["proposer"]]))
+    rows = {row["id"]: row for row in fetch_all(database, asked)}
+    mine, theirs = rows[viewer.person], rows[proposal["proposer"]]
+    one_made = mine["maker"] is not None and mine["maker"] == theirs["maker"] and mine["confirmer"] is None
+    if one_made or mine["maker"] == theirs["id"] or theirs["maker"] == mine["id"]:
+        raise SamePerson(
+            "one administrator made both accounts, so this would be one person's decision; somebody else has to decide."
+        )
 
 
 def _do_index(connection: sa.Connection, indexes: Indexes, proposal: Row, body: dict[str, Any]) -> None:
@@ -199,7 +256,29 @@ def _do_release(connection: sa.Connection, indexes: Indexes, proposal: Row, body
     journal.record(connection, "published", release=release, digest=found.digest, to=body["recipients"])
 
 
-DO: Final = {"index": _do_index, "allotment": _do_allotment, "release": _do_release}
+def _do_start(connection: sa.Connection, indexes: Indexes, proposal: Row, body: dict[str, Any]) -> None:
+    stopping.start(connection, body["kind"], body["what"])
+
+
+def _do_account(connection: sa.Connection, indexes: Indexes, proposal: Row, body: dict[str, Any]) -> None:
+    mine = tables.people.c.id == body["person"]
+    connection.execute(tables.people.update().where(mine).values(active=True, confirmer=proposal["decider"]))
+    set_house_roles(connection, body["person"], body["roles"], proposal["decider"])
+
+
+def _do_reset(connection: sa.Connection, indexes: Indexes, proposal: Row, body: dict[str, Any]) -> str:
+    accounts.drop_second_factor(connection, body["person"], proposal["decider"])
+    return accounts.new_link(connection, body["person"], proposal["decider"])
+
+
+DO: Final[Mapping[str, Callable[[sa.Connection, Indexes, Row, dict[str, Any]], str | None]]] = {
+    "index": _do_index,
+    "allotment": _do_allotment,
+    "release": _do_release,
+    "start": _do_start,
+    "account": _do_account,
+    "reset": _do_reset,
+}
 
 
 PART: Final = 200
@@ -214,7 +293,8 @@ def proposals_of(database: Database, viewer: Viewer, after: str = "") -> tuple[l
     asked = sa.select(proposals)
     mine = viewer.projects("see decisions")
     if mine is not None:
-        asked = asked.where(proposals.c.project.in_(mine))
+        kinds = ACCOUNTS if viewer.may("administer") else ()
+        asked = asked.where(proposals.c.project.in_(mine) | proposals.c.kind.in_(kinds))
     rows, following = fetch_part(
         database, asked, (open_first, proposals.c.created, proposals.c.id), after, PART
     )

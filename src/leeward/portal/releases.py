@@ -22,6 +22,7 @@ from leeward.errors import LeewardError
 from leeward.portal import journal
 from leeward.portal.indexes import Unknown, known
 from leeward.portal.permissions import Viewer
+from leeward.portal.stopping import check_running, not_stopped
 from leeward.portal.store import Database, Row, fetch_all, now, tables, writing
 from leeward.release import Release
 from leeward.verify import Verification, verify
@@ -107,7 +108,8 @@ def verify_again(database: Database, row: Row) -> Verification | None:
 
 
 def visible(database: Database, viewer: Viewer) -> list[Row]:
-    """The releases that a person may download, newest first, with the end of the link; filtered in the database."""
+    """The releases that a person may download, newest first, with the end of the link; filtered in the database. Those
+    that are stopped are seen by whoever may start them again."""
     releases, recipients = tables.releases, tables.recipients
     if viewer.reaches_all("download"):
         asked = sa.select(releases, sa.null().label("ends"))
@@ -115,7 +117,11 @@ def visible(database: Database, viewer: Viewer) -> list[Row]:
         asked = (
             sa.select(releases, recipients.c.ends)
             .join(recipients, recipients.c.release == releases.c.id)
-            .where(recipients.c.person == viewer.person, recipients.c.ends > now())
+            .where(
+                recipients.c.person == viewer.person,
+                recipients.c.ends > now(),
+                not_stopped("release", releases.c.id),
+            )
         )
     return fetch_all(database, asked.order_by(releases.c.published.desc()))
 
@@ -129,7 +135,7 @@ def recipients_of(database: Database, release: str) -> list[Row]:
     """Who may download a release, until when."""
     recipients, people = tables.recipients, tables.people
     asked = (
-        sa.select(people.c.name, recipients.c.ends)
+        sa.select(people.c.id, people.c.name, recipients.c.ends)
         .join(people, people.c.id == recipients.c.person)
         .where(recipients.c.release == release)
         .order_by(people.c.name)
@@ -147,8 +153,9 @@ def downloads_of(database: Database, release: str) -> list[dict[str, Any]]:
 
 def read_file(database: Database, viewer: Viewer, release: str, path: str) -> Iterator[bytes]:
     """A file of a published release, in blocks; the download is in the journal before the first. Unknown for what is
-    not listed; Refused where the release does not verify today or the file was changed."""
+    not listed; Stopped where the release is; Refused where it does not verify today or the file was changed."""
     row = release_of(database, viewer, release)
+    check_running(database, release=release)
     files: dict[str, str] = json.loads(row["files"])
     if path not in files:
         raise Unknown

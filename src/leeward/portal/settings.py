@@ -53,6 +53,31 @@ class Provider:
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
+class Notify:
+    """How people are told of what waits for them (`[notify]`)."""
+
+    mail: str | None = None
+    """URL of a mail server: `smtps://user:password@mail.hospital.example`, or `smtp://` with STARTTLS."""
+    sender: str = ""
+    """The address that mails come from."""
+    webhook: str | None = None
+    """An address that gets `{"text": ...}` by POST, as chat services take it."""
+
+    def __post_init__(self) -> None:
+        if self.mail is not None:
+            if urlsplit(self.mail).scheme not in {"smtp", "smtps"} or not urlsplit(self.mail).hostname:
+                raise BadInput(
+                    "`notify.mail` is an address such as smtps://user:password@mail.hospital.example."
+                )
+            if "@" not in self.sender:
+                raise BadInput("`notify.sender` must be an e-mail address where `notify.mail` is given.")
+        if self.webhook is not None:
+            parts = urlsplit(self.webhook)
+            if parts.scheme != "https" and not (parts.scheme == "http" and parts.hostname in LOOPBACK):
+                raise BadInput("`notify.webhook` must begin with https, except on this computer.")
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Settings:
     """A portal's settings."""
 
@@ -72,6 +97,7 @@ class Settings:
     ledgers: Mapping[str, str] = field(default_factory=dict)
     """Name -> URL, or file (SQLite), of a ledger that is not in the folder of its index. A URL may hold a password; the
     portal keeps and shows the name and the place."""
+    notify: Notify | None = None
     hosts: tuple[str, ...] = ()
     """Further values of the Host header that are answered: what a proxy calls the portal."""
     trusted_proxies: tuple[str, ...] = ()
@@ -170,12 +196,14 @@ def read_settings(folder: Path, **given: Any) -> Settings:
             raise BadInput(f"{path}: not TOML ({error}).") from None
     if isinstance(found.get("provider"), dict):
         found["provider"] = _make(Provider, found["provider"], path, "provider.")
+    if isinstance(found.get("notify"), dict):
+        found["notify"] = _make(Notify, found["notify"], path, "notify.")
     found |= {name: value for name, value in given.items() if value is not None}
     found |= {name: folder / found[name] for name in ("indexes", "releases") if found.get(name) is not None}
     return _make(Settings, found, path, folder=folder)
 
 
-Kind = TypeVar("Kind", Provider, Settings)
+Kind = TypeVar("Kind", Provider, Notify, Settings)
 
 
 def _make(kind: type[Kind], found: dict[str, Any], path: Path, place: str = "", **more: Any) -> Kind:
@@ -188,7 +216,11 @@ def _make(kind: type[Kind], found: dict[str, Any], path: Path, place: str = "", 
     try:
         return kind(**found, **more)
     except TypeError:
-        needs = "`provider` needs issuer and client_id" if place else "a setting has a value of another kind"
+        needs = (
+            "`provider` needs issuer and client_id"
+            if kind is Provider
+            else "a setting has a value of another kind"
+        )
         raise BadInput(f"{path}: {needs}.") from None
 
 

@@ -23,6 +23,9 @@ OF_AN_ADDRESS: Final = 20
 MINUTES: Final = 15
 KNOWN: Final = "a browser that signed in before"
 """The place of a try with the cookie of its name, instead of its address."""
+CODES: Final = "one-time codes"
+"""The place of a try by whoever has the password: five guesses at the code of a name, from wherever."""
+BY_NAME: Final = (KNOWN, CODES)
 
 _tries = tables.tries.c
 
@@ -56,7 +59,7 @@ def begin(database: Database, name: str, place: str) -> None:
         connection.execute(tables.tries.insert().values(**ours))
     rows = fetch_all(database, sa.select(tables.tries).where(_tries.place == place).order_by(_tries.time))
     limits = {OF_A_NAME: [row["time"] for row in rows if row["name"] == name]}
-    if place != KNOWN:
+    if place not in BY_NAME:
         limits[OF_AN_ADDRESS] = [row["time"] for row in rows]
     since = [times[-most - 1] for most, times in limits.items() if len(times) > most]
     if since:
@@ -85,7 +88,7 @@ def refused_now(database: Database) -> list[Row]:
     recent = _tries.time >= from_now(minutes=-MINUTES)
     names = sa.select(_tries.place, _tries.name, number, last).where(recent)
     any_name = sa.literal("").label("name")
-    addresses = sa.select(_tries.place, any_name, number, last).where(recent, _tries.place != KNOWN)
+    addresses = sa.select(_tries.place, any_name, number, last).where(recent, _tries.place.not_in(BY_NAME))
     return [
         *fetch_all(database, names.group_by(_tries.place, _tries.name).having(number >= OF_A_NAME)),
         *fetch_all(database, addresses.group_by(_tries.place).having(number >= OF_AN_ADDRESS)),

@@ -118,15 +118,15 @@ def _release(out: Path) -> None:
 
 
 def _fill(portal: Any) -> Demo:
-    from leeward.portal import passwords, people, proposals
+    from leeward.portal import accounts, people, proposals
     from leeward.portal.store import reading, writing
 
     database, indexes = portal.database, portal.indexes
     secret = {login: secrets.token_urlsafe(12) for login, _, _ in DEMO_PEOPLE}
-    ids = {
-        login: passwords.make_account(database, login, name, secret[login], "demo")
-        for login, name, _ in DEMO_PEOPLE
-    }
+    ids = {}
+    for login, name, _ in DEMO_PEOPLE:
+        ids[login], link = accounts.make_account(database, login, name)
+        accounts.set_up(database, link, secret[login])
     with writing(database) as connection:
         for login, _, roles in DEMO_PEOPLE:
             people.set_house_roles(connection, ids[login], roles, "demo")
@@ -161,20 +161,51 @@ def _fill(portal: Any) -> Demo:
     return Demo(secret, ids, project, index, release, codes)
 
 
-def make_local_account(
-    folder: Path, login: str, name: str, password: str, roles: list[str], **given: Any
-) -> None:
-    """A local account with roles of the house, made on the portal's own computer: its first administrator."""
-    from leeward.portal import passwords, people
+def make_local_account(folder: Path, login: str, roles: list[str], **given: Any) -> str:
+    """Make a local account with roles of the house, on the portal's own computer: the house's first people. Returns
+    the address with which its owner sets a password."""
+    from leeward.portal import accounts, people
+    from leeward.portal.store import writing
+
+    settings, database = _local_accounts(folder, given)
+    people.check_roles(roles)
+    person, secret = accounts.make_account(database, login, login)
+    with writing(database) as connection:
+        people.set_house_roles(connection, person, roles, "command line")
+    return accounts.address_of(settings, secret)
+
+
+def reset_password(folder: Path, login: str, **given: Any) -> str:
+    """Make a new set-up link for a local account, and take its second factor away. Returns the link's address."""
+    import sqlalchemy as sa
+
+    from leeward.portal import accounts, people
+    from leeward.portal.store import tables, writing
+
+    settings, database = _local_accounts(folder, given)
+    with writing(database) as connection:
+        mine = tables.people.c
+        asked = sa.select(mine.id).where(mine.issuer == people.LOCAL, mine.subject == login, mine.active)
+        person = connection.scalar(asked)
+        if person is None:
+            raise BadInput(f"there is no open local account with the login name {login!r}.")
+        accounts.drop_second_factor(connection, person, "command line")
+        secret = accounts.new_link(connection, person, "command line")
+    return accounts.address_of(settings, secret)
+
+
+def _local_accounts(folder: Path, given: dict[str, Any]) -> tuple[Settings, Any]:
+    """Settings and database of a portal that has local accounts; BadInput where they are switched off."""
     from leeward.portal.settings import read_settings
-    from leeward.portal.store import open_store, writing
+    from leeward.portal.store import open_store
 
     make_folder(folder)
     settings = read_settings(folder, **given)
-    database = open_store(folder, settings.database)
-    person = passwords.make_account(database, login, name, password, "command line")
-    with writing(database) as connection:
-        people.set_house_roles(connection, person, roles, "command line")
+    if not settings.local_accounts:
+        raise BadInput(
+            f"local accounts are switched off. Write `local_accounts = true` into {folder / 'portal.toml'}."
+        )
+    return settings, open_store(settings.folder, settings.database)
 
 
 def serve(

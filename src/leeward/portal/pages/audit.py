@@ -7,18 +7,19 @@ from collections.abc import Iterator
 from typing import Annotated, Any
 
 import sqlalchemy as sa
-from fastapi import APIRouter, Form, Request
+from fastapi import APIRouter, BackgroundTasks, Form, Request
 from starlette.responses import Response, StreamingResponse
 
 from leeward.errors import BadInput, LeewardError
-from leeward.portal import faults, journal, passwords, tries
+from leeward.portal import accounts, faults, journal, proposals, tries
 from leeward.portal.backup import last_backup
 from leeward.portal.guards import Asker, Portal, Text, ThisPortal, need
 from leeward.portal.logs import Wanted
-from leeward.portal.people import everybody, name_of, set_house_roles
+from leeward.portal.pages.custody import proposed, show_link
+from leeward.portal.people import everybody, name_of
 from leeward.portal.permissions import HOUSE_ROLES
 from leeward.portal.rendering import page, redirect
-from leeward.portal.store import fetch_one, now, tables, writing
+from leeward.portal.store import fetch_one, tables, writing
 from leeward.queries.ledger import auditing, spending
 
 router = APIRouter(include_in_schema=False)
@@ -116,12 +117,13 @@ def _health(portal: Portal) -> list[tuple[str, str]]:
 
 
 @router.post("/admin/accounts", dependencies=need("administer"))
-def make_account(portal: ThisPortal, viewer: Asker, login: Text, name: Text, password: Text) -> Response:
+def make_account(request: Request, portal: ThisPortal, viewer: Asker, login: Text, name: Text) -> Response:
+    """Make a local account, and show the link with which its owner sets a password."""
     if not portal.settings.local_accounts:
         raise BadInput("local accounts are switched off; people sign in at the provider.")
     login, name = name_of(login, "login name"), name_of(name)
-    passwords.make_account(portal.database, login, name, password, viewer.person)
-    return redirect(portal, "/admin")
+    _, secret = accounts.make_account(portal.database, login, name, viewer.person)
+    return show_link(request, portal, name, secret)
 
 
 @router.post("/admin/tries", dependencies=need("administer"))
@@ -131,30 +133,37 @@ def forgive_tries(portal: ThisPortal, viewer: Asker, place: Text, name: Text = "
     return redirect(portal, "/admin")
 
 
-@router.post("/admin/accounts/{person}", dependencies=need("administer"))
-def change_account(
+@router.post("/admin/accounts/{person}/roles", dependencies=need("administer"))
+def propose_roles(
     portal: ThisPortal,
     viewer: Asker,
+    later: BackgroundTasks,
     person: str,
-    active: Annotated[bool, Form()] = False,
+    reason: Text,
     roles: Annotated[list[str], Form()] = [],  # noqa: B006  (FastAPI copies it)
 ) -> Response:
-    """Roles of the house of somebody else, and whether the account is open."""
-    if person == viewer.person:
-        raise BadInput("you cannot change your own roles; ask another administrator.")
+    """Propose somebody's roles of the house, with an open account."""
+    proposals.propose_account(portal.database, viewer, person, roles, reason)
+    return proposed(portal, viewer, later, "account")
+
+
+@router.post("/admin/accounts/{person}/link", dependencies=need("administer"))
+def renew_link(
+    request: Request, portal: ThisPortal, viewer: Asker, later: BackgroundTasks, person: str, reason: Text
+) -> Response:
+    """A new set-up link: at once for somebody without any role, else as a proposal."""
+    account = next((each for each in everybody(portal.database) if each["id"] == person), None)
+    if account is None or account["roles"] or account["projects"]:
+        proposals.propose_reset(portal.database, viewer, person, reason)
+        return proposed(portal, viewer, later, "reset")
     with writing(portal.database) as connection:
-        changed = connection.execute(
-            tables.people.update().where(tables.people.c.id == person).values(active=active)
-        ).rowcount
-        if not changed:
-            raise BadInput("there is no such account.")
-        set_house_roles(connection, person, roles, viewer.person)
-        journal.record(
-            connection, "account opened" if active else "account closed", person=person, by=viewer.person
-        )
-        if not active:
-            connection.execute(tables.sessions.delete().where(tables.sessions.c.person == person))
-            connection.execute(
-                tables.tokens.update().where(tables.tokens.c.person == person).values(revoked=now())
-            )
+        accounts.drop_second_factor(connection, person, viewer.person)
+        secret = accounts.new_link(connection, person, viewer.person)
+    return show_link(request, portal, account["name"], secret)
+
+
+@router.post("/admin/accounts/{person}/close", dependencies=need("administer"))
+def close_account(portal: ThisPortal, viewer: Asker, person: str) -> Response:
+    """Close an account at once; two people open it again."""
+    accounts.close(portal.database, viewer, person)
     return redirect(portal, "/admin")

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import sqlalchemy as sa
-from fastapi import APIRouter, Form, Request
+from fastapi import APIRouter, BackgroundTasks, Form, Request
 from starlette.responses import HTMLResponse, Response, StreamingResponse
 
 from leeward.errors import LeewardError
-from leeward.portal import faults, proposals, releases
+from leeward.portal import accounts, faults, notices, people, proposals, releases, stopping
 from leeward.portal.guards import Asker, Portal, Text, ThisPortal, need
-from leeward.portal.indexes import Unknown
 from leeward.portal.models import Allotment
 from leeward.portal.people import everybody
+from leeward.portal.permissions import Viewer
 from leeward.portal.rendering import page, redirect
-from leeward.portal.store import Row, fetch_all, tables
+from leeward.portal.store import Row, fetch_all, fetch_one, tables
 from leeward.queries.ledger import budgets, spending
 from leeward.release import Release
 
@@ -55,6 +55,7 @@ def show_indexes(request: Request, portal: ThisPortal) -> Response:
         request,
         "indexes.html",
         indexes=listed,
+        stopped=stopping.stopped(portal.database),
         projects=projects,
         names=names,
         ends=ends,
@@ -75,17 +76,25 @@ def _folders(where: Path, mark: str, rows: Sequence[Row]) -> list[str]:
 
 @router.post("/custody/indexes", dependencies=need("propose index"))
 def propose_index(
-    portal: ThisPortal, viewer: Asker, folder: Text, name: Text, reason: Text, ledger: Text = ""
+    portal: ThisPortal,
+    viewer: Asker,
+    later: BackgroundTasks,
+    folder: Text,
+    name: Text,
+    reason: Text,
+    ledger: Text = "",
 ) -> Response:
     proposals.propose_index(portal.indexes, viewer, folder, name, ledger, reason)
-    return redirect(portal, "/decisions")
+    return proposed(portal, viewer, later, "index")
 
 
 @router.post("/custody/allotments", dependencies=need("propose allotment"))
-def propose_allotment(portal: ThisPortal, viewer: Asker, allotment: Annotated[Allotment, Form()]) -> Response:
+def propose_allotment(
+    portal: ThisPortal, viewer: Asker, later: BackgroundTasks, allotment: Annotated[Allotment, Form()]
+) -> Response:
     """Propose what a project may spend."""
     proposals.propose_allotment(portal.indexes, viewer, **allotment.model_dump())
-    return redirect(portal, "/decisions")
+    return proposed(portal, viewer, later, "allotment")
 
 
 @router.get("/custody/releases", dependencies=need("see custody"))
@@ -103,6 +112,7 @@ def show_releases(request: Request, portal: ThisPortal, viewer: Asker) -> Respon
 def propose_release(
     portal: ThisPortal,
     viewer: Asker,
+    later: BackgroundTasks,
     folder: Text,
     name: Text,
     ends: Text,
@@ -110,7 +120,7 @@ def propose_release(
     recipients: Annotated[list[str], Form()] = [],  # noqa: B006  (FastAPI copies it)
 ) -> Response:
     proposals.propose_release(portal.indexes, viewer, folder, name, recipients, ends, reason)
-    return redirect(portal, "/decisions")
+    return proposed(portal, viewer, later, "release")
 
 
 @router.get("/custody/releases/{release}", dependencies=need("see custody"))
@@ -141,6 +151,7 @@ def _release_page(request: Request, portal: Portal, row: Row, verification: Any)
         manifest=manifest,
         text=json.dumps({key: manifest[key] for key in ("method", "parameters", "records")}, indent=2),
         verification=verification,
+        stopped=stopping.stopped(portal.database).get(("release", row["id"])),
         recipients=releases.recipients_of(portal.database, row["id"]),
         downloads=seen,
         files=json.loads(row["files"]),
@@ -154,15 +165,132 @@ def show_report(portal: ThisPortal, viewer: Asker, release: str) -> Response:
     return HTMLResponse(releases.report_of(row), headers=REPORT_HEADERS)
 
 
+@router.post("/custody/stop", dependencies=need("stop"))
+def stop(
+    portal: ThisPortal, viewer: Asker, later: BackgroundTasks, kind: Text, what: Text, reason: Text
+) -> Response:
+    """Stop downloads of a release, answers from an index, or questions of a project, at once."""
+    stopping.stop(portal.database, viewer, kind, what, reason)
+    told = notices.holders(portal.database, ("custodian", "approver"))
+    portal.tell(later, told, f"A {kind} was stopped.", "/", viewer)
+    return redirect(portal, PAGES[kind].format(what))
+
+
+@router.post("/custody/start", dependencies=need("stop"))
+def propose_start(
+    portal: ThisPortal, viewer: Asker, later: BackgroundTasks, kind: Text, what: Text, reason: Text
+) -> Response:
+    """Propose to start again what was stopped."""
+    proposals.propose_start(portal.database, viewer, kind, what, reason)
+    return proposed(portal, viewer, later, "start")
+
+
+@router.post("/custody/releases/{release}/recipients/{person}/end", dependencies=need("stop"))
+def end_access(portal: ThisPortal, viewer: Asker, release: str, person: str, reason: Text) -> Response:
+    stopping.end_access(portal.database, viewer, release, person, reason)
+    return redirect(portal, f"/custody/releases/{release}")
+
+
+@router.post("/custody/allotments/lower", dependencies=need("stop"))
+def lower_allotment(
+    portal: ThisPortal, viewer: Asker, project: Text, index: Text, epsilon: Text, reason: Text
+) -> Response:
+    """Lower an allotment at once."""
+    stopping.lower_allotment(portal.indexes, viewer, project, index, epsilon, reason)
+    return redirect(portal, f"/projects/{project}")
+
+
+PAGES: Final = {"release": "/custody/releases/{}", "index": "/custody/indexes", "project": "/projects/{}"}
+"""Kind of what can be stopped -> its page."""
+
+
 @router.get("/decisions", dependencies=need("see decisions"))
 def show_decisions(request: Request, portal: ThisPortal, viewer: Asker, after: str = "") -> Response:
-    rows, following = proposals.proposals_of(portal.database, viewer, after)
-    return page(request, "decisions.html", proposals=rows, after=following, may_confirm=viewer.may("confirm"))
+    """Proposals and decisions, with what somebody needs to know who decides."""
+    found, following = proposals.proposals_of(portal.database, viewer, after)
+    rows = [{**row, "context": _context(portal, row) if row["state"] == "open" else None} for row in found]
+    return page(request, "decisions.html", proposals=rows, after=following, on_accounts=proposals.ACCOUNTS)
+
+
+def _context(portal: Portal, row: Row) -> dict[str, Any] | None:
+    """What an approver needs to know of an allotment: the project's plan and conversation, and who has what."""
+    if row["kind"] != "allotment":
+        return None
+    project = fetch_one(
+        portal.database, sa.select(tables.projects).where(tables.projects.c.id == row["project"])
+    )
+    index = row["body"]["index"]
+    try:
+        session = portal.indexes.session(index)
+        data_set = session.index.meta.id
+        found = {
+            "total": session.terms.total,
+            "spent": spending.left(session.ledger, data_set, None).spent_epsilon,
+            "allotted": [each for each in budgets.allotments(session.ledger, data_set) if each.project],
+        }
+    except LeewardError as error:
+        found = {"fault": type(error).__name__}
+    names = fetch_all(portal.database, sa.select(tables.projects.c.id, tables.projects.c.name))
+    return {
+        "fault": None,
+        **found,
+        "project": project,
+        "names": {each["id"]: each["name"] for each in names},
+        "messages": people.conversation(portal.database, row["project"])[-MOST_MESSAGES:],
+    }
+
+
+MOST_MESSAGES: Final = 5
+
+
+def show_link(request: Request, portal: Portal, name: str, secret: str) -> Response:
+    """A set-up link, shown once to whoever hands it over."""
+    address = accounts.address_of(portal.settings, secret)
+    return page(request, "link.html", name=name, address=address)
 
 
 @router.post("/decisions/{proposal}", dependencies=need("confirm"))
-def decide(portal: ThisPortal, viewer: Asker, proposal: str, verdict: Text, reason: Text) -> Response:
-    proposals.decide(portal.indexes, viewer, proposal, verdict, reason)
+def decide(
+    request: Request, portal: ThisPortal, viewer: Asker, later: BackgroundTasks, proposal: str, verdict: Text,
+    reason: Text,
+) -> Response:  # fmt: skip
+    return _decide(request, portal, viewer, later, proposal, verdict, reason)
+
+
+@router.post("/admin/decisions/{proposal}", dependencies=need("confirm accounts"))
+def decide_on_account(
+    request: Request, portal: ThisPortal, viewer: Asker, later: BackgroundTasks, proposal: str, verdict: Text,
+    reason: Text,
+) -> Response:  # fmt: skip
+    """Confirm or decline roles of the house and set-up links; nothing else, as administrators may do this."""
+    return _decide(request, portal, viewer, later, proposal, verdict, reason, proposals.ACCOUNTS)
+
+
+def _decide(
+    request: Request, portal: Portal, viewer: Viewer, later: BackgroundTasks, proposal: str, verdict: str,
+    reason: str, kinds: Collection[str] = proposals.KINDS,
+) -> Response:  # fmt: skip
+    row = proposals.proposal_of(portal.database, proposal, kinds)
+    link = proposals.decide(portal.indexes, viewer, proposal, verdict, reason)
+    portal.tell(later, [row["proposer"]], f"A proposal of yours was {verdict}.", "/decisions", viewer)
+    if link is not None:
+        return show_link(request, portal, json.loads(row["body"])["name"], link)
+    return redirect(portal, "/decisions")
+
+
+@router.post("/decisions/{proposal}/withdraw", dependencies=need("see decisions"))
+def withdraw(portal: ThisPortal, viewer: Asker, proposal: str, reason: Text) -> Response:
+    """Take back a proposal of one's own."""
+    stopping.withdraw(portal.database, viewer, proposal, reason)
+    return redirect(portal, "/decisions")
+
+
+def proposed(portal: Portal, viewer: Viewer, later: BackgroundTasks, kind: str) -> Response:
+    """After a proposal: tell whoever decides, and show it among the decisions."""
+    told = notices.deciders(portal.database, kind)
+    portal.tell(
+        later, told, f"A proposal waits for your decision: {proposals.KINDS[kind]}.", "/decisions", viewer
+    )
     return redirect(portal, "/decisions")
 
 
@@ -193,13 +321,13 @@ def download(portal: ThisPortal, viewer: Asker, release: str, path: str) -> Resp
 @router.get("/catalogue", dependencies=need("download"))
 def show_catalogues(request: Request, portal: ThisPortal, viewer: Asker, find: str = "") -> Response:
     """Catalogues of itemsets that were published to me, with their noisy counts."""
-    found = []
+    found, stopped = [], stopping.stopped(portal.database)
     for row in releases.visible(portal.database, viewer):
         release = Release.open(row["folder"], compare=False)
         if release.method != "notes" or "data/itemsets.parquet" not in json.loads(row["files"]):
             continue
-        if not row["passed"]:
-            raise Unknown
+        if not row["passed"] or ("release", row["id"]) in stopped:
+            continue
         table = release.table("itemsets.parquet").collect()
         rows = [(" & ".join(items), count) for items, count in table.iter_rows()]
         wanted = find.casefold()

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from typing import Annotated
 
 import sqlalchemy as sa
-from fastapi import APIRouter, Form, Request
+from fastapi import APIRouter, BackgroundTasks, Form, Request
 from starlette.responses import RedirectResponse, Response
 
-from leeward.portal import journal, passwords, people, sessions, tries
+from leeward.portal import accounts, journal, notices, passwords, people, sessions, stopping, tries
 from leeward.portal.guards import Asker, Portal, Text, ThisPortal, need
 from leeward.portal.indexes import Unknown
 from leeward.portal.oidc import SignInRefused, address_of
@@ -16,7 +17,7 @@ from leeward.portal.people import everybody
 from leeward.portal.permissions import PUBLIC
 from leeward.portal.rendering import page, redirect
 from leeward.portal.settings import Settings
-from leeward.portal.store import fetch_all, now, tables, writing
+from leeward.portal.store import fetch_all, now, reading, tables, writing
 
 router = APIRouter(include_in_schema=False)
 KNOWN_HOURS = 90 * 24
@@ -38,7 +39,10 @@ def show_projects(request: Request, portal: ThisPortal, viewer: Asker) -> Respon
         for row in rows
     ]
     accounts = everybody(portal.database) if viewer.may("make project") else []
-    return page(request, "projects.html", cards=cards, accounts=accounts, names_only=names_only)
+    waiting = notices.waiting_for(portal.database, viewer)
+    return page(
+        request, "projects.html", cards=cards, accounts=accounts, names_only=names_only, waiting=waiting
+    )
 
 
 def _answers(portal: Portal, project: str) -> int:
@@ -73,6 +77,7 @@ def show_project(request: Request, portal: ThisPortal, viewer: Asker, project: s
         tokens=own,
         new_token=None,
         member=project in viewer.memberships,
+        stopped=stopping.stopped(portal.database).get(("project", project)),
     )
 
 
@@ -87,10 +92,13 @@ def change_member(portal: ThisPortal, viewer: Asker, project: str, login: Text, 
 
 
 @router.post("/projects/{project}/messages", dependencies=need("ask allotment"))
-def say(portal: ThisPortal, viewer: Asker, project: str, text: Text) -> Response:
+def say(portal: ThisPortal, viewer: Asker, later: BackgroundTasks, project: str, text: Text) -> Response:
     """Say something to the custodians, such as a request for more; it grants nothing."""
     people.project_of(portal.database, viewer, project, "ask allotment")
     people.say(portal.database, viewer, project, text)
+    members = [each["id"] for each in people.members_of(portal.database, project)]
+    told = notices.holders(portal.database, ("custodian",)) if viewer.person in members else members
+    portal.tell(later, told, "A message waits for you.", f"/projects/{project}", viewer)
     return redirect(portal, f"/projects/{project}")
 
 
@@ -119,7 +127,7 @@ def end_token(portal: ThisPortal, viewer: Asker, token: str) -> Response:
 @router.get("/sign-in", dependencies=need(PUBLIC))
 def show_sign_in(request: Request, portal: ThisPortal) -> Response:
     """The provider's button, and the local form where there are local accounts."""
-    return _sign_in_page(request, portal, 200, "")
+    return sign_in_page(request, portal, 200, "")
 
 
 @router.post("/sign-in", dependencies=need(PUBLIC, signs_in=True))
@@ -131,8 +139,16 @@ def sign_in(request: Request, portal: ThisPortal, login: Text, password: Text) -
     row = passwords.sign_in(portal.database, login, password, request.state.address, cookie)
     if row is None:
         fault = "Name and password do not fit. After five tries wait a quarter of an hour."
-        return _sign_in_page(request, portal, 403, fault)
-    reply = _enter(request, portal, row["id"], None)
+        return sign_in_page(request, portal, 403, fault)
+    with reading(portal.database) as connection:
+        second = accounts.has_second_factor(connection, row["id"])
+    if second:
+        reply: Response = page(request, "code.html", fault="")
+        with writing(portal.database) as connection:
+            kept = json.dumps({"person": row["id"]})
+            keep_cookie(reply, portal.settings, sessions.begin(connection, portal.settings, None, login=kept))
+    else:
+        reply = enter(request, portal, row["id"], None)
     keep_cookie(reply, portal.settings, tries.cookie_of(portal.database, login), known, KNOWN_HOURS)
     return reply
 
@@ -174,7 +190,7 @@ def return_from_provider(request: Request, portal: ThisPortal, state: str = "", 
             people.set_house_roles(connection, row["id"], roles, "provider")
     if row is None:
         raise SignInRefused("this account was closed")
-    return _enter(request, portal, row["id"], claims)
+    return enter(request, portal, row["id"], claims)
 
 
 def take_login(portal: Portal, secret: str) -> str | None:
@@ -204,7 +220,7 @@ def show_help(request: Request) -> Response:
     return page(request, "help.html")
 
 
-def _sign_in_page(request: Request, portal: Portal, status: int, fault: str) -> Response:
+def sign_in_page(request: Request, portal: Portal, status: int, fault: str) -> Response:
     settings = portal.settings
     provider = None if settings.provider is None else settings.provider.name
     return page(
@@ -212,7 +228,7 @@ def _sign_in_page(request: Request, portal: Portal, status: int, fault: str) -> 
     )
 
 
-def _enter(request: Request, portal: Portal, person: str, claims: object) -> Response:
+def enter(request: Request, portal: Portal, person: str, claims: object) -> Response:
     old = request.cookies.get(portal.settings.cookie)
     with writing(portal.database) as connection:
         secret = sessions.renew(connection, portal.settings, old, person, claims)

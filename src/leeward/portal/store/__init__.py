@@ -19,7 +19,7 @@ from leeward.queries.ledger.opening import writing as writing
 
 Database = Ledger
 
-REVISION: Final = "0004"
+REVISION: Final = "0005"
 """The migration that this version works with."""
 VERSIONS: Final = "portal_version"
 """Alembic's table; another one than the ledger's, so that both may be in one database."""

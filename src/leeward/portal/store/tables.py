@@ -1,4 +1,5 @@
-"""The portal's tables. Times are texts in UTC that sort; secrets (passwords, tokens, sessions) are kept as hashes.
+"""The portal's tables. Times are texts in UTC that sort; secrets (passwords, links, tokens, sessions) are kept
+as hashes, those of one-time codes as they are.
 
 No table holds a count: answers are the ledger's, and a row of `answers` only says which project asked for which.
 """
@@ -27,13 +28,22 @@ def _key(name: str) -> sa.Column[str]:
 people = sa.Table(
     "portal_people", metadata,
     _key("id"), _text("issuer"), _text("subject"), _text("name"), _maybe("email"), _text("created"),
-    sa.Column("active", sa.Boolean, nullable=False),
+    sa.Column("active", sa.Boolean, nullable=False), _maybe("maker"), _maybe("confirmer"),
     sa.UniqueConstraint("issuer", "subject"),
 )  # fmt: skip
-"""A person is (issuer, subject); `id` is what the ledger sees. Names and addresses get used again by others."""
+"""A person is (issuer, subject); `id` is what the ledger sees. Names and addresses get used again by others. `maker`:
+the administrator who made the account in the portal; none for the command line and for a provider's. `confirmer`: who
+confirmed its roles of the house last."""
 
 house_roles = sa.Table("portal_house_roles", metadata, _key("person"), _key("role"))
 passwords = sa.Table("portal_passwords", metadata, _key("person"), _text("hash"))
+links = sa.Table("portal_links", metadata, _key("person"), _text("digest", unique=True), _text("ends"))
+"""Links with which people set their own password: one a person, used once."""
+second_factors = sa.Table(
+    "portal_second_factors", metadata,
+    _key("person"), _text("secret"), _maybe("confirmed"), sa.Column("step", sa.BigInteger, nullable=False),
+)  # fmt: skip
+"""Secrets of one-time codes (RFC 6238). `step`: of the last code that was accepted; none is accepted twice."""
 
 sessions = sa.Table(
     "portal_sessions", metadata,
@@ -62,6 +72,12 @@ faults = sa.Table(
 indexes = sa.Table(
     "portal_indexes", metadata,
     _key("id"), _text("data_set", unique=True), _text("name"), _text("folder"), _maybe("ledger"), _text("opened"),
+    _maybe("about"),
+)  # fmt: skip
+"""`about`: what custodians say of it, JSON; see `directory`."""
+requests = sa.Table(
+    "portal_requests", metadata,
+    _key("id"), _text("person"), _text("index"), _text("text"), _text("time"), _maybe("closed"),
 )  # fmt: skip
 
 projects = sa.Table(
@@ -111,6 +127,11 @@ releases = sa.Table(
     sa.Column("passed", sa.Boolean),
 )  # fmt: skip
 """`digest`: of release.json as confirmed; `files`: path -> SHA-256, JSON; `verified`: when last, `passed`: how."""
+
+stops = sa.Table(
+    "portal_stops", metadata, _key("kind"), _key("what"), _text("person"), _text("reason"), _text("time")
+)
+"""What one person stopped, until two start it again; see `stopping`."""
 
 recipients = sa.Table("portal_recipients", metadata, _key("release"), _key("person"), _text("ends"))
 

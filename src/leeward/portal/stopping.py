@@ -1,0 +1,129 @@
+"""Stopping what was opened: one custodian or approver stops at once, and two people start it again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import sqlalchemy as sa
+
+from leeward.errors import BadInput, LeewardError
+from leeward.portal import journal
+from leeward.portal.indexes import Indexes, known
+from leeward.portal.people import text_of
+from leeward.portal.permissions import Viewer
+from leeward.portal.store import Database, Row, fetch_all, fetch_one, new_row, now, reading, tables, writing
+from leeward.queries.ledger import budgets
+from leeward.queries.privacy.accounting import micro
+
+KINDS: Final[Mapping[str, sa.Table]] = {
+    "release": tables.releases,
+    "index": tables.indexes,
+    "project": tables.projects,
+}
+"""What can be stopped: downloads of a release, answers from an index, questions of a project."""
+
+
+class Stopped(LeewardError):
+    """What was asked for is stopped; nothing was charged or handed out."""
+
+
+def stop(database: Database, viewer: Viewer, kind: str, what: str, reason: str) -> None:
+    """Stop a release, an index or a project at once. BadInput for another kind, or where it is stopped already."""
+    check_there(database, kind, what)
+    row = {
+        "kind": kind, "what": what, "person": viewer.person, "reason": text_of(reason, "the reason"), "time": now(),
+    }  # fmt: skip
+    with writing(database) as connection:
+        if not connection.execute(new_row(tables.stops), row).rowcount:
+            raise BadInput(f"this {kind} is stopped already.")
+        journal.record(connection, "stopped", kind=kind, what=what, by=viewer.person)
+
+
+def check_there(database: Database, kind: str, what: str) -> Row:
+    """The row of what can be stopped; BadInput for another kind, Unknown for nothing."""
+    if kind not in KINDS:
+        raise BadInput(f"one can stop {', '.join(KINDS)}.")
+    return known(fetch_one(database, sa.select(KINDS[kind]).where(KINDS[kind].c.id == what)))
+
+
+def start(connection: sa.Connection, kind: str, what: str) -> None:
+    """Start again what was stopped: the second person's part. BadInput where it runs."""
+    stops = tables.stops
+    ended = connection.execute(stops.delete().where(stops.c.kind == kind, stops.c.what == what)).rowcount
+    if not ended:
+        raise BadInput(f"this {kind} is not stopped.")
+    journal.record(connection, "started", kind=kind, what=what)
+
+
+def stopped(database: Database) -> dict[tuple[str, str], Row]:
+    """Everything that is stopped: (kind, identifier) -> who, when, why."""
+    rows = fetch_all(database, sa.select(tables.stops))
+    return {(row["kind"], row["what"]): row for row in rows}
+
+
+def not_stopped(kind: str, what: sa.ColumnElement[str]) -> sa.ColumnElement[bool]:
+    """Condition that nothing of this identifier is stopped."""
+    stops = tables.stops.c
+    return ~sa.exists().where(stops.kind == kind, stops.what == what)
+
+
+def check_running(database: Database, **what: str) -> None:
+    """Stopped where one of these (kind=identifier) is stopped."""
+    stops = tables.stops.c
+    asked = sa.or_(*((stops.kind == kind) & (stops.what == each) for kind, each in what.items()))
+    with reading(database) as connection:
+        row = connection.execute(sa.select(stops.kind).where(asked)).first()
+    if row is not None:
+        raise Stopped(f"this {row.kind} is stopped; nothing was charged. Ask its custodian.")
+
+
+def end_access(database: Database, viewer: Viewer, release: str, person: str, reason: str) -> None:
+    """End one recipient's access to a release at once; a new proposal may give it again."""
+    reason = text_of(reason, "the reason")
+    recipients = tables.recipients
+    mine = (recipients.c.release == release) & (recipients.c.person == person)
+    with writing(database) as connection:
+        if not connection.execute(recipients.delete().where(mine)).rowcount:
+            raise BadInput("this person has no access to this release.")
+        journal.record(
+            connection, "access ended", release=release, person=person, by=viewer.person, reason=reason
+        )
+
+
+def lower_allotment(
+    indexes: Indexes, viewer: Viewer, project: str, index: str, epsilon: str, reason: str
+) -> None:
+    """Lower what a project may spend of an index, at once, at least to what it spent. BadInput for more than now: more
+    takes a proposal."""
+    reason = text_of(reason, "the reason")
+    mine = (tables.allotments.c.project == project) & (tables.allotments.c.index == index)
+    row = known(fetch_one(indexes.database, sa.select(tables.allotments).where(mine)))
+    amount = micro(epsilon)
+    if amount >= row["epsilon"]:
+        raise BadInput(
+            "this is not less than the project has; more takes a proposal that another person confirms."
+        )
+    session = indexes.session(index)
+    budgets.allot(session.ledger, session.index.meta.id, project, amount, project=True)
+    with writing(indexes.database) as connection:
+        connection.execute(tables.allotments.update().where(mine).values(epsilon=amount))
+        journal.record(
+            connection, "allotment lowered", project=project, index=index, epsilon=amount, by=viewer.person,
+            reason=reason,
+        )  # fmt: skip
+
+
+def withdraw(database: Database, viewer: Viewer, proposal: str, reason: str) -> None:
+    """Take back a proposal of one's own. BadInput for another's, which its approver declines, or a decided one."""
+    values: dict[str, Any] = {
+        "state": "withdrawn", "decider": viewer.person, "answer": text_of(reason, "the reason"), "decided": now(),
+    }  # fmt: skip
+    proposals = tables.proposals
+    mine = (
+        (proposals.c.id == proposal) & (proposals.c.proposer == viewer.person) & (proposals.c.state == "open")
+    )
+    with writing(database) as connection:
+        if not connection.execute(proposals.update().where(mine).values(**values)).rowcount:
+            raise BadInput("you have no open proposal of this name.")
+        journal.record(connection, "withdrawn", proposal=proposal, by=viewer.person)
