@@ -302,3 +302,40 @@ def test_a_code_s_session_is_no_sign_in_at_the_provider_and_the_other_way(fresh:
         assert client.get("/account").status_code in {303, 401}
         assert client.post("/sign-in/code", data={"code": "000000"}).status_code == 403
         assert client.get("/sign-in/callback?state=s&code=c").status_code in {403, 404}
+
+
+def test_programs_of_the_house_have_tokens_with_one_right(fresh: Bench) -> None:
+    """M7: monitoring and audit needed a person's browser session."""
+    form = {"name": "prometheus", "days": "30"}
+    tokens = {}
+    for scope in ("metrics", "log"):
+        made = fresh.post("audrey", "/account/tokens", scope=scope, **form)
+        tokens[scope] = re.search(r"leeward_[\w-]+", made.text)[0]  # type: ignore[index]
+    refused = {("rita", "log"), ("ida", "log"), ("carl", "metrics"), ("lea", "log"), ("audrey", "ask")}
+    assert all(
+        fresh.post(who, "/account/tokens", scope=scope, **form).status_code == 422 for who, scope in refused
+    )
+
+    def status(scope: str, path: str) -> int:
+        headers = {"authorization": f"Bearer {tokens[scope]}"}
+        return int(fresh.client().get(path, headers=headers).status_code)
+
+    opened = {"metrics": "/metrics", "log": "/api/v1/log"}
+    for scope, path in opened.items():
+        assert status(scope, path) == 200
+        others = {
+            *opened.values(),
+            "/api/v1/me",
+            "/api/v1/projects",
+            "/api/v1/proposals",
+            "/api/v1/releases",
+        } - {path}
+        assert {other: status(scope, other) for other in others} == dict.fromkeys(others, 403)
+        assert status(scope, "/admin") in {303, 401}  # pages take no token
+    with writing(fresh.portal.database) as connection:
+        people.set_house_roles(connection, fresh.ids["audrey"], [], "test")
+    assert {scope: status(scope, path) for scope, path in opened.items()} == {"metrics": 403, "log": 403}
+
+
+def test_health_is_asked_by_head(fresh: Bench) -> None:
+    assert {fresh.client().head(f"/health/{each}").status_code for each in ("live", "ready")} == {200}

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import http.client
 import socket
+import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from typing import Any
 
 import pytest
 from tests.portal.served import serving
 
+from leeward.portal import protocol
 from leeward.portal.protocol import MOST_BESIDE_BODY, BoundedProtocol
 
 
@@ -87,3 +90,38 @@ def test_many_requests_of_one_connection_are_answered(port: int) -> None:
         assert connection.getresponse().read() == b"3"
     assert connection.sock is first
     connection.close()
+
+
+def test_a_thousand_connections_that_ask_nothing_shut_nobody_out() -> None:
+    """M1: 1,005 sockets whose headers never ended got everybody a 503 until their owner left."""
+    with (
+        serving(lambda port: echo, lifespan="off", http=BoundedProtocol, limit_concurrency=1000) as port,
+        ExitStack() as held,
+    ):
+        for number in range(1005):
+            silent = held.enter_context(socket.create_connection(("127.0.0.1", port), timeout=10))
+            if number % 3:  # every third does not even begin
+                silent.sendall(REQUEST)
+        idle = [http.client.HTTPConnection("127.0.0.1", port, timeout=10) for _ in range(20)]
+        for connection in idle:  # these asked once, and stay
+            connection.request("POST", "/", b"abc")
+            assert connection.getresponse().read() == b"3"
+        other = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+        other.request("POST", "/", b"abc")
+        assert other.getresponse().status == 200
+        for connection in (*idle, other):
+            connection.close()
+
+
+def test_headers_that_take_too_long_end_the_connection(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(protocol, "HEADER_SECONDS", 0.3)
+    with serving(lambda port: echo, lifespan="off", http=BoundedProtocol) as port:
+        with socket.create_connection(("127.0.0.1", port), timeout=10) as slow:
+            slow.sendall(REQUEST)
+            assert slow.recv(1) == b""
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+        for _ in range(2):
+            connection.request("POST", "/", b"abc")  # nor is a body, or a pause between requests, a header
+            assert connection.getresponse().read() == b"3"
+            time.sleep(0.5)
+        connection.close()

@@ -43,7 +43,7 @@ def test_the_table_is_the_designs() -> None:
         "see projects": "yyyyyy", "price": "yyy---", "spend": "yy----", "see answers": "yyyyy-", "invite": "-yy---",
         "propose index": "--y---", "propose allotment": "--y---", "ask allotment": "yyy---",
         "propose release": "--y---", "confirm": "---y--", "download": "yyyy--", "see custody": "--yy--",
-        "read log": "-yyyy-",
+        "read log": "-yyyy-", "read metrics": "----yy",
         "confirm accounts": "---y-y", "stop": "--yy--",
         "see administration": "----yy", "administer": "-----y",
         "raise a cap, delete an answer, edit the log": "------",

@@ -22,7 +22,16 @@ except ImportError as error:
 
 from leeward.portal import api, asking, faults, oidc, proposals, releases, stopping
 from leeward.portal.asking import Asking
-from leeward.portal.guards import Forbidden, Forged, Portal, SignInFirst, ThisPortal, need, portal_of
+from leeward.portal.guards import (
+    Forbidden,
+    Forged,
+    Portal,
+    SignInFirst,
+    ThisPortal,
+    need,
+    portal_of,
+    program_needs,
+)
 from leeward.portal.indexes import Indexes, Unknown
 from leeward.portal.middleware import API, Gate, Metrics, write_log
 from leeward.portal.models import PROBLEM, Problem
@@ -87,17 +96,17 @@ def routers() -> tuple[APIRouter, ...]:
 def _plumbing() -> APIRouter:
     router = APIRouter(include_in_schema=False)
 
-    @router.get("/health/live", dependencies=need(PUBLIC))
+    @router.api_route("/health/live", methods=["GET", "HEAD"], dependencies=need(PUBLIC))
     def live() -> Response:
         return PlainTextResponse("alive")
 
-    @router.get("/health/ready", dependencies=need(PUBLIC))
+    @router.api_route("/health/ready", methods=["GET", "HEAD"], dependencies=need(PUBLIC))
     def ready(portal: ThisPortal) -> Response:
         with reading(portal.database) as connection:
             connection.exec_driver_sql("SELECT 1")
         return PlainTextResponse("ready")
 
-    @router.get("/metrics", dependencies=need("see administration"))
+    @router.get("/metrics", dependencies=program_needs("read metrics"))
     def figures(portal: ThisPortal) -> Response:
         return Response(portal.metrics.to_text(), media_type="text/plain; version=0.0.4")
 

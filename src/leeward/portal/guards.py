@@ -101,6 +101,10 @@ def check_csrf(viewer: Viewer | None, given: object) -> None:
         raise Forged("this form is out of date; load the page again.")
 
 
+READING: Final = frozenset({"GET", "HEAD"})
+"""Methods that change nothing."""
+
+
 @dataclass(frozen=True)
 class Need:
     """Dependency of a route: the viewer has the permission, and a change was sent from our own page."""
@@ -119,7 +123,7 @@ class Need:
     async def __call__(self, request: Request) -> None:
         viewer = await run_in_threadpool(find_viewer, request)
         self.admit(request, viewer)
-        if request.method != "GET":
+        if request.method not in READING:
             check_origin(request)
             if not self.signs_in:
                 check_csrf(viewer, (await request.form()).get("csrf", ""))
@@ -151,7 +155,7 @@ class NeedOfProgram(Need):
         secret = None if bearer is None else bearer.credentials.strip()
         viewer = await run_in_threadpool(find_viewer, request, secret)
         self.admit(request, viewer)
-        if request.method != "GET" and viewer is not None and viewer.token_scope is None:
+        if request.method not in READING and viewer is not None and viewer.token_scope is None:
             check_origin(request)
             check_csrf(viewer, request.headers.get("x-csrf-token", ""))
 

@@ -42,6 +42,7 @@ PERMISSIONS: Final[Mapping[str, tuple[str, Mapping[str, str]]]] = {
     "download": ("download a release's share/", DECIDERS | {"researcher": "if named", "lead": "if named"}),
     "see custody": ("see custody/ reports and indexes", DECIDERS),
     "read log": ("read the log, run the audit", DECIDERS | {"lead": "own", "auditor": "all"}),
+    "read metrics": ("read figures for monitoring", {"auditor": "all", "admin": "all"}),
     "see administration": (
         "see accounts, roles, health, age of the backup", {"auditor": "read", "admin": "all"}
     ),
@@ -51,6 +52,9 @@ PERMISSIONS: Final[Mapping[str, tuple[str, Mapping[str, str]]]] = {
     "raise a cap, delete an answer, edit the log": ("raise a cap, delete an answer, edit the log", {}),
 }  # fmt: skip
 """Permission -> its description, and role -> its extent; roles that are not listed lack it."""
+
+HOUSE_SCOPES: Final = {"metrics": "read metrics", "log": "read log"}
+"""Scope of a token for programs of the house -> its one permission."""
 
 PUBLIC: Final = "public"
 """Permission of routes that need no sign-in: signing in itself, health, styles, help."""
@@ -68,13 +72,16 @@ class Viewer:
     session: str | None = None
     csrf: str = ""
     token_scope: str | None = None
-    """Of a token: `read`, or `ask`, which may also spend. It has the rights of one membership, none of the house."""
+    """Of a token: `read`, or `ask`, which may also spend, with the rights of one membership, none of the house; or of
+    `HOUSE_SCOPES`, with one right of the house."""
 
     def roles(self) -> frozenset[str]:
         return self.house | frozenset(self.memberships.values())
 
     def may(self, permission: str) -> bool:
         """Whether some role of this person has the permission somewhere."""
+        if self.token_scope in HOUSE_SCOPES and permission not in (PUBLIC, HOUSE_SCOPES[self.token_scope]):
+            return False
         if permission in (PUBLIC, "own account"):
             return True
         if self.token_scope == "read" and permission == "spend":

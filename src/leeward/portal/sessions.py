@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from leeward.errors import BadInput
 from leeward.portal import journal
 from leeward.portal.people import name_of, viewer_of
-from leeward.portal.permissions import Viewer
+from leeward.portal.permissions import HOUSE_SCOPES, Viewer
 from leeward.portal.settings import Settings
 from leeward.portal.store import (
     Database,
@@ -96,14 +96,14 @@ LONGEST_DAYS = 366
 
 
 _token, _member = tables.tokens.c, tables.members.c
+ALIVE = sa.and_(
+    _token.digest == sa.bindparam("digest"), _token.revoked.is_(None), _token.ends >= sa.bindparam("now")
+)
 BEARER = (
     sa.select(_token.person, _token.project, _token.scope, tables.people.c.name, _member.role)
     .join(tables.people, tables.people.c.id == _token.person)
     .join(tables.members, _member.person == _token.person)
-    .where(_member.project == _token.project, tables.people.c.active)
-    .where(
-        _token.digest == sa.bindparam("digest"), _token.revoked.is_(None), _token.ends >= sa.bindparam("now")
-    )
+    .where(_member.project == _token.project, tables.people.c.active, ALIVE)
 )
 """Query for a token's owner, if person and membership still exist; built once, as every request runs it."""
 
@@ -111,9 +111,12 @@ BEARER = (
 def make_token(
     database: Database, viewer: Viewer, project: str, scope: str, days: int, name: str
 ) -> tuple[Row, str]:
-    """A token of a member for a project; the text is given once. BadInput for a scope or length that is not offered."""
-    if scope not in SCOPES or not 1 <= days <= LONGEST_DAYS:
-        raise BadInput(f"a token's scope is read or ask, and it lasts 1 to {LONGEST_DAYS} days.")
+    """A token of a member for a project, or (no project) of somebody with a role of the house; the text is given once.
+    BadInput for a scope or length that is not offered."""
+    scopes = SCOPES if project else [scope for scope, one in HOUSE_SCOPES.items() if viewer.reaches_all(one)]
+    if scope not in scopes or not 1 <= days <= LONGEST_DAYS:
+        offered = " or ".join(scopes) or "none for your roles"
+        raise BadInput(f"the scope of such a token is {offered}, and it lasts 1 to {LONGEST_DAYS} days.")
     secret = PREFIX + secrets.token_urlsafe(32)
     row = {
         "id": new_id(), "person": viewer.person, "project": project, "scope": scope, "name": name_of(name),
@@ -147,11 +150,17 @@ def tokens_of(database: Database, viewer: Viewer) -> list[Row]:
 
 
 def viewer_of_token(database: Database, secret: str) -> Viewer | None:
-    """The viewer of a token: its owner's rights in the token's project only, and none of the house."""
+    """The viewer of a token: its owner's rights in the token's project only, or one right of the house."""
     if not secret.startswith(PREFIX):
         return None
+    given = {"digest": hash_of(secret), "now": now()}
     with reading(database) as connection:
-        row = connection.execute(BEARER, {"digest": hash_of(secret), "now": now()}).first()
-    if row is None:
-        return None
-    return Viewer(row.person, row.name, frozenset(), {row.project: row.role}, token_scope=row.scope)
+        row = connection.execute(BEARER, given).first()
+        if row is not None:
+            return Viewer(row.person, row.name, frozenset(), {row.project: row.role}, token_scope=row.scope)
+        asked = sa.select(_token.person, _token.scope).where(ALIVE, _token.project == "")
+        token = connection.execute(asked, given).first()
+        owner = None if token is None else viewer_of(connection, token.person)
+        if token is None or owner is None:
+            return None
+        return Viewer(owner.person, owner.name, owner.house, token_scope=token.scope)

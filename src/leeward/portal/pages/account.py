@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import io
 import json
+from typing import Annotated
 
 import segno
 import sqlalchemy as sa
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Form, Request
 from markupsafe import Markup
 from starlette.responses import Response
 
 from leeward.errors import BadInput
-from leeward.portal import accounts, passwords
+from leeward.portal import accounts, passwords, sessions
 from leeward.portal.guards import Asker, Portal, Text, ThisPortal, need
 from leeward.portal.pages.project import enter, sign_in_page
 from leeward.portal.people import LOCAL
-from leeward.portal.permissions import PUBLIC, Viewer
+from leeward.portal.permissions import HOUSE_SCOPES, PUBLIC, Viewer
 from leeward.portal.rendering import page, redirect
-from leeward.portal.sessions import hash_of
 from leeward.portal.store import fetch_one, now, reading, tables
 
 router = APIRouter(include_in_schema=False)
@@ -44,11 +44,9 @@ def set_up(portal: ThisPortal, link: Text, password: Text) -> Response:
 @router.post("/sign-in/code", dependencies=need(PUBLIC, signs_in=True))
 def enter_code(request: Request, portal: ThisPortal, code: Text) -> Response:
     """The second step of signing in: the session that the password began, and a one-time code."""
-    mine = hash_of(request.cookies.get(portal.settings.cookie, ""))
-    sessions = tables.sessions.c
-    begun = fetch_one(
-        portal.database, sa.select(tables.sessions).where(sessions.id == mine, sessions.ends > now())
-    )
+    mine = sessions.hash_of(request.cookies.get(portal.settings.cookie, ""))
+    found = tables.sessions.c
+    begun = fetch_one(portal.database, sa.select(tables.sessions).where(found.id == mine, found.ends > now()))
     state = json.loads((begun or {}).get("login") or "{}")
     if "person" not in state:
         return sign_in_page(request, portal, 403, "Begin again with your password.")
@@ -78,6 +76,8 @@ def _account_page(request: Request, portal: Portal, viewer: Viewer, secret: str 
         secret=secret,
         picture=None if secret is None else _picture(secret, row["subject"]),
         shortest=passwords.SHORTEST,
+        scopes=[scope for scope, permission in HOUSE_SCOPES.items() if viewer.reaches_all(permission)],
+        tokens=[each for each in sessions.tokens_of(portal.database, viewer) if not each["project"]],
     )
 
 
@@ -116,6 +116,15 @@ def confirm_second_factor(portal: ThisPortal, viewer: Asker, code: Text) -> Resp
 def remove_second_factor(portal: ThisPortal, viewer: Asker, code: Text) -> Response:
     accounts.remove_second_factor(portal.database, viewer, code)
     return redirect(portal, "/account")
+
+
+@router.post("/account/tokens", dependencies=need("own account"))
+def make_token(
+    request: Request, portal: ThisPortal, viewer: Asker, scope: Text, name: Text, days: Annotated[int, Form()]
+) -> Response:
+    """A token of the house for a program: monitoring or audit; shown once."""
+    made, secret = sessions.make_token(portal.database, viewer, "", scope, days, name)
+    return page(request, "token.html", what="the house", back="/account", token=made, secret=secret)
 
 
 @router.post("/account/sign-out-elsewhere", dependencies=need("own account"))

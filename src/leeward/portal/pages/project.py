@@ -115,7 +115,9 @@ def make_token(
     """Create a token of the viewer for a program; shown once."""
     row = people.project_of(portal.database, viewer, project, "price")
     made, secret = sessions.make_token(portal.database, viewer, project, scope, days, name)
-    return page(request, "token.html", project=row, token=made, secret=secret)
+    return page(
+        request, "token.html", what=row["name"], back=f"/projects/{project}", token=made, secret=secret
+    )
 
 
 @router.post("/tokens/{token}/end", dependencies=need("own account"))
