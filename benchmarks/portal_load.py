@@ -38,7 +38,6 @@ import httpx
 import polars as pl
 import sqlalchemy as sa
 
-sys.path.pop(0)  # this folder, whose limits.py is no library
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from tests.postgres_fixture import binary, running_postgres

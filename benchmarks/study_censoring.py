@@ -29,7 +29,7 @@ from leeward.release import Release, write
 from leeward.runs.measure import measure
 from leeward.synthetic.repeats import CODES as FOUR
 from leeward.synthetic.repeats import PATIENTS, POPULATION_MEANS, SAMPLE_MEANS, SAMPLE_PATIENTS
-from limits import ended
+from objections import ended
 
 TABLE_1 = {5: (0.046, 0.123, 0, 3.016), 10: (0.046, 0.123, 0, 3.016), 25: (0.091, 0.156, 0, 1.501)}
 """The thesis, caps 3: mean, standard deviation, median, skewness of CUL by k."""

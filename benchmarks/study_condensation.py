@@ -49,7 +49,7 @@ from leeward.methods.k_anonymity import KAnonymity
 from leeward.randomness import Randomness
 from leeward.release import Anonymized, Release
 from leeward.synthetic.registry import SITES, registry
-from limits import ended
+from objections import ended
 from mdav import mdav
 from study_condensation_figures import bars
 

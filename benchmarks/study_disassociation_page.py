@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from common import commit, machine, save
-from limits import ended
+from objections import ended
 from study_disassociation_words import CLOSING, FIGURE_WORDS, OPENING
 
 COHORTS = ("UCI", "synthetic")

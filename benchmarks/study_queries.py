@@ -37,7 +37,7 @@ from leeward.queries.privacy import mechanism
 from leeward.queries.privacy.accounting import Budget, micro
 from leeward.queries.privacy.mechanism import Kind, Noise
 from leeward.randomness import Randomness
-from limits import ended
+from objections import ended
 from replication import (
     estimated_by_month,
     expected_error,

@@ -18,7 +18,7 @@ def studies_can_be_imported(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_every_page_ends_with_three_objections() -> None:
-    from limits import HEADING
+    from objections import HEADING
 
     for path in STUDIES.glob("*.md"):
         if path.stem != "README":
