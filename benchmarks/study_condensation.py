@@ -49,8 +49,8 @@ from leeward.methods.k_anonymity import KAnonymity
 from leeward.randomness import Randomness
 from leeward.release import Anonymized, Release
 from leeward.synthetic.registry import SITES, registry
-from objections import ended
 from mdav import mdav
+from objections import ended
 from study_condensation_figures import bars
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "studies" / "condensation.md"
