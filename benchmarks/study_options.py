@@ -22,7 +22,7 @@ import polars as pl
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks.common import commit, machine, save, table
-from benchmarks.limits import ended
+from benchmarks.objections import ended
 
 from leeward.analysis.itemsets import supports_of
 from leeward.analysis.workloads import frequent_queries, random_queries, relative_errors

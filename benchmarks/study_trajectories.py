@@ -25,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from benchmarks import study_trajectories_figures as figures
 from benchmarks import trajectories_exhaustive as exhaustive
 from benchmarks.common import commit, machine, save
-from benchmarks.limits import ended
+from benchmarks.objections import ended
 
 from leeward.cohort.cohort import Cohort
 from leeward.engine import available_threads
