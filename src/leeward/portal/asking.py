@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import sqlalchemy as sa
+from limits import RateLimitItemPerMinute
 from limits.storage import MemoryStorage
 from limits.strategies import MovingWindowRateLimiter
 from pydantic import TypeAdapter
@@ -26,7 +27,6 @@ from leeward.queries.answer.plan import IndexSession, Plan, check_noise, plan_qu
 from leeward.queries.ledger import spending
 from leeward.queries.privacy import mechanism
 from leeward.queries.privacy.accounting import MICRO, micro, to_epsilon
-from limits import RateLimitItemPerMinute
 
 MOST_IN_BATCH: Final = 100
 PART: Final = 200
