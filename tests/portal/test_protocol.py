@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import resource
 import socket
 import time
 from collections.abc import Iterator
@@ -94,6 +95,9 @@ def test_many_requests_of_one_connection_are_answered(port: int) -> None:
 
 def test_a_thousand_connections_that_ask_nothing_shut_nobody_out() -> None:
     """M1: 1,005 sockets whose headers never ended got everybody a 503 until their owner left."""
+    # Both ends of each connection are files of this process, which may have 1,024 by default.
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(hard, 8192)), hard))
     with (
         serving(lambda port: echo, lifespan="off", http=BoundedProtocol, limit_concurrency=1000) as port,
         ExitStack() as held,
