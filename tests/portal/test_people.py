@@ -12,9 +12,10 @@ import pyotp
 import pytest
 import sqlalchemy as sa
 from tests.portal.made import Bench
+from tests.portal.made import sign_in as renew_session
 
 from leeward.errors import BadInput
-from leeward.portal import accounts, passwords, people, proposals, sessions
+from leeward.portal import accounts, passwords, people, proposals, sessions, stopping
 from leeward.portal.permissions import Viewer
 from leeward.portal.proposals import SamePerson
 from leeward.portal.store import reading, tables, writing
@@ -49,7 +50,7 @@ def test_a_link_sets_a_password_once(fresh: Bench) -> None:
     row = passwords.sign_in(database, "tom", GOOD, "1.2.3.4")
     assert row is not None and row["id"] == person
     for used in (secret, "another"):
-        with pytest.raises(BadInput, match="was used, or is older"):
+        with pytest.raises(BadInput, match="was used, is older than three days, or a role was given since"):
             accounts.set_up(database, used, GOOD)
 
 
@@ -339,3 +340,56 @@ def test_programs_of_the_house_have_tokens_with_one_right(fresh: Bench) -> None:
 
 def test_health_is_asked_by_head(fresh: Bench) -> None:
     assert {fresh.client().head(f"/health/{each}").status_code for each in ("live", "ready")} == {200}
+
+
+def test_a_link_that_was_kept_back_gets_no_role_that_was_given_since(fresh: Bench) -> None:
+    """Whoever made a link could wait until its owner is confirmed as an approver, and use it then."""
+    database, indexes = fresh.portal.database, fresh.portal.indexes
+    person, secret = accounts.make_account(database, "tom", "Tom", fresh.ids["ida"])
+    give_roles(fresh, "ida", person, ["approver"], "anna")
+    with pytest.raises(BadInput, match="a role was given since"):
+        accounts.set_up(database, secret, GOOD)
+    other, secret = accounts.make_account(database, "uma", "Uma", fresh.ids["ida"])
+    people.change_member(database, fresh.viewer("lea"), fresh.project["one"], other, "researcher")
+    with pytest.raises(BadInput, match="a role was given since"):
+        accounts.set_up(database, secret, GOOD)
+    proposed = proposals.propose_reset(database, fresh.viewer("ida"), person, "never had the link")
+    link = proposals.decide(indexes, fresh.viewer("anna"), proposed, "confirmed", "called back")
+    assert link is not None and accounts.set_up(database, link, GOOD) == person
+
+
+def test_a_second_factor_is_not_removed_by_guessing(fresh: Bench) -> None:
+    """A session that was left open is not enough."""
+    database, rita = fresh.portal.database, fresh.viewer("rita")
+    codes = pyotp.TOTP(accounts.begin_second_factor(database, rita))
+    accounts.confirm_second_factor(database, rita, codes.now())
+    renew_session(fresh, "rita")
+    right = {codes.at(int(time.time()) + step * accounts.STEP) for step in range(-2, 8)}
+    guesses = [code for code in (f"{each:06d}" for each in range(40)) if code not in right]
+    replies = [
+        fresh.post("rita", "/account/second-factor/remove", code=code).status_code for code in guesses[:8]
+    ]
+    assert replies[:5] == [422] * 5 and set(replies[5:]) == {429}
+
+
+def test_programs_see_every_kind_of_proposal_and_confirm_none_on_accounts(fresh: Bench) -> None:
+    database, rob = fresh.portal.database, fresh.ids["rob"]
+    stopping.stop(database, fresh.viewer("carl"), "index", fresh.index, "a mistake")
+    made = {
+        "start": proposals.propose_start(database, fresh.viewer("carl"), "index", fresh.index, "mended"),
+        "account": proposals.propose_account(database, fresh.viewer("ida"), rob, ["auditor"], "works here"),
+        "reset": proposals.propose_reset(database, fresh.viewer("ida"), rob, "lost"),
+    }
+    gone = proposals.propose_reset(database, fresh.viewer("ida"), rob, "found again")
+    stopping.withdraw(database, fresh.viewer("ida"), gone, "not needed")
+    listed = {each["id"]: each for each in fresh.client("anna").get("/api/v1/proposals").json()}
+    assert {kind: listed[each]["kind"] for kind, each in made.items()} == {kind: kind for kind in made}
+    assert {each["kind"] for each in listed.values()} == set(proposals.KINDS) - {"release"}
+    assert listed[gone]["state"] == "withdrawn" and listed[made["account"]]["body"]["roles"] == ["auditor"]
+    headers = {"origin": fresh.portal.settings.origin, "x-csrf-token": fresh.csrf["anna"]}
+
+    def confirm(kind: str) -> int:
+        path = f"/api/v1/proposals/{made[kind]}:confirm"
+        return int(fresh.client("anna").post(path, json={"reason": "yes"}, headers=headers).status_code)
+
+    assert {kind: confirm(kind) for kind in made} == {"start": 200, "account": 404, "reset": 404}

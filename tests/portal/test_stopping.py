@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -92,3 +93,21 @@ def test_only_what_is_there_can_be_stopped(fresh: Bench) -> None:
         stopping.stop(fresh.portal.database, fresh.viewer("carl"), "index", "nothing", "x")
     with pytest.raises(BadInput, match="one can stop"):
         stopping.stop(fresh.portal.database, fresh.viewer("carl"), "person", fresh.ids["rita"], "x")
+
+
+def test_whoever_gets_a_release_does_not_start_it_again(release_folder: Path, fresh: Bench) -> None:
+    import shutil
+
+    database, indexes = fresh.portal.database, fresh.portal.indexes
+    shutil.copytree(release_folder, fresh.folder / "releases" / "cohort")
+    people = [fresh.ids["clara"], fresh.ids["rita"]]
+    made = proposals.propose_release(
+        indexes, fresh.viewer("carl"), "cohort", "Cohort", people, "2099-01-01", "x"
+    )
+    proposals.decide(indexes, fresh.viewer("anna"), made, "confirmed", "yes")
+    release = releases.visible(database, fresh.viewer("carl"))[0]["id"]
+    stopping.stop(database, fresh.viewer("anna"), "release", release, "the wrong cohort")
+    again = proposals.propose_start(database, fresh.viewer("carl"), "release", release, "it was right")
+    with pytest.raises(proposals.SamePerson, match="about you"):
+        proposals.decide(indexes, fresh.viewer("clara"), again, "confirmed", "yes")
+    proposals.decide(indexes, fresh.viewer("anna"), again, "confirmed", "yes")

@@ -15,7 +15,7 @@ import sqlalchemy as sa
 
 from leeward.errors import BadInput
 from leeward.portal import journal, passwords, tries
-from leeward.portal.people import LOCAL, admit
+from leeward.portal.people import LOCAL, admit, end_link
 from leeward.portal.permissions import Viewer
 from leeward.portal.sessions import hash_of
 from leeward.portal.settings import Settings
@@ -44,7 +44,7 @@ def make_account(
 def new_link(connection: sa.Connection, person: str, by: str) -> str:
     """A link's secret with which a person sets a password within three days; an earlier link no longer works."""
     secret = secrets.token_urlsafe(32)
-    connection.execute(tables.links.delete().where(tables.links.c.person == person))
+    end_link(connection, person)
     row = {"person": person, "digest": hash_of(secret), "ends": from_now(hours=LINK_HOURS)}
     connection.execute(tables.links.insert().values(**row))
     journal.record(connection, "set-up link made", person=person, by=by)
@@ -73,8 +73,10 @@ def set_up(database: Database, secret: str, password: str) -> str:
     with writing(database) as connection:
         row = person_of_link(connection, secret)
         if row is None:
-            raise BadInput("this link was used, or is older than three days. Ask for a new one.")
-        connection.execute(tables.links.delete().where(tables.links.c.person == row["id"]))
+            raise BadInput(
+                "this link was used, is older than three days, or a role was given since. Ask for a new one."
+            )
+        end_link(connection, row["id"])
         _keep(connection, row["id"], hashed, "link")
     return str(row["id"])
 
@@ -111,7 +113,7 @@ def close(database: Database, viewer: Viewer, person: str) -> None:
             raise BadInput("there is no such account.")
         end_sessions(connection, person)
         connection.execute(tokens.update().where(tokens.c.person == person).values(revoked=now()))
-        connection.execute(tables.links.delete().where(tables.links.c.person == person))
+        end_link(connection, person)
         journal.record(connection, "account closed", person=person, by=viewer.person)
 
 
@@ -173,11 +175,11 @@ def confirm_second_factor(database: Database, viewer: Viewer, code: str) -> None
         journal.record(connection, "second factor set", person=viewer.person)
 
 
-def remove_second_factor(database: Database, viewer: Viewer, code: str) -> None:
-    """Demand no one-time codes any more. BadInput if the code does not fit."""
+def remove_second_factor(database: Database, viewer: Viewer, code: str, address: str) -> None:
+    """Demand no one-time codes any more. BadInput if the code does not fit; TooManyTries as when signing in."""
+    if not check_code(database, viewer.person, code, address):
+        raise BadInput("this code does not fit.")
     with writing(database) as connection:
-        if not _accept(connection, viewer.person, code):
-            raise BadInput("this code does not fit.")
         drop_second_factor(connection, viewer.person, viewer.person)
 
 

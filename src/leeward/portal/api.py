@@ -290,7 +290,8 @@ def propose(portal: ThisPortal, viewer: Asker, body: models.Allotment) -> models
 
 @router.post("/proposals/{proposal}:confirm", dependencies=program_needs("confirm"), responses=refusals(409))
 def confirm(portal: ThisPortal, viewer: Asker, proposal: str, body: models.Verdict) -> models.Decided:
-    """Confirm what another proposed."""
+    """Confirm what another proposed, except on accounts: a set-up link is handed over by a person."""
+    proposals.proposal_of(portal.database, proposal, proposals.KINDS.keys() - proposals.ACCOUNTS)
     proposals.decide(portal.indexes, viewer, proposal, "confirmed", body.reason)
     return models.Decided(id=proposal, state="confirmed")
 

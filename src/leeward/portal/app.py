@@ -83,7 +83,7 @@ def make_app(settings: Settings) -> Gate:
     )
     for router in routers():
         app.include_router(router)
-    app.openapi = api.openapi  # type: ignore[method-assign]
+    app.openapi = api.openapi  # type: ignore[method-assign]  # as FastAPI documents it
     app.state.portal = Portal(settings, database, indexes, Asking(indexes), metrics, client)
     return Gate(app, settings, metrics)
 

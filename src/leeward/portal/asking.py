@@ -20,7 +20,7 @@ from leeward.portal import sets, words
 from leeward.portal.indexes import Indexes, Unknown, known
 from leeward.portal.permissions import Viewer
 from leeward.portal.question import Request, at_price, request_of, words_of
-from leeward.portal.stopping import check_running
+from leeward.portal.stopping import check_running, kind_stopped
 from leeward.portal.store import Row, fetch_one, fetch_part, new_id, new_row, now, reading, tables, writing
 from leeward.queries.answer.charged_query import Answer, answer_plans, price_of, stored_answers
 from leeward.queries.answer.plan import IndexSession, Plan, check_noise, plan_query
@@ -43,7 +43,8 @@ _under = (_key.person == sa.bindparam("by")) & (_key.key == sa.bindparam("under"
 # Built once, see `queries.ledger.families`.
 _one = sa.select(sa.literal_column("1").label("one")).subquery()
 _ours = (_allotment.project == sa.bindparam("project")) & (_allotment.index == sa.bindparam("index"))
-ALLOTMENT: Final = sa.select(tables.allotments, _key.digest, _key.answers).select_from(
+_stopped = kind_stopped(project=sa.bindparam("project"), index=sa.bindparam("index")).label("stopped")
+ALLOTMENT: Final = sa.select(tables.allotments, _key.digest, _key.answers, _stopped).select_from(
     _one.outerjoin(tables.allotments, _ours).outerjoin(tables.idempotency, _under)
 )
 KEPT: Final = sa.select(_answer.key, _answer.id).where(
@@ -159,8 +160,9 @@ class Asking:
     def allotment(
         self, project: str, index: str, viewer: Viewer | None = None, once: Once | None = None
     ) -> Row:
-        """A project's allotment of an index; Unknown if it has none. With `answers`, what a person paid under a key
-        (null: nothing yet); Conflict for another body under it."""
+        """A project's allotment of an index; Unknown if it has none. `stopped`: the kind of what is stopped of the two
+        (null: both run). `answers`: what a person paid under a key (null: nothing yet); Conflict for another body under
+        it."""
         by = {"by": "" if viewer is None else viewer.person, "under": "" if once is None else once.key}
         row = known(fetch_one(self.database, ALLOTMENT, project=project, index=index, **by))
         if once is not None and row["digest"] is not None:
@@ -191,13 +193,13 @@ class Asking:
     def price(self, viewer: Viewer, project: str, index: str, requests: Sequence[Request]) -> list[Priced]:
         """Prices; nothing is charged."""
         self._count(viewer, len(requests))
-        most = self.allotment(project, index)["most_an_answer"]
-        check_running(self.database, index=index, project=project)
+        allotment = self.allotment(project, index)
+        check_running(allotment["stopped"])
         session = self.indexes.session(index)
         found = []
         for request in self.with_sets(project, requests):
             exact, plan = self.plan(session, request)
-            check_ceiling(plan, most)
+            check_ceiling(plan, allotment["most_an_answer"])
             price, left = price_of(session, [plan], viewer.person, project)
             warning = words.warning_of(session, plan)
             found.append(Priced(exact, plan, price, left, words_of(session, plan), warning))
@@ -228,7 +230,7 @@ class Asking:
             raise Expired(
                 "The project's allotment has ended. Nothing was charged. Its lead may ask for a new one."
             )
-        check_running(self.database, index=index, project=project)
+        check_running(allotment["stopped"])
         session = self.indexes.session(index)
         planned = [self.plan(session, request) for request in self.with_sets(project, requests)]
         plans = [plan for _, plan in planned]
@@ -319,7 +321,7 @@ class Asking:
         values = json.loads(payload)["values"]
         return row, Answer.from_noisy(plan, values, cost=0, remaining=left, terms=session.terms)
 
-    def told(self, row: Row, plan: Plan) -> list[str]:
+    def explain(self, row: Row, plan: Plan) -> list[str]:
         """What an answer, and all that its project paid for, say about one person, in words."""
         terms = self.indexes.session(row["index"]).terms
         paid = self.indexes.paid(row["index"], row["project"])
@@ -330,17 +332,17 @@ class Asking:
 
     def answers_of(self, project: str, wanted: str, after: str) -> tuple[list[Row], str | None]:
         """Answers of a project with `wanted` in the question, newest first: a part, and after which the next begins."""
-        asked = sa.select(tables.answers).where(_asked_by(project, wanted))
+        asked = sa.select(tables.answers).where(_is_of(project, wanted))
         return fetch_part(self.database, asked, (_answer.time, _answer.id), after, PART)
 
     def total_of(self, project: str, wanted: str) -> Row:
         """How many those answers are, and what they cost together."""
         cost = sa.func.coalesce(sa.func.sum(_answer.cost), 0)
         asked: Any = sa.select(sa.func.count().label("number"), sa.cast(cost, sa.BigInteger).label("cost"))
-        return known(fetch_one(self.database, asked.where(_asked_by(project, wanted))))
+        return known(fetch_one(self.database, asked.where(_is_of(project, wanted))))
 
 
-def _asked_by(project: str, wanted: str) -> sa.ColumnElement[bool]:
+def _is_of(project: str, wanted: str) -> sa.ColumnElement[bool]:
     found = _answer.project == project
     return found & _answer.question.icontains(wanted[:200], autoescape=True) if wanted else found
 

@@ -146,7 +146,7 @@ SESSION: Final = APIKeyCookie(
 class NeedOfProgram(Need):
     """The same on the interface for programs, where a token may say who asks."""
 
-    async def __call__(  # type: ignore[override]
+    async def __call__(  # type: ignore[override]  # FastAPI gives it what its signature asks for
         self,
         request: Request,
         bearer: Annotated[HTTPAuthorizationCredentials | None, Security(BEARER)],

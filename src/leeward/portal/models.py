@@ -261,15 +261,19 @@ class Proposed(BaseModel):
     place: Annotated[str | None, Field(description="Where an index's ledger is; never a password.")] = None
     digest: str | None = None
     recipients: list[str] | None = None
+    kind: Annotated[str | None, Field(description="Of what is to start again.")] = None
+    what: str | None = None
+    person: str | None = None
+    roles: list[str] | None = None
 
 
 class Proposal(BaseModel):
     """A proposal, and what was decided."""
 
     id: str
-    kind: Literal["index", "allotment", "release"]
+    kind: Literal["index", "allotment", "release", "start", "account", "reset"]
     what: str
-    state: Literal["open", "confirmed", "declined"]
+    state: Literal["open", "confirmed", "declined", "withdrawn"]
     project: str | None
     project_name: str | None
     index_name: str | None

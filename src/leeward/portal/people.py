@@ -77,9 +77,15 @@ def set_house_roles(connection: sa.Connection, person: str, roles: Iterable[str]
     if sorted(before) == wanted:
         return
     connection.execute(of_house.delete().where(of_house.c.person == person))
+    end_link(connection, person)
     for role in wanted:
         connection.execute(of_house.insert().values(person=person, role=role))
     journal.record(connection, "roles set", person=person, roles=wanted, by=by)
+
+
+def end_link(connection: sa.Connection, person: str) -> None:
+    """End a set-up link that was not used: whoever made it could otherwise take a role that was given since."""
+    connection.execute(tables.links.delete().where(tables.links.c.person == person))
 
 
 def set_member(connection: sa.Connection, project: str, person: str, role: str | None, by: str) -> None:
@@ -89,6 +95,7 @@ def set_member(connection: sa.Connection, project: str, person: str, role: str |
     members = tables.members
     connection.execute(members.delete().where(members.c.project == project, members.c.person == person))
     if role is not None:
+        end_link(connection, person)
         connection.execute(members.insert().values(project=project, person=person, role=role))
     journal.record(connection, "member set", project=project, person=person, role=role, by=by)
 

@@ -110,7 +110,8 @@ def propose_start(database: Database, viewer: Viewer, kind: str, what: str, reas
     row = stopping.check_there(database, kind, what)
     if (kind, what) not in stopping.stopped(database):
         raise BadInput(f"this {kind} is not stopped.")
-    body = {"kind": kind, "what": what, "name": row["name"]}
+    people = [each["id"] for each in releases.recipients_of(database, what)]
+    body = {"kind": kind, "what": what, "name": row["name"], "recipients": people}
     return _propose(database, viewer, "start", what if kind == "project" else None, body, reason)
 
 

@@ -23,7 +23,7 @@ class BoundedProtocol(HttpToolsProtocol):
     beside_body = 0
     deadline: TimerHandle | None = None
 
-    def connection_made(self, transport: Transport) -> None:  # type: ignore[override]
+    def connection_made(self, transport: Transport) -> None:  # type: ignore[override]  # as in uvicorn
         super().connection_made(transport)
         self.wait()
         self.limit_headers()

@@ -22,7 +22,7 @@ from leeward.errors import LeewardError
 from leeward.portal import journal
 from leeward.portal.indexes import Unknown, known
 from leeward.portal.permissions import Viewer
-from leeward.portal.stopping import check_running, not_stopped
+from leeward.portal.stopping import check_running, kind_stopped
 from leeward.portal.store import Database, Row, fetch_all, now, tables, writing
 from leeward.release import Release
 from leeward.verify import Verification, verify
@@ -111,16 +111,17 @@ def visible(database: Database, viewer: Viewer) -> list[Row]:
     """The releases that a person may download, newest first, with the end of the link; filtered in the database. Those
     that are stopped are seen by whoever may start them again."""
     releases, recipients = tables.releases, tables.recipients
+    stopped = kind_stopped(release=releases.c.id)
     if viewer.reaches_all("download"):
-        asked = sa.select(releases, sa.null().label("ends"))
+        asked = sa.select(releases, sa.null().label("ends"), stopped.label("stopped"))
     else:
         asked = (
-            sa.select(releases, recipients.c.ends)
+            sa.select(releases, recipients.c.ends, stopped.label("stopped"))
             .join(recipients, recipients.c.release == releases.c.id)
             .where(
                 recipients.c.person == viewer.person,
                 recipients.c.ends > now(),
-                not_stopped("release", releases.c.id),
+                stopped.is_(None),
             )
         )
     return fetch_all(database, asked.order_by(releases.c.published.desc()))
@@ -155,7 +156,7 @@ def read_file(database: Database, viewer: Viewer, release: str, path: str) -> It
     """A file of a published release, in blocks; the download is in the journal before the first. Unknown for what is
     not listed; Stopped where the release is; Refused where it does not verify today or the file was changed."""
     row = release_of(database, viewer, release)
-    check_running(database, release=release)
+    check_running(row["stopped"])
     files: dict[str, str] = json.loads(row["files"])
     if path not in files:
         raise Unknown

@@ -12,7 +12,7 @@ from leeward.portal import journal
 from leeward.portal.indexes import Indexes, known
 from leeward.portal.people import text_of
 from leeward.portal.permissions import Viewer
-from leeward.portal.store import Database, Row, fetch_all, fetch_one, new_row, now, reading, tables, writing
+from leeward.portal.store import Database, Row, fetch_all, fetch_one, new_row, now, tables, writing
 from leeward.queries.ledger import budgets
 from leeward.queries.privacy.accounting import micro
 
@@ -62,20 +62,17 @@ def stopped(database: Database) -> dict[tuple[str, str], Row]:
     return {(row["kind"], row["what"]): row for row in rows}
 
 
-def not_stopped(kind: str, what: sa.ColumnElement[str]) -> sa.ColumnElement[bool]:
-    """Condition that nothing of this identifier is stopped."""
-    stops = tables.stops.c
-    return ~sa.exists().where(stops.kind == kind, stops.what == what)
-
-
-def check_running(database: Database, **what: str) -> None:
-    """Stopped where one of these (kind=identifier) is stopped."""
+def kind_stopped(**what: Any) -> sa.ScalarSelect[Any]:
+    """The kind of what is stopped among these (kind=identifier); null where all run. A part of a question."""
     stops = tables.stops.c
     asked = sa.or_(*((stops.kind == kind) & (stops.what == each) for kind, each in what.items()))
-    with reading(database) as connection:
-        row = connection.execute(sa.select(stops.kind).where(asked)).first()
-    if row is not None:
-        raise Stopped(f"this {row.kind} is stopped; nothing was charged. Ask its custodian.")
+    return sa.select(stops.kind).where(asked).limit(1).scalar_subquery()
+
+
+def check_running(kind: str | None) -> None:
+    """Stopped where `kind_stopped` found something."""
+    if kind is not None:
+        raise Stopped(f"this {kind} is stopped; nothing was charged. Ask its custodian.")
 
 
 def end_access(database: Database, viewer: Viewer, release: str, person: str, reason: str) -> None:

@@ -50,7 +50,9 @@ def search(terms: Vocabulary, text: str, most: int = MOST) -> list[Found]:
     if code is not None:  # one that a classification knows by its form
         best.setdefault(code, (-1, fold(code)))
     ranked = sorted((rank, known, name) for name, (rank, known) in best.items() if rank < NONE)
-    return [_found(terms, name, known if rank in SYNONYMS else None) for rank, known, name in ranked[:most]]
+    return [
+        _describe(terms, name, known if rank in SYNONYMS else None) for rank, known, name in ranked[:most]
+    ]
 
 
 NONE: Final = 9
@@ -77,7 +79,7 @@ def browse(terms: Vocabulary, name: str) -> list[Found]:
     below = terms.children_of(name)
     if isinstance(terms, Terms):  # a node without a term cannot be asked for
         below = sorted((each for each in below if terms.members(each)), key=terms.title_of)
-    return [_found(terms, each, None) for each in below[:MOST_BELOW]]
+    return [_describe(terms, each, None) for each in below[:MOST_BELOW]]
 
 
 def place_of(terms: Vocabulary, name: str) -> list[Found]:
@@ -85,7 +87,7 @@ def place_of(terms: Vocabulary, name: str) -> list[Found]:
     path = [name] if name else []
     while path and (above := terms.parent_of(path[0])) is not None:
         path.insert(0, above)
-    return [_found(terms, each, None) for each in path]
+    return [_describe(terms, each, None) for each in path]
 
 
 TOP: Final = "*"
@@ -109,7 +111,7 @@ def look_up(terms: Vocabulary, find: str, below: str) -> Listed | None:
     return Listed(search(terms, find), [], False) if find else None
 
 
-def _found(terms: Vocabulary, name: str, synonym: str | None) -> Found:
+def _describe(terms: Vocabulary, name: str, synonym: str | None) -> Found:
     return Found(
         name, terms.title_of(name), _term_in_query(terms, name), synonym, terms.parent_of(name),
         len(terms.children_of(name)),

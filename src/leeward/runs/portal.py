@@ -169,9 +169,10 @@ def make_local_account(folder: Path, login: str, roles: list[str], **given: Any)
 
     settings, database = _local_accounts(folder, given)
     people.check_roles(roles)
-    person, secret = accounts.make_account(database, login, login)
+    person, _ = accounts.make_account(database, login, login)
     with writing(database) as connection:
         people.set_house_roles(connection, person, roles, "command line")
+        secret = accounts.new_link(connection, person, "command line")
     return accounts.address_of(settings, secret)
 
 

@@ -113,8 +113,8 @@ def confirm_second_factor(portal: ThisPortal, viewer: Asker, code: Text) -> Resp
 
 
 @router.post("/account/second-factor/remove", dependencies=need("own account"))
-def remove_second_factor(portal: ThisPortal, viewer: Asker, code: Text) -> Response:
-    accounts.remove_second_factor(portal.database, viewer, code)
+def remove_second_factor(request: Request, portal: ThisPortal, viewer: Asker, code: Text) -> Response:
+    accounts.remove_second_factor(portal.database, viewer, code, request.state.address)
     return redirect(portal, "/account")
 
 

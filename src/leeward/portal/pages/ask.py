@@ -187,7 +187,7 @@ def show_answer(request: Request, portal: ThisPortal, viewer: Asker, answer: str
         command=command_of(row, Path(Path(index["folder"]).name), row["person"]),
         python=python_of(row, f"{portal.settings.origin}{portal.settings.prefix}"),
         synthetic=session.index.meta.synthetic,
-        told=portal.asking.told(row, plan),
+        told=portal.asking.explain(row, plan),
     )
 
 

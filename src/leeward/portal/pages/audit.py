@@ -15,7 +15,7 @@ from leeward.portal import accounts, faults, journal, proposals, tries
 from leeward.portal.backup import last_backup
 from leeward.portal.guards import Asker, Portal, Text, ThisPortal, need
 from leeward.portal.logs import Wanted
-from leeward.portal.pages.custody import proposed, show_link
+from leeward.portal.pages.custody import show_link, tell_deciders
 from leeward.portal.people import everybody, name_of
 from leeward.portal.permissions import HOUSE_ROLES
 from leeward.portal.rendering import page, redirect
@@ -144,7 +144,7 @@ def propose_roles(
 ) -> Response:
     """Propose somebody's roles of the house, with an open account."""
     proposals.propose_account(portal.database, viewer, person, roles, reason)
-    return proposed(portal, viewer, later, "account")
+    return tell_deciders(portal, viewer, later, "account")
 
 
 @router.post("/admin/accounts/{person}/link", dependencies=need("administer"))
@@ -155,7 +155,7 @@ def renew_link(
     account = next((each for each in everybody(portal.database) if each["id"] == person), None)
     if account is None or account["roles"] or account["projects"]:
         proposals.propose_reset(portal.database, viewer, person, reason)
-        return proposed(portal, viewer, later, "reset")
+        return tell_deciders(portal, viewer, later, "reset")
     with writing(portal.database) as connection:
         accounts.drop_second_factor(connection, person, viewer.person)
         secret = accounts.new_link(connection, person, viewer.person)

@@ -85,7 +85,7 @@ def propose_index(
     ledger: Text = "",
 ) -> Response:
     proposals.propose_index(portal.indexes, viewer, folder, name, ledger, reason)
-    return proposed(portal, viewer, later, "index")
+    return tell_deciders(portal, viewer, later, "index")
 
 
 @router.post("/custody/allotments", dependencies=need("propose allotment"))
@@ -94,7 +94,7 @@ def propose_allotment(
 ) -> Response:
     """Propose what a project may spend."""
     proposals.propose_allotment(portal.indexes, viewer, **allotment.model_dump())
-    return proposed(portal, viewer, later, "allotment")
+    return tell_deciders(portal, viewer, later, "allotment")
 
 
 @router.get("/custody/releases", dependencies=need("see custody"))
@@ -120,7 +120,7 @@ def propose_release(
     recipients: Annotated[list[str], Form()] = [],  # noqa: B006  (FastAPI copies it)
 ) -> Response:
     proposals.propose_release(portal.indexes, viewer, folder, name, recipients, ends, reason)
-    return proposed(portal, viewer, later, "release")
+    return tell_deciders(portal, viewer, later, "release")
 
 
 @router.get("/custody/releases/{release}", dependencies=need("see custody"))
@@ -182,7 +182,7 @@ def propose_start(
 ) -> Response:
     """Propose to start again what was stopped."""
     proposals.propose_start(portal.database, viewer, kind, what, reason)
-    return proposed(portal, viewer, later, "start")
+    return tell_deciders(portal, viewer, later, "start")
 
 
 @router.post("/custody/releases/{release}/recipients/{person}/end", dependencies=need("stop"))
@@ -285,7 +285,7 @@ def withdraw(portal: ThisPortal, viewer: Asker, proposal: str, reason: Text) -> 
     return redirect(portal, "/decisions")
 
 
-def proposed(portal: Portal, viewer: Viewer, later: BackgroundTasks, kind: str) -> Response:
+def tell_deciders(portal: Portal, viewer: Viewer, later: BackgroundTasks, kind: str) -> Response:
     """After a proposal: tell whoever decides, and show it among the decisions."""
     told = notices.deciders(portal.database, kind)
     portal.tell(
@@ -321,12 +321,12 @@ def download(portal: ThisPortal, viewer: Asker, release: str, path: str) -> Resp
 @router.get("/catalogue", dependencies=need("download"))
 def show_catalogues(request: Request, portal: ThisPortal, viewer: Asker, find: str = "") -> Response:
     """Catalogues of itemsets that were published to me, with their noisy counts."""
-    found, stopped = [], stopping.stopped(portal.database)
+    found = []
     for row in releases.visible(portal.database, viewer):
         release = Release.open(row["folder"], compare=False)
         if release.method != "notes" or "data/itemsets.parquet" not in json.loads(row["files"]):
             continue
-        if not row["passed"] or ("release", row["id"]) in stopped:
+        if not row["passed"] or row["stopped"]:
             continue
         table = release.table("itemsets.parquet").collect()
         rows = [(" & ".join(items), count) for items, count in table.iter_rows()]

@@ -32,12 +32,12 @@ Clause = frozenset[Literal]
 Formula = frozenset[Clause]
 
 
-def both(parts: Iterable[Formula]) -> Formula:
+def join_by_and(parts: Iterable[Formula]) -> Formula:
     """What holds where all parts hold."""
     return _smallest(frozenset[Clause]().union(*parts))
 
 
-def either(parts: Iterable[Formula]) -> Formula:
+def join_by_or(parts: Iterable[Formula]) -> Formula:
     """What holds where one of the parts holds. BadInput where its form is too large."""
     return reduce(_either_of_two, parts)
 

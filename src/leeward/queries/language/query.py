@@ -159,7 +159,7 @@ class _Reader:
             sign = found
             self.at += 1
             parts.append(self.read_part(holds))
-        return formula.either(parts) if (sign == "|") == holds else formula.both(parts)
+        return formula.join_by_or(parts) if (sign == "|") == holds else formula.join_by_and(parts)
 
     def read_part(self, holds: bool) -> Formula:
         while self.next_piece() == "!":
