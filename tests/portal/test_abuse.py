@@ -31,7 +31,7 @@ from leeward.portal import (
     tries,
 )
 from leeward.portal.indexes import Indexes
-from leeward.portal.pages import custody, project
+from leeward.portal.pages import custody, sign_in
 from leeward.portal.settings import Provider, Settings
 from leeward.queries.ledger import budgets, families, spending
 
@@ -242,7 +242,7 @@ def test_cookies_of_a_portal_with_tls(bench: Bench) -> None:
 
     settings = Settings(folder=bench.folder, public_url="https://portal.hospital.example")
     reply = Response()
-    project.keep_cookie(reply, settings, "secret")
+    sign_in.keep_cookie(reply, settings, "secret")
     cookie = reply.headers["set-cookie"]
     assert cookie.startswith("__Host-leeward=secret; ")
     assert {"HttpOnly", "Path=/", "SameSite=lax", "Secure"} <= set(cookie.split("; "))
@@ -376,7 +376,7 @@ def signs_in_with_anothers_callback(door: Bench, provider: FakeProvider) -> bool
 def test_03_a_callback_is_used_once(door: Bench, provider: FakeProvider, monkeypatch: Patch) -> None:
     provider.lax = True  # the provider takes a code twice
     assert not replays(door, provider)
-    monkeypatch.setattr(project, "take_login", keeps_login)
+    monkeypatch.setattr(sign_in, "take_login", keeps_login)
     assert replays(door, provider)
 
 

@@ -1,9 +1,8 @@
-"""One's own account: password, second factor, sessions; and the page of a set-up link."""
+"""One's own account: password, second factor, sessions, tokens of the house."""
 
 from __future__ import annotations
 
 import io
-import json
 from typing import Annotated
 
 import segno
@@ -15,44 +14,12 @@ from starlette.responses import Response
 from leeward.errors import BadInput
 from leeward.portal import accounts, passwords, sessions
 from leeward.portal.guards import Asker, Portal, Text, ThisPortal, need
-from leeward.portal.pages.project import enter, sign_in_page
 from leeward.portal.people import LOCAL
-from leeward.portal.permissions import HOUSE_SCOPES, PUBLIC, Viewer
+from leeward.portal.permissions import HOUSE_SCOPES, Viewer
 from leeward.portal.rendering import page, redirect
-from leeward.portal.store import fetch_one, now, reading, tables
+from leeward.portal.store import fetch_one, reading, tables
 
 router = APIRouter(include_in_schema=False)
-
-
-@router.get("/set-up", dependencies=need(PUBLIC))
-def show_set_up(request: Request, portal: ThisPortal, link: str = "") -> Response:
-    """The page of a set-up link; looking at it does not use it up."""
-    with reading(portal.database) as connection:
-        row = accounts.person_of_link(connection, link)
-    name = None if row is None else row["name"]
-    return page(
-        request, "set_up.html", 200 if name else 404, name=name, link=link, shortest=passwords.SHORTEST
-    )
-
-
-@router.post("/set-up", dependencies=need(PUBLIC, signs_in=True))
-def set_up(portal: ThisPortal, link: Text, password: Text) -> Response:
-    accounts.set_up(portal.database, link, password)
-    return redirect(portal, "/sign-in")
-
-
-@router.post("/sign-in/code", dependencies=need(PUBLIC, signs_in=True))
-def enter_code(request: Request, portal: ThisPortal, code: Text) -> Response:
-    """The second step of signing in: the session that the password began, and a one-time code."""
-    mine = sessions.hash_of(request.cookies.get(portal.settings.cookie, ""))
-    found = tables.sessions.c
-    begun = fetch_one(portal.database, sa.select(tables.sessions).where(found.id == mine, found.ends > now()))
-    state = json.loads((begun or {}).get("login") or "{}")
-    if "person" not in state:
-        return sign_in_page(request, portal, 403, "Begin again with your password.")
-    if not accounts.check_code(portal.database, state["person"], code, request.state.address):
-        return page(request, "code.html", 403, fault="This code does not fit, or was used before.")
-    return enter(request, portal, state["person"], None)
 
 
 @router.get("/account", dependencies=need("own account"))
