@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from tests.portal.served import serving
+from tests.waiting import LONG
 
 from leeward.portal import protocol
 from leeward.portal.protocol import MOST_BESIDE_BODY, BoundedProtocol
@@ -39,7 +40,7 @@ def port() -> Iterator[int]:
 
 def reply_to(port: int, first: bytes, again: bytes, times: int) -> tuple[bytes, int]:
     """What is answered, and how many bytes were sent until then."""
-    with socket.create_connection(("127.0.0.1", port), timeout=10) as connection:
+    with socket.create_connection(("127.0.0.1", port), timeout=LONG) as connection:
         connection.sendall(first)
         connection.settimeout(0.002)
         sent = 0
@@ -53,7 +54,7 @@ def reply_to(port: int, first: bytes, again: bytes, times: int) -> tuple[bytes, 
                 continue
             except OSError:
                 return b"closed", sent
-        connection.settimeout(10)
+        connection.settimeout(LONG)
         return connection.recv(4096), sent
 
 
@@ -74,7 +75,7 @@ def test_what_does_not_end_is_refused(port: int, name: str) -> None:
 
 
 def test_a_body_is_no_header(port: int) -> None:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=LONG)
     size = 40 * MOST_BESIDE_BODY
     for body in (b"x" * size, (b"x" * 4096 for _ in range(size // 4096))):  # the second in chunks
         connection.request("POST", "/", body)
@@ -83,7 +84,7 @@ def test_a_body_is_no_header(port: int) -> None:
 
 
 def test_many_requests_of_one_connection_are_answered(port: int) -> None:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=LONG)
     connection.connect()
     first = connection.sock
     for _ in range(300):
@@ -103,14 +104,14 @@ def test_a_thousand_connections_that_ask_nothing_shut_nobody_out() -> None:
         ExitStack() as held,
     ):
         for number in range(1005):
-            silent = held.enter_context(socket.create_connection(("127.0.0.1", port), timeout=10))
+            silent = held.enter_context(socket.create_connection(("127.0.0.1", port), timeout=LONG))
             if number % 3:  # every third does not even begin
                 silent.sendall(REQUEST)
-        idle = [http.client.HTTPConnection("127.0.0.1", port, timeout=10) for _ in range(20)]
+        idle = [http.client.HTTPConnection("127.0.0.1", port, timeout=LONG) for _ in range(20)]
         for connection in idle:  # these asked once, and stay
             connection.request("POST", "/", b"abc")
             assert connection.getresponse().read() == b"3"
-        other = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+        other = http.client.HTTPConnection("127.0.0.1", port, timeout=LONG)
         other.request("POST", "/", b"abc")
         assert other.getresponse().status == 200
         for connection in (*idle, other):
@@ -118,14 +119,14 @@ def test_a_thousand_connections_that_ask_nothing_shut_nobody_out() -> None:
 
 
 def test_headers_that_take_too_long_end_the_connection(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(protocol, "HEADER_SECONDS", 0.3)
+    monkeypatch.setattr(protocol, "HEADER_SECONDS", 1.0)
     with serving(lambda port: echo, lifespan="off", http=BoundedProtocol) as port:
-        with socket.create_connection(("127.0.0.1", port), timeout=10) as slow:
+        with socket.create_connection(("127.0.0.1", port), timeout=LONG) as slow:
             slow.sendall(REQUEST)
             assert slow.recv(1) == b""
-        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=LONG)
         for _ in range(2):
             connection.request("POST", "/", b"abc")  # nor is a body, or a pause between requests, a header
             assert connection.getresponse().read() == b"3"
-            time.sleep(0.5)
+            time.sleep(1.5)
         connection.close()
