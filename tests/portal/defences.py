@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import secrets
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,13 +14,18 @@ import sqlalchemy as sa
 from starlette.requests import Request
 
 from leeward.portal import (
+    accounts,
     asking,
     guards,
     middleware,
+    notices,
+    passwords,
+    people,
     proposals,
     releases,
     rendering,
     sessions,
+    stopping,
 )
 from leeward.portal.permissions import Viewer
 from leeward.queries.ledger import chain, families, spending
@@ -78,6 +84,12 @@ def never_idle(patch: Patch) -> None:
     patch.setattr(sessions, "from_now", lambda **length: "" if min(length.values()) < 0 else real(**length))
 
 
+def remembers_no_end(patch: Patch) -> None:
+    """A token's membership is not looked at, and leaving a project does not end its tokens."""
+    looks_not_at(patch, "members.project")
+    patch.setattr(people, "end_tokens", nothing)
+
+
 def looks_not_at(patch: Patch, column: str) -> None:
     """The token's owner is found without a look at `column`."""
     asked = sessions.BEARER
@@ -103,15 +115,16 @@ def forgets_the_scope(patch: Patch) -> None:
 
 
 def opens_again(patch: Patch) -> None:
-    real = proposals.decide
+    real, one_at_a_time = proposals.decide, threading.Lock()
 
     def decide(indexes: Any, viewer: Any, proposal: str, verdict: str, reason: str) -> None:
         from leeward.portal.store import tables, writing
 
-        with writing(indexes.database) as connection:
-            this = tables.proposals.c.id == proposal
-            connection.execute(tables.proposals.update().where(this).values(state="open"))
-        real(indexes, viewer, proposal, verdict, reason)
+        with one_at_a_time:
+            with writing(indexes.database) as connection:
+                this = tables.proposals.c.id == proposal
+                connection.execute(tables.proposals.update().where(this).values(state="open"))
+            real(indexes, viewer, proposal, verdict, reason)
 
     patch.setattr(proposals, "decide", decide)
 
@@ -237,3 +250,67 @@ def logs_everything(patch: Patch) -> None:
 
 def keeps_secrets(patch: Patch) -> None:
     patch.setattr(sessions, "hash_of", lambda secret: secret)
+
+
+def resets_by_a_link_alone(patch: Patch) -> None:
+    def reset(connection: Any, person: str, by: str) -> str:
+        accounts.drop_second_factor(connection, person, by)
+        return accounts.new_link(connection, person, by)
+
+    patch.setattr(accounts, "reset", reset)
+
+
+def starts_whatever_is_stopped(patch: Patch) -> None:
+    from leeward.portal.store import tables
+
+    def start(connection: Any, kind: str, what: str, since: str) -> None:
+        stops = tables.stops
+        assert connection.execute(stops.delete().where(stops.c.kind == kind, stops.c.what == what)).rowcount
+
+    patch.setattr(stopping, "start", start)
+
+
+def opens_whatever_is_closed(patch: Patch) -> None:
+    from leeward.portal.store import tables
+
+    real = proposals.DO["account"]
+
+    def do(connection: Any, indexes: Any, row: Any, body: dict[str, Any]) -> str | None:
+        this = tables.people.c
+        active = connection.scalar(sa.select(this.active).where(this.id == body["person"]))
+        return real(connection, indexes, row, body | {"active": active})
+
+    patch.setattr(proposals, "DO", {**proposals.DO, "account": do})
+
+
+def takes_a_login_name_for_an_address(patch: Patch) -> None:
+    real = people._called
+    patch.setattr(people, "_called", lambda login, issuer: real(login, issuer) | real(login, None))
+
+
+def hashes_before_it_looks(patch: Patch) -> None:
+    real = accounts.set_up
+
+    def set_up(database: Any, secret: str, password: str) -> str:
+        passwords.hash_of_new(password)
+        return real(database, secret, password)
+
+    patch.setattr(accounts, "set_up", set_up)
+
+
+def fails_together(patch: Patch) -> None:
+    from contextlib import nullcontext
+
+    patch.setattr(notices, "failing_alone", nullcontext)
+
+
+def tells_of_every_message(patch: Patch) -> None:
+    real = people.say
+    patch.setattr(people, "say", lambda *arguments: real(*arguments) or True)
+
+
+def opens_what_is_there(patch: Patch) -> None:
+    def copy(row: Any, path: str) -> Any:
+        return (Path(row["folder"]) / "share" / path).open("rb"), ""
+
+    patch.setattr(releases, "confirmed_copy", copy)

@@ -123,7 +123,7 @@ class Bench:
             found.cookies.set(self.portal.settings.cookie, self.cookies[login])
         return found
 
-    def post(self, login: str, path: str, client: TestClient | None = None, **form: Any) -> Any:
+    def post(self, login: str, path: str, /, client: TestClient | None = None, **form: Any) -> Any:
         """A form, as our own page sends it."""
         headers = {"origin": self.portal.settings.origin}
         return (client or self.client(login)).post(

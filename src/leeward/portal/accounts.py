@@ -15,7 +15,7 @@ import sqlalchemy as sa
 
 from leeward.errors import BadInput
 from leeward.portal import journal, passwords, tries
-from leeward.portal.people import LOCAL, admit, end_link
+from leeward.portal.people import LOCAL, admit, end_link, end_tokens
 from leeward.portal.permissions import Viewer
 from leeward.portal.sessions import hash_of
 from leeward.portal.settings import Settings
@@ -39,6 +39,14 @@ def make_account(
         if row is None:
             raise BadInput("there is a closed account with this login name.")
         return str(row["id"]), new_link(connection, row["id"], maker or by)
+
+
+def reset(connection: sa.Connection, person: str, by: str) -> str:
+    """A set-up link in the place of everything that signs in to an account: until it is used, nobody does."""
+    drop_second_factor(connection, person, by)
+    connection.execute(tables.passwords.delete().where(tables.passwords.c.person == person))
+    end_access(connection, person)
+    return new_link(connection, person, by)
 
 
 def new_link(connection: sa.Connection, person: str, by: str) -> str:
@@ -69,13 +77,13 @@ def set_up(database: Database, secret: str, password: str) -> str:
     """Set a password by a link, which is used up; ends the person's sessions. Returns the person's identifier.
 
     BadInput if the link is used, old or unknown."""
-    hashed = passwords.hash_of_new(password)
     with writing(database) as connection:
         row = person_of_link(connection, secret)
         if row is None:
             raise BadInput(
                 "this link was used, is older than three days, or a role was given since. Ask for a new one."
             )
+        hashed = passwords.hash_of_new(password)  # costly: not for a link that is none
         end_link(connection, row["id"])
         _keep(connection, row["id"], hashed, "link")
     return str(row["id"])
@@ -83,15 +91,19 @@ def set_up(database: Database, secret: str, password: str) -> str:
 
 def change_password(database: Database, viewer: Viewer, old: str, new: str, address: str) -> None:
     """Replace one's own password; ends one's other sessions. BadInput if the old one is wrong."""
+    check_password(database, viewer, old, address)
     hashed = passwords.hash_of_new(new)
-    people = tables.people.c
-    row = fetch_one(database, sa.select(tables.people).where(people.id == viewer.person))
-    if row is None or row["issuer"] != LOCAL:
-        raise BadInput("your password is your institution's; change it there.")
-    if passwords.sign_in(database, row["subject"], old, address) is None:
-        raise BadInput("the present password is wrong.")
     with writing(database) as connection:
         _keep(connection, viewer.person, hashed, "change", but=viewer.session)
+
+
+def check_password(database: Database, viewer: Viewer, password: str, address: str) -> None:
+    """BadInput where this is not one's own password: a session that was left open is not enough."""
+    row = fetch_one(database, sa.select(tables.people).where(tables.people.c.id == viewer.person))
+    if row is None or row["issuer"] != LOCAL:
+        raise BadInput("you sign in at your institution; change password and second factor there.")
+    if passwords.sign_in(database, row["subject"], password, address) is None:
+        raise BadInput("the present password is wrong.")
 
 
 def _keep(connection: sa.Connection, person: str, hashed: str, how: str, but: str | None = None) -> None:
@@ -106,15 +118,20 @@ def close(database: Database, viewer: Viewer, person: str) -> None:
     """Close somebody's account at once, with sessions and tokens. BadInput for one's own, and for none."""
     if person == viewer.person:
         raise BadInput("you cannot close your own account; ask another administrator.")
-    people, tokens = tables.people, tables.tokens
+    people = tables.people
     with writing(database) as connection:
         mine = people.c.id == person
         if not connection.execute(people.update().where(mine).values(active=False)).rowcount:
             raise BadInput("there is no such account.")
-        end_sessions(connection, person)
-        connection.execute(tokens.update().where(tokens.c.person == person).values(revoked=now()))
-        end_link(connection, person)
+        end_access(connection, person)
         journal.record(connection, "account closed", person=person, by=viewer.person)
+
+
+def end_access(connection: sa.Connection, person: str) -> None:
+    """End a person's sessions, tokens and set-up link."""
+    end_sessions(connection, person)
+    end_tokens(connection, person)
+    end_link(connection, person)
 
 
 def sessions_of(database: Database, viewer: Viewer) -> list[Row]:

@@ -333,16 +333,21 @@ def make_token(portal: ThisPortal, viewer: Asker, body: models.NewToken) -> mode
 
     Only for a session: a token makes no other.
     """
-    if viewer.token_scope is not None:
-        raise BadInput("a token makes no other token; sign in.")
+    check_signed_in(viewer)
     people.project_of(portal.database, viewer, body.project, "price")
     row, secret = sessions.make_token(portal.database, viewer, **body.model_dump())
     return models.Token(id=row["id"], token=secret, ends=row["ends"])
 
 
+def check_signed_in(viewer: Viewer) -> None:
+    if viewer.token_scope is not None:
+        raise BadInput("a token neither makes nor ends a token; sign in.")
+
+
 @router.delete("/tokens/{token}", dependencies=program_needs("own account"), status_code=204)
 def end_token(portal: ThisPortal, viewer: Asker, token: str) -> None:
-    """Revoke one of the caller's tokens."""
+    """Revoke one of the caller's tokens. Only for a session."""
+    check_signed_in(viewer)
     if not sessions.end_token(portal.database, viewer, token):
         raise Unknown
 

@@ -9,7 +9,8 @@ import json
 import logging
 import smtplib
 import ssl
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from email.message import EmailMessage
 from typing import Final
@@ -148,12 +149,20 @@ def tell(
     )
     with reading(database) as connection:
         to = sorted(set(connection.scalars(asked)))
-    try:
-        if notify.webhook is not None:
+    if notify.webhook is not None:
+        with failing_alone():
             _post(notify, {"text": f"{what} {address}"})
-        if notify.mail is not None and to:
+    if notify.mail is not None and to:
+        with failing_alone():
             send_mail(notify, to, what, f"{what}\n\n{address}\n")
-    except (OSError, smtplib.SMTPException) as error:
+
+
+@contextmanager
+def failing_alone() -> Iterator[None]:
+    """What is sent in it is logged where it fails, and keeps nothing else from being sent."""
+    try:
+        yield
+    except (OSError, ValueError, smtplib.SMTPException) as error:
         LOG.warning(json.dumps({"event": "notice not sent", "kind": type(error).__name__}))
 
 
@@ -180,7 +189,8 @@ def send_mail(notify: Notify, to: Sequence[str], subject: str, text: str) -> Non
         if parts.username:
             server.login(parts.username, parts.password or "")
         for address in to:
-            message = EmailMessage()
-            message["Subject"], message["From"], message["To"] = subject, notify.sender, address
-            message.set_content(text)
-            server.send_message(message)
+            with failing_alone():
+                message = EmailMessage()
+                message["Subject"], message["From"], message["To"] = subject, notify.sender, address
+                message.set_content(text)
+                server.send_message(message)

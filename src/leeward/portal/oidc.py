@@ -24,6 +24,8 @@ OLDEST: Final = 600
 """An ID token is at most so many seconds old."""
 KEPT: Final = 3600
 """Seconds that the provider's addresses and keys are kept."""
+AGAIN: Final = 60
+"""Seconds after which it is asked again for them: new keys, or where it did not answer."""
 WAIT: Final = 10.0
 
 
@@ -52,7 +54,7 @@ class Client:
         self.provider = provider
         self.callback = callback
         self._lock = Lock()
-        self._read = 0.0
+        self._tried = -math.inf
         self._addresses: dict[str, Any] = {}
         self._keys: Any = None
 
@@ -155,9 +157,12 @@ class Client:
         from joserfc.jwk import KeySet
 
         with self._lock:
-            age = time.monotonic() - self._read
-            if self._addresses and age < (60 if again else KEPT):
+            age = time.monotonic() - self._tried
+            if self._addresses and age < (AGAIN if again else KEPT):
                 return
+            if not self._addresses and age < AGAIN:  # each try may take seconds, and others wait for it
+                raise SignInRefused("the provider could not be reached a moment ago")
+            self._tried = time.monotonic()
             root = self.provider.issuer.rstrip("/")
             try:
                 found = (
@@ -173,7 +178,7 @@ class Client:
                 self._keys = KeySet.import_key_set({"keys": public})
             except (httpx.HTTPError, ValueError, KeyError, TypeError, AttributeError, JoseError) as error:
                 raise SignInRefused(f"the provider cannot be reached ({type(error).__name__})") from None
-            self._addresses, self._read = found, time.monotonic()
+            self._addresses = found
 
 
 def address_of(claims: Mapping[str, Any]) -> str | None:

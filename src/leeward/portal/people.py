@@ -88,13 +88,24 @@ def end_link(connection: sa.Connection, person: str) -> None:
     connection.execute(tables.links.delete().where(tables.links.c.person == person))
 
 
+def end_tokens(connection: sa.Connection, person: str, project: str | None = None) -> None:
+    """End a person's tokens, or those for a project."""
+    tokens = tables.tokens
+    mine = tokens.c.person == person
+    if project is not None:
+        mine &= tokens.c.project == project
+    connection.execute(tokens.update().where(mine, tokens.c.revoked.is_(None)).values(revoked=now()))
+
+
 def set_member(connection: sa.Connection, project: str, person: str, role: str | None, by: str) -> None:
     """A person's role in a project; None takes it away."""
     if role is not None and role not in PROJECT_ROLES:
         raise BadInput(f"a role in a project is {' or '.join(PROJECT_ROLES)}.")
     members = tables.members
     connection.execute(members.delete().where(members.c.project == project, members.c.person == person))
-    if role is not None:
+    if role is None:
+        end_tokens(connection, person, project)  # or they would work again for somebody who is invited again
+    else:
         end_link(connection, person)
         connection.execute(members.insert().values(project=project, person=person, role=role))
     journal.record(connection, "member set", project=project, person=person, role=role, by=by)
@@ -197,12 +208,7 @@ def change_member(
     if role not in {"researcher", "lead", "none"}:
         raise BadInput("a role in a project is researcher or lead.")
     with writing(database) as connection:
-        asked = sa.select(people).where(
-            people.c.active,
-            (people.c.id == login)
-            | ((people.c.subject == login) & (people.c.issuer == LOCAL))
-            | ((people.c.email == login) & (people.c.issuer == issuer)),
-        )
+        asked = sa.select(people).where(people.c.active, (people.c.id == login) | _called(login, issuer))
         found = fetch_all(connection, asked)
         if len(found) != 1:
             raise BadInput(
@@ -219,13 +225,27 @@ def change_member(
         set_member(connection, project, person, None if role == "none" else role, viewer.person)
 
 
-def say(database: Database, viewer: Viewer, project: str, text: str) -> None:
+def _called(login: str, issuer: str | None) -> sa.ColumnElement[bool]:
+    """Who is invited by a login name or, where there is a provider, by the address that it verified: an administrator
+    can make a local account whose login name is somebody's address."""
+    people = tables.people.c
+    if issuer is not None and "@" in login:
+        return (people.email == login) & (people.issuer == issuer)
+    return (people.subject == login) & (people.issuer == LOCAL)
+
+
+def say(database: Database, viewer: Viewer, project: str, text: str) -> bool:
+    """Say something in a project's conversation; whether somebody else had the last word, or nobody."""
     row = {
         "id": new_id(), "project": project, "person": viewer.person, "time": now(),
         "text": text_of(text, "the message"),
     }  # fmt: skip
+    messages = tables.messages.c
+    said = sa.select(messages.person).where(messages.project == project)
     with writing(database) as connection:
+        last = connection.scalar(said.order_by(messages.time.desc()).limit(1))
         connection.execute(tables.messages.insert().values(**row))
+    return last != viewer.person
 
 
 def conversation(database: Database, project: str) -> list[Row]:

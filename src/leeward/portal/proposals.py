@@ -12,9 +12,20 @@ import sqlalchemy as sa
 from leeward.errors import BadInput
 from leeward.portal import accounts, journal, releases, stopping
 from leeward.portal.indexes import Indexes, child_folder, known
-from leeward.portal.people import check_roles, name_of, names_of, set_house_roles, text_of
+from leeward.portal.people import check_roles, name_of, names_of, set_house_roles, text_of, viewer_of
 from leeward.portal.permissions import Viewer
-from leeward.portal.store import Database, Row, fetch_all, fetch_one, fetch_part, new_id, now, tables, writing
+from leeward.portal.store import (
+    Database,
+    Row,
+    fetch_all,
+    fetch_one,
+    fetch_part,
+    new_id,
+    now,
+    reading,
+    tables,
+    writing,
+)
 from leeward.queries.ledger import budgets
 from leeward.queries.privacy.accounting import micro
 
@@ -26,6 +37,15 @@ KINDS: Final[Mapping[str, str]] = {
     "account": "give roles of the house, open an account",
     "reset": "a new set-up link",
 }
+PROPOSE: Final[Mapping[str, str]] = {
+    "index": "propose index",
+    "allotment": "propose allotment",
+    "release": "propose release",
+    "start": "stop",
+    "account": "administer",
+    "reset": "administer",
+}
+"""Kind -> the permission of whoever proposes it."""
 ACCOUNTS: Final = frozenset({"account", "reset"})
 """What an administrator proposes, and an approver or another administrator decides."""
 
@@ -108,10 +128,11 @@ def propose_release(
 def propose_start(database: Database, viewer: Viewer, kind: str, what: str, reason: str) -> str:
     """Propose to start again a release, an index or a project that was stopped."""
     row = stopping.check_there(database, kind, what)
-    if (kind, what) not in stopping.stopped(database):
+    stop = stopping.stopped(database).get((kind, what))
+    if stop is None:
         raise BadInput(f"this {kind} is not stopped.")
     people = [each["id"] for each in releases.recipients_of(database, what)]
-    body = {"kind": kind, "what": what, "name": row["name"], "recipients": people}
+    body = {"kind": kind, "what": what, "name": row["name"], "recipients": people, "since": stop["time"]}
     return _propose(database, viewer, "start", what if kind == "project" else None, body, reason)
 
 
@@ -120,7 +141,8 @@ def propose_account(
 ) -> str:
     """Propose the roles that somebody has in the house, with an open account."""
     wanted = check_roles(roles)
-    body = {"person": person, "name": _account(database, viewer, person)["name"], "roles": wanted}
+    account = _account(database, viewer, person)
+    body = {"person": person, "name": account["name"], "roles": wanted, "active": account["active"]}
     return _propose(database, viewer, "account", None, body, reason)
 
 
@@ -167,6 +189,8 @@ def decide(indexes: Indexes, viewer: Viewer, proposal: str, verdict: str, reason
     row = proposal_of(indexes.database, proposal, KINDS)
     body = json.loads(row["body"])
     check_independent(indexes.database, viewer, row, body)
+    if verdict == "confirmed":
+        check_proposer(indexes.database, row)
     if verdict == "confirmed" and row["kind"] == "release":  # takes seconds: before anything is locked
         body["found"] = releases.inspect(Path(body["folder"]))
     with writing(indexes.database) as connection:
@@ -183,12 +207,22 @@ def decide(indexes: Indexes, viewer: Viewer, proposal: str, verdict: str, reason
         return DO[row["kind"]](connection, indexes, {**row, "decider": viewer.person}, body)
 
 
+def check_proposer(database: Database, proposal: Row) -> None:
+    """BadInput where whoever proposed it may not any more: then it is one person's decision."""
+    with reading(database) as connection:
+        proposer = viewer_of(connection, proposal["proposer"])
+    if proposer is None or not proposer.may(PROPOSE[proposal["kind"]]):
+        raise BadInput(
+            "whoever proposed this may not any more; decline it, and let somebody else propose it."
+        )
+
+
 def check_independent(database: Database, viewer: Viewer, proposal: Row, body: Mapping[str, Any]) -> None:
     """Raise SamePerson where the decider proposed it, profits from it, or depends on the proposer by an account."""
     if viewer.person == proposal["proposer"]:
         raise SamePerson("whoever proposed does not decide; another person has to.")
-    if proposal["project"] in viewer.memberships:
-        raise SamePerson("you are a member of this project; somebody who is not has to decide.")
+    if viewer.memberships.keys() & projects_that_profit(database, proposal, body):
+        raise SamePerson("you are a member of a project that profits; somebody who is not has to decide.")
     if viewer.person == body.get("person") or viewer.person in body.get("recipients", ()):
         raise SamePerson("this is about you; somebody else has to decide.")
     people = tables.people.c
@@ -200,6 +234,13 @@ def check_independent(database: Database, viewer: Viewer, proposal: Row, body: M
         raise SamePerson(
             "one administrator made both accounts, so this would be one person's decision; somebody else has to decide."
         )
+
+
+def projects_that_profit(database: Database, proposal: Row, body: Mapping[str, Any]) -> set[str]:
+    """The project that a proposal is about; of an index that is to start again, those that may ask it."""
+    allotted = tables.allotments.c
+    asked = sa.select(allotted.project).where(allotted.index == body.get("what"))
+    return {proposal["project"], *(row["project"] for row in fetch_all(database, asked))}
 
 
 def _do_index(connection: sa.Connection, indexes: Indexes, proposal: Row, body: dict[str, Any]) -> None:
@@ -243,6 +284,7 @@ def _do_release(connection: sa.Connection, indexes: Indexes, proposal: Row, body
     found: releases.Found = body["found"]
     if found.digest != body["digest"]:
         raise BadInput("the release was changed after it was proposed.")
+    releases.check_not_stopped(connection, found.digest)
     release = new_id()
     connection.execute(
         tables.releases.insert().values(
@@ -258,18 +300,20 @@ def _do_release(connection: sa.Connection, indexes: Indexes, proposal: Row, body
 
 
 def _do_start(connection: sa.Connection, indexes: Indexes, proposal: Row, body: dict[str, Any]) -> None:
-    stopping.start(connection, body["kind"], body["what"])
+    stopping.start(connection, body["kind"], body["what"], body.get("since", ""))
 
 
 def _do_account(connection: sa.Connection, indexes: Indexes, proposal: Row, body: dict[str, Any]) -> None:
-    mine = tables.people.c.id == body["person"]
-    connection.execute(tables.people.update().where(mine).values(active=True, confirmer=proposal["decider"]))
+    people = tables.people
+    as_proposed = (people.c.id == body["person"]) & (people.c.active == body.get("active", True))
+    opened = people.update().where(as_proposed).values(active=True, confirmer=proposal["decider"])
+    if not connection.execute(opened).rowcount:
+        raise BadInput("this account was closed or opened after this was proposed; propose it again.")
     set_house_roles(connection, body["person"], body["roles"], proposal["decider"])
 
 
 def _do_reset(connection: sa.Connection, indexes: Indexes, proposal: Row, body: dict[str, Any]) -> str:
-    accounts.drop_second_factor(connection, body["person"], proposal["decider"])
-    return accounts.new_link(connection, body["person"], proposal["decider"])
+    return accounts.reset(connection, body["person"], proposal["decider"])
 
 
 DO: Final[Mapping[str, Callable[[sa.Connection, Indexes, Row, dict[str, Any]], str | None]]] = {

@@ -18,7 +18,7 @@ from typing import IO, Any, Final
 
 import sqlalchemy as sa
 
-from leeward.errors import LeewardError
+from leeward.errors import BadInput, LeewardError
 from leeward.portal import journal
 from leeward.portal.indexes import Unknown, known
 from leeward.portal.permissions import Viewer
@@ -127,6 +127,15 @@ def visible(database: Database, viewer: Viewer) -> list[Row]:
     return fetch_all(database, asked.order_by(releases.c.published.desc()))
 
 
+def check_not_stopped(connection: sa.Connection, digest: str) -> None:
+    """BadInput for what was published before and is stopped: it is started again, not published anew."""
+    releases, stops = tables.releases.c, tables.stops.c
+    stopped = sa.select(stops.what).where(stops.kind == "release")
+    asked = sa.select(releases.name).where(releases.digest == digest, releases.id.in_(stopped))
+    if (name := connection.scalar(asked)) is not None:
+        raise BadInput(f"this release is stopped, as {name!r}; propose to start it again.")
+
+
 def release_of(database: Database, viewer: Viewer, release: str) -> Row:
     """A release that a person may download; Unknown otherwise, in the same words as for none."""
     return known(next((row for row in visible(database, viewer) if row["id"] == release), None))
@@ -164,16 +173,21 @@ def read_file(database: Database, viewer: Viewer, release: str, path: str) -> It
         found = verify_again(database, row)
         if found is None or not found.passed:
             raise Refused("this release does not verify today; nothing is handed out.")
-    share = Release.open(row["folder"], compare=False).share
-    copy, digest = copy_of(share, path)
-    if digest != files[path]:
-        copy.close()
-        raise Refused("this file was changed since the release was confirmed; nothing is handed out.")
+    copy, digest = confirmed_copy(row, path)
     with writing(database) as connection:
         journal.record(
             connection, "downloaded", release=release, person=viewer.person, path=path, digest=digest
         )
     return _blocks(copy)
+
+
+def confirmed_copy(row: Row, path: str) -> tuple[IO[bytes], str]:
+    """A copy of a listed file as it was confirmed, and its digest; Refused where it was changed since."""
+    copy, digest = copy_of(Release.open(row["folder"], compare=False).share, path)
+    if digest != json.loads(row["files"])[path]:
+        copy.close()
+        raise Refused("this file was changed since the release was confirmed; nothing is handed out.")
+    return copy, digest
 
 
 def _blocks(copy: IO[bytes]) -> Iterator[bytes]:

@@ -20,6 +20,8 @@ from leeward.portal.store import Database, Row, fetch_all, now, tables, writing
 from leeward.queries.language.query import fold, parse
 
 NAME: Final = re.compile(r"[a-z][a-z0-9_-]{0,39}")
+LONGEST: Final = 20_000
+"""Characters of a question with its sets in it."""
 PARTS: Final = re.compile(r'("[^"]*"|[&|!()])')
 _set = tables.sets.c
 
@@ -53,8 +55,14 @@ def remove_set(database: Database, viewer: Viewer, project: str, name: str) -> N
 
 
 def with_sets(text: str, sets: Mapping[str, str]) -> str:
-    """A question's terms with what each set stands for, in parentheses. BadInput for a set that there is not."""
-    return "".join(_expanded(part, sets) for part in PARTS.split(text))
+    """A question's terms with what each set stands for, in parentheses. BadInput for a set that there is not, and where
+    it gets too long."""
+    found = ""
+    for part in PARTS.split(text):
+        found += _expanded(part, sets)
+        if len(found) > LONGEST:
+            raise BadInput(f"with its sets, a question has at most {LONGEST:,} characters.")
+    return found
 
 
 def _expanded(part: str, sets: Mapping[str, str]) -> str:

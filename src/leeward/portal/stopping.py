@@ -47,12 +47,13 @@ def check_there(database: Database, kind: str, what: str) -> Row:
     return known(fetch_one(database, sa.select(KINDS[kind]).where(KINDS[kind].c.id == what)))
 
 
-def start(connection: sa.Connection, kind: str, what: str) -> None:
-    """Start again what was stopped: the second person's part. BadInput where it runs."""
-    stops = tables.stops
-    ended = connection.execute(stops.delete().where(stops.c.kind == kind, stops.c.what == what)).rowcount
-    if not ended:
-        raise BadInput(f"this {kind} is not stopped.")
+def start(connection: sa.Connection, kind: str, what: str, since: str) -> None:
+    """Start again what was stopped at a time: the second person's part. BadInput where it runs, or was stopped again
+    since, for what may be another reason."""
+    stops = tables.stops.c
+    this = (stops.kind == kind) & (stops.what == what) & (stops.time == since)
+    if not connection.execute(tables.stops.delete().where(this)).rowcount:
+        raise BadInput(f"this {kind} is not stopped, or was stopped again since this was proposed.")
     journal.record(connection, "started", kind=kind, what=what)
 
 

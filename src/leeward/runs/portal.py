@@ -190,8 +190,7 @@ def reset_password(folder: Path, login: str, **given: Any) -> str:
         person = connection.scalar(asked)
         if person is None:
             raise BadInput(f"there is no open local account with the login name {login!r}.")
-        accounts.drop_second_factor(connection, person, "command line")
-        secret = accounts.new_link(connection, person, "command line")
+        secret = accounts.reset(connection, person, "command line")
     return accounts.address_of(settings, secret)
 
 

@@ -11,7 +11,6 @@ from fastapi import APIRouter, Form, Request
 from markupsafe import Markup
 from starlette.responses import Response
 
-from leeward.errors import BadInput
 from leeward.portal import accounts, passwords, sessions
 from leeward.portal.guards import Asker, Portal, Text, ThisPortal, need
 from leeward.portal.people import LOCAL
@@ -65,10 +64,9 @@ def change_password(request: Request, portal: ThisPortal, viewer: Asker, old: Te
 
 
 @router.post("/account/second-factor", dependencies=need("own account"))
-def begin_second_factor(request: Request, portal: ThisPortal, viewer: Asker) -> Response:
+def begin_second_factor(request: Request, portal: ThisPortal, viewer: Asker, password: Text) -> Response:
     """Show a new secret, once; it counts after a code of it was entered."""
-    if not portal.settings.local_accounts:
-        raise BadInput("you sign in at your institution; add a second factor there.")
+    accounts.check_password(portal.database, viewer, password, request.state.address)
     secret = accounts.begin_second_factor(portal.database, viewer)
     return _account_page(request, portal, viewer, secret)
 

@@ -157,8 +157,7 @@ def renew_link(
         proposals.propose_reset(portal.database, viewer, person, reason)
         return tell_deciders(portal, viewer, later, "reset")
     with writing(portal.database) as connection:
-        accounts.drop_second_factor(connection, person, viewer.person)
-        secret = accounts.new_link(connection, person, viewer.person)
+        secret = accounts.reset(connection, person, viewer.person)
     return show_link(request, portal, account["name"], secret)
 
 

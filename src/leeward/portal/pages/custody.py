@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, Final
 
+import polars as pl
 import sqlalchemy as sa
 from fastapi import APIRouter, BackgroundTasks, Form, Request
 from starlette.responses import HTMLResponse, Response, StreamingResponse
@@ -295,6 +297,7 @@ def tell_deciders(portal: Portal, viewer: Viewer, later: BackgroundTasks, kind: 
 
 
 MOST_ITEMSETS = 500
+ITEMSETS: Final = "data/itemsets.parquet"
 
 
 @router.get("/releases", dependencies=need("download"))
@@ -324,13 +327,13 @@ def show_catalogues(request: Request, portal: ThisPortal, viewer: Asker, find: s
     found = []
     for row in releases.visible(portal.database, viewer):
         release = Release.open(row["folder"], compare=False)
-        if release.method != "notes" or "data/itemsets.parquet" not in json.loads(row["files"]):
+        if release.method != "notes" or ITEMSETS not in json.loads(row["files"]):
             continue
         if not row["passed"] or row["stopped"]:
             continue
-        table = release.table("itemsets.parquet").collect()
-        rows = [(" & ".join(items), count) for items, count in table.iter_rows()]
-        wanted = find.casefold()
-        fitting = [each for each in rows if wanted in each[0].casefold()][:MOST_ITEMSETS]
-        found.append({**row, "rows": fitting, "guarantee": release.guarantee})
+        with suppress(releases.Refused), releases.confirmed_copy(row, ITEMSETS)[0] as copy:
+            rows = [(" & ".join(items), count) for items, count in pl.read_parquet(copy).iter_rows()]
+            wanted = find.casefold()
+            fitting = [each for each in rows if wanted in each[0].casefold()][:MOST_ITEMSETS]
+            found.append({**row, "rows": fitting, "guarantee": release.guarantee})
     return page(request, "catalogue.html", catalogues=found, find=find)

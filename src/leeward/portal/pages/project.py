@@ -89,10 +89,10 @@ def change_member(portal: ThisPortal, viewer: Asker, project: str, login: Text, 
 def say(portal: ThisPortal, viewer: Asker, later: BackgroundTasks, project: str, text: Text) -> Response:
     """Say something to the custodians, such as a request for more; it grants nothing."""
     people.project_of(portal.database, viewer, project, "ask allotment")
-    people.say(portal.database, viewer, project, text)
-    members = [each["id"] for each in people.members_of(portal.database, project)]
-    told = notices.holders(portal.database, ("custodian",)) if viewer.person in members else members
-    portal.tell(later, told, "A message waits for you.", f"/projects/{project}", viewer)
+    if people.say(portal.database, viewer, project, text):  # else the one before waits already
+        members = [each["id"] for each in people.members_of(portal.database, project)]
+        told = notices.holders(portal.database, ("custodian",)) if viewer.person in members else members
+        portal.tell(later, told, "A message waits for you.", f"/projects/{project}", viewer)
     return redirect(portal, f"/projects/{project}")
 
 

@@ -88,7 +88,12 @@ def return_from_provider(request: Request, portal: ThisPortal, state: str = "", 
     kept = take_login(portal, secret)
     try:
         claims = portal.provider.finish(kept, state, code)
-    except SignInRefused:
+    except (
+        SignInRefused
+    ):  # anybody can come back with anything: the journal takes no more than of failed passwords
+        tries.begin(
+            portal.database, tries.keyed_hash(portal.database, state), f"provider, {request.state.address}"
+        )
         with writing(portal.database) as connection:
             journal.record(connection, "sign-in failed", how="provider")
         raise
