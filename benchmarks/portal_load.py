@@ -4,12 +4,15 @@
     python benchmarks/portal_load.py kill   [--postgres] [--times 50]
     python benchmarks/portal_load.py timing [--replies 10000]
     python benchmarks/portal_load.py cost   [--postgres]
+    python benchmarks/portal_load.py pages  [--postgres] [--answers 10000] [--entries 100000]
 
 Server and clients are on one machine and share its processors. `load`: sessions, which are twenty people's, ask stored
 questions, prices and new questions against a budget that does not pay for all. `kill`: the server (with --postgres in
 turn the database) is killed at random moments while sessions ask. `timing`: new questions whose counts are 1 and
 100,000 patients, from one client; the area under the ROC curve of "slower means larger". `cost`: processor time of one
 request in this process, without a server and its sockets, and of the database, with the statements that it gets.
+`pages`: the same of every page, where a project has ten thousand answers and the ledger's log a hundred thousand
+entries; writes docs/benchmarks/portal-pages.md.
 """
 
 from __future__ import annotations
@@ -39,17 +42,22 @@ import polars as pl
 import sqlalchemy as sa
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+sys.path.insert(0, str(Path(__file__).resolve().parent))
 
+from fastapi.routing import APIRoute
 from tests.postgres_fixture import binary, running_postgres
 
-from leeward.portal import people, proposals
-from leeward.portal.app import make_app
+from common import table, write_page
+from leeward.portal import people, proposals, sessions
+from leeward.portal.app import make_app, routers
 from leeward.portal.sessions import make_token
 from leeward.portal.settings import Settings
-from leeward.portal.store import reading, writing
+from leeward.portal.store import open_store, reading, writing
+from leeward.portal.store import tables as portal_tables
 from leeward.queries.index.build import index_table
 from leeward.queries.language.vocabulary import Terms
-from leeward.queries.ledger import auditing, budgets, chain, opening
+from leeward.queries.ledger import auditing, budgets, chain, families, opening
+from leeward.queries.ledger import tables as ledger_tables
 from leeward.queries.ledger.budgets import DataSet
 from leeward.queries.ledger.families import family_of
 from leeward.queries.ledger.opening import reading as reading_ledger
@@ -395,51 +403,64 @@ def load(place: Place, seconds: float, sessions: int, known: float, new: float) 
     print(json.dumps(recount(place, seen)))
 
 
-def cost(place: Place, postgres: Postgres | None, requests: int = 40) -> None:
-    """Processor time of one request of each kind, the least of five rounds, that of the database beside it, and its
-    statements and connections."""
-    os.environ.pop("PROMETHEUS_MULTIPROC_DIR", None)
-    app = make_app(replace(place.settings(), slot=0.0))
-    number = itertools.count()
-    counted = dict.fromkeys(("statements", "connections"), 0)
+class Within:
+    """The application in this process, without a server and its sockets."""
 
-    async def ask(path: str, body: dict[str, Any] | None) -> None:
+    def __init__(self, place: Place, postgres: Postgres | None) -> None:
+        os.environ.pop("PROMETHEUS_MULTIPROC_DIR", None)
+        self.place, self.postgres = place, postgres
+        self.app = make_app(replace(place.settings(), slot=0.0))
+        self.number = itertools.count()
+
+    async def ask(self, path: str, body: dict[str, Any] | None = None, **headers: str) -> tuple[int, bytes]:
+        """Status and body of the reply; a token's where no header says who asks."""
         sent = b"" if body is None else json.dumps(body).encode()
-        given = {"host": f"127.0.0.1:{place.port}", "authorization": f"Bearer {place.tokens[0]}"}
-        given |= {"idempotency-key": f"cost-{next(number)}", "content-type": "application/json"}
+        given = {"host": f"127.0.0.1:{self.place.port}"}
+        given |= headers or {"authorization": f"Bearer {self.place.tokens[0]}"}
+        given |= {"idempotency-key": f"cost-{next(self.number)}", "content-type": "application/json"}
+        path, _, query = path.partition("?")
         scope = {
             "type": "http", "http_version": "1.1", "method": "GET" if body is None else "POST", "scheme": "http",
-            "path": f"/api/v1{path}", "query_string": b"", "client": ("127.0.0.1", 1), "state": {},
+            "path": path, "query_string": query.encode(), "client": ("127.0.0.1", 1), "state": {},
             "headers": [(name.encode(), value.encode()) for name, value in given.items()],
         }  # fmt: skip
-        seen: list[int] = []
+        told: list[dict[str, Any]] = []
 
         async def receive() -> dict[str, Any]:
             return {"type": "http.request", "body": sent, "more_body": False}
 
         async def send(message: Any) -> None:
-            seen.append(message.get("status", 0))
+            told.append(message)
 
-        await app(scope, receive, send)
-        if seen[0] not in (200, 201):
-            raise SystemExit(f"{path}: status {seen[0]}")
+        await self.app(scope, receive, send)
+        return told[0]["status"], b"".join(each.get("body", b"") for each in told[1:])
 
-    async def measure(name: str, path: str, body: Callable[[int], dict[str, Any] | None]) -> None:
-        for each in range(10):
-            await ask(path, body(each))
+    async def measure(
+        self, path: str, body: Callable[[int], dict[str, Any] | None], requests: int = 40, **headers: str
+    ) -> tuple[float, float]:
+        """Milliseconds of processor time of one request, the least of five rounds, and of the database beside it."""
+
+        async def once(each: int) -> None:
+            status, _ = await self.ask(path, body(each), **headers)
+            if status not in (200, 201):
+                raise SystemExit(f"{path}: status {status}")
+
+        for each in range(min(10, requests)):
+            await once(each)
         rounds = []
         for part in range(1, 6):
-            began, there = time.process_time(), seconds_of(postgres)
+            began, there = time.process_time(), seconds_of(self.postgres)
             for each in range(requests):
-                await ask(path, body(part * requests + each))
-            rounds.append(
-                ((time.process_time() - began) / requests, (seconds_of(postgres) - there) / requests)
-            )
-        before = dict(counted)
-        await ask(path, body(9 * requests))
-        more = ", ".join(f"{counted[each] - before[each]} {each}" for each in counted)
-        own, database = (1000 * min(each) for each in zip(*rounds, strict=True))
-        print(f"{name:<7} {own:5.2f} ms of processor time, {database:5.2f} of the database; {more}")
+                await once(part * requests + each)
+            rounds.append((time.process_time() - began, seconds_of(self.postgres) - there))
+        own, database = (1000 * min(each) / requests for each in zip(*rounds, strict=True))
+        return own, database
+
+
+def cost(place: Place, postgres: Postgres | None) -> None:
+    """Processor time of one request of each kind, with its statements and connections."""
+    within = Within(place, postgres)
+    counted = dict.fromkeys(("statements", "connections"), 0)
 
     def counting(kind: type, method: str, what: str) -> None:
         real = getattr(kind, method)
@@ -455,18 +476,141 @@ def cost(place: Place, postgres: Postgres | None, requests: int = 40) -> None:
     counting(sa.Connection, "__init__", "connections")
 
     async def all_kinds() -> None:
-        await measure("who", "/me", lambda each: None)
-        await measure(
-            "price", "/questions:price", lambda each: place.question("common", NEW, age=f"{each % 100}")
-        )
-        await measure(
-            "stored", "/questions", lambda each: place.question("common", "0.5", age=f"0..{each % 10}")
-        )
-        await measure(
-            "new", "/questions", lambda each: place.question("common", f"{0.01 + each / 1e6:.6f}", age="1")
-        )
+        asked: dict[str, tuple[str, Callable[[int], dict[str, Any] | None]]] = {
+            "who": ("/me", lambda each: None),
+            "price": ("/questions:price", lambda each: place.question("common", NEW, age=f"{each % 100}")),
+            "stored": ("/questions", lambda each: place.question("common", "0.5", age=f"0..{each % 10}")),
+            "new": ("/questions", lambda each: place.question("common", f"{0.01 + each / 1e6:.6f}", age="1")),
+        }
+        for name, (path, body) in asked.items():
+            own, database = await within.measure(f"/api/v1{path}", body)
+            before = dict(counted)
+            await within.ask(f"/api/v1{path}", body(360))
+            more = ", ".join(f"{counted[each] - before[each]} {each}" for each in counted)
+            print(f"{name:<7} {own:5.2f} ms of processor time, {database:5.2f} of the database; {more}")
 
     asyncio.run(all_kinds())
+
+
+def grow(place: Place, answers: int, entries: int) -> str:
+    """Make a project with so many answers, and a log of so many entries, from the one answer that there is; return an
+    answer's identifier."""
+    folder = place.folder / "indexes" / "clinic"
+    ledger = opening.open_ledger(place.database or folder, folder)
+    database = open_store(place.folder, place.database)
+    with reading(database) as connection:
+        asked = dict(connection.execute(sa.select(portal_tables.answers)).mappings().one())
+        data_set = connection.scalar(sa.select(portal_tables.indexes.c.data_set))
+    with families.changing(ledger, data_set) as change:
+        stored = dict(change.connection.execute(sa.select(ledger_tables.answers)).mappings().one())
+        events = [json.loads(entry.body) for entry in chain.entries_of(change.connection, change.family)][-2:]
+        keys = [chain.digest(str(each)) for each in range((entries - change.known.entries) // 2)]
+        change.connection.execute(ledger_tables.answers.insert(), [{**stored, "key": key} for key in keys])
+        paying = families.accounts_of_charge(events[0], change.family, change.known.line(data_set))
+        spent = ledger_tables.accounts.c.spent + len(keys) * stored["cost"]
+        paid = ledger_tables.accounts.c.account.in_(paying)
+        change.connection.execute(ledger_tables.accounts.update().where(paid).values(spent=spent))
+        change.append({**event, "key": key} for key in keys for event in events)
+    rows = [
+        {
+            **asked,
+            "id": f"{each:032x}",
+            "key": key,
+            "time": (datetime.now(UTC) - timedelta(minutes=each)).isoformat(),
+        }
+        for each, key in enumerate(keys[: answers - 1])
+    ]
+    with writing(database) as connection:
+        connection.execute(portal_tables.answers.insert(), rows)
+    if postgres := place.database:
+        with sa.create_engine(
+            opening.parse_url(postgres), isolation_level="AUTOCOMMIT"
+        ).connect() as connection:
+            connection.exec_driver_sql("ANALYZE")  # as its autovacuum does after a minute
+    return str(asked["id"])
+
+
+PARTS = {
+    "/": [""],
+    "/projects/{project}/answers": ["", "?find=age", "?after=00000000000000000000000000001388"],
+    "/projects/{project}/terms": ["?index={index}&find=com"],
+    "/audit": ["", "?event=answered", "?find=nothing", "?before=50000"],
+    "/api/v1/projects/{project}/answers": ["", "?after=00000000000000000000000000001388"],
+    "/api/v1/log": ["", "?after=50000", "?after=99900"],
+}
+"""What is asked of a page that has parts, filters or something that has to be given."""
+WHOLE = "/audit/log.ndjson"
+"""The file of a whole log."""
+
+
+def pages(place: Place, postgres: Postgres | None, answers: int, entries: int) -> None:
+    """Processor time of every page that is read, for the person to whom it shows most."""
+    within = Within(place, postgres)
+    status, reply = asyncio.run(within.ask("/api/v1/questions", place.question("common", NEW, age="1")))
+    assert status == 201, reply
+    names = {"project": place.project, "index": place.index, "answer": grow(place, answers, entries)}
+    portal: Any = within.app.app.state.portal  # type: ignore[attr-defined]
+    who = {}
+    with writing(portal.database) as connection:
+        for login, roles in (("olga", ["auditor"]), ("adam", ["admin"])):
+            row = people.admit(connection, "benchmark", login, login, None)
+            assert row is not None
+            people.set_house_roles(connection, row["id"], roles, "benchmark")
+        for row in connection.execute(sa.select(portal_tables.people)):
+            secret = sessions.begin(connection, portal.settings, row.id)
+            who[row.name] = {"cookie": f"{portal.settings.cookie}={secret}"}
+    paths = sorted(
+        {
+            route.path
+            for router in routers()
+            for route in router.routes
+            if isinstance(route, APIRoute) and "GET" in route.methods and "{release}" not in route.path
+        }
+        - {WHOLE}
+    )
+
+    async def figures() -> list[tuple[str, str, float, float]]:
+        found = []
+        for path in paths:
+            for more in PARTS.get(path, [""]):
+                asked = (path + more).format(name="portal.css", **names)
+                told = {}
+                for name, header in who.items():
+                    if (await within.ask(asked, **header))[0] == 200:
+                        told[name] = await within.measure(asked, lambda each: None, 1, **header)
+                if told:
+                    name = max(told, key=lambda each: sum(told[each]))
+                    told[name] = await within.measure(asked, lambda each: None, 4, **who[name])
+                    found.append((path + more, name, *told[name]))
+                    print(
+                        f"{path + more:<60} {name:<6} {told[name][0]:7.2f} {told[name][1]:7.2f}", flush=True
+                    )
+        return found
+
+    rows = asyncio.run(figures())
+    kinds = {
+        "rita0": "lead",
+        "carl": "custodian",
+        "anna": "approver",
+        "olga": "auditor",
+        "adam": "administrator",
+    }
+    began = time.process_time()
+    report = auditing.audit(portal.indexes.session(place.index).ledger, portal.indexes.rows()[0]["data_set"])
+    whole = time.process_time() - began
+    assert report.passed, report
+    kind = "postgresql" if postgres else "sqlite"
+    cells = [(f"`{path}`", kinds[name], f"{own:.1f}", f"{more:.1f}") for path, name, own, more in rows]
+    text = (
+        f"A project with {answers:,} answers, a ledger in {kind} with {report.entries:,} entries. Milliseconds of "
+        "processor time of one reply in this process, the least of five rounds of four, and of the database's "
+        "processes; of those who may read a page the one for whom it costs most. A whole audit, which somebody asks "
+        f"for, takes {1000 * whole:,.0f} ms.\n\n"
+        + table(["Page", "Who", "Portal, ms", "Database, ms"], cells)
+    )
+    flag = " --postgres" if postgres else ""
+    name = f"portal-pages-{kind}"
+    write_page(name, f"Pages of the portal, {kind}", f"python benchmarks/portal_load.py pages{flag}", text)
 
 
 def seconds_of(postgres: Postgres | None) -> float:
@@ -589,7 +733,7 @@ class Postgres:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=["load", "kill", "timing", "cost"])
+    parser.add_argument("what", choices=["load", "kill", "timing", "cost", "pages"])
     parser.add_argument("--postgres", action="store_true")
     parser.add_argument("--seconds", type=float, default=600)
     parser.add_argument("--sessions", type=int, default=100)
@@ -599,6 +743,10 @@ def main() -> None:
     parser.add_argument("--new", type=float, default=60, help="New questions a second.")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--patients", type=int, default=100_000)
+    parser.add_argument("--answers", type=int, default=10_000, help="Answers of the project, for `pages`.")
+    parser.add_argument(
+        "--entries", type=int, default=100_000, help="Entries of the ledger's log, for `pages`."
+    )
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
         os.environ["LEEWARD_STATE"] = f"{folder}/state"
@@ -607,18 +755,20 @@ def main() -> None:
         each = (options.known + options.new) * options.seconds / options.sessions
         asked = options.new * options.seconds * (0.001 + each / 2e6)
         allotted = round(10 + 0.9 * asked, 2) if options.what == "load" else 900.0
-        sessions = {"load": options.sessions, "kill": 10, "timing": 1, "cost": 1}[options.what]
+        number = {"load": options.sessions, "kill": 10, "timing": 1, "cost": 1, "pages": 1}[options.what]
         place = set_up(
-            Path(folder) / "portal", postgres.url if postgres else None, sessions, allotted, options.patients,
+            Path(folder) / "portal", postgres.url if postgres else None, number, allotted, options.patients,
             1 if options.what == "timing" else options.workers,
         )  # fmt: skip
         try:
             if options.what == "load":
                 load(place, options.seconds, options.sessions, options.known, options.new)
             elif options.what == "kill":
-                kill(place, options.times, sessions, postgres)
+                kill(place, options.times, number, postgres)
             elif options.what == "cost":
                 cost(place, postgres)
+            elif options.what == "pages":
+                pages(place, postgres, options.answers, options.entries)
             else:
                 timing(place, options.replies)
         finally:

@@ -48,6 +48,8 @@ python benchmarks/portal_load.py load --seconds 600 --known 300 --new 60 --patie
 python benchmarks/portal_load.py load --postgres --seconds 600 --known 300 --new 60 --patients 1000000
 python benchmarks/portal_load.py kill --times 50
 python benchmarks/portal_load.py timing --replies 10000
+python benchmarks/portal_load.py pages
+python benchmarks/portal_load.py pages --postgres
 python benchmarks/mutations.py --random 100 --page
 python benchmarks/walks.py
 

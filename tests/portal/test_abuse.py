@@ -103,10 +103,10 @@ CASES: dict[str, Case] = {
         25, pages.edits_the_balance, lambda p: p.setattr(families, "check", defences.unchecked_replay()),
     ),
     "the journal's chain": (
-        25, pages.edits_the_journal, without(journal.chain, "broken"),
+        25, pages.edits_the_journal, without(journal.chain, "broken_link"),
     ),
     "the journal's chain, to its end": (
-        25, pages.edits_the_end_of_the_journal, without(journal.chain, "broken"),
+        25, pages.edits_the_end_of_the_journal, without(journal.chain, "broken_link"),
     ),
     "hashes of secrets": (25, identity.reads_secrets_from_the_database, defences.keeps_secrets),
     "keys of the log": (25, pages.reads_the_log, defences.logs_everything),

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import json
 import re
+import sqlite3
+from contextlib import closing
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 from tests.portal.made import Bench
 
 from leeward.portal import asking, journal, proposals
 from leeward.portal.store import new_id, tables, writing
-from leeward.queries.ledger import chain
+from leeward.queries.answer.plan import open_session
+from leeward.queries.ledger import chain, families
+from leeward.queries.ledger.families import LedgerInconsistent
 
 
 def all_parts(client: Any, path: str) -> list[list[dict[str, Any]]]:
@@ -110,15 +115,58 @@ def test_every_entry_of_the_logs_is_reached(fresh: Bench, monkeypatch: pytest.Mo
     )
     assert all_parts(fresh.client("rob"), "/api/v1/log") == [[]]
     seen, page = [], client.get("/audit?event=charged").text
-    assert "3 entries, newest first" in page
+    assert page.count("</td><td>charged</td>") == 3
     path = "/audit"
     while path:
         page = client.get(path).text
-        assert f"{len(whole)} entries, newest first" in page
         seen += re.findall(r'<td>(Clinic|portal)</td><td class="n">(\d+)</td>', page)
         following = re.search(r'rel="next" href="(\?[^"]*)"', page)
         path = "/audit" + following[1].replace("&amp;", "&") if following else ""
     assert [(log, int(number)) for log, number in seen] == whole[::-1]
+
+
+def test_the_audit_page_reads_what_is_new_and_everything_when_asked(fresh: Bench) -> None:
+    token, client = fresh.token("rita"), fresh.client("audrey")
+    assert fresh.ask(token, "a", fresh.question("fever", "0.5")).status_code == 201
+    follows, fault = "Each entry follows the one before", "FAILED: stop answering from this index"
+    assert follows in client.get("/audit").text
+    changed = {
+        fresh.folder / "indexes" / "clinic" / "ledger.db": "log",
+        fresh.folder / "portal.db": "portal_journal",
+    }
+    for path, table in changed.items():
+        with closing(sqlite3.connect(path)) as file, file:
+            for (trigger,) in file.execute(
+                "SELECT name FROM sqlite_master WHERE type = 'trigger'"
+            ).fetchall():
+                file.execute(f"DROP TRIGGER {trigger}")
+            file.execute(f"UPDATE {table} SET body = replace(body, ':', ': ') WHERE number = 2")
+    page = client.get("/audit").text  # old entries were checked before, and are not read
+    assert follows in page and fault not in page
+    assert fresh.ask(token, "b", fresh.question("cough", "0.5")).status_code == 201
+    assert follows in client.get("/audit").text
+    page = client.get("/audit?again=true").text
+    assert fault in page and page.count("entry 2 was changed, or one before it") == 2
+    with pytest.raises(LedgerInconsistent, match="entry 2 was changed"):  # and at start
+        families.close(fresh.portal.indexes.session(fresh.index).ledger)
+        open_session(fresh.folder / "indexes" / "clinic")
+    page = client.get("/audit").text  # what cannot be taken up is audited whole
+    assert fault in page and "entry 2 was changed, or one before it" in page
+
+
+def test_a_journal_that_was_cut_is_found_by_the_next_look(fresh: Bench) -> None:
+    assert journal.check(fresh.portal.database)[0].passed
+    with writing(fresh.portal.database) as connection:
+        for trigger in ("journal_no_update", "journal_no_delete"):
+            connection.exec_driver_sql(f"DROP TRIGGER IF EXISTS {trigger}")
+        last = connection.scalar(sa.select(sa.func.max(tables.journal.c.number)))
+        before = connection.scalar(
+            sa.select(tables.journal.c.hash).where(tables.journal.c.number == last - 1)
+        )
+        connection.execute(tables.journal.delete().where(tables.journal.c.number == last))
+        connection.execute(tables.journal_end.update().values(entries=last - 1, head=before))
+    assert journal.check(fresh.portal.database)[0].passed  # it agrees with itself
+    assert not journal.check(fresh.portal.database, again=False)[0].passed
 
 
 def journal_length(bench: Bench) -> int:

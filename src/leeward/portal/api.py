@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Annotated, Any, Final
 from urllib.parse import urlencode
 
@@ -359,6 +360,7 @@ def schema(request: Request) -> Mapping[str, Any]:
     return app.openapi()
 
 
+@cache
 def openapi() -> dict[str, Any]:
     """The interface as OpenAPI 3.1; refusals are of the media type that they are sent with."""
     found = get_openapi(

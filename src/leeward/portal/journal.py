@@ -6,7 +6,7 @@ Entries hold identifiers, kinds and digests; no question, no count, no token and
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 import sqlalchemy as sa
 
@@ -48,12 +48,21 @@ def entries(connection: sa.Connection, after: int = 0) -> Iterator[Entry]:
         yield Entry(row.number, row.time, row.body, row.hash)
 
 
-def check(database: Database) -> tuple[Check, str]:
-    """Whether the journal is whole, and its last hash."""
+_checked: Final[dict[str, chain.End]] = {}
+"""How far this process has checked the journal of a database."""
+
+
+def check(database: Database, *, again: bool = True) -> tuple[Check, str]:
+    """Whether the journal is whole, and its last hash. Not `again`: of what this process has checked before, only that
+    the rest follows it."""
+    known = _checked.get(database.key, chain.End())
+    before = chain.End() if again else known
     with reading(database, snapshot=True) as connection:
         end = connection.execute(sa.select(tables.journal_end)).first()
         count, head = (0, chain.START) if end is None else (end.entries, end.head)
-        found = list(entries(connection))
-    fault = chain.broken(found, count, head)
+        found = list(entries(connection, before.entries))
+    checked, fault = chain.follow(found, count, head, before)
+    if fault is None and checked.entries >= known.entries:
+        _checked[database.key] = checked
     detail = f"{count} entries, each hash covers the one before" if fault is None else fault
     return Check("journal of the portal", fault is None, detail), head

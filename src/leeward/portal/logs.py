@@ -33,18 +33,6 @@ class Wanted:
     event: str = ""
     find: str = ""
 
-    def number(self) -> int:
-        """How many entries there are."""
-        asked = (
-            (where, sa.select(sa.func.count()).select_from(each.subquery()))
-            for _, _, where, each in self._logs()
-        )
-        found = 0
-        for where, each in asked:
-            with reading(where) as connection:
-                found += connection.scalar(each) or 0
-        return found
-
     def part(self, place: str, most: int, *, newest: bool = False) -> tuple[list[dict[str, Any]], str | None]:
         """Entries after `place`, oldest first, or before it, newest first; and the place of the next part. A lead sees
         the entries of own projects."""

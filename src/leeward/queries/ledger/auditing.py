@@ -79,7 +79,7 @@ def audit(ledger: Ledger, data_set: str, expected: str | None = None) -> Audit:
 
 
 def _chain(entries: list[Entry], count: int, head: str) -> Check:
-    fault = chain.broken(entries, count, head)
+    _, fault = chain.follow(entries, count, head)
     detail = f"{len(entries)} entries, each hash covers the one before" if fault is None else fault
     present = chain.now()
     later = [entry.time for entry in entries if entry.time > present]

@@ -107,14 +107,23 @@ def _falls(before: str, time: str) -> bool:
         return True
 
 
-def broken(entries: Iterable[Entry], count: int, head: str) -> str | None:
-    """Description of where the chain is broken; None if it is intact."""
-    previous, time, seen = START, "", 0
+@dataclass(frozen=True)
+class End:
+    """How far a chain was checked: so many entries, the hash of the last one, and the latest time."""
+
+    entries: int = 0
+    head: str = START
+    time: str = ""
+
+
+def follow(entries: Iterable[Entry], count: int, head: str, checked: End = End()) -> tuple[End, str | None]:
+    """The end of a chain of `count` entries, whose `entries` are those after the `checked` ones, and a description of
+    where it is broken; None if it is intact."""
     for entry in entries:
-        seen += 1
-        if fault := broken_link(entry, seen, previous, time):
-            return fault
-        previous, time = entry.hash, max(time, entry.time)
-    if seen != count:
-        return f"the log has {seen} entries of {count}"
-    return None if previous == head else "the last entry is not the one that the ledger remembers"
+        if fault := broken_link(entry, checked.entries + 1, checked.head, checked.time):
+            return checked, fault
+        checked = End(entry.number, entry.hash, max(checked.time, entry.time))
+    if checked.entries != count:
+        return checked, f"the log has {checked.entries} entries of {count}"
+    wrong = "the last entry is not the one that the ledger remembers"
+    return checked, None if checked.head == head else wrong
