@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,21 @@ def test_a_question_is_priced_rehearsed_and_paid_once(bench: Bench) -> None:
     assert bench.spent() == before + 500_000
     answer = bench.client("lea").get(first.headers["location"]).text
     assert "To quote" in answer and "95 % interval" in answer and "leeward query clinic" in answer
+
+
+def test_notes_are_counted_and_hidden_by_the_form(bench: Bench) -> None:
+    path = f"/projects/{bench.project['one']}"
+    form = {"index": bench.index, "terms": "fever", "epsilon": "0.31", "count": "note", "unit": "note"}
+    review = bench.post("rita", f"{path}/ask", **form, do="review")
+    assert "with any one note as without" in review.text
+    again = bench.post("rita", f"{path}/ask", **form, do="price", where_age="0..50")  # "Change the question"
+    for name, value in (("count", "note"), ("unit", "note")):
+        chosen = rf'<select id="{name}".*?<option value="{value}" selected>'
+        assert re.search(chosen, again.text, re.S)
+    assert 'name="where_age" value="0..50"' in again.text
+    paid = bench.post("rita", f"{path}/answers", **form)
+    answer = bench.client("rita").get(f"{paid.headers['location']}/answer.json").json()
+    assert (answer["counted"], answer["unit"]) == ("note", "note")
 
 
 def test_the_answer_is_repeated_by_the_command_line_and_the_reverse(bench: Bench) -> None:

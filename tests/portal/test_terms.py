@@ -208,6 +208,8 @@ def test_codes_are_found_browsed_saved_and_counted_by_a_program(
     assert first["query"] == '!"749" & ("948" | "949" | "970")'
     with pytest.raises(lw.BadInput, match="at most ε 1 in this project"):
         portal.price(made.codes, "401", within=0)
+    portal.remove_set("burns")
+    assert portal.sets() == {}
 
 
 def token_of(folder: Path, made: Any) -> str:

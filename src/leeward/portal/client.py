@@ -75,6 +75,10 @@ class Portal:
         """Save terms such as `401 | 402` under a name, in the place of what was there."""
         self._send("PUT", f"/projects/{self.project}/sets/{quote(name)}", json={"terms": terms})
 
+    def remove_set(self, name: str) -> None:
+        """Take a set's name away; answers to questions that named it stay."""
+        self._send("DELETE", f"/projects/{self.project}/sets/{quote(name)}")
+
     def price(self, index: str, terms: str, **question: Any) -> dict[str, Any]:
         """What a question costs and how exact its answer is; nothing is charged."""
         return self._post("/questions:price", self._question(index, terms, question))

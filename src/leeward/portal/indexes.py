@@ -50,6 +50,7 @@ class Balance:
     most: float
     left: float
     ends: str
+    most_an_answer: float | None
 
 
 class Indexes:
@@ -96,7 +97,7 @@ class Indexes:
     def balances(self, project: str) -> list[tuple[Row, Balance]]:
         """The indexes that a project was allotted something of, with what is left."""
         asked = (
-            sa.select(tables.indexes, tables.allotments.c.ends)
+            sa.select(tables.indexes, tables.allotments.c.ends, tables.allotments.c.most_an_answer)
             .join(tables.allotments, tables.allotments.c.index == tables.indexes.c.id)
             .where(tables.allotments.c.project == project)
             .order_by(tables.indexes.c.name)
@@ -118,7 +119,8 @@ class Indexes:
         allotted = budgets.allotments(session.ledger, data_set)
         most = sum(each.most for each in allotted if each.project and each.user == project)
         left = spending.left(session.ledger, data_set, None, project).user
-        return Balance(to_epsilon(most), to_epsilon(left), row["ends"])
+        ceiling = None if row["most_an_answer"] is None else to_epsilon(row["most_an_answer"])
+        return Balance(to_epsilon(most), to_epsilon(left), row["ends"], ceiling)
 
 
 def public_facts(session: IndexSession) -> PublicIndex:

@@ -102,6 +102,9 @@ class Balance(Named):
     most: float
     left: float
     ends: str
+    most_an_answer: Annotated[
+        float | None, Field(description="The largest ε of one answer; null: as much as is left.")
+    ]
 
 
 class Project(Named):

@@ -26,8 +26,8 @@ from leeward.portal.terms import look_up
 from leeward.queries.privacy.accounting import to_epsilon
 
 router = APIRouter(include_in_schema=False)
-EMPTY = {"terms": "", "by": "", "most": "", "within": "20", "epsilon": "", "count": "", "find": "", "add": "",
-         "below": "", "set_name": ""}  # fmt: skip
+FIELDS = ("terms", "by", "most", "within", "epsilon", "count", "unit", "find", "add", "below", "set_name")
+EMPTY = dict.fromkeys(FIELDS, "") | {"within": "20"}
 
 
 @router.get("/projects/{project}/ask", dependencies=need("price"))
@@ -87,7 +87,7 @@ def question_of(form: Mapping[str, str]) -> Question:
         for name, text in form.items()
         if name.startswith("where_") and text.strip()
     }
-    names = ("by", "count", "epsilon", "most", "within")
+    names = ("by", "count", "epsilon", "most", "unit", "within")
     found: dict[str, Any] = {name: text for name in names if (text := form.get(name, "").strip())}
     if "by" not in found:
         found.pop("most", None)
@@ -106,6 +106,7 @@ def _ask_page(
     if not balances:
         return page(request, "ask.html", project=row, balances=[], step="none", fault="", values=values)
     listed = {index["id"]: index for index, _ in balances}
+    ceilings = {index["id"]: balance.most_an_answer for index, balance in balances}
     chosen = values.get("index") or next(iter(listed))
     if chosen not in listed:
         raise Unknown
@@ -125,6 +126,7 @@ def _ask_page(
         project=row,
         balances=balances,
         index=listed[chosen],
+        ceiling=ceilings[chosen],
         facts=public_facts(session),
         listed=look_up(session.index.terms, values["find"][:100], values["below"][:200]),
         values=values,
