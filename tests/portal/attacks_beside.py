@@ -20,11 +20,12 @@ from tests.portal.attacks import fresh_epsilon, key, number
 from tests.portal.attacks_on_identity import reaches
 from tests.portal.made import Bench, make_index, sign_in
 
-from leeward.portal import accounts, guards, notices, oidc, passwords, people, proposals, sessions, stopping
+from leeward.portal import accounts, notices, oidc, passwords, people, proposals, sessions, stopping, visit
 from leeward.portal.guards import Portal
 from leeward.portal.permissions import Viewer
 from leeward.portal.settings import Notify, Provider
-from leeward.portal.store import fetch_one, reading, tables, writing
+from leeward.portal.store import reading, tables, writing
+from leeward.portal.store.rows import fetch_one
 from leeward.queries.answer.plan import open_session
 from leeward.queries.ledger import budgets
 
@@ -300,8 +301,8 @@ def keeps_others_from_being_told(bench: Bench) -> bool:
 def fills_mailboxes(bench: Bench) -> bool:
     """40: a member says ten things, and every custodian gets ten mails."""
     told: list[str] = []
-    real = guards.tell
-    guards.tell = lambda *arguments: told.append(arguments[3])  # type: ignore[assignment]
+    real = visit.tell
+    visit.tell = lambda *arguments: told.append(arguments[3])  # type: ignore[assignment]
     notify = Notify(webhook="https://chat.hospital.example/hook")
     settings = dataclasses.replace(bench.portal.settings, notify=notify)
     try:
@@ -310,7 +311,7 @@ def fills_mailboxes(bench: Bench) -> bool:
                 path = f"/projects/{bench.project['two']}/messages"
                 assert bench.post("rob", path, text=f"more, please ({each})").status_code == 303
     finally:
-        guards.tell = real
+        visit.tell = real
     return len(told) > 1
 
 

@@ -273,14 +273,14 @@ def starts_whatever_is_stopped(patch: Patch) -> None:
 def opens_whatever_is_closed(patch: Patch) -> None:
     from leeward.portal.store import tables
 
-    real = proposals.DO["account"]
+    real = proposals.KINDS["account"]
 
-    def do(connection: Any, indexes: Any, row: Any, body: dict[str, Any]) -> str | None:
+    def do(connection: Any, indexes: Any, row: Any) -> str | None:
         this = tables.people.c
-        active = connection.scalar(sa.select(this.active).where(this.id == body["person"]))
-        return real(connection, indexes, row, body | {"active": active})
+        active = connection.scalar(sa.select(this.active).where(this.id == row["body"]["person"]))
+        return real.do(connection, indexes, row | {"body": row["body"] | {"active": active}})
 
-    patch.setattr(proposals, "DO", {**proposals.DO, "account": do})
+    patch.setattr(proposals, "KINDS", {**proposals.KINDS, "account": dataclasses.replace(real, do=do)})
 
 
 def takes_a_login_name_for_an_address(patch: Patch) -> None:

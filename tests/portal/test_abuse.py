@@ -39,6 +39,7 @@ from leeward.portal import (
 from leeward.portal.indexes import Indexes
 from leeward.portal.pages import custody, sign_in
 from leeward.portal.settings import Provider, Settings
+from leeward.portal.visit import Visit
 from leeward.queries.ledger import budgets, families, spending
 
 Case = tuple[int, Attack, Callable[[Patch], None]]
@@ -121,7 +122,7 @@ CASES: dict[str, Case] = {
     "proposers with their role": (30, beside.proposes_and_leaves, without(proposals, "check_proposer")),
     "members of what an index answers": (
         31, beside.starts_the_index_of_ones_own_project,
-        lambda p: p.setattr(proposals, "projects_that_profit", lambda database, row, body: {row["project"]}),
+        lambda p: p.setattr(proposals, "projects_that_profit", lambda database, row: {row["project"]}),
     ),
     "tokens end with the membership": (32, beside.wakes_a_token_up, without(people, "end_tokens")),
     "tokens end no tokens": (33, beside.ends_tokens_with_a_token_to_read, without(api, "check_signed_in")),
@@ -426,8 +427,8 @@ def test_03_a_callback_is_used_once(door: Bench, provider: FakeProvider, monkeyp
     assert replays(door, provider)
 
 
-def keeps_login(portal: guards.Portal, secret: str) -> Any:
-    row = sessions.find(portal.database, portal.settings, secret)
+def keeps_login(here: Visit) -> Any:
+    row = sessions.find(here.database, here.settings, here.cookie)
     return None if row is None else row["login"]
 
 

@@ -14,8 +14,8 @@ from tests.portal.made import Bench
 
 from leeward.errors import BadInput
 from leeward.portal import directory, notices, people, proposals
-from leeward.portal.indexes import Unknown
 from leeward.portal.settings import Notify
+from leeward.portal.store.rows import Unknown
 
 
 class Mailbox(socketserver.StreamRequestHandler):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import time
 from pathlib import Path
@@ -292,10 +291,7 @@ def test_a_code_s_session_is_no_sign_in_at_the_provider_and_the_other_way(fresh:
     """What a session keeps of one way to sign in does not serve the other."""
     portal, pending = fresh.portal, []
     with writing(portal.database) as connection:
-        for kept in (
-            json.dumps({"person": fresh.ids["carl"]}),
-            '{"state": "s", "verifier": "v", "nonce": "n"}',
-        ):
+        for kept in ({"person": fresh.ids["carl"]}, {"state": "s", "verifier": "v", "nonce": "n"}):
             secret = sessions.begin(connection, portal.settings, None, login=kept)
             client = fresh.client()
             client.cookies.set(portal.settings.cookie, secret)
@@ -382,7 +378,7 @@ def test_programs_see_every_kind_of_proposal_and_confirm_none_on_accounts(fresh:
         "reset": proposals.propose_reset(database, fresh.viewer("ida"), rob, "lost"),
     }
     gone = proposals.propose_reset(database, fresh.viewer("ida"), rob, "found again")
-    stopping.withdraw(database, fresh.viewer("ida"), gone, "not needed")
+    proposals.decide(fresh.portal.indexes, fresh.viewer("ida"), gone, "withdrawn", "not needed")
     listed = {each["id"]: each for each in fresh.client("anna").get("/api/v1/proposals").json()}
     assert {kind: listed[each]["kind"] for kind, each in made.items()} == {kind: kind for kind in made}
     assert {each["kind"] for each in listed.values()} == set(proposals.KINDS) - {"release"}

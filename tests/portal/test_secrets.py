@@ -4,7 +4,6 @@ and a stored one writes nothing."""
 from __future__ import annotations
 
 import dataclasses
-import json
 import logging
 from pathlib import Path
 from typing import Any
@@ -94,14 +93,15 @@ def old_portal(tmp_path: Path, url: str) -> Settings:
     with writing(bench.portal.database) as connection:
         connection.execute(tables.indexes.update().values(ledger=url))
         for row in connection.execute(sa.select(tables.proposals)).all():
-            body = json.loads(row.body)
+            body = row.body
             if "ledger" in body:
                 body |= {"ledger": url}
                 del body["place"]
                 this = tables.proposals.c.id == row.id
-                connection.execute(tables.proposals.update().where(this).values(body=json.dumps(body)))
+                connection.execute(tables.proposals.update().where(this).values(body=body))
         connection.exec_driver_sql("ALTER TABLE portal_answers DROP COLUMN plan")
-        connection.exec_driver_sql("UPDATE portal_version SET version_num = '0003'")
+        connection.exec_driver_sql("DROP TABLE portal_key")
+        connection.exec_driver_sql("UPDATE portal_version SET version_num = '0001'")
     return bench.portal.settings
 
 

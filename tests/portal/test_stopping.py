@@ -10,9 +10,9 @@ from tests.portal.made import Bench
 
 from leeward.errors import BadInput
 from leeward.portal import proposals, releases, stopping
-from leeward.portal.indexes import Unknown
 from leeward.portal.question import request_of
 from leeward.portal.stopping import Stopped
+from leeward.portal.store.rows import Unknown
 
 
 def ask(bench: Bench, **more: Any) -> Any:
@@ -77,13 +77,13 @@ def test_an_allotment_is_lowered_at_once_and_never_raised(fresh: Bench) -> None:
 
 
 def test_a_proposal_is_withdrawn_by_its_proposer_only(fresh: Bench) -> None:
-    database, indexes = fresh.portal.database, fresh.portal.indexes
+    indexes = fresh.portal.indexes
     proposed = proposals.propose_allotment(
         indexes, fresh.viewer("carl"), fresh.project["one"], fresh.index, "5", "2099-01-01", False, "more"
     )
     with pytest.raises(BadInput, match="no open proposal"):
-        stopping.withdraw(database, fresh.viewer("clara"), proposed, "not mine")
-    stopping.withdraw(database, fresh.viewer("carl"), proposed, "a mistake")
+        proposals.decide(indexes, fresh.viewer("clara"), proposed, "withdrawn", "not mine")
+    proposals.decide(indexes, fresh.viewer("carl"), proposed, "withdrawn", "a mistake")
     with pytest.raises(proposals.Decided):
         proposals.decide(indexes, fresh.viewer("anna"), proposed, "confirmed", "yes")
 

@@ -11,7 +11,8 @@ import pytest
 from tests.portal.made import Bench, make_bench
 
 from leeward.portal import proposals, words
-from leeward.portal.store import fetch_one, open_store, reading, tables, writing
+from leeward.portal.store import open_store, reading, tables, writing
+from leeward.portal.store.rows import fetch_one
 
 
 @pytest.mark.parametrize(("epsilon", "factor", "sure"), [("0.15", "1.17", "54"), ("3.7", "40.5", "98")])
@@ -147,8 +148,9 @@ def test_a_portal_of_before_gets_ceilings_and_sets(tmp_path: Path) -> None:
         row = {"project": "p", "index": "i", "epsilon": 1, "ends": "2099"}
         connection.execute(tables.allotments.insert().values(**row))
         connection.exec_driver_sql("ALTER TABLE portal_allotments DROP COLUMN most_an_answer")
-        connection.exec_driver_sql("DROP TABLE portal_sets")
-        connection.exec_driver_sql("UPDATE portal_version SET version_num = '0002'")
+        for table in ("portal_sets", "portal_key"):
+            connection.exec_driver_sql(f"DROP TABLE {table}")
+        connection.exec_driver_sql("UPDATE portal_version SET version_num = '0001'")
     with reading(open_store(tmp_path)) as connection:
         found = fetch_one(connection, tables.allotments.select())
         assert found == {**row, "most_an_answer": None}

@@ -15,7 +15,7 @@ from tests.queries.ledgers import fresh_database, pay
 from tests.waiting import LONG, wait_until
 
 from leeward.errors import BadInput
-from leeward.portal.store import new_row
+from leeward.portal.store.rows import new_row
 from leeward.queries.ledger import budgets, chain, engines, families, opening, spending, tables
 from leeward.queries.ledger.budgets import DataSet
 from leeward.queries.ledger.chain import digest

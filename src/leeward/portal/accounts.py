@@ -19,7 +19,8 @@ from leeward.portal.people import LOCAL, admit, end_link, end_tokens
 from leeward.portal.permissions import Viewer
 from leeward.portal.sessions import hash_of
 from leeward.portal.settings import Settings
-from leeward.portal.store import Database, Row, fetch_all, fetch_one, from_now, now, tables, writing
+from leeward.portal.store import Database, from_now, now, tables, writing
+from leeward.portal.store.rows import Row, fetch_all, fetch_one, row_of
 
 LINK_HOURS: Final = 72
 STEP: Final = 30
@@ -60,17 +61,15 @@ def new_link(connection: sa.Connection, person: str, by: str) -> str:
 
 
 def address_of(settings: Settings, secret: str) -> str:
-    """The address of a set-up link."""
     return f"{settings.public_url.rstrip('/')}/set-up?link={secret}"
 
 
-def person_of_link(connection: sa.Connection, secret: str) -> Row | None:
+def person_of_link(where: Database | sa.Connection, secret: str) -> Row | None:
     """The person whom a link is for, if it still works."""
     people, links = tables.people, tables.links.c
     asked = sa.select(people).join(tables.links, links.person == people.c.id)
-    return fetch_one(
-        connection, asked.where(links.digest == hash_of(secret), links.ends > now(), people.c.active)
-    )
+    works = (links.digest == hash_of(secret)) & (links.ends > now()) & people.c.active
+    return fetch_one(where, asked.where(works))
 
 
 def set_up(database: Database, secret: str, password: str) -> str:
@@ -99,8 +98,8 @@ def change_password(database: Database, viewer: Viewer, old: str, new: str, addr
 
 def check_password(database: Database, viewer: Viewer, password: str, address: str) -> None:
     """BadInput where this is not one's own password: a session that was left open is not enough."""
-    row = fetch_one(database, sa.select(tables.people).where(tables.people.c.id == viewer.person))
-    if row is None or row["issuer"] != LOCAL:
+    row = row_of(database, tables.people, viewer.person)
+    if row["issuer"] != LOCAL:
         raise BadInput("you sign in at your institution; change password and second factor there.")
     if passwords.sign_in(database, row["subject"], password, address) is None:
         raise BadInput("the present password is wrong.")
@@ -150,16 +149,15 @@ def end_sessions(connection: sa.Connection, person: str, but: str | None = None)
 
 
 def sign_out_elsewhere(database: Database, viewer: Viewer) -> None:
-    """End one's own other sessions."""
     with writing(database) as connection:
         end_sessions(connection, viewer.person, viewer.session)
         journal.record(connection, "signed out elsewhere", person=viewer.person)
 
 
-def has_second_factor(connection: sa.Connection, person: str) -> bool:
+def has_second_factor(where: Database | sa.Connection, person: str) -> bool:
     factors = tables.second_factors.c
     asked = sa.select(factors.person).where(factors.person == person, factors.confirmed.is_not(None))
-    return connection.scalar(asked) is not None
+    return fetch_one(where, asked) is not None
 
 
 def begin_second_factor(database: Database, viewer: Viewer) -> str:
@@ -209,8 +207,7 @@ def drop_second_factor(connection: sa.Connection, person: str, by: str) -> None:
 def check_code(database: Database, person: str, code: str, address: str) -> bool:
     """Whether a one-time code is a person's, and was not used before. TooManyTries after five wrong ones, from
     wherever: whoever may try has the password already."""
-    subject = fetch_one(database, sa.select(tables.people.c.subject).where(tables.people.c.id == person))
-    name = tries.keyed_hash(database, str(subject and subject["subject"]))
+    name = tries.keyed_hash(database, row_of(database, tables.people, person)["subject"])
     tries.begin(database, name, tries.CODES)
     with writing(database) as connection:
         if _accept(connection, person, code):

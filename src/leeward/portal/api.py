@@ -5,28 +5,29 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import Annotated, Any, Final
 from urllib.parse import urlencode
 
 import sqlalchemy as sa
-from fastapi import APIRouter, Depends, FastAPI, Header, Query, Request, Response
+from fastapi import APIRouter, FastAPI, Header, Query
 from fastapi.openapi.utils import get_openapi
 from pydantic import BaseModel
-from starlette.responses import StreamingResponse
+from starlette.responses import Response, StreamingResponse
 
 from leeward.errors import BadInput
 from leeward.portal import models, people, proposals, releases, sessions, sets
 from leeward.portal.asking import Once, status_of
-from leeward.portal.guards import Asker, Portal, ThisPortal, need, program_needs
-from leeward.portal.indexes import Unknown, known, public_facts
+from leeward.portal.guards import need, program_needs
+from leeward.portal.indexes import public_facts
 from leeward.portal.logs import Wanted
 from leeward.portal.pages.ask import digests_only
-from leeward.portal.permissions import PUBLIC, Viewer
+from leeward.portal.permissions import PUBLIC
 from leeward.portal.question import Request as Question
-from leeward.portal.store import fetch_one, tables
+from leeward.portal.store import tables
+from leeward.portal.store.rows import Unknown, fetch_one, known
 from leeward.portal.terms import Found, browse, search
+from leeward.portal.visit import Here, Visit
 from leeward.queries.answer.plan import IndexSession
 from leeward.queries.privacy.accounting import to_epsilon
 
@@ -63,159 +64,119 @@ def stored(model: type[BaseModel]) -> dict[int | str, dict[str, Any]]:
     }
 
 
-@dataclass(frozen=True)
-class Paging:
-    """Where a part of a list begins."""
-
-    request: Request
-    response: Response
-    portal: Portal
-    after: str
-
-    def link(self, rows: Sequence[Any], following: str | None) -> Sequence[Any]:
-        """The rows; the header Link has where the next part is (RFC 8288)."""
-        if following is not None:
-            query = urlencode({**self.request.query_params, "after": following})
-            self.response.headers["link"] = f'<{self.portal.url(self.request.url.path)}?{query}>; rel="next"'
-        return rows
+After = Annotated[
+    str, Query(description="The last one of the part before: the header Link has the address of the next.")
+]
 
 
-AFTER: Final = Query(
-    description="The last one of the part before: the header Link has the address of the next."
-)
+def linked(here: Visit, rows: Sequence[Any], following: str | None) -> Sequence[Any]:
+    """A part of a list; the header Link has where the next one is (RFC 8288)."""
+    if following is not None:
+        query = urlencode({**here.request.query_params, "after": following})
+        here.response.headers["link"] = f'<{here.portal.url(here.request.url.path)}?{query}>; rel="next"'
+    return rows
 
 
-async def _paging(
-    request: Request, response: Response, portal: ThisPortal, after: Annotated[str, AFTER] = ""
-) -> Paging:
-    return Paging(request, response, portal, after)
+Key = Annotated[
+    str,
+    Header(
+        alias="Idempotency-Key", pattern=r"^[\x21-\x7e]{1,128}$", description="A new one for each question."
+    ),
+]
 
 
-Part = Annotated[Paging, Depends(_paging)]
-
-
-@dataclass(frozen=True)
-class Paying:
-    """A payment under an idempotency key."""
-
-    portal: Portal
-    viewer: Viewer
-    response: Response
-    key: str
-
-    def pay(self, body: models.Place, questions: list[Question]) -> list[dict[str, Any]]:
-        """Pay, or give again what was paid with the same key."""
-        viewer = self.viewer
-        people.check_project(viewer, body.project, "spend")  # that it is there, its allotment says
-        given = json.dumps(body.model_dump(exclude_unset=True), sort_keys=True)
-        once = Once(self.key, hashlib.sha256(given.encode()).hexdigest())
-        paid = self.portal.asking.pay(viewer, body.project, body.index, questions, once)
-        self.response.status_code = status_of([answer for _, answer in paid])
-        return [{"id": name, **answer.to_json()} for name, answer in paid]
-
-
-KEY: Final = Header(
-    alias="Idempotency-Key", pattern=r"^[\x21-\x7e]{1,128}$", description="A new one for each question."
-)
-
-
-async def _paying(
-    portal: ThisPortal, viewer: Asker, response: Response, idempotency_key: Annotated[str, KEY]
-) -> Paying:
-    return Paying(portal, viewer, response, idempotency_key)
-
-
-Payment = Annotated[Paying, Depends(_paying)]
+def paid(here: Visit, key: str, body: models.Place, questions: list[Question]) -> list[dict[str, Any]]:
+    """Answers with their identifiers: pay, or give again what was paid with the same key."""
+    people.check_project(here.viewer, body.project, "spend")  # that it is there, its allotment says
+    given = json.dumps(body.model_dump(exclude_unset=True), sort_keys=True)
+    once = Once(key, hashlib.sha256(given.encode()).hexdigest())
+    answers = here.asking.pay(here.viewer, body.project, body.index, questions, once)
+    here.response.status_code = status_of([answer for _, answer in answers])
+    return [{"id": name, **answer.to_json()} for name, answer in answers]
 
 
 @router.get("/me", dependencies=program_needs("own account"))
-def me(viewer: Asker) -> models.Me:
+def me(here: Here) -> models.Me:
     """Who I am, and my roles."""
     return models.Me(
-        id=viewer.person,
-        name=viewer.name,
-        roles=sorted(viewer.house),
-        projects=viewer.memberships,
-        scope=viewer.token_scope,
+        id=here.viewer.person,
+        name=here.viewer.name,
+        roles=sorted(here.viewer.house),
+        projects=here.viewer.memberships,
+        scope=here.viewer.token_scope,
     )
 
 
 @router.get("/projects", dependencies=program_needs("see projects"), response_model=list[models.Named])
-def list_projects(portal: ThisPortal, viewer: Asker) -> Any:
+def list_projects(here: Here) -> Any:
     """Projects that I may see."""
-    return people.projects_of(portal.database, viewer)
+    return people.projects_of(here.database, here.viewer)
 
 
 @router.get("/projects/{project}", dependencies=program_needs("see projects"), response_model=models.Project)
-def one_project(portal: ThisPortal, viewer: Asker, project: str) -> Any:
+def one_project(here: Here, project: str) -> Any:
     """A project with what it may spend."""
-    row = people.project_of(portal.database, viewer, project, "see projects")
-    if viewer.house <= {"admin"} and project not in viewer.memberships:
-        return row
-    return {**row, "indexes": [index | vars(each) for index, each in portal.indexes.balances(project)]}
+    if here.viewer.house <= {"admin"} and project not in here.viewer.memberships:
+        return here.project
+    return {**here.project, "indexes": [index | vars(each) for index, each in here.indexes.balances(project)]}
 
 
-def _index(portal: Portal, viewer: Viewer, index: str) -> IndexSession:
-    """The session of an index that one of the viewer's projects was allotted of; Unknown otherwise."""
-    mine = viewer.projects("price")
+def _index(here: Visit, index: str) -> IndexSession:
+    """The session of an index that one of the here.viewer's projects was allotted of; Unknown otherwise."""
+    mine = here.viewer.projects("price")
     if mine is not None:
         allotted = tables.allotments.c
         asked = sa.select(allotted.index).where(allotted.index == index, allotted.project.in_(mine))
-        known(fetch_one(portal.database, asked))
-    return portal.indexes.session(index)
+        known(fetch_one(here.database, asked))
+    return here.indexes.session(index)
 
 
 @router.get("/indexes/{index}", dependencies=program_needs("price"))
-def one_index(portal: ThisPortal, viewer: Asker, index: str) -> models.Index:
+def one_index(here: Here, index: str) -> models.Index:
     """What is public about an index."""
-    return public_facts(_index(portal, viewer, index))
+    return public_facts(_index(here, index))
 
 
 @router.get("/indexes/{index}/vocabulary", dependencies=program_needs("price"))
-def vocabulary(
-    portal: ThisPortal, viewer: Asker, index: str, prefix: str = "", below: str | None = None
-) -> list[Found]:
+def vocabulary(here: Here, index: str, prefix: str = "", below: str | None = None) -> list[Found]:
     """Names of the public vocabulary: those that `prefix` calls, best first; or those directly below a name (the top
     where it is empty)."""
-    terms = _index(portal, viewer, index).index.terms
+    terms = _index(here, index).index.terms
     return search(terms, prefix[:100]) if below is None else browse(terms, below[:200])
 
 
 @router.get(
     "/projects/{project}/sets", dependencies=program_needs("price"), response_model=list[models.TermSet]
 )
-def list_sets(portal: ThisPortal, viewer: Asker, project: str) -> Any:
+def list_sets(here: Here, project: str) -> Any:
     """Saved sets of terms, which a question names as @name."""
-    people.project_of(portal.database, viewer, project, "price")
-    return sets.sets_of(portal.database, project)
+    return sets.sets_of(here.database, project)
 
 
 @router.put("/projects/{project}/sets/{name}", dependencies=program_needs("spend"), status_code=204)
-def save_set(portal: ThisPortal, viewer: Asker, project: str, name: str, body: models.Terms) -> None:
+def save_set(here: Here, project: str, name: str, body: models.Terms) -> None:
     """Save terms under a name, in the place of what was there."""
-    people.project_of(portal.database, viewer, project, "spend")
-    sets.save_set(portal.database, viewer, project, name, body.terms)
+    sets.save_set(here.database, here.viewer, project, name, body.terms)
 
 
 @router.delete("/projects/{project}/sets/{name}", dependencies=program_needs("spend"), status_code=204)
-def remove_set(portal: ThisPortal, viewer: Asker, project: str, name: str) -> None:
+def remove_set(here: Here, project: str, name: str) -> None:
     """Take a set's name away; answers to questions that named it stay."""
-    people.project_of(portal.database, viewer, project, "spend")
-    sets.remove_set(portal.database, viewer, project, name)
+    sets.remove_set(here.database, here.viewer, project, name)
 
 
-@router.post("/questions:price", dependencies=program_needs("price"), response_model=models.Price)
-def price(portal: ThisPortal, viewer: Asker, body: models.PlacedQuestion) -> Any:
+@router.post("/questions:price", dependencies=program_needs("price"))
+def price(here: Here, body: models.PlacedQuestion) -> models.Price:
     """The price of a question; nothing is charged."""
-    people.check_project(viewer, body.project, "price")
-    return portal.asking.price(viewer, body.project, body.index, [body.question()])[0].to_json()
+    people.check_project(here.viewer, body.project, "price")
+    return here.asking.price(here.viewer, body.project, body.index, [body.question()])[0].said
 
 
 @router.post("/questions:rehearse", dependencies=program_needs("price"), response_model=models.Rehearsal)
-def rehearse(portal: ThisPortal, viewer: Asker, body: models.PlacedQuestion) -> Any:
+def rehearse(here: Here, body: models.PlacedQuestion) -> Any:
     """The answer of made-up patients; nothing is charged."""
-    people.check_project(viewer, body.project, "price")
-    _, answer = portal.asking.rehearse(viewer, body.project, body.index, body.question())
+    people.check_project(here.viewer, body.project, "price")
+    _, answer = here.asking.rehearse(here.viewer, body.project, body.index, body.question())
     return answer.to_json() | {"dry_run": True}
 
 
@@ -226,12 +187,12 @@ def rehearse(portal: ThisPortal, viewer: Asker, body: models.PlacedQuestion) -> 
     response_model=models.PaidAnswer,
     responses=stored(models.PaidAnswer),
 )
-def ask(payment: Payment, body: models.PlacedQuestion) -> Any:
+def ask(here: Here, body: models.PlacedQuestion, key: Key) -> Any:
     """Ask and pay: 201 for a new answer, 200 for one that was stored, 402 where the budget does not pay.
 
     The same key and body get the same answer, charged once.
     """
-    return payment.pay(body, [body.question()])[0]
+    return paid(here, key, body, [body.question()])[0]
 
 
 @router.post(
@@ -241,9 +202,9 @@ def ask(payment: Payment, body: models.PlacedQuestion) -> Any:
     response_model=models.PaidAnswers,
     responses=stored(models.PaidAnswers),
 )
-def ask_batch(payment: Payment, body: models.Batch) -> Any:
+def ask_batch(here: Here, body: models.Batch, key: Key) -> Any:
     """Several questions for one total, all or none."""
-    return {"answers": payment.pay(body, body.questions)}
+    return {"answers": paid(here, key, body, body.questions)}
 
 
 @router.get(
@@ -251,10 +212,10 @@ def ask_batch(payment: Payment, body: models.Batch) -> Any:
     dependencies=program_needs("see answers"),
     response_model=models.StoredAnswer | models.Digest,
 )
-def one_answer(portal: ThisPortal, viewer: Asker, answer: str) -> Any:
+def one_answer(here: Here, answer: str) -> Any:
     """A stored answer; an auditor sees that there is one."""
-    row, found = portal.asking.answer(viewer, answer)
-    if digests_only(viewer, row["project"]):
+    row, found = here.asking.answer(here.viewer, answer)
+    if digests_only(here.viewer, row["project"]):
         return row
     return {**row, **found.to_json(), "cost": to_epsilon(row["cost"])}
 
@@ -265,11 +226,10 @@ def one_answer(portal: ThisPortal, viewer: Asker, answer: str) -> Any:
     response_model=list[models.ListedAnswer],
     responses=PAGED,
 )
-def answers(portal: ThisPortal, viewer: Asker, project: str, part: Part, find: str = "") -> Any:
+def answers(here: Here, project: str, find: str = "", after: After = "") -> Any:
     """A project's answers, newest first, 200 at a time."""
-    people.project_of(portal.database, viewer, project, "see answers")
-    rows, following = portal.asking.answers_of(project, find, part.after)
-    return part.link([row | {"cost": to_epsilon(row["cost"])} for row in rows], following)
+    rows, following = here.asking.answers_of(project, find, after)
+    return linked(here, [row | {"cost": to_epsilon(row["cost"])} for row in rows], following)
 
 
 @router.get(
@@ -278,30 +238,29 @@ def answers(portal: ThisPortal, viewer: Asker, project: str, part: Part, find: s
     response_model=list[models.Proposal],
     responses=PAGED,
 )
-def list_proposals(portal: ThisPortal, viewer: Asker, part: Part) -> Any:
+def list_proposals(here: Here, after: After = "") -> Any:
     """Proposals and decisions: open ones, then the newest, 200 at a time."""
-    return part.link(*proposals.proposals_of(portal.database, viewer, part.after))
+    return linked(here, *proposals.proposals_of(here.database, here.viewer, after))
 
 
 @router.post("/proposals", dependencies=program_needs("propose allotment"), status_code=201)
-def propose(portal: ThisPortal, viewer: Asker, body: models.Allotment) -> models.Made:
+def propose(here: Here, body: models.Allotment) -> models.Made:
     """Propose an allotment."""
-    return models.Made(id=proposals.propose_allotment(portal.indexes, viewer, **body.model_dump()))
+    return models.Made(id=proposals.propose_allotment(here.indexes, here.viewer, **body.model_dump()))
 
 
 @router.post("/proposals/{proposal}:confirm", dependencies=program_needs("confirm"), responses=refusals(409))
-def confirm(portal: ThisPortal, viewer: Asker, proposal: str, body: models.Verdict) -> models.Decided:
+def confirm(here: Here, proposal: str, body: models.Verdict) -> models.Decided:
     """Confirm what another proposed, except on accounts: a set-up link is handed over by a person."""
-    proposals.proposal_of(portal.database, proposal, proposals.KINDS.keys() - proposals.ACCOUNTS)
-    proposals.decide(portal.indexes, viewer, proposal, "confirmed", body.reason)
+    proposals.proposal_of(here.database, proposal, proposals.KINDS.keys() - proposals.ACCOUNTS)
+    proposals.decide(here.indexes, here.viewer, proposal, "confirmed", body.reason)
     return models.Decided(id=proposal, state="confirmed")
 
 
 @router.get("/releases", dependencies=program_needs("download"), response_model=list[models.Release])
-def list_releases(portal: ThisPortal, viewer: Asker) -> Any:
+def list_releases(here: Here) -> Any:
     """Releases that I may download."""
-    rows = releases.visible(portal.database, viewer)
-    return [row | {"files": json.loads(row["files"])} for row in rows]
+    return releases.visible(here.database, here.viewer)
 
 
 @router.get(
@@ -313,50 +272,50 @@ def list_releases(portal: ThisPortal, viewer: Asker) -> Any:
         **refusals(409),
     },
 )
-def release_file(portal: ThisPortal, viewer: Asker, release: str, path: str) -> Response:
+def release_file(here: Here, release: str, path: str) -> Response:
     """A file of a release."""
-    blocks = releases.read_file(portal.database, viewer, release, path)
+    blocks = releases.read_file(here.database, here.viewer, release, path)
     return StreamingResponse(blocks, media_type="application/octet-stream")
 
 
 @router.get(
     "/log", dependencies=program_needs("read log"), response_model=list[models.LogEntry], responses=PAGED
 )
-def log(portal: ThisPortal, viewer: Asker, part: Part, index: str = "") -> Any:
+def log(here: Here, index: str = "", after: After = "") -> Any:
     """Entries of the logs, oldest first, 1,000 at a time: of an index, of the `portal`, or of all; those after the
     number `after` of each."""
-    return part.link(*Wanted(portal.indexes, viewer, index).part(part.after, MOST_ENTRIES))
+    return linked(here, *Wanted(here.indexes, here.viewer, index).part(after, MOST_ENTRIES))
 
 
 @router.post("/tokens", dependencies=program_needs("price"), status_code=201)
-def make_token(portal: ThisPortal, viewer: Asker, body: models.NewToken) -> models.Token:
+def make_token(here: Here, body: models.NewToken) -> models.Token:
     """A token of one's own. Its text is given once.
 
     Only for a session: a token makes no other.
     """
-    check_signed_in(viewer)
-    people.project_of(portal.database, viewer, body.project, "price")
-    row, secret = sessions.make_token(portal.database, viewer, **body.model_dump())
+    check_signed_in(here)
+    people.project_of(here.database, here.viewer, body.project, "price")
+    row, secret = sessions.make_token(here.database, here.viewer, **body.model_dump())
     return models.Token(id=row["id"], token=secret, ends=row["ends"])
 
 
-def check_signed_in(viewer: Viewer) -> None:
-    if viewer.token_scope is not None:
+def check_signed_in(here: Visit) -> None:
+    if here.viewer.token_scope is not None:
         raise BadInput("a token neither makes nor ends a token; sign in.")
 
 
 @router.delete("/tokens/{token}", dependencies=program_needs("own account"), status_code=204)
-def end_token(portal: ThisPortal, viewer: Asker, token: str) -> None:
+def end_token(here: Here, token: str) -> None:
     """Revoke one of the caller's tokens. Only for a session."""
-    check_signed_in(viewer)
-    if not sessions.end_token(portal.database, viewer, token):
+    check_signed_in(here)
+    if not sessions.end_token(here.database, here.viewer, token):
         raise Unknown
 
 
 @router.get("/openapi.json", dependencies=need(PUBLIC), include_in_schema=False)
-def schema(request: Request) -> Mapping[str, Any]:
+def schema(here: Here) -> Mapping[str, Any]:
     """This interface as OpenAPI 3.1: the same for everybody, and published with the documentation."""
-    app: FastAPI = request.app
+    app: FastAPI = here.request.app
     return app.openapi()
 
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 from leeward.errors import BadInput, LeewardError
 
 try:
-    from fastapi import APIRouter, FastAPI, Request
+    from fastapi import APIRouter, BackgroundTasks, FastAPI, Request
     from fastapi.concurrency import run_in_threadpool
     from fastapi.exceptions import RequestValidationError
     from starlette.exceptions import HTTPException
@@ -22,25 +22,18 @@ except ImportError as error:
 
 from leeward.portal import api, asking, faults, oidc, proposals, releases, stopping
 from leeward.portal.asking import Asking
-from leeward.portal.guards import (
-    Forbidden,
-    Forged,
-    Portal,
-    SignInFirst,
-    ThisPortal,
-    need,
-    portal_of,
-    program_needs,
-)
-from leeward.portal.indexes import Indexes, Unknown
+from leeward.portal.guards import Forbidden, Forged, Portal, SignInFirst, need, program_needs
+from leeward.portal.indexes import Indexes
 from leeward.portal.middleware import API, Gate, Metrics, write_log
 from leeward.portal.models import PROBLEM, Problem
 from leeward.portal.pages import ALL
 from leeward.portal.permissions import PUBLIC
-from leeward.portal.rendering import message_of, page, redirect
+from leeward.portal.rendering import message_of
 from leeward.portal.settings import Settings
 from leeward.portal.store import open_store, reading
+from leeward.portal.store.rows import Unknown
 from leeward.portal.tries import TooManyTries
+from leeward.portal.visit import Here, Visit
 from leeward.queries.ledger.opening import LedgerUnreachable
 from leeward.queries.ledger.spending import BudgetSpent
 
@@ -54,6 +47,7 @@ STATUSES: Final[dict[type[LeewardError], tuple[int, str]]] = {
     asking.Expired: (402, "The allotment has ended"),
     BudgetSpent: (402, "Not enough budget"),
     asking.TooMany: (429, "Too many questions"),
+    TooManyTries: (429, "Too many tries"),
     proposals.SamePerson: (403, "Another person decides"),
     proposals.Decided: (409, "Decided already"),
     stopping.Stopped: (409, "Stopped"),
@@ -77,7 +71,7 @@ def make_app(settings: Settings) -> Gate:
     if provider is not None:
         client = oidc.Client(provider, f"{settings.origin}{settings.prefix}/sign-in/callback")
     metrics = Metrics()
-    kinds = (LeewardError, HTTPException, TooManyTries, RequestValidationError, Exception)
+    kinds = (LeewardError, HTTPException, RequestValidationError, Exception)
     app = FastAPI(
         openapi_url=None, redirect_slashes=False, exception_handlers=dict.fromkeys(kinds, _error_response)
     )
@@ -90,35 +84,36 @@ def make_app(settings: Settings) -> Gate:
 
 def routers() -> tuple[APIRouter, ...]:
     """Every router of the application: a route that is on none of them is not served."""
-    return (api.router, *ALL, _plumbing())
+    return (api.router, *ALL, plumbing)
 
 
-def _plumbing() -> APIRouter:
-    router = APIRouter(include_in_schema=False)
+plumbing = APIRouter(include_in_schema=False)
 
-    @router.api_route("/health/live", methods=["GET", "HEAD"], dependencies=need(PUBLIC))
-    def live() -> Response:
-        return PlainTextResponse("alive")
 
-    @router.api_route("/health/ready", methods=["GET", "HEAD"], dependencies=need(PUBLIC))
-    def ready(portal: ThisPortal) -> Response:
-        with reading(portal.database) as connection:
-            connection.exec_driver_sql("SELECT 1")
-        return PlainTextResponse("ready")
+@plumbing.api_route("/health/live", methods=["GET", "HEAD"], dependencies=need(PUBLIC))
+def live() -> Response:
+    return PlainTextResponse("alive")
 
-    @router.get("/metrics", dependencies=program_needs("read metrics"))
-    def figures(portal: ThisPortal) -> Response:
-        return Response(portal.metrics.to_text(), media_type="text/plain; version=0.0.4")
 
-    @router.get("/static/{name}", dependencies=need(PUBLIC))
-    def static(name: str) -> Response:
-        found = static_files().get(name)
-        if found is None:
-            raise Unknown
-        kind = mimetypes.guess_type(name)[0] or "application/octet-stream"
-        return Response(found, media_type=kind, headers={"cache-control": "public, max-age=3600"})
+@plumbing.api_route("/health/ready", methods=["GET", "HEAD"], dependencies=need(PUBLIC))
+def ready(here: Here) -> Response:
+    with reading(here.database) as connection:
+        connection.exec_driver_sql("SELECT 1")
+    return PlainTextResponse("ready")
 
-    return router
+
+@plumbing.get("/metrics", dependencies=program_needs("read metrics"))
+def figures(here: Here) -> Response:
+    return Response(here.portal.metrics.to_text(), media_type="text/plain; version=0.0.4")
+
+
+@plumbing.get("/static/{name}", dependencies=need(PUBLIC))
+def static(name: str) -> Response:
+    found = static_files().get(name)
+    if found is None:
+        raise Unknown
+    kind = mimetypes.guess_type(name)[0] or "application/octet-stream"
+    return Response(found, media_type=kind, headers={"cache-control": "public, max-age=3600"})
 
 
 @cache
@@ -128,13 +123,7 @@ def static_files() -> dict[str, bytes]:
 
 def status_of(error: Exception) -> tuple[int, str]:
     if isinstance(error, HTTPException):
-        return (
-            (error.status_code, "Nothing here")
-            if error.status_code in {404, 405}
-            else (error.status_code, "Refused")
-        )
-    if isinstance(error, TooManyTries):
-        return 429, "Too many tries"
+        return error.status_code, "Nothing here" if error.status_code in {404, 405} else "Refused"
     if isinstance(error, RequestValidationError):
         return (400, "Cannot be read") if error.errors()[0]["type"] == "json_invalid" else STATUSES[BadInput]
     return next(
@@ -146,11 +135,11 @@ async def _error_response(request: Request, error: Exception) -> Response:
     """An error as a page, or as problem+json (RFC 9457) for programs; never a stack, never a value of the data."""
     status, title = status_of(error)
     request.state.fault = type(error).__name__
-    number, reason = request.state.request_id, None
+    number, reason, here = request.state.request_id, None, Visit(request, BackgroundTasks(), Response())
     if status >= 500:  # its own words may name folders or databases
         reason, text = faults.reason_of(error)
         route = str(getattr(request.scope.get("route"), "path", "none"))
-        await run_in_threadpool(faults.keep, portal_of(request).database, number, route, error)
+        await run_in_threadpool(faults.keep, here.database, number, route, error)
     else:
         text = NOTHING_HERE if status == 404 else message_of(error)
     headers = {"www-authenticate": "Bearer"} if status == 401 else {}
@@ -167,8 +156,8 @@ async def _error_response(request: Request, error: Exception) -> Response:
         return Response(content, status, headers, media_type=PROBLEM)
     if isinstance(error, SignInFirst):
         if request.method == "GET" and "hx-request" not in request.headers:
-            return redirect(portal_of(request), "/sign-in")
+            return here.redirect("/sign-in")
         text = "Your session has ended. Sign in again; what you wrote is not sent."
-    reply = page(request, "error.html", status, title=title, text=text)
+    reply = here.page("error.html", status, title=title, text=text)
     reply.headers.update(headers)
     return reply

@@ -16,12 +16,13 @@ from limits.strategies import MovingWindowRateLimiter
 from pydantic import TypeAdapter
 
 from leeward.errors import BadInput, LeewardError
-from leeward.portal import sets, words
-from leeward.portal.indexes import Indexes, Unknown, known
+from leeward.portal import models, sets, words
+from leeward.portal.indexes import Indexes
 from leeward.portal.permissions import Viewer
 from leeward.portal.question import Request, at_price, request_of, words_of
 from leeward.portal.stopping import check_running, kind_stopped
-from leeward.portal.store import Row, fetch_one, fetch_part, new_id, new_row, now, reading, tables, writing
+from leeward.portal.store import new_id, now, reading, tables, writing
+from leeward.portal.store.rows import Row, Unknown, fetch_one, fetch_part, known, new_row
 from leeward.queries.answer.charged_query import Answer, answer_plans, price_of, stored_answers
 from leeward.queries.answer.plan import IndexSession, Plan, check_noise, plan_query
 from leeward.queries.ledger import spending
@@ -101,44 +102,8 @@ class Priced:
 
     request: Request
     plan: Plan
-    price: int
-    """Micro-ε that it takes now: 0 where it was asked before."""
-    left: int
-    """Micro-ε that the project has left for one answer, before."""
-
-    words: str
-    """The question with terms as a person calls them."""
-    warning: str = ""
-    """What to think of before it is paid."""
-
-    @property
-    def half_width(self) -> float:
-        return mechanism.half_width(self.plan.noise)
-
-    @property
-    def half_width_of_all(self) -> float:
-        return mechanism.half_width_of_all(self.plan.noise, len(self.plan.bins))
-
-    @property
-    def protects(self) -> str:
-        return words.times(self.plan.noise.epsilon)
-
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "question": self.plan.query.canonical(),
-            "words": self.words,
-            "epsilon": to_epsilon(self.plan.noise.epsilon),
-            "price": to_epsilon(self.price),
-            "left": to_epsilon(self.left),
-            "left_after": to_epsilon(max(0, self.left - self.price)),
-            "enough": self.price <= self.left,
-            "half_width": self.half_width,
-            "confidence": mechanism.CONFIDENCE,
-            "bins": len(self.plan.bins),
-            "half_width_of_all": self.half_width_of_all,
-            "likelihood_factor": mechanism.likelihood(self.plan.noise.epsilon),
-            "warning": self.warning or None,
-        }
+    said: models.Price
+    """As programs get it: amounts in ε."""
 
 
 class Asking:
@@ -181,14 +146,20 @@ class Asking:
         exact = f"{to_epsilon(epsilon):.6f}".rstrip("0").rstrip(".")
         return request.model_copy(update={"epsilon": exact, "within": None}), plan
 
-    def with_sets(self, project: str, requests: Sequence[Request]) -> list[Request]:
-        """The questions with the terms that saved sets of the project stand for."""
-        if not any("@" in request.terms for request in requests):
-            return list(requests)
-        known = {row["name"]: row["terms"] for row in sets.sets_of(self.database, project)}
-        return [
-            request_of(each.model_dump() | {"terms": sets.with_sets(each.terms, known)}) for each in requests
-        ]
+    def _planned(
+        self, session: IndexSession, allotment: Row, requests: Sequence[Request]
+    ) -> list[tuple[Request, Plan]]:
+        """The questions with the terms that saved sets of the project stand for, planned; none above its ceiling."""
+        if any("@" in request.terms for request in requests):
+            known = {row["name"]: row["terms"] for row in sets.sets_of(self.database, allotment["project"])}
+            requests = [
+                request_of(each.model_dump() | {"terms": sets.with_sets(each.terms, known)})
+                for each in requests
+            ]
+        planned = [self.plan(session, request) for request in requests]
+        for _, plan in planned:
+            check_ceiling(plan, allotment["most_an_answer"])
+        return planned
 
     def price(self, viewer: Viewer, project: str, index: str, requests: Sequence[Request]) -> list[Priced]:
         """Prices; nothing is charged."""
@@ -197,12 +168,17 @@ class Asking:
         check_running(allotment["stopped"])
         session = self.indexes.session(index)
         found = []
-        for request in self.with_sets(project, requests):
-            exact, plan = self.plan(session, request)
-            check_ceiling(plan, allotment["most_an_answer"])
+        for exact, plan in self._planned(session, allotment, requests):
             price, left = price_of(session, [plan], viewer.person, project)
-            warning = words.warning_of(session, plan)
-            found.append(Priced(exact, plan, price, left, words_of(session, plan), warning))
+            noise, bins = plan.noise, len(plan.bins)
+            said = models.Price(
+                question=plan.query.canonical(), words=words_of(session, plan), epsilon=to_epsilon(noise.epsilon),
+                price=to_epsilon(price), left=to_epsilon(left), left_after=to_epsilon(max(0, left - price)),
+                enough=price <= left, half_width=mechanism.half_width(noise), confidence=mechanism.CONFIDENCE,
+                bins=bins, half_width_of_all=mechanism.half_width_of_all(noise, bins),
+                likelihood_factor=mechanism.likelihood(noise.epsilon), warning=words.warning_of(session, plan) or None,
+            )  # fmt: skip
+            found.append(Priced(exact, plan, said))
         return found
 
     def rehearse(self, viewer: Viewer, project: str, index: str, request: Request) -> tuple[Priced, Answer]:
@@ -224,7 +200,8 @@ class Asking:
         allotment = self.allotment(project, index, viewer, once)
         if allotment["answers"] is not None:
             with suppress(Unknown):  # lost with a newer copy of the ledger, and asked again
-                return [self._again(viewer, number) for number in json.loads(allotment["answers"])]
+                paid = [self.answer(viewer, number) for number in allotment["answers"]]
+                return [(row["id"], replace(answer, cost=row["cost"])) for row, answer in paid]
         self._count(viewer, len(requests))
         if allotment["ends"] < now():
             raise Expired(
@@ -232,10 +209,8 @@ class Asking:
             )
         check_running(allotment["stopped"])
         session = self.indexes.session(index)
-        planned = [self.plan(session, request) for request in self.with_sets(project, requests)]
+        planned = self._planned(session, allotment, requests)
         plans = [plan for _, plan in planned]
-        for plan in plans:
-            check_ceiling(plan, allotment["most_an_answer"])
         stored = stored_answers(session, plans, project)
         _check_noise(session, planned, stored)
         try:
@@ -245,10 +220,6 @@ class Asking:
             raise NotEnough(to_epsilon(left)) from None
         kept = self._keep(viewer, project, index, planned, answers, once)
         return [(kept[answer.plan.key], answer) for answer in answers]
-
-    def _again(self, viewer: Viewer, number: str) -> tuple[str, Answer]:
-        row, answer = self.answer(viewer, number)
-        return number, replace(answer, cost=row["cost"])
 
     def _keep(
         self,
@@ -281,7 +252,7 @@ class Asking:
             rows: list[Row] = [
                 {
                     **ours, "key": plan.key, "id": new_id(),
-                    "request": json.dumps(request.to_json(), sort_keys=True, ensure_ascii=False),
+                    "request": request.to_json(),
                     "question": words_of(session, plan), "person": viewer.person, "time": now(),
                     "cost": costs[plan.key], "plan": PLAN.dump_json(plan).decode(),
                 }
@@ -293,7 +264,7 @@ class Asking:
             if missing := [key for key in costs if key not in kept]:  # another session was first
                 kept |= {row.key: row.id for row in connection.execute(KEPT, {**ours, "keys": missing})}
             if once is not None and paid:
-                numbers = json.dumps([kept[plan.key] for _, plan in planned])
+                numbers = [kept[plan.key] for _, plan in planned]
                 done = {"person": viewer.person, "answers": numbers, "time": now(), **vars(once)}
                 connection.execute(DONE, done)
         if len(self._numbers) > MOST_NUMBERS:
@@ -311,7 +282,7 @@ class Asking:
         row = known(fetch_one(self.database, asked))
         session = self.indexes.session(row["index"])
         if row["plan"] is None:  # from before plans were kept
-            plan = self.plan(session, request_of(json.loads(row["request"])))[1]
+            plan = self.plan(session, request_of(row["request"]))[1]
         else:
             plan = PLAN.validate_json(row["plan"])
         payload = spending.find_answer(session.ledger, session.index.meta.id, row["key"])
@@ -335,7 +306,7 @@ class Asking:
         asked = sa.select(tables.answers).where(_is_of(project, wanted))
         return fetch_part(self.database, asked, (_answer.time, _answer.id), after, PART)
 
-    def total_of(self, project: str, wanted: str) -> Row:
+    def total_of(self, project: str, wanted: str = "") -> Row:
         """How many those answers are, and what they cost together."""
         cost = sa.func.coalesce(sa.func.sum(_answer.cost), 0)
         asked: Any = sa.select(sa.func.count().label("number"), sa.cast(cost, sa.BigInteger).label("cost"))

@@ -12,7 +12,8 @@ import sqlalchemy as sa
 
 from leeward.errors import BadInput
 from leeward.portal.settings import Settings
-from leeward.portal.store import FILE, Database, fetch_all, now, open_store, tables
+from leeward.portal.store import FILE, Database, now, open_store, tables
+from leeward.portal.store.rows import fetch_all
 from leeward.queries.answer.plan import ledger_of
 from leeward.queries.ledger.engines import parse_url, place_of
 from leeward.queries.ledger.opening import EMBEDDED

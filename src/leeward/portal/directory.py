@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any, Final
 
 import sqlalchemy as sa
 
 from leeward.errors import BadInput
 from leeward.portal import journal
-from leeward.portal.indexes import Indexes, known, public_facts
+from leeward.portal.indexes import Indexes, public_facts
 from leeward.portal.people import text_of
 from leeward.portal.permissions import Viewer
-from leeward.portal.store import Database, Row, fetch_all, fetch_one, new_id, now, tables, writing
+from leeward.portal.store import Database, new_id, now, tables, writing
+from leeward.portal.store.rows import Row, Unknown, fetch_all, row_of
 
 FACTS: Final = ("description", "years", "codebook", "contact")
 """What a custodian says of an index, in words; `codebook` is an address or a citation, `contact` whom to ask."""
@@ -25,22 +25,22 @@ def describe(database: Database, viewer: Viewer, index: str, facts: dict[str, st
     said = {name: text_of(facts[name], name) for name in FACTS if facts.get(name, "").strip()}
     mine = tables.indexes.c.id == index
     with writing(database) as connection:
-        changed = connection.execute(tables.indexes.update().where(mine).values(about=json.dumps(said)))
-        known({"changed": True} if changed.rowcount else None)
+        if not connection.execute(tables.indexes.update().where(mine).values(about=said)).rowcount:
+            raise Unknown
         journal.record(connection, "index described", index=index, by=viewer.person)
 
 
 def entry_of(indexes: Indexes, index: str) -> dict[str, Any]:
     """An index for its page in the directory: what custodians say of it, and what is public; no count of patients."""
     row = indexes.row(index)
-    said = json.loads(row["about"] or "{}")
+    said = row["about"] or {}
     return {"id": row["id"], "name": row["name"], **{name: said.get(name) for name in FACTS},
             **public_facts(indexes.session(index)).model_dump()}  # fmt: skip
 
 
 def ask_for_project(database: Database, viewer: Viewer, index: str, text: str) -> None:
     """Ask the custodians for a project that may question an index. BadInput after five open requests."""
-    known(fetch_one(database, sa.select(tables.indexes).where(tables.indexes.c.id == index)))
+    row_of(database, tables.indexes, index)
     row = {
         "id": new_id(), "person": viewer.person, "index": index, "text": text_of(text, "the request"), "time": now(),
         "closed": None,
@@ -72,6 +72,6 @@ def close_request(database: Database, viewer: Viewer, request: str) -> None:
     requests = tables.requests
     mine = (requests.c.id == request) & requests.c.closed.is_(None)
     with writing(database) as connection:
-        changed = connection.execute(requests.update().where(mine).values(closed=now())).rowcount
-        known({"changed": True} if changed else None)
+        if not connection.execute(requests.update().where(mine).values(closed=now())).rowcount:
+            raise Unknown
         journal.record(connection, "request closed", request=request, by=viewer.person)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import traceback
 from collections.abc import Mapping
 from contextlib import suppress
@@ -12,7 +11,8 @@ from typing import Final
 import sqlalchemy as sa
 
 from leeward.errors import LeewardError
-from leeward.portal.store import Database, Row, fetch_all, from_now, now, tables, writing
+from leeward.portal.store import Database, from_now, now, tables, writing
+from leeward.portal.store.rows import Row, fetch_all
 from leeward.queries.ledger.families import LedgerInconsistent, OlderCopy
 from leeward.queries.ledger.opening import LedgerUnreachable
 
@@ -61,7 +61,7 @@ def keep(database: Database, number: str, route: str, error: Exception) -> None:
     faults = tables.faults
     row = {
         "number": number, "time": now(), "route": route, "fault": type(error).__name__, "reason": reason_of(error)[0],
-        "frames": json.dumps(frames_of(error)),
+        "frames": frames_of(error),
     }  # fmt: skip
     with suppress(LeewardError), writing(database, durable=False) as connection:
         connection.execute(faults.delete().where(faults.c.time < from_now(days=-DAYS)))
@@ -73,5 +73,4 @@ def newest(database: Database, number: str = "", most: int = 20) -> list[Row]:
     """The newest faults, or the one of a number."""
     faults = tables.faults
     asked = sa.select(faults).order_by(faults.c.time.desc()).limit(most)
-    rows = fetch_all(database, asked.where(faults.c.number == number.strip()) if number else asked)
-    return [row | {"frames": json.loads(row["frames"])} for row in rows]
+    return fetch_all(database, asked.where(faults.c.number == number.strip()) if number else asked)

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Final
 
-from fastapi import BackgroundTasks, Depends, Form, Request, Security, params
+from fastapi import Depends, Request, Security, params
 from fastapi.concurrency import run_in_threadpool
 from fastapi.security import APIKeyCookie, HTTPAuthorizationCredentials, HTTPBearer
-from pydantic import AfterValidator
 
 from leeward.errors import LeewardError
 from leeward.portal import sessions
 from leeward.portal.asking import Asking
 from leeward.portal.indexes import Indexes
 from leeward.portal.middleware import Metrics
-from leeward.portal.notices import tell
 from leeward.portal.oidc import Client
+from leeward.portal.people import project_of
 from leeward.portal.permissions import PERMISSIONS, PUBLIC, Viewer
 from leeward.portal.settings import Settings
 from leeward.portal.store import Database
@@ -38,11 +36,6 @@ class Portal:
     def url(self, path: str) -> str:
         return f"{self.settings.prefix}{path}"
 
-    def tell(self, later: BackgroundTasks, people: Iterable[str], what: str, path: str, by: Viewer) -> None:
-        """Tell people, once the reply is sent, of something that waits for them; not whoever did it."""
-        if self.settings.notify is not None:
-            later.add_task(tell, self.database, self.settings, list(people), what, path, by.person)
-
 
 class SignInFirst(LeewardError):
     """Nobody is signed in."""
@@ -58,12 +51,6 @@ class Forged(LeewardError):
 
 def portal_of(request: Request) -> Portal:
     found: Portal = request.app.state.portal
-    return found
-
-
-def viewer_of(request: Request) -> Viewer:
-    """The authenticated viewer, on a route that needs a permission."""
-    found: Viewer = request.state.viewer
     return found
 
 
@@ -113,16 +100,20 @@ class Need:
     signs_in: bool = False
     """Whether the form is one of signing in, before which there is no session."""
 
-    def admit(self, request: Request, viewer: Viewer | None) -> None:
-        request.state.viewer = viewer
+    def admit(self, request: Request, secret: str | None = None) -> Viewer | None:
+        """Find who asks and, where the address names one, the project; check the permission, in the project too."""
+        viewer = request.state.viewer = find_viewer(request, secret)
         if self.permission != PUBLIC:
             if viewer is None:
                 raise SignInFirst("sign in first.")
             check_permission(viewer, self.permission)
+            if (project := request.path_params.get("project")) is not None:
+                database = portal_of(request).database
+                request.state.project = project_of(database, viewer, project, self.permission)
+        return viewer
 
     async def __call__(self, request: Request) -> None:
-        viewer = await run_in_threadpool(find_viewer, request)
-        self.admit(request, viewer)
+        viewer = await run_in_threadpool(self.admit, request)
         if request.method not in READING:
             check_origin(request)
             if not self.signs_in:
@@ -153,8 +144,7 @@ class NeedOfProgram(Need):
         session: Annotated[str | None, Security(SESSION)],
     ) -> None:
         secret = None if bearer is None else bearer.credentials.strip()
-        viewer = await run_in_threadpool(find_viewer, request, secret)
-        self.admit(request, viewer)
+        viewer = await run_in_threadpool(self.admit, request, secret)
         if request.method not in READING and viewer is not None and viewer.token_scope is None:
             check_origin(request)
             check_csrf(viewer, request.headers.get("x-csrf-token", ""))
@@ -168,24 +158,3 @@ def need(permission: str, *, signs_in: bool = False) -> list[params.Depends]:
 def program_needs(permission: str) -> list[params.Depends]:
     """The dependencies of a route for programs."""
     return [Depends(NeedOfProgram(permission))]
-
-
-async def _portal(request: Request) -> Portal:
-    return portal_of(request)
-
-
-async def _viewer(request: Request) -> Viewer:
-    return viewer_of(request)
-
-
-async def _fields(request: Request) -> Mapping[str, str]:
-    return {name: text for name, text in (await request.form()).items() if isinstance(text, str)}
-
-
-ThisPortal = Annotated[Portal, Depends(_portal)]
-Asker = Annotated[Viewer, Depends(_viewer)]
-"""The viewer, on a route that needs a permission."""
-Fields = Annotated[Mapping[str, str], Depends(_fields)]
-"""All fields of a form whose names depend on an index."""
-Text = Annotated[str, Form(), AfterValidator(lambda text: text.replace("\r\n", "\n"))]
-"""A field of a form."""

@@ -12,25 +12,12 @@ import sqlalchemy as sa
 from leeward.errors import BadInput
 from leeward.portal.models import Index as PublicIndex
 from leeward.portal.settings import Settings, check_private
-from leeward.portal.store import Database, Row, fetch_all, fetch_one, tables
+from leeward.portal.store import Database, tables
+from leeward.portal.store.rows import Row, fetch_all, row_of
 from leeward.portal.terms import example_of
 from leeward.queries.answer.plan import IndexSession, open_session
 from leeward.queries.ledger import budgets, spending
 from leeward.queries.privacy.accounting import MICRO, Budget, spent_epsilon, to_epsilon
-
-
-class Unknown(BadInput):
-    """Nothing of this name exists or is visible to the viewer; both get the same message."""
-
-    def __str__(self) -> str:
-        return "there is nothing at this address."
-
-
-def known(row: Row | None) -> Row:
-    """The row; Unknown where there is none."""
-    if row is None:
-        raise Unknown
-    return row
 
 
 def child_folder(folder: Path, name: str) -> Path:
@@ -67,7 +54,7 @@ class Indexes:
 
     def row(self, index: str) -> Row:
         """A registered index; Unknown for another."""
-        return known(fetch_one(self.database, sa.select(tables.indexes).where(tables.indexes.c.id == index)))
+        return row_of(self.database, tables.indexes, index)
 
     def session(self, index: str) -> IndexSession:
         """An index with its ledger; LedgerUnreachable where it cannot be asked."""
@@ -108,19 +95,21 @@ class Indexes:
         """What a project paid for an index, in micro-ε at the budget's δ, rounded up."""
         session = self.session(index)
         terms = session.terms
-        allotted = budgets.allotments(session.ledger, session.index.meta.id)
-        spent = sum(each.spent for each in allotted if each.project and each.user == project)
+        spent = sum(each.spent for each in _allotments(session, project))
         budget = Budget(epsilon=terms.total, accounting=terms.accounting, delta=terms.delta)
         return math.ceil(round(spent_epsilon(spent, budget) * MICRO, 3))
 
     def _balance(self, row: Row, project: str) -> Balance:
         session = self.session(row["id"])
-        data_set = session.index.meta.id
-        allotted = budgets.allotments(session.ledger, data_set)
-        most = sum(each.most for each in allotted if each.project and each.user == project)
-        left = spending.left(session.ledger, data_set, None, project).user
+        most = sum(each.most for each in _allotments(session, project))
+        left = spending.left(session.ledger, session.index.meta.id, None, project).user
         ceiling = None if row["most_an_answer"] is None else to_epsilon(row["most_an_answer"])
         return Balance(to_epsilon(most), to_epsilon(left), row["ends"], ceiling)
+
+
+def _allotments(session: IndexSession, project: str) -> list[budgets.Allotment]:
+    every = budgets.allotments(session.ledger, session.index.meta.id)
+    return [each for each in every if each.project and each.user == project]
 
 
 def public_facts(session: IndexSession) -> PublicIndex:

@@ -14,7 +14,8 @@ import sqlalchemy as sa
 from leeward.errors import BadInput, LeewardError
 from leeward.portal.indexes import Indexes
 from leeward.portal.permissions import Viewer
-from leeward.portal.store import Database, fetch_all, reading, tables
+from leeward.portal.store import Database, reading, tables
+from leeward.portal.store.rows import fetch_all
 from leeward.queries.ledger.families import family_of
 from leeward.queries.ledger.tables import log as ledger_log
 

@@ -16,7 +16,7 @@ from typing import Any, Final
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
 from prometheus_client.multiprocess import MultiProcessCollector
 from starlette.exceptions import HTTPException
-from starlette.responses import Response
+from starlette.responses import PlainTextResponse, Response
 
 from leeward.portal.faults import frames_of
 from leeward.portal.models import PROBLEM, Problem
@@ -52,23 +52,10 @@ class Metrics:
 
 
 LOGGER: Final = logging.getLogger("leeward.portal")
-ALLOWED: Final = frozenset(
-    {
-        "request",
-        "route",
-        "method",
-        "status",
-        "milliseconds",
-        "person",
-        "fault",
-        "count",
-        "address",
-        "version",
-        "place",
-        "reason",
-        "frames",
-    }
-)
+ALLOWED: Final = frozenset({
+    "request", "route", "method", "status", "milliseconds", "person", "fault", "count", "address", "version", "place",
+    "reason", "frames",
+})  # fmt: skip
 """Keys that may be logged. `route` is the pattern of an address, `fault` the kind of an error, `frames` where it
 happened; never its message."""
 
@@ -129,7 +116,7 @@ class Gate:
         began = time.perf_counter()
         number = secrets.token_hex(8)
         scope.setdefault("state", {})
-        scope["state"]["request_id"] = number
+        scope["state"] |= {"request_id": number, "viewer": None, "project": None}
         seen = {"status": 500}
 
         async def answer(message: Message) -> None:
@@ -143,7 +130,8 @@ class Gate:
             self._admit(scope)
             await self.app(scope, self._limit_body(scope, receive), answer)
         except Refusal as refusal:
-            await _say(answer, refusal, number if scope["path"].startswith(API) else None)
+            reply = _reply_to(refusal, number if scope["path"].startswith(API) else None)
+            await reply(scope, receive, answer)
         except (
             Exception
         ) as error:  # was answered with 500; its words, which may hold values, stay out of the log
@@ -197,7 +185,7 @@ class Gate:
 
     def _tell(self, scope: Scope, number: str, status: int, seconds: float) -> None:
         path = getattr(scope.get("route"), "path", "none")
-        viewer = scope["state"].get("viewer")
+        viewer = scope["state"]["viewer"]
         self.metrics.count(str(path), scope["method"], status, seconds)
         write_log(
             "request",
@@ -249,12 +237,10 @@ def client_address(scope: Scope, trusted: tuple[str, ...]) -> str:
     return str(nearest)
 
 
-async def _say(send: Send, refusal: Refusal, number: str | None) -> None:
+def _reply_to(refusal: Refusal, number: str | None) -> Response:
     """The refusal as text, or as a problem with its number."""
-    body, kind, status = refusal.detail, "text/plain; charset=utf-8", refusal.status_code
-    if number is not None:
-        problem = Problem(title="Refused", status=status, detail=refusal.detail, request=number)
-        body, kind = problem.model_dump_json(exclude_none=True), PROBLEM
-    reply = Response(body, status, {"connection": "close"}, kind)
-    await send({"type": "http.response.start", "status": status, "headers": reply.raw_headers})
-    await send({"type": "http.response.body", "body": reply.body})
+    close = {"connection": "close"}
+    if number is None:
+        return PlainTextResponse(refusal.detail, refusal.status_code, close)
+    problem = Problem(title="Refused", status=refusal.status_code, detail=refusal.detail, request=number)
+    return Response(problem.model_dump_json(exclude_none=True), refusal.status_code, close, PROBLEM)

@@ -18,10 +18,12 @@ from urllib.parse import urlsplit
 
 import sqlalchemy as sa
 
+from leeward.portal.people import with_people
 from leeward.portal.permissions import HOUSE_ROLES, Viewer
 from leeward.portal.proposals import ACCOUNTS, KINDS
 from leeward.portal.settings import LOOPBACK, Notify, Settings
-from leeward.portal.store import Database, fetch_all, from_now, now, reading, tables
+from leeward.portal.store import Database, from_now, now, reading, tables
+from leeward.portal.store.rows import fetch_all
 
 LOG: Final = logging.getLogger("leeward.portal")
 SECONDS: Final = 10
@@ -38,42 +40,29 @@ class Waiting:
 
 def waiting_for(database: Database, viewer: Viewer) -> list[Waiting]:
     """What waits for this person: decisions, requests, messages, releases that do not verify, allotments that end."""
-    found: list[Waiting] = []
+    kinds = (_decisions, _requests, _messages, _broken, _ending)
     with reading(database) as connection:
-        if viewer.may("confirm") or viewer.may("administer"):
-            found += _decisions(connection, viewer)
-        if viewer.may("make project"):
-            found += _requests(connection)
-        found += _messages(connection, viewer)
-        if viewer.may("see custody"):
-            found += _broken(connection)
-        found += _ending(connection, viewer)
-    return found
+        return [each for kind in kinds for each in kind(connection, viewer)]
 
 
-def _decisions(connection: sa.Connection, viewer: Viewer) -> list[Waiting]:
+def _decisions(connection: sa.Connection, viewer: Viewer) -> Iterator[Waiting]:
     proposals = tables.proposals.c
-    asked = sa.select(proposals.kind, proposals.id).where(
-        proposals.state == "open", proposals.proposer != viewer.person
-    )
+    asked = sa.select(proposals.kind).where(proposals.state == "open", proposals.proposer != viewer.person)
     if not viewer.may("confirm"):
-        asked = asked.where(proposals.kind.in_(ACCOUNTS))
-    return [
-        Waiting(f"A decision: {KINDS[row.kind]}.", "/decisions")
-        for row in connection.execute(asked.order_by(proposals.created))
-    ]
+        asked = asked.where(proposals.kind.in_(ACCOUNTS if viewer.may("administer") else ()))
+    for kind in connection.scalars(asked.order_by(proposals.created)):
+        yield Waiting(f"A decision: {KINDS[kind].title}.", "/decisions")
 
 
-def _requests(connection: sa.Connection) -> list[Waiting]:
-    requests, people = tables.requests.c, tables.people.c
-    asked = sa.select(people.name).join(tables.requests, requests.person == people.id)
-    return [
-        Waiting(f"{name} asks for a project.", "/data")
-        for name in connection.scalars(asked.where(requests.closed.is_(None)).order_by(requests.time))
-    ]
+def _requests(connection: sa.Connection, viewer: Viewer) -> Iterator[Waiting]:
+    requests = tables.requests.c
+    asked = with_people(tables.requests).where(requests.closed.is_(None)).order_by(requests.time)
+    if viewer.may("make project"):
+        for row in connection.execute(asked):
+            yield Waiting(f"{row.name} asks for a project.", "/data")
 
 
-def _messages(connection: sa.Connection, viewer: Viewer) -> list[Waiting]:
+def _messages(connection: sa.Connection, viewer: Viewer) -> Iterator[Waiting]:
     """Projects whose last message is from the other side: members for the house, the house for members."""
     messages, projects = tables.messages.c, tables.projects.c
     place = sa.func.row_number().over(partition_by=messages.project, order_by=messages.time.desc())
@@ -88,25 +77,22 @@ def _messages(connection: sa.Connection, viewer: Viewer) -> list[Waiting]:
         (row.project, row.person)
         for row in connection.execute(sa.select(tables.members.c.project, tables.members.c.person))
     }
-    found = []
     for row in connection.execute(asked):
         from_member = (row.id, row.person) in members
         mine = row.id in viewer.memberships
         if (mine and not from_member) or (not mine and from_member and "custodian" in viewer.house):
-            found.append(Waiting(f"A message in {row.name}.", f"/projects/{row.id}"))
-    return found
+            yield Waiting(f"A message in {row.name}.", f"/projects/{row.id}")
 
 
-def _broken(connection: sa.Connection) -> list[Waiting]:
+def _broken(connection: sa.Connection, viewer: Viewer) -> Iterator[Waiting]:
     releases = tables.releases.c
     asked = sa.select(releases.id, releases.name).where(releases.passed == sa.false())
-    return [
-        Waiting(f"The release {row.name} does not verify.", f"/releases/{row.id}")
-        for row in connection.execute(asked)
-    ]
+    if viewer.may("see custody"):
+        for row in connection.execute(asked):
+            yield Waiting(f"The release {row.name} does not verify.", f"/releases/{row.id}")
 
 
-def _ending(connection: sa.Connection, viewer: Viewer) -> list[Waiting]:
+def _ending(connection: sa.Connection, viewer: Viewer) -> Iterator[Waiting]:
     allotments, projects = tables.allotments.c, tables.projects.c
     led = [project for project, role in viewer.memberships.items() if role == "lead"]
     asked = (
@@ -115,10 +101,8 @@ def _ending(connection: sa.Connection, viewer: Viewer) -> list[Waiting]:
         .where(projects.id.in_(led), allotments.ends > now(), allotments.ends < from_now(days=SOON_DAYS))
         .order_by(allotments.ends)
     )
-    return [
-        Waiting(f"An allotment of {row.name} ends on {row.ends[:10]}.", f"/projects/{row.id}")
-        for row in connection.execute(asked)
-    ]
+    for row in connection.execute(asked):
+        yield Waiting(f"An allotment of {row.name} ends on {row.ends[:10]}.", f"/projects/{row.id}")
 
 
 def deciders(database: Database, kind: str) -> list[str]:

@@ -6,12 +6,10 @@ address only.
 
 from __future__ import annotations
 
-import json
 import math
 import secrets
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from threading import Lock
 from typing import Any, Final
 
@@ -39,14 +37,6 @@ def check_state(begun: dict[str, str], state: str) -> None:
         raise SignInRefused("this sign-in was not begun in this browser, or was used already")
 
 
-@dataclass(frozen=True)
-class Begun:
-    """A sign-in under way: where to send the browser, and what the session keeps until it is back."""
-
-    address: str
-    kept: str
-
-
 class Client:
     """The portal as a client of one provider."""
 
@@ -58,18 +48,19 @@ class Client:
         self._addresses: dict[str, Any] = {}
         self._keys: Any = None
 
-    def begin(self) -> Begun:
+    def begin(self) -> tuple[str, dict[str, str]]:
+        """A sign-in under way: where to send the browser, and what the session keeps until it is back."""
         state, nonce, verifier = (secrets.token_urlsafe(32) for _ in range(3))
         with self._client() as client:
             address, _ = client.create_authorization_url(
                 self._address("authorization_endpoint"), state=state, nonce=nonce, code_verifier=verifier
             )
-        return Begun(address, json.dumps({"state": state, "nonce": nonce, "verifier": verifier}))
+        return address, {"state": state, "nonce": nonce, "verifier": verifier}
 
-    def finish(self, kept: str | None, state: str, code: str) -> dict[str, Any]:
+    def finish(self, kept: dict[str, str] | None, state: str, code: str) -> dict[str, Any]:
         """The claims of whoever came back with `state` and `code` to the session that kept `kept`; SignInRefused
         where the session did not begin it, the provider takes the code for used, or a token is wrong."""
-        begun = json.loads(kept) if kept else {}
+        begun = kept or {}
         check_state(begun, state)
         try:
             with self._client() as client:

@@ -11,7 +11,8 @@ import sqlalchemy as sa
 from leeward.errors import BadInput
 from leeward.portal import journal, tries
 from leeward.portal.people import LOCAL
-from leeward.portal.store import Database, Row, fetch_one, tables, writing
+from leeward.portal.store import Database, tables, writing
+from leeward.portal.store.rows import Row, fetch_one
 
 if TYPE_CHECKING:
     from argon2 import PasswordHasher

@@ -9,9 +9,9 @@ import sqlalchemy as sa
 
 from leeward.errors import BadInput
 from leeward.portal import journal
-from leeward.portal.indexes import Unknown, known
 from leeward.portal.permissions import HOUSE_ROLES, PROJECT_ROLES, Viewer
-from leeward.portal.store import Database, Row, fetch_all, fetch_one, new_id, now, reading, tables, writing
+from leeward.portal.store import Database, new_id, now, reading, tables, writing
+from leeward.portal.store.rows import Row, Unknown, fetch_all, fetch_one, row_of
 
 LONGEST = 100
 LOCAL = "local"
@@ -111,11 +111,6 @@ def set_member(connection: sa.Connection, project: str, person: str, role: str |
     journal.record(connection, "member set", project=project, person=person, role=role, by=by)
 
 
-def names_of(database: Database, people: Iterable[str]) -> dict[str, str]:
-    rows = fetch_all(database, sa.select(tables.people).where(tables.people.c.id.in_(set(people))))
-    return {row["id"]: row["name"] for row in rows}
-
-
 def everybody(database: Database) -> list[Row]:
     members, projects = tables.members.c, tables.projects.c
     asked = sa.select(members.person, members.role, projects.name).join(
@@ -179,7 +174,7 @@ def projects_of(database: Database, viewer: Viewer, permission: str = "see proje
 def project_of(database: Database, viewer: Viewer, project: str, permission: str) -> Row:
     """A project in which a permission is held; Unknown for another one and for none, in the same words."""
     check_project(viewer, project, permission)
-    return known(fetch_one(database, sa.select(tables.projects).where(tables.projects.c.id == project)))
+    return row_of(database, tables.projects, project)
 
 
 def check_project(viewer: Viewer, project: str, permission: str) -> None:
@@ -188,15 +183,16 @@ def check_project(viewer: Viewer, project: str, permission: str) -> None:
         raise Unknown
 
 
+def with_people(table: sa.Table, *columns: sa.ColumnElement[Any]) -> sa.Select[Any]:
+    """Columns of a table of what people are or did, with each one's identifier and name."""
+    people = tables.people.c
+    return sa.select(people.id, people.name, *columns).join(table, table.c.person == people.id)
+
+
 def members_of(database: Database, project: str) -> list[Row]:
-    members, people = tables.members, tables.people
-    asked = (
-        sa.select(people.c.id, people.c.name, members.c.role)
-        .join(members, members.c.person == people.c.id)
-        .where(members.c.project == project)
-        .order_by(members.c.role, people.c.name)
-    )
-    return fetch_all(database, asked)
+    members = tables.members.c
+    asked = with_people(tables.members, members.role).where(members.project == project)
+    return fetch_all(database, asked.order_by(members.role, tables.people.c.name))
 
 
 def change_member(
@@ -249,11 +245,6 @@ def say(database: Database, viewer: Viewer, project: str, text: str) -> bool:
 
 
 def conversation(database: Database, project: str) -> list[Row]:
-    messages, people = tables.messages, tables.people
-    asked = (
-        sa.select(messages.c.time, messages.c.text, people.c.name)
-        .join(people, people.c.id == messages.c.person)
-        .where(messages.c.project == project)
-        .order_by(messages.c.time)
-    )
-    return fetch_all(database, asked)
+    messages = tables.messages.c
+    asked = with_people(tables.messages, messages.time, messages.text).where(messages.project == project)
+    return fetch_all(database, asked.order_by(messages.time))

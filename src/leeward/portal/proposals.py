@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -11,43 +11,13 @@ import sqlalchemy as sa
 
 from leeward.errors import BadInput
 from leeward.portal import accounts, journal, releases, stopping
-from leeward.portal.indexes import Indexes, child_folder, known
-from leeward.portal.people import check_roles, name_of, names_of, set_house_roles, text_of, viewer_of
+from leeward.portal.indexes import Indexes, child_folder
+from leeward.portal.people import check_roles, name_of, set_house_roles, text_of, viewer_of
 from leeward.portal.permissions import Viewer
-from leeward.portal.store import (
-    Database,
-    Row,
-    fetch_all,
-    fetch_one,
-    fetch_part,
-    new_id,
-    now,
-    reading,
-    tables,
-    writing,
-)
+from leeward.portal.store import Database, new_id, now, reading, tables, writing
+from leeward.portal.store.rows import Row, fetch_all, fetch_one, fetch_part, known, names_of, row_of
 from leeward.queries.ledger import budgets
 from leeward.queries.privacy.accounting import micro
-
-KINDS: Final[Mapping[str, str]] = {
-    "index": "answer questions from an index",
-    "allotment": "allot to a project",
-    "release": "publish a release to recipients",
-    "start": "start again what was stopped",
-    "account": "give roles of the house, open an account",
-    "reset": "a new set-up link",
-}
-PROPOSE: Final[Mapping[str, str]] = {
-    "index": "propose index",
-    "allotment": "propose allotment",
-    "release": "propose release",
-    "start": "stop",
-    "account": "administer",
-    "reset": "administer",
-}
-"""Kind -> the permission of whoever proposes it."""
-ACCOUNTS: Final = frozenset({"account", "reset"})
-"""What an administrator proposes, and an approver or another administrator decides."""
 
 
 class SamePerson(BadInput):
@@ -98,7 +68,7 @@ def propose_allotment(
     """Propose what a project may spend of an index, until a date. `first_come`: allotments may add up to more than
     the cap, which then goes to whoever asks first. `most_an_answer`: the largest ε of one answer."""
     row = indexes.row(index)
-    known(fetch_one(indexes.database, sa.select(tables.projects).where(tables.projects.c.id == project)))
+    row_of(indexes.database, tables.projects, project)
     amount = micro(epsilon)
     if amount > indexes.session(index).terms.total:
         raise BadInput("an allotment is at most the cap of all answers.")
@@ -116,7 +86,7 @@ def propose_release(
         raise BadInput("name at least one recipient for the release.")
     path = child_folder(indexes.settings.release_folder, folder)
     found = releases.inspect(path)
-    if set(names_of(indexes.database, recipients)) != set(recipients):
+    if not names_of(indexes.database, tables.people).keys() >= set(recipients):
         raise BadInput("there is no account of one of the recipients.")
     body = {
         "folder": str(path), "name": name_of(name, "release's name"), "digest": found.digest,
@@ -155,14 +125,14 @@ def propose_reset(database: Database, viewer: Viewer, person: str, reason: str) 
 def _account(database: Database, viewer: Viewer, person: str) -> Row:
     if person == viewer.person:
         raise BadInput("you cannot change your own account here; ask another administrator.")
-    return known(fetch_one(database, sa.select(tables.people).where(tables.people.c.id == person)))
+    return row_of(database, tables.people, person)
 
 
 def _propose(
     database: Database, viewer: Viewer, kind: str, project: str | None, body: dict[str, Any], reason: str
 ) -> str:
     row = {
-        "id": new_id(), "kind": kind, "project": project, "body": json.dumps(body, sort_keys=True),
+        "id": new_id(), "kind": kind, "project": project, "body": body,
         "proposer": viewer.person, "reason": text_of(reason, "the reason"), "created": now(), "state": "open",
     }  # fmt: skip
     with writing(database) as connection:
@@ -179,20 +149,22 @@ def proposal_of(database: Database, proposal: str, kinds: Collection[str]) -> Ro
 
 
 def decide(indexes: Indexes, viewer: Viewer, proposal: str, verdict: str, reason: str) -> str | None:
-    """Confirm or decline, with a reason, and do what is confirmed in the same transaction. Returns the secret of a
-    set-up link where one was made. SamePerson for the proposer and for whoever is not independent; Decided where it
-    is not open any more; BadInput where it cannot be done now."""
-    if verdict not in {"confirmed", "declined"}:
+    """Confirm or decline, or withdraw one's own, with a reason; what is confirmed is done in the same transaction.
+    Returns the secret of a set-up link where one was made. SamePerson for the proposer and for whoever is not
+    independent; Decided where it is not open any more; BadInput where it cannot be done now."""
+    if verdict not in {"confirmed", "declined", "withdrawn"}:
         raise BadInput("a proposal is confirmed or declined.")
     reason = text_of(reason, "the reason")
     proposals = tables.proposals
     row = proposal_of(indexes.database, proposal, KINDS)
-    body = json.loads(row["body"])
-    check_independent(indexes.database, viewer, row, body)
+    if verdict != "withdrawn":
+        check_independent(indexes.database, viewer, row)
+    elif viewer.person != row["proposer"]:
+        raise BadInput("you have no open proposal of this name.")
     if verdict == "confirmed":
         check_proposer(indexes.database, row)
     if verdict == "confirmed" and row["kind"] == "release":  # takes seconds: before anything is locked
-        body["found"] = releases.inspect(Path(body["folder"]))
+        row["found"] = releases.inspect(Path(row["body"]["folder"]))
     with writing(indexes.database) as connection:
         changed = connection.execute(
             proposals.update()
@@ -202,27 +174,28 @@ def decide(indexes: Indexes, viewer: Viewer, proposal: str, verdict: str, reason
         if not changed:
             raise Decided("this was decided already.")
         journal.record(connection, verdict, proposal=proposal, kind=row["kind"], by=viewer.person)
-        if verdict == "declined":
+        if verdict != "confirmed":
             return None
-        return DO[row["kind"]](connection, indexes, {**row, "decider": viewer.person}, body)
+        return KINDS[row["kind"]].do(connection, indexes, {**row, "decider": viewer.person})
 
 
 def check_proposer(database: Database, proposal: Row) -> None:
     """BadInput where whoever proposed it may not any more: then it is one person's decision."""
     with reading(database) as connection:
         proposer = viewer_of(connection, proposal["proposer"])
-    if proposer is None or not proposer.may(PROPOSE[proposal["kind"]]):
+    if proposer is None or not proposer.may(KINDS[proposal["kind"]].permission):
         raise BadInput(
             "whoever proposed this may not any more; decline it, and let somebody else propose it."
         )
 
 
-def check_independent(database: Database, viewer: Viewer, proposal: Row, body: Mapping[str, Any]) -> None:
+def check_independent(database: Database, viewer: Viewer, proposal: Row) -> None:
     """Raise SamePerson where the decider proposed it, profits from it, or depends on the proposer by an account."""
     if viewer.person == proposal["proposer"]:
         raise SamePerson("whoever proposed does not decide; another person has to.")
-    if viewer.memberships.keys() & projects_that_profit(database, proposal, body):
+    if viewer.memberships.keys() & projects_that_profit(database, proposal):
         raise SamePerson("you are a member of a project that profits; somebody who is not has to decide.")
+    body = proposal["body"]
     if viewer.person == body.get("person") or viewer.person in body.get("recipients", ()):
         raise SamePerson("this is about you; somebody else has to decide.")
     people = tables.people.c
@@ -236,14 +209,15 @@ def check_independent(database: Database, viewer: Viewer, proposal: Row, body: M
         )
 
 
-def projects_that_profit(database: Database, proposal: Row, body: Mapping[str, Any]) -> set[str]:
+def projects_that_profit(database: Database, proposal: Row) -> set[str]:
     """The project that a proposal is about; of an index that is to start again, those that may ask it."""
     allotted = tables.allotments.c
-    asked = sa.select(allotted.project).where(allotted.index == body.get("what"))
+    asked = sa.select(allotted.project).where(allotted.index == proposal["body"].get("what"))
     return {proposal["project"], *(row["project"] for row in fetch_all(database, asked))}
 
 
-def _do_index(connection: sa.Connection, indexes: Indexes, proposal: Row, body: dict[str, Any]) -> None:
+def _do_index(connection: sa.Connection, indexes: Indexes, proposal: Row) -> None:
+    body = proposal["body"]
     session = indexes.open(Path(body["folder"]), body["ledger"])
     meta, terms = session.index.meta, session.terms
     if (meta.id, terms.total, terms.threshold) != (
@@ -265,11 +239,12 @@ def _do_index(connection: sa.Connection, indexes: Indexes, proposal: Row, body: 
     budgets.drop_whole_allotments(session.ledger, meta.id)
 
 
-def _do_allotment(connection: sa.Connection, indexes: Indexes, proposal: Row, body: dict[str, Any]) -> None:
+def _do_allotment(connection: sa.Connection, indexes: Indexes, proposal: Row) -> None:
+    body, project = proposal["body"], proposal["project"]
     session = indexes.session(body["index"])
-    data_set, project = session.index.meta.id, proposal["project"]
+    within = not body["first_come"]
     budgets.allot(
-        session.ledger, data_set, project, body["epsilon"], project=True, within_cap=not body["first_come"]
+        session.ledger, session.index.meta.id, project, body["epsilon"], project=True, within_cap=within
     )
     allotments = tables.allotments
     mine = (allotments.c.project == project) & (allotments.c.index == body["index"])
@@ -280,15 +255,16 @@ def _do_allotment(connection: sa.Connection, indexes: Indexes, proposal: Row, bo
     journal.record(connection, "allotted", **row)
 
 
-def _do_release(connection: sa.Connection, indexes: Indexes, proposal: Row, body: dict[str, Any]) -> None:
-    found: releases.Found = body["found"]
+def _do_release(connection: sa.Connection, indexes: Indexes, proposal: Row) -> None:
+    found: releases.Found = proposal["found"]
+    body = proposal["body"]
     if found.digest != body["digest"]:
         raise BadInput("the release was changed after it was proposed.")
     releases.check_not_stopped(connection, found.digest)
     release = new_id()
     connection.execute(
         tables.releases.insert().values(
-            id=release, name=body["name"], folder=body["folder"], digest=found.digest, files=json.dumps(found.files),
+            id=release, name=body["name"], folder=body["folder"], digest=found.digest, files=found.files,
             published=now(), verified=now(), passed=True,
         )
     )  # fmt: skip
@@ -299,12 +275,13 @@ def _do_release(connection: sa.Connection, indexes: Indexes, proposal: Row, body
     journal.record(connection, "published", release=release, digest=found.digest, to=body["recipients"])
 
 
-def _do_start(connection: sa.Connection, indexes: Indexes, proposal: Row, body: dict[str, Any]) -> None:
+def _do_start(connection: sa.Connection, indexes: Indexes, proposal: Row) -> None:
+    body = proposal["body"]
     stopping.start(connection, body["kind"], body["what"], body.get("since", ""))
 
 
-def _do_account(connection: sa.Connection, indexes: Indexes, proposal: Row, body: dict[str, Any]) -> None:
-    people = tables.people
+def _do_account(connection: sa.Connection, indexes: Indexes, proposal: Row) -> None:
+    body, people = proposal["body"], tables.people
     as_proposed = (people.c.id == body["person"]) & (people.c.active == body.get("active", True))
     opened = people.update().where(as_proposed).values(active=True, confirmer=proposal["decider"])
     if not connection.execute(opened).rowcount:
@@ -312,20 +289,31 @@ def _do_account(connection: sa.Connection, indexes: Indexes, proposal: Row, body
     set_house_roles(connection, body["person"], body["roles"], proposal["decider"])
 
 
-def _do_reset(connection: sa.Connection, indexes: Indexes, proposal: Row, body: dict[str, Any]) -> str:
-    return accounts.reset(connection, body["person"], proposal["decider"])
+def _do_reset(connection: sa.Connection, indexes: Indexes, proposal: Row) -> str:
+    return accounts.reset(connection, proposal["body"]["person"], proposal["decider"])
 
 
-DO: Final[Mapping[str, Callable[[sa.Connection, Indexes, Row, dict[str, Any]], str | None]]] = {
-    "index": _do_index,
-    "allotment": _do_allotment,
-    "release": _do_release,
-    "start": _do_start,
-    "account": _do_account,
-    "reset": _do_reset,
+@dataclass(frozen=True)
+class Kind:
+    """A kind of proposal."""
+
+    title: str
+    permission: str
+    """Of whoever proposes it."""
+    do: Callable[[sa.Connection, Indexes, Row], str | None]
+    """Do what was confirmed, in the transaction of the decision; the secret of a set-up link where one was made."""
+
+
+KINDS: Final[Mapping[str, Kind]] = {
+    "index": Kind("answer questions from an index", "propose index", _do_index),
+    "allotment": Kind("allot to a project", "propose allotment", _do_allotment),
+    "release": Kind("publish a release to recipients", "propose release", _do_release),
+    "start": Kind("start again what was stopped", "stop", _do_start),
+    "account": Kind("give roles of the house, open an account", "administer", _do_account),
+    "reset": Kind("a new set-up link", "administer", _do_reset),
 }
-
-
+ACCOUNTS: Final = frozenset(name for name, kind in KINDS.items() if kind.permission == "administer")
+"""What an administrator proposes, and an approver or another administrator decides."""
 PART: Final = 200
 """Proposals in a part of their list."""
 
@@ -343,23 +331,20 @@ def proposals_of(database: Database, viewer: Viewer, after: str = "") -> tuple[l
     rows, following = fetch_part(
         database, asked, (open_first, proposals.c.created, proposals.c.id), after, PART
     )
-    bodies = [json.loads(row["body"]) for row in rows]
     people, projects, indexes = (
-        {row["id"]: row["name"] for row in fetch_all(database, sa.select(table.c.id, table.c.name))}
-        for table in (tables.people, tables.projects, tables.indexes)
+        names_of(database, table) for table in (tables.people, tables.projects, tables.indexes)
     )
     named = [
         {
             **row,
-            "what": KINDS[row["kind"]],
-            "body": body,
+            "what": KINDS[row["kind"]].title,
             "project_name": projects.get(row["project"] or ""),
-            "index_name": indexes.get(body.get("index", "")),
-            "recipient_names": [people.get(person, "") for person in body.get("recipients", ())],
+            "index_name": indexes.get(row["body"].get("index", "")),
+            "recipient_names": [people.get(person, "") for person in row["body"].get("recipients", ())],
             "proposer_name": people.get(row["proposer"], ""),
             "decider_name": people.get(row["decider"] or "", ""),
         }
-        for row, body in zip(rows, bodies, strict=True)
+        for row in rows
     ]
     return named, following
 

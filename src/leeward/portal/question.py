@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from leeward.errors import BadInput
-from leeward.portal.store import Row
+from leeward.portal.store.rows import Row
 from leeward.queries.answer.plan import IndexSession, Plan, Question
 from leeward.queries.language.query import parse, write_term
 from leeward.queries.language.vocabulary import Terms, Vocabulary
@@ -99,7 +98,7 @@ def called(terms: Vocabulary, name: str) -> str:
 
 def command_of(row: Row, index: Path, person: str) -> str:
     """The command that gives the same answer on the custodian's computer, at no cost."""
-    found = json.loads(row["request"])
+    found = row["request"]
     words = ["leeward", "query", str(index), found["terms"]]
     for name, value in sorted(found.get("conditions", {}).items()):
         words += ["--where", f"{name}={value}"]
@@ -114,7 +113,7 @@ def command_of(row: Row, index: Path, person: str) -> str:
 
 def python_of(row: Row, url: str) -> str:
     """The call that gives the same answer through this portal, at no cost."""
-    found = json.loads(row["request"])
+    found = row["request"]
     arguments = [repr(row["index"]), repr(found["terms"])]
     fields = ("conditions", "by", "most", "count", "unit", "epsilon")
     arguments += [f"{name}={found[name]!r}" for name in fields if found.get(name) is not None]

@@ -20,10 +20,11 @@ import sqlalchemy as sa
 
 from leeward.errors import BadInput, LeewardError
 from leeward.portal import journal
-from leeward.portal.indexes import Unknown, known
+from leeward.portal.people import with_people
 from leeward.portal.permissions import Viewer
 from leeward.portal.stopping import check_running, kind_stopped
-from leeward.portal.store import Database, Row, fetch_all, now, tables, writing
+from leeward.portal.store import Database, now, tables, writing
+from leeward.portal.store.rows import Row, Unknown, fetch_all, known
 from leeward.release import Release
 from leeward.verify import Verification, verify
 
@@ -118,11 +119,7 @@ def visible(database: Database, viewer: Viewer) -> list[Row]:
         asked = (
             sa.select(releases, recipients.c.ends, stopped.label("stopped"))
             .join(recipients, recipients.c.release == releases.c.id)
-            .where(
-                recipients.c.person == viewer.person,
-                recipients.c.ends > now(),
-                stopped.is_(None),
-            )
+            .where(recipients.c.person == viewer.person, recipients.c.ends > now(), stopped.is_(None))
         )
     return fetch_all(database, asked.order_by(releases.c.published.desc()))
 
@@ -143,14 +140,9 @@ def release_of(database: Database, viewer: Viewer, release: str) -> Row:
 
 def recipients_of(database: Database, release: str) -> list[Row]:
     """Who may download a release, until when."""
-    recipients, people = tables.recipients, tables.people
-    asked = (
-        sa.select(people.c.id, people.c.name, recipients.c.ends)
-        .join(people, people.c.id == recipients.c.person)
-        .where(recipients.c.release == release)
-        .order_by(people.c.name)
-    )
-    return fetch_all(database, asked)
+    recipients = tables.recipients.c
+    asked = with_people(tables.recipients, recipients.ends).where(recipients.release == release)
+    return fetch_all(database, asked.order_by(tables.people.c.name))
 
 
 def downloads_of(database: Database, release: str) -> list[dict[str, Any]]:
@@ -166,7 +158,7 @@ def read_file(database: Database, viewer: Viewer, release: str, path: str) -> It
     not listed; Stopped where the release is; Refused where it does not verify today or the file was changed."""
     row = release_of(database, viewer, release)
     check_running(row["stopped"])
-    files: dict[str, str] = json.loads(row["files"])
+    files: dict[str, str] = row["files"]
     if path not in files:
         raise Unknown
     if not row["passed"] or str(row["verified"])[:10] != now()[:10]:
@@ -184,7 +176,7 @@ def read_file(database: Database, viewer: Viewer, release: str, path: str) -> It
 def confirmed_copy(row: Row, path: str) -> tuple[IO[bytes], str]:
     """A copy of a listed file as it was confirmed, and its digest; Refused where it was changed since."""
     copy, digest = copy_of(Release.open(row["folder"], compare=False).share, path)
-    if digest != json.loads(row["files"])[path]:
+    if digest != row["files"][path]:
         copy.close()
         raise Refused("this file was changed since the release was confirmed; nothing is handed out.")
     return copy, digest

@@ -10,15 +10,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from fastapi import Request
 from fastapi.exceptions import ValidationException
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 from starlette.exceptions import HTTPException
-from starlette.responses import HTMLResponse, RedirectResponse
 
-from leeward.portal.guards import Portal, portal_of
-from leeward.portal.permissions import Viewer
+from leeward.portal import words
 from leeward.portal.question import faults_of
 from leeward.queries.privacy.accounting import to_epsilon
 from leeward.report.charts import ticks_from_zero
@@ -56,6 +53,7 @@ def environment() -> Environment:
     found.filters["amount"] = amount
     found.filters["paid"] = lambda micros: amount(to_epsilon(micros))
     found.filters["number"] = number
+    found.filters["times"] = words.times
     found.filters["tenths"] = "{:.1f}".format
     found.filters["day"] = lambda text: str(text)[:10]
     found.filters["minute"] = lambda text: str(text)[:16].replace("T", " ")
@@ -127,7 +125,7 @@ def chart_of(
     )
 
 
-def sentence_of(answer: Any, words: str, index: str, synthetic: bool) -> str:
+def sentence_of(answer: Any, question: str, index: str, synthetic: bool) -> str:
     """A sentence that may be quoted: the count, its interval, what protects whom."""
     plan = answer.plan
     epsilon = amount(to_epsilon(plan.noise.epsilon))
@@ -138,7 +136,7 @@ def sentence_of(answer: Any, words: str, index: str, synthetic: bool) -> str:
         f"± {number(answer.half_width)} of {each}"
     )
     how += "" if plan.by is None else f", of all at once within ± {number(answer.half_width_of_all)}"
-    about = visible(words)
+    about = visible(question)
     if plan.by is not None:
         return f"Numbers of {what} in {visible(index)} with {about}, by {plan.by} ({how})."
     value = answer.values[0]
@@ -160,24 +158,6 @@ def rows_of(answer: Any) -> list[Mapping[str, Any]]:
 
 
 FLAG: Final = re.compile(r"`?--([a-z-]+)`?")
-
-
-def page(request: Request, template: str, status: int = 200, **values: Any) -> HTMLResponse:
-    portal = portal_of(request)
-    viewer: Viewer | None = getattr(request.state, "viewer", None)
-    common = {
-        "viewer": viewer,
-        "url": portal.url,
-        "csrf": "" if viewer is None else viewer.csrf,
-        "path": request.url.path,
-        "request_id": request.state.request_id,
-    }
-    return HTMLResponse(render(template, **common, **values), status)
-
-
-def redirect(portal: Portal, path: str) -> RedirectResponse:
-    """To a page below the prefix, after a form was done."""
-    return RedirectResponse(portal.url(path), 303)
 
 
 def message_of(error: Exception) -> str:

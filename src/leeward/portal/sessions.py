@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import secrets
 from typing import Any
 
@@ -14,18 +13,8 @@ from leeward.portal import journal
 from leeward.portal.people import name_of, viewer_of
 from leeward.portal.permissions import HOUSE_SCOPES, Viewer
 from leeward.portal.settings import Settings
-from leeward.portal.store import (
-    Database,
-    Row,
-    fetch_all,
-    fetch_one,
-    from_now,
-    new_id,
-    now,
-    reading,
-    tables,
-    writing,
-)
+from leeward.portal.store import Database, from_now, new_id, now, reading, tables, writing
+from leeward.portal.store.rows import Row, fetch_all, fetch_one
 
 TOUCH_SECONDS = 60
 """A session's last use is written down at most so often."""
@@ -48,15 +37,13 @@ def begin(connection: sa.Connection, settings: Settings, person: str | None, **m
     return secret
 
 
-def renew(
-    connection: sa.Connection, settings: Settings, old: str | None, person: str, claims: Any = None
-) -> str:
+def renew(connection: sa.Connection, settings: Settings, old: str, person: str, claims: Any = None) -> str:
     """A session with a new identity for somebody who signed in; the one before ends."""
     if old:
         connection.execute(tables.sessions.delete().where(tables.sessions.c.id == hash_of(old)))
     connection.execute(tables.sessions.delete().where(tables.sessions.c.ends < now()))
     journal.record(connection, "signed in", person=person)
-    return begin(connection, settings, person, claims=None if claims is None else json.dumps(claims))
+    return begin(connection, settings, person, claims=claims)
 
 
 def end(database: Database, secret: str) -> None:

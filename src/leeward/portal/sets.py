@@ -16,7 +16,8 @@ from sqlalchemy.dialects.postgresql import insert
 from leeward.errors import BadInput
 from leeward.portal import journal
 from leeward.portal.permissions import Viewer
-from leeward.portal.store import Database, Row, fetch_all, now, tables, writing
+from leeward.portal.store import Database, now, tables, writing
+from leeward.portal.store.rows import Row, fetch_all
 from leeward.queries.language.query import fold, parse
 
 NAME: Final = re.compile(r"[a-z][a-z0-9_-]{0,39}")

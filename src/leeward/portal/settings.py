@@ -6,10 +6,13 @@ import os
 import stat
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 from urllib.parse import urlsplit
+
+from pydantic import ConfigDict, TypeAdapter, ValidationError
+from pydantic.dataclasses import dataclass
 
 from leeward.errors import BadInput, did_you_mean, listed
 from leeward.queries.ledger.engines import parse_url, place_of
@@ -18,10 +21,17 @@ FILE: Final = "portal.toml"
 LOOPBACK: Final = frozenset({"127.0.0.1", "localhost", "[::1]", "::1"})
 ALGORITHMS: Final = ("RS256", "PS256", "ES256", "EdDSA")
 """Signatures of ID tokens that may be allowed: by a private key, never by a shared secret or none."""
-LISTS: Final = frozenset({"trusted_proxies", "hosts", "algorithms"})
+STRICT: Final = ConfigDict(extra="forbid")
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
+def check_https(name: str, url: str, why: str = "") -> None:
+    """BadInput for an address that is not https, except on this computer."""
+    parts = urlsplit(url)
+    if parts.scheme != "https" and (parts.scheme != "http" or parts.hostname not in LOOPBACK):
+        raise BadInput(f"`{name}` must begin with https, except on this computer{why}.")
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, config=STRICT)
 class Provider:
     """An OpenID Connect provider (`[provider]`)."""
 
@@ -42,17 +52,12 @@ class Provider:
     """Claim -> the value that it must have or, where it is a list (`amr`), hold; for example the tenant."""
 
     def __post_init__(self) -> None:
-        parts = urlsplit(self.issuer)
-        if parts.scheme != "https" and (parts.scheme, parts.hostname in LOOPBACK) != ("http", True):
-            raise BadInput(
-                "`provider.issuer` must begin with https, except on this computer: who is on the way could sign in as "
-                "anybody."
-            )
+        check_https("provider.issuer", self.issuer, ": who is on the way could sign in as anybody")
         if not set(self.algorithms) <= set(ALGORITHMS) or not self.algorithms:
             raise BadInput(f"`provider.algorithms` may name {', '.join(ALGORITHMS)}.")
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
+@dataclass(frozen=True, kw_only=True, repr=False, config=STRICT)
 class Notify:
     """How people are told of what waits for them (`[notify]`)."""
 
@@ -72,12 +77,10 @@ class Notify:
             if "@" not in self.sender:
                 raise BadInput("`notify.sender` must be an e-mail address where `notify.mail` is given.")
         if self.webhook is not None:
-            parts = urlsplit(self.webhook)
-            if parts.scheme != "https" and not (parts.scheme == "http" and parts.hostname in LOOPBACK):
-                raise BadInput("`notify.webhook` must begin with https, except on this computer.")
+            check_https("notify.webhook", self.webhook)
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
+@dataclass(frozen=True, kw_only=True, repr=False, config=STRICT)
 class Settings:
     """A portal's settings."""
 
@@ -116,14 +119,8 @@ class Settings:
             raise BadInput(
                 f"`public_url`: {self.public_url} is no address such as https://portal.hospital.example/leeward."
             )
-        if parts.scheme == "http" and (parts.hostname or "") not in LOOPBACK:
-            raise BadInput(
-                "`public_url` must begin with https, except on this computer: passwords and answers would be readable "
-                "on the way."
-            )
-        for name, url in self._ledgers().items():
-            if not isinstance(url, str):
-                raise BadInput(f"`ledgers.{name}` is the URL or the file of a ledger.")
+        check_https("public_url", self.public_url, ": passwords and answers would be readable on the way")
+        for url in self._ledgers().values():
             parse_url(url)
         if not 0 <= self.slot <= 5:
             raise BadInput("`slot` is a time in seconds from 0 to 5.")
@@ -169,7 +166,7 @@ class Settings:
 
     def _ledgers(self) -> dict[str, str]:
         return {
-            name: f"sqlite:///{self.folder / text}" if isinstance(text, str) and "://" not in text else text
+            name: text if "://" in text else f"sqlite:///{self.folder / text}"
             for name, text in self.ledgers.items()
         }
 
@@ -194,34 +191,25 @@ def read_settings(folder: Path, **given: Any) -> Settings:
             found = tomllib.loads(path.read_text(encoding="utf-8"))
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             raise BadInput(f"{path}: not TOML ({error}).") from None
-    if isinstance(found.get("provider"), dict):
-        found["provider"] = _make(Provider, found["provider"], path, "provider.")
-    if isinstance(found.get("notify"), dict):
-        found["notify"] = _make(Notify, found["notify"], path, "notify.")
+    if "folder" in found:
+        raise BadInput(f"{path}: there is no setting `folder`; it is where this file is.")
     found |= {name: value for name, value in given.items() if value is not None}
     found |= {name: folder / found[name] for name in ("indexes", "releases") if found.get(name) is not None}
-    return _make(Settings, found, path, folder=folder)
-
-
-Kind = TypeVar("Kind", Provider, Notify, Settings)
-
-
-def _make(kind: type[Kind], found: dict[str, Any], path: Path, place: str = "", **more: Any) -> Kind:
-    """BadInput for an unknown setting, and for one with a value of another kind."""
-    known = {each.name for each in fields(kind)} - more.keys()
-    for name in found:
-        if name not in known:
-            raise BadInput(f"{path}: there is no setting `{place}{name}`.{did_you_mean(name, known)}")
-    found |= {name: tuple(found[name]) for name in LISTS & found.keys()}
     try:
-        return kind(**found, **more)
-    except TypeError:
-        needs = (
-            "`provider` needs issuer and client_id"
-            if kind is Provider
-            else "a setting has a value of another kind"
-        )
-        raise BadInput(f"{path}: {needs}.") from None
+        return TypeAdapter(Settings).validate_python({**found, "folder": folder})
+    except ValidationError as error:
+        raise BadInput(f"{path}: {_fault(error.errors()[0])}") from None
+
+
+def _fault(error: Any) -> str:
+    """An error of pydantic's in words, without the value, which may be a secret."""
+    name = ".".join(str(part) for part in error["loc"])
+    if error["type"] != "unexpected_keyword_argument":
+        return f"`{name}`: {error['msg']}."
+    kind = {"provider": Provider, "notify": Notify}.get(error["loc"][0], Settings)
+    return (
+        f"there is no setting `{name}`.{did_you_mean(error['loc'][-1], [each.name for each in fields(kind)])}"
+    )
 
 
 def check_private(path: Path) -> None:

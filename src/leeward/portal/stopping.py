@@ -9,10 +9,11 @@ import sqlalchemy as sa
 
 from leeward.errors import BadInput, LeewardError
 from leeward.portal import journal
-from leeward.portal.indexes import Indexes, known
+from leeward.portal.indexes import Indexes
 from leeward.portal.people import text_of
 from leeward.portal.permissions import Viewer
-from leeward.portal.store import Database, Row, fetch_all, fetch_one, new_row, now, tables, writing
+from leeward.portal.store import Database, now, tables, writing
+from leeward.portal.store.rows import Row, fetch_all, fetch_one, known, new_row, row_of
 from leeward.queries.ledger import budgets
 from leeward.queries.privacy.accounting import micro
 
@@ -44,7 +45,7 @@ def check_there(database: Database, kind: str, what: str) -> Row:
     """The row of what can be stopped; BadInput for another kind, Unknown for nothing."""
     if kind not in KINDS:
         raise BadInput(f"one can stop {', '.join(KINDS)}.")
-    return known(fetch_one(database, sa.select(KINDS[kind]).where(KINDS[kind].c.id == what)))
+    return row_of(database, KINDS[kind], what)
 
 
 def start(connection: sa.Connection, kind: str, what: str, since: str) -> None:
@@ -110,18 +111,3 @@ def lower_allotment(
             connection, "allotment lowered", project=project, index=index, epsilon=amount, by=viewer.person,
             reason=reason,
         )  # fmt: skip
-
-
-def withdraw(database: Database, viewer: Viewer, proposal: str, reason: str) -> None:
-    """Take back a proposal of one's own. BadInput for another's, which its approver declines, or a decided one."""
-    values: dict[str, Any] = {
-        "state": "withdrawn", "decider": viewer.person, "answer": text_of(reason, "the reason"), "decided": now(),
-    }  # fmt: skip
-    proposals = tables.proposals
-    mine = (
-        (proposals.c.id == proposal) & (proposals.c.proposer == viewer.person) & (proposals.c.state == "open")
-    )
-    with writing(database) as connection:
-        if not connection.execute(proposals.update().where(mine).values(**values)).rowcount:
-            raise BadInput("you have no open proposal of this name.")
-        journal.record(connection, "withdrawn", proposal=proposal, by=viewer.person)

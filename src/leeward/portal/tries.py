@@ -13,8 +13,10 @@ from typing import Final
 
 import sqlalchemy as sa
 
+from leeward.errors import LeewardError
 from leeward.portal import journal
-from leeward.portal.store import Database, Row, fetch_all, fetch_one, from_now, new_id, now, tables, writing
+from leeward.portal.store import Database, from_now, new_id, now, tables, writing
+from leeward.portal.store.rows import Row, fetch_all, fetch_one
 
 OF_A_NAME: Final = 5
 """Tries by one name from one address."""
@@ -30,7 +32,7 @@ BY_NAME: Final = (KNOWN, CODES)
 _tries = tables.tries.c
 
 
-class TooManyTries(Exception):
+class TooManyTries(LeewardError):
     """Too many failures: no password is looked at for `wait` seconds."""
 
     def __init__(self, wait: float) -> None:

@@ -6,44 +6,39 @@ import io
 from typing import Annotated
 
 import segno
-import sqlalchemy as sa
-from fastapi import APIRouter, Form, Request
+from fastapi import APIRouter, Form
 from markupsafe import Markup
 from starlette.responses import Response
 
 from leeward.portal import accounts, passwords, sessions
-from leeward.portal.guards import Asker, Portal, Text, ThisPortal, need
+from leeward.portal.guards import need
 from leeward.portal.people import LOCAL
-from leeward.portal.permissions import HOUSE_SCOPES, Viewer
-from leeward.portal.rendering import page, redirect
-from leeward.portal.store import fetch_one, reading, tables
+from leeward.portal.permissions import HOUSE_SCOPES
+from leeward.portal.store import tables
+from leeward.portal.store.rows import row_of
+from leeward.portal.visit import Here, Text
 
 router = APIRouter(include_in_schema=False)
 
 
 @router.get("/account", dependencies=need("own account"))
-def show_account(request: Request, portal: ThisPortal, viewer: Asker) -> Response:
-    return _account_page(request, portal, viewer, None)
+def show_account(here: Here) -> Response:
+    return _account_page(here, None)
 
 
-def _account_page(request: Request, portal: Portal, viewer: Viewer, secret: str | None) -> Response:
-    person = sa.select(tables.people).where(tables.people.c.id == viewer.person)
-    with reading(portal.database) as connection:
-        row = fetch_one(connection, person)
-        factor = accounts.has_second_factor(connection, viewer.person)
-    assert row is not None  # the viewer
-    return page(
-        request,
+def _account_page(here: Here, secret: str | None) -> Response:
+    row = row_of(here.database, tables.people, here.viewer.person)
+    return here.page(
         "account.html",
         local=row["issuer"] == LOCAL,
         provider=row["issuer"],
-        sessions=accounts.sessions_of(portal.database, viewer),
-        factor=factor,
+        sessions=accounts.sessions_of(here.database, here.viewer),
+        factor=accounts.has_second_factor(here.database, here.viewer.person),
         secret=secret,
         picture=None if secret is None else _picture(secret, row["subject"]),
         shortest=passwords.SHORTEST,
-        scopes=[scope for scope, permission in HOUSE_SCOPES.items() if viewer.reaches_all(permission)],
-        tokens=[each for each in sessions.tokens_of(portal.database, viewer) if not each["project"]],
+        scopes=[scope for scope, permission in HOUSE_SCOPES.items() if here.viewer.reaches_all(permission)],
+        tokens=[each for each in sessions.tokens_of(here.database, here.viewer) if not each["project"]],
     )
 
 
@@ -58,41 +53,39 @@ def _picture(secret: str, login: str) -> Markup:
 
 
 @router.post("/account/password", dependencies=need("own account"))
-def change_password(request: Request, portal: ThisPortal, viewer: Asker, old: Text, new: Text) -> Response:
-    accounts.change_password(portal.database, viewer, old, new, request.state.address)
-    return redirect(portal, "/account")
+def change_password(here: Here, old: Text, new: Text) -> Response:
+    accounts.change_password(here.database, here.viewer, old, new, here.address)
+    return here.redirect("/account")
 
 
 @router.post("/account/second-factor", dependencies=need("own account"))
-def begin_second_factor(request: Request, portal: ThisPortal, viewer: Asker, password: Text) -> Response:
+def begin_second_factor(here: Here, password: Text) -> Response:
     """Show a new secret, once; it counts after a code of it was entered."""
-    accounts.check_password(portal.database, viewer, password, request.state.address)
-    secret = accounts.begin_second_factor(portal.database, viewer)
-    return _account_page(request, portal, viewer, secret)
+    accounts.check_password(here.database, here.viewer, password, here.address)
+    secret = accounts.begin_second_factor(here.database, here.viewer)
+    return _account_page(here, secret)
 
 
 @router.post("/account/second-factor/confirm", dependencies=need("own account"))
-def confirm_second_factor(portal: ThisPortal, viewer: Asker, code: Text) -> Response:
-    accounts.confirm_second_factor(portal.database, viewer, code)
-    return redirect(portal, "/account")
+def confirm_second_factor(here: Here, code: Text) -> Response:
+    accounts.confirm_second_factor(here.database, here.viewer, code)
+    return here.redirect("/account")
 
 
 @router.post("/account/second-factor/remove", dependencies=need("own account"))
-def remove_second_factor(request: Request, portal: ThisPortal, viewer: Asker, code: Text) -> Response:
-    accounts.remove_second_factor(portal.database, viewer, code, request.state.address)
-    return redirect(portal, "/account")
+def remove_second_factor(here: Here, code: Text) -> Response:
+    accounts.remove_second_factor(here.database, here.viewer, code, here.address)
+    return here.redirect("/account")
 
 
 @router.post("/account/tokens", dependencies=need("own account"))
-def make_token(
-    request: Request, portal: ThisPortal, viewer: Asker, scope: Text, name: Text, days: Annotated[int, Form()]
-) -> Response:
+def make_token(here: Here, scope: Text, name: Text, days: Annotated[int, Form()]) -> Response:
     """A token of the house for a program: monitoring or audit; shown once."""
-    made, secret = sessions.make_token(portal.database, viewer, "", scope, days, name)
-    return page(request, "token.html", what="the house", back="/account", token=made, secret=secret)
+    made, secret = sessions.make_token(here.database, here.viewer, "", scope, days, name)
+    return here.page("token.html", what="the house", back="/account", token=made, secret=secret)
 
 
 @router.post("/account/sign-out-elsewhere", dependencies=need("own account"))
-def sign_out_elsewhere(portal: ThisPortal, viewer: Asker) -> Response:
-    accounts.sign_out_elsewhere(portal.database, viewer)
-    return redirect(portal, "/account")
+def sign_out_elsewhere(here: Here) -> Response:
+    accounts.sign_out_elsewhere(here.database, here.viewer)
+    return here.redirect("/account")

@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, Final
 
 import polars as pl
 import sqlalchemy as sa
-from fastapi import APIRouter, BackgroundTasks, Form, Request
+from fastapi import APIRouter, Form
 from starlette.responses import HTMLResponse, Response, StreamingResponse
 
 from leeward.errors import LeewardError
 from leeward.portal import accounts, faults, notices, people, proposals, releases, stopping
-from leeward.portal.guards import Asker, Portal, Text, ThisPortal, need
+from leeward.portal.guards import need
 from leeward.portal.models import Allotment
 from leeward.portal.people import everybody
-from leeward.portal.permissions import Viewer
-from leeward.portal.rendering import page, redirect
-from leeward.portal.store import Row, fetch_all, fetch_one, tables
+from leeward.portal.store import tables
+from leeward.portal.store.rows import Row, fetch_all, names_of, row_of
+from leeward.portal.visit import Here, Text, Texts, attached
 from leeward.queries.ledger import budgets, spending
 from leeward.release import Release
 
@@ -34,17 +34,15 @@ REPORT_HEADERS = {
 
 
 @router.get("/custody/indexes", dependencies=need("see custody"))
-def show_indexes(request: Request, portal: ThisPortal) -> Response:
+def show_indexes(here: Here) -> Response:
     """Indexes: what is public, the cap, who could spend what; and what is not protected."""
-    projects = fetch_all(portal.database, sa.select(tables.projects).order_by(tables.projects.c.name))
-    allotments = fetch_all(portal.database, sa.select(tables.allotments))
+    allotments = fetch_all(here.database, sa.select(tables.allotments))
     ends = {(each["project"], each["index"]): each["ends"] for each in allotments}
-    names = {row["id"]: row["name"] for row in projects}
-    rows = portal.indexes.rows()
+    rows = here.indexes.rows()
     listed: list[dict[str, Any]] = []
     for row in rows:
         try:
-            session = portal.indexes.session(row["id"])
+            session = here.indexes.session(row["id"])
             left = spending.left(session.ledger, row["data_set"], None)
             allotted = budgets.allotments(session.ledger, row["data_set"])
         except LeewardError as error:
@@ -52,17 +50,15 @@ def show_indexes(request: Request, portal: ThisPortal) -> Response:
         else:
             state = {"fault": None, "meta": session.index.meta, "terms": session.terms}
             listed.append({**row, **state, "left": left, "allotted": allotted})
-    folders = _folders(portal.settings.index_folder, "index.json", rows)
-    return page(
-        request,
+    folders = _folders(here.settings.index_folder, "index.json", rows)
+    return here.page(
         "indexes.html",
         indexes=listed,
-        stopped=stopping.stopped(portal.database),
-        projects=projects,
-        names=names,
+        stopped=stopping.stopped(here.database),
+        names=names_of(here.database, tables.projects),
         ends=ends,
         folders=folders,
-        ledgers=sorted(portal.settings.ledgers),
+        ledgers=sorted(here.settings.ledgers),
     )
 
 
@@ -77,129 +73,99 @@ def _folders(where: Path, mark: str, rows: Sequence[Row]) -> list[str]:
 
 
 @router.post("/custody/indexes", dependencies=need("propose index"))
-def propose_index(
-    portal: ThisPortal,
-    viewer: Asker,
-    later: BackgroundTasks,
-    folder: Text,
-    name: Text,
-    reason: Text,
-    ledger: Text = "",
-) -> Response:
-    proposals.propose_index(portal.indexes, viewer, folder, name, ledger, reason)
-    return tell_deciders(portal, viewer, later, "index")
+def propose_index(here: Here, folder: Text, name: Text, reason: Text, ledger: Text = "") -> Response:
+    proposals.propose_index(here.indexes, here.viewer, folder, name, ledger, reason)
+    return tell_deciders(here, "index")
 
 
 @router.post("/custody/allotments", dependencies=need("propose allotment"))
-def propose_allotment(
-    portal: ThisPortal, viewer: Asker, later: BackgroundTasks, allotment: Annotated[Allotment, Form()]
-) -> Response:
-    """Propose what a project may spend."""
-    proposals.propose_allotment(portal.indexes, viewer, **allotment.model_dump())
-    return tell_deciders(portal, viewer, later, "allotment")
+def propose_allotment(here: Here, allotment: Annotated[Allotment, Form()]) -> Response:
+    proposals.propose_allotment(here.indexes, here.viewer, **allotment.model_dump())
+    return tell_deciders(here, "allotment")
 
 
 @router.get("/custody/releases", dependencies=need("see custody"))
-def show_releases(request: Request, portal: ThisPortal, viewer: Asker) -> Response:
+def show_releases(here: Here) -> Response:
     """Releases that were published, and folders that may be proposed."""
-    rows = releases.visible(portal.database, viewer)
-    accounts = everybody(portal.database)
-    return page(
-        request, "custody_releases.html", releases=rows, accounts=accounts,
-        folders=_folders(portal.settings.release_folder, "share/release.json", rows),
+    rows = releases.visible(here.database, here.viewer)
+    accounts = everybody(here.database)
+    return here.page(
+        "custody_releases.html", releases=rows, accounts=accounts,
+        folders=_folders(here.settings.release_folder, "share/release.json", rows),
     )  # fmt: skip
 
 
 @router.post("/custody/releases", dependencies=need("propose release"))
 def propose_release(
-    portal: ThisPortal,
-    viewer: Asker,
-    later: BackgroundTasks,
-    folder: Text,
-    name: Text,
-    ends: Text,
-    reason: Text,
-    recipients: Annotated[list[str], Form()] = [],  # noqa: B006  (FastAPI copies it)
+    here: Here, folder: Text, name: Text, ends: Text, reason: Text, recipients: Texts
 ) -> Response:
-    proposals.propose_release(portal.indexes, viewer, folder, name, recipients, ends, reason)
-    return tell_deciders(portal, viewer, later, "release")
+    proposals.propose_release(here.indexes, here.viewer, folder, name, recipients, ends, reason)
+    return tell_deciders(here, "release")
 
 
 @router.get("/custody/releases/{release}", dependencies=need("see custody"))
-def show_release(request: Request, portal: ThisPortal, viewer: Asker, release: str) -> Response:
+def show_release(here: Here, release: str) -> Response:
     """A release: manifest, guarantee, verification, recipients, downloads, and its report in a frame."""
-    row = releases.release_of(portal.database, viewer, release)
-    return _release_page(request, portal, row, None)
+    return _release_page(here, release, None)
 
 
 @router.post("/custody/releases/{release}/verify", dependencies=need("see custody"))
-def verify_release(request: Request, portal: ThisPortal, viewer: Asker, release: str) -> Response:
+def verify_release(here: Here, release: str) -> Response:
     """Verify it now, from its files alone."""
-    found = releases.verify_again(portal.database, releases.release_of(portal.database, viewer, release))
-    return _release_page(request, portal, releases.release_of(portal.database, viewer, release), found)
+    found = releases.verify_again(here.database, releases.release_of(here.database, here.viewer, release))
+    return _release_page(here, release, found)
 
 
-def _release_page(request: Request, portal: Portal, row: Row, verification: Any) -> Response:
+def _release_page(here: Here, release: str, verification: Any) -> Response:
+    row = releases.release_of(here.database, here.viewer, release)
     manifest = Release.open(row["folder"], compare=False).manifest
-    names = {each["id"]: each["name"] for each in everybody(portal.database)}
-    seen = [
-        {**each, "name": names.get(each["person"], "")}
-        for each in releases.downloads_of(portal.database, row["id"])
-    ]
-    return page(
-        request,
+    names = names_of(here.database, tables.people)
+    downloads = releases.downloads_of(here.database, row["id"])
+    return here.page(
         "release.html",
         release=row,
         manifest=manifest,
         text=json.dumps({key: manifest[key] for key in ("method", "parameters", "records")}, indent=2),
         verification=verification,
-        stopped=stopping.stopped(portal.database).get(("release", row["id"])),
-        recipients=releases.recipients_of(portal.database, row["id"]),
-        downloads=seen,
-        files=json.loads(row["files"]),
+        stopped=stopping.stopped(here.database).get(("release", row["id"])),
+        recipients=releases.recipients_of(here.database, row["id"]),
+        downloads=[{**each, "name": names.get(each["person"], "")} for each in downloads],
+        files=row["files"],
     )
 
 
 @router.get("/custody/releases/{release}/report", dependencies=need("see custody"))
-def show_report(portal: ThisPortal, viewer: Asker, release: str) -> Response:
+def show_report(here: Here, release: str) -> Response:
     """The report, for a sandboxed frame: no script, nothing from elsewhere, no origin."""
-    row = releases.release_of(portal.database, viewer, release)
+    row = releases.release_of(here.database, here.viewer, release)
     return HTMLResponse(releases.report_of(row), headers=REPORT_HEADERS)
 
 
 @router.post("/custody/stop", dependencies=need("stop"))
-def stop(
-    portal: ThisPortal, viewer: Asker, later: BackgroundTasks, kind: Text, what: Text, reason: Text
-) -> Response:
+def stop(here: Here, kind: Text, what: Text, reason: Text) -> Response:
     """Stop downloads of a release, answers from an index, or questions of a project, at once."""
-    stopping.stop(portal.database, viewer, kind, what, reason)
-    told = notices.holders(portal.database, ("custodian", "approver"))
-    portal.tell(later, told, f"A {kind} was stopped.", "/", viewer)
-    return redirect(portal, PAGES[kind].format(what))
+    stopping.stop(here.database, here.viewer, kind, what, reason)
+    told = notices.holders(here.database, ("custodian", "approver"))
+    here.tell(told, f"A {kind} was stopped.", "/")
+    return here.redirect(PAGES[kind].format(what))
 
 
 @router.post("/custody/start", dependencies=need("stop"))
-def propose_start(
-    portal: ThisPortal, viewer: Asker, later: BackgroundTasks, kind: Text, what: Text, reason: Text
-) -> Response:
-    """Propose to start again what was stopped."""
-    proposals.propose_start(portal.database, viewer, kind, what, reason)
-    return tell_deciders(portal, viewer, later, "start")
+def propose_start(here: Here, kind: Text, what: Text, reason: Text) -> Response:
+    proposals.propose_start(here.database, here.viewer, kind, what, reason)
+    return tell_deciders(here, "start")
 
 
 @router.post("/custody/releases/{release}/recipients/{person}/end", dependencies=need("stop"))
-def end_access(portal: ThisPortal, viewer: Asker, release: str, person: str, reason: Text) -> Response:
-    stopping.end_access(portal.database, viewer, release, person, reason)
-    return redirect(portal, f"/custody/releases/{release}")
+def end_access(here: Here, release: str, person: str, reason: Text) -> Response:
+    stopping.end_access(here.database, here.viewer, release, person, reason)
+    return here.redirect(f"/custody/releases/{release}")
 
 
 @router.post("/custody/allotments/lower", dependencies=need("stop"))
-def lower_allotment(
-    portal: ThisPortal, viewer: Asker, project: Text, index: Text, epsilon: Text, reason: Text
-) -> Response:
-    """Lower an allotment at once."""
-    stopping.lower_allotment(portal.indexes, viewer, project, index, epsilon, reason)
-    return redirect(portal, f"/projects/{project}")
+def lower_allotment(here: Here, project: Text, index: Text, epsilon: Text, reason: Text) -> Response:
+    stopping.lower_allotment(here.indexes, here.viewer, project, index, epsilon, reason)
+    return here.redirect(f"/projects/{project}")
 
 
 PAGES: Final = {"release": "/custody/releases/{}", "index": "/custody/indexes", "project": "/projects/{}"}
@@ -207,23 +173,20 @@ PAGES: Final = {"release": "/custody/releases/{}", "index": "/custody/indexes", 
 
 
 @router.get("/decisions", dependencies=need("see decisions"))
-def show_decisions(request: Request, portal: ThisPortal, viewer: Asker, after: str = "") -> Response:
+def show_decisions(here: Here, after: str = "") -> Response:
     """Proposals and decisions, with what somebody needs to know who decides."""
-    found, following = proposals.proposals_of(portal.database, viewer, after)
-    rows = [{**row, "context": _context(portal, row) if row["state"] == "open" else None} for row in found]
-    return page(request, "decisions.html", proposals=rows, after=following, on_accounts=proposals.ACCOUNTS)
+    found, following = proposals.proposals_of(here.database, here.viewer, after)
+    rows = [{**row, "context": _context(here, row) if row["state"] == "open" else None} for row in found]
+    return here.page("decisions.html", proposals=rows, after=following, on_accounts=proposals.ACCOUNTS)
 
 
-def _context(portal: Portal, row: Row) -> dict[str, Any] | None:
+def _context(here: Here, row: Row) -> dict[str, Any] | None:
     """What an approver needs to know of an allotment: the project's plan and conversation, and who has what."""
     if row["kind"] != "allotment":
         return None
-    project = fetch_one(
-        portal.database, sa.select(tables.projects).where(tables.projects.c.id == row["project"])
-    )
     index = row["body"]["index"]
     try:
-        session = portal.indexes.session(index)
+        session = here.indexes.session(index)
         data_set = session.index.meta.id
         found = {
             "total": session.terms.total,
@@ -232,68 +195,52 @@ def _context(portal: Portal, row: Row) -> dict[str, Any] | None:
         }
     except LeewardError as error:
         found = {"fault": type(error).__name__}
-    names = fetch_all(portal.database, sa.select(tables.projects.c.id, tables.projects.c.name))
     return {
         "fault": None,
         **found,
-        "project": project,
-        "names": {each["id"]: each["name"] for each in names},
-        "messages": people.conversation(portal.database, row["project"])[-MOST_MESSAGES:],
+        "project": row_of(here.database, tables.projects, row["project"]),
+        "names": names_of(here.database, tables.projects),
+        "messages": people.conversation(here.database, row["project"])[-MOST_MESSAGES:],
     }
 
 
 MOST_MESSAGES: Final = 5
 
 
-def show_link(request: Request, portal: Portal, name: str, secret: str) -> Response:
+def show_link(here: Here, name: str, secret: str) -> Response:
     """A set-up link, shown once to whoever hands it over."""
-    address = accounts.address_of(portal.settings, secret)
-    return page(request, "link.html", name=name, address=address)
+    address = accounts.address_of(here.settings, secret)
+    return here.page("link.html", name=name, address=address)
 
 
 @router.post("/decisions/{proposal}", dependencies=need("confirm"))
-def decide(
-    request: Request, portal: ThisPortal, viewer: Asker, later: BackgroundTasks, proposal: str, verdict: Text,
-    reason: Text,
-) -> Response:  # fmt: skip
-    return _decide(request, portal, viewer, later, proposal, verdict, reason)
+def decide(here: Here, proposal: str, verdict: Text, reason: Text) -> Response:
+    row = proposals.proposal_of(here.database, proposal, proposals.KINDS)
+    link = proposals.decide(here.indexes, here.viewer, proposal, verdict, reason)
+    here.tell([row["proposer"]], f"A proposal of yours was {verdict}.", "/decisions")
+    if link is not None:
+        return show_link(here, row["body"]["name"], link)
+    return here.redirect("/decisions")
 
 
 @router.post("/admin/decisions/{proposal}", dependencies=need("confirm accounts"))
-def decide_on_account(
-    request: Request, portal: ThisPortal, viewer: Asker, later: BackgroundTasks, proposal: str, verdict: Text,
-    reason: Text,
-) -> Response:  # fmt: skip
+def decide_on_account(here: Here, proposal: str, verdict: Text, reason: Text) -> Response:
     """Confirm or decline roles of the house and set-up links; nothing else, as administrators may do this."""
-    return _decide(request, portal, viewer, later, proposal, verdict, reason, proposals.ACCOUNTS)
-
-
-def _decide(
-    request: Request, portal: Portal, viewer: Viewer, later: BackgroundTasks, proposal: str, verdict: str,
-    reason: str, kinds: Collection[str] = proposals.KINDS,
-) -> Response:  # fmt: skip
-    row = proposals.proposal_of(portal.database, proposal, kinds)
-    link = proposals.decide(portal.indexes, viewer, proposal, verdict, reason)
-    portal.tell(later, [row["proposer"]], f"A proposal of yours was {verdict}.", "/decisions", viewer)
-    if link is not None:
-        return show_link(request, portal, json.loads(row["body"])["name"], link)
-    return redirect(portal, "/decisions")
+    proposals.proposal_of(here.database, proposal, proposals.ACCOUNTS)
+    return decide(here, proposal, verdict, reason)
 
 
 @router.post("/decisions/{proposal}/withdraw", dependencies=need("see decisions"))
-def withdraw(portal: ThisPortal, viewer: Asker, proposal: str, reason: Text) -> Response:
-    """Take back a proposal of one's own."""
-    stopping.withdraw(portal.database, viewer, proposal, reason)
-    return redirect(portal, "/decisions")
+def withdraw(here: Here, proposal: str, reason: Text) -> Response:
+    proposals.decide(here.indexes, here.viewer, proposal, "withdrawn", reason)
+    return here.redirect("/decisions")
 
 
-def tell_deciders(portal: Portal, viewer: Viewer, later: BackgroundTasks, kind: str) -> Response:
+def tell_deciders(here: Here, kind: str) -> Response:
     """After a proposal: tell whoever decides, and show it among the decisions."""
-    told = notices.deciders(portal.database, kind)
-    portal.tell(
-        later, told, f"A proposal waits for your decision: {proposals.KINDS[kind]}.", "/decisions", viewer
-    )
-    return redirect(portal, "/decisions")
+    told = notices.deciders(here.database, kind)
+    here.tell(told, f"A proposal waits for your decision: {proposals.KINDS[kind].title}.", "/decisions")
+    return here.redirect("/decisions")
 
 
 MOST_ITEMSETS = 500
@@ -301,33 +248,29 @@ ITEMSETS: Final = "data/itemsets.parquet"
 
 
 @router.get("/releases", dependencies=need("download"))
-def list_releases(request: Request, portal: ThisPortal, viewer: Asker) -> Response:
-    rows = releases.visible(portal.database, viewer)
+def list_releases(here: Here) -> Response:
+    rows = releases.visible(here.database, here.viewer)
     listed = [
-        {**row, "release": Release.open(row["folder"], compare=False), "paths": json.loads(row["files"])}
-        for row in rows
+        {**row, "release": Release.open(row["folder"], compare=False), "paths": row["files"]} for row in rows
     ]
-    return page(request, "releases.html", releases=listed)
+    return here.page("releases.html", releases=listed)
 
 
 @router.get("/releases/{release}/files/{path:path}", dependencies=need("download"))
-def download(portal: ThisPortal, viewer: Asker, release: str, path: str) -> Response:
+def download(here: Here, release: str, path: str) -> Response:
     """A file of `share/`, by its entry in the manifest and its digest."""
-    blocks = releases.read_file(portal.database, viewer, release, path)
+    blocks = releases.read_file(here.database, here.viewer, release, path)
     name = path.rsplit("/", 1)[-1].replace('"', "")
-    return StreamingResponse(
-        blocks, media_type="application/octet-stream",
-        headers={"content-disposition": f'attachment; filename="{name}"'},
-    )  # fmt: skip
+    return StreamingResponse(blocks, media_type="application/octet-stream", headers=attached(name))
 
 
 @router.get("/catalogue", dependencies=need("download"))
-def show_catalogues(request: Request, portal: ThisPortal, viewer: Asker, find: str = "") -> Response:
+def show_catalogues(here: Here, find: str = "") -> Response:
     """Catalogues of itemsets that were published to me, with their noisy counts."""
     found = []
-    for row in releases.visible(portal.database, viewer):
+    for row in releases.visible(here.database, here.viewer):
         release = Release.open(row["folder"], compare=False)
-        if release.method != "notes" or ITEMSETS not in json.loads(row["files"]):
+        if release.method != "notes" or ITEMSETS not in row["files"]:
             continue
         if not row["passed"] or row["stopped"]:
             continue
@@ -336,4 +279,4 @@ def show_catalogues(request: Request, portal: ThisPortal, viewer: Asker, find: s
             wanted = find.casefold()
             fitting = [each for each in rows if wanted in each[0].casefold()][:MOST_ITEMSETS]
             found.append({**row, "rows": fitting, "guarantee": release.guarantee})
-    return page(request, "catalogue.html", catalogues=found, find=find)
+    return here.page("catalogue.html", catalogues=found, find=find)

@@ -2,48 +2,45 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter, BackgroundTasks, Request
+from fastapi import APIRouter
 from starlette.responses import Response
 
 from leeward.errors import LeewardError
 from leeward.portal import directory, notices
-from leeward.portal.guards import Asker, Fields, Text, ThisPortal, need
-from leeward.portal.rendering import page, redirect
+from leeward.portal.guards import need
+from leeward.portal.visit import Fields, Here, Text
 
 router = APIRouter(include_in_schema=False)
 
 
 @router.get("/data", dependencies=need("own account"))
-def show_data(request: Request, portal: ThisPortal, viewer: Asker) -> Response:
+def show_data(here: Here) -> Response:
     """The indexes, as custodians describe them; for custodians, open requests too."""
     entries = []
-    for row in portal.indexes.rows():
+    for row in here.indexes.rows():
         try:
-            entries.append(directory.entry_of(portal.indexes, row["id"]))
+            entries.append(directory.entry_of(here.indexes, row["id"]))
         except LeewardError:  # its ledger or folder cannot be asked now; the administrator's page says so
             continue
-    requests = directory.open_requests(portal.database) if viewer.may("make project") else []
-    return page(request, "directory.html", entries=entries, requests=requests, facts=directory.FACTS)
+    requests = directory.open_requests(here.database) if here.viewer.may("make project") else []
+    return here.page("directory.html", entries=entries, requests=requests, facts=directory.FACTS)
 
 
 @router.post("/data/{index}", dependencies=need("make project"))
-def describe(portal: ThisPortal, viewer: Asker, index: str, fields: Fields) -> Response:
-    """Say what an index holds."""
-    directory.describe(portal.database, viewer, index, dict(fields))
-    return redirect(portal, "/data")
+def describe(here: Here, index: str, fields: Fields) -> Response:
+    directory.describe(here.database, here.viewer, index, dict(fields))
+    return here.redirect("/data")
 
 
 @router.post("/requests", dependencies=need("own account"))
-def ask_for_project(
-    portal: ThisPortal, viewer: Asker, later: BackgroundTasks, index: Text, text: Text
-) -> Response:
-    directory.ask_for_project(portal.database, viewer, index, text)
-    told = notices.holders(portal.database, ("custodian",))
-    portal.tell(later, told, "Somebody asks for a project.", "/data", viewer)
-    return redirect(portal, "/data")
+def ask_for_project(here: Here, index: Text, text: Text) -> Response:
+    directory.ask_for_project(here.database, here.viewer, index, text)
+    told = notices.holders(here.database, ("custodian",))
+    here.tell(told, "Somebody asks for a project.", "/data")
+    return here.redirect("/data")
 
 
 @router.post("/requests/{asked}/close", dependencies=need("make project"))
-def close_request(portal: ThisPortal, viewer: Asker, asked: str) -> Response:
-    directory.close_request(portal.database, viewer, asked)
-    return redirect(portal, "/data")
+def close_request(here: Here, asked: str) -> Response:
+    directory.close_request(here.database, here.viewer, asked)
+    return here.redirect("/data")

@@ -6,11 +6,25 @@ No table holds a count: answers are the ledger's, and a row of `answers` only sa
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import sqlalchemy as sa
 
 metadata = sa.MetaData()
+
+
+class Json(sa.TypeDecorator[Any]):
+    """JSON, kept as text: one text for one value."""
+
+    impl = sa.Text
+    cache_ok = True
+
+    def process_bind_param(self, value: Any, dialect: sa.Dialect) -> str | None:
+        return None if value is None else json.dumps(value, sort_keys=True, ensure_ascii=False)
+
+    def process_result_value(self, value: str | None, dialect: sa.Dialect) -> Any:
+        return None if value is None else json.loads(value)
 
 
 def _text(name: str, *more: Any, **options: Any) -> sa.Column[str]:
@@ -19,6 +33,10 @@ def _text(name: str, *more: Any, **options: Any) -> sa.Column[str]:
 
 def _maybe(name: str) -> sa.Column[str | None]:
     return sa.Column(name, sa.Text, nullable=True)
+
+
+def _json(name: str, nullable: bool = False) -> sa.Column[Any]:
+    return sa.Column(name, Json, nullable=nullable)
 
 
 def _key(name: str) -> sa.Column[str]:
@@ -47,10 +65,10 @@ second_factors = sa.Table(
 
 sessions = sa.Table(
     "portal_sessions", metadata,
-    _key("id"), _maybe("person"), _text("csrf"), _text("created"), _text("seen"), _text("ends"), _maybe("login"),
-    _maybe("claims"),
+    _key("id"), _maybe("person"), _text("csrf"), _text("created"), _text("seen"), _text("ends"), _json("login", True),
+    _json("claims", True),
 )  # fmt: skip
-"""`id` is the SHA-256 of the cookie. `login`: state of a sign-in under way, JSON. `claims`: as the provider sent."""
+"""`id` is the SHA-256 of the cookie. `login`: state of a sign-in under way. `claims`: as the provider sent."""
 
 tries = sa.Table(
     "portal_tries", metadata,
@@ -65,16 +83,16 @@ key = sa.Table(
 
 faults = sa.Table(
     "portal_faults", metadata,
-    _key("number"), _text("time", index=True), _text("route"), _text("fault"), _text("reason"), _text("frames"),
+    _key("number"), _text("time", index=True), _text("route"), _text("fault"), _text("reason"), _json("frames"),
 )  # fmt: skip
-"""`number`: of the request; `frames`: kinds of errors and where they happened, JSON, without values."""
+"""`number`: of the request; `frames`: kinds of errors and where they happened, without values."""
 
 indexes = sa.Table(
     "portal_indexes", metadata,
     _key("id"), _text("data_set", unique=True), _text("name"), _text("folder"), _maybe("ledger"), _text("opened"),
-    _maybe("about"),
+    _json("about", True),
 )  # fmt: skip
-"""`about`: what custodians say of it, JSON; see `directory`."""
+"""`about`: what custodians say of it; see `directory`."""
 requests = sa.Table(
     "portal_requests", metadata,
     _key("id"), _text("person"), _text("index"), _text("text"), _text("time"), _maybe("closed"),
@@ -103,30 +121,31 @@ sets = sa.Table(
 
 answers = sa.Table(
     "portal_answers", metadata,
-    _key("id"), _text("project"), _text("index"), _text("key"), _text("request"), _text("question"), _text("person"),
+    _key("id"), _text("project"), _text("index"), _text("key"), _json("request"), _text("question"), _text("person"),
     _text("time"), sa.Column("cost", sa.BigInteger, nullable=False), _maybe("plan"),
     sa.UniqueConstraint("project", "index", "key"), sa.Index("portal_answers_by_time", "project", "time", "id"),
 )  # fmt: skip
-"""`request`: the question as it can be asked again, JSON; `key`: the ledger's; `cost`: micro-ε that it took; `plan`:
+"""`request`: the question as it can be asked again; `key`: the ledger's; `cost`: micro-ε that it took; `plan`:
 what was answered, JSON, so that a later version shows what was paid for; null for answers from before it was kept."""
 
 idempotency = sa.Table(
     "portal_idempotency", metadata,
-    _key("person"), _key("key"), _text("digest"), sa.Column("status", sa.Integer), _maybe("answers"), _text("time"),
+    _key("person"), _key("key"), _text("digest"), sa.Column("status", sa.Integer), _json("answers", True),
+    _text("time"),
 )  # fmt: skip
 
 proposals = sa.Table(
     "portal_proposals", metadata,
-    _key("id"), _text("kind"), _maybe("project"), _text("body"), _text("proposer"), _text("reason"), _text("created"),
+    _key("id"), _text("kind"), _maybe("project"), _json("body"), _text("proposer"), _text("reason"), _text("created"),
     _text("state"), _maybe("decider"), _maybe("answer"), _maybe("decided"),
 )  # fmt: skip
 
 releases = sa.Table(
     "portal_releases", metadata,
-    _key("id"), _text("name"), _text("folder"), _text("digest"), _text("files"), _text("published"), _maybe("verified"),
+    _key("id"), _text("name"), _text("folder"), _text("digest"), _json("files"), _text("published"), _maybe("verified"),
     sa.Column("passed", sa.Boolean),
 )  # fmt: skip
-"""`digest`: of release.json as confirmed; `files`: path -> SHA-256, JSON; `verified`: when last, `passed`: how."""
+"""`digest`: of release.json as confirmed; `files`: path -> SHA-256; `verified`: when last, `passed`: how."""
 
 stops = sa.Table(
     "portal_stops", metadata, _key("kind"), _key("what"), _text("person"), _text("reason"), _text("time")
