@@ -5,6 +5,7 @@
 #   make install     .venv with all that the tests need, and the package editable
 #   make test        install, system packages, lint, types, tests
 #   make test-interpreted  tests of kernels, which run as plain Python: for coverage and debuggers
+#   make test-set-up docs/how-to/set-up.md from its first line on a new Debian (root, debootstrap; DEBIAN=bookworm)
 #   make test-browser the portal's pages in the system's Chromium, with pictures
 #   make lint        ruff and mypy alone
 #   make studies-small  each study on little made-up data (minutes; `make test` runs it too)
@@ -24,6 +25,7 @@ VENV   := .venv
 PY     := $(VENV)/bin/python
 JOBS   ?= 2
 PYTEST_ARGS ?=
+DEBIAN ?= bookworm
 INTERPRETED ?= $(wildcard tests/methods/*/test_worked_example*.py) tests/methods/disassociation/test_fit.py \
     tests/methods/condensation/test_kernels.py tests/cli/test_demo.py
 PAGES ?= README.md $(wildcard docs/tutorials/*.md docs/how-to/*.md)
@@ -43,7 +45,7 @@ EDITABLE := $(PY) -m pip install --quiet --no-deps --no-build-isolation --editab
 
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help install demo demo-portal test-browser test test-interpreted system-packages lint studies studies-small pages site fuzz mutants wheel floors lock clean distclean
+.PHONY: help install demo demo-portal test-browser test-set-up test test-interpreted system-packages lint studies studies-small pages site fuzz mutants wheel floors lock clean distclean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -83,7 +85,7 @@ demo: $(VENV)/.stamp-run
 	@sh scripts/demo.sh $(VENV)/bin/leeward demo-release
 
 system-packages:
-	@sh scripts/system-packages.sh java postgresql chromium r
+	@sh scripts/system-packages.sh java postgresql chromium r nspawn
 
 # A new folder each time: the portal of an earlier demo is not overwritten.
 demo-portal: $(VENV)/.stamp-portal
@@ -93,6 +95,12 @@ demo-portal: $(VENV)/.stamp-portal
 test-browser: install
 	@sh scripts/system-packages.sh chromium
 	$(PY) -m tests.portal.browser .cache/portal-pictures
+
+# Some minutes: everything is installed there as the page says; `make test` runs the page too, on a copy of this system.
+test-set-up: install
+	@sh scripts/system-packages.sh nspawn
+	[ -d build/debian-$(DEBIAN) ] || debootstrap --include=systemd-sysv,dbus $(DEBIAN) build/debian-$(DEBIAN)
+	$(PY) -m tests.portal.test_set_up build/debian-$(DEBIAN)
 
 lint: install
 	$(PY) -m ruff check .

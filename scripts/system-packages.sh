@@ -1,5 +1,5 @@
 #!/bin/sh
-# See to the system packages that tests use: system-packages.sh [java] [postgresql] [chromium] [r]
+# See to the system packages that tests use: system-packages.sh [java] [postgresql] [chromium] [r] [nspawn]
 # As root with apt-get what is missing is installed; otherwise, or where that fails, the script says what is missing
 # and how to get it, and ends well: only the tests that need it will fail, and they say why.
 set -u
@@ -22,12 +22,16 @@ chromium_fits() {
 r_fits() {
     command -v Rscript > /dev/null 2>&1
 }
+nspawn_fits() {
+    command -v systemd-nspawn > /dev/null 2>&1
+}
 candidates() { # Debian's names, best first
     case $1 in
         java) echo openjdk-21-jre-headless openjdk-17-jre-headless default-jre-headless ;;
         postgresql) echo postgresql ;;
         chromium) echo chromium ;;
         r) echo r-base-core ;;
+        nspawn) echo systemd-container ;;
     esac
 }
 described() {
@@ -36,6 +40,7 @@ described() {
         postgresql) echo "PostgreSQL (SQL sources)" ;;
         chromium) echo "Chromium (the report in a browser)" ;;
         r) echo "R (what recipients run in it)" ;;
+        nspawn) echo "systemd-nspawn (a server is set up in it)" ;;
     esac
 }
 
@@ -43,7 +48,7 @@ updated=no
 missing=
 for need in "$@"; do
     if [ -z "$(candidates "$need")" ]; then
-        echo "system-packages.sh knows java, postgresql, chromium and r, not $need." >&2
+        echo "system-packages.sh knows java, postgresql, chromium, r and nspawn, not $need." >&2
         exit 2
     fi
     if "${need}_fits"; then continue; fi

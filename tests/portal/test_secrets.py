@@ -110,6 +110,7 @@ def test_an_upgrade_takes_passwords_out_and_keeps_the_answers(
 ) -> None:
     url = with_canary(fresh_database(postgres))
     before = old_portal(tmp_path, url)
+    open_store(before.folder, upgrade=print)
     app: Any = make_app(dataclasses.replace(before, ledgers={}))
     portal: Portal = app.app.state.portal
     assert CANARY not in texts_in(portal) and "[ledgers]" in caplog.text and CANARY not in caplog.text

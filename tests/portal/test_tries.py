@@ -127,7 +127,7 @@ def test_a_database_of_the_version_before_is_brought_up(tmp_path: Path) -> None:
         connection.exec_driver_sql("CREATE TABLE portal_counters (bucket TEXT)")
         connection.exec_driver_sql("ALTER TABLE portal_people DROP COLUMN email")
         connection.exec_driver_sql("UPDATE portal_version SET version_num = '0001'")
-    database = open_store(tmp_path)
+    database = open_store(tmp_path, upgrade=print)
     with reading(database) as connection:
         there = sa.inspect(connection)
         assert not there.has_table("portal_counters")

@@ -151,7 +151,7 @@ def test_a_portal_of_before_gets_ceilings_and_sets(tmp_path: Path) -> None:
         for table in ("portal_sets", "portal_key"):
             connection.exec_driver_sql(f"DROP TABLE {table}")
         connection.exec_driver_sql("UPDATE portal_version SET version_num = '0001'")
-    with reading(open_store(tmp_path)) as connection:
+    with reading(open_store(tmp_path, upgrade=print)) as connection:
         found = fetch_one(connection, tables.allotments.select())
         assert found == {**row, "most_an_answer": None}
         assert fetch_one(connection, tables.sets.select()) is None

@@ -27,12 +27,13 @@ from leeward.cli.options import flag, print_lines, switch
 @flag("--reset-password", "LOGIN", "Print a new link for a local account, remove its second factor, and end.")
 @flag("--backup", "OUT", "Copy the portal's database and the ledgers to the new folder OUT, and end.",
       type=click.Path())  # fmt: skip
+@switch("--upgrade", "Bring the database of an earlier version up to this one, and end; back it up before.")
 def serve(folder: str, demo: bool, host: str, port: int, workers: int, public_url: str | None,
           database: str | None, add_account: str | None, reset_password: str | None,
-          backup: str | None) -> None:  # fmt: skip
+          backup: str | None, upgrade: bool) -> None:  # fmt: skip
     """Serve the portal: researchers ask, custodians decide, and a budget pays each answer.
 
-    docs/how-to/portal.md explains the setup behind a hospital's proxy, sign-in and backup.
+    docs/how-to/set-up.md leads from an empty server to https, with backup and upgrade.
 
     \b
     Examples:
@@ -40,6 +41,7 @@ def serve(folder: str, demo: bool, host: str, port: int, workers: int, public_ur
       leeward serve --folder /srv/leeward --add-account ida=admin
       leeward serve --folder /srv/leeward --reset-password ida
       leeward serve --folder /srv/leeward --public-url https://portal.hospital.example
+      leeward serve --folder /srv/leeward --upgrade
 
     Exit status: 0 ended; 2 a setting is wrong.
     """
@@ -52,6 +54,8 @@ def serve(folder: str, demo: bool, host: str, port: int, workers: int, public_ur
     if backup is not None:
         copied, servers = portal.back_up(where, Path(backup), **given)
         return print_lines(*(f"copied {name}" for name in copied), *servers)
+    if upgrade:
+        return portal.upgrade(where, print_lines, **given)
     if add_account is not None:
         login, _, roles = add_account.partition("=")
         wanted = [*filter(None, roles.split(","))]

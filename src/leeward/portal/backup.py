@@ -12,7 +12,7 @@ import sqlalchemy as sa
 
 from leeward.errors import BadInput
 from leeward.portal.settings import Settings
-from leeward.portal.store import FILE, Database, now, open_store, tables
+from leeward.portal.store import FILE, Database, find_store, now, tables
 from leeward.portal.store.rows import fetch_all
 from leeward.queries.answer.plan import ledger_of
 from leeward.queries.ledger.engines import parse_url, place_of
@@ -28,7 +28,7 @@ def make_backup(settings: Settings, out: Path) -> tuple[list[str], list[str]]:
     settings hold secrets: neither is copied."""
     if out.exists():
         raise BadInput(f"{out}: exists already; name another folder.")
-    database = open_store(settings.folder, settings.database)
+    database = find_store(settings.folder, settings.database)
     copied: list[str] = []
     servers: dict[str, str] = {}
     with written_aside(out) as aside:
@@ -48,10 +48,13 @@ def make_backup(settings: Settings, out: Path) -> tuple[list[str], list[str]]:
 def _databases(database: Database, settings: Settings) -> Iterator[tuple[str, Path | str]]:
     """The name of each copy, and its file or the place of its server: the portal's database, then each ledger."""
     yield FILE, settings.folder / FILE if settings.database is None else _place(settings.database)
-    for row in fetch_all(database, sa.select(tables.indexes)):
+    columns = tables.indexes.c
+    for row in fetch_all(database, sa.select(columns.id, columns.folder, columns.ledger)):
         folder = Path(row["folder"])
-        ledger = ledger_of(folder) if row["ledger"] is None else settings.ledger(row["ledger"])
-        yield f"ledgers/{row['id']}/{EMBEDDED}", _place(ledger)
+        ledger = row["ledger"]
+        if ledger is not None and "://" not in ledger:  # in an earlier version's database it is an address
+            ledger = settings.ledger(ledger)
+        yield f"ledgers/{row['id']}/{EMBEDDED}", _place(ledger or ledger_of(folder))
 
 
 def _place(where: str | Path) -> Path | str:

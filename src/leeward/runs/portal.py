@@ -253,6 +253,17 @@ def _make_worker(settings: Settings, level: int) -> Any:
     return app
 
 
+def upgrade(folder: Path, say: Callable[[str], None], **given: Any) -> None:
+    """Bring the database of an earlier version up to this one. BadInput where there is none."""
+    from leeward.portal.settings import read_settings
+    from leeward.portal.store import REVISION, find_store, open_store
+
+    settings = read_settings(folder, **given)
+    database = find_store(settings.folder, settings.database)
+    open_store(settings.folder, settings.database, say)
+    say(f"{database.place}: schema {REVISION}, ready")
+
+
 def back_up(folder: Path, out: Path, **given: Any) -> tuple[list[str], list[str]]:
     """Copy the portal's database and the ledgers while it runs; what was copied, and the servers that were not."""
     from leeward.portal.backup import make_backup

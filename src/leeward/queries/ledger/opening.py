@@ -322,6 +322,8 @@ def _upgrade(ledger: Ledger, found: str | None) -> None:
             f"{ledger.place}: the ledger was made by a later version of Leeward (its schema is {found}, this version "
             f"knows {REVISION}). No answer was given. Install the later version."
         )
+    if found is not None:
+        LOGGER.warning(f"{ledger.place}: the ledger goes from schema {found} to {REVISION}")
     with writing(ledger) as connection:
         migrate(connection, Path(__file__).parent / "migrations", REVISION)
 
