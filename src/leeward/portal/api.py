@@ -17,7 +17,7 @@ from starlette.responses import Response, StreamingResponse
 
 from leeward.errors import BadInput
 from leeward.portal import models, people, proposals, releases, sessions, sets
-from leeward.portal.asking import Once, status_of
+from leeward.portal.asking import Once
 from leeward.portal.guards import need, program_needs
 from leeward.portal.indexes import public_facts
 from leeward.portal.logs import Wanted
@@ -91,7 +91,7 @@ def paid(here: Visit, key: str, body: models.Place, questions: list[Question]) -
     given = json.dumps(body.model_dump(exclude_unset=True), sort_keys=True)
     once = Once(key, hashlib.sha256(given.encode()).hexdigest())
     answers = here.asking.pay(here.viewer, body.project, body.index, questions, once)
-    here.response.status_code = status_of([answer for _, answer in answers])
+    here.response.status_code = 201 if any(answer.cost for _, answer in answers) else 200
     return [{"id": name, **answer.to_json()} for name, answer in answers]
 
 

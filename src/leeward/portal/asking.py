@@ -342,8 +342,3 @@ def _check_noise(
     new = [plan for request, plan in planned if not request.large_noise]
     if any(plan.key not in stored for plan in new):
         check_noise(session, new)
-
-
-def status_of(answers: Sequence[Answer]) -> int:
-    """201 where something was paid, 200 where all was stored."""
-    return 201 if any(answer.cost for answer in answers) else 200

@@ -6,7 +6,7 @@ A reply holds the fields that its model names and no other, whatever the row tha
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Final, Literal
+from typing import Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -42,12 +42,12 @@ class Allotment(Place):
     epsilon: str
     ends: str
     reason: str
-    most_an_answer: Annotated[
-        str, Field(description="The largest ε of one answer; empty: as much as is left.")
-    ] = ""
-    first_come: Annotated[
-        bool, Field(description="The cap goes to whoever asks first: allotments may exceed it together.")
-    ] = False
+    most_an_answer: str = Field(
+        default="", description="The largest ε of one answer; empty: as much as is left."
+    )
+    first_come: bool = Field(
+        default=False, description="The cap goes to whoever asks first: allotments may exceed it together."
+    )
 
 
 class Verdict(BaseModel):
@@ -75,10 +75,10 @@ class Problem(BaseModel):
     title: str
     status: int
     detail: str
-    request: Annotated[str, Field(description="Number of the request, for the portal's administrator.")]
-    left: Annotated[
-        float | None, Field(description="ε that the project has left, where it does not pay.")
-    ] = None
+    request: str = Field(description="Number of the request, for the portal's administrator.")
+    left: float | None = Field(
+        default=None, description="ε that the project has left, where it does not pay."
+    )
 
 
 class Me(BaseModel):
@@ -87,8 +87,8 @@ class Me(BaseModel):
     id: str
     name: str
     roles: list[str]
-    projects: Annotated[Mapping[str, str], Field(description="Project -> role in it.")]
-    scope: Annotated[str | None, Field(description="Of a token: read or ask.")]
+    projects: Mapping[str, str] = Field(description="Project -> role in it.")
+    scope: str | None = Field(description="Of a token: read or ask.")
 
 
 class Named(BaseModel):
@@ -102,9 +102,7 @@ class Balance(Named):
     most: float
     left: float
     ends: str
-    most_an_answer: Annotated[
-        float | None, Field(description="The largest ε of one answer; null: as much as is left.")
-    ]
+    most_an_answer: float | None = Field(description="The largest ε of one answer; null: as much as is left.")
 
 
 class Project(Named):
@@ -127,7 +125,7 @@ class Index(BaseModel):
     row: str
     vocabulary: str
     vocabulary_public: bool
-    example: Annotated[str, Field(description="A question with names of this vocabulary.")]
+    example: str = Field(description="A question with names of this vocabulary.")
     max_rows_per_patient: int | None
     synthetic: bool
     unit: str
@@ -141,7 +139,7 @@ class Index(BaseModel):
 class Terms(BaseModel):
     """Terms as a question joins them."""
 
-    terms: Annotated[str, Field(max_length=10_000)]
+    terms: str = Field(max_length=10_000)
 
 
 class TermSet(Terms):
@@ -158,19 +156,18 @@ class Price(BaseModel):
     question: str
     words: str
     epsilon: float
-    price: Annotated[float, Field(description="What it takes now: 0 where it was asked before.")]
+    price: float = Field(description="What it takes now: 0 where it was asked before.")
     left: float
     left_after: float
     enough: bool
     half_width: Number
     confidence: float
     bins: int
-    half_width_of_all: Annotated[Number, Field(description="Of all bins at once.")]
-    likelihood_factor: Annotated[
-        float,
-        Field(description="So many times as likely the answer is at most with any one unit as without."),
-    ]
-    warning: Annotated[str | None, Field(description="What to think of before it is paid.")]
+    half_width_of_all: Number = Field(description="Of all bins at once.")
+    likelihood_factor: float = Field(
+        description="So many times as likely the answer is at most with any one unit as without."
+    )
+    warning: str | None = Field(description="What to think of before it is paid.")
 
 
 class Sum(BaseModel):
@@ -184,13 +181,11 @@ class Answer(BaseModel):
     """Noisy counts, with the 95 % interval of each. A count below `threshold` is null."""
 
     query: str
-    by: Annotated[str | None, Field(description="The quasi-identifier with a count for each value.")] = None
+    by: str | None = Field(default=None, description="The quasi-identifier with a count for each value.")
     answer: Number | Mapping[str, Number | None] | None
     interval: Interval | Mapping[str, Interval | None] | None
-    half_width_of_all: Annotated[Number | None, Field(description="Of all bins of a histogram at once.")] = (
-        None
-    )
-    total: Annotated[Sum | None, Field(description="Of a histogram's bins; null where one is hidden.")] = None
+    half_width_of_all: Number | None = Field(default=None, description="Of all bins of a histogram at once.")
+    total: Sum | None = Field(default=None, description="Of a histogram's bins; null where one is hidden.")
     likelihood_factor: float
     confidence: float
     epsilon: float
@@ -261,10 +256,10 @@ class Proposed(BaseModel):
     epsilon_total: int | None = None
     threshold: int | None = None
     unit: str | None = None
-    place: Annotated[str | None, Field(description="Where an index's ledger is; never a password.")] = None
+    place: str | None = Field(default=None, description="Where an index's ledger is; never a password.")
     digest: str | None = None
     recipients: list[str] | None = None
-    kind: Annotated[str | None, Field(description="Of what is to start again.")] = None
+    kind: str | None = Field(default=None, description="Of what is to start again.")
     what: str | None = None
     person: str | None = None
     roles: list[str] | None = None
