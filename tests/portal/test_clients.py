@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,12 +12,14 @@ import httpx
 import pytest
 from tests.portal.made import Bench
 from tests.portal.served import serving
+from tests.waiting import LONG
 
 import leeward as lw
 from leeward.portal import client
 from leeward.portal.app import make_app
 from leeward.portal.settings import Settings
 
+NOTEBOOKS = Path(__file__).resolve().parents[2] / "docs" / "how-to"
 R_FILE = Path(client.__file__).parent / "static" / "leeward-portal.R"
 
 
@@ -128,3 +131,25 @@ def test_no_redirect_is_followed() -> None:
     with pytest.raises(client.PortalRefused, match=r"connect to https://elsewhere\.example"):
         portal_of(reply).ask("i", "fever", epsilon=1)
     assert asked == ["portal.example"]
+
+
+def cells_of(name: str, address: str) -> list[str]:
+    """The code of a notebook, cell by cell, for another portal than the demo's."""
+    notebook = json.loads((NOTEBOOKS / name).read_text(encoding="utf-8"))
+    code = ["".join(each["source"]) for each in notebook["cells"] if each["cell_type"] == "code"]
+    return [each.replace("http://127.0.0.1:8000", address) for each in code]
+
+
+def test_the_notebook_in_python_runs(fresh: Bench, address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LEEWARD_TOKEN", fresh.token("rita"))
+    names: dict[str, Any] = {}
+    for cell in cells_of("portal-python.ipynb", address):
+        exec(cell, names)
+    assert names["again"]["cost"] == 0 and len(names["by_month"]) == 12
+
+
+def test_the_notebook_in_r_runs(fresh: Bench, address: str, tmp_path: Path) -> None:
+    program = tmp_path / "notebook.R"
+    program.write_text("\n".join([*cells_of("portal-r.ipynb", address), "stopifnot(nrow(by_month) == 12)"]))
+    environment = {"LEEWARD_TOKEN": fresh.token("rita"), "PATH": "/usr/bin:/bin"}
+    subprocess.run(["Rscript", str(program)], cwd=tmp_path, env=environment, check=True, timeout=LONG)

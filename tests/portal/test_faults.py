@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import shutil
@@ -12,6 +13,7 @@ import pytest
 from tests.portal.made import Bench
 
 import leeward as lw
+from leeward.portal import faults
 from leeward.portal.app import make_app
 from leeward.portal.guards import Portal
 from leeward.queries.ledger import families
@@ -104,3 +106,28 @@ def test_a_database_that_is_silent_has_another_code(bench: Bench, log: list[dict
     assert told["reason"] == "unreachable" and told["frames"][0] == "LedgerUnreachable"
     assert "disk is full" not in json.dumps(log) + reply.text
     assert reply.headers["x-request-id"] in bench.client("ida").get("/admin").text
+
+
+def test_a_browser_that_goes_away_is_no_fault(fresh: Bench) -> None:
+    """Somebody goes on to another page while a price is on its way; anybody could fill the list of faults so."""
+
+    async def gone() -> Any:
+        return {"type": "http.disconnect"}
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    sent: list[Any] = []
+    settings = fresh.portal.settings
+    headers = {"host": settings.host, "cookie": f"{settings.cookie}={fresh.cookies['rita']}"}
+    scope = {
+        "type": "http", "method": "POST", "path": f"/projects/{fresh.project['one']}/ask", "query_string": b"",
+        "headers": [
+            *((name.encode(), text.encode()) for name, text in headers.items()),
+            (b"content-type", b"application/x-www-form-urlencoded"),
+        ],
+        "client": None, "scheme": "http", "server": ("127.0.0.1", 8000),
+    }  # fmt: skip
+    asyncio.run(fresh.gate(scope, gone, send))
+    assert sent[0]["status"] == 400
+    assert faults.newest(fresh.portal.database) == []

@@ -14,6 +14,7 @@ try:
     from fastapi.concurrency import run_in_threadpool
     from fastapi.exceptions import RequestValidationError
     from starlette.exceptions import HTTPException
+    from starlette.requests import ClientDisconnect
     from starlette.responses import PlainTextResponse, Response
 except ImportError as error:
     raise BadInput(
@@ -71,7 +72,7 @@ def make_app(settings: Settings) -> Gate:
     if provider is not None:
         client = oidc.Client(provider, f"{settings.origin}{settings.prefix}/sign-in/callback")
     metrics = Metrics()
-    kinds = (LeewardError, HTTPException, RequestValidationError, Exception)
+    kinds = (LeewardError, HTTPException, RequestValidationError, ClientDisconnect, Exception)
     app = FastAPI(
         openapi_url=None, redirect_slashes=False, exception_handlers=dict.fromkeys(kinds, _error_response)
     )
@@ -124,6 +125,8 @@ def static_files() -> dict[str, bytes]:
 def status_of(error: Exception) -> tuple[int, str]:
     if isinstance(error, HTTPException):
         return error.status_code, "Nothing here" if error.status_code in {404, 405} else "Refused"
+    if isinstance(error, ClientDisconnect):  # nobody reads the reply, and it is no fault
+        return 400, "Cannot be read"
     if isinstance(error, RequestValidationError):
         return (400, "Cannot be read") if error.errors()[0]["type"] == "json_invalid" else STATUSES[BadInput]
     return next(

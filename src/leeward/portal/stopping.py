@@ -74,7 +74,7 @@ def kind_stopped(**what: Any) -> sa.ScalarSelect[Any]:
 def check_running(kind: str | None) -> None:
     """Stopped where `kind_stopped` found something."""
     if kind is not None:
-        raise Stopped(f"this {kind} is stopped; nothing was charged. Ask its custodian.")
+        raise Stopped(f"this {kind} is stopped; nothing was charged. Ask a custodian.")
 
 
 def end_access(database: Database, viewer: Viewer, release: str, person: str, reason: str) -> None:
