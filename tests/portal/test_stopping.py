@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,9 @@ def test_a_stopped_index_or_project_gives_no_answer_until_two_start_it(fresh: Be
     with pytest.raises(BadInput, match="stopped already"):
         stopping.stop(database, fresh.viewer("carl"), kind, what, "again")
     proposed = proposals.propose_start(database, fresh.viewer("carl"), kind, what, "mended")
+    assert re.search(
+        f"the {kind} .*, which was stopped .*: a mistake", fresh.client("anna").get("/decisions").text
+    )
     with pytest.raises(proposals.SamePerson):
         proposals.decide(indexes, fresh.viewer("carl"), proposed, "confirmed", "yes")
     with pytest.raises(Stopped):

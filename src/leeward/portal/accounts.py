@@ -46,7 +46,7 @@ def reset(connection: sa.Connection, person: str, by: str) -> str:
     """A set-up link in the place of everything that signs in to an account: until it is used, nobody does."""
     drop_second_factor(connection, person, by)
     connection.execute(tables.passwords.delete().where(tables.passwords.c.person == person))
-    end_access(connection, person)
+    end_sign_ins(connection, person)
     return new_link(connection, person, by)
 
 
@@ -122,11 +122,11 @@ def close(database: Database, viewer: Viewer, person: str) -> None:
         mine = people.c.id == person
         if not connection.execute(people.update().where(mine).values(active=False)).rowcount:
             raise BadInput("there is no such account.")
-        end_access(connection, person)
+        end_sign_ins(connection, person)
         journal.record(connection, "account closed", person=person, by=viewer.person)
 
 
-def end_access(connection: sa.Connection, person: str) -> None:
+def end_sign_ins(connection: sa.Connection, person: str) -> None:
     """End a person's sessions, tokens and set-up link."""
     end_sessions(connection, person)
     end_tokens(connection, person)

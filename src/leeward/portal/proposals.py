@@ -102,7 +102,8 @@ def propose_start(database: Database, viewer: Viewer, kind: str, what: str, reas
     if stop is None:
         raise BadInput(f"this {kind} is not stopped.")
     people = [each["id"] for each in releases.recipients_of(database, what)]
-    body = {"kind": kind, "what": what, "name": row["name"], "recipients": people, "since": stop["time"]}
+    body = {"kind": kind, "what": what, "name": row["name"], "recipients": people}
+    body |= {"since": stop["time"], "because": stop["reason"]}
     return _propose(database, viewer, "start", what if kind == "project" else None, body, reason)
 
 
