@@ -137,6 +137,9 @@ def test_a_recipient_downloads_what_verifies_and_it_is_in_the_journal(bench: Ben
     assert bench.client("rob").get(f"/releases/{bench.release}/files/release.json").status_code == 404
     lines = bench.client("audrey").get("/audit/log.ndjson", params={"index": "portal"}).text.splitlines()
     assert any(json.loads(line)["event"] == "downloaded" for line in lines)
+    page = bench.client("audrey").get("/audit", params={"event": "downloaded"}).text
+    assert "Rita" in page and "Cohort" in page  # people read names, programs identifiers
+    assert bench.ids["rita"] not in page
 
 
 def test_a_release_that_was_changed_is_not_handed_out(

@@ -170,4 +170,5 @@ def message_of(error: Exception) -> str:
     text = text.replace(
         "or yes to pay for it all the same", "or say below that it is to be paid all the same"
     )
-    return text[:1].upper() + text[1:]
+    path = "/" in text.partition(" ")[0]
+    return text if path else text[:1].upper() + text[1:]

@@ -19,7 +19,7 @@ from leeward.portal.pages.custody import show_link, tell_deciders
 from leeward.portal.people import everybody, name_of
 from leeward.portal.permissions import HOUSE_ROLES
 from leeward.portal.store import tables, writing
-from leeward.portal.store.rows import row_of
+from leeward.portal.store.rows import names_of, row_of
 from leeward.portal.visit import Here, Text, Texts, attached
 from leeward.queries.ledger import auditing, families, spending
 from leeward.queries.ledger.families import LedgerInconsistent
@@ -38,8 +38,10 @@ def show_audit(
     wanted = Wanted(here.indexes, here.viewer, index, event, find)
     entries, following = wanted.part(before, MOST_ENTRIES, newest=True)
     own = journal.check(here.database, again=again) if everything else None
+    named = (tables.people, tables.projects, tables.indexes, tables.releases)
+    names = {key: name for table in named for key, name in names_of(here.database, table).items()}
     return here.page(
-        "audit.html", audits=audits, entries=entries, journal=own, before=following,
+        "audit.html", audits=audits, entries=entries, names=names, journal=own, before=following,
         indexes=here.indexes.rows(), chosen=index, event=event, find=find, again=again,
     )  # fmt: skip
 

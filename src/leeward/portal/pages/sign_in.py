@@ -82,9 +82,8 @@ def return_from_provider(here: Here, state: str = "", code: str = "") -> Respons
         raise Unknown
     try:
         claims = here.portal.provider.finish(take_login(here), state, code)
-    except (
-        SignInRefused
-    ):  # anybody can come back with anything: the journal takes no more than of failed passwords
+    except SignInRefused:
+        # Anybody can come back with anything: the journal takes no more of that than of failed passwords.
         tries.begin(here.database, tries.keyed_hash(here.database, state), f"provider, {here.address}")
         with writing(here.database) as connection:
             journal.record(connection, "sign-in failed", how="provider")
