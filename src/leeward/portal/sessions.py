@@ -82,15 +82,16 @@ SCOPES = ("read", "ask")
 LONGEST_DAYS = 366
 
 
-_token, _member = tables.tokens.c, tables.members.c
+_tokens, _people, _members = tables.tokens.alias("t"), tables.people.alias("p"), tables.members.alias("m")
+_token, _member = _tokens.c, _members.c
 ALIVE = sa.and_(
     _token.digest == sa.bindparam("digest"), _token.revoked.is_(None), _token.ends >= sa.bindparam("now")
 )
 BEARER = (
-    sa.select(_token.person, _token.project, _token.scope, tables.people.c.name, _member.role)
-    .join(tables.people, tables.people.c.id == _token.person)
-    .join(tables.members, _member.person == _token.person)
-    .where(_member.project == _token.project, tables.people.c.active, ALIVE)
+    sa.select(_token.person, _token.project, _token.scope, _people.c.name, _member.role)
+    .join(_people, _people.c.id == _token.person)
+    .join(_members, _member.person == _token.person)
+    .where(_member.project == _token.project, _people.c.active, ALIVE)
 )
 """Query for a token's owner, if person and membership still exist; built once, as every request runs it."""
 

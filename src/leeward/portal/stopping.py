@@ -66,9 +66,9 @@ def stopped(database: Database) -> dict[tuple[str, str], Row]:
 
 def kind_stopped(**what: Any) -> sa.ScalarSelect[Any]:
     """The kind of what is stopped among these (kind=identifier); null where all run. A part of a question."""
-    stops = tables.stops.c
+    stops = tables.stops.alias("s").c
     asked = sa.or_(*((stops.kind == kind) & (stops.what == each) for kind, each in what.items()))
-    return sa.select(stops.kind).where(asked).limit(1).scalar_subquery()
+    return sa.select(sa.func.min(stops.kind)).where(asked).scalar_subquery()
 
 
 def check_running(kind: str | None) -> None:

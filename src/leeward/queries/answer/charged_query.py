@@ -20,7 +20,7 @@ from leeward.queries.index.counts import Index
 from leeward.queries.ledger import budgets, spending
 from leeward.queries.ledger.budgets import Terms
 from leeward.queries.ledger.chain import digest, text_of
-from leeward.queries.ledger.spending import Charge, Paid
+from leeward.queries.ledger.spending import Charge
 from leeward.queries.privacy import mechanism
 from leeward.queries.privacy.accounting import to_epsilon
 
@@ -160,7 +160,9 @@ def answer_plans(
     open_plans = [plan for plan in plans if plan.key not in stored]
     if open_plans:
         data_set, separately = session.index.meta.id, session.terms.charge_projects_separately
-        for each in _reserve(session, open_plans, user, project):
+        charges = [Charge(key=plan.key, question=plan.question, epsilon=plan.price) for plan in open_plans]
+        paid = spending.reserve(session.ledger, data_set, user, charges, project)
+        for each in paid:
             costs[each.key] += each.cost
             # Where projects pay separately, an answer that another one paid for is worked out again and dropped: how
             # long it takes does not tell that it was stored.
@@ -169,13 +171,10 @@ def answer_plans(
         payloads = _work_out(session.index, open_plans, stored, pace)
         stored |= spending.store(session.ledger, data_set, payloads, separately=separately)
         _keep(session, stored, project)
-    remaining = spending.left(session.ledger, session.index.meta.id, user, project).user
+        remaining = paid[-1].left
+    else:
+        remaining = spending.left(session.ledger, session.index.meta.id, user, project).user
     return [_to_answer(session, plan, stored[plan.key], costs.pop(plan.key, 0), remaining) for plan in plans]
-
-
-def _reserve(session: IndexSession, plans: Sequence[Plan], user: str, project: str | None) -> list[Paid]:
-    charges = [Charge(key=plan.key, question=plan.question, epsilon=plan.price) for plan in plans]
-    return spending.reserve(session.ledger, session.index.meta.id, user, charges, project)
 
 
 def _to_answer(session: IndexSession, plan: Plan, payload: str, cost: int, remaining: int) -> Answer:

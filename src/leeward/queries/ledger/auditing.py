@@ -11,7 +11,14 @@ import sqlalchemy as sa
 
 from leeward.queries.ledger import chain, tables
 from leeward.queries.ledger.chain import Entry
-from leeward.queries.ledger.families import CHARGES, accounts_of_charge, family_of, family_terms, line_of
+from leeward.queries.ledger.families import (
+    CHARGES,
+    accounts_of_charge,
+    family_of,
+    family_terms,
+    line_of,
+    parents_of,
+)
 from leeward.queries.ledger.opening import Ledger, reading
 from leeward.queries.privacy.accounting import Budget, compose, spent_epsilon, to_epsilon
 
@@ -54,8 +61,8 @@ def audit(ledger: Ledger, data_set: str, expected: str | None = None) -> Audit:
         family = family_of(connection, ledger, data_set)
         terms = family_terms(connection, family)
         entries = list(chain.entries_of(connection, family))
-        data_sets = sa.select(tables.data_sets.c.data_set).where(tables.data_sets.c.family == family)
-        lines = {each: line_of(connection, each) for each in connection.scalars(data_sets)}
+        parents = parents_of(connection, family)
+        lines = {each: line_of(parents, each) for each in parents}
         answers = _rows(
             connection, sa.select(tables.answers).where(tables.answers.c.data_set.in_(list(lines)))
         )

@@ -120,13 +120,15 @@ class Replay:
                 self.paid[account] = max(spent, self.paid[account])
 
     def line(self, data_set: str) -> list[str]:
-        """The data set, its parent, and so on to the first of the family."""
-        found: list[str] = []
-        current: str | None = data_set
-        while current is not None:
-            found.append(current)
-            current = self.parents[current]
-        return found
+        return line_of(self.parents, data_set)
+
+
+def line_of(parents: Mapping[str, str | None], data_set: str) -> list[str]:
+    """The data set, its parent, and so on to the first of the family."""
+    line = [data_set]
+    while (parent := parents[line[-1]]) is not None:
+        line.append(parent)
+    return line
 
 
 CHARGES: Final = ("charged", "charged again")
@@ -149,30 +151,37 @@ def account_of(family: str, user: str | None = None, project: str | None = None)
     return f"user:{family}:{user}" if project is None else f"project:{family}:{project}"
 
 
-ACCOUNTS: Final = sa.select(tables.accounts).where(tables.accounts.c.family == sa.bindparam("family"))
+_account = tables.accounts.c
+BALANCES: Final = sa.select(_account.account, _account.most, _account.spent)
+ACCOUNTS: Final = BALANCES.where(_account.family == sa.bindparam("family"))
 
 _seen: dict[tuple[str, str], Replay] = {}
+_own: dict[tuple[str, str], list[chain.Entry]] = {}
+"""What this process wrote last of a family's log and is not surely on the disk: it need not be read where the head
+says that it is there."""
 _lock = Lock()
 
 
 def check(connection: sa.Connection, ledger: Ledger, family: str, entries: int, head: str) -> Replay:
     """Take up what is new in a family's log and compare it with the accounts; `entries` and `head` are those of its
     row, as this transaction sees it. LedgerInconsistent where they disagree."""
+    key = ledger.key, family
     with _lock:
-        known = _seen.pop((ledger.key, family), Replay())
+        known, own = _seen.pop(key, Replay()), _own.pop(key, [])
         if entries < known.entries:
-            _seen[ledger.key, family] = known
+            _seen[key] = known
             why = f"its log has {entries} entries and had {known.entries} before: an old copy was put back"
             raise LogShortened(_error_text(ledger, why), entries)
         fault = None
         if (known.entries, known.head) != (entries, head):
-            for entry in chain.entries_of(connection, family, known.entries):
+            ours = bool(own) and own[-1].hash == head and own[0].number == known.entries + 1
+            for entry in own if ours else chain.entries_of(connection, family, known.entries):
                 fault = fault or known.take(family, entry)
         if fault is None and (known.entries, known.head) != (entries, head):
             fault = f"the log has {known.entries} of {entries} entries, or another last one"
         if fault := fault or _other_accounts(connection, family, known):
             raise LedgerInconsistent(_error_text(ledger, fault))
-        _seen[ledger.key, family] = known
+        _seen[key] = known
         return known.copy()
 
 
@@ -305,10 +314,12 @@ def _read(path: Path) -> Head | None:
 SNAPSHOTS: Final = 20
 """Number of times a family's state is read again if other threads write to it meanwhile."""
 
-_families_of, _sets_of = tables.families.c, tables.data_sets.c
+_family = tables.families.alias("f")
+_families_of, _sets_of = _family.c, tables.data_sets.c
 # Built once, as all that every question asks: SQLAlchemy takes longer to build a statement than to run it.
 FAMILY: Final = sa.select(_sets_of.family).where(_sets_of.data_set == sa.bindparam("data_set"))
-TERMS: Final = sa.select(tables.families).where(_families_of.family == sa.bindparam("family"))
+# Names are short because the driver reads each statement's text character by character (decision 0016).
+TERMS: Final = sa.select(_family).where(_families_of.family == sa.bindparam("family"))
 LOCK: Final = TERMS.where(_families_of.moved.is_(None)).with_for_update()
 
 
@@ -328,14 +339,24 @@ def family_terms(connection: sa.Connection, family: str) -> Any:
     return connection.execute(TERMS, {"family": family}).one()
 
 
-def line_of(connection: sa.Connection, data_set: str) -> list[str]:
-    """The data set, its parent, and so on to the first of the family."""
-    line = [data_set]
-    while True:
-        parent = connection.scalar(sa.select(_sets_of.parent).where(_sets_of.data_set == line[-1]))
-        if parent is None:
-            return line
-        line.append(parent)
+def parents_of(connection: sa.Connection, family: str) -> dict[str, str | None]:
+    """The parent of each data set of a family."""
+    asked = sa.select(_sets_of.data_set, _sets_of.parent).where(_sets_of.family == family)
+    return {row.data_set: row.parent for row in connection.execute(asked)}
+
+
+_placed: dict[tuple[str, str], tuple[Any, list[str]]] = {}
+
+
+def terms_and_line(ledger: Ledger, data_set: str) -> tuple[Any, list[str]]:
+    """The row of a data set's family, and the data set with its ancestors: asked once in a process, as terms stay."""
+    found = _placed.get((ledger.key, data_set))
+    if found is None:
+        with reading(ledger) as connection:
+            family = family_of(connection, ledger, data_set)
+            line = line_of(parents_of(connection, family), data_set)
+            found = _placed[ledger.key, data_set] = family_terms(connection, family), line
+    return found
 
 
 @dataclass(frozen=True)
@@ -355,34 +376,27 @@ class Change:
         self.written.extend(
             chain.append(self.connection, self.family, known.entries, known.head, bodies, known.time)
         )
+        for entry in self.written:
+            known.take(self.family, entry)
 
 
 @contextlib.contextmanager
 def changing(ledger: Ledger, data_set: str, *, durable: bool = True) -> Iterator[Change]:
     """A transaction on the family of a data set, locked against other writers; LedgerInconsistent, with nothing
     changed, where accounts and log disagree. What is `durable` is remembered apart."""
-    family = _family_to_wait_for(ledger, data_set)
+    family = terms_and_line(ledger, data_set)[0].family
     with writing(ledger, durable=durable, family=family) as connection:
         row = lock(connection, ledger, family)
         known = check(connection, ledger, family, row.entries, row.head)
         change = Change(connection, family, row, known)
         yield change
+    with _lock:
+        if not durable:
+            _own[ledger.key, family] = change.written
+        elif (seen := _seen.get((ledger.key, family))) is not None and seen.entries < known.entries:
+            _seen[ledger.key, family] = known.copy()
     if durable:  # what was checked and written, all of it on the disk now
-        for entry in change.written:
-            known.take(change.family, entry)
         remember(ledger, Head.of(known))
-
-
-_families: dict[tuple[str, str], str] = {}
-
-
-def _family_to_wait_for(ledger: Ledger, data_set: str) -> str:
-    """The family of a data set, asked once in a process: it stays the same."""
-    found = _families.get((ledger.key, data_set))
-    if found is None:
-        with reading(ledger) as connection:
-            found = _families[ledger.key, data_set] = family_of(connection, ledger, data_set)
-    return found
 
 
 def remember_head(ledger: Ledger, data_set: str) -> None:

@@ -9,7 +9,6 @@ A restored copy can be continued when the newest one is lost; what is remembered
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import sqlalchemy as sa
@@ -23,6 +22,7 @@ from leeward.queries.ledger.families import (
     find_family,
     forget,
     forget_heads,
+    line_of,
     lock,
     read_heads,
 )
@@ -51,7 +51,7 @@ def move(old: Ledger, new: Ledger, data_set: str) -> None:
             values = dict(row._mapping) | {"moved": None, "arrived": True}
             connection.execute(tables.families.insert().values(**values))
             parents = {each["data_set"]: each["parent"] for each in copies["data_sets"]}
-            copies["data_sets"].sort(key=lambda each: _generation(parents, each["data_set"]))
+            copies["data_sets"].sort(key=lambda each: len(line_of(parents, each["data_set"])))
             for table in OF_A_FAMILY:
                 for each in copies[table.name]:
                     connection.execute(table.insert().values(**each))
@@ -85,11 +85,6 @@ def _of(table: sa.Table, family: str) -> sa.Select[Any]:
         inside = sa.select(tables.data_sets.c.data_set).where(tables.data_sets.c.family == family)
         return sa.select(table).where(table.c.data_set.in_(inside))
     return sa.select(table).where(table.c.family == family)
-
-
-def _generation(parents: Mapping[str, str | None], data_set: str) -> int:
-    parent = parents[data_set]
-    return 0 if parent is None else 1 + _generation(parents, parent)
 
 
 def accept_restored(ledger: Ledger, data_set: str, reason: str) -> int:

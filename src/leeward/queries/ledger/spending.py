@@ -11,33 +11,27 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import sqlalchemy as sa
+from sqlalchemy.dialects.postgresql import insert
 
 from leeward.errors import BadInput, GuaranteeUnreachable
 from leeward.queries.ledger import chain, tables
 from leeward.queries.ledger.budgets import check_user, has_room, terms_of
 from leeward.queries.ledger.families import (
+    BALANCES,
     Change,
     Replay,
     changing,
-    line_of,
     own_accounts,
     state_of_log,
-    unknown_data,
+    terms_and_line,
 )
 from leeward.queries.ledger.opening import Ledger, reading
 from leeward.queries.privacy.accounting import Budget, affordable, cost, spent_epsilon, to_epsilon
 
-_account, _answer, _data_set = tables.accounts.c, tables.answers.c, tables.data_sets.c
+_account, _answer = tables.accounts.c, tables.answers.c
 _among = _account.account.in_(sa.bindparam("among", expanding=True))
 # Built once, see `families`.
-TERMS: Final = (
-    sa.select(tables.families, _data_set.parent)
-    .join(tables.data_sets)
-    .where(_data_set.data_set == sa.bindparam("data_set"))
-)
-HELD: Final = sa.select(
-    _account.account, _account.spent, (_account.most - _account.spent).label("free")
-).where(_among)
+HELD: Final = BALANCES.where(_among)
 TAKE: Final = (
     tables.accounts.update()
     .where(_among, _account.spent + sa.bindparam("price", type_=sa.BigInteger) <= _account.most)
@@ -46,7 +40,9 @@ TAKE: Final = (
 PAYLOADS: Final = sa.select(_answer.key, _answer.payload).where(
     _answer.data_set == sa.bindparam("data_set"), _answer.key.in_(sa.bindparam("keys", expanding=True))
 )
-CHARGED: Final = tables.answers.insert()
+CHARGED: Final = (
+    insert(tables.answers).on_conflict_do_nothing().returning(_answer.key)
+)  # SQLite's is the same
 STORE: Final = tables.answers.update().where(
     _answer.data_set == sa.bindparam("of"),
     _answer.key == sa.bindparam("question_key"),
@@ -79,6 +75,8 @@ class Paid:
     key: str
     payload: str | None
     cost: int
+    left: int
+    """Micro-ε that the user has left for one more answer."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -165,35 +163,47 @@ def _reserve(
     ledger: Ledger, data_set: str, user: str, charges: Sequence[Charge], project: str | None
 ) -> list[Paid]:
     with changing(ledger, data_set, durable=False) as change:
-        before = _answers(change.connection, data_set, [charge.key for charge in charges])
-        new = {charge.key: charge for charge in charges if charge.key not in before}
-        due = dict(new)
-        if change.terms.separately and project is not None:
-            payments = change.known.payments
-            due |= {each.key: each for each in charges if (project, data_set, each.key) not in payments}
+        connection, terms, payments = change.connection, change.terms, change.known.payments
+        asked: dict[str, dict[str, Any]] = {
+            charge.key: {
+                "data_set": data_set, "user": user, "key": charge.key, "question": charge.question,
+                "epsilon": charge.epsilon, "cost": cost(charge.epsilon, terms.accounting),
+            }
+            for charge in charges
+        }  # fmt: skip
+        now = chain.now()
+        new = set(connection.scalars(CHARGED, [{**each, "charged": now} for each in asked.values()]))
+        before = _answers(connection, data_set, sorted(asked.keys() - new)) if new != asked.keys() else {}
+        pays_again = terms.separately and project is not None
+        due = {
+            key: each
+            for key, each in asked.items()
+            if key in new or (pays_again and (project, data_set, key) not in payments)
+        }
         if due:
-            _charge(change, data_set, user, project, due, new)
+            _charge(change, data_set, user, project, {key: each["cost"] for key, each in due.items()}, new)
+            whose = {} if project is None else {"project": project}
+            change.append(
+                {"event": "charged" if key in new else "charged again", **each, **whose}
+                for key, each in due.items()
+            )
+        free = _left(terms, change.known.line(data_set), user, project, change.known.accounts).user
     return [
         Paid(
             key=charge.key,
             payload=before.get(charge.key),
             cost=0 if due.pop(charge.key, None) is None else charge.epsilon,
+            left=free,
         )
         for charge in charges
     ]
 
 
 def _charge(
-    change: Change,
-    data_set: str,
-    user: str,
-    project: str | None,
-    due: Mapping[str, Charge],
-    new: Mapping[str, Charge],
+    change: Change, data_set: str, user: str, project: str | None, prices: Mapping[str, int], new: set[str]
 ) -> None:
-    """Take the prices of what is `due` (what is not `new` only from the project and the user), and write them down."""
+    """Take the prices of questions, of what is not `new` only from the project and the user."""
     connection, family, terms = change.connection, change.family, change.terms
-    prices = {key: cost(charge.epsilon, terms.accounting) for key, charge in due.items()}
     line, own = _accounts(change.known, data_set, family, user, project, terms.default_allotment)
     fresh = sum(prices[key] for key in new)
     outside = terms.separately and project is None and new
@@ -207,30 +217,6 @@ def _charge(
         _take(connection, own, sum(prices.values()))
     else:
         _take(connection, [*line, *own], fresh)
-    _write_down(change, data_set, user, project, due, new, prices)
-
-
-def _write_down(
-    change: Change,
-    data_set: str,
-    user: str,
-    project: str | None,
-    due: Mapping[str, Charge],
-    new: Mapping[str, Charge],
-    prices: Mapping[str, int],
-) -> None:
-    asked = [
-        {"data_set": data_set, "user": user, "key": key, "question": charge.question, "epsilon": charge.epsilon,
-         "cost": prices[key]}
-        for key, charge in due.items()
-    ]  # fmt: skip
-    if new:
-        more = {"charged": chain.now(), "payload": None}
-        change.connection.execute(CHARGED, [{**each, **more} for each in asked if each["key"] in new])
-    whose = {} if project is None else {"project": project}
-    change.append(
-        {"event": "charged" if each["key"] in new else "charged again", **each, **whose} for each in asked
-    )
 
 
 def _accounts(
@@ -291,43 +277,34 @@ def store(
 
 def left(ledger: Ledger, data_set: str, user: str | None, project: str | None = None) -> Left:
     """Remaining budget for everybody and for a user, in a project (None: somebody without an allotment)."""
+    terms, line = terms_and_line(ledger, data_set)
+    names = [*(f"data:{each}" for each in line), *own_accounts(terms.family, user, project)]
     with reading(ledger) as connection:
-        return _remaining(connection, ledger, data_set, user, project)
+        held = {row.account: (row.most, row.spent) for row in connection.execute(HELD, {"among": names})}
+    return _left(terms, line, user, project, held)
 
 
-def _remaining(
-    connection: sa.Connection, ledger: Ledger, data_set: str, user: str | None, project: str | None
+def _left(
+    terms: Any,
+    line: Sequence[str],
+    user: str | None,
+    project: str | None,
+    accounts: Mapping[str, Sequence[int]],
 ) -> Left:
-    terms, line = _terms_and_line(connection, ledger, data_set)
-    of_line = [f"data:{each}" for each in line]
+    """What is left by accounts: account -> (most, spent)."""
+    free = {name: most - spent for name, (most, spent) in accounts.items()}
     names = own_accounts(terms.family, user, project)
-    rows = {row.account: row for row in connection.execute(HELD, {"among": [*of_line, *names]})}
-    everybody = min(rows[each].free for each in of_line)
-    allotted = [rows[name].free for name in names if name in rows]
-    lacks_project = project is not None and names[-1] not in rows
+    everybody = min(free[f"data:{each}"] for each in line)
+    allotted = [free[name] for name in names if name in free]
+    lacks_project = project is not None and names[-1] not in free
     if lacks_project or (not allotted and terms.default_allotment == "none"):
         allotted = [0]
-    own = min([everybody, *allotted])
     budget = Budget(epsilon=terms.epsilon, accounting=terms.accounting, delta=terms.delta)
     return Left(
-        spent_epsilon=spent_epsilon(rows[f"data:{terms.family}"].spent, budget),
+        spent_epsilon=spent_epsilon(accounts[f"data:{terms.family}"][1], budget),
         anybody=affordable(everybody, budget.accounting),
-        user=affordable(own, budget.accounting),
+        user=affordable(min([everybody, *allotted]), budget.accounting),
     )
-
-
-_lines: dict[tuple[str, str], tuple[Any, list[str]]] = {}
-
-
-def _terms_and_line(connection: sa.Connection, ledger: Ledger, data_set: str) -> tuple[Any, list[str]]:
-    """A data set's terms, and it with its ancestors: asked once in a process, as they stay the same."""
-    found = _lines.get((ledger.key, data_set))
-    if found is None:
-        terms = connection.execute(TERMS, {"data_set": data_set}).first()
-        if terms is None:
-            raise unknown_data(ledger)
-        found = _lines[ledger.key, data_set] = terms, line_of(connection, data_set)
-    return found
 
 
 def _answers(connection: sa.Connection, data_set: str, keys: Sequence[str]) -> dict[str, str | None]:
