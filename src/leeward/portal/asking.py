@@ -39,18 +39,14 @@ MOST_NUMBERS: Final = 50_000
 """Identifiers of rows of answers that stay in memory."""
 PLAN: Final = TypeAdapter(Plan)
 
-_allotments, _keys = tables.allotments.alias("a"), tables.idempotency.alias("k")
-_allotment, _answer, _key = _allotments.c, tables.answers.c, _keys.c
+_allotment, _answer, _key = tables.allotments.c, tables.answers.c, tables.idempotency.c
 _under = (_key.person == sa.bindparam("by")) & (_key.key == sa.bindparam("under"))
-# Built once and short, see `queries.ledger.families`.
+# Built once, see `queries.ledger.families`.
+_one = sa.select(sa.literal_column("1").label("one")).subquery()
 _ours = (_allotment.project == sa.bindparam("project")) & (_allotment.index == sa.bindparam("index"))
 _stopped = kind_stopped(project=sa.bindparam("project"), index=sa.bindparam("index")).label("stopped")
-ALLOTMENT: Final = (
-    sa.select(
-        _allotment.project, _allotment.ends, _allotment.most_an_answer, _key.digest, _key.answers, _stopped
-    )
-    .select_from(_allotments.outerjoin(_keys, _under))
-    .where(_ours)
+ALLOTMENT: Final = sa.select(tables.allotments, _key.digest, _key.answers, _stopped).select_from(
+    _one.outerjoin(tables.allotments, _ours).outerjoin(tables.idempotency, _under)
 )
 KEPT: Final = sa.select(_answer.key, _answer.id).where(
     _answer.project == sa.bindparam("project"),
@@ -136,7 +132,7 @@ class Asking:
         row = known(fetch_one(self.database, ALLOTMENT, project=project, index=index, **by))
         if once is not None and row["digest"] is not None:
             check_same_body(row, once)
-        return row
+        return known(None if row["project"] is None else row)
 
     def plan(self, session: IndexSession, request: Request) -> tuple[Request, Plan]:
         """A question checked against what is public, with ε from the wanted precision where that was given."""
