@@ -93,13 +93,14 @@ def test_the_notices_are_those_of_the_reader(tmp_path: Path) -> None:
     found = reading.store(file, tmp_path, None, "icd9")
     assert found is not None
     cohort = lw.read(file, vocabulary="icd9")
-    assert [(n.kind, n.message, n.count) for n in found.head.notices] == [
+    assert [(n.kind, n.message, n.count) for n in found.notices] == [
         (n.kind, n.message, n.count) for n in cohort.notices
     ]
     sets = cohort.code_sets()
-    assert found.codes == sets.codes and found.supports.tolist() == sets.supports().tolist()
-    assert (found.patients, found.longest) == (len(sets), int(sets.lengths().max()))
-    assert found.facts() == source_facts(cohort)
+    known = found.supports()
+    assert known.codes == sets.codes and known.patients_of.tolist() == sets.supports().tolist()
+    assert (known.patients, known.longest) == (len(sets), int(sets.lengths().max()))
+    assert source_facts(found) == source_facts(cohort)
 
 
 @pytest.mark.usefixtures("small_pieces")

@@ -5,9 +5,10 @@ Column names are fixed here; the readers map the user's names onto them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from html import escape
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import polars as pl
@@ -16,7 +17,7 @@ from leeward.cohort.notices import Notice, row_text
 from leeward.errors import BadInput, one_line
 
 if TYPE_CHECKING:
-    from leeward.cohort.lenses.code_sets import CodeCounts, CodeSets
+    from leeward.cohort.lenses.code_sets import CodeCounts, CodeSets, Supports
     from leeward.cohort.lenses.table import Table
     from leeward.cohort.lenses.trajectories import Trajectories
     from leeward.cohort.lenses.visits import Visits
@@ -59,6 +60,9 @@ class Cohort:
         Permissible values of the columns of `patients`.
     names : mapping, optional
         Names of codes from the source's own tables.
+    files : tuple of Path, optional
+        In the place of `events`, where these are larger than memory: Parquet files of the same columns, each with all
+        events of some patients, in the order of the source. Patients ascend from file to file.
 
     Examples
     --------
@@ -79,6 +83,7 @@ class Cohort:
     vocabulary: str | None = None
     domains: Mapping[str, Any] = field(default_factory=dict, compare=False)
     names: Mapping[str, CodeName] = field(default_factory=dict, compare=False, repr=False)
+    files: tuple[Path, ...] = ()
     _lenses: dict[str, Any] = field(default_factory=dict, init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -102,31 +107,53 @@ class Cohort:
         object.__setattr__(self, "name", one_line(self.name))
 
     def require_events(self) -> pl.DataFrame:
-        """The events, or an error that says what is missing."""
+        """The events, or an error that says what is missing; those of `files` are read, all of them."""
+        if self.files:
+            return pl.read_parquet(list(self.files))
         if self.events is None or self.events.height == 0:
             raise BadInput(
                 f"{self.name}: no events with a patient and a code; give a file that has both columns."
             )
         return self.events
 
+    def parts(self) -> Iterator[pl.DataFrame]:
+        """The events, one part of the patients after the other."""
+        if not self.files:
+            yield self.require_events()
+        for file in self.files:
+            yield pl.read_parquet(file)
+
+    def count_events(self) -> int:
+        if self.files:
+            return int(pl.scan_parquet(list(self.files)).select(pl.len()).collect().item())
+        return self.require_events().height
+
+    def supports(self) -> Supports:
+        """How many patients have each code (computed once)."""
+        from leeward.cohort.lenses.code_sets import Supports, code_sets_of
+
+        sets = (code_sets_of(part) for part in self.parts()) if self.files else (self.code_sets(),)
+        return self._lens("supports", lambda: Supports.of(sets))
+
     def code_sets(self) -> CodeSets:
         """Each patient's set of distinct codes as flat arrays (computed once)."""
         from leeward.cohort.lenses.code_sets import code_sets_of
 
-        return self._lens("code_sets", lambda: code_sets_of(self.require_events()))
+        return self._lens("code_sets", lambda: self._joined(code_sets_of))
 
     def code_counts(self) -> CodeCounts:
         """Each patient's codes with their repeats as flat arrays; a code counts once a visit (computed once)."""
         from leeward.cohort.lenses.code_sets import code_counts_of
 
-        return self._lens("code_counts", lambda: code_counts_of(self.require_events()))
+        return self._lens("code_counts", lambda: self._joined(code_counts_of))
 
     def visits(self, *, merged: bool = False) -> Visits:
         """Each patient's visits as sets of codes in flat arrays, or one set per patient (computed once)."""
         from leeward.cohort.lenses.visits import visits_of
 
         return self._lens(
-            f"visits, merged: {merged}", lambda: visits_of(self.require_events(), self.name, merged=merged)
+            f"visits, merged: {merged}",
+            lambda: self._joined(lambda events: visits_of(events, self.name, merged=merged)),
         )
 
     def trajectories(self, first: int = 0, last: int = 127) -> Trajectories:
@@ -144,6 +171,16 @@ class Cohort:
 
         self.require_one_row_each()
         return self._lens("table", lambda: table_of(self.patients, self.domains, self.name))
+
+    def let_go(self) -> None:
+        """Of what was computed once: it is computed again when it is asked for."""
+        self._lenses.clear()
+
+    def _joined(self, lens_of: Callable[[pl.DataFrame], Lens]) -> Lens:
+        """The lens of all patients, made a part at a time."""
+        from leeward.cohort.lenses.joined import join
+
+        return join([lens_of(part) for part in self.parts()])
 
     def _lens(self, key: str, make: Callable[[], Lens]) -> Lens:
         if key not in self._lenses:

@@ -59,8 +59,8 @@ class Method:
         Module with `sections(release, measures, verification)`; left out: `report` beside the parameters.
     memory : Memory
         What a run needs.
-    in_parts : bool
-        Whether a table larger than memory can be released (`runs.stored`).
+    in_parts : Memory, optional
+        What a run needs whose source is on the disk (`runs.stored`); None for a method that needs its source in memory.
     """
 
     parameters: str
@@ -71,7 +71,7 @@ class Method:
     measures: str | None = None
     sections: str | None = None
     memory: Memory = ANY_METHOD
-    in_parts: bool = False
+    in_parts: Memory | None = None
 
     @property
     def class_name(self) -> str:
@@ -135,13 +135,14 @@ METHODS: dict[str, Method] = {
         "Release a population's visits, each shared by k patients.",
         columns=("patient", "code", "visit"),
         memory=Memory(400, 1050, 340),
+        in_parts=Memory(500, 200, 40),
     ),
     "disassociation": Method(
         "leeward.methods.disassociation.parameters:Disassociation",
         "disassociate",
         "Release diagnosis codes by disassociation.",
         memory=Memory(1000, 0, 130),
-        in_parts=True,
+        in_parts=Memory(700, 30, 0),
     ),
     "linked": Method(
         "leeward.methods.linked.parameters:Linked",

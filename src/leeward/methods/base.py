@@ -58,6 +58,11 @@ class Parameters(Declared):
         """The parameters with names of the cohort's codes for words that stand for them, and notices of that."""
         return self, ()
 
+    def can_store(self) -> bool:
+        """Whether the run needs nothing of the source but the patients' codes and visits, so that these may be on the
+        disk (`runs.stored`)."""
+        return False
+
     def protect(
         self,
         cohort: Cohort,

@@ -36,11 +36,8 @@ MENTION = re.compile(r"#\d+$")
 """What makes a code's first, second, … mention a label of its own."""
 
 
-def with_code_list(
-    anonymized: Anonymized, cohort: Cohort, frequent: frozenset[str] | None = None
-) -> Anonymized:
-    """The result with the list of its codes, which is made when it is written: the other tables may be streams.
-    `frequent`: the codes of at least k patients, where the cohort's events are not at hand."""
+def with_code_list(anonymized: Anonymized, cohort: Cohort) -> Anonymized:
+    """The result with the list of its codes, which is made when it is written: the other tables may be streams."""
     tables = anonymized.tables
     noted: set[str] = set()
     counted: set[str] = set()
@@ -61,7 +58,7 @@ def with_code_list(
             if table.path not in written:
                 for _ in note_labels(table):
                     pass
-        yield code_list(anonymized, noted, counted, cohort, frequent)
+        yield code_list(anonymized, noted, counted, cohort)
 
     watched = tuple(replace(each, batches=partial(note_labels, each)) for each in tables)
     return replace(anonymized, tables=(*watched, ReleaseTable(PATH, SCHEMA, batches)))
@@ -85,7 +82,6 @@ def code_list(
     labels: set[str],
     counted: set[str],
     cohort: Cohort,
-    frequent: frozenset[str] | None = None,
 ) -> pa.RecordBatch:
     """One row a code, sorted; see the head of the module. `labels`: those of the data files; `counted`: those of them
     that some chunk counts."""
@@ -96,10 +92,8 @@ def code_list(
     bases = {label: MENTION.sub("", label) for label in labels} if repeats else {}
     released = labels | set(bases.values())
     shown = with_nodes_below(released, anonymized.tables)
-    if frequent is None:
-        sets = cohort.code_sets()
-        supports = sets.supports()
-        frequent = frozenset(c for c, support in zip(sets.codes, supports, strict=True) if support >= k)
+    known = cohort.supports()
+    frequent = {code for code, held in zip(known.codes, known.patients_of, strict=True) if held >= k}
     shown_only = lists_shown_only(anonymized.method, anonymized.parameters)
     least = LARGEST if anonymized.method == "censoring" else k  # names in rows tell of the sample too
     rows = sorted(released if shown_only else released | frequent)

@@ -22,9 +22,8 @@ ON_SPARK = Memory(megabytes=600, a_patient=0, a_row=220)
 """What is left here with Spark: reading the cohort, taking the result, verifying and measuring the release; Spark's own
 memory besides (one run: disassociation of 1,000,000 patients with 5,000,000 rows, 1.65 GB)."""
 
-ON_DISK = Memory(megabytes=700, a_patient=30, a_row=0)
-"""What a run by parts on the disk needs (`runs.stored`): a block of rows, a partition or a part of the release, and the
-nodes of the release; on this machine a partition for each thread besides, or Spark's own memory."""
+BY_PARTS = {"disassociation": METHODS["disassociation"].in_parts}
+"""What runs need that go by parts only where they are asked to: it costs utility."""
 
 HALVES = 2
 """Where this many times the need is free, verifier and measures run at once, otherwise one after the other."""
@@ -35,7 +34,10 @@ def require_memory(method: str, cohort: Cohort, engine: str = "local") -> None:
     patients, rows = _size(cohort)
     fit, spark = _fit(method, engine), _fit(method, "spark")
     what = f"{method} of {patients:,} patients with {rows:,} rows"
-    _require(fit, patients, rows, what, engine, spark, by_parts=method == "disassociation")
+    if cohort.files:
+        fit = spark = METHODS[method].in_parts or fit
+        what = f"{what} in parts"
+    _require(fit, patients, rows, what, engine, spark, None if cohort.files else BY_PARTS.get(method))
 
 
 def fits(method: str, patients: int, rows: int, engine: str = "local", times: int = 1) -> bool:
@@ -45,15 +47,9 @@ def fits(method: str, patients: int, rows: int, engine: str = "local", times: in
     return free is None or times * _fit(method, engine).bytes(patients, rows) - memory_in_use() <= free
 
 
-def require_memory_of_stored(patients: int, rows: int) -> None:
-    """BadInput where a run by parts on the disk needs more than is free."""
-    what = f"disassociation of {patients:,} patients with {rows:,} rows in parts"
-    _require(ON_DISK, patients, rows, what, "spark", ON_DISK)
-
-
 def is_roomy(method: str, cohort: Cohort, engine: str = "local") -> bool:
     """Whether the memory is enough to verify and measure at once."""
-    return fits(method, *_size(cohort), engine, HALVES)
+    return not cohort.files and fits(method, *_size(cohort), engine, HALVES)
 
 
 def _fit(method: str, engine: str) -> Memory:
@@ -67,7 +63,7 @@ def require_memory_to_read(source: SourceSpec, method: str = "") -> None:
     rows = rows_of(path)
     if rows is not None:
         what = f"reading {rows:,} rows of {path.name}"
-        _require(READING, 0, rows, what, "spark", READING, by_parts=method == "disassociation")
+        _require(READING, 0, rows, what, "spark", READING, BY_PARTS.get(method))
 
 
 def rows_of(path: Path) -> int | None:
@@ -106,7 +102,13 @@ def engine_name(engine: Any) -> str:
 
 
 def _require(
-    fit: Memory, patients: int, rows: int, what: str, engine: str, spark: Memory, *, by_parts: bool = False
+    fit: Memory,
+    patients: int,
+    rows: int,
+    what: str,
+    engine: str,
+    spark: Memory,
+    by_parts: Memory | None = None,
 ) -> None:
     need, free = fit.bytes(patients, rows), free_memory()
     if free is None or need - memory_in_use() <= free:
@@ -117,7 +119,7 @@ def _require(
     if free > base:
         parts = -(-(need - base) // (free - base))
         ways.append(f"split the source by patient (leeward split --parts {parts}) and release each part")
-    if by_parts and ON_DISK.bytes(patients, rows) <= free:
+    if by_parts is not None and by_parts.bytes(patients, rows) <= free:
         ways.append("process it in parts on disk, as one release (--partitions N)")
     if engine != "spark" and spark.bytes(patients, rows) <= free:
         ways.append("run it on Spark with a cluster (--engine spark)")
@@ -129,6 +131,8 @@ def _require(
 
 def _size(cohort: Cohort) -> tuple[int, int]:
     """Patients and rows; of a table its rows and its cells."""
+    if cohort.files:
+        return cohort.supports().patients, cohort.count_events()
     if cohort.events is None:
         table = cohort.patients
         return (0, 0) if table is None else (table.height, table.height * table.width)

@@ -103,13 +103,13 @@ def sensitive_topics(cohort: Cohort, sets: CodeSets) -> list[dict[str, Any]] | N
 def source_facts(cohort: Cohort) -> dict[str, Any]:
     if cohort.events is None and cohort.patients is not None:
         return {"name": cohort.name, "patients": cohort.patients.height, "columns": cohort.patients.width}
-    sets = cohort.code_sets()
+    known = cohort.supports()
     return {
         "name": cohort.name,
         "vocabulary": cohort.vocabulary,
-        "patients": len(sets),
-        "events": cohort.require_events().height,
-        "codes": len(sets.codes),
+        "patients": known.patients,
+        "events": cohort.count_events(),
+        "codes": len(known.codes),
     }
 
 

@@ -15,7 +15,7 @@ from leeward.errors import BadInput
 from leeward.fields import build, nearest
 from leeward.methods import METHODS
 from leeward.randomness import Randomness
-from leeward.release import Release, draft
+from leeward.release import Anonymized, Release, draft
 from leeward.release.folder import check_out
 from leeward.release.reading import manifest_name
 from leeward.release.spec import SourceSpec, Spec, load
@@ -231,16 +231,16 @@ def run(
         versions=None,
     )
     with at_most(threads), watch(tell, STAGES) as say:
-        if METHODS[method.name].in_parts:
-            from leeward.runs.stored import run_stored
+        say("Reading the source")
+        if METHODS[method.name].in_parts is not None:
+            from leeward.runs.stored import stored_source
 
-            done = run_stored(as_run, method, Path(out), threads, allow_memory, say)
-            if done is not None:
-                return open_result(*done)
+            with stored_source(as_run, method, Path(out)) as stored:
+                if stored is not None:
+                    return _release(as_run, method, stored, None, out, threads, allow_memory, say)
         for each in (spec.source, spec.population):
             if each is not None and not allow_memory:
                 require_memory_to_read(each, method.name)
-        say("Reading the source")
         cohort = read_source(spec.source)
         population = read_missing(None, spec.population)
         return _release(as_run, method, cohort, population, out, threads, allow_memory, say)
@@ -263,19 +263,25 @@ def _release(
         if each is not None and not allow_memory:
             require_memory(method.name, each, engine)
     roomy = is_roomy(method.name, cohort, engine)
+
+    def measured(made: Anonymized) -> Mapping[str, Any]:
+        if not cohort.files:
+            return measure_release(pending, cohort, spec.measure, made, population)
+        from leeward.runs.stored import figures_of
+
+        return figures_of(pending, cohort, spec, made)
+
     with draft(out) as pending:
         runner = make(spec.engine, threads=threads)
         say(f"Protecting {cohort.name} ({method.name})")
         spec = dataclasses.replace(spec, method=parameters_of(method.over(cohort)[0]))
-        anonymized = method.protect(
-            cohort, runner, randomness=Randomness.of(spec.seed), population=population
-        )
         verification, figures = write_verified(
             pending,
-            anonymized,
+            # Named nowhere here, so that it is let go once it is written.
+            method.protect(cohort, runner, randomness=Randomness.of(spec.seed), population=population),
             spec,
             lambda: verify_or_raise(pending.folder, cohort, population),
-            lambda made: measure_release(pending, cohort, spec.measure, made, population),
+            measured,
             say,
             roomy=roomy,
         )
@@ -348,6 +354,7 @@ def verify(
             {code: (each.name, each.patients) for code, each in source.names.items()},
             source.vocabulary,
             None if population is None else population.patients,
+            stored=source.files,
         )
     elif population is not None:
         raise BadInput("`population` also needs the source (--source).")
@@ -357,8 +364,10 @@ def verify(
 
 
 def _events_of(source: Cohort) -> pl.DataFrame:
-    """The events; none for a table of patients, whose methods look at the patients alone."""
-    return no_events() if source.events is None and source.patients is not None else source.require_events()
+    """The events; none for a table of patients, whose methods look at the patients alone, and where they are on the
+    disk."""
+    apart = source.files or (source.events is None and source.patients is not None)
+    return no_events() if apart else source.require_events()
 
 
 def verify_or_raise(

@@ -1,75 +1,49 @@
-"""A release of a table larger than memory: read, protected, written and verified a part at a time.
+"""Runs of a table larger than memory: its events are on the disk, and no step holds more than one part of them.
 
-The process that starts it holds the distinct codes, the nodes of the release, and one part (docs/how-to/large-data.md).
+What is held of all patients are their codes in numbers (`cohort.lenses`), or of disassociation the nodes of the release
+(docs/how-to/large-data.md). The bytes of the release are those of a cohort in memory.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from leeward.cohort.readers.stored import can_store, store
-from leeward.cohort.stored import StoredCohort
-from leeward.engine import make
+from leeward.cohort.cohort import Cohort
+from leeward.cohort.readers.stored import can_store, estimate_rows, store
 from leeward.methods.disassociation import Disassociation
-from leeward.methods.disassociation.method import partitions_of, protect_on_disk
-from leeward.randomness import Randomness
-from leeward.release import draft
+from leeward.methods.disassociation.method import partitions_of
 from leeward.release.aside import work_beside
 from leeward.release.content import Anonymized
 from leeward.release.folder import Draft
-from leeward.release.reading import manifest_name
 from leeward.release.spec import Spec
-from leeward.runs.memory import engine_name, fits, require_memory_of_stored
-from leeward.runs.progress import Tell
-from leeward.runs.specs import no_events, parameters_of, read_source
-from leeward.runs.writing import about, measure_release, require_passed, write_verified
-from leeward.verify import Source, Verification, verify
+from leeward.runs.memory import engine_name, fits
+from leeward.runs.profile import source_facts
+from leeward.runs.writing import about, measure_release
 
 
-def run_stored(
-    spec: Spec, method: Any, out: Path, threads: int | None, allow_memory: bool, say: Tell
-) -> tuple[Path, Verification, Mapping[str, Any]] | None:
-    """The release, its verification and its figures; None where the table is read as ever: it is no plain table of
-    events in files, there would be one partition, or rows name the vocabularies of their codes.
-
-    Raises BadInput, GuaranteeUnreachable, VerificationFailed: nothing is left at `out`.
-    """
-    source, engine = spec.source, engine_name(spec.engine)
-    if not _is_plain(spec) or not isinstance(method, Disassociation) or not method.can_store(engine):
-        return None
+@contextmanager
+def stored_source(spec: Spec, method: Any, out: Path) -> Iterator[Cohort | None]:
+    """The source in files beside `out`; None where the run does not go by parts: it is no plain table of events in
+    files, rows name the vocabularies of their codes, there is one partition, or memory is enough."""
+    if not _is_plain(spec) or not method.can_store() or not _is_large(spec, method):
+        yield None
+        return
+    source = spec.source
     with work_beside(out) as work:
-        say("Reading the source")
         cohort = store(
             str(source.path),
             work,
             source.columns or None,
             source.vocabulary,
             frozenset(text.strip() for text in source.missing),
+            date_format=source.date_format,
             accept_unknown=source.accept_unknown,
             code_separator=source.code_separator,
         )
-        if cohort is None or partitions_of(method, cohort.patients, engine) < 2:
-            return None
-        if not allow_memory:
-            require_memory_of_stored(cohort.patients, cohort.events)
-        with draft(out) as pending:
-            runner = make(spec.engine, threads=threads)
-            say(f"Protecting {cohort.head.name} ({method.name})")
-            filled: Any = method.over(cohort.head, cohort.codes)[0]
-            spec = replace(spec, method=parameters_of(filled))
-            verification, figures = write_verified(
-                pending,
-                protect_on_disk(method, cohort, runner, Randomness.of(spec.seed), work),
-                spec,
-                lambda: require_passed(verify_stored(pending.folder, cohort)),
-                lambda made: figures_of(pending, cohort, spec, made),
-                say,
-                roomy=False,
-            )
-    return pending.out, verification, figures
+        yield None if cohort is not None and _is_one_partition(spec, method, cohort) else cohort
 
 
 def _is_plain(spec: Spec) -> bool:
@@ -80,20 +54,34 @@ def _is_plain(spec: Spec) -> bool:
     return plain and can_store(source.path, source.format, source.vocabulary)
 
 
-def verify_stored(folder: Path, cohort: StoredCohort) -> Verification:
-    known = Source(no_events(), vocabulary=cohort.head.vocabulary, names={}, stored=cohort.files)
-    return verify(folder, known, manifest_name(folder))
+def _is_large(spec: Spec, method: Any) -> bool:
+    if isinstance(method, Disassociation):  # it costs utility there, and is asked for
+        return (method.partitions or 1) > 1 or (
+            method.partitions is None and engine_name(spec.engine) == "spark"
+        )
+    rows = estimate_rows(str(spec.source.path))
+    return not fits(method.name, rows, rows)
 
 
-def figures_of(pending: Draft, cohort: StoredCohort, spec: Spec, made: Anonymized) -> Mapping[str, Any]:
-    """`measures.json`. Measures compare the whole table with the whole release: where memory is too little for both,
-    none is made, and a notice says so."""
-    if fits("disassociation", cohort.patients, cohort.events):
-        return measure_release(pending, read_source(spec.source), spec.measure, made)
+def _is_one_partition(spec: Spec, method: Any, cohort: Cohort) -> bool:
+    engine = engine_name(spec.engine)
+    return (
+        isinstance(method, Disassociation) and partitions_of(method, cohort.supports().patients, engine) < 2
+    )
+
+
+def figures_of(pending: Draft, cohort: Cohort, spec: Spec, made: Anonymized) -> Mapping[str, Any]:
+    """`measures.json`. The measures of disassociation compare the whole table with the whole release: where memory is
+    too little for both, none is made, and a notice says so."""
+    patients, events = cohort.supports().patients, cohort.count_events()
+    if made.method != "disassociation" or fits("disassociation", patients, events):
+        figures = measure_release(pending, cohort, spec.measure, made)
+        cohort.let_go()  # the verifier is next, and reads the files
+        return figures
     message = (
         "not measured: the table and the release need more memory than is free; run `leeward measure OUT "
         "--source TABLE` on a larger machine"
     )
-    known = about(cohort.head, cohort.facts(), made)
+    known = about(cohort, source_facts(cohort), made)
     known["notices"].append({"kind": "measure", "message": message, "count": 1, "rows": []})
     return known

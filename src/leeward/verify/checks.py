@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -43,8 +43,9 @@ class Source:
         of a public table).
     vocabulary : what the source's codes are of, as `leeward.vocabulary.load` knows it.
     answers : for a catalogue of itemsets: question and answer, as texts, of every answer that the ledger keeps.
-    stored : Parquet files with `patient` and `code` in the place of `events`, where these are larger than memory; only
-        what is checked in parts (`disassociation.in_parts`) can be checked with them.
+    stored : Parquet files in the place of `events`, where these are larger than memory, each with all events of some
+        patients, who ascend from file to file, in the order of the source (`row`); only what looks at `parts` or
+        `blocks` alone can be checked with them.
     """
 
     events: pl.DataFrame
@@ -60,6 +61,13 @@ class Source:
         for file in self.stored:
             yield pl.read_parquet(file, columns=["patient", "code"])
         yield from self.events.select("patient", "code").iter_slices(rows)
+
+    def parts(self) -> Iterator[Source]:
+        """The source, one part of its patients after the other, as a source of its own."""
+        if not self.stored:
+            yield self
+        for file in self.stored:
+            yield replace(self, events=pl.read_parquet(file), stored=())
 
     @cached_property
     def numbered(self) -> Numbered:
@@ -182,6 +190,16 @@ def merge_checks(checks: Sequence[Check], parts: int, what: str) -> Check:
     else:
         return Check(checks[0].name, True, f"In each of {parts:,} {what}: {checks[-1].detail}", figures)
     return Check(checks[0].name, False, detail, figures)
+
+
+def merge_parts(made: Sequence[Sequence[Check]]) -> list[Check]:
+    """The checks of all parts as one each."""
+    if len(made) == 1:
+        return list(made[0])
+    found: dict[str, list[Check]] = {}
+    for check in itertools.chain.from_iterable(made):
+        found.setdefault(check.name, []).append(check)
+    return [merge_checks(checks, len(made), "parts") for checks in found.values()]
 
 
 def merge_figures(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

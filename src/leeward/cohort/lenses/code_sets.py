@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -49,6 +51,28 @@ class CodeSets:
         return tuple(self.codes[v] for v in self.values[self.offsets[r] : self.offsets[r + 1]])
 
 
+@dataclass(frozen=True)
+class Supports:
+    """The distinct codes, sorted, and int64[codes], the patients of each; the number of patients, and the most codes of
+    one."""
+
+    codes: tuple[str, ...]
+    patients_of: Int64s
+    patients: int
+    longest: int
+
+    @staticmethod
+    def of(parts: Iterable[CodeSets]) -> Supports:
+        """Added up over parts that share no patient."""
+        total: Counter[str] = Counter()
+        patients = longest = 0
+        for sets in parts:
+            total.update(dict(zip(sets.codes, sets.supports().tolist(), strict=True)))
+            patients, longest = patients + len(sets), max(longest, int(sets.lengths().max()))
+        codes = tuple(sorted(total))
+        return Supports(codes, np.array([total[code] for code in codes]), patients, longest)
+
+
 def patient_numbers(patient: pl.Series) -> tuple[Int64s, pl.Series]:
     """Number patients 0…n-1 in ascending order of their identifiers: (number of each row, identifiers)."""
     if patient.is_sorted():  # the usual case of files written a patient at a time
@@ -76,7 +100,7 @@ def categories(codes: pl.Series) -> tuple[str, ...]:
     return tuple(codes.dtype.categories.to_list())
 
 
-def run_starts(keys: Int64s) -> Int64s:
+def run_starts(keys: AnyArray) -> Int64s:
     first = np.ones(len(keys), np.bool_)
     np.not_equal(keys[1:], keys[:-1], out=first[1:])
     return np.flatnonzero(first)

@@ -192,7 +192,8 @@ class Collector:
         normalised = normalise(self.codes.texts, vocabulary, entries)
         texts = np.argsort(first_row, kind="stable").astype(np.int32)
         gaps = self._gap_notices(patients()) if self._gaps else []
-        return normalised, [*gaps, *normalised.notices(texts, first_row[texts], self._where(), entries)]
+        notices = [*self._conversion_notices(), *gaps]
+        return normalised, [*notices, *normalised.notices(texts, first_row[texts], self._where(), entries)]
 
     def cohort(
         self,

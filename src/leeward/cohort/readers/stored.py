@@ -1,7 +1,7 @@
 """From a table of events to a cohort on the disk, a block of rows at a time: for tables larger than memory.
 
-Rows go to as many files as it takes for each to be small, by a hash of the patient; then each file is made distinct and
-put in order by itself. Only the distinct texts of codes are held.
+Rows go to a file as they come, then to the file of their range of patients: as many ranges as it takes for each to be
+small, cut by a sample. Only the distinct texts of codes and the sample are held.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from leeward.arrays import Int64s, UInt32s
@@ -21,20 +22,26 @@ from leeward.cohort.readers import refuse_unknown
 from leeward.cohort.readers.collect import Collector
 from leeward.cohort.readers.columns import ColumnNames
 from leeward.cohort.readers.delimited import collect_encodings
-from leeward.cohort.readers.files import PARQUET, READABLE, is_gzip, suffix
+from leeward.cohort.readers.files import PARQUET, READABLE, find_files, is_gzip, suffix
 from leeward.cohort.readers.formats import detect_format
 from leeward.cohort.readers.stores import reader_of
 from leeward.cohort.readers.tables import map_files
 from leeward.cohort.readers.values import same_type
-from leeward.cohort.stored import StoredCohort
 from leeward.paths import is_folder
 
 VOCABULARIES = (None, "icd9", "icd10", "icd", "none")
 """What codes are read as without a further file."""
 
-ROWS_A_FILE = 2_000_000
+ROWS_A_FILE = 500_000
+"""About; a file of a patient with more rows is larger."""
+
 BYTES_A_ROW = 8
 """Of a text file, at least."""
+
+BATCH_ROWS = 1 << 20
+
+SAMPLED = 64
+"""One row in this many is sampled to cut the patients into ranges."""
 
 MOST_FILES = 400
 """All are open at once."""
@@ -50,48 +57,9 @@ def can_store(path: str | Path | None, kind: str | None, vocabulary: str | None)
     return kind is not None or detect_format(path, None, query=False)[0] == "events"
 
 
-def store(
-    path: str | Path,
-    folder: Path,
-    columns: ColumnNames | None = None,
-    vocabulary: str | None = None,
-    missing: frozenset[str] = frozenset(),
-    *,
-    accept_unknown: bool = False,
-    code_separator: str | None = None,
-) -> StoredCohort | None:
-    """The patients and codes of a table, in files below `folder`; None where rows name the vocabulary of their code.
-    Parameters, codes, notices (with the first row of each text) and errors are those of `readers.read`; identifiers
-    that differ in blanks or zeros alone are not looked for."""
-    with collect_encodings() as told:
-        files, mapped = map_files(path, columns)
-        if mapped.vocabulary is not None:
-            return None
-        mapped = replace(mapped, visit=None, date=None, age=None, birth=None, patients=())
-        collector = Collector(Path(path).name, mapped, missing, separator=code_separator)
-        spread = _Spread(folder, min(MOST_FILES, max(1, -(-sum(map(_rows, files)) // ROWS_A_FILE))))
-        with spread.files:
-            for file in files:
-                collector.begin(file.name)
-                for batch in reader_of(file).batches(
-                    file, mapped.columns_to_read(), mapped.columns_of_codes()
-                ):
-                    collector.add(batch)
-                    for part in collector.take():
-                        spread.add(part)
-    normalised, notices = collector.normalise_texts(
-        vocabulary, spread.entries, spread.first_row, spread.all_patients
-    )
-    notices += told
-    if spread.is_text:
-        message = "identifiers that differ only in blanks, leading zeros or '.0' were not looked for"
-        notices.append(Notice("identifiers alike", message, 0))
-    head = Cohort(notices=tuple(notices), name=collector.name, vocabulary=normalised.vocabulary)
-    events = int(spread.entries.sum())
-    if not accept_unknown:
-        refuse_unknown(head, events)
-    code_of = normalised.as_enum(np.arange(len(normalised.codes), dtype=np.int32))
-    return spread.put_in_order(head, code_of, events)
+def estimate_rows(path: str | Path) -> int:
+    """How many rows a table has: as Parquet files say, or at most by the size of others."""
+    return sum(map(_rows, find_files(path)))
 
 
 def _rows(file: Path) -> int:
@@ -100,65 +68,113 @@ def _rows(file: Path) -> int:
     return file.stat().st_size * (10 if is_gzip(file) else 1) // BYTES_A_ROW
 
 
-class _Spread:
-    """Rows on their way to the file of their patient; whole numbers and texts apart, since they may turn out alike."""
+def store(
+    path: str | Path,
+    folder: Path,
+    columns: ColumnNames | None = None,
+    vocabulary: str | None = None,
+    missing: frozenset[str] = frozenset(),
+    *,
+    date_format: str | None = None,
+    accept_unknown: bool = False,
+    code_separator: str | None = None,
+) -> Cohort | None:
+    """The events of a table, in files below `folder`; None where a row names the vocabulary of its code or the date of
+    a birth. Parameters, codes, notices (with the first row of each text) and errors are those of `readers.read`;
+    columns of the patients are not read, and identifiers that differ in blanks or zeros alone are not looked for."""
+    with collect_encodings() as told:
+        files, mapped = map_files(path, columns)
+        if mapped.vocabulary is not None or mapped.birth is not None:
+            return None
+        mapped = replace(mapped, patients=())
+        collector = Collector(Path(path).name, mapped, missing, date_format, separator=code_separator)
+        rows = _Rows(folder)
+        with rows.writers:
+            for file in files:
+                collector.begin(file.name)
+                for batch in reader_of(file).batches(
+                    file, mapped.columns_to_read(), mapped.columns_of_codes()
+                ):
+                    collector.add(batch)
+                    for part in collector.take():
+                        rows.add(part)
+    normalised, notices = collector.normalise_texts(
+        vocabulary, rows.entries, rows.first_row, rows.all_patients
+    )
+    notices += told
+    if rows.types.get("patient") == pl.String:
+        message = "identifiers that differ only in blanks, leading zeros or '.0' were not looked for"
+        notices.append(Notice("identifiers alike", message, 0))
+    head = Cohort(notices=tuple(notices), name=collector.name, vocabulary=normalised.vocabulary)
+    if not accept_unknown:
+        refuse_unknown(head, int(rows.entries.sum()))
+    code_of = normalised.as_enum(np.arange(len(normalised.codes), dtype=np.int32))
+    return replace(head, files=rows.by_patient(code_of))
 
-    def __init__(self, folder: Path, parts: int) -> None:
-        self.folder, self.parts, self.files = folder, parts, ExitStack()
+
+class _Rows:
+    """Rows as they come, in a file for each set of types: identifiers may be whole numbers first and texts later, and
+    all are texts then."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.writers = folder, ExitStack()
         self.entries: Int64s = np.zeros(0, np.int64)
         self.first_row: UInt32s = np.zeros(0, np.uint32)
-        self._writers: dict[Path, pq.ParquetWriter] = {}
-
-    @property
-    def is_text(self) -> bool:
-        """Whether some identifier is no whole number: then all are texts."""
-        return any("text" in file.name for file in self._writers)
+        self._files: dict[tuple[pl.DataType, ...], tuple[Path, pq.ParquetWriter]] = {}
+        self._sample: list[pl.Series] = []
 
     def add(self, events: pl.DataFrame) -> None:
-        """Write some events (`patient`, `row`, the number of the `code`), and count their texts."""
-        patient, numbers = events["patient"], events["code"].to_numpy()
+        """Write some events (`patient`, `row`, the number of the `code`, and others), and count their texts."""
+        numbers = events["code"].to_numpy()
         new = max(0, int(numbers.max(initial=-1)) + 1 - len(self.entries))
         self.entries = np.append(self.entries, np.zeros(new, np.int64))
         self.first_row = np.append(self.first_row, np.full(new, np.iinfo(np.uint32).max, np.uint32))
         self.entries += np.bincount(numbers, minlength=len(self.entries))
         np.minimum.at(self.first_row, numbers, events["row"].to_numpy())
-        kind = "numbers" if patient.dtype.is_integer() else "text"
-        frame = events.select("patient", number="code")
-        part = patient.cast(pl.String).hash(1, 2, 3, 4) % self.parts
-        for (number,), group in frame.group_by(part.alias("part")):
-            file = self.folder / f"{kind}-{number}.parquet"
-            table = group.to_arrow()
-            if file not in self._writers:
-                writer = pq.ParquetWriter(file, table.schema, compression="zstd")
-                self._writers[file] = self.files.enter_context(writer)
-            self._writers[file].write_table(table)
+        self._sample.append(events["patient"].gather_every(SAMPLED))
+        table, types = events.to_arrow(), tuple(events.dtypes)
+        if types not in self._files:
+            file = self.folder / f"rows-{len(self._files)}.parquet"
+            self._files[types] = file, self.writers.enter_context(_writer(file, table.schema))
+        self._files[types][1].write_table(table)
+
+    @property
+    def types(self) -> pl.Schema:
+        """The type of each column in all files: text where it is one in some."""
+        found: dict[str, pl.DataType] = {}
+        for file, _ in self._files.values():
+            schema = pl.read_parquet_schema(file)
+            found |= {name: kind for name, kind in schema.items() if found.get(name) != pl.String}
+        return pl.Schema(found)
 
     def all_patients(self) -> pl.Series:
-        found = [pl.read_parquet(file, columns=["patient"])["patient"].unique() for file in self._writers]
-        return same_type(found)
+        files = [pl.scan_parquet(file).select("patient").unique() for file, _ in self._files.values()]
+        return same_type([each.collect(engine="streaming")["patient"] for each in files])
 
-    def put_in_order(self, head: Cohort, code_of: pl.Series, events: int) -> StoredCohort:
-        """Each file made distinct and put in order, with the codes of its texts."""
-        kind = code_of.dtype
-        assert isinstance(kind, pl.Enum)
-        codes: tuple[str, ...] = tuple(kind.categories.to_list())
-        supports = np.zeros(len(codes), np.int64)
-        patients = longest = 0
-        files = []
-        for part in range(self.parts):
-            named = [self.folder / f"{kind}-{part}.parquet" for kind in ("numbers", "text")]
-            frames = [pl.read_parquet(file) for file in named if file in self._writers]
-            if not frames:
-                continue
-            rows = pl.concat(f.cast({"patient": pl.String}) if self.is_text else f for f in frames)
-            rows = (
-                rows.select("patient", code=code_of.gather(rows["number"])).unique().sort("patient", "code")
-            )
-            files.append(self.folder / f"sets-{part}.parquet")
-            rows.write_parquet(files[-1])
-            supports += np.bincount(rows["code"].to_physical().to_numpy(), minlength=len(codes))
-            lengths = rows["patient"].rle().struct.field("len")
-            patients, longest = patients + len(lengths), max(longest, int(lengths.to_numpy().max()))
-            for file in named:
-                file.unlink(missing_ok=True)
-        return StoredCohort(head, tuple(files), codes, supports, patients, events, longest)
+    def by_patient(self, code_of: pl.Series) -> tuple[Path, ...]:
+        """The events with the codes of their texts, in a file for each range of patients; the order of rows stays."""
+        types, sample = self.types, same_type(self._sample).sort()
+        parts = min(MOST_FILES, max(1, -(-int(self.entries.sum()) // ROWS_A_FILE)))
+        bounds = sample.gather(np.arange(1, parts) * len(sample) // parts).unique(maintain_order=True)
+        found: dict[int, tuple[Path, pq.ParquetWriter]] = {}
+        with ExitStack() as opened:
+            for file, _ in self._files.values():
+                for batch in pq.ParquetFile(file).iter_batches(BATCH_ROWS):
+                    rows = pl.DataFrame(pl.from_arrow(batch)).cast(types)
+                    rows = rows.with_columns(code=code_of.gather(rows["code"]))
+                    part = bounds.search_sorted(rows["patient"], side="right")
+                    for (number,), group in rows.group_by(part.alias("part"), maintain_order=True):
+                        table = group.to_arrow()
+                        if number not in found:
+                            own = self.folder / f"events-{number}.parquet"
+                            found[number] = own, opened.enter_context(_writer(own, table.schema))
+                        found[number][1].write_table(table)
+                file.unlink()
+        files = tuple(found[number][0] for number in sorted(found))
+        for own in files if len(self._files) > 1 else ():  # rows of one file each came together
+            pl.read_parquet(own).sort("row", maintain_order=True).write_parquet(own)
+        return files
+
+
+def _writer(file: Path, schema: pa.Schema) -> pq.ParquetWriter:
+    return pq.ParquetWriter(file, schema, compression="zstd")

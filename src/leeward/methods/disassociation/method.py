@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,8 +23,8 @@ from leeward.analysis.policies import Constraints, constraints
 from leeward.arrays import AnyArray, Int64s, offsets_of, positions_of
 from leeward.cohort.lenses.code_sets import CodeSets
 from leeward.contracts.disassociation import CONTRACT
+from leeward.engine import make
 from leeward.errors import BadInput, GuaranteeUnreachable
-from leeward.methods.code_list import with_code_list
 from leeward.methods.disassociation import ranked
 from leeward.methods.disassociation.fit import with_weight
 from leeward.methods.disassociation.held_back import publish_chunks
@@ -57,7 +55,6 @@ if TYPE_CHECKING:
     from leeward.analysis.demographics import Classes
     from leeward.analysis.demographics.search import Lost
     from leeward.cohort.cohort import Cohort
-    from leeward.cohort.stored import StoredCohort
     from leeward.engine import Engine
     from leeward.methods.disassociation.parameters import Disassociation
 
@@ -77,6 +74,8 @@ def protect(
     if population is not None:
         raise BadInput("disassociation needs no population; leave `population` out.")
     randomness = randomness or Randomness.of(None)
+    if cohort.files:
+        return protect_on_disk(parameters, cohort, make(engine), randomness)
     sets = rename_repeats(cohort.require_events()) if parameters.repeats else cohort.code_sets()
     require_k(parameters, len(sets), cohort.name)
     policy = policy_over(parameters, sets, cohort.vocabulary)
@@ -320,26 +319,18 @@ def _policy_table(policy: Constraints, codes: tuple[str, ...]) -> tuple[ReleaseT
 
 
 def protect_on_disk(
-    parameters: Disassociation,
-    cohort: StoredCohort,
-    engine: Engine,
-    randomness: Randomness,
-    where: Path,
+    parameters: Disassociation, cohort: Cohort, engine: Engine, randomness: Randomness
 ) -> Anonymized:
-    """Like `protect` for a cohort in memory, with the same tables. Files of the partitions are below `where`. Raises
-    GuaranteeUnreachable with fewer than k records, BadInput for a policy or sensitive code that the data lacks."""
-    head = cohort.head
-    parameters, said = parameters.over(head, cohort.codes)
-    require_k(parameters, cohort.patients, head.name)
+    """Like `protect` for a cohort in memory, with the same tables; what partitions need is in files beside the cohort's
+    own."""
+    known = cohort.supports()
+    require_k(parameters, known.patients, cohort.name)
     # Policies and rules need only the distinct codes and the largest number of codes of a patient.
-    longest = np.arange(cohort.longest, dtype=np.int32)
-    sets = CodeSets(np.array([0, cohort.longest]), longest, cohort.codes, pl.Series([0]))
-    policy = policy_over(parameters, sets, head.vocabulary)
-    rules = rules_of(parameters, sets, policy, head.name)
-    partitions = partitions_of(parameters, cohort.patients, engine.name)
-    data = Blocks(cohort.codes, cohort.supports, cohort.blocks)
-    released = protect_partitions(data, rules, partitions, engine, randomness, where)
-    made = assemble(parameters, cohort.codes, cohort.patients, rules, policy, *released, randomness)
-    made = replace(made, notices=(*said, *made.notices))
-    frequent = (code for code, n in zip(cohort.codes, cohort.supports, strict=True) if n >= parameters.k)
-    return with_code_list(made, head, frozenset(frequent))
+    longest = np.arange(known.longest, dtype=np.int32)
+    sets = CodeSets(np.array([0, known.longest]), longest, known.codes, pl.Series([0]))
+    policy = policy_over(parameters, sets, cohort.vocabulary)
+    rules = rules_of(parameters, sets, policy, cohort.name)
+    partitions = partitions_of(parameters, known.patients, engine.name)
+    where = cohort.files[0].parent
+    released = protect_partitions(Blocks.stored(cohort), rules, partitions, engine, randomness, where)
+    return assemble(parameters, known.codes, known.patients, rules, policy, *released, randomness)

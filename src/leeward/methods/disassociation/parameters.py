@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
@@ -248,16 +248,16 @@ class Disassociation(WithRecoding):
         least = self.counted_from
         return least * (min(least, times) if self.chosen_partitioning == "fitted" else times)
 
-    def over(self, cohort: Cohort, codes: Sequence[str] | None = None) -> tuple[Self, tuple[str, ...]]:
+    def over(self, cohort: Cohort) -> tuple[Self, tuple[str, ...]]:
         """`standard` among the sensitive codes gives way to the cohort's codes on the list of that name. BadInput where
-        the list knows no code of the cohort's vocabulary. `codes`: the cohort's, where it has no events."""
+        the list knows no code of the cohort's vocabulary."""
         from leeward.vocabulary.sensitive import LISTED, STANDARD
 
         if STANDARD not in self.sensitive:
             return self, ()
         from leeward.cohort.sensitive import sensitive_of
 
-        found = sensitive_of(cohort, codes or map(str, cohort.require_events()["code"].unique()))
+        found = sensitive_of(cohort, cohort.supports().codes)
         if found is None:
             raise BadInput(
                 f"`sensitive: {STANDARD}` is a list of codes of {' and '.join(LISTED)}; {cohort.name} has none of "
@@ -270,9 +270,7 @@ class Disassociation(WithRecoding):
             self, sensitive=tuple(sorted(own)), diversity=self.diversity if own else None
         ), (said,)
 
-    def can_store(self, engine: str) -> bool:
-        """Whether the run needs only the patients' codes, one partition at a time (`stored`)."""
-        apart = (self.partitions is None and engine == "spark") or (self.partitions or 1) > 1
+    def can_store(self) -> bool:
         whole = self.demographics or self.repeats or self.diversity or self.reconstructions
         frequent = str(self.policy).startswith("frequency")
-        return apart and not whole and not frequent and self.attacker != "algorithm"
+        return not whole and not frequent and self.attacker != "algorithm"

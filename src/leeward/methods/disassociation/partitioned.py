@@ -43,6 +43,7 @@ from leeward.randomness import Randomness
 from leeward.release.content import ReleaseTable
 
 if TYPE_CHECKING:
+    from leeward.cohort.cohort import Cohort
     from leeward.engine import Engine
 
 RECORDS_A_PARTITION = 250_000
@@ -90,6 +91,19 @@ class Blocks:
             yield pl.DataFrame({"record": sets.patients.gather(number), "code": sets.values})
 
         return Blocks(sets.codes, sets.supports(), each)
+
+    @staticmethod
+    def stored(cohort: Cohort) -> Blocks:
+        """Of a cohort on the disk, a file a block."""
+        known = cohort.supports()
+        kind = pl.Enum(known.codes)
+
+        def each() -> Iterator[pl.DataFrame]:
+            for part in cohort.parts():
+                rows = part.select(record="patient", code=pl.col("code").cast(kind).to_physical())
+                yield rows.unique().sort("record", "code")
+
+        return Blocks(known.codes, known.patients_of, each)
 
 
 def protect_partitions(

@@ -130,13 +130,19 @@ def _list_holders(distinct: Distinct, visits: VisitSets, k: int) -> kernels.List
 
 def _count_codes(visits: VisitSets, labels: int, up: Int32s) -> kernels.Codes:
     """Each patient's codes and, for every one that can climb, the node above; and in how many visits they are."""
-    keys, times = np.unique(visits.keys(labels), return_counts=True)
-    above = up[keys % max(labels, 1)]
-    nodes = distinct_of((keys - keys % max(labels, 1) + above)[above >= 0])
-    nodes = nodes[~is_in(nodes, keys)]
-    every = np.concatenate([keys, nodes])
-    order = np.argsort(every)
-    codes = (every % max(labels, 1))[order].astype(np.int32)
-    starts = offsets_of(np.bincount(every // max(labels, 1), minlength=len(visits.patient_offsets) - 1))
-    visits_with = np.append(times, np.zeros(len(nodes), np.int64))[order].astype(np.int32)
-    return kernels.Codes(starts, codes, visits_with, np.bincount(codes[visits_with > 0], minlength=labels))
+    sizes, codes, visits_with = [np.zeros(0, np.int64)], [np.zeros(0, np.int32)], [np.zeros(0, np.int32)]
+    for block in visits.blocks():
+        keys, times = np.unique(block.keys(labels), return_counts=True)
+        above = up[keys % max(labels, 1)]
+        nodes = distinct_of((keys - keys % max(labels, 1) + above)[above >= 0])
+        nodes = nodes[~is_in(nodes, keys)]
+        every = np.concatenate([keys, nodes])
+        order = np.argsort(every)
+        patients = len(block.patient_offsets) - 1
+        sizes.append(np.bincount(every // max(labels, 1), minlength=patients))
+        codes.append((every % max(labels, 1))[order].astype(np.int32))
+        visits_with.append(np.append(times, np.zeros(len(nodes), np.int64))[order].astype(np.int32))
+    each, shown = np.concatenate(codes), np.concatenate(visits_with)
+    return kernels.Codes(
+        offsets_of(np.concatenate(sizes)), each, shown, np.bincount(each[shown > 0], minlength=labels)
+    )

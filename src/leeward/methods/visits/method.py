@@ -6,14 +6,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import narwhals as nw
 import numpy as np
-import polars as pl
 
-from leeward.arrays import AnyArray, Int32s, Int64s, offsets_of, positions_of
+from leeward.arrays import AnyArray, Int32s, Int64s, distinct_of, offsets_of, positions_of
 from leeward.cohort.cohort import Cohort
 from leeward.cohort.lenses.visits import Visits as Lens
-from leeward.engine import Engine, Frame, make
+from leeward.engine import Engine, make
 from leeward.errors import BadInput, GuaranteeUnreachable, VerificationFailed
 from leeward.methods.visits.bins import Merging, climb, groups_of, merge
 from leeward.methods.visits.containment import enforce_containment
@@ -21,7 +19,7 @@ from leeward.methods.visits.enforce import enforce_visits
 from leeward.methods.visits.known_codes import enforce_known_codes
 from leeward.methods.visits.parameters import Visits
 from leeward.methods.visits.release import GONE, Outcome, release_of
-from leeward.methods.visits.sets import VisitSets, violations
+from leeward.methods.visits.sets import VisitSets, unions, violations
 from leeward.methods.visits.visit_lists import codes_apart
 from leeward.methods.whole_patient import release_in_classes
 from leeward.randomness import Randomness
@@ -128,28 +126,21 @@ def enforce(
     order: Int64s,
 ) -> Outcome:
     """Merge and enforce. groups : int64[codes], which may merge. order : of the patients, for level `codes`."""
-    entries = engine.frame(lens.table())
-    merging = _merge_codes(parameters, lens, groups, engine, entries)
+    merging = _merge_codes(parameters, lens, groups)
     labels, of_code, up = _labels(parameters, merging, lens, vocabulary)
-    mapped = _map_visits(engine, entries, lens, of_code, len(labels))
+    mapped = _map_visits(lens, of_code, len(labels))
     enforced, steps = _enforce(parameters, mapped, len(labels), up, engine.threads, order)
     return Outcome(lens, merging, labels, of_code, up, mapped, enforced, steps)
 
 
-def _merge_codes(parameters: Visits, lens: Lens, groups: Int64s, engine: Engine, entries: Frame) -> Merging:
-    counted = engine.collect(
-        entries.select("patient", "code")
-        .unique(["patient", "code"], keep="any")
-        .group_by("code")
-        .agg(patients=nw.len())
-    )
-    frequencies = np.zeros(len(lens.codes), np.int64)
-    frequencies[counted["code"].to_numpy()] = counted["patients"].to_numpy()
-    rare = np.flatnonzero(frequencies < parameters.k).tolist()
-    wanted = engine.frame(pl.DataFrame({"code": pl.Series(rare, dtype=pl.Int32)}))
-    found = engine.collect(entries.join(wanted, on="code", how="inner").select("patient", "code"))
-    holders: dict[int, set[int]] = {code: set() for code in rare}
-    for patient, code in found.select("patient", "code").iter_rows():
+def _merge_codes(parameters: Visits, lens: Lens, groups: Int64s) -> Merging:
+    everyone = unions(VisitSets(lens.patient_offsets, lens.offsets, lens.values), len(lens.codes))
+    frequencies = np.bincount(everyone.values, minlength=len(lens.codes))
+    rare = frequencies < parameters.k
+    entries = np.flatnonzero(rare[everyone.values])
+    patients = np.searchsorted(everyone.offsets, entries, side="right") - 1
+    holders: dict[int, set[int]] = {code: set() for code in np.flatnonzero(rare).tolist()}
+    for code, patient in zip(everyone.values[entries].tolist(), patients.tolist(), strict=True):
         holders[code].add(patient)
     return merge(
         lens.codes, frequencies.tolist(), holders, groups.tolist(), parameters.k, rescue=parameters.rescue
@@ -171,16 +162,12 @@ def _labels(
     return labels, of_code, up
 
 
-def _map_visits(engine: Engine, entries: Frame, lens: Lens, of_code: Int32s, labels: int) -> VisitSets:
+def _map_visits(lens: Lens, of_code: Int32s, labels: int) -> VisitSets:
     if (of_code == np.arange(len(of_code))).all():  # every code stays itself
         return VisitSets(lens.patient_offsets, lens.offsets, lens.values)
-    kept = np.flatnonzero(of_code >= 0).astype(np.int32)
-    mapping = engine.frame(pl.DataFrame({"code": kept, "label": of_code[kept]}))
-    mapped = entries.join(mapping, on="code", how="inner").select("visit", "label")
-    if len(np.unique(of_code[kept])) < len(kept):  # two codes of a visit may have become one
-        mapped = mapped.unique(["visit", "label"], keep="any")
-    pairs, width = engine.collect(mapped), np.int64(max(labels, 1))
-    keys = np.sort(pairs["visit"].cast(pl.Int64).to_numpy() * width + pairs["label"].to_numpy())
+    label, width = of_code[lens.values], np.int64(max(labels, 1))
+    # Two codes of a visit may have become one.
+    keys = distinct_of((lens.visit_of_value() * width + label)[label >= 0])
     offsets = offsets_of(np.bincount(keys // width, minlength=lens.n_visits))
     return VisitSets(lens.patient_offsets, offsets, (keys % width).astype(np.int32))
 

@@ -99,6 +99,9 @@ class Visits(WithRecoding):
         ),
     ] = field(default=None, init=False)
 
+    def can_store(self) -> bool:
+        return not (self.demographics or self.payload)
+
     def rules(self) -> None:
         from leeward.methods.visits.bins import check_policy
 

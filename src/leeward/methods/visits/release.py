@@ -11,7 +11,9 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from leeward.arrays import Int8s, Int32s, Int64s, offsets_of, positions_of
+from leeward.analysis.itemsets import owners_of
+from leeward.arrays import AnyArray, Int8s, Int32s, Int64s, offsets_of, positions_of
+from leeward.cohort.lenses.code_sets import run_starts
 from leeward.cohort.lenses.visits import Visits as Lens
 from leeward.contracts.visits import CONTRACT
 from leeward.methods.visits.bins import Merging
@@ -55,21 +57,30 @@ class Outcome:
 
     def fate_of_pairs(self) -> Int8s:
         """Fate of each pair of visit and code of the lens: GONE, EXACT, MERGED or ABOVE."""
-        lens, width = self.lens, len(self.labels) + 1
         kinds = [
             ABOVE if label is None else EXACT if label == code else MERGED
-            for code, label in zip(lens.codes, self.merging.label_of, strict=True)
+            for code, label in zip(self.lens.codes, self.merging.label_of, strict=True)
         ]
-        up = np.full(width, -1, np.int32) if self.up is None else np.append(self.up, np.int32(-1))
-        visit = lens.visit_of_value().astype(np.int64) * width
-        shown = (
-            np.repeat(np.arange(lens.n_visits) * width, np.diff(self.enforced.offsets)) + self.enforced.values
-        )
-        label = self.of_code[lens.values]
-        found = np.zeros(len(lens.values), np.int8)
+        up = np.full(len(self.labels) + 1, -1, np.int32)
+        if self.up is not None:
+            up[:-1] = self.up
+        lens = VisitSets(self.lens.patient_offsets, self.lens.offsets, self.lens.values)
+        parts = [
+            self._fates(before, after, np.array(kinds, np.int8), up)
+            for before, after in zip(lens.blocks(), self.enforced.blocks(), strict=True)
+        ]
+        return np.concatenate([np.zeros(0, np.int8), *parts])
+
+    def _fates(self, before: VisitSets, after: VisitSets, kinds: Int8s, up: Int32s) -> Int8s:
+        """The same for the visits of some patients: their pairs of visit and code, and what they show."""
+        width = len(self.labels) + 1
+        visit = owners_of(before.offsets) * width
+        shown = owners_of(after.offsets) * width + after.values
+        label = self.of_code[before.values]
+        found = np.zeros(len(before.values), np.int8)
         found[(up[label] >= 0) & is_in(visit + up[label], shown)] = ABOVE
         exact = (label >= 0) & is_in(visit + label, shown)
-        found[exact] = np.array(kinds, np.int8)[lens.values[exact]]
+        found[exact] = kinds[before.values[exact]]
         return found
 
 
@@ -146,9 +157,9 @@ class Released:
 
     visits: VisitSets
     patient_of_record: Int64s
-    visit_order: Int64s
-    record: Int64s
-    number: Int64s
+    visit_order: AnyArray
+    record: AnyArray
+    number: AnyArray
 
     def table(self, path: str, labels: tuple[str, ...]) -> ReleaseTable:
         """The visits with the labels of each, made batch by batch."""
@@ -161,7 +172,8 @@ class Released:
                 bounds = offsets_of(np.diff(offsets)[visits]).astype(np.int32)
                 codes = names.take(pa.array(values[positions_of(offsets, visits)]))
                 lists = pa.ListArray.from_arrays(pa.array(bounds), codes)
-                columns = [pa.array(self.record[chosen]), pa.array(self.number[chosen]), lists]
+                numbers = [pa.array(each[chosen], pa.int64()) for each in (self.record, self.number)]
+                columns = [*numbers, lists]
                 yield pa.RecordBatch.from_arrays(columns, schema=VISITS)
 
         return ReleaseTable(path, VISITS, batches)
@@ -182,13 +194,17 @@ def shuffle(outcome: Outcome, merge_visits: bool, randomness: Randomness) -> Rel
     if merge_visits and len(visits) > len(outcome.lens):
         visits = unions(visits, len(outcome.labels))
     patient_of_record = randomness.stream("visits", "records").permutation(len(outcome.lens))
-    full = np.flatnonzero(np.diff(visits.offsets) > 0)
+    record_of_patient = np.empty(len(patient_of_record), np.int32)
+    record_of_patient[patient_of_record] = np.arange(len(patient_of_record))
+    full = np.flatnonzero(np.diff(visits.offsets) > 0).astype(np.int32)
     shuffled = full[randomness.stream("visits", "visits").permutation(len(full))]
-    record = np.argsort(patient_of_record)[visits.patient_of_visit()[shuffled]]
-    order = np.argsort(record, kind="stable")
-    record, shuffled = record[order], shuffled[order]
-    first = np.searchsorted(record, record, side="left")
-    return Released(visits, patient_of_record, shuffled, record, np.arange(len(record)) - first)
+    record = record_of_patient[visits.patient_of_visit()[shuffled]]
+    shuffled = shuffled[np.argsort(record, kind="stable")]
+    record.sort()
+    starts = run_starts(record)
+    sizes = np.diff(np.append(starts, len(record)))
+    number = np.arange(len(record), dtype=np.int32) - np.repeat(starts.astype(np.int32), sizes)
+    return Released(visits, patient_of_record, shuffled, record, number)
 
 
 def custody_tables(method: Visits, outcome: Outcome, released: Released) -> tuple[ReleaseTable, ...]:
@@ -237,8 +253,8 @@ def custody_tables(method: Visits, outcome: Outcome, released: Released) -> tupl
     ]
     if len(released.visits) == lens.n_visits:
         rows = {
-            "record": pa.array(released.record),
-            "visit": pa.array(released.number),
+            "record": pa.array(released.record, pa.int64()),
+            "visit": pa.array(released.number, pa.int64()),
             "row": pa.array(lens.rows[released.visit_order].astype(np.int64)),
         }
         found.append(ReleaseTable.of("visits.parquet", pa.table(rows)))
@@ -263,8 +279,9 @@ def _by_class(outcome: Outcome, columns: dict[str, pa.Array]) -> pa.Table:
 def _visit_sets(outcome: Outcome, released: Released) -> ReleaseTable:
     """The image (codes that records may show) of every source visit that has one, with its record's number."""
     visits = outcome.mapped
-    record = np.argsort(released.patient_of_record)[visits.patient_of_visit()]
-    order = np.argsort(record, kind="stable")
+    record = np.argsort(released.patient_of_record)[visits.patient_of_visit()].astype(np.int32)
+    order = np.argsort(record, kind="stable").astype(np.int32)
     order = order[np.diff(visits.offsets)[order] > 0]
-    apart = Released(visits, released.patient_of_record, order, record[order], np.arange(len(order)))
+    number = np.arange(len(order), dtype=np.int32)
+    apart = Released(visits, released.patient_of_record, order, record[order], number)
     return apart.table("visit_sets.parquet", outcome.names)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ from leeward.errors import BadInput
 from leeward.verify.checks import (
     Check,
     Source,
+    merge_parts,
     of_count,
     other_payload,
     payload_of,
@@ -39,13 +41,15 @@ CHAPTER = 3
 def source_checks(
     share: Share, visits: VisitLists, source: Source, placed: Placed | None = None
 ) -> list[Check]:
-    """Nothing was invented, each visit comes from one visit, merged codes belong together, the payload is whole."""
+    """Nothing was invented, each visit comes from one visit, merged codes belong together, the payload is whole. What
+    is about single patients is checked one part of the source after the other."""
     owners = read_owners(share)
     if share.kept("codes.parquet") is None:
         owners = None
     if placed is not None:
         source = select_patients(share, placed.classes, source)
-    people, records = len(source.numbered.patients), int(share.manifest["records"])
+    of_parts = [(len(part.numbered.patients), part.events["patient"].dtype) for part in source.parts()]
+    people, records = sum(n for n, _ in of_parts), int(share.manifest["records"])
     detail = f"{records:,} records for {people:,} patients of the source."
     checks = [Check("every_patient_once", people == records, detail)]
     if source.vocabulary is not None:
@@ -55,7 +59,7 @@ def source_checks(
         )
         checks.append(Check("vocabulary_of_source", same, detail))
     if owners is not None:
-        same = owners["patient"].dtype == source.events["patient"].dtype
+        same = all(owners["patient"].dtype == kind for _, kind in of_parts)
         if not same or not np.array_equal(owners["record"].sort().to_numpy(), np.arange(records)):
             detail = "custody/data/patients.parquet does not name the source's patients once each."
             return [*checks, Check("witness", False, detail)]
@@ -83,16 +87,42 @@ def witness_checks(
         return [Check("witness", False, "custody/data/codes.parquet does not tell classes apart.")]
     if placed is not None:
         source = source_apart(source, placed, owners)
-    checks = [*code_checks(share, bare(codes, placed)), *image_checks(share, visits, source, owners, codes)]
-    checks += accounts(share, visits, source, codes, placed)
+    rows = rows_of_visits(share, visits)
+    people = [part.numbered.patients for part in source.parts()]
+    numbered = number_owners(pl.concat(people), owners)
+    own = owners_of_visits(numbered, visits.record)
+    order = np.argsort(own, kind="stable")  # by part, as patients ascend from part to part
+    made: list[list[Check]] = []
+    read: list[pl.DataFrame] = []
+    base = seen = 0
+    for part, patients in zip(source.parts(), people, strict=True):
+        low, high = np.searchsorted(own, [base, base + len(patients)], sorter=order)
+        mine = np.sort(order[low:high]) if source.stored else np.arange(len(visits))
+        said = None if rows is None else rows.gather(mine)
+        found = image_checks(share, visits.take(mine), part, own[mine] - base, codes, said)
+        held = numbered.slice(*_between(numbered["number"], base, base + len(patients)))
+        made.append(found + shown_of_visits(share, visits, part, held, codes))
+        read.append(_labels_of_source(share, part, codes))
+        base, seen = base + len(patients), seen + len(mine)
+    checks = [*code_checks(share, bare(codes, placed)), *merge_parts(made)]
+    if source.stored:
+        good = f"Each of the {len(visits):,} released visits is of a patient in one of {len(made):,} parts."
+        bad = "released visits are of no patient of the source, or of one in several parts."
+        checks.append(of_count("parts_of_source", abs(len(visits) - seen), good, bad))
+    return checks + accounts(share, visits, pl.concat(read), placed)
+
+
+def shown_of_visits(
+    share: Share, visits: VisitLists, source: Source, owners: pl.DataFrame, codes: pl.DataFrame
+) -> list[Check]:
+    """What records show of the source's visits is in k records, at the levels that are about these."""
     level, k = share.manifest["parameters"].get("level"), share.guarantee("k")
     if level not in ("codes", "containment"):
-        return checks
+        return []
     sets = sets_of_source(source, owners, codes)
     if level == "containment":
-        return [*checks, check_containment("contained_source_visits", sets, visits, k)]
-    m = share.guarantee("m")
-    return [*checks, check_codes_shown(sets, visits, k, m, "known_codes_of_source_visits")]
+        return [check_containment("contained_source_visits", sets, visits, k)]
+    return [check_codes_shown(sets, visits, k, share.guarantee("m"), "known_codes_of_source_visits")]
 
 
 def code_checks(share: Share, codes: pl.DataFrame) -> list[Check]:
@@ -140,11 +170,9 @@ def code_checks(share: Share, codes: pl.DataFrame) -> list[Check]:
     return checks
 
 
-def accounts(
-    share: Share, visits: VisitLists, source: Source, codes: pl.DataFrame, placed: Placed | None
-) -> list[Check]:
-    """Nothing was lost on the way in or out: each label is in as many source visits as the method says that it read,
-    and in as many released ones as it says that it meant to show."""
+def accounts(share: Share, visits: VisitLists, read: pl.DataFrame, placed: Placed | None) -> list[Check]:
+    """Nothing was lost on the way in or out: each label is in as many source visits (`read`) as the method says that it
+    read, and in as many released ones as it says that it meant to show."""
     if share.kept("labels.parquet") is None:
         return [Check("labels_read", False, "custody/data/labels.parquet is missing.")]
     said = read_named(share, "labels.parquet", placed)
@@ -152,11 +180,10 @@ def accounts(
         return [Check("labels_read", False, "custody/data/labels.parquet does not tell classes apart.")]
     counts = np.bincount(visits.values, minlength=len(visits.labels))
     shown = pl.DataFrame({"label": pl.Series(visits.labels, dtype=pl.String), "n": counts})
-    read = _labels_of_source(share, source, codes)
     return [
         of_count(
             "labels_read",
-            unlike_counts(said.select("label", "read"), read),
+            unlike_counts(said.select("label", "read"), read.group_by("label").sum()),
             "Each label was read in as many visits as the source has.",
             "labels are in a different number of source visits than were read.",
         ),
@@ -181,13 +208,18 @@ def _labels_of_source(share: Share, source: Source, codes: pl.DataFrame) -> pl.D
 
 
 def image_checks(
-    share: Share, visits: VisitLists, source: Source, patients: pl.DataFrame, codes: pl.DataFrame
+    share: Share,
+    visits: VisitLists,
+    source: Source,
+    owners: Longs,
+    codes: pl.DataFrame,
+    rows: pl.Series | None,
 ) -> list[Check]:
-    """Each released visit is a part of the image of a source visit of its patient, each source visit used once."""
-    owners = _owners(source, patients, visits.record)
+    """Each released visit is a part of the image of a source visit of its patient, each source visit used once.
+    `owners`: the number of each visit's patient. `rows`: the source row that each visit is said to come from."""
     if share.manifest["parameters"].get("merge_visits"):
         of_events, of_visits, mixed = source.numbered.visits(None)[0], owners, 0
-    elif (found := _of_visits(source, owners, visits, share)) is not None:
+    elif (found := _of_visits(source, owners, rows)) is not None:
         of_events, of_visits, mixed = found
     else:
         detail = "custody/data/visits.parquet does not name one source row for each visit."
@@ -231,21 +263,30 @@ def _strange(
     return int(np.count_nonzero(~explained))
 
 
-def _owners(source: Source, patients: pl.DataFrame, records: Longs) -> Longs:
+def number_owners(patients: pl.Series, owners: pl.DataFrame) -> pl.DataFrame:
+    """`record`, `patient` and the `number` of the patient among `patients`, ascending; null for none of them."""
+    known = patients.to_frame("patient").with_row_index("number").cast({"number": pl.Int64})
+    return owners.join(known, on="patient", how="left").sort("number", nulls_last=True)
+
+
+def owners_of_visits(numbered: pl.DataFrame, records: Longs) -> Longs:
     """The number of each record's patient, -1 where custody names none of the source's."""
-    known = source.numbered.patients.to_frame("patient").with_row_index("number")
-    named = patients.join(known, on="patient", how="left")
-    of_record = pl.DataFrame({"record": records}).join(named, on="record", how="left", maintain_order="left")
-    return of_record["number"].cast(pl.Int64).fill_null(-1).to_numpy()
+    of_record = pl.DataFrame({"record": records}).join(
+        numbered.select("record", "number"), on="record", how="left", maintain_order="left"
+    )
+    return of_record["number"].fill_null(-1).to_numpy()
 
 
-def _of_visits(
-    source: Source, owners: Longs, visits: VisitLists, share: Share
-) -> tuple[Longs, Longs, int] | None:
+def _between(ascending: pl.Series, low: int, high: int) -> tuple[int, int]:
+    """Where the values from `low` to below `high` begin, and how many they are."""
+    first, end = ascending.drop_nulls().search_sorted([low, high])
+    return int(first), int(end - first)
+
+
+def _of_visits(source: Source, owners: Longs, said: pl.Series | None) -> tuple[Longs, Longs, int] | None:
     """The number of each event's source visit, and of the source visit that each released one is said to come from; and
     how many say another patient's visit, or one that another released visit comes from too. None where the witness does
     not name one row for each."""
-    said = rows_of_visits(share, visits)
     if said is None or said.null_count():
         return None
     events = source.events
@@ -284,16 +325,35 @@ def payload_checks(share: Share, source: Source) -> list[Check]:
     return [*checks, of_count("payload_of_patients", wrong, good, bad)]
 
 
+VISITS_AT_ONCE = 1 << 20
+"""The order of so many visits, and of the rest of a record's, is looked at together."""
+
+
 def order_of_visits(share: Share, visits: VisitLists) -> Check:
     """Numbers of visits say nothing of their first code, their size, or their place in the source."""
-    several = np.flatnonzero(np.bincount(visits.record, minlength=1)[visits.record] > 1)
+    rows = rows_of_visits(share, visits)
+    if not bool((visits.record[1:] >= visits.record[:-1]).all()):
+        order = np.argsort(visits.record, kind="stable")
+        visits, rows = visits.take(order), None if rows is None else rows.gather(order)
+    cuts = np.searchsorted(visits.record, visits.record[VISITS_AT_ONCE::VISITS_AT_ONCE])
+    bounds = np.unique(np.concatenate([[0], cuts, [len(visits)]]))
+    made = [
+        [_order_inside(visits.take(np.arange(low, high)), None if rows is None else rows[low:high])]
+        for low, high in pairwise(bounds if len(bounds) > 1 else [0, 0])
+    ]
+    return merge_parts(made)[0]
+
+
+def _order_inside(visits: VisitLists, rows: pl.Series | None) -> Check:
+    first = np.unique(visits.record, return_index=True)[1]
+    sizes_of_records = np.diff(np.append(first, len(visits)))
+    several = np.flatnonzero(np.repeat(sizes_of_records, sizes_of_records) > 1)
     order = several[np.lexsort((visits.visit[several], visits.record[several]))]
     sizes = visits.sizes()
     first = np.where(
         sizes > 0, visits.values[np.minimum(visits.offsets[:-1], max(len(visits.values) - 1, 0))], -1
     )
     known = {"first code": pl.Series(first[order]), "size": pl.Series(sizes[order])}
-    rows = rows_of_visits(share, visits)
     if rows is not None:
         known["source row"] = rows.gather(order)
     return within_check("order_of_visits", pl.Series(visits.record[order]), known, "visits inside a record")
