@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.forging import changed
 from tests.spark_fixture import spark_engine
 
 import leeward as lw
+from leeward.cohort.cohort import Cohort
 from leeward.cohort.readers import stored as reading
 from leeward.engine import Engine
 from leeward.errors import BadInput, GuaranteeUnreachable
 from leeward.methods.disassociation import partitioned
+from leeward.randomness import Randomness
+from leeward.release import write
 from leeward.release.spec import SourceSpec, Spec
 from leeward.runs import memory as runs_memory
 from leeward.runs import protect as runs
@@ -147,3 +154,98 @@ def test_errors_are_those_of_the_reader_and_nothing_is_left(tmp_path: Path) -> N
     with pytest.raises(BadInput, match="names no patient in row 1"):
         lw.run(spec_of(few), tmp_path / "OUT")
     assert list(tmp_path.iterdir()) == [few]
+
+
+VARIANTS: tuple[dict[str, object], ...] = (
+    {},
+    {"enforce": "generalize", "key": "relative"},
+    {"merge_visits": True, "rescue": True},
+    {"level": "code"},
+    {"level": "codes", "policy": None},
+    {"level": "codes", "merge_visits": True},
+    {"level": "containment", "merge_visits": True},
+)
+
+
+def visits_table(seed: int, people: int, *, text: bool) -> pl.DataFrame:
+    """Some rows without a visit, in no order; the last identifiers are texts."""
+    draw = np.random.default_rng(seed)
+    rows = draw.integers(1, 4, people).repeat(draw.integers(1, 4, people))
+    who = draw.integers(0, people, len(rows))
+    table = pl.DataFrame(
+        {"patient": who, "code": 250 + draw.zipf(1.5, len(rows)).clip(max=12), "visit": rows}
+    )
+    visit = pl.when(pl.Series(draw.random(len(rows)) < 0.9)).then("visit")
+    table = table.with_columns(pl.format("{}.0", "code").alias("code"), visit)
+    if text:
+        name = pl.when(pl.col("patient") > people // 2).then(pl.format("P{}", "patient"))
+        table = table.with_columns(name.otherwise(pl.col("patient").cast(pl.String)).alias("patient"))
+    return table
+
+
+def on_the_disk(file: Path, folder: Path, rows: int, parts: int) -> Cohort:
+    folder.mkdir()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(reading, "ROWS_A_FILE", -(-rows // parts))
+        patch.setattr(reading, "SAMPLED", 1)
+        patch.setattr(reading, "BATCH_ROWS", 37)
+        found = reading.store(file, folder, None, "icd9")
+    assert found is not None and len(found.files) <= parts
+    return found
+
+
+@given(st.integers(0, 99), st.integers(12, 40), st.sampled_from(VARIANTS), st.booleans())
+@settings(max_examples=12)
+def test_visits_in_parts_are_the_bytes_of_visits_in_memory(
+    tmp_path_factory: pytest.TempPathFactory, seed: int, people: int, variant: dict[str, object], text: bool
+) -> None:
+    folder = tmp_path_factory.mktemp("parts")
+    table = visits_table(seed, people, text=text)
+    table.write_csv(folder / "visits.csv")
+    method = lw.Visits(k=3, **variant)  # type: ignore[arg-type]
+    cohorts = {"whole": lw.read(folder / "visits.csv", vocabulary="icd9")}
+    for parts in (1, 3, 7):
+        cohorts[f"{parts}"] = on_the_disk(folder / "visits.csv", folder / f"f{parts}", table.height, parts)
+    found = {}
+    for name, cohort in cohorts.items():
+        write(method.protect(cohort, randomness=Randomness.of(seed)), folder / name)
+        files = sorted(each for each in (folder / name).rglob("*") if each.is_file())
+        found[name] = {each.relative_to(folder / name): each.read_bytes() for each in files}
+    for name in ("1", "3", "7"):
+        assert found[name] == found["whole"], name
+
+
+@pytest.mark.parametrize("variant", VARIANTS, ids=str)
+def test_visits_larger_than_memory_are_released_verified_and_measured(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variant: dict[str, object]
+) -> None:
+    monkeypatch.setattr(reading, "ROWS_A_FILE", 60)
+    monkeypatch.setattr(reading, "SAMPLED", 1)
+    table = visits_table(1, 80, text=True)
+    table.write_csv(tmp_path / "visits.csv")
+    spec = spec_of(tmp_path / "visits.csv")
+    spec = replace(spec, method={"name": "visits", "k": 3, **variant})
+    whole = lw.run(spec, tmp_path / "MEMORY")
+    monkeypatch.setattr(stored, "fits", lambda *size: False)
+    done = lw.run(spec, tmp_path / "OUT")
+    assert done.verification.passed and done.verification.with_source
+    assert done.verification["parts_of_source"].passed
+    assert {c.name for c in whole.verification.checks} < {c.name for c in done.verification.checks}
+    assert done.measures == whole.measures | {"notices": done.measures["notices"]}
+    assert lw.verify(tmp_path / "OUT", lw.read(tmp_path / "visits.csv", vocabulary="icd9")).passed
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["MEMORY", "OUT", "visits.csv"]
+
+
+def test_what_refutes_a_release_refutes_it_in_parts(tmp_path: Path) -> None:
+    """Records that custody gives to other patients than their own, in other parts or in none."""
+    table = visits_table(1, 80, text=False)
+    table.write_csv(tmp_path / "visits.csv")
+    cohort = on_the_disk(tmp_path / "visits.csv", tmp_path / "parts", table.height, 5)
+    out = write(lw.Visits(k=3).protect(cohort, randomness=Randomness.of(1)), tmp_path / "OUT")
+    assert lw.verify(out, cohort).passed
+    for name, column in (("swapped", pl.col("patient").reverse()), ("unknown", pl.col("patient") + 1000)):
+        forged = changed(
+            out, tmp_path / name, "custody/data/patients.parquet", lambda t, c=column: t.with_columns(c)
+        )
+        failed = {check.name for check in lw.verify(forged, cohort).failures}
+        assert failed & {"witness", "parts_of_source"}, name

@@ -18,7 +18,7 @@ from tests.spark_fixture import spark_engine
 
 from leeward.engine import Engine, make
 from leeward.methods.disassociation import Disassociation
-from leeward.methods.disassociation.partitioned import assign_codes
+from leeward.methods.disassociation.partitioned import Blocks, assign_groups, cut
 from leeward.randomness import Randomness
 from leeward.release import write
 from leeward.verify import Source, verify
@@ -50,11 +50,32 @@ def test_the_guarantee_holds_whatever_the_partitioning(n: int, partitions: int, 
 @given(st.lists(st.integers(1, 40), min_size=1, max_size=20), st.integers(1, 8), st.integers(2, 6))
 def test_every_partition_has_k_records(counts: list[int], partitions: int, k: int) -> None:
     assume(sum(counts) >= k)
-    leading = pl.DataFrame({"rank": range(len(counts)), "records": counts})
-    assigned = assign_codes(leading, partitions, rules_of(oracle.Parameters(k, 2, 2 * k), 3))
-    sizes = leading.join(assigned, on="rank").group_by("partition").agg(pl.col("records").sum())["records"]
+    groups = pl.DataFrame({"group": range(len(counts)), "records": counts})
+    assigned = assign_groups(groups, partitions, k)
+    sizes = groups.join(assigned, on="group").group_by("partition").agg(pl.col("records").sum())["records"]
     assert sizes.min() >= k
     assert len(sizes) <= partitions
+    target = sum(counts) / partitions
+    if max(counts) <= target:
+        assert sizes.max() < 2 * target + k
+
+
+@given(st.integers(0, 20), st.integers(2, 8))
+@settings(max_examples=20)
+def test_a_code_that_many_lead_with_is_divided_by_the_next_ones(seed: int, partitions: int) -> None:
+    """Nine in ten have the same leading code; of the largest groups no more than equal records are left together."""
+    draw = np.random.default_rng(seed)
+    rest = [draw.choice(np.arange(1, 30), draw.integers(1, 5), replace=False) for _ in range(400)]
+    found = [sorted({f"{250 + c}.0" for c in [*own, *([0] if draw.random() < 0.9 else [])]}) for own in rest]
+    sets = cohort_of([tuple(each) for each in found], "icd9").code_sets()
+    rules = rules_of(oracle.Parameters(4, 2, 8), len(sets.codes))
+    with tempfile.TemporaryDirectory() as folder:
+        numbers = cut(Blocks.of(sets), rules, partitions, Path(folder))
+        parts = [pl.read_parquet(Path(folder) / f"rows-{n}.parquet") for n in numbers]
+    sizes = [part["record"].n_unique() for part in parts]
+    assert sum(sizes) == len(sets) and sum(part.height for part in parts) == len(sets.values)
+    assert min(sizes) >= 4 and max(sizes) < 2 * len(sets) / partitions + 4
+    assert len(numbers) == partitions
 
 
 @pytest.mark.parametrize("attacker", ["counts", "rules"])

@@ -1,7 +1,8 @@
 """Disassociation in partitions, through the engine: the same kernel on this machine and on Spark.
 
 Partitions are made of records with the same leading code (their most frequent one, constrained codes first), as
-HorPart's first splits would. Each partition has at least k records and is disassociated on its own, so the guarantee
+HorPart's first splits would; where more records have it than a partition should hold, of those with the same second
+code too. Each partition has at least k records and is disassociated on its own, so the guarantee
 holds whatever the partitioning; what it costs is that no cluster and no shared chunk crosses partitions.
 
 The records of each partition and their results are files in a private folder. So a data set may be larger than
@@ -14,7 +15,8 @@ from __future__ import annotations
 import itertools
 import json
 import tempfile
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -48,6 +50,9 @@ if TYPE_CHECKING:
 
 RECORDS_A_PARTITION = 250_000
 
+MOST_CODES = 3
+"""Of a record that say which group it is in."""
+
 ROWS_A_RANGE = 1 << 19
 """Rows of `chunks.parquet` and of `clusters.parquet` that are sorted at once."""
 
@@ -77,11 +82,12 @@ not see the caller's files."""
 @dataclass(frozen=True)
 class Blocks:
     """A data set of code sets in blocks, all rows of a record in one of them. `codes`: the distinct codes, sorted.
-    `supports`: int64[codes], records that hold each. `each`: the blocks: `record` (any identifier), `code` (its
-    number), distinct rows in ascending order."""
+    `supports`: int64[codes], records that hold each. `records`: how many. `each`: the blocks: `record` (any
+    identifier), `code` (its number), distinct rows in ascending order."""
 
     codes: tuple[str, ...]
     supports: Int64s
+    records: int
     each: Callable[[], Iterator[pl.DataFrame]]
 
     @staticmethod
@@ -90,7 +96,7 @@ class Blocks:
             number = np.repeat(np.arange(len(sets), dtype=np.uint32), np.diff(sets.offsets))
             yield pl.DataFrame({"record": sets.patients.gather(number), "code": sets.values})
 
-        return Blocks(sets.codes, sets.supports(), each)
+        return Blocks(sets.codes, sets.supports(), len(sets), each)
 
     @staticmethod
     def stored(cohort: Cohort) -> Blocks:
@@ -103,7 +109,7 @@ class Blocks:
                 rows = part.select(record="patient", code=pl.col("code").cast(kind).to_physical())
                 yield rows.unique().sort("record", "code")
 
-        return Blocks(known.codes, known.patients_of, each)
+        return Blocks(known.codes, known.patients_of, known.patients, each)
 
 
 def protect_partitions(
@@ -148,39 +154,49 @@ def code_ranks(supports: np.ndarray[Any, Any], rules: Rules) -> np.ndarray[Any, 
     return rank
 
 
-def assign_codes(leading: pl.DataFrame, partitions: int, rules: Rules) -> pl.DataFrame:
-    """`rank` → `partition`: runs of leading codes of about equal size, each with at least k records. A last run below k
-    joins the one before."""
-    records = leading["records"].to_numpy()
-    target = records.sum() / partitions
-    partition = np.zeros(len(records), np.int64)
-    current, filled = 0, 0
-    for i, n in enumerate(records):
-        if filled and filled + n / 2 > target and filled >= rules.k and current < partitions - 1:
-            current, filled = current + 1, 0
-        partition[i] = current
-        filled += n
-    if current and filled < rules.k:
-        partition[partition == current] = current - 1
-    return leading.select("rank").with_columns(pl.Series("partition", partition))
+def assign_groups(groups: pl.DataFrame, partitions: int, k: int) -> pl.DataFrame:
+    """`group` → `partition`: runs of groups (`records` each, ascending) of about equal size, with at least k records. A
+    group goes where its middle lies, so of groups of at most the target no run has more than twice the target; a run
+    below k joins the one before, the first one the next."""
+    records = groups["records"].to_numpy()
+    middle = np.cumsum(records) - records / 2
+    partition = (middle * partitions / max(1, records.sum())).astype(np.int64)
+    filled = 0
+    for run in np.unique(partition)[::-1].tolist():
+        filled = int(records[partition == run].sum())
+        if filled < k and run != partition[0]:
+            partition[partition == run] = partition[partition < run].max()
+    if filled < k and partition[-1] != partition[0]:
+        partition[partition == partition[0]] = partition[partition > partition[0]].min()
+    return groups.select("group").with_columns(pl.Series("partition", partition))
 
 
 def cut(data: Blocks, rules: Rules, partitions: int, folder: Path) -> list[int]:
     """Write the rows of each partition to a file of its own; returns the partitions' numbers."""
     rank = code_ranks(data.supports, rules)
-    counted = np.zeros(len(rank), np.int64)
-    for block in data.each():
-        counted += np.bincount(_leading(block, rank)[0], minlength=len(rank))
-    leading = pl.DataFrame({"rank": np.flatnonzero(counted), "records": counted[counted > 0]})
-    assigned = assign_codes(leading, partitions, rules)
-    partition_of = np.zeros(len(rank), np.int64)
-    partition_of[assigned["rank"].to_numpy()] = assigned["partition"].to_numpy()
+    target = data.records / partitions
+    large: list[Int64s] = []
+    while True:
+        counted: Counter[int] = Counter()
+        for block in data.each():
+            group, _ = _groups(block, rank, large)
+            counted.update(
+                dict(zip(*(each.tolist() for each in np.unique(group, return_counts=True)), strict=True))
+            )
+        large.append(np.array(sorted(group for group, n in counted.items() if n > target), np.int64))
+        if len(large) == MOST_CODES or not len(large[-1]):
+            break
+    groups = pl.DataFrame(
+        {"group": sorted(counted), "records": [counted[group] for group in sorted(counted)]}
+    )
+    assigned = assign_groups(groups, partitions, rules.k)
+    known, partition_of = assigned["group"].to_numpy(), assigned["partition"].to_numpy()
     numbers: list[int] = assigned["partition"].unique().sort().to_list()
     with ExitStack() as files:
         writers: dict[int, pq.ParquetWriter] = {}
         for block in data.each():
-            lead, lengths = _leading(block, rank)
-            of_row = pl.Series(np.repeat(partition_of[lead], lengths))
+            group, lengths = _groups(block, rank, large[:-1])
+            of_row = pl.Series(np.repeat(partition_of[np.searchsorted(known, group)], lengths))
             for number in of_row.unique().to_list():
                 rows = block.filter(of_row == number).to_arrow()
                 if number not in writers:
@@ -191,13 +207,23 @@ def cut(data: Blocks, rules: Rules, partitions: int, folder: Path) -> list[int]:
     return numbers
 
 
-def _leading(block: pl.DataFrame, rank: Int64s) -> tuple[Int64s, Int64s]:
+def _groups(block: pl.DataFrame, rank: Int64s, large: Sequence[Int64s]) -> tuple[Int64s, Int64s]:
+    """The group of each record of a block, and its number of rows. Records of a group have the same leading code; those
+    of a group in `large` are apart by their second code too, and by their third where they are in the next."""
     record = block["record"]
     starts = np.flatnonzero(record.ne_missing(record.shift(1)).to_numpy())
     if len(record) and (not len(starts) or starts[0]):  # nothing before the first row to differ from
         starts = np.append(0, starts)
     lengths = np.diff(np.append(starts, len(record)))
-    return np.minimum.reduceat(rank[block["code"].to_numpy()], starts), lengths
+    ranks, none = rank[block["code"].to_numpy()], np.int64(len(rank))
+    group = np.zeros(len(starts), np.int64)
+    divided = np.ones(len(starts), np.bool_)
+    for place in range(len(large) + 1):
+        first = np.minimum.reduceat(ranks, starts)
+        ranks = np.where(ranks == np.repeat(first, lengths), none, ranks)
+        group += np.where(divided, first + 1, 0) * (none + 2) ** (MOST_CODES - 1 - place)
+        divided = divided & np.isin(group, large[place]) if place < len(large) else divided
+    return group, lengths
 
 
 def partition_kernel(
