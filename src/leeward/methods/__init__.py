@@ -122,6 +122,7 @@ METHODS: dict[str, Method] = {
         "constrain",
         "Release diagnosis codes, generalized and suppressed.",
         memory=Memory(425, 300, 250),
+        in_parts=Memory(500, 100, 100),
     ),
     "censoring": Method(
         "leeward.methods.censoring.parameters:Censoring",

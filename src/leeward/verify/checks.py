@@ -44,8 +44,8 @@ class Source:
     vocabulary : what the source's codes are of, as `leeward.vocabulary.load` knows it.
     answers : for a catalogue of itemsets: question and answer, as texts, of every answer that the ledger keeps.
     stored : Parquet files in the place of `events`, where these are larger than memory, each with all events of some
-        patients, who ascend from file to file, in the order of the source (`row`); only what looks at `parts` or
-        `blocks` alone can be checked with them.
+        patients, who ascend from file to file, in the order of the source (`row`); what looks at `parts`, `blocks` or
+        `numbered` can be checked with them.
     """
 
     events: pl.DataFrame
@@ -71,7 +71,11 @@ class Source:
 
     @cached_property
     def numbered(self) -> Numbered:
-        return Numbered(self.events)
+        if not self.stored:
+            return Numbered(self.events)
+        wanted = {"patient", "code", "visit"} & set(pl.read_parquet_schema(self.stored[0]))
+        rows = pl.scan_parquet(list(self.stored)).select(*sorted(wanted), "row")
+        return Numbered(rows.sort("row", maintain_order=True).drop("row").collect())
 
     @cached_property
     def population(self) -> Numbered:

@@ -86,6 +86,9 @@ class Constraints(WithRecoding):
         ),
     ] = None
 
+    def can_store(self) -> bool:
+        return not self.demographics
+
     def rules(self) -> None:
         super().rules()
         if self.mapping is not None:
