@@ -18,6 +18,8 @@ from functools import lru_cache
 
 import numpy as np
 import polars as pl
+import polars.selectors as cs
+import pyarrow.parquet as pq
 
 from leeward.verify.checks import Check, Source
 from leeward.verify.flat import LARGEST, Longs, heads_of
@@ -148,16 +150,24 @@ def check_orders(share: Share, files: Sequence[str]) -> list[Check]:
     """The order of records against what each file shows of them (of several rows of a record, the first)."""
     found: dict[str, pl.Series] = {}
     for name in files:
-        table = share.table(name)
-        if "record" in table.columns and not (first := first_rows(table["record"])).all():
-            table = table.filter(first)
+        stored = pq.ParquetFile(share.data(name))
+        groups = range(stored.num_row_groups)
+        parts = (
+            [share.table(name)] if len(groups) < 2 else map(pl.from_arrow, map(stored.read_row_group, groups))
+        )
+        table = of_first_rows(pl.concat(map(of_first_rows, map(pl.DataFrame, parts))))
         for column in table.columns:
             if column not in NUMBERS:
                 # `age` is a label of records and the age of a pair: neither hides the other
-                values = table[column]  # of lists the first entry
-                values = values.list.first() if isinstance(values.dtype, pl.List) else values
-                found[f"{column} ({name})" if column in found else column] = values
+                found[f"{column} ({name})" if column in found else column] = table[column]
     return [order_check("order_of_rows", found, "records")] if found else []
+
+
+def of_first_rows(table: pl.DataFrame) -> pl.DataFrame:
+    """The first row of each record; of lists the first entry."""
+    if "record" in table.columns and not (first := first_rows(table["record"])).all():
+        table = table.filter(first)
+    return table.with_columns(cs.list().list.first())
 
 
 def first_rows(record: pl.Series) -> pl.Series:

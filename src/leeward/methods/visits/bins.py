@@ -17,6 +17,7 @@ import polars as pl
 from leeward.analysis.policies import Policy, constraints, parse
 from leeward.arrays import Int32s, Int64s
 from leeward.cohort.cohort import Cohort
+from leeward.cohort.lenses.code_sets import CodeSets
 from leeward.cohort.lenses.visits import Visits
 from leeward.errors import BadInput
 from leeward.methods.visits.visit_lists import MARK, SEPARATOR, bare
@@ -46,7 +47,10 @@ def groups_of(policy: Policy | str | None, cohort: Cohort, visits: Visits) -> In
     if isinstance(policy, str):
         labels = phecodes_of(policy, cohort, visits.codes)
         return np.unique(np.array(labels), return_inverse=True)[1].astype(np.int64)
-    found = constraints(policy, cohort.code_sets(), cohort.vocabulary)
+    # Other policies than that of frequent sets look at the distinct codes alone.
+    frequent = policy is not None and policy.kind == "frequency"
+    alone = CodeSets(np.zeros(1, np.int64), np.zeros(0, np.int32), visits.codes, visits.patients.clear())
+    found = constraints(policy, cohort.code_sets() if frequent else alone, cohort.vocabulary)
     own = np.arange(len(visits.codes), dtype=np.int64) + len(found)
     return np.where(found.of_code >= 0, found.of_code, own).astype(np.int64)
 

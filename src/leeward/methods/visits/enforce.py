@@ -14,6 +14,8 @@ from leeward.arrays import AnyArray, Int32s, distinct_of, offsets_of, positions_
 from leeward.methods.visits.kernels import enforce as kernels
 from leeward.methods.visits.sets import Distinct, VisitSets, is_in
 
+VISITS_AT_ONCE = 1 << 18
+
 
 def enforce_visits(
     visits: VisitSets, labels: int, k: int, *, relative: bool = False, up: Int32s | None = None
@@ -101,9 +103,17 @@ class _State:
                 break
             became = further
         last = np.maximum(np.append(became, -1)[self.set_of], -1)
-        sizes, starts = np.append(self.sets.lengths, 0)[last], np.append(self.sets.starts, 0)[last]
-        values = self.sets.content[ranges_of(starts, sizes)]
-        return VisitSets(visits.patient_offsets, offsets_of(sizes), values)
+        lengths, starts, content = (
+            np.append(self.sets.lengths, 0),
+            np.append(self.sets.starts, 0),
+            self.sets.content,
+        )
+        del self.lists, self.held, self.table
+        values = [np.zeros(0, np.int32)]
+        for low in range(0, len(last), VISITS_AT_ONCE):
+            some = last[low : low + VISITS_AT_ONCE]
+            values.append(content[ranges_of(starts[some], lengths[some])])
+        return VisitSets(visits.patient_offsets, offsets_of(lengths[last]), np.concatenate(values))
 
 
 def _grow(array: AnyArray, needed: int) -> AnyArray:

@@ -57,12 +57,11 @@ def retention(release: Release, cohort: Cohort) -> dict[str, Any]:
     generalization: codes of fewer than k patients of the cohort dropped (`suppression_only`), and released codes that
     are single codes (`ungeneralized`).
     """
-    sets = cohort.code_sets()
-    supports = sets.supports()
+    codes, supports = cohort.supports().codes, cohort.supports().patients_of
     k = int(release.guarantee["k"])
     visits = lists_of(release)
     held = np.bincount(visits.unite(release.records)[1], minlength=len(visits.labels))
-    known = set(sets.codes)
+    known = set(codes)
     single = [place for place, label in enumerate(visits.labels) if SEPARATOR not in label and label in known]
     members = {member for label in visits.labels for member in label.split(SEPARATOR)} & known
     dc = {
@@ -72,7 +71,7 @@ def retention(release: Release, cohort: Cohort) -> dict[str, Any]:
         "suppression_only": int(supports[supports >= k].sum()),
     }
     cc = {
-        "original": len(sets.codes),
+        "original": len(codes),
         "released": len(members),
         "ungeneralized": len(single),
         "suppression_only": int(np.count_nonzero(supports >= k)),

@@ -62,18 +62,28 @@ def read_visits(file: Path) -> VisitLists:
     columns = [name for name in ("record", "visit", "codes") if name in stored.schema_arrow.names]
     if not {"record", "codes"} <= set(columns):
         raise pa.ArrowInvalid("no column `record` or `codes`")
-    # One at a time: lists of texts kept as dictionaries cannot be read across groups, each of which has its own.
-    parts = [stored.read_row_group(group, columns) for group in range(stored.num_row_groups)]
-    table = pa.concat_tables(parts) if parts else stored.read(columns)
-    nulls = sum(table.column(name).null_count for name in columns)
+    # One group of rows at a time: each has a dictionary of its own.
+    parts = [_visits_of(stored.read_row_group(group, columns)) for group in range(stored.num_row_groups)]
+    parts = parts or [_visits_of(stored.read(columns))]
+    labels = tuple(sorted(set().union(*(part.labels for part in parts))))
+    values = [part.with_labels(labels).values for part in parts]
+    sizes = np.concatenate([part.sizes() for part in parts])
+    record, visit = (np.concatenate([getattr(part, name) for part in parts]) for name in ("record", "visit"))
+    nulls = sum(part.nulls for part in parts)
+    return VisitLists(record, visit, offsets_of(sizes), np.concatenate(values), labels, nulls)
+
+
+def _visits_of(table: pa.Table) -> VisitLists:
+    nulls = sum(column.null_count for column in table.columns)
     lists = table.column("codes")
     flat = pc.list_flatten(lists)
     nulls += flat.null_count
     labels, values = _number_texts(flat)
-    lengths = pc.fill_null(pc.list_value_length(lists), 0).to_numpy().astype(np.int64)
-    offsets = offsets_of(lengths)
+    offsets = offsets_of(pc.fill_null(pc.list_value_length(lists), 0).to_numpy().astype(np.int64))
     record = _whole_numbers(table.column("record"))
-    visit = _whole_numbers(table.column("visit")) if "visit" in columns else np.full(len(record), -1)
+    visit = (
+        _whole_numbers(table.column("visit")) if "visit" in table.column_names else np.full(len(record), -1)
+    )
     return VisitLists(record, visit, offsets, values, labels, nulls)
 
 
