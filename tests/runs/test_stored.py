@@ -9,12 +9,14 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.forging import changed
 from tests.spark_fixture import spark_engine
 
 import leeward as lw
+from leeward.cli.releases import verify
 from leeward.cohort.cohort import Cohort
 from leeward.cohort.readers import stored as reading
 from leeward.engine import Engine
@@ -235,6 +237,8 @@ def test_what_is_larger_than_memory_is_released_verified_and_measured(
     assert ("parts_of_source" in names[1]) == (variant["name"] == "visits")
     assert done.measures == whole.measures | {"notices": done.measures["notices"]}
     assert lw.verify(tmp_path / "OUT", lw.read(tmp_path / "visits.csv", vocabulary="icd9")).passed
+    again = json.loads(CliRunner().invoke(verify, [str(tmp_path / "OUT"), "--json"]).stdout)
+    assert again["passed"] and {*names[1]} <= {check["name"] for check in again["checks"]}
     assert sorted(each.name for each in tmp_path.iterdir()) == ["MEMORY", "OUT", "visits.csv"]
 
 

@@ -104,10 +104,10 @@ def verify(
     Exit status: 0 every check passed; 4 at least one failed.
     """
     from leeward.release import Release
-    from leeward.runs.memory import require_memory_to_verify
     from leeward.runs.progress import watch
     from leeward.runs.protect import verify as check
     from leeward.runs.specs import read_source
+    from leeward.runs.stored import source_to_verify
     from leeward.runs.writing import refusal
 
     release = Release.open(out, compare=False)
@@ -119,7 +119,6 @@ def verify(
     everyone = read_like(source, population)
     if source is None and not is_catalogue:
         source, everyone = _find_sources(release, population)
-    require_memory_to_verify(release, source)
     answers = None
     if index is not None:
         from leeward.runs.itemsets import read_stored_answers
@@ -127,9 +126,10 @@ def verify(
         answers = read_stored_answers(index, ledger)
     with watch(None) as say:
         say("Reading the source")
-        cohort, people = (each and read_source(each) for each in (source, everyone))
-        say("Checking")
-        outcome = check(out, cohort, people, answers)
+        with source_to_verify(release, source) as cohort:
+            people = everyone and read_source(everyone)
+            say("Checking")
+            outcome = check(out, cohort, people, answers)
     print_result(as_json, outcome.to_json(), outcome_lines(outcome, every))
     if not outcome.passed:
         raise VerificationFailed(f"{out}: {refusal(outcome)} Do not share this release.")

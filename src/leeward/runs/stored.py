@@ -6,21 +6,25 @@ What is held of all patients are their codes in numbers (`cohort.lenses`), or of
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from leeward.cohort.cohort import Cohort
 from leeward.cohort.readers.stored import can_store, estimate_rows, store
-from leeward.methods.disassociation import Disassociation
-from leeward.methods.disassociation.method import partitions_of
+from leeward.methods import METHODS
+from leeward.release import Release
 from leeward.release.aside import work_beside
 from leeward.release.content import Anonymized
 from leeward.release.folder import Draft
-from leeward.release.spec import Spec
-from leeward.runs.memory import engine_name, fits
+from leeward.release.spec import SourceSpec, Spec
+from leeward.runs.memory import engine_name, fits, require_memory_to_verify
 from leeward.runs.profile import source_facts
+from leeward.runs.protect import method_of
+from leeward.runs.specs import read_custody_spec, read_source
 from leeward.runs.writing import about, measure_release
 
 
@@ -31,19 +35,44 @@ def stored_source(spec: Spec, method: Any, out: Path) -> Iterator[Cohort | None]
     if not _is_plain(spec) or not method.can_store() or not _is_large(spec, method):
         yield None
         return
-    source = spec.source
     with work_beside(out) as work:
-        cohort = store(
-            str(source.path),
-            work,
-            source.columns or None,
-            source.vocabulary,
-            frozenset(text.strip() for text in source.missing),
-            date_format=source.date_format,
-            accept_unknown=source.accept_unknown,
-            code_separator=source.code_separator,
-        )
+        cohort = _store(spec.source, work)
         yield None if cohort is not None and _is_one_partition(spec, method, cohort) else cohort
+
+
+@contextmanager
+def source_to_verify(release: Release, source: SourceSpec | None) -> Iterator[Cohort | None]:
+    """The source of a release; in files where memory is too little for it and its method goes by parts. BadInput where
+    memory is too little and it does not."""
+    spec = None if source is None else read_custody_spec(release)
+    with tempfile.TemporaryDirectory(prefix="leeward-verify-") as work:
+        stored = None
+        if spec is not None and source is not None and _is_plain(replace(spec, source=source)):
+            method: Any = method_of(spec.method)
+            if METHODS[method.name].in_parts and method.can_store() and not _fits(method, source):
+                stored = _store(source, Path(work))
+        if stored is None:
+            require_memory_to_verify(release, source)
+            stored = None if source is None else read_source(source)
+        yield stored
+
+
+def _store(source: SourceSpec, work: Path) -> Cohort | None:
+    return store(
+        str(source.path),
+        work,
+        source.columns or None,
+        source.vocabulary,
+        frozenset(text.strip() for text in source.missing),
+        date_format=source.date_format,
+        accept_unknown=source.accept_unknown,
+        code_separator=source.code_separator,
+    )
+
+
+def _fits(method: Any, source: SourceSpec) -> bool:
+    rows = estimate_rows(str(source.path))
+    return fits(method.name, rows, rows)
 
 
 def _is_plain(spec: Spec) -> bool:
@@ -55,19 +84,19 @@ def _is_plain(spec: Spec) -> bool:
 
 
 def _is_large(spec: Spec, method: Any) -> bool:
-    if isinstance(method, Disassociation):  # it costs utility there, and is asked for
+    if method.name == "disassociation":  # it costs utility there, and is asked for
         return (method.partitions or 1) > 1 or (
             method.partitions is None and engine_name(spec.engine) == "spark"
         )
-    rows = estimate_rows(str(spec.source.path))
-    return not fits(method.name, rows, rows)
+    return not _fits(method, spec.source)
 
 
 def _is_one_partition(spec: Spec, method: Any, cohort: Cohort) -> bool:
-    engine = engine_name(spec.engine)
-    return (
-        isinstance(method, Disassociation) and partitions_of(method, cohort.supports().patients, engine) < 2
-    )
+    if method.name != "disassociation":
+        return False
+    from leeward.methods.disassociation.method import partitions_of
+
+    return partitions_of(method, cohort.supports().patients, engine_name(spec.engine)) < 2
 
 
 def figures_of(pending: Draft, cohort: Cohort, spec: Spec, made: Anonymized) -> Mapping[str, Any]:
