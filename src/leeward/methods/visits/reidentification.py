@@ -91,13 +91,14 @@ def attack(release: Release, cohort: Cohort, population: Cohort | None = None) -
         ReleasedClasses.read(release).of_records(release) if names else np.zeros(release.records, int)
     )
     offsets, values = visits.unite(release.records)
+    labels = _labels_of_codes(visits, bool(names))
     holders = Holders(offsets, values, len(visits.labels))
+    del visits
     lens = cohort.visits()
     record_of = _records(lens.patients, people)
     drawn = Randomness.of(0).stream("attack").permutation(lens.n_visits)[:VISITS]
     patient = lens.patient_of_visit()
     attacked = succeeded = 0
-    labels = _labels_of_codes(visits, bool(names))
     for visit in drawn.tolist():
         mine = int(record_of[patient[visit]])
         number = int(class_of_record[mine])
