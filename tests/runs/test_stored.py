@@ -22,6 +22,7 @@ from leeward.cohort.readers import stored as reading
 from leeward.engine import Engine
 from leeward.errors import BadInput, GuaranteeUnreachable
 from leeward.methods.disassociation import partitioned
+from leeward.methods.visits import enforce, sets
 from leeward.randomness import Randomness
 from leeward.release import write
 from leeward.release.spec import SourceSpec, Spec
@@ -30,6 +31,7 @@ from leeward.runs import protect as runs
 from leeward.runs import stored
 from leeward.runs.profile import source_facts
 from leeward.verify.disassociation import in_parts
+from leeward.verify.visits import source as visits_source
 
 __all__ = ["spark_engine"]
 
@@ -105,10 +107,9 @@ def test_the_notices_are_those_of_the_reader(tmp_path: Path) -> None:
     assert [(n.kind, n.message, n.count) for n in found.notices] == [
         (n.kind, n.message, n.count) for n in cohort.notices
     ]
-    sets = cohort.code_sets()
-    known = found.supports()
-    assert known.codes == sets.codes and known.patients_of.tolist() == sets.supports().tolist()
-    assert (known.patients, known.longest) == (len(sets), int(sets.lengths().max()))
+    whole, known = cohort.code_sets(), found.supports()
+    assert known.codes == whole.codes and known.patients_of.tolist() == whole.supports().tolist()
+    assert (known.patients, known.longest) == (len(whole), int(whole.lengths().max()))
     assert source_facts(found) == source_facts(cohort)
 
 
@@ -211,7 +212,11 @@ def test_a_release_in_parts_is_the_bytes_of_one_in_memory(
         cohorts[f"{parts}"] = on_the_disk(folder / "visits.csv", folder / f"f{parts}", table.height, parts)
     found = {}
     for name, cohort in cohorts.items():
-        write(method.protect(cohort, randomness=Randomness.of(seed)), folder / name)
+        with pytest.MonkeyPatch.context() as patch:
+            if name != "whole":
+                patch.setattr(sets, "PATIENTS_AT_ONCE", 7)
+                patch.setattr(enforce, "VISITS_AT_ONCE", 5)
+            write(method.protect(cohort, randomness=Randomness.of(seed)), folder / name)
         files = sorted(each for each in (folder / name).rglob("*") if each.is_file())
         found[name] = {each.relative_to(folder / name): each.read_bytes() for each in files}
     for name in ("1", "3", "7"):
@@ -230,6 +235,7 @@ def test_what_is_larger_than_memory_is_released_verified_and_measured(
     spec = replace(spec, method={"k": 3, **variant})
     whole = lw.run(spec, tmp_path / "MEMORY")
     monkeypatch.setattr(stored, "fits", lambda *size: False)
+    monkeypatch.setattr(visits_source, "VISITS_AT_ONCE", 30)
     done = lw.run(spec, tmp_path / "OUT")
     assert done.verification.passed and done.verification.with_source
     names = [[check.name for check in each.verification.checks] for each in (whole, done)]

@@ -7,8 +7,10 @@ from itertools import permutations
 import numpy as np
 import polars as pl
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from leeward.verify.order import FEWEST, LIMIT, deviations, first_rows, order_check, ranks_of
+from leeward.verify.order import FEWEST, LIMIT, deviations, first_rows, of_first_rows, order_check, ranks_of
 
 
 @pytest.mark.parametrize("n", [FEWEST])
@@ -49,6 +51,17 @@ def test_ties_say_nothing_and_lists_and_nulls_have_ranks() -> None:
     assert order_check("order", {"value": pl.Series([1] * 500)}, "rows").passed
     assert sorted(ranks_of(pl.Series([["b"], ["a", "b"], None, ["a"]]))) == [0, 1, 2, 3]
     assert list(ranks_of(pl.Series(["b", None, "a"]))) == [2, 0, 1]
+
+
+@given(st.lists(st.one_of(st.none(), st.integers(0, 5)), max_size=20), st.integers(0, 20))
+def test_first_rows_of_records_are_those_of_the_parts_of_a_file(record: list[int | None], cut: int) -> None:
+    column = pl.Series(record, dtype=pl.Int64)
+    codes = pl.Series([[str(place)] for place in range(len(record))], dtype=pl.List(pl.String))
+    table = pl.DataFrame({"record": column, "codes": codes})
+    parts = [of_first_rows(part) for part in (table.head(cut), table.slice(cut)) if part.height]
+    whole = of_first_rows(table)
+    assert whole["codes"].to_list() == [str(p) for p in column.is_first_distinct().arg_true()]
+    assert not parts or of_first_rows(pl.concat(parts)).equals(whole)
 
 
 @pytest.mark.parametrize("record", [[0, 0, 1, 2, 2], [0, 1, 2], [2, 0, 2, 1], [None, None, 0], []])

@@ -10,6 +10,7 @@ import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,8 @@ from leeward.errors import BadInput
 from leeward.methods.visits import Visits
 from leeward.runs.extract import extract
 from leeward.runs.protect import protect, verify
-from leeward.verify.visits.layout import read_visits
+from leeward.verify.visits import source as visits_source
+from leeward.verify.visits.layout import VisitLists, read_visits
 
 CODES = [f"{category}.{digit}" for category in (250, 272, 401, 428, 780) for digit in range(3)]
 
@@ -422,6 +424,21 @@ def test_files_of_several_row_groups_are_read(tmp_path: Path) -> None:
     found = read_visits(tmp_path / "visits.parquet")
     spelled = [[found.labels[v] for v in found.values[a:b]] for a, b in itertools.pairwise(found.offsets)]
     assert spelled == codes
+
+
+@pytest.mark.parametrize("at_once", [1 << 20, 50])
+def test_visits_in_the_order_of_their_codes_are_told_of(
+    monkeypatch: pytest.MonkeyPatch, at_once: int
+) -> None:
+    monkeypatch.setattr(visits_source, "VISITS_AT_ONCE", at_once)
+    nothing_kept: Any = SimpleNamespace(kept=lambda name: None)
+    drawn = np.random.default_rng(1).integers(0, 9, (400, 3)).astype(np.int32)
+    record, visit = np.repeat(np.arange(400), 3), np.tile(np.arange(3), 400)
+    for values, passes in ((drawn, True), (np.sort(drawn), False)):
+        visits = VisitLists(record, visit, np.arange(1201), values.ravel(), tuple("abcdefghi"))
+        assert visits_source.order_of_visits(nothing_kept, visits).passed == passes
+        mixed = visits.take(np.random.default_rng(2).permutation(1200))
+        assert visits_source.order_of_visits(nothing_kept, mixed).passed == passes
 
 
 def test_more_codes_than_any_visit_has_are_counted_in_no_more_time(releases, tmp_path: Path) -> None:
