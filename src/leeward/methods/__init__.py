@@ -122,7 +122,7 @@ METHODS: dict[str, Method] = {
         "constrain",
         "Release diagnosis codes, generalized and suppressed.",
         memory=Memory(425, 300, 250),
-        in_parts=Memory(500, 100, 100),
+        in_parts=Memory(480, 100, 40),
     ),
     "censoring": Method(
         "leeward.methods.censoring.parameters:Censoring",
@@ -136,7 +136,7 @@ METHODS: dict[str, Method] = {
         "Release a population's visits, each shared by k patients.",
         columns=("patient", "code", "visit"),
         memory=Memory(400, 1050, 340),
-        in_parts=Memory(500, 200, 40),
+        in_parts=Memory(660, 150, 40),
     ),
     "disassociation": Method(
         "leeward.methods.disassociation.parameters:Disassociation",
