@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -107,7 +110,6 @@ def verify(
     from leeward.runs.progress import watch
     from leeward.runs.protect import verify as check
     from leeward.runs.specs import read_source
-    from leeward.runs.stored import source_to_verify
     from leeward.runs.writing import refusal
 
     release = Release.open(out, compare=False)
@@ -126,7 +128,7 @@ def verify(
         answers = read_stored_answers(index, ledger)
     with watch(None) as say:
         say("Reading the source")
-        with source_to_verify(release, source) as cohort:
+        with _source_to_verify(release, source) as cohort:
             people = everyone and read_source(everyone)
             say("Checking")
             outcome = check(out, cohort, people, answers)
@@ -178,6 +180,30 @@ def _find_sources(release: Any, path: str | None) -> tuple[Any, Any]:
     elif people is not None and _why_missing(people, file):
         people = None
     return None if why else source, people
+
+
+@contextmanager
+def _source_to_verify(release: Any, source: Any) -> Iterator[Any]:
+    """The cohort of a source; on the disk where memory is too little for it and the release's method goes by parts.
+    BadInput where memory is too little and it does not."""
+    from leeward.methods import METHODS
+    from leeward.runs.memory import require_memory_to_verify
+    from leeward.runs.protect import method_of
+    from leeward.runs.specs import read_custody_spec, read_source
+    from leeward.runs.stored import is_plain, source_fits, store_source
+
+    spec = None if source is None else read_custody_spec(release)
+    with tempfile.TemporaryDirectory(prefix="leeward-verify-") as work:
+        cohort = None
+        if spec is not None and is_plain(replace(spec, source=source)):
+            method: Any = method_of(spec.method)
+            in_parts = METHODS[method.name].in_parts is not None and method.can_store()
+            if in_parts and not source_fits(method, source):
+                cohort = store_source(source, Path(work))
+        if cohort is None:
+            require_memory_to_verify(release, source)
+            cohort = source and read_source(source)
+        yield cohort
 
 
 def _why_missing(source: Any, file: str) -> str:

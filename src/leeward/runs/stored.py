@@ -6,25 +6,19 @@ What is held of all patients are their codes in numbers (`cohort.lenses`), or of
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from leeward.cohort.cohort import Cohort
 from leeward.cohort.readers.stored import can_store, estimate_rows, store
-from leeward.methods import METHODS
-from leeward.release import Release
 from leeward.release.aside import work_beside
 from leeward.release.content import Anonymized
 from leeward.release.folder import Draft
 from leeward.release.spec import SourceSpec, Spec
-from leeward.runs.memory import engine_name, fits, require_memory_to_verify
+from leeward.runs.memory import engine_name, fits
 from leeward.runs.profile import source_facts
-from leeward.runs.protect import method_of
-from leeward.runs.specs import read_custody_spec, read_source
 from leeward.runs.writing import about, measure_release
 
 
@@ -32,32 +26,15 @@ from leeward.runs.writing import about, measure_release
 def stored_source(spec: Spec, method: Any, out: Path) -> Iterator[Cohort | None]:
     """The source in files beside `out`; None where the run does not go by parts: it is no plain table of events in
     files, rows name the vocabularies of their codes, there is one partition, or memory is enough."""
-    if not _is_plain(spec) or not method.can_store() or not _is_large(spec, method):
+    if not is_plain(spec) or not method.can_store() or not _is_large(spec, method):
         yield None
         return
     with work_beside(out) as work:
-        cohort = _store(spec.source, work)
+        cohort = store_source(spec.source, work)
         yield None if cohort is not None and _is_one_partition(spec, method, cohort) else cohort
 
 
-@contextmanager
-def source_to_verify(release: Release, source: SourceSpec | None) -> Iterator[Cohort | None]:
-    """The source of a release; in files where memory is too little for it and its method goes by parts. BadInput where
-    memory is too little and it does not."""
-    spec = None if source is None else read_custody_spec(release)
-    with tempfile.TemporaryDirectory(prefix="leeward-verify-") as work:
-        stored = None
-        if spec is not None and source is not None and _is_plain(replace(spec, source=source)):
-            method: Any = method_of(spec.method)
-            if METHODS[method.name].in_parts and method.can_store() and not _fits(method, source):
-                stored = _store(source, Path(work))
-        if stored is None:
-            require_memory_to_verify(release, source)
-            stored = None if source is None else read_source(source)
-        yield stored
-
-
-def _store(source: SourceSpec, work: Path) -> Cohort | None:
+def store_source(source: SourceSpec, work: Path) -> Cohort | None:
     return store(
         str(source.path),
         work,
@@ -70,12 +47,12 @@ def _store(source: SourceSpec, work: Path) -> Cohort | None:
     )
 
 
-def _fits(method: Any, source: SourceSpec) -> bool:
+def source_fits(method: Any, source: SourceSpec) -> bool:
     rows = estimate_rows(str(source.path))
     return fits(method.name, rows, rows)
 
 
-def _is_plain(spec: Spec) -> bool:
+def is_plain(spec: Spec) -> bool:
     """Whether the source is a table of events in files, and the only one."""
     source = spec.source
     further = (source.query, source.table, source.concepts, source.lines, source.drop, source.domains)
@@ -88,7 +65,7 @@ def _is_large(spec: Spec, method: Any) -> bool:
         return (method.partitions or 1) > 1 or (
             method.partitions is None and engine_name(spec.engine) == "spark"
         )
-    return not _fits(method, spec.source)
+    return not source_fits(method, spec.source)
 
 
 def _is_one_partition(spec: Spec, method: Any, cohort: Cohort) -> bool:
