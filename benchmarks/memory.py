@@ -65,8 +65,10 @@ FLAGS: dict[str, tuple[str, list[str], list[Case]]] = {
 }  # fmt: skip
 
 
-def run(method: str, case: Case, folder: Path, more: Sequence[str] = ()) -> tuple[int, int, Run]:
-    """Patients, rows (or cells of a table), and what one command took, with `more` flags."""
+def run(
+    method: str, case: Case, folder: Path, more: Sequence[str] = (), start: str = START
+) -> tuple[int, int, Run]:
+    """Patients, rows (or cells of a table), and what one command took, with `more` flags; `start` is the program."""
     command, flags, _ = FLAGS[method]
     file, out = folder / "source.parquet", folder / "OUT"
     records, length = case
@@ -91,7 +93,7 @@ def run(method: str, case: Case, folder: Path, more: Sequence[str] = ()) -> tupl
         frame.write_parquet(file)
         arguments = [command, str(file), *flags]
     del frame
-    found = measured([sys.executable, "-c", START, *arguments, *more, "-o", str(out)])
+    found = measured([sys.executable, "-c", start, *arguments, *more, "-o", str(out)])
     for path in sorted(folder.rglob("*"), reverse=True):
         path.rmdir() if path.is_dir() else path.unlink()
     return records, rows, found

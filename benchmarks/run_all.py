@@ -40,6 +40,7 @@ python benchmarks/charged_queries.py
 python benchmarks/memory.py
 python benchmarks/memory_limits.py --store FOLDER
 python benchmarks/scale.py --store FILE
+python benchmarks/scale.py --store FILE --data DIR
 python benchmarks/scale.py --store FILE --page
 python benchmarks/robustness.py
 python benchmarks/ledger_soak.py
