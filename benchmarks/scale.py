@@ -1,8 +1,8 @@
 """What each method takes as the patients grow, in processor seconds and memory, and what parts cost of its utility.
 
-    python benchmarks/scale.py --store FILE [--only disassociation,visits]     time and memory, a command after the other
-    python benchmarks/scale.py --store FILE --data DIR                         utility at 1, 4, 16 and 64 parts
-    python benchmarks/scale.py --store FILE --page                             writes docs/benchmarks/scale.md
+    python benchmarks/scale.py --store FILE [--only METHOD,METHOD]     time and memory, a command after the other
+    python benchmarks/scale.py --store FILE --data DIR                   utility at 1, 4, 16 and 64 parts
+    python benchmarks/scale.py --store FILE --page                       writes docs/benchmarks/scale.md
 
 Time and memory: made-up data of `memory.py`; every command runs as a process, from Parquet to the verified release with
 its report. Processor seconds are user and system time of all threads: on a machine that does other work too, they say
@@ -87,7 +87,7 @@ FIT = (
 )
 
 PARTS = (1, 4, 16, 64)
-DRAWS = 5
+DRAWS = 3
 PEOPLE = {"disassociation": 20_000, "visits": 20_000, "constraints": 20_000, "trajectories": 8_000}
 """Patients of a draw."""
 
