@@ -16,6 +16,8 @@ import os
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
@@ -68,9 +70,20 @@ FLAGS: dict[str, tuple[str, list[str], list[Case]]] = {
 def run(
     method: str, case: Case, folder: Path, more: Sequence[str] = (), start: str = START
 ) -> tuple[int, int, Run]:
-    """Patients, rows (or cells of a table), and what one command took, with `more` flags; `start` is the program."""
+    """Patients, rows (or cells of a table), and what one command took, with `more` flags; `start` is the program. The
+    source is made in a process of its own: Linux counts what this one ever held as the peak of what it starts."""
+    with ProcessPoolExecutor(1, get_context("spawn")) as other:
+        rows, arguments = other.submit(write_source, method, case, folder).result()
+    found = measured([sys.executable, "-c", start, *arguments, *more, "-o", str(folder / "OUT")])
+    for path in sorted(folder.rglob("*"), reverse=True):
+        path.rmdir() if path.is_dir() else path.unlink()
+    return case[0], rows, found
+
+
+def write_source(method: str, case: Case, folder: Path) -> tuple[int, list[str]]:
+    """Rows (or cells of a table) of the source in `folder`, and the command's arguments."""
     command, flags, _ = FLAGS[method]
-    file, out = folder / "source.parquet", folder / "OUT"
+    file = folder / "source.parquet"
     records, length = case
     frame = (
         registry(records, int(length))
@@ -85,18 +98,11 @@ def run(
         for name in columns[2:]:
             flags += [f"--{name}", name]
         frame = frame.select(columns)
-    if method == "censoring":
-        frame.filter(pl.col("patient") < records // 10).write_parquet(folder / "sample.parquet")
-        frame.write_parquet(file)
-        arguments = [command, str(folder / "sample.parquet"), "--population", str(file), *flags]
-    else:
-        frame.write_parquet(file)
-        arguments = [command, str(file), *flags]
-    del frame
-    found = measured([sys.executable, "-c", start, *arguments, *more, "-o", str(out)])
-    for path in sorted(folder.rglob("*"), reverse=True):
-        path.rmdir() if path.is_dir() else path.unlink()
-    return records, rows, found
+    frame.write_parquet(file)
+    if method != "censoring":
+        return rows, [command, str(file), *flags]
+    frame.filter(pl.col("patient") < records // 10).write_parquet(folder / "sample.parquet")
+    return rows, [command, str(folder / "sample.parquet"), "--population", str(file), *flags]
 
 
 def fit(found: list[tuple[int, int, float, float]]) -> tuple[float, float, float]:

@@ -1,8 +1,8 @@
 """What each method takes as the patients grow, in processor seconds and memory, and what parts cost of its utility.
 
     python benchmarks/scale.py --store FILE [--only METHOD,METHOD]     time and memory, a command after the other
-    python benchmarks/scale.py --store FILE --data DIR                   utility at 1, 4, 16 and 64 parts
-    python benchmarks/scale.py --store FILE --page                       writes docs/benchmarks/scale.md
+    python benchmarks/scale.py --store FILE --data DIR                 utility at 1, 4, 16 and 64 parts
+    python benchmarks/scale.py --store FILE --page                     writes docs/benchmarks/scale.md
 
 Time and memory: made-up data of `memory.py`; every command runs as a process, from Parquet to the verified release with
 its report. Processor seconds are user and system time of all threads: on a machine that does other work too, they say
@@ -42,16 +42,15 @@ from leeward.runs import stored
 from leeward.synthetic import write_claims
 from memory import START, Case, run
 
-SIZES = (30_000, 100_000, 300_000)
 LARGER = (100_000, 300_000, 1_000_000, 3_000_000)
 CASES: dict[str, list[Case]] = {
-    "disassociation": [(n, 5) for n in SIZES],
-    "constraints": [(n, 5) for n in SIZES],
-    "visits": [(n, 5) for n in SIZES],
-    "trajectories": [(n, 3) for n in SIZES],
-    "censoring": [(n, 5) for n in SIZES],
-    "k-anonymity": [(n, 8) for n in SIZES],
-    "condensation": [(n, 8) for n in SIZES],
+    "disassociation": [(10_000, 5), (40_000, 5), (160_000, 5)],
+    "constraints": [(5_000, 5), (15_000, 5), (45_000, 5)],
+    "visits": [(10_000, 5), (40_000, 5), (160_000, 5)],
+    "trajectories": [(3_000, 3), (9_000, 3), (27_000, 3)],
+    "censoring": [(10_000, 5), (40_000, 5), (160_000, 5)],
+    "k-anonymity": [(10_000, 8), (40_000, 8), (160_000, 8)],
+    "condensation": [(10_000, 8), (40_000, 8), (160_000, 8)],
     "disassociation in parts": [(n, 5) for n in LARGER],
     "constraints in parts": [(n, 5) for n in LARGER],
     "visits in parts": [(n, 5) for n in LARGER],
@@ -72,6 +71,7 @@ MEASURED = (
     "peak MB, 2 threads",
     "CPU s, 1 thread",
     "peak MB, 1 thread",
+    "commit",
 )
 FIT = (
     "method",
@@ -232,7 +232,12 @@ def fitted(n: list[int], y: list[float], digits: int) -> list[str]:
     """The line through all but the largest, what it says of the largest, and by how much that missed the run."""
     a, b = line(n[:-1], y[:-1])
     says = a + b * n[-1]
-    return [f"{a:,.{digits}f} + {b * 1e6:,.0f}", f"{says:,.0f}", f"{y[-1]:,.0f}", f"{says / y[-1] - 1:+.0%}"]
+    return [
+        f"{a:,.{digits}f} + {b * 1e6:,.0f}",
+        f"{says:,.{digits}f}",
+        f"{y[-1]:,.{digits}f}",
+        f"{says / y[-1] - 1:+.0%}",
+    ]
 
 
 def interval(values: Sequence[float], sign: str = "") -> str:
@@ -271,13 +276,16 @@ def page(kept: list[dict[str, Any]]) -> str:
     measured, fits = [], []
     for method in CASES:
         found = [r for r in kept if r["method"] == method and "cpu" in r]
+        if not found:
+            continue
         two = sorted((r for r in found if r["threads"] == 2), key=lambda r: int(r["patients"]))
         one = {r["patients"]: r for r in found if r["threads"] == 1}
         for r in two:
             alone = one.get(r["patients"])
             measured.append(
                 [method, f"{r['patients']:,}", f"{r['rows']:,}", f"{r['cpu']:.1f}", f"{r['peak']:,.0f}",
-                 f"{alone['cpu']:.1f}" if alone else "–", f"{alone['peak']:,.0f}" if alone else "–"]
+                 f"{alone['cpu']:.1f}" if alone else "–", f"{alone['peak']:,.0f}" if alone else "–",
+                 r["commit"]]
             )  # fmt: skip
         n = [int(r["patients"]) for r in two]
         seconds, peaks = ([float(r[what]) for r in two] for what in ("cpu", "peak"))
@@ -316,7 +324,7 @@ of other patients with another seed. Means with 95 % intervals (Student's t); th
 difference to one part of the same draw. Parts so small are a hard case: Spark's have 250,000 patients.
 
 Visits and constraints count on all patients, whatever the parts, so they release the same bytes. Disassociation and
-trajectories decide within a part, so they lose. By default trajectories are always in parts of 4,000 patients or fewer.
+trajectories decide within a part. By default trajectories are always in parts of {cells.LARGEST:,} patients or fewer.
 Censoring, condensation, k-anonymity and linked do not go by parts.
 
 {costs([r for r in kept if "figures" in r])}
