@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import polars as pl
+import pyarrow.parquet as pq
 import pytest
 from tests.forging import changed
 from tests.verify.made import patients_with_codes
@@ -20,6 +22,7 @@ from leeward.verify import Check, Source, Verification, verify
 from leeward.verify.checks import merge_checks
 from leeward.verify.disassociation import in_parts
 from leeward.verify.disassociation.layout import Nodes
+from leeward.verify.manifest import open_share
 from leeward.verify.order import order_check
 
 NODES, CHUNKS, CLUSTERS = (
@@ -141,7 +144,11 @@ def test_what_is_planted_is_found_in_parts_too(release: Path, tmp_path: Path, na
 
 @pytest.mark.parametrize(
     "change",
-    [lambda t: t.slice(1), lambda t: pl.concat([t, t.head(1).with_columns(patient=pl.lit("nobody"))])],
+    [
+        lambda t: t.slice(1),
+        lambda t: pl.concat([t, t.head(1).with_columns(patient=pl.lit("nobody"))]),
+        lambda t: t.with_columns(pl.col("patient").rank("dense").cast(pl.Int64)),
+    ],
 )
 def test_another_source_is_found(release: Path, change: Callable[[pl.DataFrame], pl.DataFrame]) -> None:
     other = Source(change(cohort().require_events()))
@@ -162,6 +169,42 @@ def test_a_source_on_the_disk_is_compared_as_one_in_memory(release: Path, tmp_pa
         share.symlink_to(release / "share")
     with pytest.raises(BadInput, match="cannot be checked in parts"):
         verify(release.parent / "alone", stored)
+
+
+@pytest.mark.parametrize("stored", [False, True])
+def test_files_are_read_as_often_whatever_the_number_of_parts(
+    release: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stored: bool
+) -> None:
+    events = cohort().require_events().select("patient", "code")
+    events.write_parquet(tmp_path / "events.parquet")
+    beside = Source(events.clear(), stored=[tmp_path / "events.parquet"]) if stored else source()
+    kept = {(release / name).resolve() for name in (NODES, CHUNKS, CLUSTERS)} | {tmp_path / "events.parquet"}
+    read: list[Path] = []
+
+    def count(original: Callable[..., object], file: object, *more: object, **options: object) -> object:
+        given = file if isinstance(file, list) else [file]
+        read.extend(each for each in map(Path, given) if each.resolve() in kept)
+        return original(file, *more, **options)
+
+    for module, name in ((pl, "read_parquet"), (pl, "scan_parquet"), (pq, "ParquetFile"), (pq, "read_table")):
+        monkeypatch.setattr(module, name, partial(count, getattr(module, name)))
+    often = []
+    for records in (300, 30):
+        read.clear()
+        monkeypatch.setattr(in_parts, "RECORDS_A_PART", records)
+        checks = in_parts.check_parts(open_share(release), beside, lambda share, source: [])
+        assert checks and all(check.passed for check in checks)
+        often.append(sorted(read))
+    assert often[0] == often[1]
+
+
+def test_no_more_files_are_open_than_a_process_may_have(
+    release: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(in_parts, "RECORDS_A_PART", 5)
+    monkeypatch.setattr(in_parts, "MOST_PARTS", 4)
+    found = verify(release, source())
+    assert found.passed and found["cluster_sizes"].figures["parts"] <= 5
 
 
 def test_an_order_that_no_part_alone_tells_is_told_by_all_of_them() -> None:

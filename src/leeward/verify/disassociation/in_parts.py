@@ -3,13 +3,14 @@
 No chunk and no guarantee crosses a tree of joint clusters, so some trees are a release of their own, and every check of
 a release is made of each part; what is counted in a part is at most what is counted in all of them. Every tree, every
 row of a chunk and, beside the source, every patient is in one part, or a check fails. Statistics of orders are looked
-at in every part and added up over all of them. In memory are the nodes, and one part at a time.
+at in every part and added up over all of them. In memory are the nodes, and one part at a time; every file is read once
+or twice, however many parts there are.
 """
 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +19,7 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.ipc
 import pyarrow.parquet as pq
 
 from leeward.errors import BadInput
@@ -31,6 +33,9 @@ MOST_AT_ONCE = 2_000_000
 
 RECORDS_A_PART = 250_000
 
+MOST_PARTS = 400
+"""All their files are open at once."""
+
 BATCH_ROWS = 1 << 18
 
 ROWS_A_GROUP = 1 << 20
@@ -40,9 +45,6 @@ WHOLE = ("demographics", "diversity", "reconstructions", "sensitive_columns")
 """Parameters of releases whose parts are no releases of their own."""
 
 CLUSTERS = "clusters.parquet"
-
-SPREAD = "spread.parquet"
-"""The rows of a part's chunks, as they come."""
 
 Checker = Callable[[Share, Source | None], list[Check]]
 
@@ -80,25 +82,21 @@ def check_parts(share: Share, source: Source | None, check: Checker) -> list[Che
             return [
                 Check("layout", False, f"The rows of the chunks cannot be read ({type(fault).__name__}).")
             ]
-        for part, folder in enumerate(folders):
-            chunks = pq.read_table(folder / SPREAD)
-            pq.write_table(chunks, folder / "share" / "data" / "chunks.parquet", row_group_size=ROWS_A_GROUP)
-            (folder / SPREAD).unlink()
-            own = part_of == part
-            held = int(nodes.records[own & nodes.leaf].sum())
+        if source is not None and not _spread_source(share, source, nodes, part_of, folders):
+            return [Check("members", False, f"custody/data/{CLUSTERS} names other patients than the source.")]
+        held = np.bincount(part_of[nodes.leaf], nodes.records[nodes.leaf], parts).astype(np.int64)
+        for records, folder in zip(held.tolist(), folders, strict=True):
+            for name in ("nodes", "chunks"):
+                file = folder / "share" / "data" / f"{name}.parquet"
+                pq.write_table(_take(folder / name), file, row_group_size=ROWS_A_GROUP)
             beside = None
             if source is not None:
-                beside = _source_of(share, source, nodes.numbers[own], folder)
-                if beside is None:
-                    return [
-                        Check(
-                            "members", False, f"custody/data/{CLUSTERS} names other patients than the source."
-                        )
-                    ]
-                rows, patients = rows + beside[1].events.height, patients + beside[0]
-            manifest = {**share.manifest, "records": held}
-            made.append(check(Share(folder / "share", manifest), None if beside is None else beside[1]))
-    records = int(nodes.records[nodes.leaf].sum())
+                members, events = _take(folder / "members"), _frame(_take(folder / "events"))
+                pq.write_table(members, folder / "custody" / "data" / CLUSTERS)
+                beside = replace(source, events=events, stored=())
+                rows, patients = rows + events.height, patients + members.num_rows
+            made.append(check(Share(folder / "share", {**share.manifest, "records": records}), beside))
+    records = int(held.sum())
     found = _together(made)
     stated = share.manifest["records"]
     figures = {"clusters": records, "manifest": stated}
@@ -126,44 +124,108 @@ def parts_of(nodes: Nodes) -> Longs:
     held = np.bincount(above, weights=np.where(nodes.leaf, nodes.records, 0), minlength=len(above))
     drawn = np.random.Generator(np.random.Philox(key=len(above))).permutation(len(above))
     parts = np.empty(len(above), np.int64)
-    parts[drawn] = (np.cumsum(held[drawn]) - held[drawn]).astype(np.int64) // RECORDS_A_PART
+    size = max(RECORDS_A_PART, -(-int(held.sum()) // MOST_PARTS))
+    parts[drawn] = (np.cumsum(held[drawn]) - held[drawn]).astype(np.int64) // size
     _, dense = np.unique(parts[above], return_inverse=True)
     return dense.reshape(-1).astype(np.int64)
 
 
 def _spread(share: Share, nodes: Nodes, part_of: Longs, folders: list[Path]) -> None:
     """Write the nodes and the chunks of each part; a row of no node goes to the first, where it is refuted."""
-    table = pq.read_table(share.data("nodes.parquet"))
-    part = pa.array(part_of[find(nodes.numbers, table["node"].to_numpy().astype(np.int64), 0)])
-    for number, folder in enumerate(folders):
+    for folder in folders:
         (folder / "share" / "data").mkdir(parents=True)
-        pq.write_table(table.filter(pc.equal(part, number)), folder / "share" / "data" / "nodes.parquet")
-    source = pq.ParquetFile(share.data("chunks.parquet"))
-    with ExitStack() as files:
-        writers = [
-            files.enter_context(pq.ParquetWriter(folder / SPREAD, source.schema_arrow, compression="lz4"))
-            for folder in folders
-        ]
-        for batch in source.iter_batches(BATCH_ROWS):
-            at = find(nodes.numbers, pc.fill_null(batch.column("node"), -1).to_numpy().astype(np.int64), -1)
-            of_row = np.where(at >= 0, part_of[at], 0)
-            for number in np.unique(of_row):
-                writers[number].write_batch(batch.filter(pa.array(of_row == number)))
+        (folder / "custody" / "data").mkdir(parents=True)
+    for name in ("nodes", "chunks"):
+        file = pq.ParquetFile(share.data(f"{name}.parquet"))
+        batches = map(_table, file.iter_batches(BATCH_ROWS))
+        placed = ((rows, _part_of_rows(rows, nodes, part_of, 0)) for rows in batches)
+        _shuffle(placed, file.schema_arrow, [folder / name for folder in folders])
 
 
-def _source_of(share: Share, source: Source, numbers: Longs, folder: Path) -> tuple[int, Source] | None:
-    """The patients whom custody names in the nodes, written to the part's custody, and their rows of the source; None
-    where their identifiers are of another type."""
-    clusters = pl.scan_parquet(_custody(share))
-    nodes = pl.LazyFrame({"node": numbers})
-    members = clusters.join(nodes, on="node", how="semi", maintain_order="left").collect()
-    (folder / "custody" / "data").mkdir(parents=True)
-    members.write_parquet(folder / "custody" / "data" / CLUSTERS)
-    rows = pl.scan_parquet(list(source.stored)) if source.stored else source.events.lazy()
-    if rows.collect_schema()["patient"] != members.schema["patient"]:
-        return None
-    inside = rows.join(members.select("patient").lazy(), on="patient", how="semi").collect(engine="streaming")
-    return members.height, replace(source, events=inside, stored=())
+def _spread_source(share: Share, source: Source, nodes: Nodes, part_of: Longs, folders: list[Path]) -> bool:
+    """Write the patients whom custody names in the nodes of each part, and their rows of the source; False where their
+    identifiers are of another type. Custody and the source are cut by a hash of the patient first, so that neither is
+    held, nor read again for each part."""
+    custody = pq.ParquetFile(_custody(share))
+    head = pl.DataFrame(schema=pl.read_parquet_schema(source.stored[0])) if source.stored else source.events
+    blocks = map(pl.read_parquet, source.stored) if source.stored else head.iter_slices(BATCH_ROWS)
+    schemas = {
+        "members": pa.schema([custody.schema_arrow.field(name) for name in ("patient", "node")]),
+        "parts": pa.schema([custody.schema_arrow.field("patient"), ("part", pa.int64())]),
+        "rows": _arrow(head.clear()).schema,
+    }
+    if _frame(schemas["parts"].empty_table()).schema["patient"] != head.schema["patient"]:
+        return False
+
+    def shuffle(placed: Iterable[tuple[pa.Table, Longs]], schema: str, name: str) -> None:
+        _shuffle(placed, schemas[schema], [folder / name for folder in folders])
+
+    def members() -> Iterator[tuple[pa.Table, Longs]]:
+        for batch in custody.iter_batches(BATCH_ROWS, columns=["patient", "node"]):
+            rows = _table(batch)
+            yield rows, _part_of_rows(rows, nodes, part_of, -1)
+
+    def bucket(patients: pl.Series) -> Longs:
+        found: Longs = (patients.hash(1) % len(folders)).to_numpy().astype(np.int64)
+        return found
+
+    def parts() -> Iterator[tuple[pa.Table, Longs]]:
+        for rows, part in members():
+            known = pa.table([rows["patient"], part], schema=schemas["parts"])
+            yield known, bucket(_frame(known)["patient"])
+
+    def events() -> Iterator[tuple[pa.Table, Longs]]:
+        for folder in folders:
+            known = _frame(_take(folder / "parts")).unique()
+            rows = _frame(_take(folder / "rows")).join(known, on="patient")
+            yield _arrow(rows.drop("part")), rows["part"].to_numpy()
+
+    shuffle(members(), "members", "members")
+    shuffle(parts(), "parts", "parts")
+    shuffle(((_arrow(block), bucket(block["patient"])) for block in blocks), "rows", "rows")
+    shuffle(events(), "rows", "events")
+    return True
+
+
+def _part_of_rows(rows: pa.Table, nodes: Nodes, part_of: Longs, otherwise: int) -> Longs:
+    """The part of the node of each row; `otherwise` for no node of the release."""
+    numbers = pc.fill_null(rows["node"], -1).to_numpy().astype(np.int64)
+    found: Longs = np.append(part_of, otherwise)[find(nodes.numbers, numbers, -1)]
+    return found
+
+
+def _shuffle(placed: Iterable[tuple[pa.Table, Longs]], schema: pa.Schema, files: list[Path]) -> None:
+    """Each row to the end of the file of its number, in one pass; a row below 0 to none."""
+    options = pa.ipc.IpcWriteOptions(compression="lz4")
+    with ExitStack() as opened:
+        sinks = [opened.enter_context(pa.OSFile(str(file), "wb")) for file in files]
+        writers = [opened.enter_context(pa.ipc.new_stream(sink, schema, options=options)) for sink in sinks]
+        for rows, number in placed:
+            order = np.argsort(number.astype(np.int16), kind="stable")  # of 16 bits it sorts by counting
+            bounds = np.searchsorted(number[order], np.arange(len(files) + 1))
+            rows = rows.take(pa.array(order))
+            for each in np.flatnonzero(np.diff(bounds)):
+                writers[each].write_table(rows.slice(bounds[each], bounds[each + 1] - bounds[each]))
+
+
+def _take(file: Path) -> pa.Table:
+    """The rows of a file, which is removed."""
+    with pa.OSFile(str(file)) as rows:
+        table = pa.ipc.open_stream(rows).read_all()
+    file.unlink()
+    return table
+
+
+def _table(batch: pa.RecordBatch) -> pa.Table:
+    return pa.Table.from_batches([batch])
+
+
+def _arrow(rows: pl.DataFrame) -> pa.Table:
+    return rows.to_arrow(compat_level=pl.CompatLevel.oldest())
+
+
+def _frame(rows: pa.Table) -> pl.DataFrame:
+    return pl.DataFrame(pl.from_arrow(rows))
 
 
 def _custody(share: Share) -> Path:
