@@ -9,11 +9,13 @@ from leeward.engine.local import (
     Frame,
     Kernel,
     LocalEngine,
+    Task,
     ahead,
     at_most,
     available_threads,
     beside,
     over_blocks,
+    part_file,
     pool,
 )
 from leeward.errors import BadInput, did_you_mean
@@ -23,12 +25,14 @@ __all__ = [
     "Frame",
     "Kernel",
     "LocalEngine",
+    "Task",
     "ahead",
     "at_most",
     "available_threads",
     "beside",
     "make",
     "over_blocks",
+    "part_file",
     "pool",
 ]
 

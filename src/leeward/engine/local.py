@@ -33,6 +33,11 @@ else:  # an annotation only: most commands hand no frame of Narwhals about
 Kernel = Callable[[pa.Table], pa.Table]
 """A pure function of one group's rows; it never knows where it runs."""
 
+Task = Callable[[int, Path], pa.Table]
+"""A long piece of work: a pure function of a number and of the files of this number in a folder (`part_file`)."""
+
+TASK = "task"
+
 # pyarrow looks for pandas at its first array, and of two threads that make theirs together one fails: it looks now.
 pa.array(np.zeros(1))
 
@@ -233,8 +238,6 @@ class LocalEngine:
 
     threads: int
     name: str = "local"
-    sees_files: bool = True
-    """Whether kernels see the files of this machine."""
     processes: bool = False
     told: Callable[[int], None] | None = None
 
@@ -289,18 +292,28 @@ class LocalEngine:
             parts = [part for done in workers.map(run, _blocks(bounds)) for part in done]
         return pa.concat_tables([schema.empty_table(), *parts]).combine_chunks()
 
-    def map_tasks(self, tasks: pl.DataFrame, kernel: Kernel, schema: pa.Schema) -> pa.Table:
-        """`kernel` on each row of a small table, a row a long piece of work; results in ascending order of the first
-        column, which tells the rows apart. What the kernel returns must have `schema`."""
-        table = plain_table(tasks.sort(tasks.columns[0]).to_arrow())
+    def map_tasks(
+        self,
+        numbers: Sequence[int],
+        kernel: Task,
+        schema: pa.Schema,
+        folder: Path,
+        takes: Sequence[str],
+        gives: Sequence[str],
+    ) -> pa.Table:
+        """`kernel(number, folder)` for each number; results, of `schema`, in their order. `takes` and `gives` name the
+        files that the kernel reads and writes for its number: where it runs there may be no others. Numbers ascend."""
         with pool(self.threads) as workers:
-            parts = list(
-                workers.map(lambda i: check_schema(kernel(table.slice(i, 1)), schema), range(table.num_rows))
-            )
+            parts = list(workers.map(lambda number: check_schema(kernel(number, folder), schema), numbers))
         return pa.concat_tables([schema.empty_table(), *parts]).combine_chunks()
 
     def close(self) -> None:
         """Nothing is held."""
+
+
+def part_file(folder: Path, part: str, number: int) -> Path:
+    """The file of a task in a folder of tasks."""
+    return folder / f"{part}-{number}.parquet"
 
 
 def _bounds(keys: pl.Series) -> list[int]:

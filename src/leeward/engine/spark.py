@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import atexit
 import os
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,11 +22,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from leeward.engine.local import (
+    TASK,
     Frame,
     Kernel,
+    Task,
     available_threads,
     check_schema,
     order_of,
+    part_file,
     plain_frame,
     plain_table,
 )
@@ -36,21 +41,55 @@ if TYPE_CHECKING:
 OLDEST_JAVA = 17
 KEY = "__key__"
 PLACE = "__place__"
+REDUCER = "__reducer__"
+FILE = "__file__"
 
-QUIET_AND_SMALL = {
+OF_PROCESS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
+    "spark.io.encryption.enabled": "true",
+    "spark.rpc.message.maxSize": "1024",
+    # Java ends where its heap is full; otherwise Spark's scheduler dies in it, and the run waits forever.
+    "spark.driver.defaultJavaOptions": "-XX:+ExitOnOutOfMemoryError",
+}
+"""Settings of a Spark that is started here; the spec's `config` goes over them, and over `OF_SESSION`."""
+
+OF_SESSION = {
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.sql.execution.arrow.useLargeVarTypes": "false",
     "spark.sql.session.timeZone": "UTC",
-    # Few small rows may be much work (`map_tasks`): they are not put together in one task.
-    "spark.sql.adaptive.coalescePartitions.enabled": "false",
 }
-"""Settings that a local run needs; the spec's `config` goes over them."""
-
+"""Settings of a session of its own in a Spark that runs already."""
 
 ON_THIS_MACHINE = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
 """A local session talks to itself only, whatever the machine's name resolves to."""
+
+AUTHENTICATED = {"spark.authenticate": "true", "spark.network.crypto.enabled": "true"}
+MAKES_SECRETS = ("local", "yarn", "k8s:")
+"""Beginnings of the masters with which Spark makes the secret of authentication; others need one that their workers
+have already."""
+
+WORKERS = (
+    "Each worker needs a Python with Leeward at the path that PYSPARK_PYTHON names, or an archive of one (see the page "
+    "'Release large data' of the documentation)."
+)
+LARGER = (
+    "Set a larger `memory` in the spec's engine, or split the source (leeward split) and release each part."
+)
+TROUBLES = {
+    r"No module named '([\w.]+)'": f"The Python of Spark's workers has no module `{{0}}`. {WORKERS}",
+    r'Cannot run program "([^"]+)"': f"Spark's workers cannot run `{{0}}`. {WORKERS}",
+    r"(PYTHON_VERSION_MISMATCH)": f"Spark's workers have another version of Python. {WORKERS}",
+    r"(Java heap space|spark\.driver\.maxResultSize|spark\.rpc\.message\.maxSize)": (
+        f"What goes between this process and the cluster is larger than Spark allows ({{0}}). {LARGER}"
+    ),
+}
+"""What errors of Spark say that its user can mend, and the sentence for it."""
+
+SENT = 8
+"""One in this many bytes of the heap may be sent to a cluster at once: Java holds rows several times on their way."""
+
+REDUCERS_A_CORE = 4
 
 
 @dataclass(frozen=True)
@@ -60,7 +99,7 @@ class SparkSettings:
     memory: str | None = None
     """Heap of the driver, as Java writes it (`512m`, `4g`); None: a quarter of the machine's memory, at least 2 GB."""
     partitions: int | None = None
-    """Partitions after a shuffle; None: as many as cores."""
+    """Partitions after a shuffle; None: as many as cores, on a cluster as Spark has."""
     config: Mapping[str, str] = field(default_factory=dict)
     """Further Spark settings, by their own names."""
 
@@ -93,43 +132,50 @@ class SparkEngine:
     threads: int
     name: str = "spark"
     exchange: Path | None = None
+    reducers: int = REDUCERS_A_CORE
+    """Most tasks that groups of rows are shared out to."""
+    own: bool = True
+    """Whether Spark was started here."""
 
     @staticmethod
     def start(settings: SparkSettings, threads: int | None = None) -> SparkEngine:
+        """A session of Leeward's own, in the Spark that runs in this process already, or in a new one."""
         _require_java()
         require_extra("Spark", "spark", "pyspark")
         from pyspark.errors import PySparkException
         from pyspark.sql import SparkSession
 
         cores = threads or available_threads()
-        # Workers must be the Python that has this package; on Unix the daemon reads it from the environment.
-        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-        master = settings.master or f"local[{cores}]"
-        builder = SparkSession.builder.master(master).appName("leeward")
-        defaults = {
-            **QUIET_AND_SMALL,
-            **(ON_THIS_MACHINE if master.startswith("local") else {}),
-            "spark.driver.memory": settings.memory or _quarter_of_memory(),
-            "spark.sql.shuffle.partitions": str(settings.partitions or cores),
-            **{key: str(value) for key, value in settings.config.items()},
-        }
-        for key, value in defaults.items():
-            builder = builder.config(key, value)
+        running = _running(SparkSession)
         try:
-            session = builder.getOrCreate()
+            session = _begin(SparkSession, settings, cores) if running is None else running.newSession()
         except PySparkException as error:
             raise BadInput(
                 f"Spark did not start ({type(error).__name__}); check Java and the engine's settings."
             ) from error
-        session.sparkContext.setLogLevel("ERROR")
         here = (session.sparkContext.master or "").startswith("local")
-        return SparkEngine(session, cores, exchange=_private_folder() if here else None)
+        shuffled = settings.partitions or (cores if here else None)
+        partitions = {} if shuffled is None else {"spark.sql.shuffle.partitions": shuffled}
+        for key, value in {**OF_SESSION, **partitions, **settings.config}.items():
+            if session.conf.isModifiable(key):
+                session.conf.set(key, str(value))
+        elsewhere = int(session.conf.get("spark.sql.shuffle.partitions", "200") or 200)
+        return SparkEngine(
+            session,
+            cores,
+            exchange=_private_folder() if here else None,
+            reducers=settings.partitions or (cores * REDUCERS_A_CORE if here else elsewhere),
+            own=running is None,
+        )
 
     def frame(self, source: pl.DataFrame | pl.LazyFrame | str | Path) -> Frame:
         if isinstance(source, (str, Path)):
             native = self.session.read.parquet(Path(source).resolve().as_uri())
         else:
-            native = self._spark_frame(plain_frame(source.lazy()).collect())
+            rows = plain_frame(source.lazy()).collect()
+            if self.exchange is None:
+                self._require_heap(int(rows.estimated_size()))
+            native = self._spark_frame(rows)
         return nw.from_native(native)
 
     def collect(self, frame: Frame) -> pl.DataFrame:
@@ -147,16 +193,36 @@ class SparkEngine:
         schema: pa.Schema,
         order: Sequence[str] | None = None,
     ) -> pa.Table:
-        from pyspark.sql.pandas.types import from_arrow_schema
-
         native: DataFrame = (
             self.frame(frame).to_native() if isinstance(frame, pl.DataFrame) else frame.to_native()
         )
+        groups = frame[by].n_unique() if isinstance(frame, pl.DataFrame) else self.reducers
+        return self._map(
+            native, by, kernel, schema, order_of(native.columns, by, order), min(groups, self.reducers)
+        )
+
+    def _map(
+        self,
+        native: DataFrame,
+        by: str,
+        kernel: Kernel,
+        schema: pa.Schema,
+        order: Sequence[str],
+        reducers: int,
+    ) -> pa.Table:
+        """Groups that are whole numbers go to the reducers in turn: by a hash, as Spark does it, two long tasks may
+        share an executor while another has none."""
+        from pyspark.sql import functions as f
+        from pyspark.sql.pandas.types import from_arrow_schema
+
         key = pa.field(KEY, plain_table(native.limit(0).toArrow()).schema.field(by).type)
         placed = pa.schema([key, pa.field(PLACE, pa.int64()), *schema])
-        sorting = order_of(native.columns, by, order)
-        grouped = native.groupBy(by).applyInArrow(
-            _with_place(kernel, schema, placed, by, sorting), from_arrow_schema(placed)
+        number = f.col(by) if pa.types.is_integer(key.type) else f.hash(by)
+        spread = native.withColumn(REDUCER, f.pmod(number, f.lit(max(1, reducers))).cast("int"))
+        grouped = (
+            spread.repartitionById(max(1, reducers), REDUCER)
+            .groupBy(REDUCER, by)
+            .applyInArrow(_with_place(kernel, schema, placed, by, order), from_arrow_schema(placed))
         )
         # Sorted here: the result comes here anyway, and Spark would run the plan twice to sort it.
         result = plain_table(self._collect(grouped))
@@ -165,36 +231,170 @@ class SparkEngine:
         result = result.sort_by([(KEY, "ascending"), (PLACE, "ascending")])
         return result.drop_columns([KEY, PLACE]).cast(schema).combine_chunks()
 
-    @property
-    def sees_files(self) -> bool:
-        """Workers of a local session run on this machine; those of a cluster may not see its files."""
-        return self.exchange is not None
+    def map_tasks(
+        self,
+        numbers: Sequence[int],
+        kernel: Task,
+        schema: pa.Schema,
+        folder: Path,
+        takes: Sequence[str],
+        gives: Sequence[str],
+    ) -> pa.Table:
+        """As `LocalEngine.map_tasks`. Workers of a cluster see no file of this machine: files go there and back in
+        rows, as many at a time as the heap bears; BadInput before any is sent where the files of one task are more."""
+        if self.exchange is not None:
+            tasks = pl.DataFrame({TASK: numbers}, schema={TASK: pl.Int64})
+            return self._run(tasks, lambda task: kernel(task[TASK][0].as_py(), folder), schema)
+        sizes = [sum(part_file(folder, name, number).stat().st_size for name in takes) for number in numbers]
+        self._require_heap(max(sizes, default=0))
+        sent, done = (
+            pa.schema([*schema, *((FILE + name, pa.binary()) for name in gives)]),
+            [schema.empty_table()],
+        )
+        for wave in _waves(numbers, sizes, self._most()):
+            files = {
+                FILE + name: [part_file(folder, name, number).read_bytes() for number in wave]
+                for name in takes
+            }
+            back = self._run(
+                pl.DataFrame({TASK: wave, **files}), _with_files(kernel, takes, gives, sent), sent
+            )
+            for name in gives:
+                for number, body in zip(wave, back[FILE + name], strict=True):
+                    part_file(folder, name, number).write_bytes(body.as_buffer())
+            done.append(back.select(schema.names))
+        return pa.concat_tables(done)
 
-    def map_tasks(self, tasks: pl.DataFrame, kernel: Kernel, schema: pa.Schema) -> pa.Table:
-        return self.map_groups(tasks, tasks.columns[0], kernel, schema, order=())
+    def _run(self, tasks: pl.DataFrame, kernel: Kernel, schema: pa.Schema) -> pa.Table:
+        """The kernel on each row, as a task of Spark's own."""
+        return self._map(self._spark_frame(tasks), TASK, kernel, schema, (), tasks.height)
 
     def close(self) -> None:
-        self.session.stop()
+        if self.own:
+            self.session.stop()
         if self.exchange is not None:
             shutil.rmtree(self.exchange, ignore_errors=True)
+
+    def _most(self) -> int:
+        """Bytes that may be sent to a cluster at once."""
+        return _bytes(self.session.conf.get("spark.driver.memory", "1g") or "1g") // SENT
+
+    def _require_heap(self, size: int) -> None:
+        if size > self._most():
+            raise BadInput(
+                f"{size / 1e6:,.0f} MB of rows have to go to the cluster at once, and Spark's heap in this process "
+                f"bears {self._most() / 1e6:,.0f} MB (an eighth of it). {LARGER}"
+            )
 
     def _spark_frame(self, frame: pl.DataFrame) -> DataFrame:
         table = plain_table(frame.to_arrow())
         if self.exchange is None:
-            return self.session.createDataFrame(table)
+            with _sentences():
+                return self.session.createDataFrame(table)
         file = self.exchange / f"{uuid4().hex}.parquet"
         pq.write_table(table, file, compression="zstd")  # read when the plan runs; removed with the folder
         return self.session.read.parquet(file.as_uri())
 
     def _collect(self, native: DataFrame) -> pa.Table:
-        if self.exchange is None:
-            return native.toArrow()
-        folder = self.exchange / uuid4().hex
-        native.write.parquet(folder.as_uri())
-        try:
-            return pq.read_table(folder)
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
+        with _sentences():
+            if self.exchange is None:
+                return native.toArrow()
+            folder = self.exchange / uuid4().hex
+            native.write.parquet(folder.as_uri())
+            try:
+                return pq.read_table(folder)
+            finally:
+                shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def _sentences() -> Iterator[None]:
+    """BadInput for what a user of Spark can mend."""
+    from py4j.protocol import Py4JError, Py4JJavaError
+    from pyspark.errors import PySparkException
+
+    try:
+        yield
+    except (Py4JJavaError, PySparkException) as error:
+        for pattern, sentence in TROUBLES.items():
+            found = re.search(pattern, str(error))
+            if found is not None:
+                raise BadInput(sentence.format(found[1])) from None
+        raise
+    except (Py4JError, ConnectionError, EOFError):  # Java is gone
+        raise BadInput(
+            f"Spark ended in the middle of the run; its heap may have been full. {LARGER}"
+        ) from None
+
+
+def _running(sessions: type[SparkSession]) -> SparkSession | None:
+    from pyspark.errors import PySparkException
+
+    try:
+        return sessions.active()
+    except PySparkException:
+        return None
+
+
+def _begin(sessions: type[SparkSession], settings: SparkSettings, cores: int) -> SparkSession:
+    # Workers must be the Python that has this package; on Unix the daemon reads it from the environment.
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    master, memory = settings.master or f"local[{cores}]", settings.memory or _quarter_of_memory()
+    builder = sessions.builder.master(master).appName("leeward")
+    defaults = {
+        **OF_PROCESS,
+        **(ON_THIS_MACHINE if master.startswith("local") else {}),
+        **(AUTHENTICATED if master.startswith(MAKES_SECRETS) else {}),
+        "spark.driver.memory": memory,
+        "spark.driver.maxResultSize": str(_bytes(memory) // 2),
+        **settings.config,
+    }
+    for key, value in defaults.items():
+        builder = builder.config(key, str(value))
+    session = builder.getOrCreate()
+    # Warnings of a cluster say that no worker takes the work; without them, the run would wait and not say why.
+    session.sparkContext.setLogLevel("ERROR" if master.startswith("local") else "WARN")
+    return session
+
+
+def _waves(numbers: Sequence[int], sizes: Sequence[int], most: int) -> Iterator[list[int]]:
+    """The numbers in their order, in runs of at most so many bytes."""
+    wave: list[int] = []
+    filled = 0
+    for number, size in zip(numbers, sizes, strict=True):
+        if wave and filled + size > most:
+            yield wave
+            wave, filled = [], 0
+        wave.append(number)
+        filled += size
+    if wave:
+        yield wave
+
+
+def _bytes(size: str) -> int:
+    """Memory as Java writes it: `512m`, `4g`; without a letter, MiB."""
+    digits, letter = size.lower().rstrip("b"), ""
+    if digits[-1:] in ("k", "m", "g", "t"):
+        digits, letter = digits[:-1], digits[-1]
+    if not digits.isdigit():
+        raise BadInput(f"`memory` of the engine is written as `512m` or `4g`; got `{size}`.")
+    return int(digits) << {"k": 10, "": 20, "m": 20, "g": 30, "t": 40}[letter]
+
+
+def _with_files(kernel: Task, takes: Sequence[str], gives: Sequence[str], schema: pa.Schema) -> Kernel:
+    """The kernel of a task with its files in columns, in a folder of the worker's as long as it works."""
+
+    def run(task: pa.Table) -> pa.Table:
+        number = task[TASK][0].as_py()
+        with tempfile.TemporaryDirectory(prefix="leeward-task-") as place:
+            folder = Path(place)
+            for name in takes:
+                part_file(folder, name, number).write_bytes(task[FILE + name][0].as_buffer())
+            result = kernel(number, folder)
+            bodies = [[part_file(folder, name, number).read_bytes()] for name in gives]
+        return pa.table([*result.columns, *bodies], schema=schema)
+
+    return run
 
 
 def _with_place(
@@ -203,6 +403,7 @@ def _with_place(
     """The kernel with its rows sorted, and its result with the group's key and each row's place."""
 
     def run(group: pa.Table) -> pa.Table:
+        group = group.drop_columns([REDUCER])
         key = group.column(by)[0]
         if not key.is_valid:  # told by a row without key or place
             return pa.table([pa.nulls(1, field.type) for field in placed], schema=placed)

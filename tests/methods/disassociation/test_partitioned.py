@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
@@ -16,6 +17,7 @@ from tests.mutations.definitions import disassociation_share
 from tests.oracles import disassociation as oracle
 from tests.spark_fixture import spark_engine
 
+from leeward.cohort.cohort import Cohort
 from leeward.engine import Engine, make
 from leeward.methods.disassociation import Disassociation
 from leeward.methods.disassociation.partitioned import Blocks, assign_groups, cut
@@ -32,6 +34,13 @@ def records(n: int, seed: int) -> list[tuple[str, ...]]:
         tuple(sorted({f"{250 + c}.0" for c in draw.zipf(1.4, size=draw.integers(1, 6)).clip(max=30)}))
         for _ in range(n)
     ]
+
+
+METHOD = Disassociation(k=4, m=2, policy="hierarchy:1", partitions=3)
+
+
+def a_cohort() -> Cohort:
+    return cohort_of(records(600, 1), "icd9")
 
 
 @given(st.integers(10, 120), st.integers(2, 6), st.integers(0, 5))
@@ -82,8 +91,7 @@ def test_a_code_that_many_lead_with_is_divided_by_the_next_ones(seed: int, parti
 def test_spark_and_this_machine_give_the_same_release(
     attacker: Literal["counts", "rules"], tmp_path: Path, spark_engine: Engine
 ) -> None:
-    cohort = cohort_of(records(600, 1), "icd9")
-    method = Disassociation(k=4, m=2, attacker=attacker, policy="hierarchy:1", partitions=3)
+    cohort, method = a_cohort(), replace(METHOD, attacker=attacker)
     for name, engine in (("local", make("local", threads=2)), ("spark", spark_engine)):
         write(method.protect(cohort, engine, randomness=Randomness.of(3)), tmp_path / name)
     for file in ("release.json", "data/nodes.parquet", "data/chunks.parquet"):

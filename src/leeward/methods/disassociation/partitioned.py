@@ -30,7 +30,7 @@ import pyarrow.parquet as pq
 
 from leeward.arrays import Int64s
 from leeward.cohort.lenses.code_sets import CodeSets
-from leeward.engine import ahead
+from leeward.engine import Task, ahead, part_file
 from leeward.methods.disassociation.held_back import publish_chunks
 from leeward.methods.disassociation.pipeline import disassociate
 from leeward.methods.disassociation.publish import (
@@ -72,11 +72,9 @@ DONE = pa.schema(
         ("chunks", pa.int64()),
         ("members", pa.int64()),
         ("facts", pa.string()),
-        *((f"{part}_file", pa.binary()) for part in PARTS),
     ]
 )
-"""Output of a kernel for a partition: row counts of its parts, its facts as JSON, and the parts themselves if it does
-not see the caller's files."""
+"""Output of a kernel for a partition: row counts of its parts, and its facts as JSON."""
 
 
 @dataclass(frozen=True)
@@ -128,14 +126,8 @@ def protect_partitions(
     work = tempfile.TemporaryDirectory(prefix="partitions-", dir=where, ignore_cleanup_errors=True)
     folder = Path(work.name)
     numbers = cut(data, rules, partitions, folder)
-    tasks = pl.DataFrame({"partition": pl.Series(numbers, dtype=pl.Int64)})
-    if not engine.sees_files:
-        rows = [_part_file(folder, "rows", number).read_bytes() for number in numbers]
-        tasks = tasks.with_columns(rows=pl.Series(rows, dtype=pl.Binary))
-    kernel = partition_kernel(rules, data.codes, randomness, folder if engine.sees_files else None)
-    done = engine.map_tasks(tasks, kernel, DONE)
-    for part, number in [] if engine.sees_files else itertools.product(PARTS, range(len(numbers))):
-        _part_file(folder, part, numbers[number]).write_bytes(done[f"{part}_file"][number].as_py())
+    kernel = partition_kernel(rules, data.codes, randomness)
+    done = engine.map_tasks(numbers, kernel, DONE, folder, ("rows",), PARTS)
     each = [json.loads(facts) for facts in done["facts"].to_pylist()]
     facts = {kind: sum(one[kind] for one in each) for kind in each[0]}
     total = int(pc.sum(done["nodes"]).as_py())
@@ -200,7 +192,7 @@ def cut(data: Blocks, rules: Rules, partitions: int, folder: Path) -> list[int]:
             for number in of_row.unique().to_list():
                 rows = block.filter(of_row == number).to_arrow()
                 if number not in writers:
-                    file = _part_file(folder, "rows", number)
+                    file = part_file(folder, "rows", number)
                     writer = pq.ParquetWriter(file, rows.schema, compression="zstd")
                     writers[number] = files.enter_context(writer)
                 writers[number].write_table(rows)
@@ -226,26 +218,14 @@ def _groups(block: pl.DataFrame, rank: Int64s, large: Sequence[Int64s]) -> tuple
     return group, lengths
 
 
-def partition_kernel(
-    rules: Rules, codes: tuple[str, ...], randomness: Randomness, folder: Path | None
-) -> Callable[[pa.Table], pa.Table]:
-    """Kernel that turns a partition's rows in `folder` into its parts there; without a folder, in Arrow columns."""
+def partition_kernel(rules: Rules, codes: tuple[str, ...], randomness: Randomness) -> Task:
+    """Kernel that turns a partition's rows in a folder into its parts there."""
 
-    def kernel(task: pa.Table) -> pa.Table:
-        partition = task["partition"][0].as_py()
-        with tempfile.TemporaryDirectory() as own:
-            place = folder or Path(own)
-            rows = (
-                _part_file(place, "rows", partition)
-                if folder
-                else pa.BufferReader(task["rows"][0].as_buffer())
-            )
-            occurrences = pl.DataFrame(pl.from_arrow(pq.read_table(rows))).sort("record", "code")
-            streams = Randomness(randomness.number("partition", partition), randomness.seeded)
-            counts, facts = _write_parts(occurrences, rules, codes, streams, place, partition)
-            files = [_part_file(place, part, partition) for part in PARTS]
-            sent = [None if folder is not None else file.read_bytes() for file in files]
-        row = (partition, *counts, json.dumps(facts), *sent)
+    def kernel(partition: int, folder: Path) -> pa.Table:
+        occurrences = pl.read_parquet(part_file(folder, "rows", partition)).sort("record", "code")
+        streams = Randomness(randomness.number("partition", partition), randomness.seeded)
+        counts, facts = _write_parts(occurrences, rules, codes, streams, folder, partition)
+        row = (partition, *counts, json.dumps(facts))
         return pa.table([[each] for each in row], schema=DONE)
 
     return kernel
@@ -275,22 +255,18 @@ def _write_parts(
     )
     counts = dict.fromkeys(PARTS, 0)
     for part, table in zip(PARTS, parts, strict=True):
-        with pq.ParquetWriter(_part_file(folder, part, partition), table.schema, compression="zstd") as file:
+        with pq.ParquetWriter(part_file(folder, part, partition), table.schema, compression="zstd") as file:
             for batch in table.batches():
                 file.write_batch(batch)
                 counts[part] += batch.num_rows
     return [*counts.values()], facts_of(result)
 
 
-def _part_file(folder: Path, part: str, partition: int) -> Path:
-    return folder / f"{part}-{partition}.parquet"
-
-
 def _renumber(work: Work, part: str, done: pa.Table, number: Int64s) -> Iterator[tuple[int, pa.Table]]:
     """The part of each partition, its nodes numbered as in the release: in an order that hides the partition."""
     bases = np.cumsum(done["nodes"].to_numpy()) - done["nodes"].to_numpy()
     for partition, base in zip(done["partition"].to_pylist(), bases, strict=True):
-        table = pq.read_table(_part_file(Path(work.name), part, partition))
+        table = pq.read_table(part_file(Path(work.name), part, partition))
         for column in ("node", "parent"):
             if column in table.column_names:
                 local = table[column].combine_chunks()
@@ -316,7 +292,7 @@ def _chunks(done: pa.Table, work: Work, number: Int64s) -> ReleaseTable:
             for low, high in itertools.pairwise(places.tolist()):
                 (batch,) = table.slice(low, high - low).combine_chunks().to_batches() or (NO_CHUNKS,)
                 file.write_batch(batch)
-        _part_file(folder, "chunks", partition).unlink()
+        part_file(folder, "chunks", partition).unlink()
 
     def batches() -> Iterator[pa.RecordBatch]:
         assert Path(work.name).is_dir()  # `work` removes its folder once nothing refers to it
@@ -337,7 +313,7 @@ def _clusters(done: pa.Table, work: Work, number: Int64s) -> ReleaseTable:
     sample = []
     for partition, table in _renumber(work, "members", done, number):
         frame = pl.DataFrame(pl.from_arrow(table))
-        frame.write_parquet(_part_file(folder, "members", partition), row_group_size=1 << 16)
+        frame.write_parquet(part_file(folder, "members", partition), row_group_size=1 << 16)
         sample.append(frame["patient"].gather_every(SAMPLED))
     known = pl.concat(sample).sort()
     step = max(1, len(known) * ROWS_A_RANGE // members)
@@ -345,9 +321,7 @@ def _clusters(done: pa.Table, work: Work, number: Int64s) -> ReleaseTable:
 
     def batches() -> Iterator[pa.RecordBatch]:
         assert Path(work.name).is_dir()
-        rows = pl.scan_parquet(
-            [_part_file(folder, "members", each) for each in done["partition"].to_pylist()]
-        )
+        rows = pl.scan_parquet([part_file(folder, "members", each) for each in done["partition"].to_pylist()])
         for low, high in itertools.pairwise(bounds):
             patient = pl.col("patient")
             inside = [patient >= low] if low is not None else []
