@@ -54,7 +54,7 @@ def test_a_run_that_cannot_fit_is_refused_before_it_begins(
 def test_the_ways_that_are_named_fit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runs_memory, "memory_in_use", lambda: 0)
     monkeypatch.setattr(runs_memory, "free_memory", lambda: 2 * GIGABYTE)
-    monkeypatch.setattr(runs_memory, "_size", lambda cohort: (0, 10_000_000))
+    monkeypatch.setattr(runs_memory, "size_of", lambda cohort: (0, 10_000_000))
     monkeypatch.setattr(runs_memory, "ON_SPARK", Memory(1_000, 0, 90))
     monkeypatch.setitem(METHODS, "visits", replace(METHODS["visits"], memory=Memory(500, 0, 400)))
     with pytest.raises(
@@ -66,6 +66,11 @@ def test_the_ways_that_are_named_fit(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(BadInput) as found:
         runs_memory.require_memory("visits", a_cohort())
     assert "--engine spark" not in str(found.value) and "--partitions" not in str(found.value)
+    monkeypatch.setattr(runs_memory, "ON_SPARK", Memory(1_000, 0, 90))
+    with pytest.raises(BadInput) as found:
+        runs_memory.require_memory("visits", a_cohort(), on_spark=False)
+    assert "--engine spark" not in str(found.value)
+    monkeypatch.setattr(runs_memory, "ON_SPARK", Memory(1_000, 0, 110))
     with pytest.raises(BadInput, match=r"as one release \(--partitions N\)"):
         runs_memory.require_memory("disassociation", a_cohort())
 

@@ -33,6 +33,12 @@ class Parameters(Declared):
     """The parameters of a method. `name` is the method's, as in a spec and in METHODS."""
 
     name: ClassVar[str]
+    ON_ENGINE: ClassVar[str] = ""
+    """What an engine such as Spark gets of the work, in words; nothing: ''."""
+
+    def uses_engine(self, patients: int) -> bool:
+        """Whether an engine gets work of a run of so many patients."""
+        return bool(self.ON_ENGINE)
 
     def public(self, **found: Any) -> dict[str, Any]:
         """The manifest's parameters: as given, no path and no seed. `found`: values that the run found, by field."""

@@ -263,7 +263,11 @@ def _of_notes(
     if wanted.row is not None:
         raise BadInput("--row is for cohorts; in a table of notes, a row is a note.")
     terms = vocabulary_of(named) if named else vocabulary_of_table(table)
-    say("Indexing")
+    say(
+        "Indexing"
+        if wanted.engine == "local"
+        else "Indexing without Spark, which has no work for a table of notes"
+    )
     for name in asked:
         if name not in table.columns:
             raise BadInput(

@@ -29,10 +29,11 @@ HALVES = 2
 """Where this many times the need is free, verifier and measures run at once, otherwise one after the other."""
 
 
-def require_memory(method: str, cohort: Cohort, engine: str = "local") -> None:
-    """BadInput where a run needs more than is free."""
-    patients, rows = _size(cohort)
-    fit, spark = _fit(method, engine), _fit(method, "spark")
+def require_memory(method: str, cohort: Cohort, engine: str = "local", *, on_spark: bool = True) -> None:
+    """BadInput where a run needs more than is free. `on_spark`: whether Spark would have work for it."""
+    patients, rows = size_of(cohort)
+    fit = _fit(method, engine)
+    spark = _fit(method, "spark") if on_spark else fit
     what = f"{method} of {patients:,} patients with {rows:,} rows"
     if cohort.files:
         fit = spark = METHODS[method].in_parts or fit
@@ -49,7 +50,7 @@ def fits(method: str, patients: int, rows: int, engine: str = "local", times: in
 
 def is_roomy(method: str, cohort: Cohort, engine: str = "local") -> bool:
     """Whether the memory is enough to verify and measure at once."""
-    return not cohort.files and fits(method, *_size(cohort), engine, HALVES)
+    return not cohort.files and fits(method, *size_of(cohort), engine, HALVES)
 
 
 def _fit(method: str, engine: str) -> Memory:
@@ -129,7 +130,7 @@ def _require(
     )
 
 
-def _size(cohort: Cohort) -> tuple[int, int]:
+def size_of(cohort: Cohort) -> tuple[int, int]:
     """Patients and rows; of a table its rows and its cells."""
     if cohort.files:
         return cohort.supports().patients, cohort.count_events()

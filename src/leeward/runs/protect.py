@@ -20,7 +20,7 @@ from leeward.release.folder import check_out
 from leeward.release.reading import manifest_name
 from leeward.release.spec import SourceSpec, Spec, load
 from leeward.report.summary import Summary, result_html
-from leeward.runs.memory import engine_name, is_roomy, require_memory, require_memory_to_read
+from leeward.runs.memory import engine_name, is_roomy, require_memory, require_memory_to_read, size_of
 from leeward.runs.progress import STAGES, Tell, watch
 from leeward.runs.reports import summary_of
 from leeward.runs.specs import Method, no_events, parameters_of, read_missing, read_source
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
     from leeward.cohort.cohort import Cohort
 
+
+NOT_STARTED = "Spark was not started, because it would have no work (of {} it runs: {})"
 
 SPEC_WORDS = {"utility": "policy"}
 """Words of the spec that a parameter class calls otherwise."""
@@ -258,10 +260,15 @@ def _release(
 ) -> Result:
     from leeward.engine import make
 
-    engine = engine_name(spec.engine)
+    asked: Any = spec.engine
+    told: tuple[str, ...] = ()
+    on_spark = method.uses_engine(size_of(cohort)[0])
+    if engine_name(asked) != "local" and not on_spark:
+        asked, told = "local", (NOT_STARTED.format(method.name, method.ON_ENGINE or "nothing"),)
+    engine = engine_name(asked)
     for each in (cohort, population):
         if each is not None and not allow_memory:
-            require_memory(method.name, each, engine)
+            require_memory(method.name, each, engine, on_spark=on_spark)
     roomy = is_roomy(method.name, cohort, engine)
 
     def measured(made: Anonymized) -> Mapping[str, Any]:
@@ -272,13 +279,16 @@ def _release(
         return figures_of(pending, cohort, spec, made)
 
     with draft(out) as pending:
-        runner = make(spec.engine, threads=threads)
+        runner = make(asked, threads=threads)
         say(f"Protecting {cohort.name} ({method.name})")
         spec = dataclasses.replace(spec, method=parameters_of(method.over(cohort)[0]))
         verification, figures = write_verified(
             pending,
             # Named nowhere here, so that it is let go once it is written.
-            method.protect(cohort, runner, randomness=Randomness.of(spec.seed), population=population),
+            _with_notices(
+                told,
+                method.protect(cohort, runner, randomness=Randomness.of(spec.seed), population=population),
+            ),
             spec,
             lambda: verify_or_raise(pending.folder, cohort, population),
             measured,
@@ -286,6 +296,10 @@ def _release(
             roomy=roomy,
         )
     return open_result(pending.out, verification, figures)
+
+
+def _with_notices(told: tuple[str, ...], made: Anonymized) -> Anonymized:
+    return dataclasses.replace(made, notices=(*told, *made.notices))
 
 
 def method_of(parameters: Mapping[str, Any], plan: Sequence[Any] = ()) -> Method:

@@ -26,6 +26,10 @@ class Method(Protocol):
 
     name: str
 
+    ON_ENGINE: str
+
+    def uses_engine(self, patients: int) -> bool: ...
+
     def over(self, cohort: Cohort) -> tuple[Any, tuple[str, ...]]: ...
 
     def protect(

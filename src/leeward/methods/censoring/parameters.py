@@ -30,6 +30,7 @@ class Censoring(WithDemographics):
     """
 
     name: ClassVar[str] = "censoring"
+    ON_ENGINE: ClassVar[str] = "counts of the population, with `scope` global or record and no demographics"
 
     k: Annotated[
         int,
@@ -73,3 +74,6 @@ class Censoring(WithDemographics):
         tuple[str, ...],
         Parameter("Columns of the sample's patients to release unprotected.", metavar="COL[,COL…]"),
     ] = ()
+
+    def uses_engine(self, patients: int) -> bool:
+        return self.scope in ("global", "record") and not self.demographics

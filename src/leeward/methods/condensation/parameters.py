@@ -43,6 +43,7 @@ class Condensation(Parameters):
     """
 
     name: ClassVar[str] = "condensation"
+    ON_ENGINE: ClassVar[str] = "each cell"
 
     k: Annotated[int, Parameter("Minimum number of patients in a group.", ge=2)]
     algorithm: Annotated[

@@ -28,6 +28,7 @@ class Constraints(WithRecoding):
     """
 
     name: ClassVar[str] = "constraints"
+    ON_ENGINE: ClassVar[str] = "counts of code sets"
 
     algorithm: Annotated[
         Algorithm,

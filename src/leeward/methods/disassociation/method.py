@@ -29,7 +29,8 @@ from leeward.methods.disassociation import ranked
 from leeward.methods.disassociation.fit import with_weight
 from leeward.methods.disassociation.held_back import publish_chunks
 from leeward.methods.disassociation.horpart import Partition
-from leeward.methods.disassociation.partitioned import RECORDS_A_PARTITION, Blocks, protect_partitions
+from leeward.methods.disassociation.parameters import RECORDS_A_PARTITION
+from leeward.methods.disassociation.partitioned import Blocks, protect_partitions
 from leeward.methods.disassociation.pipeline import (
     disassociate,
     disassociate_classes,

@@ -20,6 +20,9 @@ PARTITIONINGS = {"fitted": 10, "recut": 2, "paper": 2, "ranked": 20}
 codes are counted; for `fitted` it is t · t below 10, since small clusters of few records answer for larger sets.
 `ranked` belongs to `attacker: algorithm`."""
 
+RECORDS_A_PARTITION = 250_000
+"""On Spark, where their number is not given."""
+
 FITTED_FROM = 3
 """From this t on `fitted` is the default; below, `recut` counts short records of few codes better (pyPheWAS)."""
 
@@ -53,6 +56,9 @@ class Disassociation(WithRecoding):
     """
 
     name: ClassVar[str] = "disassociation"
+    ON_ENGINE: ClassVar[str] = (
+        "partitions above 250,000 patients or with `partitions`; classes of demographics"
+    )
 
     k: Annotated[int, Parameter("Minimum number of candidate records.", ge=2, shown="always")] = 5
     m: Annotated[
@@ -269,6 +275,10 @@ class Disassociation(WithRecoding):
         return dataclasses.replace(
             self, sensitive=tuple(sorted(own)), diversity=self.diversity if own else None
         ), (said,)
+
+    def uses_engine(self, patients: int) -> bool:
+        several = (self.partitions or -(-patients // RECORDS_A_PARTITION)) > 1
+        return self.attacker != "algorithm" and (several or bool(self.demographics))
 
     def can_store(self) -> bool:
         whole = self.demographics or self.repeats or self.diversity or self.reconstructions

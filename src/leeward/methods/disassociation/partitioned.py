@@ -48,8 +48,6 @@ if TYPE_CHECKING:
     from leeward.cohort.cohort import Cohort
     from leeward.engine import Engine
 
-RECORDS_A_PARTITION = 250_000
-
 MOST_CODES = 3
 """Of a record that say which group it is in."""
 

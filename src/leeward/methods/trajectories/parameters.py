@@ -30,6 +30,7 @@ class Trajectories(WithRecoding):
     """
 
     name: ClassVar[str] = "trajectories"
+    ON_ENGINE: ClassVar[str] = "each part"
 
     k: Annotated[int, Parameter("Minimum number of patients with the same published trajectory.", ge=2)]
     joining: Annotated[
