@@ -186,6 +186,7 @@ def _find_sources(release: Any, path: str | None) -> tuple[Any, Any]:
 def _source_to_verify(release: Any, source: Any) -> Iterator[Any]:
     """The cohort of a source; on the disk where memory is too little for it and the release's method goes by parts.
     BadInput where memory is too little and it does not."""
+    from leeward.cohort.readers.copies import copies
     from leeward.methods import METHODS
     from leeward.runs.memory import require_memory_to_verify
     from leeward.runs.protect import method_of
@@ -193,7 +194,7 @@ def _source_to_verify(release: Any, source: Any) -> Iterator[Any]:
     from leeward.runs.stored import is_plain, source_fits, store_source
 
     spec = None if source is None else read_custody_spec(release)
-    with tempfile.TemporaryDirectory(prefix="leeward-verify-") as work:
+    with tempfile.TemporaryDirectory(prefix="leeward-verify-") as work, copies():
         cohort = None
         if spec is not None and is_plain(replace(spec, source=source)):
             method: Any = method_of(spec.method)

@@ -14,6 +14,7 @@ from pathlib import Path
 import polars as pl
 
 from leeward.cohort.readers import parquet
+from leeward.cohort.readers.copies import copies, local
 from leeward.cohort.readers.files import refuse_log
 from leeward.errors import BadInput
 from leeward.notes.pipeline import KNOWN
@@ -52,6 +53,7 @@ ALSO = {
 COLUMNS = ("note", "patient", "text", *KNOWN)
 
 
+@copies()
 def read(
     path: str | Path, columns: Mapping[str, str] | None = None, metadata: str | Path | None = None
 ) -> pl.DataFrame:
@@ -63,13 +65,13 @@ def read(
     `KNOWN`. Raises BadInput for unreadable input, and for a note that is empty, longer than `LONGEST`, binary or in two
     encodings (more control characters than `STRAY`).
     """
-    given = Path(path)
+    given = Path(local(path))
     if not exists(given):
         raise BadInput(f"{given.name}: no such file or folder.")
     refuse_log(given)
     frame = _check(_read(given, dict(columns or {})), given.name)
     if metadata is not None:
-        frame = _join_registration(frame, Path(metadata))
+        frame = _join_registration(frame, Path(local(metadata)))
     return frame.select("row", "file", "note", "patient", *KNOWN, "text", "controls")
 
 

@@ -41,8 +41,9 @@ class SourceSpec(Declared):
     path: Annotated[
         str | None,
         Parameter(
-            "File, folder or glob, next to the spec or else in the working directory; or the URL of a database, "
-            "`postgresql://user@host/db#schema.table`. Put its password into PGPASSWORD."
+            "File, folder or glob, next to the spec or else in the working directory; its address in a store, "
+            "`s3://bucket/path`; or the URL of a database, `postgresql://user@host/db#schema.table`. Put its password "
+            "into PGPASSWORD."
         ),
     ] = None
     format: Annotated[

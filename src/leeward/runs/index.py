@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from leeward.cohort import Cohort
 from leeward.cohort.readers import parquet
+from leeward.cohort.readers.copies import copies, local
 from leeward.cohort.readers.files import refuse_log
 from leeward.engine import make
 from leeward.errors import BadInput
@@ -205,6 +206,7 @@ def beside(out: Path) -> Iterator[Path]:
             raise BadInput(str(error).replace(str(inside), str(out))) from None
 
 
+@copies()
 def build(
     source: str | Path | SourceSpec | Cohort | pl.DataFrame, folder: Path, wanted: Indexing, say: Tell
 ) -> Built:
@@ -222,6 +224,7 @@ def build(
     named, accept_unknown = wanted.terms, wanted.accept_unknown
     if isinstance(source, SourceSpec):
         named, accept_unknown = named or source.vocabulary, accept_unknown or source.accept_unknown
+        source = dataclasses.replace(source, path=local(source.path))
         notes = table_of_notes(source)
         columns = columns_of_parquet(source) if notes is None and wanted.engine == "spark" else None
         if columns is not None and named is not None:

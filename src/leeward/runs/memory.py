@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from leeward.cohort.readers.copies import local
 from leeward.errors import BadInput
 from leeward.memory import free_memory, memory_in_use
 from leeward.methods import METHODS, Memory
@@ -60,7 +61,7 @@ def _fit(method: str, engine: str) -> Memory:
 
 def require_memory_to_read(source: SourceSpec, method: str = "") -> None:
     """BadInput where the rows that a Parquet file says it has need more than is free; nothing else says so."""
-    path = Path(source.path or "")
+    path = Path(local(source.path) or "")
     rows = rows_of(path)
     if rows is not None:
         what = f"reading {rows:,} rows of {path.name}"

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from leeward.cohort.readers.copies import copies
 from leeward.errors import BadInput
 from leeward.fields import build, nearest
 from leeward.methods import METHODS
@@ -232,7 +233,7 @@ def run(
         plan=(),
         versions=None,
     )
-    with at_most(threads), watch(tell, STAGES) as say:
+    with at_most(threads), watch(tell, STAGES) as say, copies():
         say("Reading the source")
         if METHODS[method.name].in_parts is not None:
             from leeward.runs.stored import stored_source

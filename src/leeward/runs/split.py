@@ -58,12 +58,14 @@ def split(source: str | Path, out: str | Path, parts: int, patient: str | None =
     import pyarrow.compute as pc
     import pyarrow.parquet as pq
 
+    from leeward.cohort.readers.copies import copies
+
     if not 2 <= parts <= MOST_PARTS:
         raise BadInput(f"--parts must be between 2 and {MOST_PARTS:,}; got {parts:,}.")
     folder = Path(out).absolute()
     check_out(folder)
     rows = [0] * parts
-    with written_aside(folder) as aside:
+    with written_aside(folder) as aside, copies():
         with ExitStack() as files:
             writers: list[pq.ParquetWriter] = []
             for block, part in _blocks(source, patient, parts):
@@ -88,12 +90,13 @@ def _blocks(source: str | Path, patient: str | None, parts: int) -> Iterator[tup
     import pyarrow as pa
 
     from leeward.cohort.readers.columns import require_columns
+    from leeward.cohort.readers.copies import local
     from leeward.cohort.readers.files import find_files
     from leeward.cohort.readers.stores import reader_of
     from leeward.cohort.readers.tables import cast_column, common_types, require_same_columns
     from leeward.cohort.readers.values import identify_patients, simplify
 
-    files = find_files(source)
+    files = find_files(local(source))
     header = reader_of(files[0]).header(files[0])
     require_columns(files[0].name, [] if patient is None else [patient], header)
     require_columns(files[0].name, header, header)

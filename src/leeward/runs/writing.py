@@ -57,19 +57,23 @@ def write_verified(
 def files_of(source: SourceSpec) -> list[dict[str, Any]]:
     """`name`, `bytes` and `sha256` of each file of a source, for its custodian: a pattern names them only while the
     folder stays. Nothing for a database or a cohort in memory."""
-    from leeward.cohort.readers.files import find_files
+    from leeward.cohort.readers.copies import local
+    from leeward.cohort.readers.files import find_files, readable_files
 
-    if source.path is None or "://" in source.path:
+    place = local(source.path)
+    if place is None or "://" in str(place):
         return []
-    path = Path(source.path)
+    path = Path(place)
     if is_folder(path):
-        found = sorted(each for each in path.iterdir() if each.is_file() and not each.name.startswith("."))
+        own = (each for each in path.iterdir() if each.is_file() and not each.name.startswith("."))
+        found = sorted({*own, *readable_files(path)})
     else:
         try:
             found = find_files(path)
         except BadInput:  # gone since it was read
             return []
-    return [{"name": each.name, "bytes": each.stat().st_size, "sha256": sha256_of(each)} for each in found]
+    named = ((str(each.relative_to(path)) if path in each.parents else each.name, each) for each in found)
+    return [{"name": name, "bytes": each.stat().st_size, "sha256": sha256_of(each)} for name, each in named]
 
 
 def measure_release(

@@ -12,6 +12,7 @@ from leeward.cohort.cohort import Cohort
 from leeward.cohort.notices import Notice
 from leeward.cohort.readers.codes import FEW_JOINED, JOINED_CODES, SHARE_UNKNOWN, UNKNOWN_CODE
 from leeward.cohort.readers.columns import ColumnNames, as_tuple
+from leeward.cohort.readers.copies import copies, local
 from leeward.cohort.readers.databases import Database
 from leeward.cohort.readers.delimited import collect_encodings
 from leeward.cohort.readers.files import WHOLE, suffix, unpack
@@ -52,7 +53,8 @@ def read(
     ----------
     path : str, Path or table
         A file, folder or pattern of CSV, TSV or Parquet (text also as `.gz`; UTF-8, and UTF-16 and Windows-1252 with a
-        notice); an `.xlsx`, SAS, Stata or SPSS file; a `.zip` with one table; the URL or file of a database; or a
+        notice), or its address in a store (`s3://bucket/path`); an `.xlsx`, SAS, Stata or SPSS file; a `.zip` with one
+        table; a Delta or Iceberg table; the URL or file of a database; or a
         table from Polars, pandas, pyarrow, DuckDB or anything with Arrow's C stream.
     format : str, optional
         Name of a format; by default, recognized from the names of files and tables.
@@ -123,8 +125,10 @@ def _read(asked: Request, kind: str | None, table: str | None) -> Cohort:
         )
     frame, name, store, path = as_frame(asked.source), "frame", None, asked.source
     noticed: list[Notice] = []
-    with ExitStack() as opened, collect_encodings() as told:
+    with ExitStack() as opened, collect_encodings() as told, copies():
+        asked = replace(asked, patients=local(asked.patients))
         if frame is None:
+            path = local(path)
             path, table = opened.enter_context(unpack(path, table))
             if suffix(Path(path)) in WHOLE and is_file(path):
                 from leeward.cohort.readers.whole import read_whole

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import errno
 import glob
+import itertools
 import lzma
 import re
 import shutil
@@ -13,7 +14,9 @@ import zipfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
+from urllib.parse import unquote
 
 from leeward.errors import BadInput, did_you_mean, listed
 from leeward.memory import free_memory
@@ -26,6 +29,11 @@ WORKBOOKS = (".xlsx", ".xlsm")
 STATISTICS = (".sas7bdat", ".xpt", ".dta", ".sav", ".zsav", ".por")
 WHOLE = WORKBOOKS + STATISTICS
 """Files that are read at once (`readers.whole`)."""
+
+LAKEHOUSE = " Delta and Iceberg tables are read by leeward[lakehouse]: pip install 'leeward[lakehouse]'."
+
+NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
+"""What stands for null in the name of a folder."""
 
 LOGS = {
     "_delta_log": ("a Delta table", "DuckDB: COPY (FROM delta_scan('{0}')) TO 'current.parquet'"),
@@ -55,13 +63,22 @@ def refuse_log(path: str | Path) -> None:
     given = Path(path).absolute()
     places = dict.fromkeys((given, *given.parents, given.resolve(), *given.resolve().parents))
     for folder in places:
-        for log, (kind, export) in LOGS.items():
-            if next(folder.glob(log), None) is not None:
-                raise BadInput(
-                    f"{folder.name}: {kind} keeps deleted and replaced rows in its files; only its log "
-                    f"identifies the current ones. Export these and give the export, for example with "
-                    f"{export.format(folder.name)}."
-                )
+        for kind, export in logs_of(folder):
+            raise BadInput(
+                f"{folder.name}: {kind} keeps deleted and replaced rows in its files; only its log "
+                f"identifies the current ones. Export these and give the export, for example with "
+                f"{export.format(folder.name)}.{'' if has_lakehouse() else LAKEHOUSE}"
+            )
+
+
+def has_lakehouse() -> bool:
+    """Whether the extra that reads Delta and Iceberg tables is installed."""
+    return find_spec("deltalake") is not None and find_spec("pyiceberg") is not None
+
+
+def logs_of(folder: Path) -> list[tuple[str, str]]:
+    """The kinds of table, with what exports them, whose logs a folder has."""
+    return [LOGS[log] for log in LOGS if next(folder.glob(log), None) is not None]
 
 
 def find_files(path: str | Path, readable: tuple[str, ...] = READABLE) -> list[Path]:
@@ -93,12 +110,26 @@ def _match_files(path: str | Path, readable: tuple[str, ...]) -> list[Path]:
     raise BadInput(f"{given.name[:200]}: no such file or folder.")
 
 
+def keys_of(file: Path) -> dict[str, str | None]:
+    """The columns that Hive and Spark write into the names of folders (`year=2024`), from the outermost on."""
+    folders = list(itertools.takewhile(lambda folder: "=" in folder.name, file.absolute().parents))
+    named = [folder.name.partition("=") for folder in reversed(folders)]
+    return {unquote(key): None if value == NO_VALUE else unquote(value) for key, _, value in named}
+
+
+def readable_files(folder: Path, readable: tuple[str, ...] = READABLE) -> Iterator[Path]:
+    """The files of a folder, and of those below it that are called `key=value`."""
+    for entry in folder.iterdir():
+        if entry.name.startswith((".", "_")):
+            continue
+        if entry.is_dir() and "=" in entry.name:
+            yield from readable_files(entry, readable)
+        elif entry.is_file() and suffix(entry) in readable:
+            yield entry
+
+
 def _files_of_folder(folder: Path, readable: tuple[str, ...]) -> list[Path]:
-    files = sorted(
-        file
-        for file in folder.iterdir()
-        if file.is_file() and not file.name.startswith((".", "_")) and suffix(file) in readable
-    )
+    files = sorted(readable_files(folder, readable))
     if not files:
         for each in (folder, *folder.iterdir()):
             refuse_log(each)
@@ -160,10 +191,10 @@ def _choose_member(file: Path, archive: zipfile.ZipFile, table: str | None) -> z
     return inside[table]
 
 
-def require_room(file: Path, size: int, free: int | None) -> None:
-    """BadInput where what is packed is larger than what is free."""
+def require_room(file: Path, size: int, free: int | None, how: str = "unpacked") -> None:
+    """BadInput where what is packed, or elsewhere, is larger than what is free."""
     if free is not None and size > free:
-        raise BadInput(f"{file.name}: unpacked it has {size / 1e9:.1f} GB, and {free / 1e9:.1f} GB are free.")
+        raise BadInput(f"{file.name}: {how} it has {size / 1e9:.1f} GB, and {free / 1e9:.1f} GB are free.")
 
 
 def require_memory(file: Path) -> None:

@@ -21,6 +21,7 @@ from leeward.cohort.notices import Notice
 from leeward.cohort.readers import refuse_unknown
 from leeward.cohort.readers.collect import Collector
 from leeward.cohort.readers.columns import ColumnNames
+from leeward.cohort.readers.copies import local
 from leeward.cohort.readers.delimited import collect_encodings
 from leeward.cohort.readers.files import PARQUET, READABLE, find_files, is_gzip, suffix
 from leeward.cohort.readers.formats import detect_format
@@ -49,7 +50,10 @@ MOST_FILES = 400
 
 def can_store(path: str | Path | None, kind: str | None, vocabulary: str | None) -> bool:
     """Whether the source is a table of events in files that are read block by block."""
-    if path is None or "://" in str(path) or kind not in (None, "events") or vocabulary not in VOCABULARIES:
+    if kind not in (None, "events") or vocabulary not in VOCABULARIES:
+        return False
+    path = local(path)
+    if path is None or "://" in str(path):
         return False
     given = Path(path)
     if not is_folder(given) and suffix(given) not in READABLE:
@@ -59,7 +63,7 @@ def can_store(path: str | Path | None, kind: str | None, vocabulary: str | None)
 
 def estimate_rows(path: str | Path) -> int:
     """How many rows a table has: as Parquet files say, or at most by the size of others."""
-    return sum(map(_rows, find_files(path)))
+    return sum(map(_rows, find_files(local(path))))
 
 
 def _rows(file: Path) -> int:
@@ -82,6 +86,7 @@ def store(
     """The events of a table, in files below `folder`; None where a row names the vocabulary of its code or the date of
     a birth. Parameters, codes, notices (with the first row of each text) and errors are those of `readers.read`;
     columns of the patients are not read, and identifiers that differ in blanks or zeros alone are not looked for."""
+    path = local(path)
     with collect_encodings() as told:
         files, mapped = map_files(path, columns)
         if mapped.vocabulary is not None or mapped.birth is not None:

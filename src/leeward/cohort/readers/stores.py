@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
@@ -11,7 +12,17 @@ import pyarrow as pa
 
 from leeward.cohort.readers import delimited, parquet
 from leeward.cohort.readers.columns import require_columns
-from leeward.cohort.readers.files import DELIMITED, PARQUET, READABLE, WHOLE, find_files, refuse_log, suffix
+from leeward.cohort.readers.files import (
+    DELIMITED,
+    PARQUET,
+    READABLE,
+    WHOLE,
+    find_files,
+    keys_of,
+    readable_files,
+    refuse_log,
+    suffix,
+)
 from leeward.cohort.readers.values import plain
 from leeward.errors import BadInput
 
@@ -26,7 +37,46 @@ class Reader(Protocol):
     ) -> Iterator[pa.RecordBatch]: ...
 
 
+@dataclass(frozen=True)
+class Partition:
+    """The reader of a file below folders `key=value`, whose keys are columns of texts where the file has none of the
+    name."""
+
+    reader: Reader
+    keys: Mapping[str, str | None]
+
+    def header(self, file: Path) -> list[str]:
+        return list(dict.fromkeys([*self.reader.header(file), *self.keys]))
+
+    def types(self, file: Path, columns: Sequence[str]) -> list[pa.DataType]:
+        own = self._own(file, columns)
+        types = dict(zip(own, self.reader.types(file, own), strict=True))
+        return [types.get(name, pa.string()) for name in columns]
+
+    def batches(
+        self, file: Path, columns: Sequence[str], dictionary: Sequence[str] = ()
+    ) -> Iterator[pa.RecordBatch]:
+        own = self._own(file, columns)
+        values = {name: pa.scalar(value, pa.string()) for name, value in self.keys.items()}
+        for batch in self.reader.batches(file, own, [name for name in dictionary if name in own]):
+            parts = [
+                batch.column(name) if name in own else pa.repeat(values[name], batch.num_rows)
+                for name in columns
+            ]
+            yield pa.RecordBatch.from_arrays(parts, list(columns))
+
+    def _own(self, file: Path, columns: Sequence[str]) -> list[str]:
+        """The columns that are in the file; its first where none is asked for, so that rows are counted."""
+        header = self.reader.header(file)
+        return [name for name in columns if name in header] or header[:1]
+
+
 def reader_of(file: Path) -> Reader:
+    keys = keys_of(file)
+    return Partition(_reader_of(file), keys) if keys else _reader_of(file)
+
+
+def _reader_of(file: Path) -> Reader:
     if suffix(file) in PARQUET:
         return parquet
     if suffix(file) in DELIMITED:
@@ -74,7 +124,7 @@ class Folder:
             readable = suffix(entry) in READABLE
             if entry.is_file() and readable:
                 self._put(entry.name.split(".")[0].lower(), [entry])
-            elif entry.is_dir() and any(suffix(part) in READABLE for part in entry.iterdir()):
+            elif entry.is_dir() and any(readable_files(entry)):
                 self._put(entry.name.split(".")[0].lower(), find_files(entry))
 
     def _put(self, table: str, files: list[Path]) -> None:
