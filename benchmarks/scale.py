@@ -6,7 +6,7 @@
 
 Time and memory: made-up data of `memory.py`; every command runs as a process, from Parquet to the verified release with
 its report. Processor seconds are user and system time of all threads: on a machine that does other work too, they say
-more than the clock, but they are some tenths higher there. The page fits a + b·n to all sizes but the largest (least
+more than the clock, but they are higher there. The page fits a + b·n to all sizes but the largest (least
 relative squares, no negative term), and says how far that is from the run at the largest. It says nothing of larger
 ones.
 
@@ -178,7 +178,7 @@ def released(method: str, parts: int, name: str, file: Path, seed: int) -> dict[
     more = {"partitions": parts} if method == "disassociation" else {}
     spec = Spec(source=source, method={"name": method} | PLAIN[method] | more, seed=seed)
     cohorts = [lw.Cohort()]
-    store = stored._store
+    store = stored.store_source
 
     def storing(*given: Any) -> lw.Cohort | None:
         found = store(*given)
@@ -187,8 +187,8 @@ def released(method: str, parts: int, name: str, file: Path, seed: int) -> dict[
 
     with (
         tempfile.TemporaryDirectory(prefix="leeward-scale-") as folder,
-        patch.object(stored, "_fits", lambda *_: parts == 1),
-        patch.object(stored, "_store", storing),
+        patch.object(stored, "source_fits", lambda *_: parts == 1),
+        patch.object(stored, "store_source", storing),
         patch.object(reading, "ROWS_A_FILE", -(-rows.height // parts)),
         patch.object(cells, "LARGEST", -(-rows["patient"].n_unique() // parts)),
     ):
@@ -290,16 +290,19 @@ def page(kept: list[dict[str, Any]]) -> str:
         n = [int(r["patients"]) for r in two]
         seconds, peaks = ([float(r[what]) for r in two] for what in ("cpu", "peak"))
         fits.append([method, f"{n[-1]:,}", *fitted(n, seconds, 1), *fitted(n, peaks, 0)])
-    commits, machines = (sorted({r[what] for r in kept}) for what in ("commit", "machine"))
+    machines = sorted({r["machine"] for r in kept})
+    compared = [r for r in kept if "figures" in r]
+    commits = ", ".join(sorted({r["commit"] for r in compared}))
     return f"""# Time and memory by patients, and what parts cost
 
-{"; ".join(machines)}. Commit {", ".join(commits)}. Commands: `python benchmarks/scale.py --store FILE`,
-`python benchmarks/scale.py --store FILE --data DIR`, then `--page`.
+{"; ".join(machines)}. Command: `python benchmarks/scale.py --store FILE`,
+and `python benchmarks/scale.py --store FILE --data DIR`, then `--page`.
 
 ## Time and memory
 
-One run each, from reading to the report, in processor seconds (user and system, all threads) and peak resident memory.
-Other work ran on the machine: memory is not touched by it, seconds may be some tenths too high.
+One run each, from reading to the report, in processor seconds (user and system, all threads) and peak resident memory;
+the table has the commit of each. Other work ran on the machine: memory is not touched by it, seconds may be a third too
+high.
 
 Made-up data (`benchmarks/memory.py`): about five codes a patient (trajectories three, tables eight columns) of 900 with
 Zipf frequencies; censoring releases a tenth of the patients; k = 5 (condensation 20), other parameters by default.
@@ -325,9 +328,9 @@ difference to one part of the same draw. Parts so small are a hard case: Spark's
 
 Visits and constraints count on all patients, whatever the parts, so they release the same bytes. Disassociation and
 trajectories decide within a part. By default trajectories are always in parts of {cells.LARGEST:,} patients or fewer.
-Censoring, condensation, k-anonymity and linked do not go by parts.
+Censoring, condensation, k-anonymity and linked do not go by parts. Commit {commits}.
 
-{costs([r for r in kept if "figures" in r])}
+{costs(compared)}
 """
 
 
