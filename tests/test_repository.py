@@ -300,7 +300,7 @@ def test_the_papers_are_placed_whole() -> None:
 
 
 def test_a_place_that_is_not_there_is_found() -> None:
-    good = "Makefile; docs/benchmarks/scale.md#fit; tests/test_repository.py::place_faults"
+    good = "Makefile; docs/benchmarks/scale.md#fit-and-by-how-much-it-missed; tests/test_repository.py::place_faults"
     assert place_faults(good) == []
     assert (
         len(

@@ -127,8 +127,9 @@ def test_a_stored_table(tmp_path: Path) -> None:
         store(tmp_path / "events.csv", tmp_path)
     stored = store(tmp_path / "events.csv", tmp_path, code_separator=",")
     assert stored is not None
-    assert stored.codes == read(frame_of(CELLS), code_separator=",").code_sets().codes
-    assert (stored.patients, stored.events) == (7, 13)
+    known = stored.supports()
+    assert known.codes == read(frame_of(CELLS), code_separator=",").code_sets().codes
+    assert (known.patients, stored.count_events()) == (7, 13)
 
 
 def test_lines_are_read_apart(tmp_path: Path) -> None:

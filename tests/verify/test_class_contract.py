@@ -57,18 +57,21 @@ def test_what_the_spec_leaves_out_is_the_default(tmp_path: Path) -> None:
     assert [each.name for each in verify(out).failures] == ["parameters_of_spec"]
 
 
-def test_an_order_by_a_label_is_seen_beside_a_column_of_pairs_of_the_same_name() -> None:
+def test_an_order_by_a_label_is_seen_beside_a_column_of_pairs_of_the_same_name(tmp_path: Path) -> None:
     """Labels of records and the ages of pairs are both called `age`: sorted labels, dealt out in seven turns."""
     draws = np.random.Generator(np.random.Philox(key=1))
     labels = np.sort(draws.choice(["20-39", "40-59", "60-79"], 350, p=[0.25, 0.5, 0.25]))
     records = pl.DataFrame({"record": range(350), "age": np.concatenate([labels[i::7] for i in range(7)])})
     pairs = records.select("record", age=pl.Series(draws.permutation(350)))
-    tables = {"records.parquet": records, "trajectories.parquet": pairs}
-    (check,) = check_orders(Share(Path(), {}, _tables=tables), list(tables))
-    assert not check.passed
-    tables["records.parquet"] = records.with_columns(age=pl.Series(draws.permutation(labels)))
-    (check,) = check_orders(Share(Path(), {}, _tables=tables), list(tables))
-    assert check.passed
+    mixed = records.with_columns(age=pl.Series(draws.permutation(labels)))
+    for number, (labelled, passed) in enumerate(((records, False), (mixed, True))):
+        tables = {"records.parquet": labelled, "trajectories.parquet": pairs}
+        data = tmp_path / str(number) / "data"
+        data.mkdir(parents=True)
+        for name, table in tables.items():
+            table.write_parquet(data / name)
+        (check,) = check_orders(Share(data.parent, {}), list(tables))
+        assert check.passed == passed
 
 
 AGES = {"*": "", "(missing)": "*", "0-39": "*", "0-19": "0-39", "5-9": "0-19", "10-14": "0-19", "40-79": "*"}
