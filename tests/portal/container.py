@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -89,6 +90,10 @@ def running_container(shown: Mapping[str, Path], lower: Path = Path("/")) -> Ite
             wait_until(started, "a system of the test's own starts")
             yield found[0]
         finally:
-            outer.kill()
+            # With a container's first process its others end, and systemd-nspawn, which waits for it.
+            for each in found:
+                os.kill(each.first, signal.SIGKILL)
+            if not found:
+                outer.kill()
             outer.wait(LONG)
             Path(here).rmdir()
