@@ -139,13 +139,13 @@ class Cohort:
         """Each patient's set of distinct codes as flat arrays (computed once)."""
         from leeward.cohort.lenses.code_sets import code_sets_of
 
-        return self._lens("code_sets", lambda: self._joined(code_sets_of))
+        return self._lens("code_sets", lambda: self._join_parts(code_sets_of))
 
     def code_counts(self) -> CodeCounts:
         """Each patient's codes with their repeats as flat arrays; a code counts once a visit (computed once)."""
         from leeward.cohort.lenses.code_sets import code_counts_of
 
-        return self._lens("code_counts", lambda: self._joined(code_counts_of))
+        return self._lens("code_counts", lambda: self._join_parts(code_counts_of))
 
     def visits(self, *, merged: bool = False) -> Visits:
         """Each patient's visits as sets of codes in flat arrays, or one set per patient (computed once)."""
@@ -153,7 +153,7 @@ class Cohort:
 
         return self._lens(
             f"visits, merged: {merged}",
-            lambda: self._joined(lambda events: visits_of(events, self.name, merged=merged)),
+            lambda: self._join_parts(lambda events: visits_of(events, self.name, merged=merged)),
         )
 
     def trajectories(self, first: int = 0, last: int = 127) -> Trajectories:
@@ -176,7 +176,7 @@ class Cohort:
         """Of what was computed once: it is computed again when it is asked for."""
         self._lenses.clear()
 
-    def _joined(self, lens_of: Callable[[pl.DataFrame], Lens]) -> Lens:
+    def _join_parts(self, lens_of: Callable[[pl.DataFrame], Lens]) -> Lens:
         """The lens of all patients, made a part at a time."""
         from leeward.cohort.lenses.joined import join
 

@@ -49,14 +49,14 @@ class Partition:
         return list(dict.fromkeys([*self.reader.header(file), *self.keys]))
 
     def types(self, file: Path, columns: Sequence[str]) -> list[pa.DataType]:
-        own = self._own(file, columns)
+        own = self._select_own(file, columns)
         types = dict(zip(own, self.reader.types(file, own), strict=True))
         return [types.get(name, pa.string()) for name in columns]
 
     def batches(
         self, file: Path, columns: Sequence[str], dictionary: Sequence[str] = ()
     ) -> Iterator[pa.RecordBatch]:
-        own = self._own(file, columns)
+        own = self._select_own(file, columns)
         values = {name: pa.scalar(value, pa.string()) for name, value in self.keys.items()}
         for batch in self.reader.batches(file, own, [name for name in dictionary if name in own]):
             parts = [
@@ -65,7 +65,7 @@ class Partition:
             ]
             yield pa.RecordBatch.from_arrays(parts, list(columns))
 
-    def _own(self, file: Path, columns: Sequence[str]) -> list[str]:
+    def _select_own(self, file: Path, columns: Sequence[str]) -> list[str]:
         """The columns that are in the file; its first where none is asked for, so that rows are counted."""
         header = self.reader.header(file)
         return [name for name in columns if name in header] or header[:1]

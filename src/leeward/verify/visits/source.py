@@ -90,7 +90,7 @@ def witness_checks(
     rows = rows_of_visits(share, visits)
     people = [part.numbered.patients for part in source.parts()]
     numbered = number_owners(pl.concat(people), owners)
-    own = owners_of_visits(numbered, visits.record)
+    own = find_owners(numbered, visits.record)
     order = np.argsort(own, kind="stable")  # by part, as patients ascend from part to part
     made: list[list[Check]] = []
     read: list[pl.DataFrame] = []
@@ -101,7 +101,7 @@ def witness_checks(
         said = None if rows is None else rows.gather(mine)
         found = image_checks(share, visits.take(mine), part, own[mine] - base, codes, said)
         held = numbered.slice(*_between(numbered["number"], base, base + len(patients)))
-        made.append(found + shown_of_visits(share, visits, part, held, codes))
+        made.append(found + check_shown(share, visits, part, held, codes))
         read.append(_labels_of_source(share, part, codes))
         base, seen = base + len(patients), seen + len(mine)
     checks = [*code_checks(share, bare(codes, placed)), *merge_parts(made)]
@@ -112,7 +112,7 @@ def witness_checks(
     return checks + accounts(share, visits, pl.concat(read), placed)
 
 
-def shown_of_visits(
+def check_shown(
     share: Share, visits: VisitLists, source: Source, owners: pl.DataFrame, codes: pl.DataFrame
 ) -> list[Check]:
     """What records show of the source's visits is in k records, at the levels that are about these."""
@@ -269,7 +269,7 @@ def number_owners(patients: pl.Series, owners: pl.DataFrame) -> pl.DataFrame:
     return owners.join(known, on="patient", how="left").sort("number", nulls_last=True)
 
 
-def owners_of_visits(numbered: pl.DataFrame, records: Longs) -> Longs:
+def find_owners(numbered: pl.DataFrame, records: Longs) -> Longs:
     """The number of each record's patient, -1 where custody names none of the source's."""
     of_record = pl.DataFrame({"record": records}).join(
         numbered.select("record", "number"), on="record", how="left", maintain_order="left"
