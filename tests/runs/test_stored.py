@@ -261,3 +261,18 @@ def test_what_refutes_a_release_refutes_it_in_parts(tmp_path: Path) -> None:
         )
         failed = {check.name for check in lw.verify(forged, cohort).failures}
         assert failed & {"witness", "parts_of_source"}, name
+
+
+def test_constraints_are_checked_in_parts_as_at_once(tmp_path: Path) -> None:
+    """Against their source and against another one."""
+    for seed, people in ((1, 80), (2, 83)):
+        table = visits_table(seed, people, text=False)
+        table.write_csv(tmp_path / f"{seed}.csv")
+        whole = lw.read(tmp_path / f"{seed}.csv", vocabulary="icd9")
+        parts = on_the_disk(tmp_path / f"{seed}.csv", tmp_path / f"parts-{seed}", table.height, 5)
+        if seed == 1:
+            method = lw.Constraints(k=3, m=2, policy="hierarchy:2")
+            out = write(method.protect(whole, randomness=Randomness.of(1)), tmp_path / "OUT")
+        at_once, in_parts = lw.verify(out, whole), lw.verify(out, parts)
+        assert [each.to_json() for each in in_parts.checks] == [each.to_json() for each in at_once.checks]
+        assert in_parts.passed == (seed == 1)

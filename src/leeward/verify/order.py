@@ -191,7 +191,7 @@ def owner_orders(share: Share, owners: Mapping[str, str], source: Source | None 
     return [order_check("order_of_records", found, "records")] if found else []
 
 
-def _first_rows(source: Source) -> tuple[pl.Series, pl.Series]:
+def read_first_rows(source: Source) -> tuple[pl.Series, pl.Series]:
     """The patients, ascending, and a number of each one's first row, which ascend with the source's rows."""
     patients, first = source.numbered.patients, pl.Series(source.numbered.first)
     return patients, source.events["row"].gather(first) if "row" in source.events.columns else first
@@ -200,7 +200,7 @@ def _first_rows(source: Source) -> tuple[pl.Series, pl.Series]:
 def source_rows(owner: pl.Series, source: Source) -> pl.Series:
     """The first row of each record's patient in the source; nulls where custody names patients otherwise. `owner`:
     identifiers, or places among the patients in ascending order."""
-    parts = [_first_rows(part) for part in source.parts()]
+    parts = [read_first_rows(part) for part in source.parts()]
     patients, first = (pl.concat(each, rechunk=True) for each in zip(*parts, strict=True))
     if owner.name == "place":
         inside = owner.is_between(0, len(first) - 1)

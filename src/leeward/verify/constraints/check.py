@@ -31,7 +31,7 @@ from leeward.verify.constraints.classed import (
 from leeward.verify.flat import Longs, offsets_of, pairs_of_lists, run_sums
 from leeward.verify.kernels import count_pairs, number_lists, sum_images
 from leeward.verify.manifest import Share, draw_words
-from leeward.verify.order import order_check
+from leeward.verify.order import order_check, read_first_rows
 
 PAIRS_A_ENTRY = 16
 """Pairs of labels are counted in a table of all pairs where it has at most so many cells for each entry of records."""
@@ -293,22 +293,26 @@ def check_utility_constraints(parts: Sequence[Published], file: Path) -> Check:
 
 def against_source(published: Published, codes: pl.DataFrame, share: Share, source: Source) -> list[Check]:
     """Every source code is a member or suppressed, and the published rows are the source's, generalized: sets of labels
-    are compared by sums of random words."""
-    numbered, holds = source.numbered, published.holds
+    are compared by sums of random words, made one part of the source after the other."""
+    holds = published.holds
     mapped = share.manifest["parameters"].get("algorithm") == "mapping"
-    places = [published.number.get(code) for code in numbered.codes]
-    held = zip(places, numbered.people.tolist(), strict=True)
-    unaccounted = sum(place is None and people > 0 for place, people in held)
-    label = np.array([-1 if place is None else place for place in places], np.int32)
     words = draw_words(share, max(len(published.labels), 1))
-    mine, theirs = sum_images(*numbered.sets, label, words), run_sums(words[holds.labels], holds.offsets)
+    held: set[str] = set()
+    sums, rows = [], []
+    for part in source.parts():
+        label = np.array([published.number.get(code, -1) for code in part.numbered.codes], np.int32)
+        held.update(part.numbered.held)
+        sums.append(sum_images(*part.numbered.sets, label, words))
+        rows.append(read_first_rows(part)[1])
+    mine, theirs = np.concatenate(sums), run_sums(words[holds.labels], holds.offsets)
+    unaccounted = len(held - published.number.keys())
     kind = number_lists(np.arange(len(mine) + len(theirs) + 1), np.append(mine, theirs).view(np.int64))
     patients, records = (np.bincount(of, minlength=len(kind)) for of in np.split(kind, [len(mine)]))
     first = np.empty(len(kind), np.int64)
     first[kind[: len(mine)]] = np.arange(len(mine))
     alone = kind[len(mine) :][theirs != 0]
     patient = first[alone[(patients == 1)[alone] & (records == 1)[alone]]]
-    known = {"patient": pl.Series(patient), "source row": pl.Series(numbered.first[patient])}
+    known = {"patient": pl.Series(patient), "source row": pl.concat(rows, rechunk=True).gather(patient)}
     more = patients - records
     return [
         of_count(
@@ -325,5 +329,5 @@ def against_source(published: Published, codes: pl.DataFrame, share: Share, sour
             "source rows are not published.",
         ),
         order_check("order_of_records", known, "records"),
-        *([] if mapped else [no_other_codes(codes, numbered.held)]),
+        *([] if mapped else [no_other_codes(codes, sorted(held))]),
     ]  # fmt: skip
