@@ -13,6 +13,7 @@ import argparse
 import tempfile
 from collections.abc import Iterator
 from itertools import combinations
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -96,7 +97,7 @@ def below_k(release: Release, cohort: Cohort, size: int) -> tuple[int, int, int]
 def fewer(here: Published, queries: list[Array], *, joins: bool) -> list[Array]:
     """The queries that fewer than k records may have, but not none."""
     high = estimates_of_numbers(
-        here, queries, "one", item_most=here.most_joined if joins else here.most_listed
+        here, queries, "one", most=attrgetter("most_joined" if joins else "most_listed")
     ).high
     return [query for query, n in zip(queries, high, strict=True) if 0 < n < here.k]
 

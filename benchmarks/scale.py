@@ -61,7 +61,7 @@ A_PARTITION = 50_000
 """Patients of a partition of disassociation."""
 
 IN_PARTS = f"from leeward.runs import stored; stored.fits = lambda *_: False; {START}"
-"""The program as it is where memory is too little: by parts, and disassociation is not measured."""
+"""The program as it is where memory is too little: by parts."""
 
 MEASURED = (
     "method",
@@ -309,7 +309,7 @@ Zipf frequencies; censoring releases a tenth of the patients; k = 5 (condensatio
 
 "In parts" is a run as where memory is too little for the table: on the disk, constraints and visits in files of about
 {reading.ROWS_A_FILE:,} rows, disassociation in partitions of {A_PARTITION:,} patients. All are verified with their
-source. Constraints and visits are measured, disassociation is not: its measures need the whole table.
+source and measured.
 
 {table(MEASURED, measured)}
 

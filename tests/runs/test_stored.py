@@ -22,6 +22,7 @@ from leeward.cohort.readers import stored as reading
 from leeward.engine import Engine
 from leeward.errors import BadInput, GuaranteeUnreachable
 from leeward.methods.disassociation import partitioned
+from leeward.methods.disassociation.measures import pieces
 from leeward.methods.visits import enforce, sets
 from leeward.randomness import Randomness
 from leeward.release import write
@@ -95,7 +96,7 @@ def test_the_bytes_are_those_of_a_cohort_in_memory(tmp_path: Path, ids: str) -> 
     figures, before = (
         json.loads((each / "custody/measures.json").read_text()) for each in (tmp_path / "OUT", other)
     )
-    assert figures == before | {"notices": figures["notices"]}  # memory is enough here: measured as ever
+    assert figures == before | {"notices": figures["notices"]}
     assert sorted(each.name for each in tmp_path.iterdir()) == sorted(["OUT", "MEMORY", file.name])
 
 
@@ -123,17 +124,19 @@ def test_spark_gives_the_same_release(tmp_path: Path, spark_engine: Engine) -> N
         assert (tmp_path / "OUT/share" / name).read_bytes() == (other / "share" / name).read_bytes(), name
 
 
-def test_where_memory_is_little_nothing_is_measured_and_that_is_said(
+@pytest.mark.usefixtures("small_pieces")
+def test_a_large_release_is_measured_in_pieces_wherever_it_was_made(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stored, "fits", lambda *size: False)
+    """The same figures to the last digit, whether the source was in memory or on the disk."""
+    monkeypatch.setattr(pieces, "MOST_AT_ONCE", 0)
+    monkeypatch.setattr(pieces, "RECORDS_A_PIECE", 150)
     file = a_table(tmp_path)
-    done = lw.run(spec_of(file), tmp_path / "OUT")
-    assert done.verification.passed
-    assert [n["kind"] for n in done.measures["notices"]][-1] == "measure"
-    assert done.measures["source"] == {"name": "events.parquet", "vocabulary": "icd9", "patients": 700,
-                                       "events": 2800, "codes": len(lw.read(file).code_sets().codes)}  # fmt: skip
-    assert "not measured" in done.report.read_text()
+    parts, whole = lw.run(spec_of(file), tmp_path / "OUT"), in_memory(file, tmp_path / "MEMORY")
+    before = json.loads((whole / "custody/measures.json").read_text())
+    assert parts.measures == before | {"notices": parts.measures["notices"]}
+    assert {"are", "mre", "placement", "risk", "reidentification"} <= before.keys()
+    assert "not measured" not in parts.report.read_text()
 
 
 def test_a_run_by_parts_that_cannot_fit_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

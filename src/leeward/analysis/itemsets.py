@@ -107,12 +107,17 @@ def mine(
         return Itemsets(np.zeros(1, np.int64), np.empty(0, np.int32), np.empty(0, np.int64))
     rank = np.full(len(sets.codes), -1, np.int32)
     rank[frequent] = np.arange(len(frequent), dtype=np.int32)
-    ranks = rank[sets.values]
-    bounds = offsets_of(ranks >= 0)[sets.offsets]
-    ranks = ranks[ranks >= 0]
-    starts, records = postings(bounds, ranks, len(frequent))
-    bitmaps = bit_rows(np.split(records, starts[1:-1]), len(sets))
-    pairs = kernels.pair_supports(bounds, ranks, len(frequent)) if size > 1 else np.zeros((1, 1), np.int32)
+    bits, pairs = [], np.zeros((1, 1), np.int32)
+    for first, block in sets.blocks():
+        ranks = rank[block.values]
+        bounds = offsets_of(ranks >= 0)[block.offsets]
+        ranks = ranks[ranks >= 0]
+        starts, records = postings(bounds, ranks, len(frequent))
+        bits.append(bit_rows(np.split(records, starts[1:-1]), len(block)))
+        if size > 1:
+            both = kernels.pair_supports(bounds, ranks, len(frequent))
+            pairs = np.add(pairs, both, out=pairs) if first else both
+    bitmaps = np.concatenate(bits, axis=1)
     offsets, items, counts = kernels.eclat(bitmaps, supports[frequent], pairs, least, size, limit)
     if len(counts) > limit:
         raise TooManyItemsets(
@@ -140,10 +145,16 @@ def supports_of(sets: CodeSets, itemsets: Sequence[Sequence[int] | Int32s]) -> I
     items = np.fromiter((int(c) for each in itemsets for c in each), np.int32, count=int(offsets[-1]))
     if len(items) and (items.min() < 0 or items.max() >= len(sets.codes)):
         raise BadInput("An itemset names a code that no record holds.")
-    starts, records = postings(sets.offsets, sets.values, len(sets.codes))
-    return np.concatenate(
-        over_blocks(
-            lambda low, high: kernels.supports(starts, records, offsets[low : high + 1], items, len(sets)),
-            len(lengths),
+
+    def count(block: CodeSets) -> Int64s:
+        starts, records = postings(block.offsets, block.values, len(sets.codes))
+        return np.concatenate(
+            over_blocks(
+                lambda low, high: kernels.supports(
+                    starts, records, offsets[low : high + 1], items, len(block)
+                ),
+                len(lengths),
+            )
         )
-    )
+
+    return sum(count(block) for _, block in sets.blocks())  # type: ignore[return-value]  # never empty

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from leeward.analysis.itemsets import postings
+from leeward.analysis.itemsets import owners_of, postings
 from leeward.arrays import AnyArray, Int32s, Int64s, UInt64s
 from leeward.cohort.lenses.code_sets import CodeSets
 from leeward.engine import over_blocks
@@ -104,7 +104,8 @@ def _pairs(sets: CodeSets, m: int, k: int) -> tuple[dict[str, Any], AnyArray]:
     supports = sets.supports()
     if m == 1:
         rarest = np.full(len(sets), 2**62)
-        np.minimum.at(rarest, np.repeat(np.arange(len(sets)), sets.lengths()), supports[sets.values])
+        for first, block in sets.blocks():
+            np.minimum.at(rarest, first + owners_of(block.offsets), supports[block.values])
         return _figures(1, np.bincount(supports), k, 1.0), rarest
     table = kernels.pair_supports(sets.offsets, sets.values, len(sets.codes))
     rarest = kernels.rarest_pair(sets.offsets, sets.values, table)
@@ -195,8 +196,11 @@ def _sample_patients(sets: CodeSets, largest_m: int, seed: int) -> AnyArray:
 def whole_sets(sets: CodeSets, k: int) -> dict[str, Any]:
     """Patients whose whole code set no other patient, or fewer than k patients, have."""
     words = np.random.Generator(np.random.Philox(key=SEED)).integers(0, 2**64, len(sets.codes), np.uint64)
-    sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(words[sets.values])])  # modulo 2^64
-    alike = run_lengths(np.sort(sums[sets.offsets[1:]] - sums[sets.offsets[:-1]]))
+    sums = np.zeros(len(sets), np.uint64)
+    for first, block in sets.blocks():
+        total = np.concatenate([np.zeros(1, np.uint64), np.cumsum(words[block.values])])  # modulo 2^64
+        sums[first : first + len(block)] = total[block.offsets[1:]] - total[block.offsets[:-1]]
+    alike = run_lengths(np.sort(sums))
     n = max(len(sets), 1)
     unique, below = int((alike == 1).sum()), int(alike[alike < k].sum())
     return {"unique": unique, "unique_share": unique / n, "below_k": below, "below_k_share": below / n}

@@ -143,7 +143,7 @@ METHODS: dict[str, Method] = {
         "disassociate",
         "Release diagnosis codes by disassociation.",
         memory=Memory(1000, 0, 130),
-        in_parts=Memory(700, 30, 0),
+        in_parts=Memory(830, 100, 10),
     ),
     "linked": Method(
         "leeward.methods.linked.parameters:Linked",

@@ -273,11 +273,10 @@ def _release(
     roomy = is_roomy(method.name, cohort, engine)
 
     def measured(made: Anonymized) -> Mapping[str, Any]:
-        if not cohort.files:
-            return measure_release(pending, cohort, spec.measure, made, population)
-        from leeward.runs.stored import figures_of
-
-        return figures_of(pending, cohort, spec, made)
+        figures = measure_release(pending, cohort, spec.measure, made, population)
+        if cohort.files:
+            cohort.let_go()  # the verifier is next, and reads the files
+        return figures
 
     with draft(out) as pending:
         runner = make(asked, threads=threads)

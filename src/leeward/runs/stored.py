@@ -1,12 +1,13 @@
 """Runs of a table larger than memory: its events are on the disk, and no step holds more than one part of them.
 
-What is held of all patients are their codes in numbers (`cohort.lenses`), or of disassociation the nodes of the release
-(docs/how-to/large-data.md). The bytes of the release are those of a cohort in memory.
+What is held of all patients are their codes in numbers (`cohort.lenses`), and while disassociation makes its release
+and the verifier reads it the nodes of the release (docs/how-to/large-data.md). The bytes of the release are those of a
+cohort in memory.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -14,12 +15,8 @@ from typing import Any
 from leeward.cohort.cohort import Cohort
 from leeward.cohort.readers.stored import can_store, estimate_rows, store
 from leeward.release.aside import work_beside
-from leeward.release.content import Anonymized
-from leeward.release.folder import Draft
 from leeward.release.spec import SourceSpec, Spec
 from leeward.runs.memory import engine_name, fits
-from leeward.runs.profile import source_facts
-from leeward.runs.writing import about, measure_release
 
 
 @contextmanager
@@ -74,20 +71,3 @@ def _is_one_partition(spec: Spec, method: Any, cohort: Cohort) -> bool:
     from leeward.methods.disassociation.method import partitions_of
 
     return partitions_of(method, cohort.supports().patients, engine_name(spec.engine)) < 2
-
-
-def figures_of(pending: Draft, cohort: Cohort, spec: Spec, made: Anonymized) -> Mapping[str, Any]:
-    """`measures.json`. The measures of disassociation compare the whole table with the whole release: where memory is
-    too little for both, none is made, and a notice says so."""
-    patients, events = cohort.supports().patients, cohort.count_events()
-    if made.method != "disassociation" or fits("disassociation", patients, events):
-        figures = measure_release(pending, cohort, spec.measure, made)
-        cohort.let_go()  # the verifier is next, and reads the files
-        return figures
-    message = (
-        "not measured: the table and the release need more memory than is free; run `leeward measure OUT "
-        "--source TABLE` on a larger machine"
-    )
-    known = about(cohort, source_facts(cohort), made)
-    known["notices"].append({"kind": "measure", "message": message, "count": 1, "rows": []})
-    return known

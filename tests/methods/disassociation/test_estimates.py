@@ -152,7 +152,7 @@ def test_an_item_chunk_code_has_as_many_records_of_a_cluster_as_is_said(running:
     query = [np.array([published.number["480.1"]], np.int32)]
     all_alike = np.full(len(published.entry_node), most)
     assert estimates_of_numbers(published, query).high.tolist() == [5]
-    assert estimates_of_numbers(published, query, "one", item_most=all_alike).high.tolist() == [most]
+    assert estimates_of_numbers(published, query, "one", most=lambda _: all_alike).high.tolist() == [most]
 
 
 def test_too_large_a_query_is_refused(running: Path) -> None:

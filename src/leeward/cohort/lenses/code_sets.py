@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,6 +11,9 @@ import polars as pl
 
 from leeward.arrays import AnyArray, Int32s, Int64s, UInt32s, offsets_of, positions_of
 from leeward.errors import BadInput
+
+RECORDS_A_BLOCK = 1 << 18
+"""A whole number of words of bits."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +41,16 @@ class CodeSets:
             self.values[positions_of(self.offsets, records)],
         )
         return CodeSets(offsets, values, self.codes, self.patients.gather(records))
+
+    def blocks(self) -> Iterator[tuple[int, CodeSets]]:
+        """The number of the first record of each block, and its records: what is made of them is small."""
+        for first in range(0, max(1, len(self)), RECORDS_A_BLOCK):
+            offsets = self.offsets[first : first + RECORDS_A_BLOCK + 1]
+            patients = self.patients.slice(first, RECORDS_A_BLOCK)
+            yield (
+                first,
+                CodeSets(offsets - offsets[0], self.values[offsets[0] : offsets[-1]], self.codes, patients),
+            )
 
     def lengths(self) -> Int64s:
         """Number of distinct codes of each record, int64[n]."""

@@ -11,7 +11,7 @@ from leeward.arrays import count_noun
 from leeward.cohort.cohort import Cohort
 from leeward.contracts.classes import exact, in_words
 from leeward.methods.disassociation.measures import name_codes
-from leeward.methods.disassociation.measures.estimates import read_once
+from leeward.methods.disassociation.measures.pieces import published_of
 from leeward.methods.disassociation.measures.risk import Knowledge, knowledge_of, risk_after, single_codes
 from leeward.release import Release
 
@@ -49,7 +49,7 @@ def count_candidates(release: Release, cohort: Cohort, population: Cohort | None
     """Count the candidate records of each drawn patient by up to m known codes (sets that the release shows nowhere
     match every record), and those left for attackers who know the algorithm."""
     sets = records_in_release(release, cohort, name_codes(release, cohort))
-    attacker = knowledge_of(release, read_once(release), cohort, sets)
+    attacker = knowledge_of(release, published_of(release), cohort, sets)
     chosen, drawn = draw_known_codes(sets, attacker.published.m, "known codes")
     queries = [np.sort(numbers[numbers >= 0]) for numbers in (attacker.translate[codes] for codes in drawn)]
     asked = np.array([len(query) > 0 for query in queries], np.bool_)

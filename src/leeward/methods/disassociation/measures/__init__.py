@@ -36,9 +36,9 @@ from leeward.methods.disassociation.measures.estimates import (
     estimates_in,
     estimates_of_numbers,
     matching,
-    read_once,
     spread,
 )
+from leeward.methods.disassociation.measures.pieces import published_of
 from leeward.methods.disassociation.measures.placement import placement
 from leeward.methods.disassociation.measures.published import Published
 from leeward.methods.disassociation.measures.risk import Knowledge, knowledge_of, risk_after
@@ -65,7 +65,7 @@ DEFAULTS = (
 
 def measure(release: Release, cohort: Cohort, wanted: list[dict[str, dict[str, Any]]]) -> dict[str, Any]:
     """The figures of disassociated records, for the custodian only. BadInput for an unknown measure or option."""
-    published, sets = read_once(release), name_codes(release, cohort)
+    published, sets = published_of(release), name_codes(release, cohort)
     if release.parameters.get("demographics"):  # a slow import, needed for demographics only
         from leeward.analysis.demographics.joint import records_in_release
 

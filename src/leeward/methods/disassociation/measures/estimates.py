@@ -7,7 +7,7 @@ given by the prior on 1 … min(k - 1, N).
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -16,7 +16,7 @@ import numpy as np
 
 from leeward.analysis.demographics.released import Concerned, ReleasedClasses
 from leeward.analysis.itemsets import owners_of
-from leeward.arrays import Bools, Float64s, Int64s, offsets_of, positions_of
+from leeward.arrays import Bools, Float64s, Int32s, Int64s, offsets_of, positions_of
 from leeward.contracts.contract import lists_shown_only
 from leeward.engine import over_blocks
 from leeward.errors import BadInput
@@ -74,8 +74,7 @@ def item_means(published: Published, prior: str) -> Float64s:
 def _item_means(published: Published, prior: str) -> Float64s:
     p = published
     owner = owners_of(p.at)
-    counted = np.zeros(len(p.codes), np.bool_)
-    counted[owner[p.kind[p.entry_chunk] != ITEM]] = True
+    counted = p.totals.counting > 0
     size = p.records[p.entry_node]
     if prior == "occupancy" and p.fitted:
         more = SURPLUS * max(0.0, np.log(p.counted_from / 4)) * np.where(counted[owner], 1, RARE)
@@ -103,12 +102,10 @@ def expect_by_chance(published: Published) -> Float64s:
     owner = owners_of(p.at)
     item = p.kind[p.entry_chunk] == ITEM
     size = p.records[p.entry_node].astype(np.float64)
-    among = p.want.astype(np.float64)
-    counted = np.bincount(owner[~item], among[~item], len(p.codes))
-    listing = np.bincount(owner[item], size[item], len(p.codes))
-    mean = listing / np.maximum(np.bincount(owner[item], minlength=len(p.codes)), 1)
-    without = np.maximum(_records_meant(p) - counted - listing, np.maximum(mean, 1) / 2)
-    rate = np.log1p(listing / without) / np.maximum(mean, 1)
+    known = p.totals
+    mean = known.listed / np.maximum(known.listing, 1)
+    without = np.maximum(known.records - known.counted - known.listed, np.maximum(mean, 1) / 2)
+    rate = np.log1p(known.listed / without) / np.maximum(mean, 1)
     expected = rate[owner[item]] * size[item]
     most = np.minimum(p.counted_from - 1, size[item])
     chance = np.ones(len(expected))
@@ -123,12 +120,6 @@ def expect_by_chance(published: Published) -> Float64s:
     return found
 
 
-def _records_meant(p: Published) -> int:
-    """Records of the release; of a part, which has the entries of some classes only, those of the classes."""
-    leaves = p.leaf if p.of_class is None else p.leaf & np.isin(p.of_class, p.of_class[p.entry_node])
-    return int(p.records[leaves].sum())
-
-
 def expect_in_classes(published: Published) -> Float64s:
     """Expected records behind each entry of an item chunk in classes, where few clusters can be joined and frequent
     codes are left over: 1 + .3·√t·(e·c)^.4. e: the records of the cluster that would have the code if all clusters had
@@ -136,7 +127,7 @@ def expect_in_classes(published: Published) -> Float64s:
     p = published
     owner = owners_of(p.at)
     least = np.where(p.kind[p.entry_chunk] == ITEM, 1, p.entry_counts())
-    share = np.bincount(owner, least, len(p.codes)) / max(_records_meant(p), 1)
+    share = np.bincount(owner, least, len(p.codes)) / max(p.totals.records, 1)
     alike = share[owner] * p.records[p.entry_node]
     above = np.maximum(expect_by_chance(p) - 1, 0)
     return np.asarray(1 + IN_CLASSES * np.sqrt(p.counted_from) * (alike * above) ** POWER)
@@ -189,22 +180,34 @@ def spread(found: Estimates, known: Bools) -> Estimates:
 
 
 def estimates_of_numbers(
-    published: Published, queries: Sequence[Array], prior: str = DEFAULT, *, item_most: Int64s | None = None
+    published: Published,
+    queries: Sequence[Array],
+    prior: str = DEFAULT,
+    *,
+    most: Callable[[Published], Int64s] | None = None,
 ) -> Estimates:
-    """`estimates` of queries that are arrays of distinct indices into `published.codes`; `item_most` bounds `high`
-    further: the most records of a cluster behind each entry that is in an item chunk."""
-    from leeward.methods.disassociation.measures import estimate_kernels as kernels
-
+    """`estimates` of queries that are arrays of distinct indices into `published.codes`; `most` bounds `high` further:
+    the most records of a cluster behind each entry that is in an item chunk."""
     check_prior(prior)
     sizes = np.array([len(query) for query in queries], np.int64)
     if len(sizes) and sizes.max() > LARGEST_SET:
         raise BadInput(f"A query has {sizes.max()} codes; counts are estimated for up to {LARGEST_SET}.")
     at = offsets_of(sizes)
     codes = np.concatenate([np.empty(0, np.int32), *queries]).astype(np.int32)
-    p = published
+    found = [_estimates_in_trees(p, at, codes, prior, most) for p in published.pieces()]
+    low, expected, high = (np.sum(each, axis=0) for each in zip(*found, strict=True))
+    return Estimates(low, expected, high, prior)
+
+
+def _estimates_in_trees(
+    p: Published, at: Int64s, codes: Int32s, prior: str, most: Callable[[Published], Int64s] | None
+) -> list[Array]:
+    """Low, expected and high of each query; query i is `codes[at[i] : at[i + 1]]`."""
+    from leeward.methods.disassociation.measures import estimate_kernels as kernels
+
     entries = kernels.Entries(
         p.at, p.entry_node, p.entry_chunk, p.entry_place, p.entry_root, p.want, item_means(p, prior),
-        np.full(len(p.entry_node), NO_LIMIT) if item_most is None else item_most,
+        np.full(len(p.entry_node), NO_LIMIT) if most is None else most(p),
     )  # fmt: skip
     chunks, nodes = kernels.Chunks(p.kind, p.words, p.bits), kernels.Nodes(p.parent, p.leaf, p.records)
 
@@ -214,17 +217,20 @@ def estimates_of_numbers(
         )
         return found
 
-    low, expected, high = (np.concatenate(each) for each in zip(*over_blocks(block, len(sizes)), strict=True))
-    return Estimates(low, expected, high, prior)
+    return [np.concatenate(each) for each in zip(*over_blocks(block, len(at) - 1), strict=True)]
 
 
 def matching(published: Published, constraints: Sequence[Iterable[str]], prior: str = DEFAULT) -> Float64s:
     """Expected number of records with at least one code of each constraint
     (docs/methods/disassociation.md#measures, MRE)."""
+    number = published.number
+    wanted = [[number[code] for code in sorted(set(each)) if code in number] for each in constraints]
+    return np.sum([_matching_in_trees(p, wanted, prior) for p in published.pieces()], axis=0)
+
+
+def _matching_in_trees(p: Published, wanted: Sequence[Sequence[int]], prior: str) -> Float64s:
     from leeward.methods.disassociation.measures import estimate_kernels as kernels
 
-    p = published
-    wanted = [[p.number[code] for code in sorted(set(each)) if code in p.number] for each in constraints]
     codes = np.array([code for each in wanted for code in each], np.int64)
     entries = positions_of(p.at, codes)
     owner = np.repeat(np.repeat(np.arange(len(wanted)), [len(each) for each in wanted]), np.diff(p.at)[codes])
@@ -280,8 +286,13 @@ def _read(path: str, stamp: tuple[int, ...]) -> Published:
 
 def read_once(release: Release) -> Published:
     """The index of a release, kept while its manifest stays the same."""
+    return _read(*stamp_of(release))
+
+
+def stamp_of(release: Release) -> tuple[str, tuple[int, ...]]:
+    """Where a release is, and what tells its manifest from another one there."""
     status = (release.share / manifest_name(release.share)).stat()
-    return _read(str(release.share), (status.st_mtime_ns, status.st_size))
+    return str(release.share), (status.st_mtime_ns, status.st_size)
 
 
 LIST = "codes.parquet"

@@ -60,33 +60,62 @@ def placement(published: Published, sets: CodeSets, facts: Mapping[str, Any]) ->
 
 def occurrences(published: Published) -> np.ndarray[Any, Any]:
     """int64[3, codes]: occurrences of each code in record and in shared chunks, and item chunks that list it."""
-    kind = published.kind[published.entry_chunk]
-    code = np.repeat(np.arange(len(published.codes)), np.diff(published.at))
-    weight = np.where(kind == ITEM, 1, published.entry_counts())
     found = np.zeros((3, len(published.codes)), np.int64)
-    np.add.at(found, (kind, code), weight)
+    for p in published.pieces():
+        kind = p.kind[p.entry_chunk]
+        np.add.at(found, (kind, owners_of(p.at)), np.where(kind == ITEM, 1, p.entry_counts()))
     return found
 
 
 def item_only_at_least(published: Published) -> int:
     """Lower bound of the records whose codes are all in item chunks, from the files alone: every non-empty subrecord
     may belong to another record, so the rest of a cluster's records have all their codes in the item chunk."""
-    of_chunk = np.where(published.kind == ITEM, 0, published.filled)
-    filled = np.bincount(published.node, of_chunk, minlength=len(published.parent))
-    left = np.zeros(len(published.parent), np.int64)
-    for v in range(len(published.parent)):  # children come before parents
-        own = published.records[v] if published.leaf[v] else left[v]
+    return sum(map(_item_only_in_trees, published.pieces()))
+
+
+def _item_only_in_trees(p: Published) -> int:
+    of_chunk = np.where(p.kind == ITEM, 0, p.filled)
+    filled = np.bincount(p.node, of_chunk, minlength=len(p.parent))
+    left = np.zeros(len(p.parent), np.int64)
+    for v in range(len(p.parent)):  # children come before parents
+        own = p.records[v] if p.leaf[v] else left[v]
         left[v] = max(0, own - int(filled[v]))
-        if published.parent[v] >= 0:
-            left[published.parent[v]] += left[v]
-    return int(left[published.parent < 0].sum())
+        if p.parent[v] >= 0:
+            left[p.parent[v]] += left[v]
+    return int(left[p.parent < 0].sum())
 
 
 def covers(published: Published, most: int = COVERS_LISTED) -> dict[str, Any]:
     """Pairs (x, y) of a chunk's codes with s(xy) = s(x): whoever knows x learns y. `pairs` over all record and shared
     chunks, `chunks` that hold one, `of_chunks` with two codes or more. `codes`: those of most patients with x in such
     chunks. `everywhere`: how many (x, y) are such a pair wherever x is listed, so that x alone is enough."""
-    p = published
+    each = [_covers_in_trees(p) for p in published.pieces()]
+    keys, *sums = (np.concatenate(pairs) for pairs in zip(*(found for found, _, _ in each), strict=True))
+    both, which = np.unique(keys, return_inverse=True)
+    clusters, patients = (np.bincount(which, of, len(both)).astype(np.int64) for of in sums)
+    chunks = np.sum([counts for _, counts, _ in each], axis=0)
+    listing = np.sum([codes for _, _, codes in each], axis=0)
+    width = max(1, len(published.codes))
+    return {
+        "pairs": int(clusters.sum()),
+        "chunks": int(chunks[0]),
+        "of_chunks": int(chunks[1]),
+        "everywhere": int((clusters == listing[both // width]).sum()),
+        "codes": [
+            {
+                "code": published.codes[both[i] // width],
+                "reveals": published.codes[both[i] % width],
+                "clusters": int(clusters[i]),
+                "patients": int(patients[i]),
+            }
+            for i in np.argsort(-patients, kind="stable")[:most]
+        ],
+    }
+
+
+def _covers_in_trees(p: Published) -> tuple[tuple[Array, Array, Array], Array, Array]:
+    """Keys of distinct pairs x * codes + y, how many chunks have each and their patients with x; how many chunks hold
+    a pair, and how many have two codes; how many list each code."""
     shown = np.flatnonzero(p.kind[p.entry_chunk] != ITEM)
     order = shown[np.argsort(p.entry_chunk[shown], kind="stable")]
     chunks, codes = np.unique(p.entry_chunk[order], return_counts=True)
@@ -96,22 +125,8 @@ def covers(published: Published, most: int = COVERS_LISTED) -> dict[str, Any]:
     x, y = order[pairs.T]
     code, width = owners_of(p.at), max(1, len(p.codes))
     both, which = np.unique(code[x] * width + code[y], return_inverse=True)
-    clusters, patients = np.bincount(which), np.bincount(which, p.entry_counts()[x]).astype(np.int64)
-    return {
-        "pairs": len(pairs),
-        "chunks": len(np.unique(p.entry_chunk[x])),
-        "of_chunks": int((codes > 1).sum()),
-        "everywhere": int((clusters == np.diff(p.at)[both // width]).sum()),
-        "codes": [
-            {
-                "code": p.codes[both[i] // width],
-                "reveals": p.codes[both[i] % width],
-                "clusters": int(clusters[i]),
-                "patients": int(patients[i]),
-            }
-            for i in np.argsort(-patients, kind="stable")[:most]
-        ],
-    }
+    found = both, np.bincount(which), np.bincount(which, p.entry_counts()[x])
+    return found, np.array([len(np.unique(p.entry_chunk[x])), (codes > 1).sum()]), np.diff(p.at)
 
 
 @njit

@@ -1,11 +1,12 @@
-"""Index of a disassociated release from each code to the chunks that hold it."""
+"""Index of a disassociated release from each code to the chunks that hold it, whole or in pieces of whole trees."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -25,9 +26,27 @@ KINDS = ("record", "shared", "item")
 RECORD, SHARED, ITEM = 0, 1, 2
 
 
+class Totals(NamedTuple):
+    """Of each code, over all clusters: how many count it, and in how many records (`wanting`); how many list it in an
+    item chunk, and their records. `records`: of the release; of a part, those of its classes."""
+
+    counting: Array
+    counted: Array
+    listing: Array
+    listed: Array
+    records: int
+
+    @staticmethod
+    def add(parts: Sequence[Totals]) -> Totals:
+        return Totals(*(np.sum(each, axis=0) for each in zip(*parts, strict=True)))
+
+
 @dataclass(frozen=True)
 class Published:
     """The index. Nodes are numbered anew, all nodes below a node right before it.
+
+    A large release is in `files` instead, each with the arrays of some whole trees: what is counted by trees is a sum
+    over `pieces`.
 
     codes : sorted; k, m : of the guarantee; counted_from : the least number of patients who share a counted code;
         held_back : whether codes are kept from joint clusters at random
@@ -59,6 +78,20 @@ class Published:
     fitted: bool = False
     """Partitioned by `fitted` and refined: over all patients at once, few records of two clusters share a code of their
     item chunks."""
+    files: tuple[Path, ...] = ()
+    of_all: Totals | None = None
+    """Of the whole release, where this is a piece of it."""
+
+    def pieces(self) -> Iterator[Published]:
+        """The index, a piece after the other, or itself."""
+        if not self.files:
+            yield self
+        for file in self.files:
+            yield replace(self, files=(), **np.load(file))
+
+    @cached_property
+    def totals(self) -> Totals:
+        return self.of_all or totals_of(self)
 
     @cached_property
     def number(self) -> dict[str, int]:
@@ -67,7 +100,7 @@ class Published:
     @cached_property
     def entry_root(self) -> Array:
         """int32[entries], the topmost ancestor of each entry's node."""
-        return _roots(self.parent)[self.entry_node].astype(np.int32)
+        return roots_of(self.parent)[self.entry_node].astype(np.int32)
 
     @cached_property
     def want(self) -> Array:
@@ -100,6 +133,22 @@ class Published:
         return np.where(shown, held[self.entry_place + words] - held[self.entry_place], 0)
 
 
+def totals_of(p: Published) -> Totals:
+    owner, item = owners_of(p.at), p.kind[p.entry_chunk] == ITEM
+    leaves = p.leaf if p.of_class is None else p.leaf & np.isin(p.of_class, p.of_class[p.entry_node])
+
+    def sums(entries: Array, weights: Array | None = None) -> Array:
+        return np.bincount(owner[entries], None if weights is None else weights[entries], len(p.codes))
+
+    return Totals(
+        sums(~item),
+        sums(~item, p.want),
+        sums(item),
+        sums(item, p.records[p.entry_node]),
+        int(p.records[leaves].sum()),
+    )
+
+
 def bound_joined(p: Published) -> Array:
     """See `Published.most_joined`."""
     item, nodes = p.kind[p.entry_chunk] == ITEM, len(p.parent)
@@ -128,16 +177,28 @@ def bound_joined(p: Published) -> Array:
 def read(release: Release | str | Path) -> Published:
     """Index a disassociated release; BadInput for a release of another method, and for damaged files."""
     opened = release if isinstance(release, Release) else Release.open(release)
-    if opened.method != "disassociation":
+    facts, nodes = facts_of(opened), nodes_of(opened)
+    return index_of(nodes, pa.concat_tables(rows_of(opened.path("chunks.parquet"))), **facts)
+
+
+def facts_of(release: Release) -> dict[str, Any]:
+    """What `index_of` is told of a release; BadInput for one of another method."""
+    if release.method != "disassociation":
         raise BadInput(
-            f"{opened.share}: made by `{opened.method}`; counts are estimated for `disassociation`."
+            f"{release.share}: made by `{release.method}`; counts are estimated for `disassociation`."
         )
-    given = opened.parameters
-    nodes = pq.ParquetFile(opened.path("nodes.parquet")).read()
-    fitted = given.get("partitioning") == "fitted" and given.get("refine", True)
-    k, m, least = int(opened.guarantee["k"]), int(opened.guarantee["m"]), counted_from(given)
-    held_back, chunks = given.get("attacker") == "rules", _rows(opened.path("chunks.parquet"))
-    return index_of(nodes, chunks, k, m, least, fitted=fitted, held_back=held_back)
+    given = release.parameters
+    return {
+        "k": int(release.guarantee["k"]),
+        "m": int(release.guarantee["m"]),
+        "least": counted_from(given),
+        "fitted": given.get("partitioning") == "fitted" and given.get("refine", True),
+        "held_back": given.get("attacker") == "rules",
+    }
+
+
+def nodes_of(release: Release) -> pa.Table:
+    return pq.ParquetFile(release.path("nodes.parquet")).read()
 
 
 def index_of(
@@ -149,17 +210,15 @@ def index_of(
     *,
     fitted: bool,
     held_back: bool = False,
+    codes: tuple[str, ...] = (),
 ) -> Published:
     """The index of the rows of `nodes.parquet` and `chunks.parquet`; codes are counted from `least` records
-    on. `fitted`: partitioned so, and refined. `held_back`: see `Published`."""
+    on. `fitted`: partitioned so, and refined. `held_back`: see `Published`. `codes`: of the release, where the rows are
+    a part of its rows."""
     released = nodes.column("node").to_numpy()
-    parents = nodes.column("parent").cast(pa.int64())
-    by_number = np.argsort(released, kind="stable")
-    named = pc.fill_null(parents, -1).to_numpy()
-    place = np.searchsorted(released[by_number], named)
-    parent = np.where(named < 0, -1, by_number[np.minimum(place, len(released) - 1)]).astype(np.int64)
+    by_number, parent = np.argsort(released, kind="stable"), parents_of(nodes)
     number = bottom_up(parent)
-    node, kind, start, offsets, values, codes = _lists(chunks, released[by_number], number[by_number])
+    node, kind, start, offsets, values, codes = _lists(chunks, released[by_number], number[by_number], codes)
     shown = np.diff(offsets) > 0  # only non-empty subrecords take a bit
     filled = np.add.reduceat(np.append(shown, False).astype(np.int64), start[:-1]) if len(node) else node
     chunk_of, width = owners_of(start), max(len(codes), 1)
@@ -173,15 +232,26 @@ def index_of(
     at = offsets_of(np.bincount(code, minlength=len(codes)))
     in_order = np.argsort(number)
     renumbered = np.where(parent[in_order] < 0, -1, number[np.maximum(parent[in_order], 0)])
-    leaf = pc.equal(nodes.column("kind").cast(pa.string()), "cluster").to_numpy(zero_copy_only=False)
     of_class = nodes.column("class").to_numpy()[in_order] if "class" in nodes.column_names else None
     return Published(
         codes, k, m, least, held_back, renumbered,
-        leaf[in_order],
+        leaves_of(nodes)[in_order],
         nodes.column("records").to_numpy()[in_order].astype(np.int64),
         node, kind, words, filled, at, node[chunk[order]], chunk[order], places[order], bits,
         of_class, fitted,
     )  # fmt: skip
+
+
+def parents_of(nodes: pa.Table) -> Array:
+    """The place of each node's parent in the table; -1 for a root."""
+    released, named = nodes["node"].to_numpy(), pc.fill_null(nodes["parent"].cast(pa.int64()), -1).to_numpy()
+    by_number = np.argsort(released, kind="stable")
+    place = np.searchsorted(released[by_number], named)
+    return np.where(named < 0, -1, by_number[np.minimum(place, len(released) - 1)]).astype(np.int64)
+
+
+def leaves_of(nodes: pa.Table) -> Array:
+    return pc.equal(nodes["kind"].cast(pa.string()), "cluster").to_numpy(zero_copy_only=False)
 
 
 def part(published: Published, classes: Array) -> Published:
@@ -197,7 +267,7 @@ def part(published: Published, classes: Array) -> Published:
     )
 
 
-def _roots(parent: Array) -> Array:
+def roots_of(parent: Array) -> Array:
     root = np.where(parent < 0, np.arange(len(parent)), parent)
     while True:
         above = root[root]
@@ -206,7 +276,9 @@ def _roots(parent: Array) -> Array:
         root = above
 
 
-def _rows(file: Path) -> pa.Table:
+def rows_of(file: Path) -> Iterator[pa.Table]:
+    """The rows of `chunks.parquet`, one row group after the other: Arrow reads no lists at once whose dictionaries
+    differ between row groups."""
     try:
         metadata = pq.read_metadata(file)
         paths = [metadata.schema.column(i).path for i in range(metadata.num_columns)]
@@ -214,13 +286,12 @@ def _rows(file: Path) -> pa.Table:
         source = pq.ParquetFile(file, metadata=metadata, read_dictionary=encoded)
     except (OSError, pa.ArrowInvalid):
         raise BadInput(f"{file.name} cannot be read as Parquet; the release is damaged.") from None
-    wanted = ["node", "chunk", "kind", "codes"]
-    # One row group after the other: Arrow reads no lists whose dictionaries differ between row groups.
-    return pa.concat_tables(source.read_row_group(i, wanted) for i in range(metadata.num_row_groups))
+    for i in range(metadata.num_row_groups):
+        yield source.read_row_group(i, ["node", "chunk", "kind", "codes"])
 
 
 def _lists(
-    rows: pa.Table, released: Array, number: Array
+    rows: pa.Table, released: Array, number: Array, known: tuple[str, ...]
 ) -> tuple[Array, Array, Array, Array, Array, tuple[str, ...]]:
     """(node and kind of each chunk, row bounds, code bounds of each row, code numbers, sorted codes)."""
     nodes = number[np.searchsorted(released, rows["node"].to_numpy())].astype(np.int64)
@@ -230,7 +301,7 @@ def _lists(
     flat = pc.list_flatten(rows["codes"]).combine_chunks()
     flat = flat if pa.types.is_dictionary(flat.type) else flat.dictionary_encode()
     codes = flat.dictionary.to_pylist()
-    ordered = sorted(codes)
+    ordered = known or sorted(codes)
     rank = np.searchsorted(np.array(ordered, object), np.array(codes, object)).astype(np.int32)
     change = np.ones(len(nodes), np.bool_)
     change[1:] = (nodes[1:] != nodes[:-1]) | (chunks[1:] != chunks[:-1])

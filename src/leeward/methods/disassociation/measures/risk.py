@@ -9,9 +9,10 @@ joined and count it nowhere.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from operator import attrgetter
 
 import numpy as np
 
@@ -48,11 +49,6 @@ class Knowledge:
     fitting: Bools
     classes: Int64s | None
 
-    @property
-    def codes(self) -> Int32s:
-        """The numbers of all patients' codes in the release, one patient after the other."""
-        return self.translate[self.sets.values]
-
     def by_classes(self, numbers: AnyArray) -> Iterator[tuple[Int64s, Bools]]:
         """Places in `numbers` of exact demographics that fit the same classes, and these classes."""
         fitting, alike = self.same_classes
@@ -75,26 +71,37 @@ class Knowledge:
         for places, fits in self.by_classes(numbers):
             here = self.published if self.classes is None else part(self.published, self.classes[fits])
             mine = [queries[i] for i in places]
-            known = here.most_listed if here.counted_from > here.k else None
-            plain[places] = estimates_of_numbers(here, mine, "one", item_most=known).high
-            capped[places] = estimates_of_numbers(here, mine, "one", item_most=here.most_joined).high
+            known = attrgetter("most_listed") if here.counted_from > here.k else None
+            plain[places] = estimates_of_numbers(here, mine, "one", most=known).high
+            capped[places] = estimates_of_numbers(here, mine, "one", most=attrgetter("most_joined")).high
         return plain, capped
 
-    def sums(self, numbers: AnyArray, codes: AnyArray, weights: AnyArray) -> Int64s:
+    def sums(self, numbers: AnyArray, codes: AnyArray, weigh: Callable[[Published], AnyArray]) -> Int64s:
         """The sum of the weights of each code's entries in the classes that exact demographics fit: int64[codes]."""
-        p, width = self.published, max(1, len(self.published.codes))
-        key = np.repeat(np.arange(len(p.codes)), np.diff(p.at))
-        if self.classes is not None and p.of_class is not None:
-            order = np.argsort(self.classes)
-            key += width * order[np.searchsorted(self.classes, p.of_class[p.entry_node], sorter=order)]
-        keys, entry = np.unique(key, return_inverse=True)
-        total = np.bincount(entry.reshape(-1), weights).astype(np.int64)
+        width = max(1, len(self.published.codes))
+        parts = [_added(self._keys(p), weigh(p)) for p in self.published.pieces()]
+        keys, total = _added(*(np.concatenate(each) for each in zip(*parts, strict=True)))
         found = np.zeros(len(codes), np.int64)
         for places, fits in self.by_classes(numbers):
             wanted = np.add.outer(width * np.flatnonzero(fits), codes[places])
             at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
             found[places] = (total[at] * (keys[at] == wanted)).sum(axis=0)
         return found
+
+    def _keys(self, p: Published) -> Int64s:
+        """The number of each entry's class among those of the release × codes + its code."""
+        key = owners_of(p.at)
+        if self.classes is not None and p.of_class is not None:
+            order = np.argsort(self.classes)
+            place = order[np.searchsorted(self.classes, p.of_class[p.entry_node], sorter=order)]
+            key = key + max(1, len(p.codes)) * place
+        return key
+
+
+def _added(keys: AnyArray, weights: AnyArray) -> tuple[Int64s, Int64s]:
+    """The distinct keys, ascending, and the sum of the weights of each."""
+    found, entry = np.unique(keys, return_inverse=True)
+    return found, np.bincount(entry.reshape(-1), weights).astype(np.int64)
 
 
 def knowledge_of(release: Release, published: Published, cohort: Cohort, sets: CodeSets) -> Knowledge:
@@ -122,29 +129,40 @@ def knowledge_of_codes(
 
 @dataclass(frozen=True)
 class SingleCodes:
-    """Pieces of knowledge: one code, with exact demographics. `candidates`: of each piece, for an attacker who knows
-    the algorithm. `patient`, `piece`: each patient with each piece."""
+    """Pieces of knowledge: one code, with exact demographics. `keys`: of the pieces, ascending (`singles_of`).
+    `candidates`: of each, for an attacker who knows the algorithm."""
 
+    attacker: Knowledge
+    keys: Int64s
     candidates: Int64s
-    patient: Int64s
-    piece: Int64s
 
     def patients_below(self, k: int) -> int:
         """Number of patients with a piece that has fewer than k candidates."""
-        return len(np.unique(self.patient[self.candidates[self.piece] < k]))
+        rare = self.keys[self.candidates < k]
+        return sum(len(np.unique(patient[np.isin(key, rare)])) for patient, key in singles_of(self.attacker))
 
 
 def single_codes(attacker: Knowledge) -> SingleCodes:
     """All pieces; candidates are a code's counts plus the most records of each cluster whose item chunk lists it."""
-    published, codes = attacker.published, attacker.codes
-    most = published.entry_counts()
-    items = np.flatnonzero(published.kind[published.entry_chunk] == ITEM)
-    listed = published.most_joined[items]
-    most[items] = np.minimum(published.records[published.entry_node[items]], listed)
-    patient = np.repeat(np.arange(len(attacker.sets)), attacker.sets.lengths())[codes >= 0]
-    width = max(1, len(published.codes))
-    keys, piece = np.unique(attacker.number[patient] * width + codes[codes >= 0], return_inverse=True)
-    return SingleCodes(attacker.sums(keys // width, keys % width, most), patient, piece.reshape(-1))
+    width = max(1, len(attacker.published.codes))
+    keys = np.unique(np.concatenate([np.unique(key) for _, key in singles_of(attacker)]))
+    return SingleCodes(attacker, keys, attacker.sums(keys // width, keys % width, most_behind))
+
+
+def most_behind(p: Published) -> AnyArray:
+    """The most records behind each entry, for who knows the algorithm."""
+    listed = np.minimum(p.records[p.entry_node], p.most_joined)
+    return np.where(p.kind[p.entry_chunk] == ITEM, listed, p.entry_counts())
+
+
+def singles_of(attacker: Knowledge) -> Iterator[tuple[Int64s, Int64s]]:
+    """Patients and their single codes, in blocks of patients: the patient of each code, and the number of the exact
+    demographics × codes of the release + the code's number there."""
+    width = max(1, len(attacker.published.codes))
+    for first, sets in attacker.sets.blocks():
+        code = attacker.translate[sets.values]
+        patient = first + owners_of(sets.offsets)[code >= 0]
+        yield patient, attacker.number[patient] * width + code[code >= 0]
 
 
 def draw_sets(attacker: Knowledge, stream: np.random.Generator) -> list[tuple[int, ...]]:
@@ -178,7 +196,7 @@ def risk_after(attacker: Knowledge, *, seed: int) -> dict[str, int]:
     number = np.array([each[0] for each in distinct], np.int64)
     sizes = np.array([len(each) - 1 for each in distinct], np.int64)
     known_codes = np.array([code for each in distinct for code in each[1:]], np.int64)
-    chunks = attacker.sums(np.repeat(number, sizes), known_codes, np.ones(len(published.entry_chunk)))
+    chunks = attacker.sums(np.repeat(number, sizes), known_codes, lambda p: np.ones(len(p.entry_chunk)))
     rarity = np.minimum.reduceat(chunks, np.cumsum(sizes) - sizes) if len(sizes) else chunks
     rarest = np.argsort(rarity, kind="stable")[:SETS_COUNTED]
     queries: list[Array] = [np.array(distinct[i][1:], np.int32) for i in rarest]
