@@ -266,6 +266,7 @@ def test_the_shortcut_has_a_flag_for_each_parameter() -> None:
         *INPUT,
         "out",
         "engine",
+        "engine_config",
         "threads",
         "seed",
         "formats",

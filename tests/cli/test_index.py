@@ -164,13 +164,13 @@ def test_spark_reads_parquet_by_itself(leeward: Run, tmp_path: Path, monkeypatch
     )  # fmt: skip
     assert leeward("index", path, *flags, "-o", tmp_path / "local").status == 0
     asked: list[object] = []
-    local = engine.make
+    local = engine.running
 
     def instead(settings: object, threads: int | None = None) -> Any:
         asked.append(settings)
-        return local("local", threads=threads)
+        return local("local", threads)
 
-    monkeypatch.setattr("leeward.runs.index.make", instead)
+    monkeypatch.setattr("leeward.runs.index.running", instead)
     done = leeward("index", path, *flags, "--engine", "spark", "-o", tmp_path / "spark")
     assert done.status == 0, done.err
     assert asked == ["spark"]

@@ -14,6 +14,7 @@ import click
 from leeward.cli.flags import FLAGS, name_flags, parameter_options
 from leeward.cli.options import (
     OF_PATIENTS,
+    engine_config_option,
     flag,
     json_option,
     memory_option,
@@ -204,7 +205,7 @@ def run_and_tell(
     source: Any,
     *,
     out: str,
-    engine: str,
+    engine: Any,
     threads: int | None,
     seed: int | None,
     formats: tuple[str, ...],
@@ -263,11 +264,14 @@ def _with_columns(
 @click.command()
 @click.argument("spec_file", metavar="SPEC.yaml")
 @out_option
+@engine_config_option
 @threads_option
 @memory_option
 @json_option
 @schema_option("spec", "leeward.runs.reference", "spec_schema")
-def protect(spec_file: str, out: str, threads: int | None, allow_memory: bool, as_json: bool) -> None:
+def protect(
+    spec_file: str, out: str, engine_config: Any, threads: int | None, allow_memory: bool, as_json: bool
+) -> None:
     """Release a cohort as SPEC.yaml defines, into the folder OUT.
 
     OUT/share is for the recipient, OUT/custody stays with you. The release is verified before it appears.
@@ -284,6 +288,9 @@ def protect(spec_file: str, out: str, threads: int | None, allow_memory: bool, a
     Example:
       leeward protect spec.yaml -o release
     """
+    from leeward.release.spec import load
     from leeward.runs.protect import run
 
-    tell(run(spec_file, out, threads=threads, allow_memory=allow_memory), as_json)
+    spec = load(spec_file)
+    spec = replace(spec, engine=engine_config) if engine_config else spec
+    tell(run(spec, out, threads=threads, allow_memory=allow_memory), as_json)

@@ -92,7 +92,30 @@ out_option = flag("-o --out", "OUT", "The release folder to write; must not exis
 new_option = flag("-o --out", "FOLDER", "For the custodian; must not exist yet.", required=True)
 ledger_option = flag("--ledger", "URL", LEDGER, envvar="LEEWARD_LEDGER")
 user_option = flag("--user", "NAME", "Who asks [default: the login name].", envvar="LEEWARD_USER")
-engine_option = flag("--engine", None, type=click.Choice(["local", "spark"]), default="local")
+engine_config_option = flag(
+    "--engine-config", "FILE",
+    "Settings of the engine, as under `engine` in a spec: `{spark: {master: …}}`.",
+    callback=lambda context, parameter, value: value and content_of(value, "engine", dict),
+)  # fmt: skip
+
+
+def engine_option(function: Callable[..., Any]) -> Any:
+    """`--engine` and `--engine-config` as one argument, `engine`, as a spec has it."""
+
+    @functools.wraps(function)
+    def wrapper(*args: Any, engine: str | None, engine_config: Any, **kwargs: Any) -> Any:
+        if engine and engine_config and [engine] != list(engine_config):
+            raise BadInput(
+                f"--engine-config has settings of another engine than --engine {engine}; leave one out."
+            )
+        return function(*args, engine=engine_config or engine or "local", **kwargs)
+
+    names = flag(
+        "--engine", None, "Where the work runs [default: local].", type=click.Choice(["local", "spark"])
+    )
+    return stack(names, engine_config_option)(wrapper)
+
+
 formats_option = flag("--format formats", "parquet|csv", FORMATS, callback=commas)
 memory_option = switch("--allow-memory", "Run even if less memory is free than needed.")
 
@@ -141,7 +164,8 @@ run_options = stack(
     flag("--measure", "are,mre", "What to measure [default: all that apply].", callback=commas),
     memory_option, json_option,
 )  # fmt: skip
-"""How to run: `-o`, `--engine`, `--threads`, `--seed`, `--format`, `--measure`, `--allow-memory`, `--json`."""
+"""How to run: `-o`, `--engine`, its settings, `--threads`, `--seed`, `--format`, `--measure`, `--allow-memory`,
+`--json`."""
 
 
 def split_pairs(texts: Iterable[str], sign: str) -> list[tuple[str, str]]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from leeward.engine.local import (
@@ -34,6 +35,7 @@ __all__ = [
     "over_blocks",
     "part_file",
     "pool",
+    "running",
 ]
 
 if TYPE_CHECKING:
@@ -46,7 +48,8 @@ NAMES = ("local", "spark")
 
 
 def make(spec: str | Mapping[str, Any] | Engine | None = None, threads: int | None = None) -> Engine:
-    """The engine of a spec: 'local', 'spark' or `{spark: {master: 'local[2]', memory: 4g, config: {…}}}`.
+    """The engine of a spec: 'local', 'spark', `{spark: {master: 'local[2]', memory: 4g, config: {…}}}` or
+    `{spark: {remote: 'sc://host'}}`.
 
     `threads` bounds the kernels at work; None uses every core that this process may use. An engine passes.
     """
@@ -68,6 +71,20 @@ def make(spec: str | Mapping[str, Any] | Engine | None = None, threads: int | No
 
         return SparkEngine.start(SparkSettings.of(settings), threads)
     raise BadInput(f"No engine '{name}'.{did_you_mean(name, NAMES)} Engines: {', '.join(NAMES)}.")
+
+
+@contextmanager
+def running(
+    spec: str | Mapping[str, Any] | Engine | None = None, threads: int | None = None
+) -> Iterator[Engine]:
+    """The engine of a spec for one run, at whose end a session on a server ends too. A session on this machine goes on:
+    the next run need not start it."""
+    engine = make(spec, threads)
+    try:
+        yield engine
+    finally:
+        if engine is not spec and engine.ends:
+            engine.close()
 
 
 def _threads(settings: Mapping[str, Any], threads: int | None) -> int:

@@ -238,6 +238,8 @@ class LocalEngine:
 
     threads: int
     name: str = "local"
+    ends: bool = False
+    """Whether it is closed at the end of a run."""
     processes: bool = False
     told: Callable[[int], None] | None = None
 

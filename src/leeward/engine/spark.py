@@ -33,6 +33,7 @@ from leeward.engine.local import (
     plain_frame,
     plain_table,
 )
+from leeward.engine.servers import check_master, connect
 from leeward.errors import BadInput, did_you_mean, require_extra
 
 if TYPE_CHECKING:
@@ -80,6 +81,7 @@ TROUBLES = {
     r"No module named '([\w.]+)'": f"The Python of Spark's workers has no module `{{0}}`. {WORKERS}",
     r'Cannot run program "([^"]+)"': f"Spark's workers cannot run `{{0}}`. {WORKERS}",
     r"(PYTHON_VERSION_MISMATCH)": f"Spark's workers have another version of Python. {WORKERS}",
+    r"StatusCode\.(UNAVAILABLE)": "The Spark Connect server does not answer any more ({0}); start the run again.",
     r"(Java heap space|spark\.driver\.maxResultSize|spark\.rpc\.message\.maxSize)": (
         f"What goes between this process and the cluster is larger than Spark allows ({{0}}). {LARGER}"
     ),
@@ -90,10 +92,13 @@ SENT = 8
 """One in this many bytes of the heap may be sent to a cluster at once: Java holds rows several times on their way."""
 
 REDUCERS_A_CORE = 4
+SHUFFLED = "spark.sql.shuffle.partitions"
 
 
 @dataclass(frozen=True)
 class SparkSettings:
+    remote: str | None = None
+    """A Spark Connect server, `sc://host:15002`, in the place of `master` and `memory`."""
     master: str | None = None
     """Where Spark runs, for example `local[2]` or `spark://host:7077`; None: `local[cores]`."""
     memory: str | None = None
@@ -106,6 +111,10 @@ class SparkSettings:
     def __post_init__(self) -> None:
         if self.partitions is not None and self.partitions < 1:
             raise BadInput(f"`partitions` must be at least 1; got {self.partitions}.")
+        if self.remote is not None and (self.master or self.memory):
+            raise BadInput(
+                "`remote` is a server with a master and memory of its own; leave out `master` and `memory`."
+            )
 
     @staticmethod
     def of(settings: Mapping[str, Any]) -> SparkSettings:
@@ -131,6 +140,7 @@ class SparkEngine:
     session: SparkSession
     threads: int
     name: str = "spark"
+    ends: bool = False
     exchange: Path | None = None
     reducers: int = REDUCERS_A_CORE
     """Most tasks that groups of rows are shared out to."""
@@ -139,27 +149,41 @@ class SparkEngine:
 
     @staticmethod
     def start(settings: SparkSettings, threads: int | None = None) -> SparkEngine:
-        """A session of Leeward's own, in the Spark that runs in this process already, or in a new one."""
-        _require_java()
+        """A session of Leeward's own: on a server, in the Spark that runs in this process already, or in a new one."""
         require_extra("Spark", "spark", "pyspark")
+        cores = threads or available_threads()
+        server = os.environ.get("SPARK_REMOTE")
+        remote = settings.remote or (None if settings.master or settings.memory else server)
+        if remote is not None:
+            reducers = {SHUFFLED: settings.partitions} if settings.partitions else {}
+            session = connect(remote, {**OF_SESSION, **reducers, **settings.config})
+            return SparkEngine(
+                session, cores, ends=True, reducers=int(session.conf.get(SHUFFLED, "200") or 200)
+            )
+        if server is not None or "SPARK_CONNECT_MODE_ENABLED" in os.environ:
+            raise BadInput(
+                "This process works with a Spark Connect server already, and PySpark starts no other Spark in it: name "
+                "the server as `remote`, or run Leeward in a process of its own, without SPARK_REMOTE."
+            )
+        _require_java()
+        from py4j.protocol import Py4JError
         from pyspark.errors import PySparkException
         from pyspark.sql import SparkSession
 
-        cores = threads or available_threads()
         running = _running(SparkSession)
         try:
             session = _begin(SparkSession, settings, cores) if running is None else running.newSession()
-        except PySparkException as error:
+        except (PySparkException, Py4JError) as error:
             raise BadInput(
                 f"Spark did not start ({type(error).__name__}); check Java and the engine's settings."
             ) from error
         here = (session.sparkContext.master or "").startswith("local")
         shuffled = settings.partitions or (cores if here else None)
-        partitions = {} if shuffled is None else {"spark.sql.shuffle.partitions": shuffled}
+        partitions = {} if shuffled is None else {SHUFFLED: shuffled}
         for key, value in {**OF_SESSION, **partitions, **settings.config}.items():
             if session.conf.isModifiable(key):
                 session.conf.set(key, str(value))
-        elsewhere = int(session.conf.get("spark.sql.shuffle.partitions", "200") or 200)
+        elsewhere = int(session.conf.get(SHUFFLED, "200") or 200)
         return SparkEngine(
             session,
             cores,
@@ -169,6 +193,8 @@ class SparkEngine:
         )
 
     def frame(self, source: pl.DataFrame | pl.LazyFrame | str | Path) -> Frame:
+        if isinstance(source, (str, Path)) and self.exchange is None:
+            source = pl.scan_parquet(source)
         if isinstance(source, (str, Path)):
             native = self.session.read.parquet(Path(source).resolve().as_uri())
         else:
@@ -212,13 +238,15 @@ class SparkEngine:
     ) -> pa.Table:
         """Groups that are whole numbers go to the reducers in turn: by a hash, as Spark does it, two long tasks may
         share an executor while another has none."""
-        from pyspark.sql import functions as f
         from pyspark.sql.pandas.types import from_arrow_schema
 
-        key = pa.field(KEY, plain_table(native.limit(0).toArrow()).schema.field(by).type)
+        with _sentences():
+            key = pa.field(KEY, plain_table(native.limit(0).toArrow()).schema.field(by).type)
         placed = pa.schema([key, pa.field(PLACE, pa.int64()), *schema])
-        number = f.col(by) if pa.types.is_integer(key.type) else f.hash(by)
-        spread = native.withColumn(REDUCER, f.pmod(number, f.lit(max(1, reducers))).cast("int"))
+        column = f"`{by.replace('`', '``')}`"
+        number = column if pa.types.is_integer(key.type) else f"hash({column})"
+        # In SQL: `pyspark.sql.functions` are not those of a session of Spark Connect.
+        spread = native.selectExpr("*", f"cast(pmod({number}, {max(1, reducers)}) AS int) AS {REDUCER}")
         grouped = (
             spread.repartitionById(max(1, reducers), REDUCER)
             .groupBy(REDUCER, by)
@@ -277,7 +305,9 @@ class SparkEngine:
 
     def _most(self) -> int:
         """Bytes that may be sent to a cluster at once."""
-        return _bytes(self.session.conf.get("spark.driver.memory", "1g") or "1g") // SENT
+        with _sentences():
+            heap = self.session.conf.get("spark.driver.memory", "1g") or "1g"
+        return _bytes(heap) // SENT
 
     def _require_heap(self, size: int) -> None:
         if size > self._most():
@@ -340,6 +370,7 @@ def _begin(sessions: type[SparkSession], settings: SparkSettings, cores: int) ->
     # Workers must be the Python that has this package; on Unix the daemon reads it from the environment.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     master, memory = settings.master or f"local[{cores}]", settings.memory or _quarter_of_memory()
+    check_master(master)
     builder = sessions.builder.master(master).appName("leeward")
     defaults = {
         **OF_PROCESS,

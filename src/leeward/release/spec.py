@@ -31,6 +31,9 @@ PLAN_KEYS = ("response", "time", "event", "event_value", "covariates")
 PASSWORD = re.compile(r"^([^:/?#]+://[^:/@]*):.*@")
 PASSWORD_OPTION = re.compile(r"(?<=[?&])(password|passwd|pwd)=[^&#]*&?", re.IGNORECASE)
 
+SECRET = re.compile("secret|password|token|access[.]?key", re.IGNORECASE)
+"""Names of settings whose values Spark itself does not show (`spark.redaction.regex`)."""
+
 VERSIONED = ("leeward", "python", "numpy", "polars", "pyarrow", "numba", "pyspark")
 
 
@@ -189,6 +192,7 @@ def content_of_yaml(text: str) -> Any:
 def to_yaml(spec: Spec) -> str:
     """The spec as run, with versions, for `custody/spec.yaml`; `load` reads it back."""
     content = {f.name: plain_of(getattr(spec, f.name)) for f in dataclasses.fields(spec)}
+    content["engine"] = without_secrets(content["engine"])
     content = {key: value for key, value in content.items() if value not in (None, [], {})}
     content["versions"] = versions()
     return yaml.safe_dump(content, sort_keys=False, allow_unicode=True)
@@ -304,6 +308,18 @@ def without_password(path: str) -> str:
     if "://" not in path:
         return path
     return PASSWORD_OPTION.sub("", PASSWORD.sub(r"\1@", path))
+
+
+def without_secrets(engine: Any) -> Any:
+    """An engine without settings that Spark does not show, and without what follows a server's address: its token."""
+    settings = engine.get("spark") if isinstance(engine, Mapping) else None
+    if not settings:
+        return engine
+    shown = {key: value for key, value in settings.items() if key != "config"}
+    if "remote" in shown:
+        shown["remote"] = str(shown["remote"]).partition(";")[0]
+    config = {key: value for key, value in settings.get("config", {}).items() if not SECRET.search(key)}
+    return {"spark": shown | ({"config": config} if config else {})}
 
 
 class _Loader(yaml.SafeLoader):

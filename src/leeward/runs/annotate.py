@@ -12,7 +12,7 @@ from typing import Any
 
 import polars as pl
 
-from leeward.engine import LocalEngine, at_most, make
+from leeward.engine import LocalEngine, at_most, running
 from leeward.errors import BadInput
 from leeward.notes.identities import keys
 from leeward.notes.identities.replacing import decrypt as opened
@@ -173,13 +173,14 @@ def annotate(
         randomness = Randomness.of(seed)
         run = randomness.stream("notes", "tokens").bytes(16).hex()
         work = Work(chosen, lexicon, mode, secret, frame.height <= SPANS_KEPT, run)  # type: ignore[arg-type]  # click or the caller gave one of the modes
-        runner = make(engine, threads=threads)
-        if isinstance(runner, LocalEngine):
-            many = processes and int(frame["text"].str.len_chars().sum()) >= WORTH_PROCESSES
-            runner = replace(runner, processes=many, told=_progress(frame.height, say))
-        size = SMALL_BLOCK if getattr(runner, "processes", False) else BLOCK
-        blocks = frame.select(*INPUT.names).with_columns(((pl.col("row") - 1) // size).alias("block"))
-        found = pl.DataFrame(pl.from_arrow(runner.map_groups(blocks, "block", work, OUTPUT, order=("row",))))
+        with running(engine, threads) as runner:
+            if isinstance(runner, LocalEngine):
+                many = processes and int(frame["text"].str.len_chars().sum()) >= WORTH_PROCESSES
+                runner = replace(runner, processes=many, told=_progress(frame.height, say))
+            size = SMALL_BLOCK if getattr(runner, "processes", False) else BLOCK
+            blocks = frame.select(*INPUT.names).with_columns(((pl.col("row") - 1) // size).alias("block"))
+            made = runner.map_groups(blocks, "block", work, OUTPUT, order=("row",))
+        found = pl.DataFrame(pl.from_arrow(made))
         say("Writing")
         order = randomness.stream("notes", "order").permutation(frame.height)
         rows = found.sort("row").with_columns(pl.Series("note", order, pl.Int64)).sort("note")

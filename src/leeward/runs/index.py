@@ -15,7 +15,7 @@ from leeward.cohort import Cohort
 from leeward.cohort.readers import parquet
 from leeward.cohort.readers.copies import copies, local
 from leeward.cohort.readers.files import refuse_log
-from leeward.engine import make
+from leeward.engine import running
 from leeward.errors import BadInput
 from leeward.queries.index.build import Built, index_cohort, index_events, index_table
 from leeward.queries.index.rows import NOTE_COLUMNS
@@ -26,6 +26,7 @@ from leeward.randomness import Randomness
 from leeward.release.aside import make_private, rename, work_beside
 from leeward.release.spec import SourceSpec
 from leeward.runs.data_sets import parent_of, place_of_budget, register, remember
+from leeward.runs.memory import engine_name
 from leeward.runs.progress import Tell, watch
 from leeward.runs.specs import read_source
 from leeward.runs.vocabularies import domains_of, domains_of_notes, lexicon_terms, vocabulary_of
@@ -69,7 +70,7 @@ class Indexing:
     about_patients: int | None = None
     accept_unknown: bool = False
     parent: str | None = None
-    engine: str = "local"
+    engine: Any = "local"
     seed: int | None = None
 
 
@@ -226,13 +227,16 @@ def build(
         named, accept_unknown = named or source.vocabulary, accept_unknown or source.accept_unknown
         source = dataclasses.replace(source, path=local(source.path))
         notes = table_of_notes(source)
-        columns = columns_of_parquet(source) if notes is None and wanted.engine == "spark" else None
+        columns = (
+            columns_of_parquet(source) if notes is None and engine_name(wanted.engine) == "spark" else None
+        )
         if columns is not None and named is not None:
             say("Indexing through Spark")
-            return index_events(
-                str(source.path), folder, make("spark"), terms=vocabulary_of(named), columns=columns, row=wanted.row,
-                attributes=wanted.quasi_identifiers, **options,
-            )  # fmt: skip
+            with running(wanted.engine) as spark:
+                return index_events(
+                    str(source.path), folder, spark, terms=vocabulary_of(named), columns=columns, row=wanted.row,
+                    attributes=wanted.quasi_identifiers, **options,
+                )  # fmt: skip
         source = read_source(with_attributes(source, wanted.quasi_identifiers)) if notes is None else notes
     if isinstance(source, pl.DataFrame):
         built, entries = _of_notes(source, folder, wanted, named, options, say)
@@ -296,14 +300,14 @@ def _of_cohort(
         attributes = [c for c in people.drop("patient").columns if c in wanted.quasi_identifiers]
         people = people.select("patient", *attributes)
         cohort = dataclasses.replace(cohort, patients=people)
-    if wanted.engine == "local":
+    if engine_name(wanted.engine) == "local":
         return index_cohort(cohort, folder, terms=terms, row=wanted.row, **options), events.height
     if people is not None:
         events = events.drop(attributes, strict=False).join(people, on="patient", how="left")
-    spark = make("spark")
-    built = index_events(
-        events, folder, spark, terms=terms or AnyText(), attributes=attributes, row=wanted.row, **options
-    )
+    with running(wanted.engine) as spark:
+        built = index_events(
+            events, folder, spark, terms=terms or AnyText(), attributes=attributes, row=wanted.row, **options
+        )
     return built, events.height
 
 

@@ -259,7 +259,7 @@ def _release(
     allow_memory: bool,
     say: Tell,
 ) -> Result:
-    from leeward.engine import make
+    from leeward.engine import running
 
     asked: Any = spec.engine
     told: tuple[str, ...] = ()
@@ -278,8 +278,7 @@ def _release(
             cohort.let_go()  # the verifier is next, and reads the files
         return figures
 
-    with draft(out) as pending:
-        runner = make(asked, threads=threads)
+    with draft(out) as pending, running(asked, threads) as runner:
         say(f"Protecting {cohort.name} ({method.name})")
         spec = dataclasses.replace(spec, method=parameters_of(method.over(cohort)[0]))
         verification, figures = write_verified(
