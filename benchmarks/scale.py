@@ -54,6 +54,7 @@ CASES: dict[str, list[Case]] = {
     "disassociation in parts": [(n, 5) for n in LARGER],
     "constraints in parts": [(n, 5) for n in LARGER],
     "visits in parts": [(n, 5) for n in LARGER],
+    "censoring in parts": [(n, 5) for n in LARGER],
 }
 """Patients and codes of each, or rows and columns of a table."""
 
@@ -307,9 +308,9 @@ high.
 Made-up data (`benchmarks/memory.py`): about five codes a patient (trajectories three, tables eight columns) of 900 with
 Zipf frequencies; censoring releases a tenth of the patients; k = 5 (condensation 20), other parameters by default.
 
-"In parts" is a run as where memory is too little for the table: on the disk, constraints and visits in files of about
-{reading.ROWS_A_FILE:,} rows, disassociation in partitions of {A_PARTITION:,} patients. All are verified with their
-source and measured.
+"In parts" is a run as where memory is too little for the table: on the disk, constraints, visits and censoring in files
+of about {reading.ROWS_A_FILE:,} rows, disassociation in partitions of {A_PARTITION:,} patients. All are verified with
+their source and measured.
 
 {table(MEASURED, measured)}
 
@@ -326,9 +327,9 @@ Releases of the same patients in 1, 4, 16 and 64 parts: UCI (`uci-diabetes130`) 
 of other patients with another seed. Means with 95 % intervals (Student's t); the columns of several parts have the
 difference to one part of the same draw. Parts so small are a hard case: Spark's have 250,000 patients.
 
-Visits and constraints count on all patients, whatever the parts, so they release the same bytes. Disassociation and
-trajectories decide within a part. By default trajectories are always in parts of {cells.LARGEST:,} patients or fewer.
-Censoring, condensation, k-anonymity and linked do not go by parts. Commit {commits}.
+Visits, constraints and censoring count on all patients, whatever the parts, so they release the same bytes.
+Disassociation and trajectories decide within a part. By default trajectories are always in parts of {cells.LARGEST:,}
+patients or fewer. Condensation, k-anonymity and linked do not go by parts. Commit {commits}.
 
 {costs(compared)}
 """

@@ -251,6 +251,94 @@ def test_what_is_larger_than_memory_is_released_verified_and_measured(
     assert sorted(each.name for each in tmp_path.iterdir()) == ["MEMORY", "OUT", "visits.csv"]
 
 
+SCOPES: tuple[dict[str, object], ...] = (
+    {"scope": "groups"},
+    {"scope": "groups", "cap": 1},
+    {"scope": "record"},
+    {"scope": "global"},
+    {"scope": "raise"},
+)
+
+
+def sample_and_population(folder: Path, seed: int, people: int, *, text: bool) -> tuple[Path, Path, int]:
+    """Files of a sample, every third patient, and of its population; and how many rows the population has."""
+    table = visits_table(seed, people, text=text)
+    chosen = table["patient"].unique().sort().gather_every(3)
+    table.write_csv(folder / "population.csv")
+    table.filter(pl.col("patient").is_in(chosen.implode())).write_csv(folder / "sample.csv")
+    return folder / "sample.csv", folder / "population.csv", table.height
+
+
+@given(st.integers(0, 99), st.integers(12, 40), st.sampled_from(SCOPES), st.booleans())
+@settings(max_examples=12)
+def test_a_sample_censored_in_parts_is_the_bytes_of_one_in_memory(
+    tmp_path_factory: pytest.TempPathFactory, seed: int, people: int, scope: dict[str, object], text: bool
+) -> None:
+    folder = tmp_path_factory.mktemp("parts")
+    *files, rows = sample_and_population(folder, seed, people, text=text)
+    method = runs.method_of({"name": "censoring", "k": 3, **scope})
+    found = {}
+    for parts in (0, 1, 3, 7):
+        sample, population = (
+            on_the_disk(file, folder / f"{file.stem}-{parts}", rows, parts)
+            if parts
+            else lw.read(file, vocabulary="icd9")
+            for file in files
+        )
+        made = method.protect(sample, randomness=Randomness.of(seed), population=population)
+        out = write(made, folder / f"OUT-{parts}")
+        found[parts] = {f.relative_to(out): f.read_bytes() for f in out.rglob("*") if f.is_file()}
+        assert lw.verify(out, sample, population).passed
+    for parts in (1, 3, 7):
+        assert found[parts] == found[0], parts
+
+
+@pytest.mark.parametrize("scope", SCOPES, ids=str)
+def test_what_is_larger_than_memory_is_censored_verified_and_measured(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scope: dict[str, object]
+) -> None:
+    monkeypatch.setattr(reading, "ROWS_A_FILE", 60)
+    monkeypatch.setattr(reading, "SAMPLED", 1)
+    sample, population, _ = sample_and_population(tmp_path, 1, 80, text=True)
+    people = SourceSpec(path=str(population), vocabulary="icd9")
+    spec = replace(spec_of(sample), method={"name": "censoring", "k": 3, **scope}, population=people)
+    whole = lw.run(spec, tmp_path / "MEMORY")
+    monkeypatch.setattr(stored, "fits", lambda *size: False)
+    stored_once = Spied(monkeypatch)
+    done = lw.run(spec, tmp_path / "OUT")
+    assert len(stored_once.files) == 2 and all(len(files) > 1 for files in stored_once.files)
+    checks = [[check.name for check in each.verification.checks] for each in (whole, done)]
+    assert done.verification.passed and checks[0] == checks[1]
+    assert done.measures == whole.measures | {"notices": done.measures["notices"]}
+    assert (tmp_path / "OUT/share/release.json").read_bytes() == (
+        tmp_path / "MEMORY/share/release.json"
+    ).read_bytes()
+    again = json.loads(CliRunner().invoke(verify, [str(tmp_path / "OUT"), "--json"]).stdout)
+    assert again["passed"] and len(stored_once.files) == 4
+    assert {*checks[0]} <= {check["name"] for check in again["checks"]}
+    assert sorted(each.name for each in tmp_path.iterdir()) == [
+        "MEMORY",
+        "OUT",
+        "population.csv",
+        "sample.csv",
+    ]
+
+
+class Spied:
+    """Lists the files of each source that a run puts on the disk."""
+
+    def __init__(self, patch: pytest.MonkeyPatch) -> None:
+        self.files: list[tuple[Path, ...]] = []
+        store = stored.store_source
+
+        def storing(source: SourceSpec, folder: Path) -> Cohort | None:
+            cohort = store(source, folder)
+            self.files += [] if cohort is None else [cohort.files]
+            return cohort
+
+        patch.setattr(stored, "store_source", storing)
+
+
 def test_what_refutes_a_release_refutes_it_in_parts(tmp_path: Path) -> None:
     """Records that custody gives to other patients than their own, in other parts or in none."""
     table = visits_table(1, 80, text=False)

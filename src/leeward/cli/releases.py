@@ -109,7 +109,6 @@ def verify(
     from leeward.release import Release
     from leeward.runs.progress import watch
     from leeward.runs.protect import verify as check
-    from leeward.runs.specs import read_source
     from leeward.runs.writing import refusal
 
     release = Release.open(out, compare=False)
@@ -128,8 +127,7 @@ def verify(
         answers = read_stored_answers(index, ledger)
     with watch(None) as say:
         say("Reading the source")
-        with _source_to_verify(release, source) as cohort:
-            people = everyone and read_source(everyone)
+        with _sources_to_verify(release, source, everyone) as (cohort, people):
             say("Checking")
             outcome = check(out, cohort, people, answers)
     print_result(as_json, outcome.to_json(), outcome_lines(outcome, every))
@@ -183,28 +181,29 @@ def _find_sources(release: Any, path: str | None) -> tuple[Any, Any]:
 
 
 @contextmanager
-def _source_to_verify(release: Any, source: Any) -> Iterator[Any]:
-    """The cohort of a source; on the disk where memory is too little for it and the release's method goes by parts.
-    BadInput where memory is too little and it does not."""
+def _sources_to_verify(release: Any, source: Any, population: Any) -> Iterator[tuple[Any, Any]]:
+    """The cohorts of a source and of a population, None for none; on the disk where memory is too little for them and
+    the release's method goes by parts. BadInput where memory is too little and it does not."""
     from leeward.cohort.readers.copies import copies
     from leeward.methods import METHODS
     from leeward.runs.memory import require_memory_to_verify
     from leeward.runs.protect import method_of
     from leeward.runs.specs import read_custody_spec, read_source
-    from leeward.runs.stored import is_plain, source_fits, store_source
+    from leeward.runs.stored import is_plain, source_fits, sources_of, store_sources
 
     spec = None if source is None else read_custody_spec(release)
     with tempfile.TemporaryDirectory(prefix="leeward-verify-") as work, copies():
-        cohort = None
-        if spec is not None and is_plain(replace(spec, source=source)):
+        stored = None
+        if spec is not None:
             method: Any = method_of(spec.method)
-            in_parts = METHODS[method.name].in_parts is not None and method.can_store()
-            if in_parts and not source_fits(method, source):
-                cohort = store_source(source, Path(work))
-        if cohort is None:
+            asked = replace(spec, source=source, population=population)
+            in_parts = METHODS[method.name].in_parts is not None and method.can_store() and is_plain(asked)
+            if in_parts and not source_fits(method, sources_of(asked)):
+                stored = store_sources(source, population, Path(work))
+        if stored is None:
             require_memory_to_verify(release, source)
-            cohort = source and read_source(source)
-        yield cohort
+            stored = source and read_source(source), population and read_source(population)
+        yield stored
 
 
 def _why_missing(source: Any, file: str) -> str:

@@ -123,6 +123,9 @@ class Cohort:
         for file in self.files:
             yield pl.read_parquet(file)
 
+    def columns_of_events(self) -> list[str]:
+        return list(pl.read_parquet_schema(self.files[0]) if self.files else self.require_events().columns)
+
     def count_events(self) -> int:
         if self.files:
             return int(pl.scan_parquet(list(self.files)).select(pl.len()).collect().item())

@@ -236,11 +236,11 @@ def run(
     with at_most(threads), watch(tell, STAGES) as say, copies():
         say("Reading the source")
         if METHODS[method.name].in_parts is not None:
-            from leeward.runs.stored import stored_source
+            from leeward.runs.stored import stored_sources
 
-            with stored_source(as_run, method, Path(out)) as stored:
+            with stored_sources(as_run, method, Path(out)) as stored:
                 if stored is not None:
-                    return _release(as_run, method, stored, None, out, threads, allow_memory, say)
+                    return _release(as_run, method, *stored, out, threads, allow_memory, say)
         for each in (spec.source, spec.population):
             if each is not None and not allow_memory:
                 require_memory_to_read(each, method.name)
@@ -263,7 +263,8 @@ def _release(
 
     asked: Any = spec.engine
     told: tuple[str, ...] = ()
-    on_spark = method.uses_engine(size_of(cohort)[0])
+    # a population on the disk is counted here
+    on_spark = method.uses_engine(size_of(cohort)[0]) and (population is None or not population.files)
     if engine_name(asked) != "local" and not on_spark:
         asked, told = "local", (NOT_STARTED.format(method.name, method.ON_ENGINE or "nothing"),)
     engine = engine_name(asked)
@@ -274,8 +275,9 @@ def _release(
 
     def measured(made: Anonymized) -> Mapping[str, Any]:
         figures = measure_release(pending, cohort, spec.measure, made, population)
-        if cohort.files:
-            cohort.let_go()  # the verifier is next, and reads the files
+        for each in (cohort, population):
+            if each is not None and each.files:
+                each.let_go()  # the verifier is next, and reads the files
         return figures
 
     with draft(out) as pending, running(asked, threads) as runner:
@@ -363,11 +365,12 @@ def verify(
         known: Source | None = Source(
             _events_of(source),
             source.patients,
-            None if population is None else population.events,
+            None if population is None else _events_of(population),
             {code: (each.name, each.patients) for code, each in source.names.items()},
             source.vocabulary,
             None if population is None else population.patients,
             stored=source.files,
+            population_stored=() if population is None else population.files,
         )
     elif population is not None:
         raise BadInput("`population` also needs the source (--source).")

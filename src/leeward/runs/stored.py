@@ -7,7 +7,7 @@ cohort in memory.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -18,23 +18,41 @@ from leeward.release.aside import work_beside
 from leeward.release.spec import SourceSpec, Spec
 from leeward.runs.memory import engine_name, fits
 
+Stored = tuple[Cohort, Cohort | None]
+"""Source and population."""
+
 
 @contextmanager
-def stored_source(spec: Spec, method: Any, out: Path) -> Iterator[Cohort | None]:
-    """The source in files beside `out`; None where the run does not go by parts: it is no plain table of events in
-    files, rows name the vocabularies of their codes, there is one partition, or memory is enough."""
+def stored_sources(spec: Spec, method: Any, out: Path) -> Iterator[Stored | None]:
+    """The source, and the population where there is one, in files beside `out`; None where the run does not go by
+    parts: one is no plain table of events in files, rows name the vocabularies of their codes, there is one partition,
+    or memory is enough."""
     if not is_plain(spec) or not method.can_store() or not _is_large(spec, method):
         yield None
         return
     with work_beside(out) as work:
-        cohort = store_source(spec.source, work)
-        yield None if cohort is not None and _is_one_partition(spec, method, cohort) else cohort
+        found = store_sources(spec.source, spec.population, work)
+        yield None if found and _is_one_partition(spec, method, found[0]) else found
 
 
-def store_source(source: SourceSpec, work: Path) -> Cohort | None:
+def sources_of(spec: Spec) -> list[SourceSpec]:
+    return [each for each in (spec.source, spec.population) if each is not None]
+
+
+def store_sources(source: SourceSpec, population: SourceSpec | None, work: Path) -> Stored | None:
+    """Each in files of its own; None where one cannot be."""
+    cohort = store_source(source, work / "source")
+    if cohort is None or population is None:
+        return None if cohort is None else (cohort, None)
+    people = store_source(population, work / "population")
+    return None if people is None else (cohort, people)
+
+
+def store_source(source: SourceSpec, folder: Path) -> Cohort | None:
+    folder.mkdir(parents=True)
     return store(
         str(source.path),
-        work,
+        folder,
         source.columns or None,
         source.vocabulary,
         frozenset(text.strip() for text in source.missing),
@@ -44,17 +62,19 @@ def store_source(source: SourceSpec, work: Path) -> Cohort | None:
     )
 
 
-def source_fits(method: Any, source: SourceSpec) -> bool:
-    rows = estimate_rows(str(source.path))
+def source_fits(method: Any, sources: Sequence[SourceSpec]) -> bool:
+    rows = sum(estimate_rows(str(source.path)) for source in sources)
     return fits(method.name, rows, rows)
 
 
 def is_plain(spec: Spec) -> bool:
-    """Whether the source is a table of events in files, and the only one."""
-    source = spec.source
+    """Whether source and population are tables of events in files, each the only one."""
+    return all(map(_is_table, sources_of(spec)))
+
+
+def _is_table(source: SourceSpec) -> bool:
     further = (source.query, source.table, source.concepts, source.lines, source.drop, source.domains)
-    plain = spec.population is None and not any(further)
-    return plain and can_store(source.path, source.format, source.vocabulary)
+    return not any(further) and can_store(source.path, source.format, source.vocabulary)
 
 
 def _is_large(spec: Spec, method: Any) -> bool:
@@ -62,7 +82,7 @@ def _is_large(spec: Spec, method: Any) -> bool:
         return (method.partitions or 1) > 1 or (
             method.partitions is None and engine_name(spec.engine) == "spark"
         )
-    return not source_fits(method, spec.source)
+    return not source_fits(method, sources_of(spec))
 
 
 def _is_one_partition(spec: Spec, method: Any, cohort: Cohort) -> bool:

@@ -15,7 +15,7 @@ from typing import Any
 
 import polars as pl
 
-from leeward.verify.flat import Numbered
+from leeward.verify.flat import Mentioned, Numbered
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Source:
     answers : for a catalogue of itemsets: question and answer, as texts, of every answer that the ledger keeps.
     stored : Parquet files in the place of `events`, where these are larger than memory, each with all events of some
         patients, who ascend from file to file, in the order of the source (`row`); what looks at `parts`, `blocks` or
-        `numbered` can be checked with them.
+        `numbered` can be checked with them. population_stored : likewise, of the population.
     """
 
     events: pl.DataFrame
@@ -56,6 +56,7 @@ class Source:
     population_patients: pl.DataFrame | None = None
     answers: Sequence[tuple[str, str]] | None = None
     stored: Sequence[Path] = ()
+    population_stored: Sequence[Path] = ()
 
     def blocks(self, rows: int) -> Iterator[pl.DataFrame]:
         for file in self.stored:
@@ -78,9 +79,11 @@ class Source:
         return Numbered(rows.sort("row", maintain_order=True).drop("row").collect())
 
     @cached_property
-    def population(self) -> Numbered:
+    def population(self) -> Mentioned:
+        if self.population_stored:
+            return Mentioned.of(Numbered(pl.read_parquet(file)) for file in self.population_stored)
         assert self.population_events is not None
-        return Numbered(self.population_events)
+        return Mentioned.of([Numbered(self.population_events)])
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -91,6 +93,22 @@ def find(numbers: Longs, wanted: Longs, missing: int) -> Longs:
         return found
     place = np.minimum(np.searchsorted(numbers, wanted), len(numbers) - 1)
     return np.where(numbers[place] == wanted, place, missing).astype(np.int64)
+
+
+def number_lists(keys: Longs, offsets: Longs) -> Longs:
+    """A number of each list, the same for lists of the same keys in the same order and for no others."""
+    lengths = np.diff(offsets)
+    numbers, made = np.zeros(len(lengths), np.int64), 0
+    for length in distinct(lengths).tolist():
+        rows = np.flatnonzero(lengths == length)
+        alike = np.zeros(len(rows), np.int64)
+        for place in range(length):
+            _, key = np.unique(keys[offsets[rows] + place], return_inverse=True)
+            _, alike = np.unique(alike * len(rows) + key.reshape(-1), return_inverse=True)
+            alike = alike.reshape(-1)
+        numbers[rows] = made + alike
+        made += int(alike.max()) + 1
+    return numbers
 
 
 def run_sums(words: Words, offsets: Longs) -> Words:
@@ -246,3 +264,29 @@ class Numbered:
             return count_keys(self.patient.astype(np.int64) * self.width + self.code)
         visit, code = np.divmod(distinct(self.visit("visit") * self.width + self.code), self.width)
         return count_keys(visit // self.spread("visit") * self.width + code)
+
+
+@dataclass(frozen=True)
+class Mentioned:
+    """Events as far as codes are counted: see `Numbered`."""
+
+    patients: pl.Series
+    codes: list[str]
+    mentions: tuple[Longs, Longs]
+
+    @staticmethod
+    def of(parts: Iterable[Numbered]) -> Mentioned:
+        """Of parts with the same codes, whose patients ascend from part to part."""
+        patients, keys, has = [], [], []
+        before = 0
+        for part in parts:
+            of_part, mentions = part.mentions
+            patients.append(part.patients)
+            keys.append(of_part + before * part.width)
+            has.append(mentions)
+            before += len(part.patients)
+        return Mentioned(pl.concat(patients), part.codes, (np.concatenate(keys), np.concatenate(has)))
+
+    @property
+    def width(self) -> int:
+        return len(self.codes)

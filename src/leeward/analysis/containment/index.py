@@ -60,12 +60,21 @@ class Multisets:
 
     def distinct(self) -> tuple[Multisets, Int64s]:
         """The different records, in order of first appearance, and the number of each record among them."""
-        seen: dict[tuple[bytes, bytes], int] = {}
-        numbers = np.zeros(len(self), np.int64)
-        for r in range(len(self)):
-            values, counts = self.record(r)
-            numbers[r] = seen.setdefault((values.tobytes(), counts.tobytes()), len(seen))
-        return self.take(np.unique(numbers, return_index=True)[1]), numbers
+        lengths, numbers, made = np.diff(self.offsets), np.zeros(len(self), np.int64), 0
+        most = int(self.counts.max(initial=0)) + 1
+        for length in np.unique(lengths).tolist():
+            rows = np.flatnonzero(lengths == length)
+            found = np.zeros(len(rows), np.int64)
+            for place in range(length):  # alike so far, and in this entry too
+                entry = self.offsets[rows] + place
+                entry_of = self.values[entry].astype(np.int64) * most + self.counts[entry]
+                entry_of = np.unique(entry_of, return_inverse=True)[1].reshape(-1)
+                found = np.unique(found * len(rows) + entry_of, return_inverse=True)[1].reshape(-1)
+            numbers[rows] = made + found
+            made += int(found.max()) + 1
+        first, number = np.unique(numbers, return_index=True, return_inverse=True)[1:]
+        rank = np.argsort(np.argsort(first))
+        return self.take(np.sort(first)), rank[number.reshape(-1)]
 
     def record(self, r: int) -> tuple[Int32s, Int32s]:
         entries = slice(int(self.offsets[r]), int(self.offsets[r + 1]))

@@ -63,12 +63,10 @@ def require_each_once(population: Cohort) -> None:
     """No patient may be twice in the population: two records of one person would hide nobody
     (docs/methods/censoring.md#guarantee)."""
     population.require_one_row_each()
-    events = population.require_events()
-    if events["patient"].dtype != pl.String:
+    everyone = population.code_counts()
+    if everyone.patients.dtype != pl.String:
         return
-    people = events.group_by("patient").agg(
-        pl.col("row").min() if "row" in events.columns else pl.lit(0).alias("row")
-    )
+    people = pl.DataFrame({"patient": everyone.patients, "row": everyone.rows})
     alike = pl.col("patient").str.strip_chars().str.to_lowercase().is_duplicated()
     twice = people.filter(alike)
     if twice.height:
@@ -82,7 +80,7 @@ def require_each_once(population: Cohort) -> None:
 def notices_of(cohort: Cohort, population: PopulationLike) -> list[str]:
     found = []
     if isinstance(population, Cohort):
-        visits = ["visit" in source.require_events().columns for source in (cohort, population)]
+        visits = ["visit" in source.columns_of_events() for source in (cohort, population)]
         if visits[0] != visits[1]:
             having, lacking = ("sample", "population") if visits[0] else ("population", "sample")
             found.append(

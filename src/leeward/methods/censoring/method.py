@@ -114,10 +114,10 @@ def _population_of(
     source: str | Path | pl.DataFrame
     if isinstance(population, Cohort):
         require_each_once(population)
-        events = population.require_events()
         if engine.name == "local":
-            require_enough(parameters, events["patient"].n_unique())
+            require_enough(parameters, len(population.code_counts()))
             return Index.of(population.code_counts(), sample.codes, most, engine.threads), originals
+        events = population.require_events()
         source = events.select([name for name in ("patient", "code", "visit") if name in events.columns])
     else:
         source = population

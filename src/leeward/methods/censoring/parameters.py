@@ -75,5 +75,8 @@ class Censoring(WithDemographics):
         Parameter("Columns of the sample's patients to release unprotected.", metavar="COL[,COL…]"),
     ] = ()
 
+    def can_store(self) -> bool:
+        return not self.demographics and not self.payload
+
     def uses_engine(self, patients: int) -> bool:
         return self.scope in ("global", "record") and not self.demographics

@@ -19,12 +19,12 @@ import pyarrow.parquet as pq
 from leeward.errors import BadInput
 from leeward.verify.censoring.classed import (
     People,
-    by_groups,
     k_map_of_classes,
     place_in_population,
     split_by_class,
 )
 from leeward.verify.censoring.holders import Postings, Shown, check_owners, owners_of
+from leeward.verify.censoring.records import Known, Records, by_groups, limits_of
 from leeward.verify.checks import (
     Check,
     Source,
@@ -43,7 +43,7 @@ from leeward.verify.classes import (
     of_class,
     select_patients,
 )
-from leeward.verify.flat import Longs, Numbered, distinct
+from leeward.verify.flat import Longs, Mentioned, Numbered, distinct
 from leeward.verify.manifest import Share
 
 Record = tuple[tuple[str, int], ...]
@@ -74,16 +74,10 @@ def check(share: Share, source: Source | None = None) -> list[Check]:
         checks += [k_map(shown, table.num_rows, postings, k), *against_source(table, source, proven)]
         checks += [*payload(table, share, source), *accounts(shown, share, source.numbered)]
         if parameters.get("scope") == "groups":
-            released, sample, people = (
-                [((), record) for record in records]
-                for records in (
-                    records_of(table),
-                    records_of_people(source.numbered),
-                    records_of_people(source.population),
-                )
-            )
-            labels = [()] * len(people)
-            checks += by_groups(released, sample, people, labels, lambda own, values: True, k, parameters)[1:]
+            codes, released, sample, people = in_numbers(shown, table.num_rows, source)
+            nothing = Known.nothing(len(released), len(sample), len(people))
+            limits = limits_of(codes, parameters)
+            checks += by_groups(released, sample, people, nothing, k, limits)[1:]
     return [*checks, *caps(shown, parameters), *own]
 
 
@@ -95,7 +89,7 @@ def in_classes(table: pa.Table, shown: Shown, share: Share, source: Source, prov
         return checks
     checks.append(k_map_of_classes(shown, placed, source.population_events, share.guarantee("k")))
     if share.manifest["parameters"].get("scope") == "groups":
-        checks += _groups_in_classes(table, placed, share, source)
+        checks += _groups_in_classes(shown, placed, share, source)
     owners = owners_of(share, source) if proven else None
     source = select_patients(share, placed.classes, source)
     rows = pl.DataFrame({"record": table["record"].to_numpy(), "class": placed.of_record})
@@ -112,7 +106,7 @@ def in_classes(table: pa.Table, shown: Shown, share: Share, source: Source, prov
     return checks + accounts(split_by_class(shown, placed), share, numbered, classed=True)
 
 
-def _groups_in_classes(table: pa.Table, placed: People, share: Share, source: Source) -> list[Check]:
+def _groups_in_classes(shown: Shown, placed: People, share: Share, source: Source) -> list[Check]:
     """Scope `groups` with demographics: the custodian's file says which labels everybody would be published with."""
     file = share.kept("people.parquet")
     if file is None:
@@ -127,18 +121,37 @@ def _groups_in_classes(table: pa.Table, placed: People, share: Share, source: So
     if not everybody or values is None or not set(classes.names) <= set(said.columns):
         detail = "custody/data/people.parquet lacks people of the population, or columns."
         return [Check("population_classes", False, detail)]
-    labels = [None if None in row else row for row in said.select(classes.names).rows()]
-    shown = [classes.labels[c] if c >= 0 else () for c in placed.of_record.tolist()]
-    number = {each: c for c, each in enumerate(classes.labels)}
-    return by_groups(
-        list(zip(shown, records_of(table), strict=True)),
-        list(zip(values, records_of_people(source.numbered), strict=True)),
-        list(zip(placed.values, records_of_people(source.population), strict=True)),
-        labels,
-        lambda mine, exact: bool(classes.fit(exact)[number[mine]]),
-        share.guarantee("k"),
-        share.manifest["parameters"],
+    codes, released, sample, people = in_numbers(shown, len(placed.of_record), source)
+    number = {each: i for i, each in enumerate(dict.fromkeys(placed.values))}
+    labels = said.select(classes.names).rows()
+    label = {each: c for c, each in enumerate(dict.fromkeys([*classes.labels, *labels]))}
+    known = Known(
+        placed.of_record,
+        np.array([number.get(each, -1) for each in values], np.int64),
+        np.array([number[each] for each in placed.values], np.int64),
+        np.array([-1 if None in row else label[row] for row in labels], np.int64),
+        np.stack([classes.fit(exact) for exact in number]),
     )
+    limits = limits_of(codes, share.manifest["parameters"])
+    return by_groups(released, sample, people, known, share.guarantee("k"), limits)
+
+
+def in_numbers(shown: Shown, count: int, source: Source) -> tuple[list[str], Records, Records, Records]:
+    """Codes, ascending, and over these the released records and those of the sample and of the population, in the order
+    of their numbers."""
+    everyone = source.numbered, source.population
+    codes = sorted({*shown.codes, *everyone[0].codes, *everyone[1].codes})
+    place = {code: i for i, code in enumerate(codes)}
+
+    def records(owner: Longs, own: list[str], code: Longs, count: Longs, n: int) -> Records:
+        return Records.of(owner, np.array([place[each] for each in own], np.int64)[code], count, n)
+
+    def of_people(people: Numbered | Mentioned) -> Records:
+        owner, code = np.divmod(people.mentions[0], people.width)
+        return records(owner, people.codes, code, people.mentions[1], len(people.patients))
+
+    released = records(shown.place, shown.codes, shown.code, shown.shows, count)
+    return codes, released, of_people(source.numbered), of_people(source.population)
 
 
 def layout(share: Share) -> tuple[list[Check], pa.Table | None]:
@@ -170,7 +183,7 @@ def records_of(table: pa.Table) -> list[Record]:
     return [tuple(sorted(Counter(codes).items())) for codes in table["codes"].to_pylist()]
 
 
-def records_of_people(events: Numbered) -> list[Record]:
+def records_of_people(events: Numbered | Mentioned) -> list[Record]:
     """Everybody's record, in the order of their numbers."""
     keys, has = events.mentions
     person, code = np.divmod(keys, events.width)

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from leeward.compiled import njit
 from leeward.verify.checks import Check, Source, of_count, other_payload, payload_of
-from leeward.verify.flat import Longs, Numbered, count_keys, distinct, find, offsets_of
+from leeward.verify.flat import Longs, Mentioned, Numbered, count_keys, distinct, find, offsets_of
 from leeward.verify.manifest import Share
 
 
@@ -62,7 +62,7 @@ class Postings:
     has: Longs
 
     @staticmethod
-    def of(events: Numbered) -> Postings:
+    def of(events: Numbered | Mentioned) -> Postings:
         keys, has = events.mentions
         person, code = np.divmod(keys, events.width)
         order = np.argsort(code.astype(np.min_scalar_type(events.width)), kind="stable")  # 16 bits: by radix
