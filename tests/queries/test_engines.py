@@ -11,13 +11,16 @@ import polars as pl
 import pytest
 from tests.spark_fixture import spark_engine
 
+import leeward as lw
 from leeward.cohort import Cohort
+from leeward.cohort.readers import stored as reading
 from leeward.engine import make
 from leeward.errors import BadInput
 from leeward.queries.index.build import index_cohort, index_events
 from leeward.queries.language.query import parse
 from leeward.queries.language.vocabulary import Terms
 from leeward.randomness import Randomness
+from leeward.runs import index, stored
 
 if TYPE_CHECKING:
     from leeward.engine.spark import SparkEngine
@@ -71,6 +74,47 @@ def test_the_local_engine_in_stretches_equals_the_whole(tmp_path: Path, row: str
             patients_a_stretch=at_once,
         )
         assert contents(folder) == expected
+
+
+@pytest.mark.parametrize("text", [False, True])
+@pytest.mark.parametrize("parts", [1, 3, 7])
+def test_a_cohort_on_the_disk_gives_the_same_bytes(tmp_path: Path, parts: int, text: bool) -> None:
+    whole = cohort_of(events_of(200, text))
+    index_cohort(whole, tmp_path / "whole", terms=TERMS)
+    events = whole.require_events()
+    bounds = events["patient"].unique().sort().gather_every(-(-200 // parts))[1:]
+    part = bounds.search_sorted(events["patient"], side="right")
+    files = []
+    for number in range(parts):
+        files.append(tmp_path / f"events-{number}.parquet")
+        events.filter(pl.Series(part) == number).write_parquet(files[-1])
+    stored = Cohort(files=tuple(files), patients=whole.patients)
+    index_cohort(stored, tmp_path / "parts", terms=TERMS)
+    assert contents(tmp_path / "parts") == contents(tmp_path / "whole")
+
+
+def test_what_is_larger_than_memory_is_indexed_from_the_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    events_of(200, False).drop("sex").write_parquet(tmp_path / "events.parquet")
+    asked: dict[str, Any] = {
+        "epsilon_total": 3,
+        "terms": "icd9",
+        "accept_unknown": True,
+        "about_patients": 200,
+    }
+    made = lw.index(tmp_path / "events.parquet", tmp_path / "MEMORY", **asked)
+    monkeypatch.setattr(stored, "fits", lambda *size: False)
+    monkeypatch.setattr(reading, "ROWS_A_FILE", 300)
+    monkeypatch.setattr(reading, "SAMPLED", 1)
+    cohorts = []
+    monkeypatch.setattr(
+        index, "store_source", lambda *of: cohorts.append(stored.store_source(*of)) or cohorts[0]
+    )
+    again = lw.index(tmp_path / "events.parquet", tmp_path / "OUT", new_budget="the same patients", **asked)
+    assert len(cohorts[0].files) > 2
+    assert again == made | {"index": str(tmp_path / "OUT")}
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["MEMORY", "OUT", "events.parquet"]
 
 
 def test_blanks_around_an_identifier_make_no_other_patient(tmp_path: Path) -> None:

@@ -198,7 +198,7 @@ def _sources_to_verify(release: Any, source: Any, population: Any) -> Iterator[t
             method: Any = method_of(spec.method)
             asked = replace(spec, source=source, population=population)
             in_parts = METHODS[method.name].in_parts is not None and method.can_store() and is_plain(asked)
-            if in_parts and not source_fits(method, sources_of(asked)):
+            if in_parts and not source_fits(method.name, sources_of(asked)):
                 stored = store_sources(source, population, Path(work))
         if stored is None:
             require_memory_to_verify(release, source)

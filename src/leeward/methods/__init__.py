@@ -129,7 +129,7 @@ METHODS: dict[str, Method] = {
         "censor",
         "Release repeated codes as a k-map of a population.",
         memory=Memory(365, 700, 465),
-        in_parts=Memory(500, 200, 200),
+        in_parts=Memory(400, 500, 100),
     ),
     "visits": Method(
         "leeward.methods.visits.parameters:Visits",

@@ -29,6 +29,7 @@ from leeward.runs.data_sets import parent_of, place_of_budget, register, remembe
 from leeward.runs.memory import engine_name
 from leeward.runs.progress import Tell, watch
 from leeward.runs.specs import read_source
+from leeward.runs.stored import is_table, source_fits, store_source
 from leeward.runs.vocabularies import domains_of, domains_of_notes, lexicon_terms, vocabulary_of
 
 SHARE_KNOWN = 0.5
@@ -237,7 +238,7 @@ def build(
                     str(source.path), folder, spark, terms=vocabulary_of(named), columns=columns, row=wanted.row,
                     attributes=wanted.quasi_identifiers, **options,
                 )  # fmt: skip
-        source = read_source(with_attributes(source, wanted.quasi_identifiers)) if notes is None else notes
+        source = _cohort_of(source, folder.parent / "source", wanted) if notes is None else notes
     if isinstance(source, pl.DataFrame):
         built, entries = _of_notes(source, folder, wanted, named, options, say)
     else:
@@ -245,6 +246,13 @@ def build(
     if not accept_unknown:
         _check_vocabulary(built, entries)
     return built
+
+
+def _cohort_of(source: SourceSpec, work: Path, wanted: Indexing) -> Cohort:
+    """The cohort of a source; in files below `work` where it is a table of codes alone and memory is too little."""
+    plain = engine_name(wanted.engine) == "local" and not wanted.quasi_identifiers and is_table(source)
+    stored = store_source(source, work) if plain and not source_fits("", [source]) else None
+    return read_source(with_attributes(source, wanted.quasi_identifiers)) if stored is None else stored
 
 
 def _check_vocabulary(built: Built, entries: int) -> None:
@@ -294,14 +302,15 @@ def _of_cohort(
     known = named or (None if cohort.vocabulary in ("icd", "icd-undotted", "flat") else cohort.vocabulary)
     terms = None if known is None else vocabulary_of(known)
     say("Indexing")
-    events, people = cohort.require_events(), cohort.patients
+    people = cohort.patients
     attributes: list[str] = []
     if people is not None:  # some formats bring columns that nobody asked for
         attributes = [c for c in people.drop("patient").columns if c in wanted.quasi_identifiers]
         people = people.select("patient", *attributes)
         cohort = dataclasses.replace(cohort, patients=people)
     if engine_name(wanted.engine) == "local":
-        return index_cohort(cohort, folder, terms=terms, row=wanted.row, **options), events.height
+        return index_cohort(cohort, folder, terms=terms, row=wanted.row, **options), cohort.count_events()
+    events = cohort.require_events()
     if people is not None:
         events = events.drop(attributes, strict=False).join(people, on="patient", how="left")
     with running(wanted.engine) as spark:

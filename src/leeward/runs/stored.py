@@ -62,17 +62,17 @@ def store_source(source: SourceSpec, folder: Path) -> Cohort | None:
     )
 
 
-def source_fits(method: Any, sources: Sequence[SourceSpec]) -> bool:
+def source_fits(method: str, sources: Sequence[SourceSpec]) -> bool:
     rows = sum(estimate_rows(str(source.path)) for source in sources)
-    return fits(method.name, rows, rows)
+    return fits(method, rows, rows)
 
 
 def is_plain(spec: Spec) -> bool:
     """Whether source and population are tables of events in files, each the only one."""
-    return all(map(_is_table, sources_of(spec)))
+    return all(map(is_table, sources_of(spec)))
 
 
-def _is_table(source: SourceSpec) -> bool:
+def is_table(source: SourceSpec) -> bool:
     further = (source.query, source.table, source.concepts, source.lines, source.drop, source.domains)
     return not any(further) and can_store(source.path, source.format, source.vocabulary)
 
@@ -82,7 +82,7 @@ def _is_large(spec: Spec, method: Any) -> bool:
         return (method.partitions or 1) > 1 or (
             method.partitions is None and engine_name(spec.engine) == "spark"
         )
-    return not source_fits(method, sources_of(spec))
+    return not source_fits(method.name, sources_of(spec))
 
 
 def _is_one_partition(spec: Spec, method: Any, cohort: Cohort) -> bool:

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, TypedDict, Unpack
@@ -103,17 +104,21 @@ def index_cohort(
 ) -> Built:
     """Index a cohort: codes as terms, attributes as quasi-identifiers, the months of visits as `when`; as
     `index_table`. `row`: 'visit' (default where visits or dates are known) or 'patient'."""
-    events = cohort.require_events()
+    columns = cohort.columns_of_events()
     people = cohort.patients
     attributes = {} if people is None else dict(people.schema)
     vocabulary = terms or AnyText()
-    kind = row_kind(events.columns, row)
-    qids = qids_of_events(events.columns, attributes, domains or {}, kind)
-    if people is not None:
-        held = people.select("patient", *(c for c in people.columns if c != "patient"))
-        events = events.drop([c for c in held.columns if c != "patient" and c in events.columns])
-        events = events.join(held, on="patient", how="left")
-    return _finish(out, rows_of_events(events, qids, vocabulary, kind), vocabulary, qids, kind, options)
+    kind = row_kind(columns, row)
+    qids = qids_of_events(columns, attributes, domains or {}, kind)
+
+    def rows(events: pl.DataFrame) -> Stretch:
+        if people is not None:
+            held = people.select("patient", *(c for c in people.columns if c != "patient"))
+            events = events.drop([c for c in held.columns if c != "patient" and c in events.columns])
+            events = events.join(held, on="patient", how="left")
+        return rows_of_events(events, qids, vocabulary, kind)
+
+    return _finish(out, _join(map(rows, cohort.parts())), vocabulary, qids, kind, options)
 
 
 def index_events(
@@ -155,7 +160,7 @@ def index_events(
     number = sum(((nw.col("patient") >= nw.lit(cut)).cast(nw.Int64) for cut in cuts), nw.lit(0, nw.Int64))
     kernel = partial(_kernel, qids=qids, terms=terms, kind=kind)
     pieces = engine.map_groups(frame.with_columns(stretch=number), "stretch", kernel, PIECE, order=())
-    return _finish(out, _join(pieces), terms, qids, kind, options)
+    return _finish(out, _join(_stretches(pieces)), terms, qids, kind, options)
 
 
 def _select_roles(
@@ -180,21 +185,32 @@ def _kernel(table: pa.Table, *, qids: tuple[Qid, ...], terms: Vocabulary, kind: 
     return pa.table([[number] * len(rows), *zip(*rows, strict=True)], schema=PIECE)
 
 
-def _join(pieces: pa.Table) -> Stretch:
-    """All stretches of `_kernel`, one behind the other."""
+def _stretches(pieces: pa.Table) -> Iterator[Stretch]:
+    """The stretches of `_kernel`, in the order of their numbers."""
+    rows = zip(*(pieces.column(name).to_pylist() for name in PIECE.names), strict=True)
+    for _, own in groupby(sorted(rows, key=itemgetter(0)), itemgetter(0)):
+        (_, _, _, patients), *found = own  # of a stretch the patients come first
+        left_out = {value: int(data) for _, column, value, data in found if column == LEFT_OUT}
+        bitmaps = {
+            (column, value): BitMap.deserialize(data)
+            for _, column, value, data in found
+            if column != LEFT_OUT
+        }
+        yield Stretch(np.frombuffer(patients, np.int32), bitmaps, left_out)
+
+
+def _join(stretches: Iterable[Stretch]) -> Stretch:
+    """All stretches, one behind the other."""
     parts: dict[tuple[str, str], list[BitMap]] = {}
     left_out: Counter[str] = Counter()
     rows_of_patient = []
-    base = end = 0
-    rows = zip(*(pieces.column(name).to_pylist() for name in PIECE.names), strict=True)
-    for _, column, value, data in sorted(rows, key=itemgetter(0)):  # of a stretch the patients come first
-        if column == PATIENTS:
-            rows_of_patient.append(np.frombuffer(data, np.int32))
-            base, end = end, end + int(rows_of_patient[-1].sum())
-        elif column == LEFT_OUT:
-            left_out[value] += int(data)
-        else:
-            parts.setdefault((column, value), []).append(BitMap.deserialize(data).shift(base))
+    base = 0
+    for each in stretches:
+        for key, bitmap in each.bitmaps.items():
+            parts.setdefault(key, []).append(bitmap.shift(base))
+        left_out.update(each.left_out)
+        rows_of_patient.append(each.rows_of_patient)
+        base += int(each.rows_of_patient.sum())
     bitmaps = {key: BitMap.union(*found) for key, found in parts.items()}
     return Stretch(np.concatenate(rows_of_patient), bitmaps, left_out)
 

@@ -144,14 +144,15 @@ def by_groups(
     """Every record is what the public rule publishes for its person, and at least k people are published so. Labels
     must fit, and be the same for people who are alike in exact values and record."""
     n, label = len(people), known.labels
-    number = Records.together([people, sample]).numbers()
+    both = Records.together([people, sample])
+    number = both.numbers()
     alike = np.concatenate([known.people, known.sample]) * (int(number.max(initial=0)) + 1) + number
     keys, first, own = np.unique(alike[:n], return_index=True, return_inverse=True)
     mine = label[first]
     wrong = int((label != mine[own.reshape(-1)]).sum())
     asked = np.isin(label, known.released) & (label >= 0)
     wrong += int((~known.fits[known.people[asked], label[asked]]).sum())
-    capped = Records.together([people, sample]).cap(limits)
+    capped = both.cap(limits)
     shows, rules = np.full(n, -1, np.int64), [released]
     made = len(released)
     for each in distinct(label[asked]).tolist():
