@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import filecmp
+import os
 import socket
 from collections.abc import Iterator
 from pathlib import Path
@@ -49,6 +50,11 @@ def test_kernels_and_relational_steps_equal_local(connected: Engine, tmp_path: P
     texts = frame.with_columns(group=pl.col("name").fill_null("?"))
     ours = here.map_groups(texts, "group", total, SUMS, order=())
     assert connected.map_groups(texts, "group", total, SUMS, order=()).equals(ours)
+
+
+def test_rows_stay_with_workers_of_a_server(connect_server: str) -> None:  # noqa: F811
+    with engine.running({"spark": {"remote": connect_server, "shared": True}}, shared=True) as on:
+        assert on.there(os.getpid) != os.getpid()
 
 
 METHODS = (lw.Disassociation(k=5, m=2, partitions=2), lw.Constraints(k=5, m=2, policy="hierarchy:1"))

@@ -133,7 +133,7 @@ def test_make() -> None:
             None,
             (
                 "The Spark engine has no setting 'mastr'. Did you mean 'master'? "
-                "Settings: remote, master, memory, partitions, config."
+                "Settings: remote, master, memory, partitions, shared, config."
             ),
         ),
         ({"spark": {"partitions": 0}}, None, "`partitions` must be at least 1; got 0."),

@@ -62,9 +62,7 @@ def test_spark_is_started_where_it_gets_work(
     assert patients is not None
     assert method.uses_engine(len(patients)) == bool(ASKED)
     started: list[Any] = []
-    monkeypatch.setattr(
-        "leeward.engine.make", lambda spec, threads=None: started.append(spec) or LocalEngine(1)
-    )
+    monkeypatch.setattr("leeward.engine.make", lambda spec, *_, **__: started.append(spec) or LocalEngine(1))
     done = protect(case.cohort, method, tmp_path / "OUT", engine="spark", population=case.population)
     assert started[:1] == ["spark" if ASKED else "local"]
     told = [

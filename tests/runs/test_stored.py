@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+import pickle
+import subprocess
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
+import pyarrow as pa
 import pytest
 from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pyspark import cloudpickle
 from tests.forging import changed
 from tests.spark_fixture import spark_engine
 
@@ -19,17 +25,17 @@ import leeward as lw
 from leeward.cli.releases import verify
 from leeward.cohort.cohort import Cohort
 from leeward.cohort.readers import stored as reading
-from leeward.engine import Engine
+from leeward.engine import Engine, LocalEngine, Task, make
 from leeward.errors import BadInput, GuaranteeUnreachable
 from leeward.methods.disassociation import partitioned
 from leeward.methods.disassociation.measures import pieces
 from leeward.methods.visits import enforce, sets
 from leeward.randomness import Randomness
-from leeward.release import write
+from leeward.release import aside, write
 from leeward.release.spec import SourceSpec, Spec
 from leeward.runs import memory as runs_memory
 from leeward.runs import protect as runs
-from leeward.runs import stored
+from leeward.runs import stored, there
 from leeward.runs.profile import source_facts
 from leeward.verify.disassociation import in_parts
 from leeward.verify.visits import source as visits_source
@@ -367,3 +373,137 @@ def test_constraints_are_checked_in_parts_as_at_once(tmp_path: Path) -> None:
         at_once, in_parts = lw.verify(out, whole), lw.verify(out, parts)
         assert [each.to_json() for each in in_parts.checks] == [each.to_json() for each in at_once.checks]
         assert in_parts.passed == (seed == 1)
+
+
+@dataclass(frozen=True)
+class Workers(LocalEngine):
+    """Rows stay with workers, to whom work is sent; every task runs twice, as Spark's may."""
+
+    def there(self, work: Callable[[], Any]) -> Any:
+        for _ in range(2):
+            done = pickle.dumps(cloudpickle.loads(cloudpickle.dumps(work))())
+        return pickle.loads(done)
+
+    def map_tasks(self, numbers: Sequence[int], kernel: Task, *rest: Any) -> pa.Table:
+        super().map_tasks(numbers, kernel, *rest)
+        return super().map_tasks(numbers, kernel, *rest)
+
+
+@pytest.fixture
+def workers(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    monkeypatch.setattr(
+        "leeward.engine.make", lambda spec, *rest, **_: Workers(2) if spec == SHARING else make(spec, *rest)
+    )
+    return SHARING
+
+
+SHARING = {"spark": {"shared": True}}
+IN_PARTS = {"name": "constraints", "k": 3, "m": 2}
+WITH_POPULATION = {"name": "censoring", "k": 3}
+IN_MEMORY = {**METHOD, "partitions": 1}
+
+
+@pytest.mark.usefixtures("small_pieces")
+@pytest.mark.parametrize("method", [METHOD, IN_PARTS, WITH_POPULATION, IN_MEMORY], ids=str)
+def test_where_rows_stay_with_workers_the_bytes_are_the_same(
+    method: dict[str, Any], tmp_path: Path, workers: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stored, "source_fits", lambda *_: False)
+    file = a_table(tmp_path)
+    population = SourceSpec(path=str(file)) if method is WITH_POPULATION else None
+    for name, engine in (("here", "local"), ("there", workers)):
+        spec = replace(spec_of(file, engine=engine), method=method, population=population)
+        lw.run(spec, tmp_path / name)
+    here = {path.relative_to(tmp_path / "here") for path in (tmp_path / "here").rglob("*.*")}
+    assert here == {path.relative_to(tmp_path / "there") for path in (tmp_path / "there").rglob("*.*")}
+    for file in here - {Path("custody/spec.yaml"), Path("custody/digests.json")}:  # they name the engine
+        assert (tmp_path / "there" / file).read_bytes() == (tmp_path / "here" / file).read_bytes(), file
+    assert {path.name for path in tmp_path.iterdir()} == {"events.parquet", "here", "there"}
+
+
+def test_an_engine_whose_workers_keep_rows_is_sent_none() -> None:
+    with pytest.raises(BadInput, match="`shared` of the engine is for `leeward protect SPEC` alone"):
+        make(SHARING)
+
+
+def test_the_memory_that_counts_is_the_workers(
+    tmp_path: Path, workers: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = a_table(tmp_path)
+    at_work: list[bool] = []
+
+    def worker(self: Workers, work: Callable[[], Any]) -> Any:
+        at_work.append(True)
+        done = work()
+        at_work.pop()
+        return done
+
+    monkeypatch.setattr(Workers, "there", worker)
+    monkeypatch.setattr(runs_memory, "free_memory", lambda: 1 if at_work else None)
+    with pytest.raises(BadInput, match="in parts needs about"):
+        lw.run(spec_of(file, engine=workers), tmp_path / "out")
+
+
+def test_workers_who_do_not_see_the_folder(tmp_path: Path) -> None:
+    """They look for the lock of the folder that the run made."""
+    spec = spec_of(a_table(tmp_path))
+    with pytest.raises(BadInput, match="the workers of the cluster do not see this folder"):
+        there._store(spec, runs.method_of(METHOD), tmp_path)
+
+
+@pytest.mark.usefixtures("small_pieces")
+def test_a_run_that_was_killed_goes_on_where_it_was(
+    tmp_path: Path, workers: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It leaves its folder with the lock of a process that is no more."""
+    file, out, died = a_table(tmp_path), tmp_path / "out", tmp_path / "died"
+    spec = spec_of(file, engine=workers)
+    lw.run(spec, tmp_path / "whole")
+
+    def die(*_: Any, **__: Any) -> None:
+        (work,) = (each for each in tmp_path.glob("out.partial-*") if (each / aside.WORK).exists())
+        died.mkdir()
+        subprocess.run(["cp", "-a", work, died], check=True)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(runs, "write_verified", die)
+        lw.run(spec, out)
+    (left,) = died.iterdir()
+    lock = left / aside.LOCK
+    lock.write_text(json.dumps({**json.loads(lock.read_text()), "started": "never"}))
+    left.rename(tmp_path / left.name)
+
+    def again(*_: Any, **__: Any) -> None:
+        raise AssertionError("what was done is done again")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(there, "store_parts", again)
+        patch.setattr(partitioned, "_write_parts", again)
+        lw.run(spec, out)
+    for name in SHARED:
+        assert (out / "share" / name).read_bytes() == (tmp_path / "whole" / "share" / name).read_bytes(), name
+    assert not list(tmp_path.glob("*.partial-*"))
+
+
+@pytest.mark.parametrize("changed", ["seed", "source", "process", "others may write"])
+def test_what_another_run_left_is_not_taken_over(tmp_path: Path, changed: str) -> None:
+    file = a_table(tmp_path)
+    spec = spec_of(file)
+    left = aside.new_aside(tmp_path / "out")
+    (left / aside.WORK).write_text(there._digest(spec) or "")
+    (left / "rows").touch()
+    if changed != "process":  # this one is at work
+        lock = left / aside.LOCK
+        lock.write_text(json.dumps({**json.loads(lock.read_text()), "started": "never"}))
+    if changed == "seed":
+        spec = replace(spec, seed=8)
+    if changed == "source":
+        file.touch()
+    if changed == "others may write":
+        left.chmod(0o770)
+    with aside.work_beside(tmp_path / "out", there._digest(spec)) as work:
+        assert work != left
+        assert not (work / "rows").exists()
+    assert left.exists() == (changed == "process")
+    aside.remove(left)

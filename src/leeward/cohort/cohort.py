@@ -128,7 +128,8 @@ class Cohort:
 
     def count_events(self) -> int:
         if self.files:
-            return int(pl.scan_parquet(list(self.files)).select(pl.len()).collect().item())
+            rows = pl.scan_parquet(list(self.files)).select(pl.len())
+            return self._lens("events", lambda: int(rows.collect().item()))
         return self.require_events().height
 
     def supports(self) -> Supports:

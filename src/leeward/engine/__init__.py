@@ -15,9 +15,11 @@ from leeward.engine.local import (
     at_most,
     available_threads,
     beside,
+    once,
     over_blocks,
     part_file,
     pool,
+    whole_or_not,
 )
 from leeward.errors import BadInput, did_you_mean
 
@@ -31,11 +33,14 @@ __all__ = [
     "at_most",
     "available_threads",
     "beside",
+    "keeps_rows",
     "make",
+    "once",
     "over_blocks",
     "part_file",
     "pool",
     "running",
+    "whole_or_not",
 ]
 
 if TYPE_CHECKING:
@@ -47,11 +52,14 @@ Engine: TypeAlias = "LocalEngine | SparkEngine"
 NAMES = ("local", "spark")
 
 
-def make(spec: str | Mapping[str, Any] | Engine | None = None, threads: int | None = None) -> Engine:
+def make(
+    spec: str | Mapping[str, Any] | Engine | None = None, threads: int | None = None, *, shared: bool = False
+) -> Engine:
     """The engine of a spec: 'local', 'spark', `{spark: {master: 'local[2]', memory: 4g, config: {…}}}` or
     `{spark: {remote: 'sc://host'}}`.
 
-    `threads` bounds the kernels at work; None uses every core that this process may use. An engine passes.
+    `threads` bounds the kernels at work; None uses every core that this process may use. An engine passes. BadInput
+    for one that is `shared` where the caller would send it rows.
     """
     if threads is not None and threads < 1:
         raise BadInput(f"`threads` must be at least 1; got {threads}.")
@@ -69,22 +77,33 @@ def make(spec: str | Mapping[str, Any] | Engine | None = None, threads: int | No
     if name == "spark":
         from leeward.engine.spark import SparkEngine, SparkSettings
 
-        return SparkEngine.start(SparkSettings.of(settings), threads)
+        wanted = SparkSettings.of(settings)
+        if wanted.shared and not shared:
+            raise BadInput(
+                "`shared` of the engine is for `leeward protect SPEC` alone; here rows go through this process: leave "
+                "it out."
+            )
+        return SparkEngine.start(wanted, threads)
     raise BadInput(f"No engine '{name}'.{did_you_mean(name, NAMES)} Engines: {', '.join(NAMES)}.")
 
 
 @contextmanager
 def running(
-    spec: str | Mapping[str, Any] | Engine | None = None, threads: int | None = None
+    spec: str | Mapping[str, Any] | Engine | None = None, threads: int | None = None, *, shared: bool = False
 ) -> Iterator[Engine]:
     """The engine of a spec for one run, at whose end a session on a server ends too. A session on this machine goes on:
     the next run need not start it."""
-    engine = make(spec, threads)
+    engine = make(spec, threads, shared=shared)
     try:
         yield engine
     finally:
         if engine is not spec and engine.ends:
             engine.close()
+
+
+def keeps_rows(spec: Any) -> bool:
+    """Whether the engine of a spec keeps all rows with its workers (`shared`)."""
+    return isinstance(spec, Mapping) and bool((_only_entry(spec)[1]).get("shared"))
 
 
 def _threads(settings: Mapping[str, Any], threads: int | None) -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import pickle
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor, wait
@@ -16,6 +17,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar, copy_context
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -35,6 +37,12 @@ Kernel = Callable[[pa.Table], pa.Table]
 
 Task = Callable[[int, Path], pa.Table]
 """A long piece of work: a pure function of a number and of the files of this number in a folder (`part_file`)."""
+
+UNSEEN = (
+    "the workers of the cluster do not see this folder. Work in one that they see, or leave `shared` out of the "
+    "engine: rows go through this process then."
+)
+"""Said of a folder that is not there for a worker."""
 
 TASK = "task"
 
@@ -309,6 +317,10 @@ class LocalEngine:
             parts = list(workers.map(lambda number: check_schema(kernel(number, folder), schema), numbers))
         return pa.concat_tables([schema.empty_table(), *parts]).combine_chunks()
 
+    def there(self, work: Callable[[], Result]) -> Result:
+        """What `work` gives, done where patients' rows may be: of an engine that is `shared` in a worker."""
+        return work()
+
     def close(self) -> None:
         """Nothing is held."""
 
@@ -316,6 +328,26 @@ class LocalEngine:
 def part_file(folder: Path, part: str, number: int) -> Path:
     """The file of a task in a folder of tasks."""
     return folder / f"{part}-{number}.parquet"
+
+
+@contextmanager
+def whole_or_not(folder: Path) -> Iterator[Path]:
+    """A folder whose files come into `folder` when the block ends well, each at once: a task may run twice, side by
+    side, or be killed."""
+    with TemporaryDirectory(prefix="attempt-", dir=folder) as place:
+        yield Path(place)
+        for file in Path(place).iterdir():
+            file.replace(folder / file.name)
+
+
+def once(file: Path, work: Callable[[], Result]) -> Result:
+    """What `work` gives, which is at `file` from then on: it is not done again."""
+    if not file.is_file():
+        done = work()
+        with whole_or_not(file.parent) as aside:
+            (aside / file.name).write_bytes(pickle.dumps(done))
+    result: Result = pickle.loads(file.read_bytes())
+    return result
 
 
 def _bounds(keys: pl.Series) -> list[int]:

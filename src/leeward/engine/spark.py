@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import atexit
 import os
+import pickle
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import chdir, contextmanager
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,9 +24,12 @@ import pyarrow.parquet as pq
 
 from leeward.engine.local import (
     TASK,
+    UNSEEN,
     Frame,
     Kernel,
+    Result,
     Task,
+    at_most,
     available_threads,
     check_schema,
     order_of,
@@ -34,7 +38,7 @@ from leeward.engine.local import (
     plain_table,
 )
 from leeward.engine.servers import check_master, connect
-from leeward.errors import BadInput, did_you_mean, require_extra
+from leeward.errors import BadInput, LeewardError, did_you_mean, require_extra
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -44,6 +48,7 @@ KEY = "__key__"
 PLACE = "__place__"
 REDUCER = "__reducer__"
 FILE = "__file__"
+PICKLED = pa.schema([("result", pa.binary())])
 
 OF_PROCESS = {
     "spark.ui.enabled": "false",
@@ -105,6 +110,9 @@ class SparkSettings:
     """Heap of the driver, as Java writes it (`512m`, `4g`); None: a quarter of the machine's memory, at least 2 GB."""
     partitions: int | None = None
     """Partitions after a shuffle; None: as many as cores, on a cluster as Spark has."""
+    shared: bool = False
+    """Whether all workers see the folders of the source and of the release, at the same paths: rows of patients stay
+    with them then, and none comes to the process that starts the run."""
     config: Mapping[str, str] = field(default_factory=dict)
     """Further Spark settings, by their own names."""
 
@@ -146,6 +154,7 @@ class SparkEngine:
     """Most tasks that groups of rows are shared out to."""
     own: bool = True
     """Whether Spark was started here."""
+    shared: bool = False
 
     @staticmethod
     def start(settings: SparkSettings, threads: int | None = None) -> SparkEngine:
@@ -157,9 +166,8 @@ class SparkEngine:
         if remote is not None:
             reducers = {SHUFFLED: settings.partitions} if settings.partitions else {}
             session = connect(remote, {**OF_SESSION, **reducers, **settings.config})
-            return SparkEngine(
-                session, cores, ends=True, reducers=int(session.conf.get(SHUFFLED, "200") or 200)
-            )
+            elsewhere = int(session.conf.get(SHUFFLED, "200") or 200)
+            return SparkEngine(session, cores, ends=True, reducers=elsewhere, shared=settings.shared)
         if server is not None or "SPARK_CONNECT_MODE_ENABLED" in os.environ:
             raise BadInput(
                 "This process works with a Spark Connect server already, and PySpark starts no other Spark in it: name "
@@ -190,6 +198,7 @@ class SparkEngine:
             exchange=_private_folder() if here else None,
             reducers=settings.partitions or (cores * REDUCERS_A_CORE if here else elsewhere),
             own=running is None,
+            shared=settings.shared,
         )
 
     def frame(self, source: pl.DataFrame | pl.LazyFrame | str | Path) -> Frame:
@@ -268,9 +277,10 @@ class SparkEngine:
         takes: Sequence[str],
         gives: Sequence[str],
     ) -> pa.Table:
-        """As `LocalEngine.map_tasks`. Workers of a cluster see no file of this machine: files go there and back in
-        rows, as many at a time as the heap bears; BadInput before any is sent where the files of one task are more."""
-        if self.exchange is not None:
+        """As `LocalEngine.map_tasks`. Workers of a cluster that is not `shared` see no file of this machine: files go
+        there and back in rows, as many at a time as the heap bears; BadInput before any is sent where the files of one
+        task are more."""
+        if self.exchange is not None or self.shared:
             tasks = pl.DataFrame({TASK: numbers}, schema={TASK: pl.Int64})
             return self._run(tasks, lambda task: kernel(task[TASK][0].as_py(), folder), schema)
         sizes = [sum(part_file(folder, name, number).stat().st_size for name in takes) for number in numbers]
@@ -292,6 +302,18 @@ class SparkEngine:
                     part_file(folder, name, number).write_bytes(body.as_buffer())
             done.append(back.select(schema.names))
         return pa.concat_tables(done)
+
+    def there(self, work: Callable[[], Result]) -> Result:
+        """As `LocalEngine.there`: a task of Spark's, with the relative paths of this process. What goes there and comes
+        back is pickled, so neither may hold rows."""
+        if not self.shared:
+            return work()
+        back = self._run(pl.DataFrame({TASK: [0]}), _pickled(work, Path.cwd()), PICKLED)
+        done = pickle.loads(back["result"][0].as_py())
+        if isinstance(done, LeewardError):
+            raise done
+        result: Result = done
+        return result
 
     def _run(self, tasks: pl.DataFrame, kernel: Kernel, schema: pa.Schema) -> pa.Table:
         """The kernel on each row, as a task of Spark's own."""
@@ -386,6 +408,22 @@ def _begin(sessions: type[SparkSession], settings: SparkSettings, cores: int) ->
     # Warnings of a cluster say that no worker takes the work; without them, the run would wait and not say why.
     session.sparkContext.setLogLevel("ERROR" if master.startswith("local") else "WARN")
     return session
+
+
+def _pickled(work: Callable[[], Any], place: Path) -> Kernel:
+    """The kernel of a task that does `work`, and returns an error of Leeward's as its result."""
+
+    def run(task: pa.Table) -> pa.Table:
+        try:
+            if not place.is_dir():
+                raise BadInput(f"{place}: {UNSEEN}")
+            with chdir(place), at_most(1):
+                done = work()
+        except LeewardError as error:
+            done = error
+        return pa.table([[pickle.dumps(done)]], schema=PICKLED)
+
+    return run
 
 
 def _waves(numbers: Sequence[int], sizes: Sequence[int], most: int) -> Iterator[list[int]]:

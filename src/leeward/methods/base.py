@@ -69,6 +69,13 @@ class Parameters(Declared):
         disk (`runs.stored`)."""
         return False
 
+    def prepare(self, cohort: Cohort, engine: Engine, randomness: Randomness) -> None:
+        """What tasks of an engine can do beforehand of `protect` for a cohort on the disk: they write files beside
+        those of the cohort, where `protect` finds them. Of the module `method`; nothing where it has none."""
+        prepare = getattr(self._method(), "prepare", None)
+        if prepare is not None:
+            prepare(self.over(cohort)[0], cohort, engine, randomness)
+
     def protect(
         self,
         cohort: Cohort,
@@ -89,9 +96,8 @@ class Parameters(Declared):
         GuaranteeUnreachable
             The guarantee cannot be met on this cohort.
         """
-        method = importlib.import_module(f"{type(self).__module__.rpartition('.')[0]}.method")
         own, said = self.over(cohort)
-        anonymized: Anonymized = method.protect(
+        anonymized: Anonymized = self._method().protect(
             own, cohort, engine, randomness=randomness, population=population
         )
         anonymized = dataclasses.replace(anonymized, notices=(*said, *anonymized.notices))
@@ -101,6 +107,9 @@ class Parameters(Declared):
         from leeward.methods.code_list import with_code_list
 
         return with_code_list(anonymized, cohort)
+
+    def _method(self) -> Any:
+        return importlib.import_module(f"{type(self).__module__.rpartition('.')[0]}.method")
 
 
 def _as_shown(parameter: Parameter, value: Any) -> Any:

@@ -16,6 +16,7 @@ import os
 import secrets
 import shutil
 import socket
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -27,6 +28,9 @@ LOCK = ".being-written"
 
 UNPUBLISHED = "release.json.unpublished"
 """The manifest's name until the release is verified, measured and on the disk."""
+
+WORK = ".work"
+"""The file that says what is done in a folder: a digest of it."""
 
 OPEN: set[Path] = set()
 """The folders that this process writes now."""
@@ -90,12 +94,15 @@ def written_aside(out: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def work_beside(out: Path) -> Iterator[Path]:
-    """A folder beside `out` for the owner alone, removed at the end, or by the next run of that name."""
+def work_beside(out: Path, of: str | None = None) -> Iterator[Path]:
+    """A folder beside `out` for the owner alone, removed at the end, or by the next run of that name. `of`: a digest of
+    what is done there; what a killed run of the same name left of the same work is gone on with."""
     out = out.absolute()
     out.parent.mkdir(parents=True, exist_ok=True)
-    folder = new_aside(out)
+    folder = (None if of is None else _take_over(out, of)) or new_aside(out)
     try:
+        if of is not None:
+            own_file(folder / WORK).write_text(of)
         yield folder
     finally:
         remove(folder)
@@ -146,6 +153,20 @@ def remove_own() -> None:
     """Remove every folder that this process writes: for a process that ends now."""
     for folder in tuple(OPEN):
         remove(folder)
+
+
+def _take_over(out: Path, of: str) -> Path | None:
+    """Lock a folder that a killed run left of the same work; None where there is none. Nobody else could write there:
+    what is read from it is trusted."""
+    for folder in sorted(out.parent.glob(f"{glob.escape(out.name)}.partial-*")):
+        work, kind = folder / WORK, folder.lstat()
+        own = os.name == "posix" and kind.st_uid == os.geteuid() and kind.st_mode == stat.S_IFDIR | 0o700
+        if own and work.is_file() and work.read_text() == of:
+            with alone_in(folder, wait=False) as alone:
+                if alone and _is_abandoned(folder) and _lock(folder, out):
+                    OPEN.add(folder)
+                    return folder
+    return None
 
 
 def remove_abandoned(out: Path) -> int:

@@ -113,7 +113,7 @@ def draft(out: str | Path) -> Iterator[Draft]:
     cannot be written, or the disk is full."""
     out = Path(out).absolute()
     check_out(out)
-    with disk_errors(out, "release"), _parents(out), work_beside(out) as folder:
+    with disk_errors(out, "release"), parents(out), work_beside(out) as folder:
         (folder / "share" / "data").mkdir(parents=True)
         mode = stat.S_IMODE((folder / "share").stat().st_mode)  # as the umask says
         (folder / "custody").mkdir(mode=0o700)
@@ -125,7 +125,7 @@ def draft(out: str | Path) -> Iterator[Draft]:
         check_out(out)
         _publish(pending.share)
         finish(folder, out, pending.custody, mode)
-        _flush_folder(out.parent)
+        flush_folder(out.parent)
 
 
 def write(
@@ -168,7 +168,7 @@ def disk_errors(out: Path, what: str) -> Iterator[None]:
 
 
 @contextmanager
-def _parents(out: Path) -> Iterator[None]:
+def parents(out: Path) -> Iterator[None]:
     """Make the folders above `out`; take away those made when the block fails."""
     missing = [parent for parent in out.parents if not parent.exists()]
     try:
@@ -190,7 +190,7 @@ def _publish(share: Path) -> None:
     """Give the manifest its name: the last change of a release, when all its files are on the disk."""
     if (share / UNPUBLISHED).is_file():
         (share / UNPUBLISHED).rename(share / NAME)
-        _flush_folder(share)
+        flush_folder(share)
 
 
 def flush(folder: Path) -> None:
@@ -200,11 +200,11 @@ def flush(folder: Path) -> None:
             with path.open("rb") as file:
                 os.fsync(file.fileno())
         else:
-            _flush_folder(path)
-    _flush_folder(folder)
+            flush_folder(path)
+    flush_folder(folder)
 
 
-def _flush_folder(folder: Path) -> None:
+def flush_folder(folder: Path) -> None:
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)

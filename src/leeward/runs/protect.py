@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
     import polars as pl
 
     from leeward.cohort.cohort import Cohort
+    from leeward.engine import Engine
+    from leeward.runs.stored import Stored
 
 
 NOT_STARTED = "Spark was not started, because it would have no work (of {} it runs: {})"
@@ -222,7 +225,7 @@ def run(
     >>> lw.run("spec.yaml", "release").verification.passed
     True
     """
-    from leeward.engine import at_most
+    from leeward.engine import at_most, keeps_rows
 
     spec = spec if isinstance(spec, Spec) else load(spec)
     check_out(Path(out))
@@ -235,18 +238,41 @@ def run(
     )
     with at_most(threads), watch(tell, STAGES) as say, copies():
         say("Reading the source")
-        if METHODS[method.name].in_parts is not None:
-            from leeward.runs.stored import stored_sources
+        if keeps_rows(as_run.engine):
+            from leeward.runs.there import release_there
 
-            with stored_sources(as_run, method, Path(out)) as stored:
-                if stored is not None:
-                    return _release(as_run, method, *stored, out, threads, allow_memory, say)
-        for each in (spec.source, spec.population):
-            if each is not None and not allow_memory:
-                require_memory_to_read(each, method.name)
-        cohort = read_source(spec.source)
-        population = read_missing(None, spec.population)
-        return _release(as_run, method, cohort, population, out, threads, allow_memory, say)
+            release = partial(_release_in_worker, as_run, method, allow_memory)
+            done = release_there(as_run, method, Path(out).absolute(), threads, say, release)
+            return open_result(Path(out).absolute(), *done)
+        from leeward.runs.stored import stored_sources
+
+        with stored_sources(as_run, method, Path(out)) as stored:
+            if stored is not None:
+                return _release(as_run, method, *stored, out, threads, allow_memory, say)
+        read = _read(as_run, allow_memory)
+        return _release(as_run, method, *read, out, threads, allow_memory, say)
+
+
+def _read(spec: Spec, allow_memory: bool) -> tuple[Cohort, Cohort | None]:
+    """The source and the population in memory."""
+    for each in (spec.source, spec.population):
+        if each is not None and not allow_memory:
+            require_memory_to_read(each, str(spec.method["name"]))
+    return read_source(spec.source), read_missing(None, spec.population)
+
+
+def _release_in_worker(
+    spec: Spec,
+    method: Method,
+    allow_memory: bool,
+    stored: Stored | None,
+    out: Path,
+    engine: Engine,
+    randomness: Randomness,
+) -> tuple[Verification, Mapping[str, Any]]:
+    read = stored or _read(spec, allow_memory)
+    done = _release(spec, method, *read, out, None, allow_memory, lambda _: None, engine, randomness)
+    return done.verification, done.measures
 
 
 def _release(
@@ -258,14 +284,17 @@ def _release(
     threads: int | None,
     allow_memory: bool,
     say: Tell,
+    worker: Engine | None = None,
+    randomness: Randomness | None = None,
 ) -> Result:
+    """`worker`: the engine in the place of the spec's, whose worker this is. `randomness`: None for the spec's."""
     from leeward.engine import running
 
-    asked: Any = spec.engine
+    asked: Any = worker or spec.engine
     told: tuple[str, ...] = ()
     # a population on the disk is counted here
     on_spark = method.uses_engine(size_of(cohort)[0]) and (population is None or not population.files)
-    if engine_name(asked) != "local" and not on_spark:
+    if engine_name(asked) != "local" and not on_spark and worker is None:
         asked, told = "local", (NOT_STARTED.format(method.name, method.ON_ENGINE or "nothing"),)
     engine = engine_name(asked)
     for each in (cohort, population):
@@ -280,6 +309,7 @@ def _release(
                 each.let_go()  # the verifier is next, and reads the files
         return figures
 
+    randomness = randomness or Randomness.of(spec.seed)
     with draft(out) as pending, running(asked, threads) as runner:
         say(f"Protecting {cohort.name} ({method.name})")
         spec = dataclasses.replace(spec, method=parameters_of(method.over(cohort)[0]))
@@ -288,7 +318,7 @@ def _release(
             # Named nowhere here, so that it is let go once it is written.
             _with_notices(
                 told,
-                method.protect(cohort, runner, randomness=Randomness.of(spec.seed), population=population),
+                method.protect(cohort, runner, randomness=randomness, population=population),
             ),
             spec,
             lambda: verify_or_raise(pending.folder, cohort, population),

@@ -14,6 +14,7 @@ from typing import Any
 
 from leeward.cohort.cohort import Cohort
 from leeward.cohort.readers.stored import can_store, estimate_rows, store
+from leeward.methods import METHODS
 from leeward.release.aside import work_beside
 from leeward.release.spec import SourceSpec, Spec
 from leeward.runs.memory import engine_name, fits
@@ -27,12 +28,22 @@ def stored_sources(spec: Spec, method: Any, out: Path) -> Iterator[Stored | None
     """The source, and the population where there is one, in files beside `out`; None where the run does not go by
     parts: one is no plain table of events in files, rows name the vocabularies of their codes, there is one partition,
     or memory is enough."""
-    if not is_plain(spec) or not method.can_store() or not _is_large(spec, method):
+    if not goes_by_parts(spec, method):
         yield None
         return
     with work_beside(out) as work:
-        found = store_sources(spec.source, spec.population, work)
-        yield None if found and _is_one_partition(spec, method, found[0]) else found
+        yield store_parts(spec, method, work)
+
+
+def goes_by_parts(spec: Spec, method: Any) -> bool:
+    """Whether the run would go by parts, as far as can be said before the source is read."""
+    able = METHODS[method.name].in_parts is not None and method.can_store()
+    return able and is_plain(spec) and _is_large(spec, method)
+
+
+def store_parts(spec: Spec, method: Any, work: Path) -> Stored | None:
+    found = store_sources(spec.source, spec.population, work)
+    return None if found and _is_one_partition(spec, method, found[0]) else found
 
 
 def sources_of(spec: Spec) -> list[SourceSpec]:

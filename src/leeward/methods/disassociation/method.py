@@ -30,7 +30,7 @@ from leeward.methods.disassociation.fit import with_weight
 from leeward.methods.disassociation.held_back import publish_chunks
 from leeward.methods.disassociation.horpart import Partition
 from leeward.methods.disassociation.parameters import RECORDS_A_PARTITION
-from leeward.methods.disassociation.partitioned import Blocks, protect_partitions
+from leeward.methods.disassociation.partitioned import Blocks, fill_partitions, protect_partitions
 from leeward.methods.disassociation.pipeline import (
     disassociate,
     disassociate_classes,
@@ -324,14 +324,26 @@ def protect_on_disk(
 ) -> Anonymized:
     """Like `protect` for a cohort in memory, with the same tables; what partitions need is in files beside the cohort's
     own."""
+    known, where = cohort.supports(), cohort.files[0].parent
+    rules, policy = _rules_on_disk(parameters, cohort)
+    partitions = partitions_of(parameters, known.patients, engine.name)
+    released = protect_partitions(Blocks.stored(cohort), rules, partitions, engine, randomness, where)
+    return assemble(parameters, known.codes, known.patients, rules, policy, *released, randomness)
+
+
+def prepare(parameters: Disassociation, cohort: Cohort, engine: Engine, randomness: Randomness) -> None:
+    """Cut the partitions and disassociate each, for `protect_on_disk`."""
+    rules, _ = _rules_on_disk(parameters, cohort)
+    partitions = partitions_of(parameters, cohort.supports().patients, engine.name)
+    where = cohort.files[0].parent
+    fill_partitions(Blocks.stored(cohort), rules, partitions, engine, randomness, where)
+
+
+def _rules_on_disk(parameters: Disassociation, cohort: Cohort) -> tuple[Rules, Constraints]:
     known = cohort.supports()
     require_k(parameters, known.patients, cohort.name)
     # Policies and rules need only the distinct codes and the largest number of codes of a patient.
     longest = np.arange(known.longest, dtype=np.int32)
     sets = CodeSets(np.array([0, known.longest]), longest, known.codes, pl.Series([0]))
     policy = policy_over(parameters, sets, cohort.vocabulary)
-    rules = rules_of(parameters, sets, policy, cohort.name)
-    partitions = partitions_of(parameters, known.patients, engine.name)
-    where = cohort.files[0].parent
-    released = protect_partitions(Blocks.stored(cohort), rules, partitions, engine, randomness, where)
-    return assemble(parameters, known.codes, known.patients, rules, policy, *released, randomness)
+    return rules_of(parameters, sets, policy, cohort.name), policy

@@ -19,6 +19,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,7 +31,7 @@ import pyarrow.parquet as pq
 
 from leeward.arrays import Int64s
 from leeward.cohort.lenses.code_sets import CodeSets
-from leeward.engine import Task, ahead, part_file
+from leeward.engine import Task, ahead, once, part_file, whole_or_not
 from leeward.methods.disassociation.held_back import publish_chunks
 from leeward.methods.disassociation.pipeline import disassociate
 from leeward.methods.disassociation.publish import (
@@ -117,23 +118,29 @@ def protect_partitions(
     where: Path | None = None,
 ) -> tuple[tuple[ReleaseTable, ...], dict[str, Any], tuple[ReleaseTable]]:
     """The release tables, the custodian's facts and `clusters.parquet` with the cluster of each record. The files of
-    the partitions are in a private folder below `where` as long as the tables exist."""
+    the partitions are in `where`, or else in a private folder as long as the tables exist."""
     from leeward.engine import make
 
-    engine = engine or make("local")
     work = tempfile.TemporaryDirectory(prefix="partitions-", dir=where, ignore_cleanup_errors=True)
-    folder = Path(work.name)
-    numbers = cut(data, rules, partitions, folder)
-    kernel = partition_kernel(rules, data.codes, randomness)
-    done = engine.map_tasks(numbers, kernel, DONE, folder, ("rows",), PARTS)
+    folder = where or Path(work.name)
+    done = fill_partitions(data, rules, partitions, engine or make("local"), randomness, folder)
     each = [json.loads(facts) for facts in done["facts"].to_pylist()]
     facts = {kind: sum(one[kind] for one in each) for kind in each[0]}
     total = int(pc.sum(done["nodes"]).as_py())
     order: Int64s = randomness.stream("nodes").permutation(total).astype(np.int64)
-    nodes = pa.concat_tables(table for _, table in _renumber(work, "nodes", done, order))
+    nodes = pa.concat_tables(table for _, table in _renumber(folder, "nodes", done, order))
     nodes = nodes.sort_by("node").cast(NODES)
-    tables = (ReleaseTable.of("nodes.parquet", nodes), _chunks(done, work, order))
-    return tables, {**facts, "partitions": partitions}, (_clusters(done, work, order),)
+    tables = (ReleaseTable.of("nodes.parquet", nodes), _chunks(done, folder, work, order))
+    return tables, {**facts, "partitions": partitions}, (_clusters(done, folder, work, order),)
+
+
+def fill_partitions(
+    data: Blocks, rules: Rules, partitions: int, engine: Engine, randomness: Randomness, folder: Path
+) -> pa.Table:
+    """Write the parts of each partition into `folder`, but for what is there already; returns their counts (`DONE`)."""
+    numbers = engine.there(partial(once, folder / "cut", partial(cut, data, rules, partitions, folder)))
+    kernel = partition_kernel(rules, data.codes, randomness)
+    return engine.map_tasks(numbers, kernel, DONE, folder, ("rows",), PARTS)
 
 
 def code_ranks(supports: np.ndarray[Any, Any], rules: Rules) -> np.ndarray[Any, Any]:
@@ -182,7 +189,7 @@ def cut(data: Blocks, rules: Rules, partitions: int, folder: Path) -> list[int]:
     assigned = assign_groups(groups, partitions, rules.k)
     known, partition_of = assigned["group"].to_numpy(), assigned["partition"].to_numpy()
     numbers: list[int] = assigned["partition"].unique().sort().to_list()
-    with ExitStack() as files:
+    with whole_or_not(folder) as aside, ExitStack() as files:
         writers: dict[int, pq.ParquetWriter] = {}
         for block in data.each():
             group, lengths = _groups(block, rank, large[:-1])
@@ -190,7 +197,7 @@ def cut(data: Blocks, rules: Rules, partitions: int, folder: Path) -> list[int]:
             for number in of_row.unique().to_list():
                 rows = block.filter(of_row == number).to_arrow()
                 if number not in writers:
-                    file = part_file(folder, "rows", number)
+                    file = part_file(aside, "rows", number)
                     writer = pq.ParquetWriter(file, rows.schema, compression="zstd")
                     writers[number] = files.enter_context(writer)
                 writers[number].write_table(rows)
@@ -219,12 +226,16 @@ def _groups(block: pl.DataFrame, rank: Int64s, large: Sequence[Int64s]) -> tuple
 def partition_kernel(rules: Rules, codes: tuple[str, ...], randomness: Randomness) -> Task:
     """Kernel that turns a partition's rows in a folder into its parts there."""
 
-    def kernel(partition: int, folder: Path) -> pa.Table:
+    def protect(partition: int, folder: Path) -> pa.Table:
         occurrences = pl.read_parquet(part_file(folder, "rows", partition)).sort("record", "code")
         streams = Randomness(randomness.number("partition", partition), randomness.seeded)
-        counts, facts = _write_parts(occurrences, rules, codes, streams, folder, partition)
+        with whole_or_not(folder) as aside:
+            counts, facts = _write_parts(occurrences, rules, codes, streams, aside, partition)
         row = (partition, *counts, json.dumps(facts))
         return pa.table([[each] for each in row], schema=DONE)
+
+    def kernel(partition: int, folder: Path) -> pa.Table:
+        return once(folder / f"done-{partition}", partial(protect, partition, folder))
 
     return kernel
 
@@ -260,11 +271,11 @@ def _write_parts(
     return [*counts.values()], facts_of(result)
 
 
-def _renumber(work: Work, part: str, done: pa.Table, number: Int64s) -> Iterator[tuple[int, pa.Table]]:
+def _renumber(folder: Path, part: str, done: pa.Table, number: Int64s) -> Iterator[tuple[int, pa.Table]]:
     """The part of each partition, its nodes numbered as in the release: in an order that hides the partition."""
     bases = np.cumsum(done["nodes"].to_numpy()) - done["nodes"].to_numpy()
     for partition, base in zip(done["partition"].to_pylist(), bases, strict=True):
-        table = pq.read_table(part_file(Path(work.name), part, partition))
+        table = pq.read_table(part_file(folder, part, partition))
         for column in ("node", "parent"):
             if column in table.column_names:
                 local = table[column].combine_chunks()
@@ -274,23 +285,21 @@ def _renumber(work: Work, part: str, done: pa.Table, number: Int64s) -> Iterator
         yield partition, table
 
 
-def _chunks(done: pa.Table, work: Work, number: Int64s) -> ReleaseTable:
+def _chunks(done: pa.Table, folder: Path, work: Work, number: Int64s) -> ReleaseTable:
     """`chunks.parquet`: the rows of each partition are sorted and cut at the same numbers of nodes; then each cut is
     sorted over all partitions, one after the other."""
-    folder = Path(work.name)
     ranges = max(1, -(-int(pc.sum(done["chunks"]).as_py()) // ROWS_A_RANGE))
     cuts = np.linspace(0, len(number), ranges + 1).astype(np.int64)
     files = []
-    for partition, table in _renumber(work, "chunks", done, number):
+    for partition, table in _renumber(folder, "chunks", done, number):
         order = np.argsort(table["node"].to_numpy(), kind="stable")
         table = table.take(pa.array(order)).combine_chunks()
         places = np.searchsorted(table["node"].to_numpy(), cuts)
-        files.append(folder / f"sorted-{partition}.arrow")
+        files.append(Path(work.name) / f"sorted-{partition}.arrow")
         with pa.ipc.new_file(files[-1], CHUNKS, options=pa.ipc.IpcWriteOptions(compression="lz4")) as file:
             for low, high in itertools.pairwise(places.tolist()):
                 (batch,) = table.slice(low, high - low).combine_chunks().to_batches() or (NO_CHUNKS,)
                 file.write_batch(batch)
-        part_file(folder, "chunks", partition).unlink()
 
     def batches() -> Iterator[pa.RecordBatch]:
         assert Path(work.name).is_dir()  # `work` removes its folder once nothing refers to it
@@ -304,14 +313,14 @@ def _chunks(done: pa.Table, work: Work, number: Int64s) -> ReleaseTable:
     return ReleaseTable("chunks.parquet", CHUNKS, lambda: ahead(batches()))
 
 
-def _clusters(done: pa.Table, work: Work, number: Int64s) -> ReleaseTable:
+def _clusters(done: pa.Table, folder: Path, work: Work, number: Int64s) -> ReleaseTable:
     """`clusters.parquet` for custody, sorted by patient, one range of patients at a time."""
-    folder = Path(work.name)
     members = int(pc.sum(done["members"]).as_py())
-    sample = []
-    for partition, table in _renumber(work, "members", done, number):
+    sample, files = [], []
+    for partition, table in _renumber(folder, "members", done, number):
         frame = pl.DataFrame(pl.from_arrow(table))
-        frame.write_parquet(part_file(folder, "members", partition), row_group_size=1 << 16)
+        files.append(part_file(Path(work.name), "numbered", partition))
+        frame.write_parquet(files[-1], row_group_size=1 << 16)
         sample.append(frame["patient"].gather_every(SAMPLED))
     known = pl.concat(sample).sort()
     step = max(1, len(known) * ROWS_A_RANGE // members)
@@ -319,7 +328,7 @@ def _clusters(done: pa.Table, work: Work, number: Int64s) -> ReleaseTable:
 
     def batches() -> Iterator[pa.RecordBatch]:
         assert Path(work.name).is_dir()
-        rows = pl.scan_parquet([part_file(folder, "members", each) for each in done["partition"].to_pylist()])
+        rows = pl.scan_parquet(files)
         for low, high in itertools.pairwise(bounds):
             patient = pl.col("patient")
             inside = [patient >= low] if low is not None else []
