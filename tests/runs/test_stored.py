@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
-import subprocess
+import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -31,7 +31,7 @@ from leeward.methods.disassociation import partitioned
 from leeward.methods.disassociation.measures import pieces
 from leeward.methods.visits import enforce, sets
 from leeward.randomness import Randomness
-from leeward.release import aside, write
+from leeward.release import aside, folder, write
 from leeward.release.spec import SourceSpec, Spec
 from leeward.runs import memory as runs_memory
 from leeward.runs import protect as runs
@@ -451,23 +451,39 @@ def test_workers_who_do_not_see_the_folder(tmp_path: Path) -> None:
         there._store(spec, runs.method_of(METHOD), tmp_path)
 
 
+STAGES = {
+    "reading": (stored, "_is_one_partition"),
+    "cutting": (partitioned, "assign_groups"),
+    "protecting": (partitioned, "publish_chunks"),
+    "joining": (partitioned, "_renumber"),
+    "writing": (runs, "write_verified"),
+    "verifying": (runs, "check"),
+    "measuring": (runs, "measure_release"),
+    "publishing": (folder, "finish"),
+    "giving its name": (there, "rename"),
+}
+DONE = {"_is_one_partition": 0, "assign_groups": 1, "publish_chunks": 2}
+"""What a run that was killed there had done: stored the source, cut it; the others protected the partitions too."""
+
+
 @pytest.mark.usefixtures("small_pieces")
+@pytest.mark.parametrize("stage", STAGES)
 def test_a_run_that_was_killed_goes_on_where_it_was(
-    tmp_path: Path, workers: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+    stage: str, tmp_path: Path, workers: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It leaves its folder with the lock of a process that is no more."""
+    module, name = STAGES[stage]
     file, out, died = a_table(tmp_path), tmp_path / "out", tmp_path / "died"
     spec = spec_of(file, engine=workers)
     lw.run(spec, tmp_path / "whole")
 
     def die(*_: Any, **__: Any) -> None:
         (work,) = (each for each in tmp_path.glob("out.partial-*") if (each / aside.WORK).exists())
-        died.mkdir()
-        subprocess.run(["cp", "-a", work, died], check=True)
+        shutil.copytree(work, died / work.name)
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(runs, "write_verified", die)
+        patch.setattr(module, name, die)
         lw.run(spec, out)
     (left,) = died.iterdir()
     lock = left / aside.LOCK
@@ -478,8 +494,10 @@ def test_a_run_that_was_killed_goes_on_where_it_was(
         raise AssertionError("what was done is done again")
 
     with monkeypatch.context() as patch:
-        patch.setattr(there, "store_parts", again)
-        patch.setattr(partitioned, "_write_parts", again)
+        for step in ((there, "store_parts"), (partitioned, "cut"), (partitioned, "_write_parts"))[
+            : DONE.get(name, 3)
+        ]:
+            patch.setattr(*step, again)
         lw.run(spec, out)
     for name in SHARED:
         assert (out / "share" / name).read_bytes() == (tmp_path / "whole" / "share" / name).read_bytes(), name
