@@ -42,6 +42,8 @@ python benchmarks/memory_limits.py --store FOLDER
 python benchmarks/scale.py --store FILE
 python benchmarks/scale.py --store FILE --data DIR
 python benchmarks/scale.py --store FILE --page
+python benchmarks/cluster.py --store FILE
+python benchmarks/cluster.py --store FILE --page
 python benchmarks/robustness.py
 python benchmarks/ledger_soak.py
 python benchmarks/kills.py --kills 300

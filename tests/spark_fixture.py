@@ -2,10 +2,12 @@
 `spark_engine` or `connect_server`."""
 
 import os
+import re
 import socket
 import subprocess
+import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
@@ -79,3 +81,43 @@ def serve_connect(log: Path) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
 def _listens(port: int) -> bool:
     with socket.socket() as asked:
         return asked.connect_ex(("127.0.0.1", port)) == 0
+
+
+@contextmanager
+def serve_cluster(
+    folder: Path, memory: str = "700m", small: str = ""
+) -> Iterator[tuple[str, list[subprocess.Popen[bytes]]]]:
+    """A Spark standalone cluster on this machine, with two workers of one core: the address of its master, and the
+    processes of the master and of both."""
+    import pyspark
+
+    home = Path(pyspark.__file__).parent
+    environment = {
+        **os.environ, "SPARK_HOME": str(home), "SPARK_LOCAL_IP": "127.0.0.1", "SPARK_DAEMON_MEMORY": "128m",
+        "SPARK_DAEMON_JAVA_OPTS": f"{small} -XX:+UseSerialGC -Xshare:auto", "PYSPARK_PYTHON": sys.executable,
+    }  # fmt: skip
+    begun: list[subprocess.Popen[bytes]] = []
+    with ExitStack() as started:
+
+        def start(name: str, kind: str, *flags: str) -> Path:
+            log = folder / f"{name}.log"
+            program = [str(home / "bin/spark-class"), f"org.apache.spark.deploy.{kind}"]
+            with log.open("w") as file:
+                process = subprocess.Popen(
+                    [*program, "--host", "127.0.0.1", "--webui-port", "0", *flags],
+                    env=environment, stdout=file, stderr=file, cwd=folder,
+                )  # fmt: skip
+            started.callback(process.wait)
+            started.callback(process.terminate)
+            begun.append(process)
+            return log
+
+        log = start("master", "master.Master", "--port", "0")
+        wait_until(lambda: "Starting Spark master at" in log.read_text(), "the master starts")
+        found = re.search(r"Starting Spark master at (spark://\S+)", log.read_text())
+        assert found is not None
+        for name in ("one", "two"):
+            place = ["--work-dir", str(folder / name)]
+            start(name, "worker.Worker", "--cores", "1", "--memory", memory, *place, found[1])
+        wait_until(lambda: log.read_text().count("Registering worker") == 2, "both workers register")
+        yield found[1], begun
