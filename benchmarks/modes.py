@@ -52,9 +52,9 @@ def usable(name: str, events: pl.DataFrame, patients: int, ks: tuple[int, ...]) 
     used = pl.Enum(sorted(events["code"].cast(pl.String).unique().to_list()))
     events = events.with_columns(pl.col("code").cast(pl.String).cast(used))
     lens, years = trajectories_of(events), hierarchies.age_tree("0-127")
-    tree, _ = hierarchies.code_tree("icd9", (), lens.labels)
+    tree, _ = hierarchies.code_tree("icd9", (), lens.codes)
     where = hierarchies.make_space(tree, years)
-    records = Records(lens.offsets, tree.nodes_of(lens.labels)[lens.codes], years.nodes(lens.ages))
+    records = Records(lens.offsets, tree.nodes_of(lens.codes)[lens.values], years.nodes(lens.ages))
     lines = []
     for k in ks:
         begin = time.process_time()

@@ -72,8 +72,8 @@ class Set:
         self.name, self.cohort = name, cohort
         self.lens = cohort.trajectories(1, 128)
         self.ages = hierarchies.age_tree("1-128")
-        self.tree, _ = hierarchies.code_tree("icd9", (), self.lens.labels)
-        codes = self.tree.nodes_of(self.lens.labels)[self.lens.codes]
+        self.tree, _ = hierarchies.code_tree("icd9", (), self.lens.codes)
+        codes = self.tree.nodes_of(self.lens.codes)[self.lens.values]
         self.records = Records(self.lens.offsets, codes, self.ages.nodes(self.lens.ages))
 
     def spaces(self, weight: float = 0.5) -> hierarchies.Space:

@@ -74,7 +74,7 @@ def answered(each: Set, way: str, done: Path | None) -> list[str]:
 
 def pairs(each: Set, bound: str, folder: Path) -> list[str]:
     """The largest losses of a published pair, and how many pairs are not published."""
-    codes = tuple(sorted(each.lens.labels))
+    codes = tuple(sorted(each.lens.codes))
     method = Trajectories(k=5, clustering="alignment", ages="1-128", codes=codes, **BOUNDS[bound])
     out = folder / f"{each.name}-{len(list(folder.iterdir()))}"
     protect(each.cohort, method, out, seed=1, measures=["loss"])

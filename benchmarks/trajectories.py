@@ -72,8 +72,8 @@ def load(path: Path, patients: int | None = None) -> tuple[Lens, Records, hierar
     codes = pl.Enum(sorted(table["code"].unique().to_list()))
     lens = trajectories_of(table.with_columns(pl.col("code").cast(codes), pl.col("age").cast(pl.Float64)))
     ages = hierarchies.age_tree("1-128")
-    tree, _ = hierarchies.code_tree("icd9", (), lens.labels)
-    records = Records(lens.offsets, tree.nodes_of(lens.labels)[lens.codes], ages.nodes(lens.ages))
+    tree, _ = hierarchies.code_tree("icd9", (), lens.codes)
+    records = Records(lens.offsets, tree.nodes_of(lens.codes)[lens.values], ages.nodes(lens.ages))
     return lens, records, hierarchies.make_space(tree, ages)
 
 

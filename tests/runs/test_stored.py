@@ -177,11 +177,13 @@ VARIANTS: tuple[dict[str, object], ...] = (
     {"name": "visits", "level": "codes", "merge_visits": True},
     {"name": "visits", "level": "containment", "merge_visits": True},
     {"name": "constraints", "m": 2, "policy": "hierarchy:2"},
+    {"name": "trajectories", "odd_ages": "leave out"},
+    {"name": "trajectories", "odd_ages": "leave out", "clustering": "alignment", "policy": "hierarchy:2"},
 )
 
 
 def visits_table(seed: int, people: int, *, text: bool) -> pl.DataFrame:
-    """Some rows without a visit, in no order; the last identifiers are texts."""
+    """Some rows without a visit or with an age that cannot be, in no order; the last identifiers are texts."""
     draw = np.random.default_rng(seed)
     rows = draw.integers(1, 4, people).repeat(draw.integers(1, 4, people))
     who = draw.integers(0, people, len(rows))
@@ -189,7 +191,9 @@ def visits_table(seed: int, people: int, *, text: bool) -> pl.DataFrame:
         {"patient": who, "code": 250 + draw.zipf(1.5, len(rows)).clip(max=12), "visit": rows}
     )
     visit = pl.when(pl.Series(draw.random(len(rows)) < 0.9)).then("visit")
-    table = table.with_columns(pl.format("{}.0", "code").alias("code"), visit)
+    odd = draw.choice(np.array([np.nan, 140]), len(rows))
+    age = pl.Series("age", np.where(draw.random(len(rows)) < 0.9, 30 + who % 40 + rows / 2, odd))
+    table = table.with_columns(pl.format("{}.0", "code").alias("code"), visit, age.fill_nan(None))
     if text:
         name = pl.when(pl.col("patient") > people // 2).then(pl.format("P{}", "patient"))
         table = table.with_columns(name.otherwise(pl.col("patient").cast(pl.String)).alias("patient"))

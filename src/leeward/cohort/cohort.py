@@ -164,10 +164,13 @@ class Cohort:
         """Each patient's (code, age) pairs in order as flat arrays; ages from `first` to `last` (computed once)."""
         from leeward.cohort.lenses.trajectories import trajectories_of
 
-        return self._lens(
+        lens: Trajectories = self._lens(
             f"trajectories {first}-{last}",
-            lambda: trajectories_of(self.require_events(), first, last, self.name),
+            lambda: self._join_parts(lambda events: trajectories_of(events, first, last, self.name)),
         )
+        if not len(lens):
+            raise BadInput(f"{self.name}: no event has an age from {first} to {last} years.")
+        return lens
 
     def table(self) -> Table:
         """The patients' frame as columns of numbers with their permissible values (computed once)."""

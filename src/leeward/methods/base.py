@@ -65,8 +65,8 @@ class Parameters(Declared):
         return self, ()
 
     def can_store(self) -> bool:
-        """Whether the run needs nothing of the source but the patients' codes and visits, so that these may be on the
-        disk (`runs.stored`)."""
+        """Whether the run needs nothing of the source but the patients' codes, visits and ages, so that these may be
+        on the disk (`runs.stored`)."""
         return False
 
     def prepare(self, cohort: Cohort, engine: Engine, randomness: Randomness) -> None:

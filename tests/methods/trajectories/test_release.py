@@ -153,7 +153,7 @@ def test_usable_pairs_are_those_of_the_definition(tmp_path, hierarchy):
     found = result.measures["usable"]
     shown = result.release.table("trajectories.parquet").collect()
     lens = source.trajectories()
-    total = len(lens.codes)
+    total = len(lens.values)
     chapters = {"C1", "C2"}
 
     def years(age):

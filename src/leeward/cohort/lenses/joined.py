@@ -19,7 +19,7 @@ Lens = TypeVar("Lens")
 
 
 def join(parts: Sequence[Lens]) -> Lens:
-    """`parts`: lenses (`CodeSets`, `CodeCounts`, `Visits`) of consecutive patients."""
+    """`parts`: lenses (`CodeSets`, `CodeCounts`, `Visits`, `Trajectories`) of consecutive patients."""
     if len(parts) == 1:
         return parts[0]
     codes = sorted(set().union(*(part.codes for part in parts)))  # type: ignore[attr-defined]

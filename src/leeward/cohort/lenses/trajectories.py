@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,25 +14,30 @@ from leeward.cohort.lenses.code_sets import categories, number_codes, patient_nu
 from leeward.cohort.notices import ROWS_SHOWN, Notice
 from leeward.errors import BadInput
 
+ODD = {
+    "missing age": "rows without a readable age",
+    "age before birth": "rows with an age before birth",
+    "age outside": "rows with an age outside {first}–{last} years",
+}
+"""What is said of rows without a usable age."""
+
 
 @dataclass(frozen=True)
 class Trajectories:
     """Every patient's multiset of (code, age) pairs, ordered by (age, code); repeats stay.
 
     offsets : int64[n + 1], record r holds the pairs `offsets[r]:offsets[r + 1]`; every record has at least one.
-    codes : int32[total], indices into `labels`.
+    values : int32[total], indices into `codes`.
     ages : int32[total], whole years; fractions are cut off (33.9 is 33).
-    labels : the codes that occur, sorted lexicographically, so that comparing indices compares codes.
+    codes : the codes that occur, sorted lexicographically, so that comparing indices compares codes.
     patients : the identifier of each record, ascending; never leaves the custodian.
-    odd : rows that hold no usable age, by kind, and patients left without a pair. They are not in the arrays.
     """
 
     offsets: Int64s
-    codes: Int32s
+    values: Int32s
     ages: Int32s
-    labels: tuple[str, ...]
+    codes: tuple[str, ...]
     patients: pl.Series
-    odd: tuple[Notice, ...]
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -41,50 +48,53 @@ class Trajectories:
 
     def record(self, r: int) -> tuple[tuple[str, int], ...]:
         span = range(int(self.offsets[r]), int(self.offsets[r + 1]))
-        return tuple((self.labels[self.codes[i]], int(self.ages[i])) for i in span)
+        return tuple((self.codes[self.values[i]], int(self.ages[i])) for i in span)
 
 
 def trajectories_of(
     events: pl.DataFrame, first: int = 0, last: int = 127, name: str = "cohort"
 ) -> Trajectories:
     """The trajectories of `events` (`patient`, `code` as an Enum of sorted categories, `age` in years), in any order
-    of the rows. Missing ages, and those below `first` or above `last`, are left out and listed as odd. BadInput
-    without an age column or a usable row."""
+    of the rows. Missing ages, and those below `first` or above `last`, are left out. BadInput without an age column."""
     if "age" not in events.columns:
         raise BadInput(
             f"{name}: trajectories need the age at each event; give its column with --age (in years), "
             "or those of the date and of the date of birth with --date and --birth."
         )
-    years = events["age"].cast(pl.Float64).floor()
-    odd = _odd_rows(events, years, first, last)
-    kept = events.filter(years.is_between(first, last))
-    if kept.height == 0:
-        raise BadInput(f"{name}: no event has an age from {first} to {last} years.")
+    kept = events.filter(_years(events).is_between(first, last))
     numbers, patients = patient_numbers(kept["patient"])
-    codes = kept["code"].to_physical().to_numpy().astype(np.int32)
+    values = kept["code"].to_physical().to_numpy().astype(np.int32)
     ages = kept["age"].floor().to_numpy().astype(np.int32)
-    order = np.lexsort((codes, ages, numbers))
-    codes, ages = codes[order], ages[order]
+    order = np.lexsort((values, ages, numbers))
     offsets = offsets_of(np.bincount(numbers, minlength=len(patients)))
-    lost = events["patient"].n_unique() - len(patients)
-    if lost:
-        odd.append(
-            Notice("no trajectory", f"{lost:,} patients have no event with a usable age: left out", lost)
-        )
-    codes, labels = number_codes(codes, categories(events["code"]))
-    return Trajectories(offsets, codes, ages, labels, patients, tuple(odd))
+    values, codes = number_codes(values[order], categories(events["code"]))
+    return Trajectories(offsets, values, ages[order], codes, patients)
 
 
-def _odd_rows(events: pl.DataFrame, years: pl.Series, first: int, last: int) -> list[Notice]:
-    years = years.fill_nan(None)
-    outside = ((years < first) | (years > last)) & (years >= 0)
-    found = []
-    for kind, mask, message in (
-        ("missing age", years.is_null(), "rows without a readable age"),
-        ("age before birth", years < 0, "rows with an age before birth"),
-        ("age outside", outside, f"rows with an age outside {first}–{last} years"),
-    ):
-        if count := int(mask.sum()):
-            rows = events.filter(mask)["row"].sort().head(ROWS_SHOWN) if "row" in events.columns else ()
-            found.append(Notice.of_rows(kind, f"{count:,} {message}", rows, count))
-    return found
+def list_odd(parts: Iterable[pl.DataFrame], first: int, last: int) -> list[Notice]:
+    """The rows of events (parts that share no patient) that have no usable age, by kind, and how many patients are
+    left without a pair."""
+    count: Counter[str] = Counter()
+    rows: dict[str, list[int]] = {}
+    for events in parts:
+        years = _years(events).fill_nan(None)
+        masks = (years.is_null(), years < 0, ((years < first) | (years > last)) & (years >= 0))
+        for kind, mask in zip(ODD, masks, strict=True):
+            count[kind] += int(mask.sum())
+            if "row" in events.columns:
+                rows[kind] = sorted(
+                    [*rows.get(kind, ()), *events.filter(mask)["row"].sort().head(ROWS_SHOWN)]
+                )
+        kept = events.filter(years.is_between(first, last))
+        count["no trajectory"] += events["patient"].n_unique() - kept["patient"].n_unique()
+    messages = {kind: message.format(first=first, last=last) for kind, message in ODD.items()}
+    messages["no trajectory"] = "patients have no event with a usable age: left out"
+    return [
+        Notice.of_rows(kind, f"{count[kind]:,} {message}", rows.get(kind, ())[:ROWS_SHOWN], count[kind])
+        for kind, message in messages.items()
+        if count[kind]
+    ]
+
+
+def _years(events: pl.DataFrame) -> pl.Series:
+    return events["age"].cast(pl.Float64).floor()

@@ -195,7 +195,7 @@ def _count_shareable(both: Both, fine: Sequence[Bools], k: int) -> int:
     """Count source pairs that at least k patients could share as usable ones: the j-th pair of a patient in a cell
     counts if k patients have at least j pairs there."""
     lens = both.lens
-    code = highest(both.codes, fine[0])[both.codes.nodes_of(lens.labels)[lens.codes]]
+    code = highest(both.codes, fine[0])[both.codes.nodes_of(lens.codes)[lens.values]]
     leaf = both.age_leaf[1:][lens.ages - int(both.age_leaf[0])]
     age = highest(both.ages, fine[1])[leaf]
     pairs = pl.DataFrame(
@@ -216,7 +216,7 @@ def avgre(both: Both, min_support: float = MIN_SUPPORT) -> dict[str, Any]:
     if not 0 < min_support <= 1:
         raise BadInput(f"`avgre`: `min_support` is a share above 0 and at most 1; got {min_support}.")
     lens = both.lens
-    codes = both.codes.nodes_of(lens.labels)[lens.codes]
+    codes = both.codes.nodes_of(lens.codes)[lens.values]
     first = int(both.age_leaf[0])
     leaf_numbers = both.age_leaf[1:][lens.ages - first]
     width = len(both.ages)
@@ -269,10 +269,10 @@ def _frequent(lens: Trajectories, pairs: Int64s, support: int) -> list[tuple[tup
 def _whole(tree: Hierarchy, lens: Trajectories, named: str | None) -> Hierarchy:
     """The full tree, to which losses are relative: a released tree omits codes of fewer than k patients. Taken from a
     vocabulary of Leeward, or from the one with which the cohort was read (`named`)."""
-    if set(lens.labels) <= set(tree.leaf_labels()):
+    if set(lens.codes) <= set(tree.leaf_labels()):
         return tree
     vocabulary = built_in(tree.labels[0]) or (load(named) if named else None)
-    made = None if vocabulary is None else vocabulary.hierarchy(lens.labels)
+    made = None if vocabulary is None else vocabulary.hierarchy(lens.codes)
     return tree if made is None or made.labels[0] != tree.labels[0] else made
 
 

@@ -14,6 +14,8 @@ import pyarrow as pa
 from leeward.arrays import AnyArray, Bools, Int32s, Int64s, distinct_of, offsets_of, positions_of, ranges_of
 from leeward.cohort.cohort import Cohort
 from leeward.cohort.lenses.trajectories import Trajectories as Lens
+from leeward.cohort.lenses.trajectories import list_odd
+from leeward.cohort.notices import Notice
 from leeward.contracts.trajectories import CONTRACT, LISTED
 from leeward.errors import BadInput, GuaranteeUnreachable
 from leeward.methods.trajectories import cells, diversity, hierarchies, parts
@@ -61,7 +63,7 @@ def protect(
             own = _prepare(parameters, _select(cohort, patients.gather(kept)))
         named = str(parameters.hierarchy or cohort.vocabulary)
         notices = [
-            f"{each}." if each.kind == "no trajectory" else f"Left out: {each}." for each in prepared.lens.odd
+            f"{each}." if each.kind == "no trajectory" else f"Left out: {each}." for each in prepared.left_out
         ]
         return _release(parameters, own, named, notices, classes, engine, randomness)
 
@@ -148,9 +150,11 @@ def _release(
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
-    """A cohort ready to be clustered; `found_in_data`: the code hierarchy is built from the codes that occur."""
+    """A cohort ready to be clustered. `left_out`: rows without a usable age, and patients without any other;
+    `found_in_data`: the code hierarchy is built from the codes that occur."""
 
     lens: Lens
+    left_out: list[Notice]
     tree: Hierarchy
     found_in_data: bool
     space: Space
@@ -161,7 +165,8 @@ class Prepared:
 def _prepare(parameters: Trajectories, cohort: Cohort) -> Prepared:
     years = hierarchies.age_tree(parameters.ages)
     lens = cohort.trajectories(years.first, years.last)
-    odd = [str(notice) for notice in lens.odd if notice.kind != "no trajectory"]
+    left_out = list_odd(cohort.parts(), years.first, years.last)
+    odd = [str(notice) for notice in left_out if notice.kind != "no trajectory"]
     if odd and parameters.odd_ages == "refuse":
         raise BadInput(
             f"{cohort.name}: {'; '.join(odd)}. Correct the ages, choose a wider age hierarchy with --age-hierarchy, or "
@@ -179,18 +184,18 @@ def _prepare(parameters: Trajectories, cohort: Cohort) -> Prepared:
     if payload is not None and parameters.sensitive_column is not None:  # a missing value counts as a value
         ranks = payload[parameters.sensitive_column].rank("dense").fill_null(0)
         values = ranks.to_numpy().astype(np.int32)
-    records = Records(lens.offsets, tree.nodes_of(lens.labels)[lens.codes], years.nodes(lens.ages), values)
+    records = Records(lens.offsets, tree.nodes_of(lens.codes)[lens.values], years.nodes(lens.ages), values)
     if len(records) < parameters.k:
         raise GuaranteeUnreachable(
             f"{cohort.name}: {len(records):,} patients with a trajectory are fewer than k = {parameters.k}; "
             "no group of k can be made. Give more patients or a smaller k."
         )
-    return Prepared(lens, tree, found_in_data, space, records, payload)
+    return Prepared(lens, left_out, tree, found_in_data, space, records, payload)
 
 
 def _code_tree(parameters: Trajectories, cohort: Cohort, lens: Lens) -> tuple[Hierarchy, bool]:
     try:
-        return hierarchies.code_tree(parameters.hierarchy or cohort.vocabulary, parameters.codes, lens.labels)
+        return hierarchies.code_tree(parameters.hierarchy or cohort.vocabulary, parameters.codes, lens.codes)
     except BadInput as problem:
         raise BadInput(f"{cohort.name}: {problem}") from None
 
@@ -285,7 +290,7 @@ def _labels(tree: Hierarchy, nodes: Int32s) -> pa.Array:
 
 def _accounts(groups: Sequence[Group], tree: Hierarchy, lens: Lens) -> pa.Table:
     """Number of pairs of each code in the source, and of pairs released with that code or node."""
-    read = dict(zip(lens.labels, np.bincount(lens.codes, minlength=len(lens.labels)).tolist(), strict=True))
+    read = dict(zip(lens.codes, np.bincount(lens.values, minlength=len(lens.codes)).tolist(), strict=True))
     counted = np.zeros(len(tree), np.int64)
     for group in groups:
         np.add.at(counted, group.codes, len(group.members))

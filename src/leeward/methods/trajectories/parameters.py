@@ -144,6 +144,9 @@ class Trajectories(WithRecoding):
     def in_order(self) -> bool:
         return self.clustering == "alignment" or self.order == "kept"
 
+    def can_store(self) -> bool:
+        return not (self.demographics or self.payload)
+
     def rules(self) -> None:
         super().rules()
         from leeward.methods.trajectories.hierarchies import exact_weights

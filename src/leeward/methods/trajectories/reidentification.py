@@ -4,7 +4,7 @@ ages of a patient (docs/methods/trajectories.md)."""
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import polars as pl
@@ -49,7 +49,7 @@ def _originals(release: Release, cohort: Cohort, names: Sequence[str]) -> pl.Dat
     pairs = pl.DataFrame(
         {
             "record": np.repeat(np.arange(len(lens)), lens.lengths()),
-            "pair": lens.codes.astype(np.int64) * (int(lens.ages.max(initial=0)) + 1) + lens.ages,
+            "pair": lens.values.astype(np.int64) * (int(lens.ages.max(initial=0)) + 1) + lens.ages,
         }
     )
     whole = pairs.group_by("record").agg(pl.col("pair").cast(pl.String).str.join("|"))
@@ -69,10 +69,10 @@ def attack(release: Release, cohort: Cohort, population: Cohort | None = None) -
     by_first: dict[Pair, list[Shown]] = defaultdict(list)
     for each in published:
         by_first[each[1][0]].append(each)
-    events = cohort.require_events().select("patient", "code", "age").drop_nulls()
-    patients = events["patient"].unique().sort()
+    patients = pl.concat([events["patient"].unique().sort() for events in _known_rows(cohort)])
     drawn = Randomness.of(0).stream("attack").permutation(len(patients))[:PATIENTS]
-    inside = events.filter(pl.col("patient").is_in(patients[drawn].implode())).unique()
+    chosen = pl.col("patient").is_in(patients[drawn].implode())
+    inside = pl.concat([events.filter(chosen) for events in _known_rows(cohort)]).unique()
     people = inside.group_by("patient").agg(pl.col("code").cast(pl.String), "age").sort("patient")
     fits = _classes(release, cohort, people["patient"]) if names else [frozenset({()})] * people.height
     attacked = succeeded = 0
@@ -97,6 +97,11 @@ def attack(release: Release, cohort: Cohort, population: Cohort | None = None) -
             succeeded,
         )
     ]
+
+
+def _known_rows(cohort: Cohort) -> Iterator[pl.DataFrame]:
+    """A part of the patients after the other, who ascend."""
+    return (part.select("patient", "code", "age").drop_nulls() for part in cohort.parts())
 
 
 def _longest(

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from leeward.verify.checks import Check, Source, failing, of_count, payload_of, unlike_counts
 from leeward.verify.classes import Placed, class_source, find_patients, largest_flow
-from leeward.verify.flat import Longs, offsets_of, places_of
+from leeward.verify.flat import Ints, Longs, offsets_of, places_of
 from leeward.verify.kernels import generalizes, number_lists
 from leeward.verify.manifest import Share
 from leeward.verify.trajectories.layout import COMMON, OLDEST, Released, Tree, span_of, tree_of
@@ -64,9 +64,10 @@ def against_source(
 ) -> list[Check]:
     """The patients are all there, with their payload, and each record has an owner that it generalizes and whose
     demographics fit its class."""
-    if "age" not in source.events.columns:
+    if "age" not in next(source.parts()).events.columns:
         return [Check("source_patients", False, "The source has no ages, so it cannot be the release's.")]
-    usable = usable_rows(source, released, share.manifest["parameters"].get("ages") == "custom")
+    own_ages = share.manifest["parameters"].get("ages") == "custom"
+    usable = pl.concat([usable_rows(part, released, own_ages) for part in source.parts()])
     checks: list[Check] = []
     values: list[tuple[str, ...]] | None = []
     if placed is not None:
@@ -140,13 +141,13 @@ def accounts(released: Released, share: Share, usable: pl.DataFrame) -> list[Che
     return [
         of_count(
             f"pairs_{column}",
-            unlike_counts(said.select("code", column), counted.group_by("code").len("found")),
+            unlike_counts(said.select("code", column), counted.cast({"code": pl.String})),
             f"Each code has as many pairs in the {of} as the method counted.",
             f"codes have a different number of pairs in the {of} than the method counted.",
         )
         for column, of, counted in (
-            ("read", "source", usable.select(code="text")),
-            ("shown", "release", shown),
+            ("read", "source", usable.group_by(code="text").len()),
+            ("shown", "release", shown.group_by("code").len()),
         )
     ]
 
@@ -175,7 +176,7 @@ def check_code_hierarchy(
 ) -> Check:
     """The published hierarchy is the part of the vocabulary's that k patients have a code below, row by row."""
     rows = usable.select("patient", "text").unique()
-    leaf = np.array([whole.leaf[code] for code in rows["text"].to_list()], np.int64)
+    leaf = number_texts(rows["text"], whole)
     order = np.argsort(leaf, kind="stable")
     leaf, patient = leaf[order], rows["patient"].rank("dense").to_numpy().astype(np.int64)[order]
     bounds = np.searchsorted(leaf, np.stack([whole.low, whole.high])).T.tolist()
@@ -195,7 +196,8 @@ def check_code_hierarchy(
 
 
 def usable_rows(source: Source, released: Released, own_ages: bool) -> pl.DataFrame:
-    """`patient`, `text` (the code), `age` (leaf of the age tree), `rank` (the leaf's place in order of age)."""
+    """`patient`, `text` (the code), `age` (leaf of the age tree), `rank` (the leaf's place in order of age): the source
+    in numbers."""
     spans = sorted((*span_of(label), leaf) for label, leaf in released.age_tree.leaf.items())
     _, last, leaf = np.array(spans, np.int64).T
     oldest = int(last.max())
@@ -204,24 +206,35 @@ def usable_rows(source: Source, released: Released, own_ages: bool) -> pl.DataFr
     years = np.full(OLDEST + 1, -1, np.int64)
     for rank, (low, high, _) in enumerate(spans):
         years[low : high + 1] = rank
-    events = source.events.select(
-        "patient", text=pl.col("code").cast(pl.String), age=pl.col("age").cast(pl.Float64).floor()
-    )
+    code = source.events["code"]
+    if not isinstance(code.dtype, pl.Enum):
+        code = code.cast(pl.String)
+        code = code.cast(pl.Enum(code.drop_nulls().unique().sort()))
+    events = source.events.select("patient", text=code, age=pl.col("age").cast(pl.Float64).floor())
     readable = pl.col("age").is_not_null() & pl.col("age").is_not_nan()
     usable = events.filter(readable & pl.col("age").is_between(0, oldest))
     rank = years[usable["age"].to_numpy().astype(np.int64)]
-    ranked = usable.with_columns(age=pl.Series(leaf[rank]), rank=pl.Series(rank))
+    ranked = usable.with_columns(
+        age=pl.Series(leaf.astype(np.int16)[rank]), rank=pl.Series(rank.astype(np.int16))
+    )
     return ranked.filter(pl.col("rank") >= 0)
 
 
 def leaves_of(usable: pl.DataFrame, codes: Tree) -> tuple[pl.DataFrame, int]:
     """`patient`, `code`, `age` as leaf numbers, patients ascending and their rows in order; and how many codes are
     unknown."""
-    distinct = usable["text"].unique()
-    numbers = pl.Series([codes.leaf.get(code, -1) for code in distinct.to_list()], dtype=pl.Int64)
-    frame = usable.with_columns(code=pl.col("text").replace_strict(distinct, numbers))
-    unknown = int((numbers < 0).sum())
+    leaf = number_texts(usable["text"], codes)
+    unknown = usable["text"].filter(pl.Series(leaf < 0)).n_unique()
+    frame = usable.with_columns(code=pl.Series(leaf))
     return frame.sort("patient", "rank", "text").select("patient", "code", "age"), unknown
+
+
+def number_texts(texts: pl.Series, codes: Tree) -> Ints:
+    """The leaf of each code, -1 where the tree has none, or where there is no code."""
+    kind = texts.dtype
+    assert isinstance(kind, pl.Enum)
+    leaf = np.array([codes.leaf.get(code, -1) for code in kind.categories.to_list()], np.int32)
+    return np.append(leaf, np.int32(-1))[texts.to_physical().fill_null(len(leaf)).to_numpy()]
 
 
 def number_payload(
