@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from leeward.analysis.kernels import popcount
-from leeward.arrays import count_noun, distinct_of, offsets_of
+from leeward.arrays import count_noun, distinct_of, number_lists, offsets_of
 
 
 def test_offsets_of_packed_lists() -> None:
@@ -39,3 +39,11 @@ def test_distinct_values_are_those_of_numpy(values: list[int]) -> None:
     found = distinct_of(given_values)
     assert found.dtype == np.int64
     assert found.tolist() == np.unique(given_values).tolist()
+
+
+@given(st.lists(st.lists(st.integers(0, 2), max_size=4), max_size=12))
+def test_lists_have_one_number_where_they_are_equal(lists: list[list[int]]) -> None:
+    values = np.array([value for each in lists for value in each], np.int32)
+    found = number_lists(offsets_of([len(each) for each in lists]), values).tolist()
+    assert all((found[i] == found[j]) == (a == b) for i, a in enumerate(lists) for j, b in enumerate(lists))
+    assert all((number == 0) == (each == []) for number, each in zip(found, lists, strict=True))

@@ -52,6 +52,21 @@ def distinct_of(values: Int64s) -> Int64s:
     return found
 
 
+def number_lists(offsets: Int64s, values: AnyArray) -> Int64s:
+    """A number for each packed list, the same for equal lists: int64[lists], 0 for the empty one. Lists are numbered by
+    their first values, then these numbers with the next values, and so on."""
+    numbers, lengths = np.zeros(len(offsets) - 1, np.int64), np.diff(offsets)
+    width, made = int(values.max(initial=0)) + 1, 1
+    for place in range(int(lengths.max(initial=0))):
+        longer = np.flatnonzero(lengths > place)
+        distinct, found = np.unique(
+            numbers[longer] * width + values[offsets[longer] + place], return_inverse=True
+        )
+        numbers[longer] = found + made
+        made += len(distinct)
+    return numbers
+
+
 def count_noun(noun: str, n: int, plural: str | None = None) -> str:
     """`1 code`, `2 codes`, `1,200 codes`; `plural` where an s is not enough."""
     return f"{n:,} {noun if n == 1 else plural or noun + 's'}"

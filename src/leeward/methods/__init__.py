@@ -157,7 +157,7 @@ METHODS: dict[str, Method] = {
         "Release codes in order with age, k-anonymous.",
         columns=("patient", "code", "age"),
         memory=Memory(400, 0, 950),
-        in_parts=Memory(600, 1000, 0),
+        in_parts=Memory(600, 400, 0),
     ),
 }
 """Each method by its name in a spec. A new method adds a row."""

@@ -19,8 +19,9 @@ from leeward.analysis.demographics.joint import WholePatient, cohort_in_release,
 from leeward.analysis.demographics.released import Concerned
 from leeward.analysis.figures import Measures, figures_of
 from leeward.analysis.record_counts import counts_where, labels_of
-from leeward.arrays import AnyArray, Bools, Int64s, distinct_of, offsets_of, positions_of
+from leeward.arrays import AnyArray, Bools, Int64s, distinct_of, number_lists, offsets_of, positions_of
 from leeward.cohort.cohort import Cohort
+from leeward.cohort.lenses.code_sets import run_starts
 from leeward.cohort.lenses.trajectories import Trajectories
 from leeward.errors import BadInput
 from leeward.methods.trajectories.hierarchies import (
@@ -117,20 +118,21 @@ def pair_records(release: Release, cohort: Cohort) -> Both:
         raise BadInput(
             f"{cohort.name}: {len(lens):,} patients, the release has {len(place):,}; not its source."
         )
-    pairs = release.table("trajectories.parquet").collect().sort("record", "position")
-    record = pairs["record"].to_numpy()
+    pairs = released_pairs(release)
     code_nodes, age_nodes = _nodes(pairs["code"], codes), _nodes(pairs["age"], ages)
-    starts = offsets_of(np.bincount(record, minlength=len(place)))
-    keys = (code_nodes * len(ages) + age_nodes).astype(np.int64)
-    seen: dict[bytes, int] = {}
-    kind = np.empty(len(place), np.int64)
-    shown: list[int] = []
-    for r, (a, b) in enumerate(zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True)):
-        kind[r] = seen.setdefault(keys[a:b].tobytes(), len(seen))
-        if kind[r] == len(shown):
-            shown.append(r)
-    offsets, at = offsets_of(np.diff(starts)[shown]), positions_of(starts, np.array(shown, np.int64))
+    starts = offsets_of(np.bincount(pairs["record"].to_numpy(), minlength=len(place)))
+    keys = code_nodes * len(ages) + age_nodes
+    _, heads, found = np.unique(number_lists(starts, keys), return_index=True, return_inverse=True)
+    shown, kind = np.sort(heads), np.argsort(np.argsort(heads))[found]
+    offsets, at = offsets_of(np.diff(starts)[shown]), positions_of(starts, shown)
     return Both(lens, place, kind, offsets, code_nodes[at], age_nodes[at], codes, ages, leaf)
+
+
+def released_pairs(release: Release) -> pl.DataFrame:
+    """The published pairs in order, codes and ages as categories: a text is held once."""
+    texts = pl.col("code", "age").cast(pl.Categorical)
+    pairs = release.table("trajectories.parquet").with_columns(texts).collect(engine="streaming")
+    return pairs.sort("record", "position")
 
 
 def loss(both: Both) -> dict[str, Any]:
@@ -198,14 +200,14 @@ def _count_shareable(both: Both, fine: Sequence[Bools], k: int) -> int:
     code = highest(both.codes, fine[0])[both.codes.nodes_of(lens.codes)[lens.values]]
     leaf = both.age_leaf[1:][lens.ages - int(both.age_leaf[0])]
     age = highest(both.ages, fine[1])[leaf]
-    pairs = pl.DataFrame(
-        {
-            "patient": np.repeat(np.arange(len(lens)), lens.lengths()),
-            "cell": code * np.int64(len(both.ages)) + age,
-        }
-    )
-    items = pairs.with_columns(nth=pl.int_range(pl.len()).over("patient", "cell"))
-    return int(items.filter(pl.len().over("cell", "nth") >= k).height)
+    patient = np.repeat(np.arange(len(lens)), lens.lengths())
+    cells = len(both.codes) * len(both.ages)
+    held = np.sort(patient * cells + code * np.int64(len(both.ages)) + age)
+    starts = run_starts(held)
+    nth = np.arange(len(held)) - np.repeat(starts, np.diff(starts, append=len(held)))
+    items = np.sort(nth * cells + held % cells)
+    people = np.diff(run_starts(items), append=len(items))
+    return int(people[people >= k].sum())
 
 
 def avgre(both: Both, min_support: float = MIN_SUPPORT) -> dict[str, Any]:
@@ -312,6 +314,6 @@ def _leaf_of_year(tree: Hierarchy) -> tuple[int, int, Int64s]:
 
 
 def _nodes(values: pl.Series, tree: Hierarchy) -> Int64s:
-    distinct = values.cast(pl.String).unique()
+    distinct = values.unique()
     numbers = pl.Series(tree.nodes_of(distinct.to_list()).astype(np.int64))
-    return values.cast(pl.String).replace_strict(distinct, numbers, return_dtype=pl.Int64).to_numpy()
+    return values.replace_strict(distinct, numbers, return_dtype=pl.Int64).to_numpy()

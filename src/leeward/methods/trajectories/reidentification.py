@@ -13,9 +13,10 @@ from leeward.analysis.demographics.classes import group_vectors
 from leeward.analysis.demographics.joint import exact_columns
 from leeward.analysis.demographics.released import ReleasedClasses
 from leeward.analysis.reidentification import Known, Tried, alike
+from leeward.arrays import number_lists, offsets_of
 from leeward.cohort.cohort import Cohort
 from leeward.contracts.classes import exact
-from leeward.methods.trajectories.measures import originals
+from leeward.methods.trajectories.measures import originals, released_pairs
 from leeward.randomness import Randomness
 from leeward.release import Release
 
@@ -31,11 +32,12 @@ Shown = tuple[Labels, tuple[Pair, ...]]
 def count_candidates(release: Release, cohort: Cohort, population: Cohort | None = None) -> Known:
     """Number of records with the same trajectory and released demographics, for each record."""
     names = release.demographics
-    pairs = release.table("trajectories.parquet").collect().sort("record", "position")
-    text = pl.concat_str(pl.col("code").cast(pl.String), pl.col("age").cast(pl.String), separator="@")
-    whole = pairs.group_by("record").agg(text.str.join("|").alias("whole trajectory"))
-    records = release.table("records.parquet").select("record", *names).collect()
-    rows = records.join(whole, on="record", how="left").drop("record")
+    pairs = released_pairs(release)
+    code, age = (pairs[name].to_physical().to_numpy().astype(np.int64) for name in ("code", "age"))
+    offsets = offsets_of(np.bincount(pairs["record"].to_numpy(), minlength=release.records))
+    whole = number_lists(offsets, code * (int(age.max(initial=0)) + 1) + age)
+    records = release.table("records.parquet").select("record", *names).collect().sort("record")
+    rows = records.drop("record").with_columns(pl.Series("whole trajectory", whole))
     return Known(
         f"{exact(names)}all codes and ages of a patient",
         alike(rows).astype(np.float64),
@@ -46,17 +48,10 @@ def count_candidates(release: Release, cohort: Cohort, population: Cohort | None
 def _originals(release: Release, cohort: Cohort, names: Sequence[str]) -> pl.DataFrame:
     """A row for each released patient: all codes and ages in the source, and the exact demographics."""
     lens = originals(release, cohort)
-    pairs = pl.DataFrame(
-        {
-            "record": np.repeat(np.arange(len(lens)), lens.lengths()),
-            "pair": lens.values.astype(np.int64) * (int(lens.ages.max(initial=0)) + 1) + lens.ages,
-        }
-    )
-    whole = pairs.group_by("record").agg(pl.col("pair").cast(pl.String).str.join("|"))
+    pairs = lens.values.astype(np.int64) * (int(lens.ages.max(initial=0)) + 1) + lens.ages
+    whole = pl.DataFrame({"whole trajectory": number_lists(lens.offsets, pairs)})
     exact_values = cohort.payload(names, lens.patients)
-    if exact_values is not None:
-        whole = whole.join(exact_values.with_columns(record=np.arange(len(lens))), on="record", how="left")
-    return whole.drop("record")
+    return whole if exact_values is None else whole.with_columns(exact_values.get_columns())
 
 
 def attack(release: Release, cohort: Cohort, population: Cohort | None = None) -> list[Tried]:

@@ -67,7 +67,11 @@ class Released:
 
 def layout(share: Share) -> tuple[list[Check], Released | None]:
     """The four files can be read as trajectories: columns, numbers of records and positions, two trees."""
-    pairs = share.table("trajectories.parquet").sort("record", "position")
+    texts = pl.col("code", "age").cast(pl.Categorical)  # a text is held once
+    pairs = (
+        pl.scan_parquet(share.data("trajectories.parquet")).with_columns(texts).collect(engine="streaming")
+    )
+    pairs = pairs.sort("record", "position")
     records, trees = share.table("records.parquet").sort("record"), []
     for name in ("code_hierarchy.csv", "age_hierarchy.csv"):
         rows = read_pairs(share.data(name))
@@ -122,16 +126,14 @@ def tree_of(pairs: Sequence[tuple[str, str]]) -> tuple[Tree | None, str]:
 
 def _nodes(values: pl.Series, tree: Tree) -> Longs:
     """The node of each value; -1 where the tree has none."""
-    distinct = values.cast(pl.String).unique()
+    distinct = values.unique()
     numbers = pl.Series([tree.index.get(label, -1) for label in distinct.to_list()], dtype=pl.Int64)
-    return values.cast(pl.String).replace_strict(distinct, numbers).to_numpy().astype(np.int64)
+    return values.replace_strict(distinct, numbers).to_numpy().astype(np.int64)
 
 
 def _kinds(pairs: pl.DataFrame, offsets: Longs) -> Longs:
     """Equal numbers for records whose published trajectories are equal; records without pairs are alike."""
-    code, age = (
-        pairs[name].cast(pl.Categorical).to_physical().to_numpy().astype(np.int64) for name in ("code", "age")
-    )
+    code, age = (pairs[name].to_physical().to_numpy().astype(np.int64) for name in ("code", "age"))
     return np.asarray(number_lists(offsets, code << 32 | age), np.int64)
 
 

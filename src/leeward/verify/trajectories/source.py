@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from leeward.verify.checks import Check, Source, failing, of_count, payload_of, unlike_counts
 from leeward.verify.classes import Placed, class_source, find_patients, largest_flow
-from leeward.verify.flat import Ints, Longs, offsets_of, places_of
+from leeward.verify.flat import Ints, Longs, distinct, offsets_of, places_of, rank
 from leeward.verify.kernels import generalizes, number_lists
 from leeward.verify.manifest import Share
 from leeward.verify.trajectories.layout import COMMON, OLDEST, Released, Tree, span_of, tree_of
@@ -166,7 +166,7 @@ def vocabulary_pairs(
     return None if vocabulary is None else vocabulary.hierarchy(usable["text"].unique().to_list()).to_pairs()
 
 
-def are_k(patients: NDArray[np.int64], k: int) -> bool:
+def are_k(patients: Longs, k: int) -> bool:
     """Whether k different patients are among these; the first few mostly tell."""
     return len(np.unique(patients[: 64 * k])) >= k or len(np.unique(patients)) >= k
 
@@ -175,15 +175,14 @@ def check_code_hierarchy(
     released: Released, pairs: list[tuple[str, str]], whole: Tree, usable: pl.DataFrame, k: int
 ) -> Check:
     """The published hierarchy is the part of the vocabulary's that k patients have a code below, row by row."""
-    rows = usable.select("patient", "text").unique()
-    leaf = number_texts(rows["text"], whole)
-    order = np.argsort(leaf, kind="stable")
-    leaf, patient = leaf[order], rows["patient"].rank("dense").to_numpy().astype(np.int64)[order]
+    people, patient = rank(usable["patient"])
+    leaf = number_texts(usable["text"], whole).astype(np.int64)
+    leaf, numbers = np.divmod(distinct(leaf * len(people) + patient), len(people))
     bounds = np.searchsorted(leaf, np.stack([whole.low, whole.high])).T.tolist()
     common = {
         label
         for label, (first, last) in zip(whole.labels, bounds, strict=True)
-        if are_k(patient[first:last], k)
+        if are_k(numbers[first:last], k)
     }
     published = set(released.code_tree.labels)
     part, _ = tree_of([pair for pair in pairs if pair[0] in common])
@@ -204,8 +203,8 @@ def usable_rows(source: Source, released: Released, own_ages: bool) -> pl.DataFr
     if oldest == OLDEST:
         oldest = OPEN_END_OWN if own_ages else OPEN_END
     years = np.full(OLDEST + 1, -1, np.int64)
-    for rank, (low, high, _) in enumerate(spans):
-        years[low : high + 1] = rank
+    for place, (low, high, _) in enumerate(spans):
+        years[low : high + 1] = place
     code = source.events["code"]
     if not isinstance(code.dtype, pl.Enum):
         code = code.cast(pl.String)
@@ -213,9 +212,9 @@ def usable_rows(source: Source, released: Released, own_ages: bool) -> pl.DataFr
     events = source.events.select("patient", text=code, age=pl.col("age").cast(pl.Float64).floor())
     readable = pl.col("age").is_not_null() & pl.col("age").is_not_nan()
     usable = events.filter(readable & pl.col("age").is_between(0, oldest))
-    rank = years[usable["age"].to_numpy().astype(np.int64)]
+    places = years[usable["age"].to_numpy().astype(np.int64)]
     ranked = usable.with_columns(
-        age=pl.Series(leaf.astype(np.int16)[rank]), rank=pl.Series(rank.astype(np.int16))
+        age=pl.Series(leaf.astype(np.int16)[places]), rank=pl.Series(places.astype(np.int16))
     )
     return ranked.filter(pl.col("rank") >= 0)
 
