@@ -43,6 +43,7 @@ from leeward.synthetic import write_claims
 from memory import START, Case, run
 
 LARGER = (100_000, 300_000, 1_000_000, 3_000_000)
+LARGEST = 10_000_000
 CASES: dict[str, list[Case]] = {
     "disassociation": [(10_000, 5), (40_000, 5), (160_000, 5)],
     "constraints": [(5_000, 5), (15_000, 5), (45_000, 5)],
@@ -51,10 +52,11 @@ CASES: dict[str, list[Case]] = {
     "censoring": [(10_000, 5), (40_000, 5), (160_000, 5)],
     "k-anonymity": [(10_000, 8), (40_000, 8), (160_000, 8)],
     "condensation": [(10_000, 8), (40_000, 8), (160_000, 8)],
-    "disassociation in parts": [(n, 5) for n in LARGER],
-    "constraints in parts": [(n, 5) for n in LARGER],
-    "visits in parts": [(n, 5) for n in LARGER],
+    "disassociation in parts": [(n, 5) for n in (*LARGER, LARGEST)],
+    "constraints in parts": [(n, 5) for n in (*LARGER, LARGEST)],
+    "visits in parts": [(n, 5) for n in (*LARGER, LARGEST)],
     "censoring in parts": [(n, 5) for n in LARGER],
+    "trajectories in parts": [(n, 3) for n in LARGER],
 }
 """Patients and codes of each, or rows and columns of a table."""
 
@@ -308,9 +310,9 @@ high.
 Made-up data (`benchmarks/memory.py`): about five codes a patient (trajectories three, tables eight columns) of 900 with
 Zipf frequencies; censoring releases a tenth of the patients; k = 5 (condensation 20), other parameters by default.
 
-"In parts" is a run as where memory is too little for the table: on the disk, constraints, visits and censoring in files
-of about {reading.ROWS_A_FILE:,} rows, disassociation in partitions of {A_PARTITION:,} patients. All are verified with
-their source and measured.
+"In parts" is a run as where memory is too little for the table: on the disk, constraints, visits, censoring and
+trajectories in files of about {reading.ROWS_A_FILE:,} rows, disassociation in partitions of {A_PARTITION:,} patients.
+All are verified with their source and measured.
 
 {table(MEASURED, measured)}
 
