@@ -44,6 +44,7 @@ python benchmarks/scale.py --store FILE --data DIR
 python benchmarks/scale.py --store FILE --page
 python benchmarks/cluster.py --store FILE
 python benchmarks/cluster.py --store FILE --page
+python benchmarks/cluster_kills.py --store FILE
 python benchmarks/robustness.py
 python benchmarks/ledger_soak.py
 python benchmarks/kills.py --kills 300
