@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import stat
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -146,6 +147,17 @@ def test_tasks_with_their_files_are_those_of_this_machine(spark_engine: Engine, 
         assert done.schema == LENGTHS
     assert found["local"] == found["spark"] == found["cluster"]
     assert found["local"][1]["twice-5.parquet"] == b"ab" * 10
+
+
+def test_temporary_files_of_a_task_are_where_spark_removes_them(spark_engine: Engine, tmp_path: Path) -> None:  # noqa: F811
+    assert isinstance(spark_engine, SparkEngine)
+    where = pa.schema([("folder", pa.string())])
+
+    def tell(number: int, folder: Path) -> pa.Table:
+        return pa.table([[f"{folder}, {tempfile.gettempdir()}"]], schema=where)
+
+    told = as_cluster(spark_engine).map_tasks([0], tell, where, tmp_path, (), ())
+    assert told["folder"][0].as_py().count("/blockmgr-") == 2, "a worker that is killed leaves them"
 
 
 def test_a_cluster_is_sent_no_more_than_the_heap_bears(

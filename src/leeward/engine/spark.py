@@ -472,6 +472,8 @@ def _with_place(
     """The kernel with its rows sorted, and its result with the group's key and each row's place."""
 
     def run(group: pa.Table) -> pa.Table:
+        # Temporary files are among Spark's own: it removes what a worker that was killed has left there.
+        tempfile.tempdir = os.environ.get("SPARK_LOCAL_DIRS", "").partition(",")[0] or None
         group = group.drop_columns([REDUCER])
         key = group.column(by)[0]
         if not key.is_valid:  # told by a row without key or place
