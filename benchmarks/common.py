@@ -144,11 +144,11 @@ def cells_of(line: str) -> list[str]:
     return [cell.strip().replace("\\|", "|") for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
 
 
-def write_section(name: str, title: str, command: str, body: str, page: Path) -> None:
-    """Put a section into a study's page, in place of the one of that name."""
+def write_section(name: str, title: str, command: str, body: str, page: Path, measured: str = "") -> None:
+    """Put a section into a page, in place of the one of that name. `measured`: the commit, where it is not this one."""
     begin, end = f"<!-- {name} -->", f"<!-- end of {name} -->"
     text = page.read_text(encoding="utf-8")
-    section = f"{begin}\n## {title}\n\n{taken_by(command, text)}\n\n{body.strip()}\n{end}\n"
+    section = f"{begin}\n## {title}\n\n{taken_by(command, text, measured)}\n\n{body.strip()}\n{end}\n"
     if begin in text:
         before, rest = text.split(begin, 1)
         after = rest.split(end, 1)[1].lstrip("\n")
