@@ -19,6 +19,9 @@ from pathlib import Path
 from typing import Any
 
 FOLDER = Path(__file__).resolve().parent.parent / "docs" / "benchmarks"
+SECTION = re.compile(r"<!-- (\w[\w-]*) -->.*?<!-- end of \1 -->", re.DOTALL)
+"""What `write_section` put into a page."""
+
 MOST_ROWS = 12
 """A page shows tables of up to so many rows; longer ones are files beside it."""
 
@@ -161,7 +164,7 @@ def write_section(name: str, title: str, command: str, body: str, page: Path, me
 def taken_by(command: str, page: str = "", measured: str = "") -> str:
     """The machine, unless the text of the page names it outside its sections already, commit and command."""
     where = machine()
-    outside = re.sub(r"<!-- (\w[\w-]*) -->.*?<!-- end of \1 -->", "", page, flags=re.DOTALL)
+    outside = SECTION.sub("", page)
     return f"{'' if where in outside else f'{where}. '}Commit {measured or commit()}. Command: `{command}`"
 
 

@@ -33,7 +33,7 @@ from scipy.optimize import nnls
 from scipy.stats import t as student
 
 import leeward as lw
-from common import FOLDER, commit, machine, once, save, table
+from common import FOLDER, SECTION, commit, machine, once, save, table
 from larger_than_memory import digest
 from leeward.cohort.readers import stored as reading
 from leeward.methods.trajectories import cells
@@ -348,7 +348,9 @@ def main() -> None:
     parser.add_argument("--page", action="store_true")
     given = parser.parse_args()
     if given.page:
-        save(FOLDER / "scale.md", page(list(json.loads(given.store.read_text()).values())))
+        kept = [each[0] for each in SECTION.finditer((FOLDER / "scale.md").read_text())]
+        text = page(list(json.loads(given.store.read_text()).values()))
+        save(FOLDER / "scale.md", "\n\n".join([text.rstrip(), *kept]) + "\n")
     elif given.data:
         compare(given.data, given.store)
     else:
