@@ -19,7 +19,7 @@ from tests.waiting import LONG
 
 import leeward as lw
 from leeward import BadInput, engine
-from leeward.engine import Engine, servers
+from leeward.engine import Engine, servers, spark
 
 
 @pytest.fixture
@@ -143,6 +143,7 @@ def test_a_server_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
     ids=str,
 )
 def test_addresses(settings: dict[str, str], said: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(spark, "_running", lambda _: None)  # of another test; it would be joined as it is
     monkeypatch.delenv("HADOOP_CONF_DIR", raising=False)
     monkeypatch.delenv("YARN_CONF_DIR", raising=False)
     with pytest.raises(BadInput) as refused:
@@ -150,7 +151,8 @@ def test_addresses(settings: dict[str, str], said: str, monkeypatch: pytest.Monk
     assert str(refused.value) == said
 
 
-def test_a_master_that_is_not_there() -> None:
+def test_a_master_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(spark, "_running", lambda _: None)
     address = f"spark://localhost:{free_port()}"
     with pytest.raises(BadInput) as refused:
         engine.make({"spark": {"master": address}})
