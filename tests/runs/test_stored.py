@@ -444,7 +444,7 @@ def test_the_memory_that_counts_is_the_workers(
 
     monkeypatch.setattr(Workers, "there", worker)
     monkeypatch.setattr(runs_memory, "free_memory", lambda: 1 if at_work else None)
-    monkeypatch.setattr(runs_memory, "memory_in_use", lambda: 0)  # what earlier tests hold is not free for this run
+    monkeypatch.setattr(runs_memory, "memory_in_use", lambda: 0)  # not of earlier tests
     with pytest.raises(BadInput, match="in parts needs about"):
         lw.run(spec_of(file, engine=workers), tmp_path / "out")
 
