@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from leeward.analysis.kernels import popcount
-from leeward.arrays import count_noun, distinct_of, number_lists, offsets_of
+from leeward.arrays import count_noun, distinct_of, first_lists, number_lists, offsets_of
 
 
 def test_offsets_of_packed_lists() -> None:
@@ -47,3 +47,7 @@ def test_lists_have_one_number_where_they_are_equal(lists: list[list[int]]) -> N
     found = number_lists(offsets_of([len(each) for each in lists]), values).tolist()
     assert all((found[i] == found[j]) == (a == b) for i, a in enumerate(lists) for j, b in enumerate(lists))
     assert all((number == 0) == (each == []) for number, each in zip(found, lists, strict=True))
+    different = [each for i, each in enumerate(lists) if each not in lists[:i]]
+    first, number = first_lists(offsets_of([len(each) for each in lists]), values)
+    assert [lists[i] for i in first] == different
+    assert [different[i] for i in number] == lists

@@ -67,6 +67,12 @@ def number_lists(offsets: Int64s, values: AnyArray) -> Int64s:
     return numbers
 
 
+def first_lists(offsets: Int64s, values: AnyArray) -> tuple[Int64s, Int64s]:
+    """The first of each different packed list, ascending, and for each list its place among these: int64[lists]."""
+    _, first, number = np.unique(number_lists(offsets, values), return_index=True, return_inverse=True)
+    return np.sort(first), np.argsort(np.argsort(first))[number]
+
+
 def count_noun(noun: str, n: int, plural: str | None = None) -> str:
     """`1 code`, `2 codes`, `1,200 codes`; `plural` where an s is not enough."""
     return f"{n:,} {noun if n == 1 else plural or noun + 's'}"

@@ -185,11 +185,10 @@ def _sources_to_verify(release: Any, source: Any, population: Any) -> Iterator[t
     """The cohorts of a source and of a population, None for none; on the disk where memory is too little for them and
     the release's method goes by parts. BadInput where memory is too little and it does not."""
     from leeward.cohort.readers.copies import copies
-    from leeward.methods import METHODS
     from leeward.runs.memory import require_memory_to_verify
     from leeward.runs.protect import method_of
     from leeward.runs.specs import read_custody_spec, read_source
-    from leeward.runs.stored import is_plain, source_fits, sources_of, store_sources
+    from leeward.runs.stored import can_go_by_parts, source_fits, sources_of, store_sources
 
     spec = None if source is None else read_custody_spec(release)
     with tempfile.TemporaryDirectory(prefix="leeward-verify-") as work, copies():
@@ -197,8 +196,7 @@ def _sources_to_verify(release: Any, source: Any, population: Any) -> Iterator[t
         if spec is not None:
             method: Any = method_of(spec.method)
             asked = replace(spec, source=source, population=population)
-            in_parts = METHODS[method.name].in_parts is not None and method.can_store() and is_plain(asked)
-            if in_parts and not source_fits(method.name, sources_of(asked)):
+            if can_go_by_parts(asked, method) and not source_fits(method.name, sources_of(asked)):
                 stored = store_sources(source, population, Path(work))
         if stored is None:
             require_memory_to_verify(release, source)

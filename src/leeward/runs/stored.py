@@ -37,8 +37,13 @@ def stored_sources(spec: Spec, method: Any, out: Path) -> Iterator[Stored | None
 
 def goes_by_parts(spec: Spec, method: Any) -> bool:
     """Whether the run would go by parts, as far as can be said before the source is read."""
+    return can_go_by_parts(spec, method) and _is_large(spec, method)
+
+
+def can_go_by_parts(spec: Spec, method: Any) -> bool:
+    """Whether the method can, and source and population are tables of events in files, each the only one."""
     able = METHODS[method.name].in_parts is not None and method.can_store()
-    return able and is_plain(spec) and _is_large(spec, method)
+    return able and all(map(is_table, sources_of(spec)))
 
 
 def store_parts(spec: Spec, method: Any, work: Path) -> Stored | None:
@@ -76,11 +81,6 @@ def store_source(source: SourceSpec, folder: Path) -> Cohort | None:
 def source_fits(method: str, sources: Sequence[SourceSpec]) -> bool:
     rows = sum(estimate_rows(str(source.path)) for source in sources)
     return fits(method, rows, rows)
-
-
-def is_plain(spec: Spec) -> bool:
-    """Whether source and population are tables of events in files, each the only one."""
-    return all(map(is_table, sources_of(spec)))
 
 
 def is_table(source: SourceSpec) -> bool:

@@ -67,7 +67,8 @@ def _store(spec: Spec, method: Any, work: Path) -> Stored | None:
             return None
         stored = store_parts(spec, method, Path(tempfile.mkdtemp(prefix="source-", dir=work)))
         if stored is not None:
-            stored[0].supports(), stored[0].count_events()
+            stored[0].supports()
+            stored[0].count_events()
         return stored
 
     with copies():

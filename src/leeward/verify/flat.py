@@ -95,22 +95,6 @@ def find(numbers: Longs, wanted: Longs, missing: int) -> Longs:
     return np.where(numbers[place] == wanted, place, missing).astype(np.int64)
 
 
-def number_lists(keys: Longs, offsets: Longs) -> Longs:
-    """A number of each list, the same for lists of the same keys in the same order and for no others."""
-    lengths = np.diff(offsets)
-    numbers, made = np.zeros(len(lengths), np.int64), 0
-    for length in distinct(lengths).tolist():
-        rows = np.flatnonzero(lengths == length)
-        alike = np.zeros(len(rows), np.int64)
-        for place in range(length):
-            _, key = np.unique(keys[offsets[rows] + place], return_inverse=True)
-            _, alike = np.unique(alike * len(rows) + key.reshape(-1), return_inverse=True)
-            alike = alike.reshape(-1)
-        numbers[rows] = made + alike
-        made += int(alike.max()) + 1
-    return numbers
-
-
 def run_sums(words: Words, offsets: Longs) -> Words:
     """The sum of each list, modulo 2^64."""
     total = np.concatenate([np.zeros(1, np.uint64), np.cumsum(words)])

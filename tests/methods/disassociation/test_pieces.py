@@ -58,7 +58,7 @@ def test_figures_of_1_3_and_7_pieces_are_those_of_the_whole(
         pl.DataFrame({"patient": draw.integers(0, people, len(codes)), "code": codes}), vocabulary="icd9"
     )
     kind = {"partitioning": partitioning} if attacker != "rules" else {}
-    method = lw.Disassociation(k=3, m=2, policy="hierarchy:1", attacker=attacker, **kind)  # type: ignore[arg-type]
+    method = lw.Disassociation(k=3, m=2, policy="hierarchy:1", attacker=attacker, **kind)  # type: ignore[arg-type]  # a case
     out = lw.protect(cohort, method, tmp_path_factory.mktemp("of") / "OUT", seed=seed).path
     release = Release.open(out)
     whole = figures(release, cohort)

@@ -14,7 +14,17 @@ from numpy.typing import NDArray
 
 from leeward.analysis.containment import kernels
 from leeward.analysis.itemsets import bit_rows, common
-from leeward.arrays import Int32s, Int64s, UInt16s, UInt32s, UInt64s, offsets_of, positions_of, ranges_of
+from leeward.arrays import (
+    Int32s,
+    Int64s,
+    UInt16s,
+    UInt32s,
+    UInt64s,
+    first_lists,
+    offsets_of,
+    positions_of,
+    ranges_of,
+)
 from leeward.cohort.lenses.code_sets import CodeCounts
 from leeward.engine import pool
 
@@ -60,21 +70,9 @@ class Multisets:
 
     def distinct(self) -> tuple[Multisets, Int64s]:
         """The different records, in order of first appearance, and the number of each record among them."""
-        lengths, numbers, made = np.diff(self.offsets), np.zeros(len(self), np.int64), 0
-        most = int(self.counts.max(initial=0)) + 1
-        for length in np.unique(lengths).tolist():
-            rows = np.flatnonzero(lengths == length)
-            found = np.zeros(len(rows), np.int64)
-            for place in range(length):  # alike so far, and in this entry too
-                entry = self.offsets[rows] + place
-                entry_of = self.values[entry].astype(np.int64) * most + self.counts[entry]
-                entry_of = np.unique(entry_of, return_inverse=True)[1].reshape(-1)
-                found = np.unique(found * len(rows) + entry_of, return_inverse=True)[1].reshape(-1)
-            numbers[rows] = made + found
-            made += int(found.max()) + 1
-        first, number = np.unique(numbers, return_index=True, return_inverse=True)[1:]
-        rank = np.argsort(np.argsort(first))
-        return self.take(np.sort(first)), rank[number.reshape(-1)]
+        entries = self.values.astype(np.int64) * (int(self.counts.max(initial=0)) + 1) + self.counts
+        first, number = first_lists(self.offsets, np.unique(entries, return_inverse=True)[1])
+        return self.take(first), number
 
     def record(self, r: int) -> tuple[Int32s, Int32s]:
         entries = slice(int(self.offsets[r]), int(self.offsets[r + 1]))

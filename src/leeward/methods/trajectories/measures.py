@@ -19,7 +19,7 @@ from leeward.analysis.demographics.joint import WholePatient, cohort_in_release,
 from leeward.analysis.demographics.released import Concerned
 from leeward.analysis.figures import Measures, figures_of
 from leeward.analysis.record_counts import counts_where, labels_of
-from leeward.arrays import AnyArray, Bools, Int64s, distinct_of, number_lists, offsets_of, positions_of
+from leeward.arrays import AnyArray, Bools, Int64s, distinct_of, first_lists, offsets_of, positions_of
 from leeward.cohort.cohort import Cohort
 from leeward.cohort.lenses.code_sets import run_starts
 from leeward.cohort.lenses.trajectories import Trajectories
@@ -122,8 +122,7 @@ def pair_records(release: Release, cohort: Cohort) -> Both:
     code_nodes, age_nodes = _nodes(pairs["code"], codes), _nodes(pairs["age"], ages)
     starts = offsets_of(np.bincount(pairs["record"].to_numpy(), minlength=len(place)))
     keys = code_nodes * len(ages) + age_nodes
-    _, heads, found = np.unique(number_lists(starts, keys), return_index=True, return_inverse=True)
-    shown, kind = np.sort(heads), np.argsort(np.argsort(heads))[found]
+    shown, kind = first_lists(starts, keys)
     offsets, at = offsets_of(np.diff(starts)[shown]), positions_of(starts, shown)
     return Both(lens, place, kind, offsets, code_nodes[at], age_nodes[at], codes, ages, leaf)
 

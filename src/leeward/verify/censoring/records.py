@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from leeward.verify.checks import Check, of_count
-from leeward.verify.flat import Longs, count_keys, distinct, find, number_lists, offsets_of, places_of
+from leeward.verify.flat import Longs, count_keys, distinct, find, offsets_of, places_of
+from leeward.verify.kernels import number_lists
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,8 @@ class Records:
 
     def numbers(self) -> Longs:
         """A number of each record, the same for equal ones."""
-        return number_lists(self.code * (int(self.count.max(initial=0)) + 1) + self.count, self.offsets)
+        entries = self.code * (int(self.count.max(initial=0)) + 1) + self.count
+        return np.asarray(number_lists(self.offsets, entries), np.int64)
 
 
 def limits_of(codes: Sequence[str], parameters: Mapping[str, Any]) -> Longs | None:

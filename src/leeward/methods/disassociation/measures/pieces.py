@@ -87,14 +87,14 @@ def _pieces_of(nodes: pa.Table) -> Array:
 def _spread(release: Release, nodes: pa.Table, piece_of: Array, folder: Path) -> tuple[str, ...]:
     """Write the rows of the chunks of each piece to a file; returns the codes of all, sorted."""
     numbers = nodes["node"].to_numpy()
-    order = np.argsort(numbers)
+    order, pieces = np.argsort(numbers), np.unique(piece_of).tolist()
     codes: set[str] = set()
     with ExitStack() as files:
         writers: dict[int, pq.ParquetWriter] = {}
         for rows in rows_of(release.path("chunks.parquet")):
             codes.update(pa.compute.list_flatten(rows["codes"]).unique().to_pylist())
             piece = piece_of[order[np.searchsorted(numbers, rows["node"].to_numpy(), sorter=order)]]
-            for number in np.unique(piece_of).tolist():
+            for number in pieces:
                 if number not in writers:
                     writer = pq.ParquetWriter(folder / f"{number}.parquet", rows.schema)
                     writers[number] = files.enter_context(writer)
