@@ -233,14 +233,21 @@ def catalogue(cohort: Cohort, folder: Path) -> str:
                 at = np.array([i for i, each in enumerate(listed) if len(each) == size], int)
                 held = {frozenset(listed[i].tolist()) for i in at}
                 hit = sum(frozenset(each.tolist()) in held for each in often if len(each) == size)
-                kept.append(
-                    [len(at), hit, errors(true[at], noisy[at]) if len(at) else 0, (true[at] == 0).sum()]
-                )
+                wrong = errors(true[at], noisy[at]) if true[at].any() else np.nan  # of sets that somebody has
+                kept.append([len(at), hit, wrong, (true[at] == 0).sum()])
         for size, kept in found.items():
-            count, hits, wrong, nobody = np.array(kept).mean(axis=0)
+            count, hits, _, nobody = np.array(kept).mean(axis=0)
+            known = [wrong for _, _, wrong, _ in kept if not np.isnan(wrong)]
             of = sum(len(each) == size for each in often)
             rows.append(
-                [epsilon, size, f"{count:,.1f}", f"{hits:,.1f} of {of:,}", f"{wrong:.3f}", f"{nobody:.1f}"]
+                [
+                    epsilon,
+                    size,
+                    f"{count:,.1f}",
+                    f"{hits:,.1f} of {of:,}",
+                    f"{np.mean(known):.3f}" if known else "–",
+                    f"{nobody:.1f}",
+                ]
             )
     head = ["ε", "codes", "listed", f"of those of {LEAST:.0%} of the patients", "error", "nobody's"]
     return f"{WORDS['catalogue'].format(times=REPETITIONS)}\n{table(head, rows)}\n"
