@@ -15,8 +15,9 @@ import json
 import os
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -28,6 +29,8 @@ from common import Run, commit, machine, measured
 
 START = "import sys; from leeward.cli.main import main; main(sys.argv[1:])"
 CODES = 900
+A_FILE = 10_000_000
+"""Patients, at most, of a file of the source."""
 
 
 def events(patients: int, length: float, seed: int = 1) -> pl.DataFrame:
@@ -70,14 +73,22 @@ FLAGS: dict[str, tuple[str, list[str], list[Case]]] = {
 def run(
     method: str, case: Case, folder: Path, more: Sequence[str] = (), start: str = START
 ) -> tuple[int, int, Run]:
-    """Patients, rows (or cells of a table), and what one command took, with `more` flags; `start` is the program. The
-    source is made in a process of its own: Linux counts what this one ever held as the peak of what it starts."""
+    """Patients, rows (or cells of a table), and what one command took, with `more` flags; `start` is the program."""
+    with released_once(method, case, folder, more, start) as found:
+        return found
+
+
+@contextmanager
+def released_once(
+    method: str, case: Case, folder: Path, more: Sequence[str], start: str
+) -> Iterator[tuple[int, int, Run]]:
+    """As `run`; inside, the release is in the folder OUT. The source is made in a process of its own: Linux counts what
+    this one ever held as the peak of what it starts."""
     with ProcessPoolExecutor(1, get_context("spawn")) as other:
         rows, arguments = other.submit(write_source, method, case, folder).result()
-    found = measured([sys.executable, "-c", start, *arguments, *more, "-o", str(folder / "OUT")])
+    yield case[0], rows, measured([sys.executable, "-c", start, *arguments, *more, "-o", str(folder / "OUT")])
     for path in sorted(folder.rglob("*"), reverse=True):
         path.rmdir() if path.is_dir() else path.unlink()
-    return case[0], rows, found
 
 
 def write_source(method: str, case: Case, folder: Path) -> tuple[int, list[str]]:
@@ -85,6 +96,14 @@ def write_source(method: str, case: Case, folder: Path) -> tuple[int, list[str]]
     command, flags, _ = FLAGS[method]
     file = folder / "source.parquet"
     records, length = case
+    if records > A_FILE:  # of disassociation: several files, each made by itself
+        file.mkdir()
+        rows = 0
+        for number, first in enumerate(range(0, records, A_FILE)):
+            made = events(min(A_FILE, records - first), length, seed=1 + number).select("patient", "code")
+            made.with_columns(pl.col("patient") + first).write_parquet(file / f"{number}.parquet")
+            rows += made.height
+        return rows, [command, str(file), *flags, "--vocabulary", "icd9", "--accept-unknown"]
     frame = (
         registry(records, int(length))
         if method in ("k-anonymity", "condensation")

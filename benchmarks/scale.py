@@ -20,6 +20,7 @@ import argparse
 import itertools
 import json
 import os
+import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -33,14 +34,14 @@ from scipy.optimize import nnls
 from scipy.stats import t as student
 
 import leeward as lw
-from common import FOLDER, SECTION, commit, machine, once, save, table
+from common import FOLDER, SECTION, commit, machine, measured, once, save, table
 from larger_than_memory import digest
 from leeward.cohort.readers import stored as reading
 from leeward.methods.trajectories import cells
 from leeward.release.spec import SourceSpec, Spec
 from leeward.runs import stored
 from leeward.synthetic import write_claims
-from memory import START, Case, run
+from memory import START, Case, released_once
 
 LARGER = (100_000, 300_000, 1_000_000, 3_000_000)
 LARGEST = 10_000_000
@@ -51,12 +52,12 @@ CASES: dict[str, list[Case]] = {
     "trajectories": [(3_000, 3), (9_000, 3), (27_000, 3)],
     "censoring": [(10_000, 5), (40_000, 5), (160_000, 5)],
     "k-anonymity": [(10_000, 8), (40_000, 8), (160_000, 8)],
-    "condensation": [(10_000, 8), (40_000, 8), (160_000, 8)],
-    "disassociation in parts": [(n, 5) for n in (*LARGER, LARGEST)],
+    "condensation": [(10_000, 8), (40_000, 8), (160_000, 8), (1_000_000, 8), (3_000_000, 8), (LARGEST, 8)],
+    "disassociation in parts": [(n, 5) for n in (*LARGER, LARGEST, 50_000_000)],
     "constraints in parts": [(n, 5) for n in (*LARGER, LARGEST)],
     "visits in parts": [(n, 5) for n in (*LARGER, LARGEST)],
-    "censoring in parts": [(n, 5) for n in LARGER],
-    "trajectories in parts": [(n, 3) for n in LARGER],
+    "censoring in parts": [(n, 5) for n in (*LARGER, LARGEST)],
+    "trajectories in parts": [(n, 3) for n in (*LARGER, LARGEST)],
 }
 """Patients and codes of each, or rows and columns of a table."""
 
@@ -74,6 +75,8 @@ MEASURED = (
     "peak MB, 2 threads",
     "CPU s, 1 thread",
     "peak MB, 1 thread",
+    "CPU s, verified again",
+    "peak MB, verified again",
     "commit",
 )
 FIT = (
@@ -129,9 +132,9 @@ FIGURES: dict[str, dict[str, Steps]] = {
 
 
 def measure(method: str, store: Path) -> None:
-    """All sizes with two threads, the largest in memory with one too; what the store has is not measured again. The
+    """All sizes with two threads, the third in memory with one too; what the store has is not measured again. The
     kernels must have been compiled before (`leeward warm`): else the first run pays for them."""
-    one = [] if method.endswith(" in parts") else [(CASES[method][-1], 1)]
+    one = [] if method.endswith(" in parts") else [(CASES[method][2], 1)]
     for case, threads in [*((case, 2) for case in CASES[method]), *one]:
         key = f"{method}, {case[0]}, {threads}"
         print(key, once(store, key, partial(took, method, case, threads)), flush=True)
@@ -145,9 +148,12 @@ def took(method: str, case: Case, threads: int) -> dict[str, Any]:
         more += ["--partitions", str(case[0] // A_PARTITION)]
     with tempfile.TemporaryDirectory(prefix="leeward-scale-") as folder:
         os.environ["LEEWARD_STATE"] = folder
-        patients, rows, found = run(name, case, Path(folder), more, IN_PARTS if parts else START)
+        start = IN_PARTS if parts else START
+        with released_once(name, case, Path(folder), more, start) as (patients, rows, found):
+            again = measured([sys.executable, "-c", start, "verify", str(Path(folder) / "OUT")])
     return {"method": method, "patients": patients, "rows": rows, "threads": threads, "cpu": found.cpu,
-            "peak": found.peak, "commit": commit(), "machine": machine()}  # fmt: skip
+            "peak": found.peak, "verify_cpu": again.cpu, "verify_peak": again.peak, "commit": commit(),
+            "machine": machine()}  # fmt: skip
 
 
 def tables(data: Path, folder: Path, draw: int) -> Iterator[tuple[str, Path]]:
@@ -288,6 +294,8 @@ def page(kept: list[dict[str, Any]]) -> str:
             measured.append(
                 [method, f"{r['patients']:,}", f"{r['rows']:,}", f"{r['cpu']:.1f}", f"{r['peak']:,.0f}",
                  f"{alone['cpu']:.1f}" if alone else "–", f"{alone['peak']:,.0f}" if alone else "–",
+                 *(f"{r[what]:,.{digits}f}" if what in r else "–"
+                   for what, digits in (("verify_cpu", 1), ("verify_peak", 0))),
                  r["commit"]]
             )  # fmt: skip
         n = [int(r["patients"]) for r in two]
@@ -312,7 +320,8 @@ Zipf frequencies; censoring releases a tenth of the patients; k = 5 (condensatio
 
 "In parts" is a run as where memory is too little for the table: on the disk, constraints, visits, censoring and
 trajectories in files of about {reading.ROWS_A_FILE:,} rows, disassociation in partitions of {A_PARTITION:,} patients.
-All are verified with their source and measured.
+All are verified with their source and measured. "Verified again": `leeward verify` of the release, with its source, as
+a command of its own.
 
 {table(MEASURED, measured)}
 
