@@ -29,7 +29,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import polars as pl
-from tests.engine.shared_on_cluster import count_identifiers
+from tests.engine.on_cluster import count_identifiers
 from tests.spark_fixture import serve_cluster
 
 from common import FOLDER, commit, leeward, once, table, write_section

@@ -37,7 +37,8 @@ from larger_than_memory import digest
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from tests.spark_fixture import SHORT_LIVED, serve_cluster
+from tests.conftest import SHORT_LIVED
+from tests.spark_fixture import serve_cluster
 from tests.waiting import wait_until
 
 VICTIMS = ("executor", "Python worker", "driver")
@@ -69,8 +70,7 @@ def make_data(folder: Path, patients: int, master: str, *, shared: bool) -> None
     named = rows.with_columns(patient=CANARY + rows["patient"].cast(str).str.zfill(6))
     named.write_parquet(folder / SOURCE)
     (folder / "codes.csv").unlink()
-    java = {f"spark.{each}.extraJavaOptions": SHORT_LIVED for each in ("driver", "executor")}
-    config = {**HERE, **java, "spark.executor.memory": "512m"}
+    config = {**HERE, "spark.executor.memory": "512m"}
     spark = {"spark": {"master": master, "memory": "512m", "shared": shared, "config": config}}
     for name, engine in (("local", "local"), ("cluster", spark)):
         source = {"path": str(folder / SOURCE), "vocabulary": "none"}
@@ -201,7 +201,8 @@ def main() -> None:
         for each in ("temp", "spark", "cluster"):
             (folder / each).mkdir()
         os.environ |= {"TMPDIR": f"{folder}/temp", "SPARK_LOCAL_DIRS": f"{folder}/spark"}
-        with serve_cluster(folder / "cluster", "1200m", SHORT_LIVED) as (master, _):
+        os.environ["JAVA_TOOL_OPTIONS"] = SHORT_LIVED
+        with serve_cluster(folder / "cluster", "1200m") as (master, _):
             make_data(folder, given.patients, master, shared=not given.through_driver)
             assert end(begin(folder, "local", "local")) == "released"
             kills = []

@@ -42,6 +42,14 @@ settings.register_profile(
 )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
+SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto"
+"""Of a Java with no time to win back what a good compiler and collector cost at the start."""
+
+
+def pytest_configure() -> None:
+    """Every Java that a test starts, itself or by Spark, is short-lived."""
+    os.environ.setdefault("JAVA_TOOL_OPTIONS", SHORT_LIVED)
+
 
 @pytest.fixture(scope="module", autouse=True)
 def state_of_the_module(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:

@@ -17,9 +17,6 @@ from tests.waiting import LONG, wait_until
 from leeward import engine
 from leeward.engine import Engine
 
-SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto"
-"""No time to win back what a good compiler and collector cost at the start."""
-
 
 @pytest.fixture(scope="session")
 def spark_engine() -> Iterator[Engine]:
@@ -32,7 +29,6 @@ def spark_engine() -> Iterator[Engine]:
             "spark.default.parallelism": "2",
             "spark.sql.adaptive.enabled": "false",
             "spark.sql.codegen.wholeStage": "false",
-            "spark.driver.extraJavaOptions": SHORT_LIVED,
         },
     }
     started = engine.make({"spark": settings})
@@ -58,7 +54,6 @@ def serve_connect(log: Path) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
     config = {
         "spark.connect.grpc.binding.address": "127.0.0.1",
         "spark.connect.grpc.binding.port": port,
-        "spark.driver.extraJavaOptions": SHORT_LIVED,
         "spark.driver.host": "127.0.0.1",
         "spark.ui.enabled": "false",
     }
@@ -84,9 +79,7 @@ def _listens(port: int) -> bool:
 
 
 @contextmanager
-def serve_cluster(
-    folder: Path, memory: str = "700m", small: str = ""
-) -> Iterator[tuple[str, list[subprocess.Popen[bytes]]]]:
+def serve_cluster(folder: Path, memory: str = "700m") -> Iterator[tuple[str, list[subprocess.Popen[bytes]]]]:
     """A Spark standalone cluster on this machine, with two workers of one core: the address of its master, and the
     processes of the master and of both."""
     import pyspark
@@ -94,7 +87,7 @@ def serve_cluster(
     home = Path(pyspark.__file__).parent
     environment = {
         **os.environ, "SPARK_HOME": str(home), "SPARK_LOCAL_IP": "127.0.0.1", "SPARK_DAEMON_MEMORY": "128m",
-        "SPARK_DAEMON_JAVA_OPTS": f"{small} -XX:+UseSerialGC -Xshare:auto", "PYSPARK_PYTHON": sys.executable,
+        "SPARK_DAEMON_JAVA_OPTS": "-XX:+UseSerialGC -Xshare:auto", "PYSPARK_PYTHON": sys.executable,
     }  # fmt: skip
     begun: list[subprocess.Popen[bytes]] = []
     with ExitStack() as started:
