@@ -1,21 +1,19 @@
 """Environments with what a page says to install and nothing else: as an empty machine has it, never the checkout.
 
-Distributions are those of requirements/dev.txt, with its hashes; leeward is a wheel of this checkout. What `leeward`
-alone brings is installed once, and the other environments lie over it.
+Distributions are links to those of the tests' environment, which are of requirements/dev.txt; leeward is a wheel of the
+checkout.
 """
 
 from __future__ import annotations
 
-import fcntl
+import atexit
 import functools
-import hashlib
 import os
-import re
-import shutil
 import subprocess
 import sys
 import sysconfig
-from collections.abc import Iterable
+import tempfile
+from collections.abc import Iterable, Set
 from importlib import metadata
 from pathlib import Path
 
@@ -23,25 +21,35 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).resolve().parent.parent
-FOLDER = ROOT / ".cache" / "environments"
+SITE = Path(sysconfig.get_path("purelib"))
 VARIABLES = dict(os.environ)  # pages have a home of their own, without pip's cache
-LOCK = (ROOT / "requirements" / "dev.txt").read_text(encoding="utf-8")
 
 
 @functools.cache
 def environment(*needs: str) -> Path:
     """The folder of programs of an environment with some requirements: `environment("leeward[models]", "pandas")`."""
-    FOLDER.mkdir(parents=True, exist_ok=True)
-    with (FOLDER / "lock").open("w") as held:
-        fcntl.flock(held, fcntl.LOCK_EX)  # tests run in several processes
-        shutil.rmtree(FOLDER / "dist", ignore_errors=True)
-        run("hatchling", "build", "--target", "wheel", "--directory", FOLDER / "dist")
-        (wheel,) = (FOLDER / "dist").glob("*.whl")
-        core, everything = (brought(wheel, each) for each in (["leeward"], ["leeward", *needs]))
-        venv = made(core, wheel)
-        if everything != core:
-            venv = made(everything - core, wheel, over=venv)
+    venv, wheel = temporary_folder(), checkout_wheel()
+    run("venv", "--without-pip", venv)
+    site = Path(sysconfig.get_path("purelib", vars={"base": str(venv)}))
+    link_distributions(brought(wheel, ["leeward", *needs]) - {"leeward"}, site, SITE)
+    python = venv / "bin" / "python"
+    run("pip", "--python", python, "install", "--quiet", "--no-deps", "--no-compile", wheel)
     return venv / "bin"
+
+
+@functools.cache
+def checkout_wheel() -> Path:
+    folder = temporary_folder()
+    run("hatchling", "build", "--target", "wheel", "--directory", folder)
+    (wheel,) = folder.glob("*.whl")
+    return wheel
+
+
+def temporary_folder() -> Path:
+    """A folder that lasts as long as this process."""
+    folder = tempfile.TemporaryDirectory()
+    atexit.register(folder.cleanup)
+    return Path(folder.name)
 
 
 def run(module: str, *arguments: str | Path) -> None:
@@ -70,21 +78,11 @@ def brought(wheel: Path, needs: Iterable[str]) -> frozenset[str]:
     return frozenset(name for name, _ in seen)
 
 
-def made(names: frozenset[str], wheel: Path, over: Path | None = None) -> Path:
-    """An environment with some distributions of the lock file, over those of another, and with today's leeward."""
-    parts = re.split(r"^(?=[a-z0-9])", LOCK, flags=re.MULTILINE | re.IGNORECASE)
-    lock = "".join(part for part in parts if re.split(r"[\[=]", part)[0] in names)
-    venv = FOLDER / hashlib.sha256(f"{sys.version} {lock} {over}".encode()).hexdigest()[:16]
-    holds, digest = venv / "leeward.sha256", hashlib.sha256(wheel.read_bytes()).hexdigest()
-    pip = "--python", venv / "bin" / "python", "install", "--quiet", "--no-deps", "--no-compile"
-    if not holds.exists():
-        run("venv", "--clear", "--without-pip", venv)
-        if over:
-            here, there = (sysconfig.get_path("purelib", vars={"base": str(each)}) for each in (venv, over))
-            Path(here, "over.pth").write_text(f"{there}\n", encoding="utf-8")
-        (venv / "requirements.txt").write_text(lock, encoding="utf-8")
-        run("pip", *pip, "--require-hashes", "--requirement", venv / "requirements.txt")
-    if not holds.exists() or holds.read_text(encoding="utf-8") != digest:
-        run("pip", *pip, "--force-reinstall", wheel)
-        holds.write_text(digest, encoding="utf-8")
-    return venv
+def link_distributions(names: Set[str], folder: Path, site: Path) -> None:
+    """Links in a folder to what some distributions have in `site`, where those of this environment are found."""
+    for each in metadata.distributions(path=[str(SITE)]):
+        if canonicalize_name(each.name) in names:
+            for top in {file.parts[0] for file in each.files or ()} - {"..", "__pycache__"}:
+                link = folder / top
+                if not link.is_symlink():  # of a namespace that two share
+                    link.symlink_to(site / top)

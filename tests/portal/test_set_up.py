@@ -10,26 +10,23 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import subprocess
 import sys
-import sysconfig
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import click
-from packaging.utils import canonicalize_name
-from tests.environments import ROOT, run
+from tests.environments import ROOT, SITE, checkout_wheel, link_distributions
 from tests.portal.container import Container, check_that_it_can_run, running_container
 from tests.waiting import LONG
 
 PAGE = ROOT / "docs" / "how-to" / "set-up.md"
 HOSTS = "127.0.0.1 localhost\n127.0.0.2 portal.hospital.example db.hospital.example\n127.0.0.3 sso.hospital.example\n"
-SITE = sysconfig.get_path("purelib")
 AUTHORITIES = Path("/usr/local/share/ca-certificates")
 """Of this machine, which has its own way to the packages, perhaps."""
 OUTSIDE = re.compile(r"apt-get|pip install")
@@ -56,20 +53,14 @@ def make_certificates(folder: Path) -> None:
 def offer_packages(folder: Path) -> None:
     """What pip takes there: a wheel of this checkout, the versions of the lock file, and links to the distributions of
     that file that are here."""
-    run("hatchling", "build", "--target", "wheel", "--directory", folder)
-    (wheel,) = folder.glob("*.whl")
+    wheel = Path(shutil.copy(checkout_wheel(), folder))
     lock = (ROOT / "requirements" / "portal.txt").read_text(encoding="utf-8")
     pins = dict(re.findall(r"^([\w.-]+)==([^ ]+)", lock, re.MULTILINE))
     pins["leeward"] = wheel.name.split("-")[1]
     text = "".join(f"{name}=={pin}\n" for name, pin in pins.items())
     (folder / "pins.txt").write_text(text, encoding="utf-8")
     (folder / "libraries").mkdir()
-    for each in metadata.distributions(path=[SITE]):
-        if canonicalize_name(each.name) in pins.keys() - {"leeward"}:
-            for top in {file.parts[0] for file in each.files or ()} - {"..", "__pycache__"}:
-                link = folder / "libraries" / top
-                if not link.is_symlink():  # of a namespace that two share
-                    link.symlink_to(f"/opt/site/{top}")
+    link_distributions(pins.keys() - {"leeward"}, folder / "libraries", Path("/opt/site"))
 
 
 PROVIDER = """
@@ -147,7 +138,7 @@ def follow(lower: Path = Path("/"), say: Callable[[str], None] = lambda text: No
         offer_packages(folder)
         (folder / "hosts").write_text(HOSTS, encoding="ascii")
         with running_container(
-            {"/opt/shown": folder, "/opt/site": Path(SITE), "/opt/authorities": AUTHORITIES}, lower
+            {"/opt/shown": folder, "/opt/site": SITE, "/opt/authorities": AUTHORITIES}, lower
         ) as system:
             system.run(HOUSE)
             house = House(system, folder)
