@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.oracles.itemsets import apriori, support
 
-from leeward.analysis.itemsets import frequent_itemsets, mine, minimum_count, supports_of
+from leeward.analysis.itemsets import frequent_itemsets, mine, minimum_count, postings, supports_of
 from leeward.cohort.lenses.code_sets import CodeSets
 from leeward.errors import BadInput
 
@@ -30,6 +30,15 @@ def test_frequent_itemsets_equal_apriori(
     assert dict(found) == apriori(records, least, max_size)
     assert len(dict(found)) == len(found)
     assert found == sorted(found, key=lambda each: (-each[1], each[0]))
+
+
+@given(records=RECORDS)
+def test_postings_equal_a_scan(records: list[frozenset[int]]) -> None:
+    sets = code_sets(records)
+    starts, holders = postings(sets.offsets, sets.values, 8)
+    found = [part.tolist() for part in np.split(holders, starts[1:-1])]
+    assert found == [[r for r, held in enumerate(records) if code in held] for code in range(8)]
+    assert sets.supports().tolist() == [len(each) for each in found]
 
 
 @given(records=RECORDS, queries=st.lists(st.lists(st.integers(0, 7), max_size=4), max_size=12))

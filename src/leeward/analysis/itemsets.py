@@ -26,8 +26,10 @@ def owners_of(offsets: Int64s) -> Int64s:
 
 def postings(offsets: Int64s, values: Int32s, codes: int) -> tuple[Int64s, Int32s]:
     """Records that hold each code, ascending: (starts int64[codes + 1], records int32)."""
-    order = np.argsort(values.astype(np.min_scalar_type(codes)), kind="stable")  # of 16 bits: in linear time
-    return offsets_of(np.bincount(values, minlength=codes)), owners_of(offsets).astype(np.int32)[order]
+    from leeward.analysis import kernels
+
+    found: tuple[Int64s, Int32s] = kernels.postings(offsets, values, codes)
+    return found
 
 
 def bit_rows(lists: Sequence[AnyArray], n: int) -> UInt64s:

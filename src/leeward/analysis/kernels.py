@@ -21,6 +21,23 @@ def popcount(word: Any) -> Any:
 
 
 @njit
+def postings(offsets: AnyArray, values: AnyArray, codes: int) -> Any:
+    """Where each code's records begin, int64[codes + 1], and the records, int32, ascending: a counting sort, which
+    needs no memory but its result's."""
+    starts = np.zeros(codes + 1, np.int64)
+    for value in values:
+        starts[value + 1] += 1
+    starts = np.cumsum(starts)
+    free = starts[:-1].copy()
+    records = np.empty(len(values), np.int32)
+    for r in range(len(offsets) - 1):
+        for i in range(offsets[r], offsets[r + 1]):
+            records[free[values[i]]] = r
+            free[values[i]] += 1
+    return starts, records
+
+
+@njit
 def pair_supports(offsets: AnyArray, values: AnyArray, codes: int) -> Any:
     """Support of each pair, upper triangle of int32[codes, codes], singles on the diagonal."""
     table = np.zeros((codes, codes), np.int32)

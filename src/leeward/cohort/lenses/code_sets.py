@@ -58,7 +58,10 @@ class CodeSets:
 
     def supports(self) -> Int64s:
         """Number of records that hold each code, int64[len(codes)]."""
-        return np.bincount(self.values, minlength=len(self.codes)).astype(np.int64)
+        width = len(self.codes)
+        # in blocks: `bincount` copies what it counts
+        counts = [np.bincount(block.values, minlength=width) for _, block in self.blocks()]
+        return np.sum(counts, axis=0, dtype=np.int64)
 
     def record(self, r: int) -> tuple[str, ...]:
         return tuple(self.codes[v] for v in self.values[self.offsets[r] : self.offsets[r + 1]])
