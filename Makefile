@@ -38,9 +38,11 @@ export MPLCONFIGDIR ?= $(CURDIR)/.cache/matplotlib
 # Someone else's libraries must not get in front of ours.
 unexport PYTHONPATH
 unexport PYTHONHOME
+# Without it, each of the processes that tests start compiles every file again; pip need not compile those never read.
+unexport PYTHONDONTWRITEBYTECODE
 
 # The build tools first, pinned like the rest: what is published as source only is built with them, not with a download.
-PIP := $(PY) -m pip install --quiet --require-hashes --no-build-isolation
+PIP := $(PY) -m pip install --quiet --no-compile --require-hashes --no-build-isolation
 EDITABLE := $(PY) -m pip install --quiet --no-deps --no-build-isolation --editable .
 
 .NOTPARALLEL:
@@ -105,7 +107,7 @@ test-set-up: install
 lint: install
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
-	$(PY) -m mypy --strict src
+	$(PY) -m mypy --strict --num-workers $(JOBS) src
 
 test: install system-packages lint
 	$(PY) -m pytest -n $(JOBS) --dist loadfile $(PYTEST_ARGS)
