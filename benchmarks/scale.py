@@ -343,7 +343,7 @@ difference to one part of the same draw. Parts so small are a hard case: Spark's
 
 Visits, constraints and censoring count on all patients, whatever the parts, so they release the same bytes.
 Disassociation and trajectories decide within a part. By default trajectories are always in parts of {cells.LARGEST:,}
-patients or fewer. Condensation, k-anonymity and linked do not go by parts. Commit {commits}.
+patients or fewer. Condensation, k-anonymity and linked do not go by parts. Measured on {commits}.
 
 {costs(compared)}
 """
