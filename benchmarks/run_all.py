@@ -72,6 +72,7 @@ python benchmarks/modes.py cells --data DIR --k 3,5,10
 python benchmarks/visits.py --data DIR --parts uci
 python benchmarks/visits.py --data DIR --parts phewas
 python benchmarks/visits.py --data DIR --parts large --population POPULATION --engines local,spark
+python benchmarks/refresh.py --data DIR --patients 3000
 python benchmarks/visits_levels.py --data DIR --parts uci
 python benchmarks/visits_levels.py --data DIR --parts claims --claims 3000
 python benchmarks/visits_levels.py --data DIR --parts claims --claims 10000
@@ -81,6 +82,7 @@ python benchmarks/notes_read.py --data DIR
 python benchmarks/notes_read.py --data DIR --doubt
 python benchmarks/sources.py --data DIR
 python benchmarks/attacks.py --data DIR
+python benchmarks/composition.py --data DIR
 python benchmarks/surrogates.py
 python benchmarks/planted.py --data DIR
 python benchmarks/verifying.py --data DIR --people 1000000 --repeat 1

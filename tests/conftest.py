@@ -56,6 +56,7 @@ def state_of_the_module(tmp_path_factory: pytest.TempPathFactory) -> Iterator[No
     """What a module's own fixtures let Leeward remember is not the account's."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("LEEWARD_STATE", str(tmp_path_factory.mktemp("module-state")))
+        patch.setenv("LEEWARD_HOUSE", "")  # no register of this computer's counts what tests release
         yield
 
 

@@ -26,9 +26,11 @@ ROOMS: dict[str, frozenset[str]] = {
     "verify": frozenset({"vocabulary", "contracts"}),
     "notes": frozenset({"vocabulary", "cohort"}),
     "queries": frozenset({"cohort", "analysis", "release", "report"}),
+    "register": frozenset({"release", "queries", "composition"}),
     "advise": frozenset(
         {"vocabulary", "engine", "release", "cohort", "analysis", "report", "methods", "queries"}
     ),
+    "composition": frozenset({"contracts", "release", "cohort", "methods"}),
     "portal": frozenset({"release", "report", "verify", "queries", "engine"}),
 }
 # Small modules beside the rooms that every room may import; they import no room themselves.

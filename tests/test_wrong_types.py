@@ -45,12 +45,13 @@ def make_given(folder: Path) -> dict[str, Any]:
     events.write_csv(folder / "events.csv")
     cohort = lw.read(folder / "events.csv")
     method = lw.Disassociation(k=2, m=1)
-    lw.protect(cohort, method, folder / "release", seed=1)
+    lw.protect(cohort, method, folder / "release", seed=1, register=folder / "register.db")
     lw.index(str(folder / "events.csv"), folder / "index", epsilon_total=1)
     (folder / "spec.yaml").write_text(
         "source: {path: events.csv}\nmethod: {name: disassociation, k: 2, m: 1}\n"
     )
     return {"folder": folder, "events": str(folder / "events.csv"), "cohort": cohort, "method": method,
+            "register": folder / "register.db",
             "release": folder / "release", "index": folder / "index", "spec": folder / "spec.yaml"}  # fmt: skip
 
 
@@ -77,6 +78,12 @@ CALLS: dict[str, Callable[[Given, Path], dict[str, Any]]] = {
     "recommend": lambda g, new: {"cohort": g["cohort"], "plan": new},
     "run": lambda g, new: {"spec": g["spec"], "out": g["folder"]},
     "split": lambda g, new: {"source": g["events"], "out": new, "parts": 2},
+    "releases.audit": lambda g, new: {"register": g["register"]},
+    "releases.list": lambda g, new: {"register": g["register"]},
+    "releases.overlap": lambda g, new: {"release": "x", "register": g["register"]},
+    "releases.repair": lambda g, new: {"folders": [g["folder"]], "register": g["register"]},
+    "releases.show": lambda g, new: {"release": "x", "register": g["register"]},
+    "releases.withdraw": lambda g, new: {"release": "x", "reason": "x", "register": g["register"]},
     "synth.code_catalogue": lambda g, new: {"codes": 5},
     "synth.write_claims": lambda g, new: {"path": new, "patients": 3},
     "synth.write_codes": lambda g, new: {"path": new, "patients": 3},
@@ -87,7 +94,8 @@ CALLS: dict[str, Callable[[Given, Path], dict[str, Any]]] = {
 
 def test_every_public_function_is_called() -> None:
     public = {name for name in lw._WHERE if inspect.isfunction(getattr(lw, name))}
-    assert public | {f"synth.{name}" for name in vars(lw.synth)} == set(CALLS)
+    groups = {f"{group}.{name}" for group in ("releases", "synth") for name in vars(getattr(lw, group))}
+    assert public | groups == set(CALLS)
 
 
 def call(function: Callable[..., Any], arguments: Mapping[str, Any]) -> Any:

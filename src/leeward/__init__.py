@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from leeward.queries.answer.api import budget as budget
     from leeward.queries.answer.api import query as query
     from leeward.release import Release as Release
+    from leeward.runs import releases as releases
     from leeward.runs.annotate import annotate as annotate
     from leeward.runs.annotate import decrypt as decrypt
     from leeward.runs.compare import compare as compare
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
     from leeward.runs.protect import run as run
     from leeward.runs.protect import verify as verify
     from leeward.runs.recommend import recommend as recommend
+    from leeward.runs.refresh import refresh as refresh
     from leeward.runs.specs import open_release
     from leeward.runs.split import split as split
 
@@ -82,6 +84,8 @@ _WHERE = {
     "query": "leeward.queries.answer.api:query",
     "read": "leeward.cohort.readers:read",
     "recommend": "leeward.runs.recommend:recommend",
+    "refresh": "leeward.runs.refresh:refresh",
+    "releases": "leeward.runs.releases:",
     "run": "leeward.runs.protect:run",
     "split": "leeward.runs.split:split",
     "synth": "leeward.synthetic:",

@@ -116,7 +116,8 @@ def read(share: Path) -> list[Node]:
 
 
 def known_most(share: Path) -> int:
-    """The most records of an item code, as far as the guarantee's attacker knows."""
+    """The most records of an item code, as far as the guarantee's attacker knows. The one code of a cluster that moved
+    there because its item chunk was empty may have more: its candidates are too few here, never too many."""
     guarantee, least = json.loads((share / "release.json").read_text())["guarantee"], counted_from(share)
     return least - 1 if least > guarantee["k"] else sys.maxsize
 

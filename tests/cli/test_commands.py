@@ -273,6 +273,10 @@ def test_the_shortcut_has_a_flag_for_each_parameter() -> None:
         "measure",
         "as_json",
         "allow_memory",
+        "recipient",
+        "purpose",
+        "reason",
+        "register",
     }
     assert flags == parameters | shared
 

@@ -25,6 +25,7 @@ PROJECT = tomllib.loads((TREE / "pyproject.toml").read_text(encoding="utf-8"))["
 ROOMS_OF_EXTRAS = (
     "portal",
     "queries",
+    "register",
     "notes",
     "runs/portal.py",
     "runs/index.py",

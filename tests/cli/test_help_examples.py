@@ -30,7 +30,9 @@ NOT_RUN = {
 """Part of an example, and why it is not run here."""
 
 HEAD = "5f2b…"
-"""Stands in an example for the head of a ledger, which nobody knows before."""
+"""Stands in an example for the head of a ledger or a register, which nobody knows before."""
+RELEASE = "3f9a"
+"""Stands in an example for a release of the register."""
 
 FILES = {
     "plan.yaml": """
@@ -46,10 +48,12 @@ FILES = {
         source: {path: events.csv, columns: {patient: pid, code: icd, visit: enc}}
         method: {name: disassociation, k: 5, m: 2}
     """,
+    "house.yaml": "register: {url: register.db}",
     "context.yaml": "purpose: How often diabetes and heart disease go together.",
     "baskets.txt": "\n".join(["250.00 401.9", "401.9", "250.00, 272.4"] * 9),
     "known.txt": "250.00\n250.00 401.9",
     "studies.csv": "250.00,250.01",
+    "withdrawn.txt": "1\n2",
     "labels.csv": "label,kind,category\nPATIENT,EID,name",
     "questions.txt": "fever\n'sore throat & fever'",
     "registration.csv": "note,sex,zip\n1,F,12301",
@@ -81,6 +85,9 @@ PREPARED = (
     "disassociate events.csv --demographics age,sex --keep age:10,sex:exact --k 5 --m 2 -o by-age",
     "constrain events.csv --k 5 --m 1 --policy file:studies.csv -o constrained",
     "visits events.csv --patient pid --code icd --visit enc --k 5 -o master",
+    "disassociate events.csv --patient pid --code icd --k 5 --m 2 -o 2025/q1 --register register.db",
+    "disassociate events.csv --patient pid --code icd --k 5 --m 2 -o 2025/q2 --register register.db",
+    "refresh master new.csv -o master-2",
     "dossier release --sign private.pem -o dossier",
     "notes annotate notes.parquet --text encrypted --recipient city-university -o OUT",
     "notes annotate notes.parquet -o notes",
@@ -164,6 +171,7 @@ def derived() -> None:
     )  # fmt: skip
     for name in ("events.csv", "later.csv"):
         events.write_csv(name)
+    events.with_columns(pl.col("enc") + 200).write_csv("new.csv")
     events.write_parquet("events.parquet")
     patients = events.unique("patient").sort("patient")
     patients.select("patient", "pid").write_csv("patients.csv")
@@ -203,8 +211,15 @@ def test_the_example_runs(
     monkeypatch.chdir(folder)
     for name, value in environment(folder).items():
         monkeypatch.setenv(name, value)
+    of_register = example.startswith("leeward releases")
+    if of_register and "--register" not in example:
+        monkeypatch.setenv("LEEWARD_HOUSE", str(folder / "house.yaml"))
+    if RELEASE in example:
+        capfd.readouterr()
+        assert run("releases list --json") == 0
+        example = example.replace(RELEASE, json.loads(capfd.readouterr().out)["releases"][0]["id"])
     if HEAD in example:
-        assert run("audit INDEX") == 0
+        assert run("releases audit" if of_register else "audit INDEX") == 0
         example = example.replace(HEAD, capfd.readouterr().out.split()[-1])
     line = example.removeprefix("leeward ")
     for out in re.findall(r" (?:-o|--spans|--sample) (\S+)", line):

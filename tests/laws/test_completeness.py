@@ -143,6 +143,8 @@ CALLS = {
     "protect": "run",
     "query": "query",
     "recommend": "recommend",
+    "refresh": "refresh",
+    "releases": "releases",
     "show": "open",
     "split": "split",
     "synth": "synth",

@@ -12,8 +12,13 @@ import pytest
 
 import leeward as lw
 
-TAKEN = {name: getattr(lw, name) for name in lw.__all__ if name not in ("__version__", "synth")}
-PUBLIC = {"leeward": lw, **TAKEN, **{f"synth.{name}": each for name, each in vars(lw.synth).items()}}
+TAKEN = {name: getattr(lw, name) for name in lw.__all__ if name not in ("__version__", "releases", "synth")}
+OF_GROUPS = {
+    f"{group}.{name}": each
+    for group in ("releases", "synth")
+    for name, each in vars(getattr(lw, group)).items()
+}
+PUBLIC = {"leeward": lw, **TAKEN, **OF_GROUPS}
 
 
 def takes_nothing(public: Any) -> bool:

@@ -79,7 +79,7 @@ def test_a_lock_is_waited_for_longer_than_one_statement(
     monkeypatch.setattr(engines, "STATEMENT_SECONDS", 1)
     states: list[str | None] = []
     monkeypatch.setattr(
-        families, "state_of", lambda error: states.append(engines.state_of(error)) or states[-1]
+        opening, "state_of", lambda error: states.append(engines.state_of(error)) or states[-1]
     )
     made = opening.make_ledger(url := fresh_database(postgres))
     budgets.register(made, DataSet(id="all", default_allotment="all", budget=Budget(epsilon=micro(2))))

@@ -8,8 +8,17 @@ from typing import Any
 
 import click
 
-from leeward.cli.options import flag, formats_option, json_option, out_option, print_json, with_source
-from leeward.cli.telling import print_styled, summary, told
+from leeward.cli.options import (
+    flag,
+    formats_option,
+    handing_options,
+    handover_of,
+    json_option,
+    out_option,
+    print_json,
+    with_source,
+)
+from leeward.cli.telling import print_styled, summary, tell_register, told
 
 
 @click.command()
@@ -25,6 +34,7 @@ from leeward.cli.telling import print_styled, summary, told
 @flag("--seed", "N", "For tests and studies only.", type=int)
 @formats_option
 @out_option
+@handing_options
 @partial(with_source, also=("patient",))
 @json_option
 def cohort(source: Any, patient: str | None, as_json: bool, **flags: Any) -> None:
@@ -54,7 +64,9 @@ def cohort(source: Any, patient: str | None, as_json: bool, **flags: Any) -> Non
             say("Reading the source")
             original = read_source(source)
         say("Drawing the cohort")
-        result = extract(column=patient or "patient", original=original, **flags)
+        handover = handover_of(flags)
+        result = extract(column=patient or "patient", original=original, handover=handover, **flags)
+    tell_register(result)
     if as_json:
         stated = ("method", "parameters", "guarantee")  # the master's
         return print_json({name: each for name, each in summary(result).items() if name not in stated})

@@ -45,6 +45,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "protect": ("methods", "Run a spec: release its cohort."),
         **{each.command: ("methods", each.line) for each in METHODS.values()},
         "cohort": ("cohort", "Draw a cohort from a master release of visits."),
+        "refresh": ("refresh", "Release the next version of a release, with what is new."),
         "notes": ("notes", "Find and remove identities in clinical notes; make a table of them."),
     },
     "What a release is worth": {
@@ -54,6 +55,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "estimate": ("releases", "Count patients with some codes in a release."),
         "omop": ("omop", "Write a release as tables of the OMOP CDM."),
         "dossier": ("releases", "Write the technical evidence on a release for the expert who decides."),
+        "releases": ("register", "List and compare the releases that the register of the house counts."),
     },
     "Counts with noise": {
         "index": ("counts", "Index notes or codes for differentially private counts."),

@@ -16,6 +16,8 @@ from leeward.cli.options import (
     OF_PATIENTS,
     engine_config_option,
     flag,
+    handing_options,
+    handover_of,
     json_option,
     memory_option,
     out_option,
@@ -212,6 +214,8 @@ def run_and_tell(
     measure: tuple[str, ...],
     allow_memory: bool,
     as_json: bool,
+    reason: str | None,
+    register: str | None,
     population: Any = None,
     **parameters: Any,
 ) -> None:
@@ -220,9 +224,10 @@ def run_and_tell(
     A flag that is left out is not in the spec, so the default is that of the parameter class. Messages name flags.
     The command's context may have a function that takes the spec instead (`leeward spec init`).
     """
-    from leeward.release.spec import Spec, resolve_paths
+    from leeward.release.spec import Handover, Spec, resolve_paths
     from leeward.runs.protect import method_of, parameters_class, run
 
+    handover = handover_of(parameters)
     given = {key: value for key, value in parameters.items() if value not in (None, ())}
     source, population = _with_columns(source, population, given, METHODS[method].columns)
     try:
@@ -234,13 +239,21 @@ def run_and_tell(
             seed=seed,
             formats=formats,  # type: ignore[arg-type]  # checked when made
             measure=measure,
+            release=Handover(**handover) if handover else None,
         )
         method_of(spec.method)
         write = click.get_current_context().obj
         if write is not None:
             write(spec)
             return
-        done = run(resolve_paths(spec, Path.cwd()), out, threads=threads, allow_memory=allow_memory)
+        done = run(
+            resolve_paths(spec, Path.cwd()),
+            out,
+            threads=threads,
+            reason=reason,
+            register=register,
+            allow_memory=allow_memory,
+        )
     except (BadInput, GuaranteeUnreachable) as error:
         kind = BadInput if isinstance(error, BadInput) else GuaranteeUnreachable
         raise kind(name_flags(str(error), parameters_class(method), FLAGS)) from None
@@ -267,10 +280,20 @@ def _with_columns(
 @engine_config_option
 @threads_option
 @memory_option
+@handing_options
+@flag("--line", "NAME", "Line of versions that it begins; `leeward refresh` makes the next one.")
 @json_option
 @schema_option("spec", "leeward.runs.reference", "spec_schema")
 def protect(
-    spec_file: str, out: str, engine_config: Any, threads: int | None, allow_memory: bool, as_json: bool
+    spec_file: str,
+    out: str,
+    engine_config: Any,
+    threads: int | None,
+    allow_memory: bool,
+    as_json: bool,
+    reason: str | None,
+    register: str | None,
+    **flags: Any,
 ) -> None:
     """Release a cohort as SPEC.yaml defines, into the folder OUT.
 
@@ -283,14 +306,19 @@ def protect(
       measure: [{are: {workload: frequent, min_support: 0.0125}}, {mre: {}}]
       engine:  local
       formats: [parquet, csv]
+      release: {recipient: university, line: quarters}
 
     \b
-    Example:
+    Examples:
       leeward protect spec.yaml -o release
+      leeward protect spec.yaml -o release --recipient university --register register.db
     """
-    from leeward.release.spec import load
+    from leeward.release.spec import Handover, load
     from leeward.runs.protect import run
 
-    spec = load(spec_file)
+    spec, handover = load(spec_file), handover_of(flags)
     spec = replace(spec, engine=engine_config) if engine_config else spec
-    tell(run(spec, out, threads=threads, allow_memory=allow_memory), as_json)
+    if handover:
+        spec = replace(spec, release=replace(spec.release or Handover(), **handover))
+    done = run(spec, out, threads=threads, reason=reason, register=register, allow_memory=allow_memory)
+    tell(done, as_json)

@@ -156,13 +156,39 @@ def schema_option(what: str, module: str, function: str) -> Option:
     return switch("--schema", text, is_eager=True, expose_value=False, callback=show)
 
 
+register_option = flag(
+    "--register",
+    "FILE|URL",
+    "Register of releases, where the house file names none.",
+    envvar="LEEWARD_REGISTER",
+)
+reason_option = flag(
+    "--reason",
+    "TEXT",
+    "Why it may be out beside earlier releases of the same patients, where no proof covers both.",
+)
+handing_options = stack(
+    flag("--recipient", "NAME", "Who receives the release, for the register of releases."),
+    flag("--purpose", "TEXT", "What it is for."),
+    reason_option,
+    register_option,
+)
+"""To whom a release goes, and what counts it: `--recipient`, `--purpose`, `--reason`, `--register`."""
+
+
+def handover_of(flags: dict[str, Any]) -> dict[str, str]:
+    """`recipient`, `line` and `purpose`, taken from the flags; a method's command has `--lines` and no `--line`."""
+    found = {name: flags.pop(name, None) for name in ("recipient", "line", "purpose")}
+    return {name: text for name, text in found.items() if text is not None}
+
+
 run_options = stack(
     out_option, engine_option, threads_option,
     flag("--seed", "N", "For tests and studies only: the release is then marked as seeded and must not be shared.",
          type=int),
     formats_option,
     flag("--measure", "are,mre", "What to measure [default: all that apply].", callback=commas),
-    memory_option, json_option,
+    memory_option, handing_options, json_option,
 )  # fmt: skip
 """How to run: `-o`, `--engine`, its settings, `--threads`, `--seed`, `--format`, `--measure`, `--allow-memory`,
 `--json`."""

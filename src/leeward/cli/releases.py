@@ -89,11 +89,14 @@ def show(out: str, as_json: bool) -> None:
 @flag("--index", "INDEX", "For a catalogue of itemsets: the index whose ledger paid for it.")
 @flag("--ledger", "URL", "Database with the budget of --index [default: the ledger in INDEX].",
       envvar="LEEWARD_LEDGER")  # fmt: skip
+@flag("--earlier", "MASTER",
+      "An earlier version of OUT (`leeward refresh`): check also that no row of it changed or is gone.")  # fmt: skip
 @switch("--all every", "Print every check, and what no check tells.")
 @with_source
 @json_option
 def verify(
-    out: str, source: Any, population: str | None, index: str | None, ledger: str | None, every: bool, as_json: bool
+    out: str, source: Any, population: str | None, index: str | None, ledger: str | None, earlier: str | None,
+    every: bool, as_json: bool,
 ) -> None:  # fmt: skip
     """Check the guarantee of the release OUT from its files alone, without trusting how it was made.
 
@@ -103,6 +106,7 @@ def verify(
       leeward verify release/share --all
       leeward verify release --source events.csv --patient pid --code icd --json
       leeward verify catalogue --index INDEX
+      leeward verify master-2/share --earlier master/share
 
     Exit status: 0 every check passed; 4 at least one failed.
     """
@@ -118,7 +122,7 @@ def verify(
         raise BadInput(f"--index is for a catalogue of itemsets; {out} is a release of {release.method}.")
     source = as_released(release, source)
     everyone = read_like(source, population)
-    if source is None and not is_catalogue:
+    if source is None and not is_catalogue and "versions" not in release.manifest:
         source, everyone = _find_sources(release, population)
     answers = None
     if index is not None:
@@ -129,7 +133,7 @@ def verify(
         say("Reading the source")
         with _sources_to_verify(release, source, everyone) as (cohort, people):
             say("Checking")
-            outcome = check(out, cohort, people, answers)
+            outcome = check(out, cohort, people, answers, earlier)
     print_result(as_json, outcome.to_json(), outcome_lines(outcome, every))
     if not outcome.passed:
         raise VerificationFailed(f"{out}: {refusal(outcome)} Do not share this release.")

@@ -13,7 +13,14 @@ import click
 from leeward.cli.main import LazyGroup
 from leeward.methods import METHODS
 
-NOT_IN_A_SPEC = {"out": "", "threads": None, "allow_memory": False, "as_json": False}
+NOT_IN_A_SPEC = {
+    "out": "",
+    "threads": None,
+    "allow_memory": False,
+    "as_json": False,
+    "reason": None,
+    "register": None,
+}
 """Flags of a run that are flags of `leeward protect`, too."""
 
 

@@ -176,10 +176,24 @@ def tell(result: Result, as_json: bool) -> None:
     """Print what was written, for a person or as JSON."""
     from leeward.report.summary import headline
 
+    tell_register(result)
     if as_json:
         print_json(summary(result))
     else:
         print_styled(told(result, f"{headline(result.release)}."))
+
+
+def tell_register(result: Result) -> None:
+    """Say on stderr which register counts a release, and what it was compared with, or that none does."""
+    from leeward.arrays import count_noun
+    from leeward.runs.registering import NOBODY_COUNTS
+
+    entry = result.release.custody_json("register.json")
+    text = f"{NOBODY_COUNTS}."
+    if entry is not None:
+        others = count_noun("earlier release", len(entry["compared"]))
+        text = f"the register counts this release as {entry['facts']['id']}, compared with {others}."
+    click.echo(f"leeward: {text}", err=True)
 
 
 def summary(result: Result) -> dict[str, Any]:

@@ -63,6 +63,8 @@ class Cohort:
     files : tuple of Path, optional
         In the place of `events`, where these are larger than memory: Parquet files of the same columns, each with all
         events of some patients, in the order of the source. Patients ascend from file to file.
+    identified : bool, optional
+        Whether `patient` has identifiers of the source, not the numbers of its lines.
 
     Examples
     --------
@@ -84,6 +86,7 @@ class Cohort:
     domains: Mapping[str, Any] = field(default_factory=dict, compare=False)
     names: Mapping[str, CodeName] = field(default_factory=dict, compare=False, repr=False)
     files: tuple[Path, ...] = ()
+    identified: bool = True
     _lenses: dict[str, Any] = field(default_factory=dict, init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -238,7 +241,18 @@ class Cohort:
             name=self.name,
             vocabulary=self.vocabulary,
             names=self.names,
+            identified=self.identified,
         )
+
+    def identifiers(self) -> pl.Series | None:
+        """The distinct identifiers of the patients whose records are released; None where the source has none."""
+        if not self.identified:
+            return None
+        if self.files:
+            lazy = pl.scan_parquet(list(self.files)).select("patient").unique()
+            return lazy.collect(engine="streaming")["patient"]
+        frame = self.patients if self.events is None else self.events
+        return None if frame is None or "patient" not in frame.columns else frame["patient"].unique()
 
     def with_notices(self, *notices: Notice) -> Cohort:
         return replace(self, notices=self.notices + notices)

@@ -34,6 +34,7 @@ class Words:
 
     readme : how a recipient reads and analyses the files.
     facts : see `stated_facts`.
+    unit : whom the guarantee protects.
     """
 
     name: str
@@ -41,6 +42,7 @@ class Words:
     not_protected: tuple[str, ...]
     readme: str
     facts: Mapping[str, Any] = field(default_factory=dict)
+    unit: str = "patient"
 
 
 @dataclass(frozen=True)

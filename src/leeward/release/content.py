@@ -36,7 +36,13 @@ class Guarantee:
         """The guarantee with these words; of the numbers (k, m, …) those that the contract names."""
         given: dict[str, Any] = {name: numbers.get(name) for name in contract.numbers}
         return Guarantee(
-            words.name, words.attacker, words.not_protected, facts=words.facts, model=contract.model, **given
+            words.name,
+            words.attacker,
+            words.not_protected,
+            unit=words.unit,
+            facts=words.facts,
+            model=contract.model,
+            **given,
         )
 
     @property
@@ -94,6 +100,7 @@ class Anonymized:
     custody_tables : files for `custody/data` (for example the utility policy applied)
     custody : JSON-able facts for the custodian only (goes into `custody/measures.json` under `method`)
     seeded : True when a seed was chosen: the manifest has `seeded: true` and `verify` warns
+    versions, returning : of a release that grows, what the manifest states of its batches (`release.versions`)
     """
 
     method: str
@@ -106,6 +113,8 @@ class Anonymized:
     custody: Mapping[str, Any] = field(default_factory=dict)
     notices: tuple[str, ...] = ()
     seeded: bool = False
+    versions: tuple[Mapping[str, Any], ...] = ()
+    returning: str = ""
 
 
 def manifest_of(anonymized: Anonymized, files: Sequence[FileEntry]) -> dict[str, Any]:
@@ -119,6 +128,8 @@ def manifest_of(anonymized: Anonymized, files: Sequence[FileEntry]) -> dict[str,
         "records": anonymized.records,
         "files": [{"path": f.path, "rows": f.rows, "sha256": f.sha256} for f in files],
     }
+    if anonymized.versions:
+        manifest |= {"versions": list(anonymized.versions), "returning": anonymized.returning}
     if anonymized.seeded:
         manifest["seeded"] = True
     return manifest

@@ -107,6 +107,18 @@ class SourceSpec(Declared):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Handover(Declared):
+    """To whom a release goes, for the register of releases."""
+
+    recipient: Annotated[str | None, Parameter("Who receives it.")] = None
+    line: Annotated[
+        str | None,
+        Parameter("Name of the line of versions that it begins; `leeward refresh` makes the next."),
+    ] = None
+    purpose: Annotated[str | None, Parameter("What it is for.")] = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class Spec(Declared):
     """A whole run. `method` keeps its mapping: the method's own parameter class checks it."""
 
@@ -138,6 +150,7 @@ class Spec(Declared):
     plan: Annotated[
         tuple[Any, ...], Parameter("The recipient's models: linear, logistic or cox with their columns.")
     ] = ()
+    release: Annotated[Handover | None, Parameter("To whom it goes, for the register of releases.")] = None
     versions: Annotated[
         Mapping[str, Any] | None, Parameter("Written into custody/spec.yaml; ignored when read.")
     ] = None
@@ -296,6 +309,8 @@ def plain_of(value: Any) -> Any:
         shown = {f.name: plain_of(getattr(value, f.name)) for f in dataclasses.fields(value)}
         shown["path"] = None if value.path is None else without_password(value.path)
         return {key: item for key, item in shown.items() if item not in (None, [], {}, False)}
+    if isinstance(value, Handover):
+        return {key: item for key, item in vars(value).items() if item is not None}
     if isinstance(value, Mapping):
         return {str(key): plain_of(item) for key, item in value.items()}
     if isinstance(value, tuple | list):

@@ -39,7 +39,7 @@ from leeward.verify import Verification
 from leeward.version import __version__
 
 JSON, HTML, EVIDENCE = "dossier.json", "dossier.html", "evidence.json"
-FIGURES = ("measures.json", "verification.json")
+FIGURES = ("measures.json", "verification.json", "register.json")
 """Files of custody that a dossier rests on."""
 
 TABLES = ("explore.parquet", "compare.parquet")

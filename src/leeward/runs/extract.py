@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,13 +10,16 @@ import polars as pl
 
 from leeward.cohort.cohort import Cohort
 from leeward.errors import BadInput
+from leeward.fields import build
 from leeward.methods.visits import extract as drawing
 from leeward.methods.visits.selection import carry_payload, records_of, select_patients
 from leeward.randomness import Randomness
 from leeward.release import draft
 from leeward.release.manifest import sha256_of
+from leeward.release.spec import Handover
 from leeward.runs.measure import measure
 from leeward.runs.protect import Result, open_result, verify_or_raise
+from leeward.runs.registering import Handing, registered
 from leeward.runs.reports import write_report
 
 
@@ -32,6 +35,9 @@ def extract(
     membership_is_secret: str | None = None,
     seed: int | None = None,
     formats: Sequence[str] = (),
+    handover: Mapping[str, Any] | None = None,
+    reason: str | None = None,
+    register: str | Path | None = None,
 ) -> Result:
     """Draw a cohort from a master release of visits and write it as a verified release.
 
@@ -59,6 +65,12 @@ def extract(
         For tests and studies only.
     formats : sequence of str, optional
         `("parquet",)`: no CSV copy; `("csv",)`: a CSV copy of any size. By default, one of up to 10 MB in all.
+    handover : mapping, optional
+        `recipient`, `line` and `purpose`, for the register of releases.
+    reason : str, optional
+        Why the cohort may be out beside earlier releases of the same patients, where no proof covers both.
+    register : str or Path, optional
+        File or URL of the register of releases, where the house file names none.
 
     Returns
     -------
@@ -101,7 +113,16 @@ def extract(
         raise BadInput(
             f"{master}: no custody/measures.json; name the whole folder that `leeward visits` wrote."
         )
-    with draft(out) as pending:
+    chosen = whole.people.sort("record")["patient"].gather(records)
+    carried = further is not None or bool(whole.release.parameters.get("payload"))
+    facts = {"method": "visits", "k": whole.release.guarantee["k"], "m": whole.release.guarantee.get("m")}
+    handing = Handing(build(Handover, handover or {}, "handover"), reason, register)
+    with (
+        registered(
+            out, handing, lambda: chosen, master=sha256_of(manifest), payload=carried, **facts
+        ) as registration,
+        draft(out) as pending,
+    ):
         anonymized = drawing.extract(whole, records, further, told, Randomness.of(seed), secret)
         pending.write(anonymized, formats=formats)
         where = {"path": str(Path(master).absolute()), "sha256": sha256_of(manifest)}
@@ -118,8 +139,8 @@ def extract(
         }
         pending.put_json("custody/measures.json", figures)
         if original is not None:
-            chosen = whole.people.sort("record")["patient"].gather(records)
             figures |= measure(pending.folder, original.restrict(chosen), measures)
             pending.put_json("custody/measures.json", figures)
+        registration.settle(pending)
         write_report(pending.folder)
     return open_result(pending.out, verification, figures)

@@ -20,11 +20,12 @@ from leeward.randomness import Randomness
 from leeward.release import Anonymized, Release, draft
 from leeward.release.folder import check_out
 from leeward.release.reading import manifest_name
-from leeward.release.spec import SourceSpec, Spec, load
+from leeward.release.spec import Handover, SourceSpec, Spec, load
 from leeward.report.summary import Summary, result_html
 from leeward.runs.memory import engine_name, is_roomy, require_memory, require_memory_to_read, size_of
 from leeward.runs.progress import STAGES, Tell, watch
-from leeward.runs.reports import summary_of
+from leeward.runs.registering import Handing, method_facts, refuse_counted, registered
+from leeward.runs.reports import summary_of, write_report
 from leeward.runs.specs import Method, no_events, parameters_of, read_missing, read_source
 from leeward.runs.writing import measure_release, require_passed, write_verified
 from leeward.verify import Source, Verification
@@ -82,7 +83,7 @@ class Result:
     @property
     def summary(self) -> Summary:
         """What the release is safe against, what not, and what it cost."""
-        return summary_of(self.release, self.measures)
+        return summary_of(self.release, self.measures if "source" in self.measures else None)
 
     def __repr__(self) -> str:
         return f"Result({self.path}: {self.release.method}, {self.release.records:,} records, verified)"
@@ -106,6 +107,9 @@ def protect(
     population: Cohort | None = None,
     source: SourceSpec | None = None,
     population_source: SourceSpec | None = None,
+    handover: Mapping[str, Any] | None = None,
+    reason: str | None = None,
+    register: str | Path | None = None,
     allow_memory: bool = False,
     tell: Tell | None = None,
 ) -> Result:
@@ -133,6 +137,12 @@ def protect(
         The population, for methods that need one.
     source, population_source : SourceSpec, optional
         Where both were read, for `custody/spec.yaml`, so that `verify` can read them again.
+    handover : mapping, optional
+        `recipient`, `line` and `purpose`, for the register of releases.
+    reason : str, optional
+        Why the release may be out beside earlier ones of the same patients, where no proof covers both.
+    register : str or Path, optional
+        File or URL of the register of releases, where the house file names none.
     allow_memory : bool, optional
         Run even if less memory is free than needed.
     tell : callable, optional
@@ -173,9 +183,11 @@ def protect(
         engine=engine,
         formats=tuple(formats),  # type: ignore[arg-type]  # checked when made
         seed=seed,
+        release=None if handover is None else build(Handover, handover, "handover"),
     )
     with at_most(threads), watch(tell, STAGES) as say:
-        return _release(spec, method, cohort, population, out, threads, allow_memory, say)
+        handing = Handing(spec.release or Handover(), reason, register)
+        return _release(spec, method, cohort, population, out, threads, allow_memory, say, handing)
 
 
 def run(
@@ -183,6 +195,8 @@ def run(
     out: str | Path,
     *,
     threads: int | None = None,
+    reason: str | None = None,
+    register: str | Path | None = None,
     allow_memory: bool = False,
     tell: Tell | None = None,
 ) -> Result:
@@ -196,6 +210,10 @@ def run(
         Folder to write; it must not exist.
     threads : int, optional
         Number of threads; all processors by default.
+    reason : str, optional
+        Why the release may be out beside earlier ones of the same patients, where no proof covers both.
+    register : str or Path, optional
+        File or URL of the register of releases, where the house file names none.
     allow_memory : bool, optional
         Run even if less memory is free than needed.
     tell : callable, optional
@@ -236,11 +254,13 @@ def run(
         plan=(),
         versions=None,
     )
+    handing = Handing(spec.release or Handover(), reason, register)
     with at_most(threads), watch(tell, STAGES) as say, copies():
         say("Reading the source")
         if keeps_rows(as_run.engine):
             from leeward.runs.there import release_there
 
+            refuse_counted(handing)
             release = partial(_release_in_worker, as_run, method, allow_memory)
             done = release_there(as_run, method, Path(out).absolute(), threads, say, release)
             return open_result(Path(out).absolute(), *done)
@@ -248,9 +268,9 @@ def run(
 
         with stored_sources(as_run, method, Path(out)) as stored:
             if stored is not None:
-                return _release(as_run, method, *stored, out, threads, allow_memory, say)
+                return _release(as_run, method, *stored, out, threads, allow_memory, say, handing)
         read = _read(as_run, allow_memory)
-        return _release(as_run, method, *read, out, threads, allow_memory, say)
+        return _release(as_run, method, *read, out, threads, allow_memory, say, handing)
 
 
 def _read(spec: Spec, allow_memory: bool) -> tuple[Cohort, Cohort | None]:
@@ -271,7 +291,7 @@ def _release_in_worker(
     randomness: Randomness,
 ) -> tuple[Verification, Mapping[str, Any]]:
     read = stored or _read(spec, allow_memory)
-    done = _release(spec, method, *read, out, None, allow_memory, lambda _: None, engine, randomness)
+    done = _release(spec, method, *read, out, None, allow_memory, lambda _: None, None, engine, randomness)
     return done.verification, done.measures
 
 
@@ -284,10 +304,12 @@ def _release(
     threads: int | None,
     allow_memory: bool,
     say: Tell,
+    handing: Handing | None,
     worker: Engine | None = None,
     randomness: Randomness | None = None,
 ) -> Result:
-    """`worker`: the engine in the place of the spec's, whose worker this is. `randomness`: None for the spec's."""
+    """`handing`: None in a worker. `worker`: the engine in the place of the spec's, whose worker this is. `randomness`:
+    None for the spec's."""
     from leeward.engine import running
 
     asked: Any = worker or spec.engine
@@ -310,7 +332,11 @@ def _release(
         return figures
 
     randomness = randomness or Randomness.of(spec.seed)
-    with draft(out) as pending, running(asked, threads) as runner:
+    with (
+        registered(out, handing, cohort.identifiers, **method_facts(method)) as registration,
+        draft(out) as pending,
+        running(asked, threads) as runner,
+    ):
         say(f"Protecting {cohort.name} ({method.name})")
         spec = dataclasses.replace(spec, method=parameters_of(method.over(cohort)[0]))
         verification, figures = write_verified(
@@ -326,6 +352,9 @@ def _release(
             say,
             roomy=roomy,
         )
+        registration.settle(pending, cohort)
+        say("Writing the report")
+        write_report(pending.folder)
     return open_result(pending.out, verification, figures)
 
 
@@ -356,6 +385,7 @@ def verify(
     source: Cohort | None = None,
     population: Cohort | None = None,
     answers: Sequence[tuple[str, str]] | None = None,
+    earlier: str | Path | None = None,
 ) -> Verification:
     """Check the guarantee of a release from its files alone, or against its source.
 
@@ -369,6 +399,9 @@ def verify(
         The population, for methods that need one.
     answers : sequence of (str, str), optional
         For a catalogue of itemsets: the answers that its ledger keeps.
+    earlier : str or Path, optional
+        An earlier version of a release that grows (`refresh`): checks also that no row of it changed or is gone, and
+        that what was added keeps k by itself.
 
     Returns
     -------
@@ -391,6 +424,11 @@ def verify(
     >>> lw.verify("release", cohort).passed
     True
     """
+    if source is not None and "versions" in Release.open(path, compare=False).manifest:
+        raise BadInput(
+            f"{path}: a release of several batches; each was compared with its source when it was added. Leave out the "
+            "source."
+        )
     if source is not None:
         known: Source | None = Source(
             _events_of(source),
@@ -406,7 +444,7 @@ def verify(
         raise BadInput("`population` also needs the source (--source).")
     else:
         known = None if answers is None else Source(no_events(), answers=answers)
-    return check(path, known, manifest_name(path))
+    return check(path, known, manifest_name(path), earlier)
 
 
 def _events_of(source: Cohort) -> pl.DataFrame:

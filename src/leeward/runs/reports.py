@@ -13,8 +13,9 @@ from leeward.methods import METHODS
 from leeward.release import Release
 from leeward.release.aside import own_file
 from leeward.report import render
-from leeward.report.sections import Section, Table, number, table_of
+from leeward.report.sections import Notes, Section, Table, number, table_of
 from leeward.report.summary import Costs, Summary, summarize
+from leeward.runs.registering import NOBODY_COUNTS
 
 CATALOGUE = "notes"
 """A catalogue of an index: a release, though of no method."""
@@ -34,7 +35,13 @@ def write_report(folder: Path) -> Path:
         )
     own = sections_of(release.method)
     found = [] if own is None else own(release, measures, verification)
-    sections = [*found[:1], *risk_sections(release, measures), *found[1:], *attack_sections(measures)]
+    sections = [
+        *found[:1],
+        *risk_sections(release, measures),
+        *found[1:],
+        *attack_sections(measures),
+        *([] if release.method == CATALOGUE else [together_section(release.custody_json("register.json"))]),
+    ]
     page = render(release, measures, verification, sections, summary_of(release, measures))
     target = release.custody / "report.html"
     own_file(target).write_text(page, encoding="utf-8")
@@ -86,6 +93,36 @@ def attack_sections(measures: Mapping[str, Any]) -> list[Section]:
         if each["succeeded"]
     ]
     return [Section("Attacks that were tried", (table, *lines))]
+
+
+def together_section(entry: Mapping[str, Any] | None) -> Section:
+    """What the register compared the release with before it was published; without one, that nobody counts."""
+    title = "Together with earlier releases"
+    if entry is None:
+        return Section(title, (f"**Not counted:** {NOBODY_COUNTS}.",))
+    facts, compared = entry["facts"], entry["compared"]
+    named = f"The register counts this release as `{facts['id']}`"
+    if not compared:
+        return Section(
+            title, (f"{named}. There is no earlier release that its recipient may put beside it.",)
+        )
+    table = table_of(
+        "Earlier releases, and the rule that allows both",
+        compared,
+        ("release", "id", str),
+        ("recipient", "recipient", number),
+        ("common patients", "common", number),
+        ("only there", "only_there", number),
+        ("only here", "only_here", number),
+        ("rule", "rule", str),
+        ("fewest candidates", "bound.fewest", number),
+        ("patients below k", "bound.below", number),
+        ("told for certain", "bound.certain", number),
+    )
+    reason = (f"Reason given by {facts['by']}: {facts['reason']}",) if facts["reason"] else ()
+    sentences = dict.fromkeys(f"`{each['rule']}`: {each['sentence']}" for each in compared)
+    attacks = dict.fromkeys(f"Measured: {each['bound']['attack']}" for each in compared if each["bound"])
+    return Section(title, (f"{named}.", table, Notes((*sentences, *attacks)), *reason))
 
 
 def risk_sections(release: Release, measures: Mapping[str, Any]) -> list[Section]:

@@ -1,4 +1,4 @@
-"""Writing a release aside: its files, their verification, what was measured, the report."""
+"""Writing a release aside: its files, their verification, what was measured."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from leeward.release.manifest import sha256_of
 from leeward.release.spec import SourceSpec, Spec, to_yaml
 from leeward.runs.measure import measure_what_runs
 from leeward.runs.progress import Tell
-from leeward.runs.reports import write_report
 from leeward.verify import Verification
 
 if TYPE_CHECKING:
@@ -33,7 +32,8 @@ def write_verified(
     *,
     roomy: bool,
 ) -> tuple[Verification, Mapping[str, Any]]:
-    """Write a release aside, verify and measure it (at once where memory is `roomy`), write custody and the report."""
+    """Write a release aside, verify and measure it (at once where memory is `roomy`), write custody; the report comes
+    after."""
     from leeward.engine import beside
 
     say("Writing the release aside")
@@ -49,8 +49,6 @@ def write_verified(
     pending.put("custody/spec.yaml", to_yaml(spec))
     if files := files_of(spec.source):
         pending.put_json("custody/source_files.json", {"files": files})
-    say("Writing the report")
-    write_report(pending.folder)
     return verification, figures
 
 

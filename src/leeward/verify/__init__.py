@@ -15,6 +15,7 @@ from pkgutil import iter_modules
 from polars.exceptions import PanicException
 
 from leeward.contracts import contract_of
+from leeward.contracts.contract import Contract
 from leeward.errors import BadInput
 from leeward.verify.checks import Check, Source, Verification, failing
 from leeward.verify.codes import codes_checks
@@ -23,6 +24,7 @@ from leeward.verify.manifest import NAME, Share, custody_checks, manifest_checks
 from leeward.verify.order import check_orders, owner_orders
 from leeward.verify.storage import storage_checks
 from leeward.verify.unchecked import list_gaps
+from leeward.verify.versions import add_up, check_batches, check_earlier, is_line
 
 __all__ = ["CHECKERS", "Check", "Share", "Source", "Verification", "verify"]
 
@@ -42,13 +44,18 @@ SEEDED = (
 )
 
 
-def verify(path: str | Path, source: Source | None = None, manifest: str = NAME) -> Verification:
+def verify(
+    path: str | Path,
+    source: Source | None = None,
+    manifest: str = NAME,
+    earlier: str | Path | None = None,
+) -> Verification:
     """Check a release folder (`OUT` or `OUT/share`) against the guarantee that its manifest states.
 
     Reads the shared files and, where it is at hand, the custodian's folder beside them; with `source` also compares
     them with the data they came from. A refuted guarantee is a failed check, not an exception; BadInput when the folder
     is not a release or its method has no verifier. `manifest` is its file name, another one in a release that is not
-    published yet.
+    published yet. `earlier` is an earlier version of a release that grows (`verify.versions`).
     """
     share = open_share(path, manifest)
     types = manifest_types(share)
@@ -62,6 +69,10 @@ def verify(path: str | Path, source: Source | None = None, manifest: str = NAME)
     checks = [types, *manifest_checks(share), *custody_checks(share)]
     if "files_present" not in failing(checks):
         checks = form_and_content(share, source, checks)
+    if earlier is not None:
+        checks += guard(
+            "same_line", lambda: check_earlier(share, open_share(earlier)), formed=not failing(checks)
+        )
     warnings = (SEEDED,) if share.manifest.get("seeded") else ()
     return Verification(share.method, tuple(checks), warnings, source is not None, list_gaps(share, source))
 
@@ -77,6 +88,21 @@ def form_and_content(share: Share, source: Source | None, checks: list[Check]) -
         return checks  # all that follows reads them
     if "only_rows" not in failing(checks):
         checks += guard("codes_listed", lambda: codes_checks(share, source), formed=not failing(checks))
+    if not is_line(share):
+        return orders_and_content(share, contract, source, checks)
+    if not failing(checks):
+        checks += add_up(share)
+    if failing(checks):
+        return checks  # it cannot be cut into batches
+    return checks + check_batches(
+        share, lambda part: orders_and_content(part, contract, None, custody_checks(part))
+    )
+
+
+def orders_and_content(
+    share: Share, contract: Contract, source: Source | None, checks: list[Check]
+) -> list[Check]:
+    """After some checks those of orders, of the spec, and the method's own."""
     if not failing(checks):
         checks += check_orders(share, contract.records) + owner_orders(share, contract.owners, source)
     formed = not failing(checks)

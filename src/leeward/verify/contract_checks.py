@@ -20,7 +20,9 @@ import pyarrow.parquet as pq
 
 from leeward.contracts.contract import LARGEST, Contract, Schema, Table, Words
 from leeward.contracts.readme import READER, has_copies, reader, readme_of
+from leeward.contracts.versions import of_versions
 from leeward.verify.checks import Check, of_count, payload_of
+from leeward.verify.flat import Longs
 from leeward.verify.manifest import FILE_KEYS, GUARANTEE_KEYS, README, REQUIRED_KEYS, Share, read_spec
 from leeward.verify.storage import unless_readable
 
@@ -48,7 +50,10 @@ def manifest_keys(share: Share, contract: Contract) -> Check:
     """The manifest has the keys of the contract, in their order, and no others, and is written as releases write it."""
     manifest = share.manifest
     objects: list[tuple[dict[str, Any], Iterable[str]]] = [(entry, FILE_KEYS) for entry in manifest["files"]]
-    objects += [(manifest, (*REQUIRED_KEYS, "seeded")), (manifest["guarantee"], GUARANTEE_KEYS)]
+    objects += [
+        (manifest, (*REQUIRED_KEYS, "versions", "returning", "seeded")),
+        (manifest["guarantee"], GUARANTEE_KEYS),
+    ]
     wrong = sum(list(content) != [key for key in keys if key in content] for content, keys in objects)
     stated = [
         key for key in manifest["parameters"] if key in contract.parameters
@@ -98,7 +103,8 @@ def risk_of(guarantee: Mapping[str, Any], model: str) -> dict[str, Any] | None:
 def words_of(share: Share, contract: Contract) -> list[Words]:
     """Every wording that the method can have given; more than one only where the files leave it open."""
     parameters = share.manifest["parameters"]
-    return [contract.words(parameters, **facts) for facts in facts_of(share)]
+    found = [contract.words(parameters, **facts) for facts in facts_of(share)]
+    return [of_versions(words, share.manifest) for words in found]
 
 
 def facts_of(share: Share) -> Sequence[Mapping[str, Any]]:
@@ -135,7 +141,7 @@ def guarantee_words(share: Share, contract: Contract) -> Check:
 
 
 def guarantee_of(words: Words) -> dict[str, Any]:
-    texts = {"name": words.name, "unit": "patient", "attacker": words.attacker}
+    texts = {"name": words.name, "unit": words.unit, "attacker": words.attacker}
     facts = {"facts": dict(words.facts)} if words.facts else {}
     return {**texts, "not_protected": list(words.not_protected), **facts}
 
@@ -202,21 +208,34 @@ def rows_in_order(share: Share, contract: Contract) -> Check:
     files = parquet_files(share, contract)
     return of_count(
         "rows_in_order",
-        sum(bool(table.order) and not ascending(file, table.order) for file, table in files),
+        sum(
+            bool(table.order) and not ascending(file, table.order, begins_of(share, file))
+            for file, table in files
+        ),
         "Rows are in the order of their numbers.",
         "files have rows that are not in the order of their numbers.",
     )
 
 
+def begins_of(share: Share, file: Path) -> Longs:
+    """The rows of a file with which a batch begins, of a release that grows."""
+    path = file.relative_to(share.folder).as_posix()
+    rows = [version["rows"].get(path, 0) for version in share.manifest.get("versions", ())]
+    return np.cumsum(np.array(rows, np.int64))
+
+
 @unless_readable(False)
-def ascending(file: Path, columns: Sequence[str]) -> bool:
-    """Whether rows ascend by whole-number columns, the first one first; equal rows do not."""
+def ascending(file: Path, columns: Sequence[str], begins: Longs) -> bool:
+    """Whether rows ascend by whole-number columns, the first one first; equal rows do not; at `begins` they may."""
     stored = pq.ParquetFile(file)
     if not set(columns) <= set(stored.schema_arrow.names):
         return False
     last = [np.empty(0, np.int64)] * len(columns)
+    row = 0
     for batch in stored.iter_batches(ROWS_AT_ONCE, columns=list(columns)):
-        rises, same = np.zeros(1, np.bool_), np.ones(1, np.bool_)
+        numbered = np.arange(row + (not row), row + batch.num_rows)
+        rises, same = np.isin(numbered, begins), np.ones(1, np.bool_)
+        row += batch.num_rows
         for i, column in enumerate(columns):
             numbers = pc.fill_null(batch.column(column).cast(pa.int64()), -1).to_numpy()
             numbers = np.concatenate([last[i], numbers])

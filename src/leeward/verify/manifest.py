@@ -162,10 +162,30 @@ def is_object(value: Any) -> bool:
     return isinstance(value, dict)
 
 
+def is_versions(value: Any) -> bool:
+    """What a release that grows states of its batches, the first one first."""
+    return isinstance(value, list) and bool(value) and all(map(_is_version, value, range(1, len(value) + 1)))
+
+
+def _is_version(value: Any, batch: int) -> bool:
+    if not isinstance(value, dict) or list(value) != ["batch", "rows", "sha256", "records"]:
+        return False
+    rows = value["rows"]
+    fits = isinstance(rows, dict) and all(map(is_text, rows)) and all(map(is_whole, rows.values()))
+    numbers = type(value["batch"]) is int and value["batch"] == batch and is_whole(value["records"])
+    return fits and numbers and is_text(value["sha256"])
+
+
+def is_returning(value: Any) -> bool:
+    return value in ("kept", "apart")
+
+
 TYPES = dict.fromkeys(("leeward", "method"), is_text) | {
     "format": is_whole,
     "parameters": is_object,
     "records": is_whole,
+    "versions": is_versions,
+    "returning": is_returning,
 }
 TYPES_OF_FILE = dict.fromkeys(("path", "sha256"), is_text) | {"rows": is_whole}
 TYPES_OF_GUARANTEE = (
@@ -185,6 +205,7 @@ def manifest_types(share: Share) -> Check:
     wrong = sum(
         not fits(content[key]) for content, types in objects for key, fits in types.items() if key in content
     )
+    wrong += ("versions" in manifest) != ("returning" in manifest)
     try:
         json.dumps(manifest, ensure_ascii=False).encode("utf-8")
     except UnicodeEncodeError:

@@ -22,7 +22,7 @@ from leeward.report.sections import number
 from leeward.report.writing import to_html
 
 TITLE = "Technical evidence for a determination. Not itself a determination."
-SOURCE_FILES = ("measures.json", "evidence.json")
+SOURCE_FILES = ("measures.json", "evidence.json", "register.json")
 """Files with figures of the original data: in a dossier for the recipient only their absence is said."""
 
 Block = Literal["measured", "declared", "open"]

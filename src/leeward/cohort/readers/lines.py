@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -32,7 +33,7 @@ def read_lines(asked: Request) -> Cohort:
         collector.begin(file.name)
         for batch in batches(file, collector.last_row):
             collector.add(batch, batch.column("patient").to_numpy().astype(np.uint32))
-    return collector.cohort(asked.vocabulary)
+    return replace(collector.cohort(asked.vocabulary), identified=False)
 
 
 def batches(file: Path, before: int = 0) -> Iterator[pa.RecordBatch]:

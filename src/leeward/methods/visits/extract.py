@@ -53,6 +53,10 @@ class Master:
                 "a cohort already drawn" if release.method == "visits" else f"a release by {release.method}"
             )
             raise BadInput(f"{path}: {kind}; a cohort is drawn from the master that `leeward visits` wrote.")
+        if "versions" in release.manifest:
+            raise BadInput(
+                f"{path}: a release of several batches (`leeward refresh`); no cohort is drawn from it yet."
+            )
         patients = release.custody_table("patients")
         if patients is None:
             raise BadInput(

@@ -128,8 +128,8 @@ def enforce(
     """Merge and enforce. groups : int64[codes], which may merge. order : of the patients, for level `codes`."""
     merging = _merge_codes(parameters, lens, groups)
     labels, of_code, up = _labels(parameters, merging, lens, vocabulary)
-    mapped = _map_visits(lens, of_code, len(labels))
-    enforced, steps = _enforce(parameters, mapped, len(labels), up, engine.threads, order)
+    mapped = map_visits(lens, of_code, len(labels))
+    enforced, steps = enforce_level(parameters, mapped, len(labels), up, engine.threads, order)
     return Outcome(lens, merging, labels, of_code, up, mapped, enforced, steps)
 
 
@@ -162,7 +162,7 @@ def _labels(
     return labels, of_code, up
 
 
-def _map_visits(lens: Lens, of_code: Int32s, labels: int) -> VisitSets:
+def map_visits(lens: Lens, of_code: Int32s, labels: int) -> VisitSets:
     if (of_code == np.arange(len(of_code))).all():  # every code stays itself
         return VisitSets(lens.patient_offsets, lens.offsets, lens.values)
     label, width = of_code[lens.values], np.int64(max(labels, 1))
@@ -172,7 +172,7 @@ def _map_visits(lens: Lens, of_code: Int32s, labels: int) -> VisitSets:
     return VisitSets(lens.patient_offsets, offsets, (keys % width).astype(np.int32))
 
 
-def _enforce(
+def enforce_level(
     parameters: Visits, mapped: VisitSets, labels: int, up: Int32s | None, threads: int, order: Int64s
 ) -> tuple[VisitSets, int]:
     k = parameters.k

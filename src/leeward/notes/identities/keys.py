@@ -14,6 +14,9 @@ from pathlib import Path
 from leeward.errors import BadInput
 
 HEAD = "leeward-notes-key-1 "
+HEADS = {"notes": HEAD, "register": "leeward-register-key-1 "}
+"""What a key file begins with, by what uses it."""
+USES = {"notes": "`leeward notes annotate`", "register": "a register of releases"}
 BYTES = 32
 LONGEST = 1024
 """Bytes read from a key file; a key has 65."""
@@ -49,7 +52,7 @@ def fresh() -> bytes:
     return secrets.token_bytes(BYTES)
 
 
-def read_or_make(path: str | Path, release: str | Path | None = None) -> bytes:
+def read_or_make(path: str | Path, release: str | Path | None = None, use: str = "notes") -> bytes:
     """Read the secret in a key file; a missing file is created, readable by its owner only. Raises BadInput if the file
     holds no key or is inside the folder `release`."""
     file = Path(path)
@@ -58,12 +61,12 @@ def read_or_make(path: str | Path, release: str | Path | None = None) -> bytes:
             f"key file {file.name}: the key may not lie in the folder that it protects; name a file elsewhere."
         )
     if file.exists():
-        return read(file)
+        return read(file, use)
     try:
         handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(handle, "w", encoding="ascii") as stream:
             secret = fresh()
-            stream.write(HEAD + base64.b64encode(secret).decode() + "\n")
+            stream.write(HEADS[use] + base64.b64encode(secret).decode() + "\n")
             stream.flush()
             os.fsync(stream.fileno())  # without the key, encrypted texts are lost
         folder = os.open(file.parent, os.O_RDONLY)
@@ -72,7 +75,7 @@ def read_or_make(path: str | Path, release: str | Path | None = None) -> bytes:
         finally:
             os.close(folder)
     except FileExistsError:  # another process created it in the meantime
-        return read(file)
+        return read(file, use)
     except OSError:
         raise BadInput(
             f"key file {file.name}: cannot be made; name one with --key in a folder that exists."
@@ -80,9 +83,9 @@ def read_or_make(path: str | Path, release: str | Path | None = None) -> bytes:
     return secret
 
 
-def read(path: str | Path) -> bytes:
+def read(path: str | Path, use: str = "notes") -> bytes:
     """Read the secret in an existing key file. Raises BadInput if it is missing or holds no key."""
-    file = Path(path)
+    file, head = Path(path), HEADS[use].strip()
     if file.exists() and not (
         file.is_file() or file.is_dir()
     ):  # opening a pipe would block, reading a device would never end
@@ -90,7 +93,7 @@ def read(path: str | Path) -> bytes:
     try:
         with file.open("rb") as stream:
             text = stream.read(LONGEST).decode("ascii").strip()
-        secret = base64.b64decode(text.removeprefix(HEAD.strip()).strip(), validate=True)
+        secret = base64.b64decode(text.removeprefix(head).strip(), validate=True)
     except FileNotFoundError:
         raise BadInput(f"key file {file.name}: no such file; name another with --key.") from None
     except OSError as error:
@@ -98,8 +101,8 @@ def read(path: str | Path) -> bytes:
         raise BadInput(f"key file {file.name}: {why}; name another with --key.") from None
     except (UnicodeDecodeError, binascii.Error, ValueError):
         text, secret = "", b""
-    if not text.startswith(HEAD.strip()) or len(secret) != BYTES:
-        raise BadInput(f"key file {file.name}: holds no key of `leeward notes annotate`.")
+    if not text.startswith(head) or len(secret) != BYTES:
+        raise BadInput(f"key file {file.name}: holds no key of {USES[use]}.")
     return secret
 
 

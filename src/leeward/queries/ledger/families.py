@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -27,14 +26,12 @@ from typing import Any, Final
 import sqlalchemy as sa
 
 from leeward.queries.ledger import chain, tables
-from leeward.queries.ledger.engines import BUSY_SECONDS, state_of
 from leeward.queries.ledger.opening import (
-    CANCELED,
-    LOCKED,
     LOGGER,
     Ledger,
     LedgerUnreachable,
     close_engine,
+    lock_row,
     reading,
     writing,
 )
@@ -451,17 +448,8 @@ def close(ledger: Ledger) -> None:
 
 
 def lock(connection: sa.Connection, ledger: Ledger, family: str) -> Any:
-    """Lock the family against other writers, before anything is written; return its row. A lock that others hold is
-    asked for again, in a transaction begun anew."""
-    until = time.monotonic() + BUSY_SECONDS
-    while True:
-        try:
-            row = connection.execute(LOCK, {"family": family}).first()
-            break
-        except sa.exc.DBAPIError as error:
-            if state_of(error) not in {*LOCKED, CANCELED} or time.monotonic() > until:
-                raise
-            connection.connection.rollback()
+    """Lock the family against other writers, before anything is written; return its row."""
+    row = lock_row(connection, LOCK, {"family": family})
     if row is None:
         raise error_of_move(ledger)
     return row

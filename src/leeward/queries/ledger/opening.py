@@ -13,12 +13,12 @@ import secrets
 import sqlite3
 import struct
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Lock, Semaphore
-from typing import Final
+from typing import Any, Final
 
 import sqlalchemy as sa
 
@@ -64,6 +64,16 @@ class LedgerUnreachable(BadInput):
 
 
 @dataclass(frozen=True)
+class Words:
+    """How a failing database is spoken of."""
+
+    name: str = "ledger"
+    outcome: str = "No answer was given."
+    again: str = "; you will not be charged twice"
+    restore: str = "`leeward budget` says how to go on with an older one."
+
+
+@dataclass(frozen=True)
 class Ledger:
     """An open ledger; threads may share it."""
 
@@ -76,6 +86,7 @@ class Ledger:
     """Key of this database within the process."""
     beside: Path | None = None
     """The index's folder, where the last head is remembered; None for a database that was opened by itself."""
+    words: Words = Words()
 
 
 def open_ledger(where: str | Path, beside: Path | None = None) -> Ledger:
@@ -89,9 +100,9 @@ def make_ledger(where: str | Path, beside: Path | None = None) -> Ledger:
     return _open(where, beside, may_create=True)
 
 
-def open_database(url: str) -> Ledger:
+def open_database(url: str, words: Words = Words()) -> Ledger:
     """Another database of this program (the portal's), with the same engine, waits and refusals as a ledger."""
-    return _by_url(url, may_create=True, beside=None)
+    return replace(_by_url(url, may_create=True, beside=None), words=words)
 
 
 @contextmanager
@@ -129,6 +140,19 @@ def writing(ledger: Ledger, *, durable: bool = True, family: str = "") -> Iterat
         elif kind == "postgresql" and not durable:
             connection.exec_driver_sql("SET LOCAL synchronous_commit = off")
         yield connection
+
+
+def lock_row(connection: sa.Connection, asked: sa.Select[Any], given: Mapping[str, Any] | None = None) -> Any:
+    """The row of a statement that locks it, before anything is written; None without one. A lock that others hold is
+    asked for again, in a transaction begun anew."""
+    until = time.monotonic() + BUSY_SECONDS
+    while True:
+        try:
+            return connection.execute(asked, given).first()
+        except sa.exc.DBAPIError as error:
+            if state_of(error) not in {*LOCKED, CANCELED} or time.monotonic() > until:
+                raise
+            connection.connection.rollback()
 
 
 def release(ledger: Ledger) -> None:
@@ -176,8 +200,8 @@ def _translate_errors(ledger: Ledger) -> Iterator[None]:
         refused = getattr(error, "orig", None) or error
         if getattr(refused, "sqlite_errorcode", None) in DAMAGED:
             raise LedgerUnreachable(
-                f"{ledger.place}: the ledger's file is damaged. No answer was given. Put its newest copy "
-                "back; `leeward budget` says how to go on with an older one."
+                f"{ledger.place}: the {ledger.words.name}'s file is damaged. {ledger.words.outcome} Put its newest "
+                f"copy back; {ledger.words.restore}"
             ) from None
         cause = fault_of_tls(refused) or type(refused).__name__
         if state_of(error) in {*LOCKED, CANCELED}:
@@ -187,8 +211,8 @@ def _translate_errors(ledger: Ledger) -> Iterator[None]:
 
 def _unreachable(ledger: Ledger, cause: str) -> LedgerUnreachable:
     return LedgerUnreachable(
-        f"{ledger.place}: cannot reach the ledger ({cause}). No answer was given. Check that the database is "
-        "running and writable, then retry; you will not be charged twice."
+        f"{ledger.place}: cannot reach the {ledger.words.name} ({cause}). {ledger.words.outcome} Check that the "
+        f"database is running and writable, then retry{ledger.words.again}."
     )
 
 

@@ -1,0 +1,102 @@
+"""The house file: what a house decides for all of its releases (docs/reference/house.md).
+
+    register: {url: /srv/leeward/register.db, key: /srv/leeward/keys/register.secret}
+
+`LEEWARD_HOUSE` names it (empty: none); else it is `leeward/house.yaml` in `XDG_CONFIG_HOME` (`~/.config`), or
+`/etc/leeward/house.yaml`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+from leeward.errors import BadInput
+from leeward.fields import Declared, Parameter, build
+from leeward.paths import text_of
+from leeward.release.spec import content_of_yaml
+
+VARIABLE: Final = "LEEWARD_HOUSE"
+FILE: Final = "house.yaml"
+
+
+@dataclass(frozen=True, kw_only=True)
+class RegisterOfHouse(Declared):
+    """The register that every release of the house is entered in."""
+
+    url: Annotated[
+        str,
+        Parameter("File of SQLite, next to the house file, or the URL of a database; PostgreSQL by its URL."),
+    ]
+    key: Annotated[
+        str | None,
+        Parameter(
+            "File of the key, next to the house file; made where it does not exist.",
+            default="register.secret in the folder `keys` of the account's state",
+        ),
+    ] = None
+    policy: Annotated[
+        Mapping[str, str],
+        Parameter("Rules for which the house is stricter: allow, reason or refuse by the rule's name."),
+    ] = field(default_factory=dict)
+    pools: Annotated[
+        tuple[Any, ...],
+        Parameter(
+            "Lists of recipients that may put releases together. Two recipients of different lists may not; all others "
+            "may.",
+            default="everybody may",
+        ),
+    ] = ()
+
+    def rules(self) -> None:
+        from leeward.register.policy import check_policy
+
+        check_policy(self.policy)
+        for group in self.pools:
+            if not isinstance(group, list | tuple) or not all(isinstance(name, str) for name in group):
+                raise BadInput("`register.pools`: a list of lists of recipients.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class HouseFile(Declared):
+    """What a house decides."""
+
+    register: Annotated[RegisterOfHouse | None, Parameter("The register of releases.")] = None
+
+
+def read_house() -> HouseFile:
+    """What the house file says; nothing without one. BadInput where the one that `LEEWARD_HOUSE` names is missing, or
+    one that is there cannot be read: a register that the house demands is never left out in silence."""
+    file = _file()
+    if file is None:
+        return HouseFile()
+    try:
+        content = content_of_yaml(text_of(file, "house file"))
+        found: HouseFile = build(HouseFile, content or {}, "")
+    except BadInput as error:
+        raise BadInput(f"{file}: {error}") from None
+    if found.register is None:
+        return found
+    url, key = found.register.url, found.register.key
+    return HouseFile(
+        register=RegisterOfHouse(
+            url=url if "://" in url else str(file.parent / url),
+            key=None if key is None else str(file.parent / key),
+            policy=found.register.policy,
+            pools=found.register.pools,
+        )
+    )
+
+
+def _file() -> Path | None:
+    named = os.environ.get(VARIABLE)
+    if named is not None:
+        return Path(named) if named else None
+    try:
+        own = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "leeward" / FILE
+    except RuntimeError:  # an account without a home
+        own = Path("/etc/leeward") / FILE
+    return next((each for each in (own, Path("/etc/leeward") / FILE) if each.is_file()), None)
