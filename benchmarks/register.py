@@ -26,7 +26,6 @@ import numpy as np
 from common import commit, machine
 from leeward.queries.ledger.opening import reading
 from leeward.register import entering, sketch
-from leeward.register.entering import House
 from leeward.register.store import Facts, Register, changing, open_register, read_sketch, read_state
 
 TREE = Path(__file__).resolve().parents[1]
@@ -39,8 +38,8 @@ def fill(register: Register, releases: int, patients: int, people: np.ndarray[An
         made = np.sort(random.choice(people, patients, replace=False))
         facts = entering.with_sketch(Facts(method="visits", k=5, reason="benchmark"), register, made)
         with changing(register) as change:
-            change.keep(made)
-            change.append("intended", id=facts.id, facts=asdict(facts))
+            change.keep(sketch.to_bytes(made))
+            change.append("intended", id=facts.id, facts=asdict(facts), compared=[])
 
 
 def seconds() -> float:
@@ -56,7 +55,7 @@ def overlaps(folder: Path, releases: int, patients: int, people: int) -> dict[st
     new = np.sort(random.choice(everybody, patients, replace=False))
     sketch.count_common(new[:10], new[:10])  # compiled
     begun, used = time.perf_counter(), seconds()
-    entered = entering.enter(register, Facts(method="visits", k=5, reason="benchmark"), new, House({}))
+    entered = entering.enter(register, Facts(method="visits", k=5, reason="benchmark"), new)
     found = {"elapsed": time.perf_counter() - begun, "cpu": seconds() - used}
     state = read_state(register)
     wrong = 0

@@ -17,10 +17,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import alembic.command  # noqa: F401  # what children need is loaded once, before they are made
 import polars as pl
 import pytest
-import sqlalchemy.dialects.sqlite  # noqa: F401
+import sqlalchemy.dialects.sqlite  # noqa: F401  # what children need is loaded once, before they are made
 from tests.cli import fake
 from tests.waiting import wait_until
 

@@ -9,11 +9,10 @@ from typing import Any
 import polars as pl
 
 from leeward.register import entering, sketch
-from leeward.register.entering import Entered, House
+from leeward.register.entering import Entered
 from leeward.register.store import Facts, Register, open_register
 
 KEY = b"k" * 32
-ANY = House({})
 
 
 def opened(folder: Path, url: str | None = None, key: bytes = KEY) -> Register:
@@ -24,13 +23,13 @@ def entered(
     register: Register,
     patients: Iterable[int] | None,
     *,
-    house: House = ANY,
     published: bool = True,
     **facts: Any,
 ) -> Entered:
     """Enter a release of these patients, and say that it is published."""
     made = None if patients is None else sketch.sketch_of(pl.Series(list(patients)), register.key)
-    found = entering.enter(register, Facts(**{"method": "visits", "k": 5, **facts}), made, house)
+    found = entering.enter(register, Facts(**{"method": "visits", "k": 5, **facts}), made)
     if published:
-        entering.publish(found, Path("somewhere"), "share", f"content of {found.facts.id}", None)
+        digests = {"share": "share", "content": f"content of {found.facts.id}", "source": None}
+        entering.publish(found, Path("somewhere"), **digests)
     return found

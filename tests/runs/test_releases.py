@@ -205,7 +205,7 @@ def test_a_run_that_cannot_say_that_it_is_published_tells_how(monkeypatch: pytes
         with pytest.raises(BadInput, match="leeward releases repair one"):
             protect("one")
     assert [row["status"] for row in listed()] == ["intended"]
-    assert lw.releases.repair(["one"], register="register.db")["published"] == (str(listed()[0]["id"]),)
+    assert lw.releases.repair(["one"], register="register.db")["published"] == [listed()[0]["id"]]
     assert [row["status"] for row in listed()] == ["released"]
 
 
@@ -259,7 +259,7 @@ def test_a_register_is_made_again_from_the_folders(place: Path) -> None:
         lw.releases.repair([place], register="register.db")
     found = lw.releases.repair(["one", "two"], register="register.db")
     ids = [str(row["id"]) for row in before]
-    assert (found["restored"], found["lost"]) == ((ids[0], ids[1]), (ids[2],))
+    assert (found["restored"], found["lost"]) == (ids[:2], ids[2:])
     assert [(row["status"], row["patients"]) for row in listed()] == [
         ("released", 40), ("released", None), ("lost", None)
     ]  # fmt: skip

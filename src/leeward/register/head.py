@@ -6,7 +6,7 @@ A copy of the register from yesterday agrees with itself; only something outside
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -25,10 +25,8 @@ class OlderRegister(BadInput):
 
 @dataclass(frozen=True)
 class Head:
-    """`first`: the hash of the first entry (which register it is); how many entries, the last hash, and the releases
-    entered so far."""
+    """How many entries there are, the last hash, and the releases entered so far."""
 
-    first: str
     entries: int
     head: str
     releases: list[str]
@@ -50,29 +48,28 @@ def read_head(file: Path) -> Head | None:
         ) from None
 
 
-def remember(file: Path, entries: Sequence[Entry], releases: Sequence[str], *, anew: bool = False) -> None:
+def remember(file: Path, entries: Sequence[Entry], releases: Iterable[str], *, anew: bool = False) -> None:
     """Write the head where it is kept, unless a later one is there already; `anew`: whatever is there."""
-    head = Head(entries[0].hash, len(entries), entries[-1].hash, sorted(releases))
+    head = Head(len(entries), entries[-1].hash, sorted(releases))
     with alone_in(file.parent):
         before = None
-        if not anew:
-            with suppress(OlderRegister):
-                before = read_head(file)
+        with suppress(OlderRegister):
+            before = None if anew else read_head(file)
         if before is None or before.entries < head.entries:
             write_whole(file, json.dumps(asdict(head)).encode())
 
 
 def require_seen(place: str, head: Head | None, entries: Sequence[Entry]) -> None:
     """OlderRegister where the register lacks the entry that was seen last, or nothing is remembered of one in use."""
-    if head is None and not entries:
-        return
-    if head is None:
+    if head is None and entries:
         raise OlderRegister(
             f"{place}: the file beside the register's key that remembers its last entry is not there, so an older copy "
             f"could not be told from the newest. Nothing was released. {REPAIR}."
         )
+    if head is None:
+        return
     here = entries[head.entries - 1] if 0 < head.entries <= len(entries) else None
-    if here is None or here.hash != head.head or entries[0].hash != head.first:
+    if here is None or here.hash != head.head:
         raise OlderRegister(
             f"{place}: this is an older or another copy of the register: entry {head.entries} was seen before and is "
             f"not among its {len(entries)} entries. Nothing was released. Put the newest copy back, or {REPAIR}."

@@ -47,10 +47,6 @@ class Pair:
     def k(self) -> int:
         return max(self.new.k or SMALLEST_K, self.old.facts.k or SMALLEST_K)
 
-    @property
-    def counted(self) -> bool:
-        return self.common is not None
-
 
 @dataclass(frozen=True)
 class Rule:
@@ -84,7 +80,7 @@ def _carries_payload(pair: Pair) -> bool:
 
 
 def _differs_by_few(pair: Pair) -> bool:
-    return pair.counted and any(0 < (each or 0) < pair.k for each in (pair.only_new, pair.only_old))
+    return any(0 < (each or 0) < pair.k for each in (pair.only_new, pair.only_old))
 
 
 RULES: Final = (
@@ -127,7 +123,7 @@ RULES: Final = (
     ),
     Rule(
         "unknown",
-        lambda pair: not pair.counted,
+        lambda pair: pair.common is None,
         "reason",
         "The patients cannot be compared (no identifiers, another or a lost key), which counts as complete overlap.",
         measured=True,
@@ -154,17 +150,37 @@ class Decision:
     outcome: Outcome
 
     def to_json(self) -> dict[str, Any]:
-        """What the register keeps of it, beside the new release."""
-        pair = self.pair
-        counted = {"common": pair.common, "only_here": pair.only_new, "only_there": pair.only_old}
-        bound = None if pair.bound is None else pair.bound.to_json()
+        """What the register and custody keep of it: counts and names of releases, of nobody's patients."""
+        pair, old = self.pair, self.pair.old.facts
         return {
-            "id": pair.old.facts.id,
+            "id": old.id,
+            "recipient": old.recipient,
+            "line": old.line,
+            "version": old.version,
+            "method": old.method,
+            "common": pair.common,
+            "only_here": pair.only_new,
+            "only_there": pair.only_old,
             "rule": self.rule.name,
             "outcome": self.outcome,
-            **counted,
-            "bound": bound,
+            "sentence": self.rule.sentence,
+            "bound": None if pair.bound is None else pair.bound.to_json(),
         }
+
+    def __str__(self) -> str:
+        pair, old = self.pair, self.pair.old.facts
+        said = f"release {old.id}"
+        if old.recipient:
+            said += f" for {old.recipient}"
+        if pair.common is not None:
+            said += (
+                f" ({pair.common:,} patients in both, {pair.only_new:,} only here, {pair.only_old:,} only there; "
+                f"k = {pair.k})"
+            )
+        said += f": {self.rule.sentence}"
+        if pair.bound is not None:
+            return f"{said} Measured: fewest candidates {pair.bound.fewest:,}, {pair.bound.below:,} patients below k."
+        return f"{said} Nothing was measured." if self.rule.outcome == "reason" else said
 
 
 def check_policy(stricter: Mapping[str, str]) -> None:

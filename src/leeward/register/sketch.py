@@ -18,8 +18,7 @@ from leeward.compiled import njit
 
 NAMESPACE: Final = "patient"
 RULE: Final = "1: outer blanks removed, Unicode NFC, whole numbers without a point; zeros stay"
-"""How identifiers are written before they are hashed. Two spellings are two patients, so sets of another rule cannot be
-compared with these."""
+"""How identifiers are written before they are hashed: two spellings are two patients."""
 
 
 def normalize(identifiers: pl.Series) -> pl.Series:
@@ -39,8 +38,8 @@ def sketch_of(identifiers: pl.Series, key: bytes) -> AnyArray:
 
 
 def epoch_of(key: bytes) -> str:
-    """The key's name, which says nothing about it: sets of another key cannot be compared with these."""
-    return hmac.digest(key, b"epoch", "sha256")[:8].hex()
+    """The name of the key and of `RULE`, which says nothing about the key: sets of another epoch cannot be compared."""
+    return hmac.digest(key, RULE.encode(), "sha256")[:8].hex()
 
 
 def to_bytes(sketch: AnyArray) -> bytes:

@@ -1,7 +1,7 @@
 """The register on a database: SQLite (WAL, flushed before it returns) or PostgreSQL by URL, as a ledger.
 
-What is known of a release is what its entries say, in order: entered (`intended`), published (`released`), taken back
-(`withdrawn`), entered again from its folder or as lost (`restored`).
+It holds no identifier of a patient: a sketch has keyed hashes, and the key is elsewhere. What is known of a release is
+what its entries say, in order: `intended` (or `lost`: a repair found nothing of it), `released`, `withdrawn`.
 """
 
 from __future__ import annotations
@@ -21,13 +21,14 @@ from leeward.errors import BadInput
 from leeward.paths import is_file
 from leeward.queries.ledger import chain, journal
 from leeward.queries.ledger.chain import Entry
-from leeward.queries.ledger.opening import Ledger, Words, lock_row, migrate, open_database, reading, writing
+from leeward.queries.ledger.opening import Ledger, Words, lock_row, open_database, reading, writing
 from leeward.register import head as heads
 from leeward.register import sketch as sketches
-from leeward.register import tables
 from leeward.register.head import OlderRegister
 
-REVISION: Final = "0001"
+FORMAT: Final = 1
+"""Of the tables and entries; the first entry states it."""
+
 WORDS: Final = Words(
     "register of releases",
     "Nothing was released.",
@@ -35,18 +36,39 @@ WORDS: Final = Words(
     "`leeward releases repair FOLDER…` goes on with an older one.",
 )
 
+metadata = sa.MetaData()
+log = sa.Table(
+    "register_log", metadata,
+    sa.Column("number", sa.BigInteger, primary_key=True, autoincrement=False),
+    *(sa.Column(name, sa.Text, nullable=False) for name in ("time", "body", "hash")),
+)  # fmt: skip
+"""What happened to which release. Append-only, each hash covers the one before."""
+end = sa.Table(
+    "register_end", metadata,
+    sa.Column("one", sa.Integer, primary_key=True),
+    sa.Column("entries", sa.BigInteger, nullable=False),
+    sa.Column("head", sa.Text, nullable=False),
+)  # fmt: skip
+"""Whoever enters a release locks its one row first."""
+kept = sa.Table(
+    "register_sketches", metadata,
+    sa.Column("digest", sa.Text, primary_key=True),
+    sa.Column("hashes", sa.LargeBinary, nullable=False),
+)  # fmt: skip
+"""The patients of a release (`sketch`), by the SHA-256 of the bytes: once for releases of the same patients."""
+JOURNAL: Final = journal.Journal(log, end)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Facts:
-    """What the register keeps of a release. None: not known, or not so.
+    """What is known of a release before it is made. None: not known, or not so.
 
     follows : the release of which it is the next version, made by `refresh`. Only this makes versions: the name of a
         line can be given to anything
     parameters : digest of the method's parameters
     sketch : digest of its patients' keyed hashes; without one they count as everybody
-    epoch, rule : key and spelling of these
+    epoch : the key of these, and how identifiers were written
     master : of a cohort or a master, the digest of the master's manifest; payload : whether columns were added
-    compared : for each earlier release the rule that allows both, and what was counted
     """
 
     id: str = field(default_factory=lambda: secrets.token_hex(8))
@@ -65,27 +87,30 @@ class Facts:
     patients: int | None = None
     sketch: str | None = None
     epoch: str | None = None
-    rule: str | None = None
     master: str | None = None
     payload: bool = False
-    compared: tuple[Mapping[str, Any], ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
 class Known:
-    """A release as the register knows it now."""
+    """A release as the register knows it now.
+
+    compared : for each earlier release the rule that allows both, and what was counted
+    share : digest of the manifest, which has those of all files
+    content : digest of what the files say, whatever their order (`release.canonical`)
+    why, withdrawn_by : of a withdrawal
+    """
 
     facts: Facts
     status: str
     time: str
+    compared: tuple[Mapping[str, Any], ...] = ()
     share: str | None = None
-    """Digest of the manifest, which has those of all files."""
     content: str | None = None
-    """Digest of what the files say, whatever their order (`content`)."""
     source: str | None = None
     folder: str | None = None
     why: str | None = None
-    """Reason of a withdrawal."""
+    withdrawn_by: str | None = None
 
     @property
     def counts(self) -> bool:
@@ -93,17 +118,24 @@ class Known:
         return self.status != "withdrawn"
 
     def to_json(self) -> dict[str, Any]:
-        own = {key: value for key, value in asdict(self).items() if key != "facts"}
-        return {**asdict(self.facts), **own}
+        found = asdict(self)
+        return {**found.pop("facts"), **found}
 
 
 @dataclass(frozen=True)
 class Register:
-    """An open register, and the key of its sketches. `head`: the file that remembers the last entry."""
+    """An open register with the key of its sketches, and what the house decides.
+
+    head : the file that remembers the last entry
+    policy : outcomes that are stricter than the rules'
+    pools : groups of recipients that may put releases together
+    """
 
     database: Ledger
     key: bytes
     head: Path
+    policy: Mapping[str, str] = field(default_factory=dict)
+    pools: tuple[tuple[str, ...], ...] = ()
 
     @property
     def epoch(self) -> str:
@@ -116,51 +148,46 @@ def open_register(
     """The register at a database's URL, or in a file of SQLite; made where there is none and `may_create`. BadInput
     where a later version made it; OlderRegister for an empty one (unless `repairing`) where one in use was seen."""
     url = where if "://" in where else f"sqlite:///{Path(where).expanduser().absolute()}"
-    if (
-        not (may_create or repairing)
-        and url.startswith("sqlite:///")
-        and not is_file(Path(url.removeprefix("sqlite:///")))
-    ):
-        raise BadInput(f"{url.removeprefix('sqlite:///')}: there is no register of releases here.")
+    file = url.removeprefix("sqlite:///")
+    missing = BadInput(f"{file}: there is no register of releases here.")
+    if not (may_create or repairing or "://" in file or is_file(Path(file))):
+        raise missing
     register = Register(open_database(url, WORDS), key, heads.head_file(key_file))
     with reading(register.database) as connection:
-        found = _revision(connection)
-    if found is not None and found > REVISION:
+        made = _is_made(connection)
+        first = next(_entries(connection), None) if made else None
+    if first is not None and json.loads(first.body)["format"] > FORMAT:
         raise BadInput(
-            f"{register.database.place}: the register was made by a later version of Leeward (its schema is {found}, "
-            f"this version knows {REVISION}). Nothing was released. Install the later version."
+            f"{register.database.place}: the register was made by a later version of Leeward. Nothing was released. "
+            "Install the later version."
         )
-    if found is None and not repairing:
+    if not made and not repairing:
         if not may_create:
-            raise BadInput(f"{register.database.place}: there is no register of releases here.")
-        _make(register)
+            raise missing
+        with writing(register.database, family="register") as connection:
+            if not _is_made(connection):  # another process may have been first
+                heads.require_seen(register.database.place, heads.read_head(register.head), [])
+                entry = _make(connection)
+                heads.remember(
+                    register.head, [entry], []
+                )  # before the commit: a head without a register stops
     return register
 
 
-def _revision(connection: sa.Connection) -> str | None:
-    if not sa.inspect(connection).has_table("register_version"):
-        return None
-    found: str | None = connection.exec_driver_sql("SELECT version_num FROM register_version").scalar()
-    return found
+def _is_made(connection: sa.Connection) -> bool:
+    return sa.inspect(connection).has_table(log.name)
 
 
-def _make(register: Register) -> None:
+def _make(connection: sa.Connection) -> Entry:
     """Make the tables and the first entry, whose nonce makes each register's log its own."""
-    with writing(register.database, family="register") as connection:
-        if _revision(connection) == REVISION:  # another process was first
-            return
-        heads.require_seen(register.database.place, heads.read_head(register.head), [])
-        _make_tables(connection)
-        entry = _append(connection, {"event": "opened", "nonce": secrets.token_hex(8), "rule": sketches.RULE})
-        heads.remember(register.head, [entry], [])  # before it is committed: a head without a register stops
+    metadata.create_all(connection, checkfirst=False)
+    journal.append_only(connection, log)
+    body = {"event": "opened", "format": FORMAT, "nonce": secrets.token_hex(8), "rule": sketches.RULE}
+    return journal.record(connection, JOURNAL, body)
 
 
-def _make_tables(connection: sa.Connection) -> None:
-    migrate(connection, Path(__file__).parent / "migrations", REVISION)
-
-
-def _append(connection: sa.Connection, body: Mapping[str, Any]) -> Entry:
-    return journal.record(connection, tables.JOURNAL, body)
+def _entries(connection: sa.Connection) -> Iterator[Entry]:
+    return journal.entries(connection, JOURNAL)
 
 
 @dataclass
@@ -174,22 +201,17 @@ class State:
     def find(self, text: str) -> Known:
         """The release with an identifier, or with the only one that begins so. BadInput for none or several."""
         found = [known for name, known in self.releases.items() if name.startswith(text)]
-        if text in self.releases:
-            return self.releases[text]
         if len(found) != 1:
-            said = "no release" if not found else f"{len(found)} releases"
+            said = f"{len(found)} releases" if found else "no release"
             raise BadInput(f"{self.place}: {said} with an identifier that begins with {text!r}.")
         return found[0]
 
-    def counting(self) -> list[Known]:
-        return [known for known in self.releases.values() if known.counts]
-
-    def versions(self, facts: Facts) -> int:
-        """How many versions there are before a new release: those that it follows, else those of its line's name."""
+    def next_version(self, facts: Facts) -> int:
+        """The number of a new release: after the one that it follows, else after those of its line's name."""
         if facts.follows in self.releases:
-            return self.releases[facts.follows].facts.version
+            return self.releases[facts.follows].facts.version + 1
         own = (known.facts.version for known in self.releases.values() if known.facts.line == facts.line)
-        return max(own, default=0) if facts.line is not None else 0
+        return 1 + (max(own, default=0) if facts.line is not None else 0)
 
     def before(self, facts: Facts) -> set[str]:
         """The releases of which this one is a later version, whether they count or not."""
@@ -201,29 +223,23 @@ class State:
 
 
 def read_state(register: Register) -> State:
-    """What the register says now. OlderRegister where it lacks what was seen before, BadInput for a broken chain."""
+    """What the register says now. OlderRegister where it lacks what was seen before, or its chain is broken."""
     seen = heads.read_head(register.head)  # first: the register may go on meanwhile, and then has more
     with reading(register.database, snapshot=True) as connection:
-        return _state(register, connection, seen)
-
-
-def _state(register: Register, connection: sa.Connection, seen: heads.Head | None) -> State:
-    state = unchecked_state(register, connection)
-    heads.require_seen(register.database.place, seen, state.entries)
+        state = _state_of(register, connection)
+    heads.require_seen(state.place, seen, state.entries)
     return state
 
 
-def unchecked_state(register: Register, connection: sa.Connection) -> State:
+def _state_of(register: Register, connection: sa.Connection) -> State:
     """What the register says, whatever was seen of it before."""
-    count, head = journal.end_of(connection, tables.JOURNAL)
-    entries = list(journal.entries(connection, tables.JOURNAL))
-    _, fault = chain.follow(entries, count, head)
+    place, entries = register.database.place, list(_entries(connection))
+    _, fault = chain.follow(entries, *journal.end_of(connection, JOURNAL))
     if fault is not None:
         raise OlderRegister(
-            f"{register.database.place}: the register is inconsistent: {fault}. Nothing was released. "
-            "`leeward releases audit` lists what disagrees; put a copy back that is whole."
+            f"{place}: the register is inconsistent: {fault}. Nothing was released. Put a copy back that is whole."
         )
-    return State(register.database.place, entries, replay(entries))
+    return State(place, entries, replay(entries))
 
 
 def replay(entries: Iterable[Entry]) -> dict[str, Known]:
@@ -231,16 +247,12 @@ def replay(entries: Iterable[Entry]) -> dict[str, Known]:
     found: dict[str, Known] = {}
     for entry in entries:
         body = json.loads(entry.body)
-        event, name = body["event"], body.get("id")
-        if event in ("intended", "restored"):
-            facts = Facts(**{**body["facts"], "compared": tuple(body["facts"]["compared"])})
-            found[name] = Known(facts=facts, status=body.get("status", event), time=entry.time)
-        elif event == "released":
-            more = {key: body[key] for key in ("share", "content", "source", "folder")}
-            facts = replace(found[name].facts, compared=tuple(body["compared"]))
-            found[name] = replace(found[name], facts=facts, status=event, **more)
-        elif event == "withdrawn":
-            found[name] = replace(found[name], status=event, why=body["reason"])
+        event, name = body.pop("event"), body.pop("id", None)
+        if event in ("intended", "lost"):
+            facts = Facts(**body.pop("facts"))
+            found[name] = Known(facts=facts, status=event, time=entry.time, **body)
+        elif name is not None:
+            found[name] = replace(found[name], status=event, **body)
     return found
 
 
@@ -250,20 +262,17 @@ class Change:
 
     connection: sa.Connection
     state: State
-    written: list[Entry] = field(default_factory=list)
 
-    def append(self, event: str, **facts: Any) -> Entry:
-        entry = _append(self.connection, {"event": event, **facts})
-        self.written.append(entry)
+    def append(self, event: str, **body: Any) -> Entry:
+        entry = journal.record(self.connection, JOURNAL, {"event": event, **body})
+        self.state.entries.append(entry)
         return entry
 
-    def keep(self, sketch: AnyArray) -> str:
-        """Keep a sketch, once, and return its digest."""
-        content = sketches.to_bytes(sketch)
-        digest, own = sketches.digest_of(content), tables.sketches
-        if self.connection.scalar(sa.select(own.c.digest).where(own.c.digest == digest)) is None:
-            self.connection.execute(own.insert().values(digest=digest, hashes=content))
-        return digest
+    def keep(self, content: bytes) -> None:
+        """Keep a sketch, once."""
+        digest = sketches.digest_of(content)
+        if self.connection.scalar(sa.select(kept.c.digest).where(kept.c.digest == digest)) is None:
+            self.connection.execute(kept.insert().values(digest=digest, hashes=content))
 
 
 @contextmanager
@@ -272,21 +281,20 @@ def changing(register: Register, *, repairing: bool = False) -> Iterator[Change]
     Its last entry is remembered when it is on the disk. `repairing`: the register may lack what was seen before."""
     seen = None if repairing else heads.read_head(register.head)
     with writing(register.database, family="register") as connection:
-        if repairing and _revision(connection) is None:
-            _make_tables(connection)
-            _append(connection, {"event": "opened", "nonce": secrets.token_hex(8), "rule": sketches.RULE})
-        lock_row(connection, sa.select(tables.end).with_for_update())
-        state = unchecked_state(register, connection) if repairing else _state(register, connection, seen)
-        change = Change(connection, state)
+        if repairing and not _is_made(connection):
+            _make(connection)
+        lock_row(connection, sa.select(end).with_for_update())
+        change = Change(connection, _state_of(register, connection))
+        if not repairing:
+            heads.require_seen(change.state.place, seen, change.state.entries)
         yield change
-    entries = [*state.entries, *change.written]
-    heads.remember(register.head, entries, list(replay(entries)), anew=repairing)
+    entries = change.state.entries
+    heads.remember(register.head, entries, replay(entries), anew=repairing)
 
 
 def read_sketch(connection: sa.Connection, known: Facts) -> AnyArray:
-    """The patients of a release. BadInput where the register lost them or part of them."""
-    own = tables.sketches.c
-    content = connection.scalar(sa.select(own.hashes).where(own.digest == known.sketch))
+    """The patients of a release. OlderRegister where the register lost them or part of them."""
+    content = connection.scalar(sa.select(kept.c.hashes).where(kept.c.digest == known.sketch))
     if content is None or len(content) != 8 * (known.patients or 0):
         raise OlderRegister(
             f"the register has lost the patients of release {known.id}. Nothing was released. "

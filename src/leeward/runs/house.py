@@ -1,4 +1,4 @@
-"""The house file: what a house decides for all of its releases (docs/reference/house.md).
+"""The house file: what a house decides for all of its releases (docs/how-to/register.md).
 
     register: {url: /srv/leeward/register.db, key: /srv/leeward/keys/register.secret}
 
@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -67,27 +68,24 @@ class HouseFile(Declared):
     register: Annotated[RegisterOfHouse | None, Parameter("The register of releases.")] = None
 
 
-def read_house() -> HouseFile:
-    """What the house file says; nothing without one. BadInput where the one that `LEEWARD_HOUSE` names is missing, or
-    one that is there cannot be read: a register that the house demands is never left out in silence."""
+def house_register() -> RegisterOfHouse | None:
+    """The register that the house file names; None without one. BadInput where the file that `LEEWARD_HOUSE` names is
+    missing, or one that is there cannot be read: a register that the house demands is never left out in silence."""
     file = _file()
     if file is None:
-        return HouseFile()
+        return None
     try:
         content = content_of_yaml(text_of(file, "house file"))
         found: HouseFile = build(HouseFile, content or {}, "")
     except BadInput as error:
         raise BadInput(f"{file}: {error}") from None
     if found.register is None:
-        return found
+        return None
     url, key = found.register.url, found.register.key
-    return HouseFile(
-        register=RegisterOfHouse(
-            url=url if "://" in url else str(file.parent / url),
-            key=None if key is None else str(file.parent / key),
-            policy=found.register.policy,
-            pools=found.register.pools,
-        )
+    return replace(
+        found.register,
+        url=url if "://" in url else str(file.parent / url),
+        key=None if key is None else str(file.parent / key),
     )
 
 
@@ -95,8 +93,7 @@ def _file() -> Path | None:
     named = os.environ.get(VARIABLE)
     if named is not None:
         return Path(named) if named else None
-    try:
-        own = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "leeward" / FILE
-    except RuntimeError:  # an account without a home
-        own = Path("/etc/leeward") / FILE
-    return next((each for each in (own, Path("/etc/leeward") / FILE) if each.is_file()), None)
+    places = [Path("/etc")]
+    with suppress(RuntimeError):  # an account without a home
+        places.insert(0, Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config"))
+    return next((each for place in places if (each := place / "leeward" / FILE).is_file()), None)

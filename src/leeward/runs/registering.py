@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -19,7 +19,7 @@ from leeward.release.canonical import content_digest
 from leeward.release.folder import Draft, check_out
 from leeward.release.manifest import NAME, sha256_of
 from leeward.release.spec import Handover
-from leeward.runs.house import read_house
+from leeward.runs.house import RegisterOfHouse, house_register
 from leeward.version import __version__
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from leeward.cohort.cohort import Cohort
     from leeward.composition import Bound
-    from leeward.register.entering import Entered, House
+    from leeward.register.entering import Entered
     from leeward.register.policy import Pair
     from leeward.register.store import Register
 
@@ -59,22 +59,20 @@ class Registration:
     """The entry of a run in the register; None where no register counts it."""
 
     entered: Entered | None = None
-    house: House | None = None
     notices: tuple[str, ...] = ()
 
     def settle(self, pending: Draft, source: Cohort | None = None) -> None:
         """Decide again when the release is written with its spec and not yet published, and keep the entry in custody,
         for the report. `source`: where it is in memory. BadInput or GuaranteeUnreachable where what was written stands
         against it."""
-        if self.entered is None or self.house is None:
+        if self.entered is None:
             return
         from leeward.register import entering
         from leeward.register.sketch import to_bytes
 
         content = content_digest(Release.open(pending.folder))
-        self.entered = entering.settle(
-            self.entered, pending.folder, content, self.house, partial(measure_pair, source=source)
-        )
+        measure = partial(measure_pair, source=source)
+        self.entered = entering.settle(self.entered, pending.folder, content, measure)
         pending.put_json(f"custody/{entering.FILE}", self.entered.to_json())
         if self.entered.sketch is not None:
             own_file(pending.custody / entering.SKETCH).write_bytes(to_bytes(self.entered.sketch))
@@ -109,19 +107,19 @@ def registered(
     from leeward.register import entering
     from leeward.register.store import Facts
 
-    register, house = require_register(handing.register, may_create=True)
+    register, by = require_register(handing.register, may_create=True), login_name()
     check_out(Path(out))
-    by = login_name()
+    follows = None if after is None else _published_as(register, after)
     given = {**vars(handing.handover), "reason": handing.reason, "by": by, "leeward": __version__, **facts}
-    own = Facts(**given, follows=None if after is None else _published_as(register, after))
-    entered = entering.enter(register, own, sketch_of(patients(), register), house)
-    run = Registration(entered, house, () if after is None or own.follows is not None else (FIRST_COUNTED,))
+    entered = entering.enter(register, Facts(**given, follows=follows), sketch_of(patients(), register))
+    run = Registration(entered, (FIRST_COUNTED,) if after is not None and follows is None else ())
     try:
         yield run
     except BaseException as error:
         if not Path(out).exists():
             with suppress(LeewardError):
-                entering.withdraw(register, own.id, f"nothing was published ({type(error).__name__})", by)
+                why = f"nothing was published ({type(error).__name__})"
+                entering.withdraw(register, entered.facts.id, why, by)
         raise
     try:
         entering.publish(run.entered or entered, Path(out).absolute(), **digests_of(Path(out)))
@@ -175,7 +173,7 @@ def digests_of(folder: Path) -> dict[str, Any]:
 
 def is_counted(handing: Handing) -> bool:
     """Whether a register counts the release. BadInput for a reason that none would keep."""
-    counted = handing.register is not None or read_house().register is not None
+    counted = handing.register is not None or house_register() is not None
     if handing.reason is not None and not counted:
         raise BadInput("a reason is kept by a register of releases; name one with --register.")
     return counted
@@ -193,34 +191,24 @@ def refuse_counted(handing: Handing) -> None:
 
 def require_register(
     named: str | Path | None, *, may_create: bool = False, repairing: bool = False
-) -> tuple[Register, House]:
+) -> Register:
     """The house's register, else the one that is named. BadInput for neither, and where both are named: what the house
     counts is counted in one place."""
-    house = read_house().register
+    house = house_register()
     if house is not None and named is not None:
-        raise BadInput(f"the house file names the register ({_place(house.url)}); leave --register out.")
-    if house is None and named is None:
-        raise BadInput("there is no register of releases: name it in a house file, or with --register.")
-    where = str(named) if house is None else house.url
+        raise BadInput("the house file names the register; leave --register out.")
+    if house is None:
+        if named is None:
+            raise BadInput("there is no register of releases: name it in a house file, or with --register.")
+        house = RegisterOfHouse(url=str(named))
     from leeward.notes.identities import keys
     from leeward.queries.state import account_folder
-    from leeward.register.entering import House as Decisions
     from leeward.register.store import open_register
 
-    given = None if house is None else house.key
-    folder = account_folder("keys") if given is None else None
-    if given is None and folder is None:
+    own = None if house.key is not None else account_folder("keys")
+    if house.key is None and own is None:
         raise BadInput("there is no folder for the register's key; name it in a house file (`register.key`).")
-    key_file = Path(given) if given is not None else Path(str(folder)) / KEY_FILE
+    key_file = Path(house.key or f"{own}/{KEY_FILE}")
     key = keys.read_or_make(key_file, use="register")
-    register = open_register(where, key, key_file, may_create=may_create, repairing=repairing)
-    return register, Decisions({}) if house is None else Decisions(
-        house.policy, tuple(map(tuple, house.pools))
-    )
-
-
-def _place(url: str) -> str:
-    """Where a register is, without a password."""
-    from leeward.queries.ledger.engines import parse_url, place_of
-
-    return place_of(parse_url(url)) if "://" in url else url
+    found = open_register(house.url, key, key_file, may_create=may_create, repairing=repairing)
+    return replace(found, policy=house.policy, pools=house.pools)

@@ -14,7 +14,6 @@ from leeward.release.spec import Handover, Spec, load
 from leeward.runs.registering import digests_of, measure_pair, method_facts, require_register, sketch_of
 
 if TYPE_CHECKING:
-    from leeward.register.entering import House
     from leeward.register.policy import Decision
     from leeward.register.store import Register
 
@@ -53,7 +52,7 @@ def show(release: str, *, register: str | Path | None = None) -> dict[str, Any]:
     """
     from leeward.register.store import read_state
 
-    return read_state(require_register(register)[0]).find(release).to_json()
+    return read_state(require_register(register)).find(release).to_json()
 
 
 def overlap(
@@ -90,16 +89,16 @@ def overlap(
     >>> lw.releases.overlap(id, register="register.db").height
     0
     """
-    opened, house = require_register(register)
-    if Path(release).is_file():
-        if measure:
-            raise BadInput(
-                "--measure is for a release: nothing is made of a spec yet. Give the release's ID."
-            )
-        decisions = _decisions_of_spec(load(release), opened, house)
+    opened = require_register(register)
+    if not Path(release).is_file():
+        decisions = _decisions_of_release(str(release), opened, measure)
+    elif measure:
+        raise BadInput("--measure is for a release: nothing is made of a spec yet. Give the release's ID.")
     else:
-        decisions = _decisions_of_release(str(release), opened, house, measure)
-    return pl.DataFrame([_row(each) for each in decisions], schema=OVERLAP)
+        decisions = _decisions_of_spec(load(release), opened)
+    found = [each.to_json() for each in decisions]
+    rows = [{**each, **(each["bound"] or {})} for each in found]
+    return pl.DataFrame([{name: row.get(name) for name in OVERLAP} for row in rows], schema=OVERLAP)
 
 
 OVERLAP: Final = {
@@ -110,7 +109,7 @@ OVERLAP: Final = {
 """Columns of `overlap`."""
 
 
-def _decisions_of_spec(spec: Spec, register: Register, house: House) -> Sequence[Decision]:
+def _decisions_of_spec(spec: Spec, register: Register) -> Sequence[Decision]:
     from leeward.cohort.readers.copies import copies
     from leeward.register.entering import compare, with_sketch
     from leeward.register.store import Facts
@@ -121,33 +120,26 @@ def _decisions_of_spec(spec: Spec, register: Register, house: House) -> Sequence
         sketch = sketch_of(read_source(spec.source).identifiers(), register)
     method = method_of(spec.method, spec.plan)
     facts = Facts(**vars(spec.release or Handover()), **method_facts(method))
-    return compare(register, with_sketch(facts, register, sketch), sketch, house)
+    return compare(register, with_sketch(facts, register, sketch), sketch)
 
 
-def _decisions_of_release(text: str, register: Register, house: House, measure: bool) -> Sequence[Decision]:
-    from leeward.register.entering import compare_entered
+def _decisions_of_release(text: str, register: Register, measure: bool) -> Sequence[Decision]:
+    from leeward.register.entering import compare
     from leeward.register.policy import decide
+    from leeward.register.store import read_state
 
-    known, found = compare_entered(register, text, house)
-    pairs = [replace(each.pair, same_content=each.pair.old.content == known.content) for each in found]
-    if measure:
-        folder = Path(str(known.folder))
-        if not folder.is_dir():
-            raise BadInput(
-                f"release {known.facts.id}: its folder is not where it was published ({known.folder})."
-            )
-        pairs = [
-            replace(pair, folder=folder, bound=measure_pair(replace(pair, folder=folder))) for pair in pairs
-        ]
-    return [decide(pair, house.policy) for pair in pairs]
-
-
-def _row(decision: Decision) -> dict[str, Any]:
-    old, found = decision.pair.old.facts, decision.to_json()
-    bound = found.pop("bound") or {}
-    names = {"recipient": old.recipient, "line": old.line, "version": old.version, "method": old.method}
-    measured = {name: bound.get(name) for name in ("fewest", "below")}
-    return {**found, **names, **measured, "sentence": decision.rule.sentence}
+    known = read_state(register).find(text)
+    folder = Path(known.folder or "")
+    if measure and not (known.folder and folder.is_dir()):
+        raise BadInput(
+            f"release {known.facts.id}: its folder is not where it was published ({known.folder})."
+        )
+    decisions = []
+    for each in compare(register, known.facts):
+        pair = replace(each.pair, folder=folder, same_content=each.pair.old.content == known.content)
+        pair = replace(pair, bound=measure_pair(pair) if measure else None)
+        decisions.append(decide(pair, register.policy))
+    return decisions
 
 
 def withdraw(release: str, reason: str, *, register: str | Path | None = None) -> dict[str, Any]:
@@ -185,8 +177,8 @@ def withdraw(release: str, reason: str, *, register: str | Path | None = None) -
     from leeward.queries.answer.api import login_name
     from leeward.register import entering
 
-    opened, _ = require_register(register)
-    return entering.withdraw(opened, release, reason, login_name()).to_json()
+    entering.withdraw(require_register(register), release, reason, login_name())
+    return show(release, register=register)
 
 
 def repair(folders: Sequence[str | Path] = (), *, register: str | Path | None = None) -> dict[str, Any]:
@@ -222,9 +214,8 @@ def repair(folders: Sequence[str | Path] = (), *, register: str | Path | None = 
     """
     from leeward.register import entering
 
-    opened, _ = require_register(register, repairing=True)
-    found = entering.repair(opened, [Path(each) for each in folders], digests_of)
-    return {**vars(found)}
+    opened = require_register(register, repairing=True)
+    return entering.repair(opened, [Path(each) for each in folders], digests_of)
 
 
 def audit(*, expect: str | None = None, register: str | Path | None = None) -> dict[str, Any]:
@@ -258,7 +249,7 @@ def audit(*, expect: str | None = None, register: str | Path | None = None) -> d
     """
     from leeward.register import entering
 
-    checks, head = entering.audit(require_register(register)[0], expect)
+    checks, head = entering.audit(require_register(register), expect)
     return {
         "passed": all(each.passed for each in checks),
         "checks": [vars(each) for each in checks],
@@ -295,7 +286,7 @@ def list(*, register: str | Path | None = None) -> pl.DataFrame:  # noqa: A001  
     """
     from leeward.register.store import read_state
 
-    known = read_state(require_register(register)[0]).releases.values()
+    known = read_state(require_register(register)).releases.values()
     rows = ({name: each.to_json()[name] for name in LISTED} for each in known)
     return pl.DataFrame(rows, schema=LISTED)
 
