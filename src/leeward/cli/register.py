@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+import leeward as lw
 from leeward.cli.main import LazyGroup
 from leeward.cli.options import (
     flag,
@@ -58,9 +59,7 @@ def list_releases(register: str | None, as_json: bool) -> None:
     Example:
       leeward releases list --register register.db
     """
-    from leeward.runs import releases as runs
-
-    found = runs.list(register=register)
+    found = lw.releases.list(register=register)
     rows = found.to_dicts()
     lines = [
         f"{row['id']}  {row['time'][:10]}  {row['status']:<9}  {_name(row)}  "
@@ -81,9 +80,7 @@ def show(release: str, register: str | None, as_json: bool) -> None:
     Example:
       leeward releases show 3f9a
     """
-    from leeward.runs import releases as runs
-
-    known = runs.show(release, register=register)
+    known = lw.releases.show(release, register=register)
     if as_json:
         return print_json(known)
     shown = {
@@ -109,9 +106,7 @@ def overlap(release: str, measure: bool, register: str | None, as_json: bool) ->
       leeward releases overlap spec.yaml
       leeward releases overlap 3f9a --measure --json
     """
-    from leeward.runs import releases as runs
-
-    rows = runs.overlap(release, measure=measure, register=register).to_dicts()
+    rows = lw.releases.overlap(release, measure=measure, register=register).to_dicts()
     lines = []
     for row in rows:
         lines.append(
@@ -134,9 +129,7 @@ def withdraw(release: str, reason: str, register: str | None) -> None:
     Example:
       leeward releases withdraw 3f9a --reason "The run was killed; its folder was removed."
     """
-    from leeward.runs import releases as runs
-
-    runs.withdraw(release, reason, register=register)
+    lw.releases.withdraw(release, reason, register=register)
 
 
 @click.command()
@@ -154,9 +147,7 @@ def repair(folders: tuple[str, ...], register: str | None, as_json: bool) -> Non
       leeward releases repair 2025/q1 2025/q2
       leeward releases repair 2025/q2 --register register.db
     """
-    from leeward.runs import releases as runs
-
-    found = runs.repair(folders, register=register)
+    found = lw.releases.repair(folders, register=register)
     lines = [f"The register has {found['releases']:,} releases."]
     lines += [f"  {name}: entered again from its folder" for name in found["restored"]]
     lines += [f"  {name}: published, as its folder shows" for name in found["published"]]
@@ -180,9 +171,7 @@ def audit(expect: str | None, register: str | None, as_json: bool) -> None:
 
     Exit status: 0 everything agrees; 4 something does not.
     """
-    from leeward.runs import releases as runs
-
-    found = runs.audit(expect=expect, register=register)
+    found = lw.releases.audit(expect=expect, register=register)
     lines = [
         f"{'passed' if each['passed'] else 'FAILED'}  {each['name']}: {each['detail']}"
         for each in found["checks"]

@@ -6,9 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from itertools import combinations
-from operator import and_, or_
-
-import numpy as np
+from operator import or_
 
 from leeward.cohort.cohort import Cohort
 from leeward.randomness import Randomness
@@ -55,28 +53,18 @@ class Known:
     def among(self, patients: Set[str]) -> Known:
         return Known({name: mask for name, mask in self.of_patient.items() if name in patients})
 
-    def without(self, patients: Set[str]) -> Known:
-        return Known({name: mask for name, mask in self.of_patient.items() if name not in patients})
-
     @cached_property
-    def holders(self) -> dict[int, int]:
-        """Of each code, the patients who have it: bits of an integer."""
-        rows: dict[int, list[int]] = {}
+    def holders(self) -> dict[int, set[int]]:
+        """Of each code, the places of the patients who have it."""
+        found: dict[int, set[int]] = {}
         for place, mask in enumerate(self.of_patient.values()):
             for bit in bits_of(mask):
-                rows.setdefault(bit, []).append(place)
-        size = len(self.of_patient)
-        found = {}
-        for bit, places in rows.items():
-            flags = np.zeros(size, np.bool_)
-            flags[places] = True
-            found[bit] = int.from_bytes(np.packbits(flags).tobytes(), "big")
+                found.setdefault(bit, set()).add(place)
         return found
 
     def support(self, known: int) -> int:
-        """How many of the patients have all of these codes."""
-        held = (self.holders.get(bit, 0) for bit in bits_of(known))
-        return reduce(and_, held).bit_count() if known else len(self.of_patient)
+        """How many of the patients have all of these codes, at least one."""
+        return len(set.intersection(*(self.holders.get(bit, set()) for bit in bits_of(known))))
 
     def sampled(self, patients: int, m: int) -> dict[str, list[int]]:
         """Some patients with their sets of up to m codes: so many, or fewer if their sets are more than SETS. Always

@@ -107,7 +107,7 @@ def _attack_codes(
     found = [bound_of((SAME if same else GROWN).format(m=m), k, counts, certain=told)]
     sides = [(leaves[1], leaves[0], after, before)] + ([(*leaves, before, after)] if same else [])
     for here, there, mine, others in sides:
-        alone, missing = mine.without(common), len(others.of_patient) - len(common)
+        alone, missing = mine.among(mine.of_patient.keys() - common), len(others.of_patient) - len(common)
         if alone.of_patient:
             found.append(_attack_difference(here, there, alone, missing, k, m, patients))
     return found

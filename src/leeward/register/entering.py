@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import sqlalchemy as sa
 
-from leeward.arrays import AnyArray
+from leeward.arrays import AnyArray, count_noun
 from leeward.errors import BadInput, GuaranteeUnreachable
 from leeward.queries.ledger.auditing import Check
 from leeward.queries.ledger.chain import Entry
@@ -222,7 +222,7 @@ def audit(register: Register, expected: str | None = None) -> tuple[list[Check],
             True,
             f"{len(hashes)}, each hash covers the one before, and none that was seen is missing",
         ),
-        Check("patients", not wrong, f"{len(own)} sets of patients, {wrong} lost or changed"),
+        Check("patients", not wrong, f"{count_noun('set', len(own))} of patients, {wrong} lost or changed"),
         Check("releases", True, counted),
     ]
     if expected is not None:

@@ -65,12 +65,8 @@ def extract(
         For tests and studies only.
     formats : sequence of str, optional
         `("parquet",)`: no CSV copy; `("csv",)`: a CSV copy of any size. By default, one of up to 10 MB in all.
-    handover : mapping, optional
-        `recipient`, `line` and `purpose`, for the register of releases.
-    reason : str, optional
-        Why the cohort may be out beside earlier releases of the same patients, where no proof covers both.
-    register : str or Path, optional
-        File or URL of the register of releases, where the house file names none.
+    handover, reason, register : optional
+        As in `protect`.
 
     Returns
     -------

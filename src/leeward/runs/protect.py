@@ -210,10 +210,8 @@ def run(
         Folder to write; it must not exist.
     threads : int, optional
         Number of threads; all processors by default.
-    reason : str, optional
-        Why the release may be out beside earlier ones of the same patients, where no proof covers both.
-    register : str or Path, optional
-        File or URL of the register of releases, where the house file names none.
+    reason, register : optional
+        As in `protect`.
     allow_memory : bool, optional
         Run even if less memory is free than needed.
     tell : callable, optional
