@@ -196,7 +196,7 @@ def test_an_interrupted_run_leaves_nothing(spec: Path, tmp_path: Path) -> None:
     code = (
         "import os, signal, sys, pytest\nfrom tests.cli import fake\nfrom leeward.cli.main import "
         "status_of\npatch = pytest.MonkeyPatch(); "
-        "fake.install(patch)\npatch.setattr('leeward.runs.writing.write_report', lambda folder: "
+        "fake.install(patch)\npatch.setattr('leeward.runs.protect.write_report', lambda folder: "
         f"os.kill(os.getpid(), signal.SIGTERM))\nsys.exit(status_of(['protect', {str(spec)!r}, '-o', "
         f"{str(tmp_path / 'out')!r}]))\n"
     )

@@ -178,7 +178,7 @@ def test_a_full_disk_leaves_nothing(
             device.write("report")
         return folder
 
-    monkeypatch.setattr("leeward.runs.writing.write_report", full)
+    monkeypatch.setattr("leeward.runs.protect.write_report", full)
     done = leeward("protect", spec, "-o", tmp_path / "out")
     assert done.status == 2
     assert "no space left" in done.err

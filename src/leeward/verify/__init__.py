@@ -24,7 +24,6 @@ from leeward.verify.manifest import NAME, Share, custody_checks, manifest_checks
 from leeward.verify.order import check_orders, owner_orders
 from leeward.verify.storage import storage_checks
 from leeward.verify.unchecked import list_gaps
-from leeward.verify.versions import add_up, check_batches, check_earlier, is_line
 
 __all__ = ["CHECKERS", "Check", "Share", "Source", "Verification", "verify"]
 
@@ -70,6 +69,8 @@ def verify(
     if "files_present" not in failing(checks):
         checks = form_and_content(share, source, checks)
     if earlier is not None:
+        from leeward.verify.versions import check_earlier
+
         checks += guard(
             "same_line", lambda: check_earlier(share, open_share(earlier)), formed=not failing(checks)
         )
@@ -88,8 +89,10 @@ def form_and_content(share: Share, source: Source | None, checks: list[Check]) -
         return checks  # all that follows reads them
     if "only_rows" not in failing(checks):
         checks += guard("codes_listed", lambda: codes_checks(share, source), formed=not failing(checks))
-    if not is_line(share):
+    if "versions" not in share.manifest:
         return orders_and_content(share, contract, source, checks)
+    from leeward.verify.versions import add_up, check_batches  # with kernels, which take long to load
+
     if not failing(checks):
         checks += add_up(share)
     if failing(checks):

@@ -33,10 +33,6 @@ LIST = "codes.parquet"
 VISITS = "data/visits.parquet"
 
 
-def is_line(share: Share) -> bool:
-    return "versions" in share.manifest
-
-
 def files_of_rows(share: Share) -> list[str]:
     """The files whose rows are of batches; the list of codes and copies in CSV are not."""
     return [path for path in share.paths if path.endswith(".parquet") and Path(path).name != LIST]
