@@ -28,28 +28,16 @@ FILE: Final = "house.yaml"
 class RegisterOfHouse(Declared):
     """The register that every release of the house is entered in."""
 
-    url: Annotated[
-        str,
-        Parameter("File of SQLite, next to the house file, or the URL of a database; PostgreSQL by its URL."),
-    ]
+    url: Annotated[str, Parameter("A file of SQLite, next to the house file, or the URL of a database.")]
     key: Annotated[
         str | None,
-        Parameter(
-            "File of the key, next to the house file; made where it does not exist.",
-            default="register.secret in the folder `keys` of the account's state",
-        ),
+        Parameter("File of the key, made where it does not exist.", default="in the account's state"),
     ] = None
     policy: Annotated[
-        Mapping[str, str],
-        Parameter("Rules for which the house is stricter: allow, reason or refuse by the rule's name."),
+        Mapping[str, str], Parameter("Stricter outcomes by the rule's name: allow, reason or refuse.")
     ] = field(default_factory=dict)
     pools: Annotated[
-        tuple[Any, ...],
-        Parameter(
-            "Lists of recipients that may put releases together. Two recipients of different lists may not; all others "
-            "may.",
-            default="everybody may",
-        ),
+        tuple[Any, ...], Parameter("Lists of recipients that may put releases together, but not with others.")
     ] = ()
 
     def rules(self) -> None:
