@@ -38,8 +38,9 @@ def content_digest(release: Release) -> str:
         text = pl.struct(pl.exclude(keys)).struct.json_encode() if table.width > len(keys) else pl.lit("")
         rows = table.select(*keys, text=text)
         while keys:
-            joined = pl.col("text").sort().str.join(chr(28 + len(keys)))  # no text of a row has such a sign
-            rows, keys = rows.group_by(keys).agg(joined), keys[:-1]
+            joined = pl.col("text").str.join(chr(28 + len(keys)))  # no text of a row has such a sign
+            rows = rows.sort(*keys, "text").group_by(keys, maintain_order=True).agg(joined)
+            keys = keys[:-1]
         if rows.width > 1:
             told.append(rows.select(pl.nth(0).alias("number"), text=name + "\x1c" + pl.col("text")))
         else:

@@ -60,6 +60,7 @@ class Registration:
 
     entered: Entered | None = None
     notices: tuple[str, ...] = ()
+    content: str | None = None
 
     def settle(self, pending: Draft, source: Cohort | None = None) -> None:
         """Decide again when the release is written with its spec and not yet published, and keep the entry in custody,
@@ -70,9 +71,9 @@ class Registration:
         from leeward.register import entering
         from leeward.register.sketch import to_bytes
 
-        content = content_digest(Release.open(pending.folder))
+        self.content = content_digest(Release.open(pending.folder))
         measure = partial(measure_pair, source=source)
-        self.entered = entering.settle(self.entered, pending.folder, content, measure)
+        self.entered = entering.settle(self.entered, pending.folder, self.content, measure)
         pending.put_json(f"custody/{entering.FILE}", self.entered.to_json())
         if self.entered.sketch is not None:
             own_file(pending.custody / entering.SKETCH).write_bytes(to_bytes(self.entered.sketch))
@@ -122,7 +123,7 @@ def registered(
                 entering.withdraw(register, entered.facts.id, why, by)
         raise
     try:
-        entering.publish(run.entered or entered, Path(out).absolute(), **digests_of(Path(out)))
+        entering.publish(run.entered or entered, Path(out).absolute(), **digests_of(Path(out), run.content))
     except LeewardError as error:
         raise BadInput(
             f"{out}: the release is there, and the register still has it as intended: {error} `leeward releases repair "
@@ -160,13 +161,14 @@ def method_facts(method: Any) -> dict[str, Any]:
     }
 
 
-def digests_of(folder: Path) -> dict[str, Any]:
-    """Digests of a whole release: of its manifest, of what it says, and of the list of its source's files."""
+def digests_of(folder: Path, content: str | None = None) -> dict[str, Any]:
+    """Digests of a whole release: of its manifest, of what it says (`content`, where that is known), and of the list of
+    its source's files."""
     release = Release.open(folder)
     source = folder / "custody" / "source_files.json"
     return {
         "share": sha256_of(release.share / NAME),
-        "content": content_digest(release),
+        "content": content or content_digest(release),
         "source": sha256_of(source) if source.is_file() else None,
     }
 
