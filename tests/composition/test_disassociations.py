@@ -19,6 +19,7 @@ from leeward.composition.disassociations import Cells, certain
 from leeward.composition.generalized import Rows, RowsAndLeaves
 from leeward.composition.known import Coding, Known, bits_of, sets_of
 from leeward.composition.leaves import Leaves
+from leeward.composition.pairs import most_alone
 from leeward.methods.constraints import Constraints
 from leeward.methods.disassociation import Disassociation
 from leeward.randomness import Randomness
@@ -62,6 +63,11 @@ def cells_of(one: Held, two: Held, grown: bool = False) -> tuple[Cells, Coding, 
     return Cells(*leaves, grown=grown), coding, known
 
 
+def most_of(leaves: Leaves, known: int) -> int:
+    """The most records of one release that may have these codes."""
+    return leaves.capped({node: leaves.most(node, known) for node in leaves.places(known)}, known)
+
+
 def asked_of(known: Known, m: int = 3) -> set[int]:
     return {each for mask in known.of_patient.values() for each in sets_of(mask, m)}
 
@@ -86,8 +92,7 @@ def test_bounds_are_between_what_is_possible_and_what_one_release_leaves(
         code_of = {bit: code for code, bit in coding.bit.items()}
         for number, asked in enumerate(sorted(asked_of(known))):
             true, bound = known.support(asked), cells.candidates(asked, 99)
-            assert true <= bound <= min(cells.one.high_of(asked), cells.two.high_of(asked))
-            assert all(leaves.low_of(asked) <= true for leaves in (cells.one, cells.two))
+            assert true <= bound <= min(most_of(cells.one, asked), most_of(cells.two, asked))
             check_told(cells, asked, known)
             if number % 4 == 0:
                 codes = frozenset(code_of[bit] for bit in bits_of(asked))
@@ -107,17 +112,17 @@ def test_bounds_of_grown_data_are_never_below_the_truth(
             disassociated(records, Path(name) / "1", **one),
             disassociated([*grown, *more], Path(name) / "2", **two),
         )
-        cells, _, (before, after) = cells_of(*pair, grown=True)
+        cells, coding, (before, after) = cells_of(*pair, grown=True)
         found = attacks(*pair)
+        fresh = after.among(after.of_patient.keys() - before.of_patient.keys())
+        most = most_alone(pair[1].release, pair[0].release, coding, asked_of(fresh), 0)
     assert [each.looked_at for each in found] == [len(records), len(more)]
-    fresh = after.among(after.of_patient.keys() - before.of_patient.keys())
+    assert all(most[asked] >= fresh.support(asked) for asked in most)
     for asked in asked_of(before):
         assert cells.candidates(asked, 99) >= before.support(asked)
         check_told(
             cells, asked, after.among({name for name, mask in before.of_patient.items() if not asked & ~mask})
         )
-    for asked in asked_of(fresh):
-        assert cells.two.high_of(asked) - cells.one.low_of(asked) >= fresh.support(asked)
 
 
 @settings(max_examples=15)
@@ -166,7 +171,7 @@ def test_clusters_that_differ_leave_one_candidate_to_a_code_that_each_lists_for_
     one = Leaves(planted(tmp_path / "1", [["acx", "ab", "a"], ["c", "bc", "b"]]), coding)
     two = Leaves(planted(tmp_path / "2", [["acx", "c", "bc"], ["ab", "a", "b"]]), coding)
     x = coding.bit["x"]
-    assert (one.high_of(x), two.high_of(x)) == (3, 3)
+    assert (most_of(one, x), most_of(two, x)) == (3, 3)
     assert Cells(one, two).candidates(x, 5) == 1
     assert (certain(one, x), certain(two, x)) == (coding.mask("a"), coding.mask("c"))
     assert Cells(one, two).told(x) == 0  # each tells by itself what it tells
@@ -199,8 +204,8 @@ def test_a_joint_cluster_has_no_more_than_its_shared_chunk(tmp_path: Path) -> No
     leaves = Leaves(release, coding)
     x = coding.bit["x"]
     assert [leaves.most(node, x) for node in (0, 1)] == [2, 2]
-    assert (leaves.low_of(x), leaves.high_of(x)) == (2, 2)
-    assert leaves.high_of(coding.mask("ax")) == 2
+    assert most_of(leaves, x) == 2
+    assert most_of(leaves, coding.mask("ax")) == 2
 
 
 def test_the_same_release_twice_gives_nothing_more_than_one(tmp_path: Path) -> None:

@@ -34,6 +34,10 @@ class Coding:
         codes = sorted({code for cohort in cohorts for code in cohort.code_sets().codes})
         return Coding({code: 1 << place for place, code in enumerate(codes)})
 
+    @cached_property
+    def code(self) -> dict[int, str]:
+        return {bit: code for code, bit in self.bit.items()}
+
     def mask(self, codes: Iterable[str]) -> int:
         return reduce(or_, (self.bit[code] for code in codes), 0)
 

@@ -162,28 +162,6 @@ class Leaves:
             after[rest] = after.get(rest, 0) + most
         return after
 
-    def high_of(self, known: int) -> int:
-        """The most records that may have these codes."""
-        return self.capped({node: self.most(node, known) for node in self.places(known)}, known)
-
-    def low_of(self, known: int) -> int:
-        """The fewest records that have these codes."""
-        if known.bit_count() == 1:
-            return self.low[known]
-        nodes = set.intersection(*(self.holding.get(bit, set()) for bit in bits_of(known)))
-        return sum(self._fewest(self.leaves[node], known) for node in nodes)
-
-    def _fewest(self, leaf: Leaf, known: int) -> int:
-        """Of a leaf: what its chunks have of the codes, each as far apart from the others as can be. Records with codes
-        of shared chunks may all be in other clusters."""
-        parts, left = [], known
-        for counted, chunk in leaf.chunks:
-            if part := known & counted:
-                parts.append(0 if chunk.shared else chunk.holding(part))
-                left &= ~part
-        parts += [1] * left.bit_count()
-        return max(0, sum(parts) - (len(parts) - 1) * leaf.records)
-
 
 def _chunks_of(
     release: Release, coding: Coding, joint: set[int], records: Mapping[int, int]

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
+
+import numpy as np
 
 from leeward.cohort.cohort import Cohort
 from leeward.composition.bound import Bound, bound_of
 from leeward.composition.disassociations import TOLD, Cells, count_told, fewest_of, rare_sets
 from leeward.composition.generalized import Rows, RowsAndLeaves
-from leeward.composition.known import Coding, Known
+from leeward.composition.known import Coding, Known, bits_of
 from leeward.composition.leaves import Leaves
+from leeward.methods.disassociation.measures.estimates import estimates, read_once
 from leeward.release import Release
 
 PATIENTS: Final = 1_000
@@ -105,11 +109,16 @@ def _attack_codes(
     counts = fewest_of(rare, k, lambda each: cells.candidates(each, k))
     told = count_told(cells, known, m, min(patients, TOLD))
     found = [bound_of((SAME if same else GROWN).format(m=m), k, counts, certain=told)]
-    sides = [(leaves[1], leaves[0], after, before)] + ([(*leaves, before, after)] if same else [])
-    for here, there, mine, others in sides:
+    sides = [(two, one, after, before), (one, two, before, after)]
+    for here, there, mine, others in sides if same else sides[:1]:
         alone, missing = mine.among(mine.of_patient.keys() - common), len(others.of_patient) - len(common)
         if alone.of_patient:
-            found.append(_attack_difference(here, there, alone, missing, k, m, patients))
+            rare = rare_sets(alone, patients, m, k)
+            asked = {each for sets in rare.values() for each in sets}
+            most = most_alone(here, there, coding, asked, missing)
+            capped = {each: min(count, len(alone.of_patient)) for each, count in most.items()}
+            counts = fewest_of(rare, k, capped.__getitem__)
+            found.append(bound_of(DIFFERENCE.format(m=m), k, counts))
     return found
 
 
@@ -131,14 +140,12 @@ def _attack_rows(
     return bound_of(ROWS.format(m=m), k, fewest_of(rare, k, lambda each: both.candidates(each, k)))
 
 
-def _attack_difference(
-    here: Leaves, there: Leaves, alone: Known, missing: int, k: int, m: int, patients: int
-) -> Bound:
-    """Of patients who are in `here` and not in `there`, which has `missing` others."""
-    rare = rare_sets(alone, patients, m, k)
-
-    def candidates(known: int) -> int:
-        left = here.high_of(known) - max(0, there.low_of(known) - missing)
-        return min(left, len(alone.of_patient))
-
-    return bound_of(DIFFERENCE.format(m=m), k, fewest_of(rare, k, candidates))
+def most_alone(
+    here: Release, there: Release, coding: Coding, asked: Iterable[int], missing: int
+) -> dict[int, int]:
+    """Of each set of codes, the most records of a disassociation of whom `there`, with `missing` patients who are not
+    here, has none."""
+    sets = list(asked)
+    queries = [[coding.code[bit] for bit in bits_of(each)] for each in sets]
+    high, low = estimates(read_once(here), queries).high, estimates(read_once(there), queries).low
+    return dict(zip(sets, (high - np.maximum(0, low - missing)).tolist(), strict=True))
