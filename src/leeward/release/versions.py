@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from leeward.arrays import Int64s
@@ -24,10 +23,10 @@ from leeward.release.reading import Release
 CODES = "data/codes.parquet"
 """The list of codes: one for all batches."""
 
-NODES = "data/nodes.parquet"
+NODES, RECORDS, VISITS = (f"data/{name}.parquet" for name in ("nodes", "records", "visits"))
 
-NUMBERED = {"node": NODES, "parent": NODES, "record": ""}
-"""Columns that number things, each with the file that has a row for each of them; records are counted."""
+TABLE = "data/table.parquet"
+"""A table of patients: its columns are the source's, whatever their names."""
 
 Tables = dict[str, pa.Table]
 
@@ -54,27 +53,11 @@ def version_of(batch: int, tables: Tables, records: int) -> dict[str, Any]:
 
 
 def digest_of(tables: Tables) -> str:
-    """SHA-256 of the rows of some files, each row as a line, the lines of a file sorted: the order of rows does not
-    count."""
+    """SHA-256 of the rows of some files: of each file, by name, its path and its rows as lines of JSON."""
     found = hashlib.sha256()
     for path, table in sorted(tables.items()):
-        found.update(f"{path}\n".encode())
-        for line in lines_of(pl.DataFrame(pl.from_arrow(table))).sort():
-            found.update(line.encode() + b"\n")
+        found.update(f"{path}\n{pl.DataFrame(pl.from_arrow(table)).write_ndjson()}".encode())
     return found.hexdigest()
-
-
-def lines_of(frame: pl.DataFrame) -> pl.Series:
-    """Each row as one text: values parted by \\x1e, those of a list by \\x1f, a missing one \\x00."""
-    texts = [
-        pl.col(name).cast(pl.List(pl.String)).list.join("\x1f")
-        if isinstance(kind, pl.List)
-        else pl.col(name).cast(pl.String)
-        for name, kind in frame.schema.items()
-    ]
-    return frame.select(
-        pl.concat_str([text.fill_null("\x00") for text in texts], separator="\x1e")
-    ).to_series()
 
 
 def batch_numbers(release: Release, path: str) -> Int64s:
@@ -89,69 +72,55 @@ def first_batches(release: Release) -> Int64s:
     return np.repeat(np.arange(1, len(records) + 1), records)
 
 
-def number_on(before: Release, batch: Release) -> Tables:
-    """The rows of a batch whose records and nodes are all new, numbered after those of the release."""
-    counts = (
-        {NODES: pq.read_metadata(before.share / NODES).num_rows} if (before.share / NODES).is_file() else {}
-    )
-    counts[""] = before.records
-    return {path: _shift(table, counts) for path, table in tables_of(batch).items()}
+def number_on(before: Release, batch: Release, number: Int64s) -> Tables:
+    """The rows of a batch as the release numbers them: record r is `number[r]`. Nodes are numbered after those of the
+    release, the visits of a record after those that it has; a record that is there keeps its row."""
+    found = tables_of(batch)
+    for path, table in found.items():
+        if path == TABLE:
+            continue
+        rows = pl.DataFrame(pl.from_arrow(table))
+        if "record" in rows.columns:
+            rows = rows.with_columns(record=number[rows["record"].to_numpy()])
+        if "node" in rows.columns:
+            nodes = pq.read_metadata(before.share / NODES).num_rows
+            rows = rows.with_columns(pl.col("^(node|parent)$") + nodes)
+        if path == VISITS:
+            shown = before.table("visits.parquet").select("record").collect()["record"]
+            seen = np.bincount(shown, minlength=int(number.max(initial=0)) + 1)
+            rows = rows.with_columns(visit=pl.col("visit") + seen[rows["record"].to_numpy()])
+            rows = rows.sort("record", "visit")
+        if path == RECORDS:
+            rows = rows.filter(pl.col("record") >= before.records).sort("record")
+        found[path] = rows.to_arrow()
+    return found
 
 
-def _shift(table: pa.Table, counts: Mapping[str, int]) -> pa.Table:
-    for place, name in enumerate(table.column_names):
-        if name in NUMBERED:
-            table = table.set_column(place, name, pc.add(table[name], counts[NUMBERED[name]]))
-    return table
-
-
-def number_again(before: Release, batch: Release, number: Int64s) -> Tables:
-    """The rows of a batch of visits whose record r has the number `number[r]` of the release: a record that it has
-    already keeps its row, and its visits are numbered on."""
-    path = "data/visits.parquet"
-    seen = np.bincount(
-        before.table("visits.parquet").select("record").collect()["record"], minlength=number.max() + 1
-    )
-    visits = pl.DataFrame(pl.from_arrow(tables_of(batch)[path]))
-    visits = visits.with_columns(record=number[visits["record"].to_numpy()])
-    visits = visits.with_columns(visit=pl.col("visit") + seen[visits["record"].to_numpy()]).sort(
-        "record", "visit"
-    )
-    new = np.sort(number[number >= before.records])
-    return {path: visits.to_arrow(), "data/records.parquet": pa.table({"record": new})}
-
-
-def append(before: Release, batch: Release, added: Tables, made: Anonymized, returning: str) -> Anonymized:
-    """The release with a batch: `added` are its rows as the release numbers them, `made` is what its method made.
+def append(before: Release, batch: Release, number: Int64s, made: Anonymized, returning: str) -> Anonymized:
+    """The release with a batch, whose record r becomes `number[r]`; `made` is what the method made of it.
 
     Raises
     ------
     BadInput
         The batch has other files or columns than the release.
     """
-    tables = tables_of(before)
-    records = len(added["data/records.parquet"]) if returning == "kept" else batch.records
+    added = number_on(before, batch, number)
+    records = int(np.count_nonzero(number >= before.records))
     versions = versions_of(before)
     versions += (version_of(len(versions) + 1, added, records),)
-    files = [
-        path
-        for path in map(str, (entry["path"] for entry in before.manifest["files"]))
-        if path.endswith(".parquet")
-    ]
     told = made.guarantee
     words = Words(told.name, told.attacker, told.not_protected, made.readme, told.facts)
     words = of_versions(words, {"versions": versions, "returning": returning})
     guarantee = replace(told, attacker=words.attacker, not_protected=words.not_protected, unit=words.unit)
-    rows = {path: _below(path, table, added.get(path)) for path, table in tables.items()}
+    rows = {path: _below(path, table, added.get(path)) for path, table in tables_of(before).items()}
+    if CODES in (entry["path"] for entry in before.manifest["files"]):
+        rows[CODES] = _codes(before, batch)
     return replace(
         made,
         guarantee=guarantee,
         records=before.records + records,
         tables=tuple(
-            ReleaseTable.of(
-                path.removeprefix("data/"), _codes(before, batch) if path == CODES else rows[path]
-            )
-            for path in files
+            ReleaseTable.of(name, rows[f"data/{name}"]) for name in before.names() if f"data/{name}" in rows
         ),
         readme=words.readme,
         custody_tables=(),
@@ -162,16 +131,11 @@ def append(before: Release, batch: Release, added: Tables, made: Anonymized, ret
 
 
 def _below(path: str, table: pa.Table, added: pa.Table | None) -> pa.Table:
-    plain = (
-        None
-        if added is None or added.column_names != table.column_names
-        else added.cast(table.schema, safe=True)
-    )
-    if plain is None:
+    if added is None or added.column_names != table.column_names:
         raise BadInput(
             f"{Path(path).name}: the batch has other columns than the release; give the columns that it had."
         )
-    return pa.concat_tables([table, plain])
+    return pa.concat_tables([table, added.cast(table.schema)])
 
 
 def _codes(before: Release, batch: Release) -> pa.Table:

@@ -19,14 +19,7 @@ from leeward.methods import METHODS
 from leeward.randomness import Randomness
 from leeward.release import Anonymized, Draft, Release
 from leeward.release.spec import Handover, Spec
-from leeward.release.versions import (
-    Tables,
-    batch_numbers,
-    first_batches,
-    number_again,
-    number_on,
-    versions_of,
-)
+from leeward.release.versions import batch_numbers, first_batches, versions_of
 from leeward.runs.protect import method_of
 from leeward.runs.specs import read_custody_spec, read_source
 from leeward.runs.writing import files_of
@@ -51,9 +44,8 @@ KEYS = ["patient", "visit"]
 
 @dataclass(frozen=True)
 class Batch:
-    """What joins a release: the `cohort`; `classes` (`patient`, `class`) of visits whose records are kept; the `keys`
-    of its visits (`patient`, `visit`, `codes` as texts), the events that are `waiting`, the patients who have
-    `withdrawn`, and `counts` for the custodian."""
+    """What joins a release: its `cohort`, the class of each patient (`patient`, `class`), the `keys` of its visits
+    (`patient`, `visit`, `codes`, `batch`), the rows that are `waiting`, and `counts` for the custodian."""
 
     cohort: Cohort
     classes: pl.DataFrame
@@ -65,14 +57,15 @@ class Batch:
 
 @dataclass(frozen=True)
 class Line:
-    """The last version of a release, and what its custody keeps. `people`: `record`, `patient` of visits."""
+    """The last version of a release, and what its custody keeps: the keys of the visits that were `published`, the rows
+    that are `waiting`, the patients who have `withdrawn`, and the `people` of kept records (`record`, `patient`)."""
 
     release: Release
     method: Any
     handover: Handover
     records: Records
     published: pl.DataFrame
-    waiting: pl.DataFrame
+    waiting: pl.DataFrame | None
     withdrawn: pl.Series
     people: pl.DataFrame = field(repr=False)
 
@@ -113,28 +106,31 @@ class Line:
             raise BadInput(
                 f"{master}: it has {MOST} batches, the most of a line; start a new one with `protect`."
             )
-        tables = {
-            name: _custody_table(release, name) for name in ("published", "waiting", "withdrawn", "records")
+        kept = {
+            name: None if file is None else pl.read_parquet(file)
+            for name in ("published", "waiting", "withdrawn", "records")
+            for file in [release.custody_file(f"versions/{name}.parquet")]
         }
-        known, people = tables["published"], tables["records"]
+        known, gone, people = kept["published"], kept["withdrawn"], kept["records"]
         if known is None:
-            known = _keys(_first_source(release, spec, published), 1, METHODS[method.name].source == "table")
+            source = _first_source(release, spec, published)
+            known = _keys(_rows(source, METHODS[method.name].source == "table", 1), 1)
         if people is None and wanted == "kept":
             people = release.custody_table("patients")
             if people is None:
                 raise BadInput(
                     f"{master}: custody/data/patients.parquet is missing; nobody knows who is who."
                 )
-        gone = tables["withdrawn"]
+        nobody = pl.DataFrame(schema={"record": pl.Int64, "patient": pl.String})
         return Line(
             release,
             method,
             spec.release or Handover(),
             wanted,
             known,
-            pl.DataFrame() if tables["waiting"] is None else tables["waiting"],
-            pl.Series("patient", [], pl.String) if gone is None else gone["patient"],
-            pl.DataFrame() if people is None else people.select("record", text("patient")),
+            kept["waiting"],
+            nobody["patient"] if gone is None else gone["patient"],
+            nobody if people is None else people.select(pl.col("record").cast(pl.Int64), text("patient")),
         )
 
     def select(self, new: Cohort, withdrawn: Sequence[Any], wait: int) -> Batch:
@@ -144,32 +140,26 @@ class Line:
         gone = pl.concat(
             [self.withdrawn, pl.Series("patient", list(map(str, withdrawn)), pl.String)]
         ).unique()
-        keys = _keys(new, self.number, self.is_table)
-        both = keys.join(self.published.select(*KEYS, pl.col("codes").alias("then")), on=KEYS, how="left")
+        rows = _rows(new, self.is_table, self.number)
+        keys = _keys(rows, self.number)
+        then = keys.join(self.published.select(*KEYS, then="codes"), on=KEYS, how="left")
+        fresh = then.filter(pl.col("then").is_null() & ~pl.col("patient").is_in(gone.implode()))
         counts = {
-            "published": both.filter(pl.col("codes") == pl.col("then")).height,
-            "corrected": both.filter(pl.col("codes") != pl.col("then")).height,
+            "published": then.filter(pl.col("codes") == pl.col("then")).height,
+            "corrected": then.filter(pl.col("codes") != pl.col("then")).height,
             "withdrawn": len(gone),
         }
-        fresh = both.filter(pl.col("then").is_null()).drop("then")
-        fresh = fresh.filter(~pl.col("patient").is_in(gone.implode()))
-        if self.is_table:
-            rows = _spelled(cast(pl.DataFrame, new.patients))
-            own = rows.filter(text("patient").is_in(fresh["patient"].implode()))
-            cohort = replace(new, patients=own)
-            self._require(own.height, new.name)
-            nothing = pl.DataFrame()
-            return Batch(
-                cohort, nothing, fresh, nothing, gone, {**counts, "patients": own.height, "waiting": 0}
-            )
-        self._require_vocabulary(new)
-        events = self._with_waiting(new, fresh, gone)
-        events, waiting, classes = self._wait(events, new, wait)
-        people = events["patient"].n_unique()
-        visits, late = (each.select(KEYS).n_unique() if each.height else 0 for each in (events, waiting))
-        counts |= {"patients": people, "visits": visits, "waiting": late}
-        cohort = _cohort(new, events)
-        return Batch(cohort, classes, _keys(cohort, self.number, False), waiting, gone, counts)
+        if not self.is_table:
+            self._require_vocabulary(new)
+        rows = self._with_waiting(rows.join(fresh, on=KEYS, how="semi"), gone)
+        classes = self._classes(rows)
+        now = self._hold(rows, new, classes, wait)
+        waiting = rows.join(now, on=KEYS, how="anti")
+        keys = _keys(now, self.number)
+        counts |= {"patients": now["patient"].n_unique()}
+        counts |= {} if self.is_table else {"visits": keys.height}
+        counts |= {"waiting": waiting.select(KEYS).n_unique()}
+        return Batch(_cohort(new, now, self.is_table), classes, keys, waiting, gone, counts)
 
     def patients(self, batch: Batch) -> pl.Series:
         """The patients of the version with a batch: of all batches, and those of whom a batch left everything out."""
@@ -201,25 +191,9 @@ class Line:
         """The record of each record of a batch: its own where the patient has one, else the next."""
         if self.records == "apart":
             return np.arange(self.release.records, self.release.records + batch.records)
-        own = batch.custody_table("patients")
-        assert own is not None  # just written
-        both = (
-            own.sort("record")
-            .select(text("patient"))
-            .join(self.people, on="patient", how="left", maintain_order="left")
-        )
-        record = both["record"].to_numpy(writable=True).astype(np.float64)
-        new = np.isnan(record)
-        record[new] = self.release.records + np.arange(new.sum())
-        return record.astype(np.int64)
-
-    def rows(self, batch: Release, number: Int64s) -> Tables:
-        """The rows of a batch as the release numbers them."""
-        return (
-            number_again(self.release, batch, number)
-            if self.records == "kept"
-            else number_on(self.release, batch)
-        )
+        known = _people(batch).join(self.people, on="patient", how="left", maintain_order="left")["record"]
+        following = self.release.records + known.is_null().cum_sum().cast(pl.Int64) - 1
+        return known.fill_null(following).to_numpy()
 
     def copy_custody(self, folder: Path) -> Path:
         """Copy the custody of the batches before; returns the folder of the new one."""
@@ -230,7 +204,7 @@ class Line:
             shutil.copytree(self.release.custody / "batches", folder)
         return folder / str(self.number)
 
-    def write_custody(self, pending: Draft, batch: Batch, folder: Path, number: Int64s) -> None:
+    def write_custody(self, pending: Draft, batch: Batch, made: Release, number: Int64s) -> None:
         """Write what the next refresh needs."""
         tables = {
             "published": pl.concat([self.published, batch.keys]),
@@ -238,15 +212,11 @@ class Line:
             "withdrawn": batch.withdrawn.to_frame(),
         }
         if self.records == "kept":
-            people = pl.read_parquet(folder / "custody" / "data" / "patients.parquet").sort("record")
-            again = people.select(text("patient")).with_columns(record=pl.Series(number))
-            both = pl.concat([self.people, again.select("record", "patient")]).unique("record", keep="first")
-            tables["records"] = both.sort("record")
-        kept = pending.custody / "versions"
-        kept.mkdir()
+            people = _people(made).select(pl.Series("record", number), "patient")
+            tables["records"] = pl.concat([self.people, people]).unique("record").sort("record")
+        (pending.custody / "versions").mkdir()
         for name, table in tables.items():
-            if table.width:
-                table.write_parquet(kept / f"{name}.parquet")
+            table.write_parquet(pending.custody / "versions" / f"{name}.parquet")
 
     def _of_first(self, name: str) -> str:
         """A file of the first version's custody."""
@@ -269,83 +239,45 @@ class Line:
                 f"{count_noun('patient', least - patients)} more. Nothing was written; refresh when they have come."
             )
 
-    def _with_waiting(self, new: Cohort, fresh: pl.DataFrame, gone: pl.Series) -> pl.DataFrame:
-        """The events of visits that are new or wait, with the batch `since` when they do; a visit that waits and comes
-        again is taken as it comes."""
-        name = visit_column(new)
-        events = new.require_events().with_columns(visit=pl.col(name).cast(pl.String), code=text("code"))
-        events = events.with_columns(key=text("patient"))
-        events = events.join(
-            fresh.select(pl.col("patient").alias("key"), "visit"), on=["key", "visit"], how="semi"
-        )
-        events = events.with_columns(since=pl.lit(self.number, pl.Int64))
-        if self.waiting.height:
-            late = self.waiting.filter(~pl.col("key").is_in(gone.implode()))
-            late = late.with_columns(pl.col("patient").cast(events.schema["patient"], strict=False))
-            since = late.select("key", "visit", pl.col("since").alias("then")).unique()
-            events = events.join(since, on=["key", "visit"], how="left")
-            events = events.with_columns(since=pl.coalesce("then", "since")).drop("then")
-            late = late.join(events, on=["key", "visit"], how="anti")
-            events = pl.concat(
-                [events, late.select([c for c in events.columns if c in late.columns])],
-                how="diagonal_relaxed",
-            )
-        return events.sort("key", "visit", maintain_order=True)
+    def _with_waiting(self, rows: pl.DataFrame, gone: pl.Series) -> pl.DataFrame:
+        """The rows of visits that are new or wait. A visit that waits and comes again is taken as it comes."""
+        if self.waiting is not None:
+            late = self.waiting.filter(~pl.col("patient").is_in(gone.implode()))
+            since = late.select(*KEYS, then="since").unique()
+            rows = rows.join(since, on=KEYS, how="left", maintain_order="left")
+            rows = rows.with_columns(since=pl.coalesce("then", "since")).drop("then")
+            late = late.join(rows, on=KEYS, how="anti")
+            rows = pl.concat([rows, late], how="diagonal_relaxed").select(rows.columns)
+        return rows.sort(KEYS, maintain_order=True)
 
-    def _wait(
-        self, events: pl.DataFrame, new: Cohort, wait: int
-    ) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
-        """What is released now, what waits, and the class of each patient. Classes of fewer than k patients wait; with
-        `wait`, so do visits whose set nearly k patients share, for so many batches."""
-        k, nothing = self.method.k, pl.DataFrame()
-        classes = self._classes(events)
+    def _hold(self, rows: pl.DataFrame, new: Cohort, classes: pl.DataFrame, wait: int) -> pl.DataFrame:
+        """The rows that are released now. With `wait`, visits whose set nearly k patients share are held back for so
+        many batches; a class of fewer than k patients is, until it has k."""
         if wait:
             from leeward.methods.visits.batch import find_short
 
-            cohort = _cohort(new, events)
-            rows = find_short(self.method, cohort, classes, self.labels())
-            late = cohort.require_events().filter(pl.col("row").is_in(rows.implode()))
-            late = (
-                events[late["row"].cast(pl.Int64).to_numpy() - 1].select(["key", "visit", "since"]).unique()
-            )
-            late = late.filter(self.number - pl.col("since") < wait)
-            held = events.join(late, on=["key", "visit"], how="semi")
-            now = events.join(late, on=["key", "visit"], how="anti")
-        else:
-            now, held = events, events.clear()
-        sizes = now.select("patient").unique().join(classes, on="patient").group_by("class").len()
-        if self.records == "apart" or not sizes.height:
-            self._require(now["patient"].n_unique(), new.name)
-        small = sizes.filter(pl.col("len") < k)
-        if small.height == sizes.height:
-            self._require(int(sizes["len"].max() or 0), new.name)  # type: ignore[arg-type]  # lengths
-        few = classes.join(small, on="class", how="semi")
-        held = pl.concat([held, now.join(few, on="patient", how="semi")])
-        now = now.join(few, on="patient", how="anti")
-        return now, held, classes if held.height or now.height else nothing
+            short = find_short(self.method, _cohort(new, rows), classes, self.labels())
+            late = rows[short.cast(pl.Int64).to_numpy() - 1].filter(self.number - pl.col("since") < wait)
+            rows = rows.join(late, on=KEYS, how="anti")
+        sizes = rows.select("patient").unique().join(classes, on="patient").group_by("class").len()
+        self._require(cast(int, sizes["len"].max() or 0), new.name)
+        enough = classes.join(sizes.filter(pl.col("len") >= self.method.k), on="class", how="semi")
+        return rows.join(enough, on="patient", how="semi")
 
-    def _classes(self, events: pl.DataFrame) -> pl.DataFrame:
-        """The class of each patient: by the batch in which the record entered and those in which it shows visits; new
+    def _classes(self, rows: pl.DataFrame) -> pl.DataFrame:
+        """The class of each patient: by the batch in which the record entered and those in which it shows visits. New
         patients are one class, as are all where nothing says that a patient returns."""
-        people = events.select("patient", "key").unique()
+        people = rows.select("patient").unique(maintain_order=True)
         if self.records == "apart":
-            return people.select("patient", pl.lit(0, pl.Int64).alias("class"))
+            return people.with_columns(pl.lit(0, pl.Int64).alias("class"))
+        entered = pl.DataFrame({"batch": -first_batches(self.release)}).with_row_index("record")
         shown = self.release.table("visits.parquet").select("record").collect()
-        shown = shown.with_columns(
-            batch=pl.Series(batch_numbers(self.release, "data/visits.parquet"))
-        ).unique()
-        history = (
-            shown.sort("record", "batch")
-            .group_by("record")
-            .agg(pl.col("batch").cast(pl.String).str.join(","))
-        )
-        entry = pl.DataFrame({"entry": first_batches(self.release)}).with_row_index("record")
-        known = entry.with_columns(pl.col("record").cast(pl.Int64)).join(history, on="record", how="left")
-        known = known.join(self.people, on="record").select(
-            pl.col("patient").alias("key"), seen=pl.format("{}:{}", "entry", pl.col("batch").fill_null(""))
-        )
-        own = people.join(known, on="key", how="left").with_columns(pl.col("seen").fill_null(""))
-        return own.select("patient", pl.col("seen").rank("dense").cast(pl.Int64).alias("class") - 1)
+        shown = shown.with_columns(batch=batch_numbers(self.release, "data/visits.parquet"))
+        each = pl.concat([entered.cast(pl.Int64), shown.cast(pl.Int64)]).unique().sort("record", "batch")
+        seen = each.group_by("record").agg(seen=pl.col("batch").cast(pl.String).str.join(","))
+        own = people.join(self.people.join(seen, on="record"), on="patient", how="left")
+        number = pl.col("seen").fill_null("").rank("dense").cast(pl.Int64) - 1
+        return own.select("patient", number.alias("class"))
 
 
 def text(name: str) -> pl.Expr:
@@ -370,45 +302,54 @@ def visit_column(cohort: Cohort) -> str:
     return name
 
 
-def _keys(cohort: Cohort, batch: int, is_table: bool) -> pl.DataFrame:
-    """`patient`, `visit`, `codes` and `batch` of each visit, as texts; of each row of a table of patients."""
-    number = pl.lit(batch, pl.Int64).alias("batch")
-    if is_table:
-        if cohort.patients is None or "patient" not in cohort.patients.columns:
-            raise BadInput(
-                f"{cohort.name}: no identifiers of patients, so it is unknown whose rows were published; name "
-                "their column with --patient."
-            )
-        cohort.require_one_row_each()
-        rows = pl.concat_str(pl.exclude("patient").cast(pl.String).fill_null("\x00"), separator="\x1e")
-        return _spelled(cohort.patients).select(
-            text("patient"), pl.lit("").alias("visit"), rows.alias("codes"), number
+def _rows(cohort: Cohort, is_table: bool, batch: int) -> pl.DataFrame:
+    """The events of a cohort with `patient`, `visit` and `code` as texts, and the batch `since` when they wait.
+
+    A row of a table is one visit, and its only code are all its values."""
+    since = pl.lit(batch, pl.Int64).alias("since")
+    if not is_table:
+        visit = text(visit_column(cohort)).alias("visit")
+        return cohort.require_events().with_columns(text("patient"), text("code"), visit, since)
+    if cohort.patients is None or "patient" not in cohort.patients.columns:
+        raise BadInput(
+            f"{cohort.name}: no identifiers of patients, so it is unknown whose rows were published; name "
+            "their column with --patient."
         )
-    events = cohort.require_events().select(
-        text("patient"), text(visit_column(cohort)).alias("visit"), text("code")
-    )
-    return (
-        events.group_by(KEYS)
-        .agg(codes=pl.col("code").unique().sort().str.join("\x1f"))
-        .sort(KEYS)
-        .with_columns(number)
-    )
+    cohort.require_one_row_each()
+    values = pl.concat_str(pl.exclude("patient").cast(pl.String).fill_null("\x00"), separator="\x1e")
+    return _spelled(cohort.patients).select("patient", pl.lit("").alias("visit"), values.alias("code"), since)
 
 
 def _spelled(people: pl.DataFrame) -> pl.DataFrame:
-    """A table of patients whose identifiers, where they are whole numbers, have no point, as in other batches and in
-    the register."""
+    """A table of patients with identifiers as texts, whole numbers without a point, as other batches and the register
+    have them."""
     own = people["patient"]
     is_whole = own.dtype.is_float() and (own == own.floor()).all()
-    return people.with_columns(own.cast(pl.Int64)) if is_whole else people
+    return people.with_columns((own.cast(pl.Int64) if is_whole else own).cast(pl.String))
 
 
-def _cohort(new: Cohort, events: pl.DataFrame) -> Cohort:
-    """The cohort of some events; their rows are numbered anew."""
-    kind = pl.Enum(events["code"].unique().sort())
+def _keys(rows: pl.DataFrame, batch: int) -> pl.DataFrame:
+    """`patient`, `visit`, `codes` and `batch` of each visit."""
+    found = rows.group_by(KEYS).agg(codes=pl.col("code").unique().sort().str.join("\x1f"))
+    return found.sort(KEYS).with_columns(pl.lit(batch, pl.Int64).alias("batch"))
+
+
+def _cohort(new: Cohort, rows: pl.DataFrame, is_table: bool = False) -> Cohort:
+    """The cohort of some rows; events are numbered anew."""
+    if is_table:
+        table = _spelled(cast(pl.DataFrame, new.patients))
+        return replace(new, patients=table.join(rows, on="patient", how="semi"))
+    kind = pl.Enum(rows["code"].unique().sort())
     row = pl.int_range(1, pl.len() + 1, dtype=pl.UInt32).alias("row")
-    own = events.drop("key", "since").with_columns(row, pl.col("code").cast(kind))
+    own = rows.drop("since").with_columns(row, pl.col("code").cast(kind))
     return Cohort(events=own, name=new.name, vocabulary=new.vocabulary, names=new.names, notices=new.notices)
+
+
+def _people(batch: Release) -> pl.DataFrame:
+    """The `patient` of each record of a batch that was just written."""
+    people = batch.custody_table("patients")
+    assert people is not None
+    return people.sort("record").select(text("patient"))
 
 
 def _spec_of(release: Release) -> Spec:
@@ -463,8 +404,3 @@ def _first_source(release: Release, spec: Spec, given: Cohort | None) -> Cohort:
             f"The source of the first version cannot be read, so it is unknown what was published ({problem}) Name it "
             "with --published."
         ) from None
-
-
-def _custody_table(release: Release, name: str) -> pl.DataFrame | None:
-    file = release.custody_file(f"versions/{name}.parquet")
-    return None if file is None else pl.read_parquet(file)

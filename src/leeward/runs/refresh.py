@@ -132,9 +132,8 @@ def refresh(
             say("Adding it to the version")
             own = Release.open(folder)
             number = line.numbers(own)
-            added = line.rows(own, number)
-            pending.write(append(line.release, own, added, made, line.records), formats=formats)
-            line.write_custody(pending, batch, folder, number)
+            pending.write(append(line.release, own, number, made, line.records), formats=formats)
+            line.write_custody(pending, batch, own, number)
             for name in ("spec.yaml", "source_files.json"):
                 if (folder / "custody" / name).is_file():
                     shutil.copy(folder / "custody" / name, pending.custody)

@@ -25,12 +25,14 @@ from leeward.verify.checks import Check, failing, merge_checks, of_count
 from leeward.verify.classes import code_of_class
 from leeward.verify.flat import Longs
 from leeward.verify.manifest import Share, manifest_checks, manifest_types
-from leeward.verify.visits.layout import VisitLists, layout, read_visits
+from leeward.verify.visits.layout import VisitLists, layout
 from leeward.verify.visits.levels import level_checks
 from leeward.verify.visits.source import order_of_visits
 
 LIST = "codes.parquet"
 VISITS = "data/visits.parquet"
+TABLE = "data/table.parquet"
+"""A table of patients: its columns are the source's, whatever their names."""
 
 
 def files_of_rows(share: Share) -> list[str]:
@@ -66,23 +68,12 @@ def add_up(share: Share) -> list[Check]:
 
 
 def digest_of(share: Share, batch: int) -> str:
-    """SHA-256 of the rows of a batch: of each file, by name, its rows as sorted lines."""
+    """SHA-256 of the rows of a batch: of each file, by name, its path and its rows as lines of JSON."""
     found = hashlib.sha256()
     for path in sorted(files_of_rows(share)):
-        low, high = bounds_of(share, path)[batch : batch + 2]
-        lines = lines_of(share.table(Path(path).name)[low:high])
-        found.update("".join(f"{line}\n" for line in (path, *lines)).encode("utf-8"))
+        rows = share.table(Path(path).name)[slice(*bounds_of(share, path)[batch : batch + 2])]
+        found.update(f"{path}\n{rows.write_ndjson()}".encode())
     return found.hexdigest()
-
-
-def lines_of(table: pl.DataFrame) -> list[str]:
-    """The rows as sorted texts, so that their order does not count."""
-    columns = []
-    for column in table.iter_columns():
-        if isinstance(column.dtype, pl.List):
-            column = column.cast(pl.List(pl.String)).list.join("\x1f")
-        columns.append(column.cast(pl.String).fill_null("\x00").to_list())
-    return sorted(map("\x1e".join, zip(*columns, strict=True)))
 
 
 def check_batches(share: Share, checks_of: Callable[[Share], list[Check]]) -> list[Check]:
@@ -115,7 +106,10 @@ def cut_out(share: Share, batch: int) -> Iterator[Share]:
             rows = share.table(Path(path).name)[first:last]
             if kept:
                 rows = rows.filter(pl.col("record") >= low)
-            rows = rows.with_columns(pl.col(name) - counts[name] for name in rows.columns if name in counts)
+            if path != TABLE:
+                rows = rows.with_columns(
+                    pl.col(name) - counts[name] for name in rows.columns if name in counts
+                )
             rows.write_parquet(folder / path)
             digest = next(entry["sha256"] for entry in share.manifest["files"] if entry["path"] == path)
             entries.append({"path": path, "rows": rows.height, "sha256": digest})
@@ -199,8 +193,8 @@ def visits_numbered_on(visits: VisitLists, batch: Longs) -> Check:
 
 
 def check_earlier(share: Share, earlier: Share) -> list[Check]:
-    """A version against an earlier one: the same promises, no row changed or gone, and what was added keeps k among
-    the records that were there and among new ones."""
+    """A version against an earlier one: the same promises, and no row changed or gone. What was added keeps k among the
+    records that were there and among new ones, since both are unions of the classes of `check_returning`."""
     if failing([manifest_types(earlier), *manifest_checks(earlier)]):
         return [Check("same_line", False, "The earlier version is not as its release.json states.")]
     same = all(share.manifest[key] == earlier.manifest[key] for key in ("method", "parameters", "leeward"))
@@ -214,37 +208,20 @@ def check_earlier(share: Share, earlier: Share) -> list[Check]:
                 "same_line", False, "The two are not versions of one release: method, parameters or k differ."
             )
         ]
-    before = len(earlier.manifest.get("versions", [None]))
-    files = files_of_rows(earlier)
-    gone = int(files != files_of_rows(share)) + max(0, before - len(versions))
-    stay = not gone and all(_stays(share, earlier, path, before) for path in files)
-    records = bounds_of_records(share)[min(before, len(versions))]
-    found = [
+    before, files = len(earlier.manifest.get("versions", [None])), files_of_rows(earlier)
+    stays = before <= len(versions) and files == files_of_rows(share)
+    stays = stays and bounds_of_records(share)[before] == earlier.manifest["records"]
+    for path in files if stays else ():
+        now, then = (each.table(Path(path).name) for each in (share, earlier))
+        first = now[: bounds_of(share, path)[before]]
+        stays = stays and first.schema == then.schema and first.equals(then)
+    return [
         Check("same_line", True, f"Version {len(versions)} of a release, and its version {before}."),
         Check(
             "rows_stay",
-            stay and records == earlier.manifest["records"],
+            stays,
             "Every row of the earlier version is in this one, unchanged."
-            if stay
+            if stays
             else "Rows of the earlier version are missing or changed.",
         ),
     ]
-    if share.manifest["returning"] == "apart" or not stay:
-        return found
-    return found + added_keeps_k(share, bounds_of(share, VISITS)[before], records)
-
-
-def _stays(share: Share, earlier: Share, path: str, before: int) -> bool:
-    """Whether the rows of the first batches of a file are the earlier file's, in whatever order."""
-    now, then = (each.table(Path(path).name) for each in (share, earlier))
-    first = now[: bounds_of(share, path)[before]]
-    return first.schema == then.schema and lines_of(first) == lines_of(then)
-
-
-def added_keeps_k(share: Share, row: int, records: int) -> list[Check]:
-    """The visits that were added: what they show is shared by k of the records that were there, or of the new ones."""
-    visits = read_visits(share.folder / VISITS)
-    added = visits.take(np.arange(row, len(visits)))
-    k, level = share.guarantee("k"), str(share.manifest["parameters"]["level"])
-    apart = apart_by(added, np.stack([added.record < records]))
-    return [replace(each, name=f"{each.name}_added") for each in level_checks(share, apart, k, level)]
