@@ -19,7 +19,7 @@ from leeward.methods import METHODS
 from leeward.randomness import Randomness
 from leeward.release import Anonymized, Draft, Release
 from leeward.release.spec import Handover, Spec
-from leeward.release.versions import batch_numbers, first_batches, versions_of
+from leeward.release.versions import batch_numbers, first_batches
 from leeward.runs.protect import method_of
 from leeward.runs.specs import read_custody_spec, read_source
 from leeward.runs.writing import files_of
@@ -72,7 +72,7 @@ class Line:
     @property
     def number(self) -> int:
         """The number of the batch that is added."""
-        return len(versions_of(self.release)) + 1
+        return len(self.release.manifest.get("versions", [None])) + 1
 
     @property
     def in_classes(self) -> bool:
@@ -102,7 +102,7 @@ class Line:
             raise BadInput(
                 "--records kept: only visits, not merged, keep the records of returning patients; use `apart`."
             )
-        if len(versions_of(release)) >= MOST:
+        if len(release.manifest.get("versions", ())) >= MOST:
             raise BadInput(
                 f"{master}: it has {MOST} batches, the most of a line; start a new one with `protect`."
             )

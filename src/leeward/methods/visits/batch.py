@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 
-from leeward.arrays import Bools, Int32s, Int64s
+from leeward.arrays import Bools, Int32s
 from leeward.cohort.cohort import Cohort
 from leeward.cohort.lenses.visits import Visits as Lens
 from leeward.engine import Engine
@@ -38,11 +38,11 @@ def protect_batch(
 ) -> Anonymized:
     """Anonymize the visits of a batch. class_of : `patient`, `class`. labels : those of the first version, by code."""
     lens = cohort.visits()
-    merging, names, of_code = _frozen(lens, labels)
+    merging, of_code = _frozen(lens, labels)
+    names = merging.labels
     mapped = map_visits(lens, of_code, len(names))
+    apart, width = _apart(lens, mapped, class_of, len(names))
     order = randomness.stream("visits", "known codes").permutation(len(lens))
-    apart = _apart(mapped, _classes(lens, class_of), len(names))
-    width = len(names) * (int(class_of["class"].max()) + 1)  # type: ignore[arg-type]  # there are patients
     held = np.bincount(unions(apart, width).values, minlength=width)
     apart = apart.keep(held[apart.values] >= parameters.k)  # rare codes are suppressed, as in a first version
     enforced, steps = enforce_level(parameters, apart, width, None, engine.threads, order)
@@ -56,31 +56,28 @@ def find_short(
 ) -> pl.Series:
     """The first source rows of the visits whose set has fewer than k holders in its class, but nearly k."""
     lens = cohort.visits()
-    _, names, of_code = _frozen(lens, labels)
-    apart = _apart(map_visits(lens, of_code, len(names)), _classes(lens, class_of), len(names))
-    width = len(names) * (int(class_of["class"].max()) + 1)  # type: ignore[arg-type]  # there are patients
+    merging, of_code = _frozen(lens, labels)
+    names = len(merging.labels)
+    apart, width = _apart(lens, map_visits(lens, of_code, names), class_of, names)
     distinct = Distinct.of(apart, width)
     holders = np.append(distinct.holders, 0)[distinct.set_of]
     short: Bools = (holders < parameters.k) & (holders >= np.ceil(NEAR * parameters.k))
     return pl.Series("row", lens.rows[short])
 
 
-def _frozen(lens: Lens, labels: Mapping[str, str]) -> tuple[Merging, tuple[str, ...], Int32s]:
+def _frozen(lens: Lens, labels: Mapping[str, str]) -> tuple[Merging, Int32s]:
     """The labels of the first version, and the place of each code's among them; a code that has none there is a label
     of its own."""
     own = tuple(labels.get(code, code) for code in lens.codes)
     merging = Merging(own, sum(label != code for code, label in zip(lens.codes, own, strict=True)), 0)
     place = {label: number for number, label in enumerate(merging.labels)}
-    return merging, merging.labels, np.array([place[label] for label in own], np.int32)
+    return merging, np.array([place[label] for label in own], np.int32)
 
 
-def _classes(lens: Lens, class_of: pl.DataFrame) -> Int64s:
-    """The class of each patient of the lens."""
+def _apart(lens: Lens, visits: VisitSets, class_of: pl.DataFrame, labels: int) -> tuple[VisitSets, int]:
+    """The visits with other labels in each class, and the number of these labels."""
     known = lens.patients.alias("patient").to_frame().join(class_of, on="patient", maintain_order="left")
-    return known["class"].to_numpy().astype(np.int64)
-
-
-def _apart(visits: VisitSets, classes: Int64s, labels: int) -> VisitSets:
-    """The visits with other labels in each class."""
+    classes = known["class"].to_numpy().astype(np.int64)
     of_value = np.repeat(classes[visits.patient_of_visit()], np.diff(visits.offsets))
-    return replace(visits, values=(of_value * labels + visits.values).astype(np.int32))
+    apart = replace(visits, values=(of_value * labels + visits.values).astype(np.int32))
+    return apart, labels * (int(classes.max()) + 1)
