@@ -164,7 +164,10 @@ def dossier(
 
 
 def _sources(opened: Release, plan: Plan | None) -> tuple[SourceSpec | None, SourceSpec | None]:
-    """Source and population of the plan; where it names none, those of the release's own spec that still exist."""
+    """Source and population of the plan; where it names none, those of the release's own spec that still exist. None
+    of a later version of a release: each of its batches has a source of its own."""
+    if "versions" in opened.manifest:
+        return None, None
     release = read_custody_spec(opened)
     found = []
     for key in ("source", "population"):
@@ -194,6 +197,8 @@ def evidence_of(
         },
         "threshold": None if limit is None else _threshold(limit, release),
     }
+    if "versions" in release.manifest:
+        found["version"] = _version(release)
     if cohort is not None:
         maximum = None if limit is None else limit.maximum
         found["risk"] = measure_risk(release, cohort, population, limits(maximum))
@@ -211,6 +216,21 @@ def _threshold(limit: Threshold, release: Release) -> dict[str, Any]:
     maximum = (release.guarantee.get("risk") or {}).get("maximum")
     within = None if maximum is None or limit.maximum is None else bool(maximum <= limit.maximum)
     return {"maximum": limit.maximum, "name": limit.name, "source": limit.cited, "within": within}
+
+
+def _version(release: Release) -> dict[str, Any]:
+    """Which version of its line a release is, and what the runs that made it verified, by their custody."""
+    number = len(release.manifest["versions"])
+    batches = [
+        release.custody_json(f"batches/{batch}/verification.json") or {} for batch in range(1, number + 1)
+    ]
+    own = release.custody_json("verification.json") or {}
+    compared = any(check["name"] == "rows_stay" for check in own.get("checks", ()))
+    return {
+        "number": number,
+        "batches_passed": all(each.get("passed") and each.get("with_source") for each in batches),
+        "added_passed": compared and own["passed"],
+    }
 
 
 def files_of(release: Release, evidence: Mapping[str, Any]) -> dict[str, Any]:

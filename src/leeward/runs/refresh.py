@@ -141,8 +141,9 @@ def refresh(
             if registration.entered is not None:
                 shutil.copy(pending.custody / "register.json", folder / "custody")
             say("Writing the report")
-            write_report(folder)
+            write_report(folder, line.number)
             _keep_custody(pending, folder)
+            shutil.copy(folder / "report.html", pending.custody)
             told = [
                 {"kind": "register", "message": each, "count": 1, "rows": []} for each in registration.notices
             ]
@@ -151,7 +152,7 @@ def refresh(
             pending.put_json("custody/measures.json", figures)
             verification = require_passed(verify(pending.folder, earlier=master))
             pending.put_json("custody/verification.json", verification.to_json())
-    report = pending.out / "custody" / "batches" / str(line.number) / "report.html"
+    report = pending.out / "custody" / "report.html"
     return Result(pending.out, Release.open(pending.out), verification, figures, report)
 
 

@@ -21,9 +21,10 @@ CATALOGUE = "notes"
 """A catalogue of an index: a release, though of no method."""
 
 
-def write_report(folder: Path) -> Path:
+def write_report(folder: Path, version: int = 1) -> Path:
     """Write `custody/report.html` of a release folder from its measures.json and verification.json: the method's own
-    sections, after the first of them the risk that was measured, and last the attacks that were tried.
+    sections, after the first of them the risk that was measured, and last the attacks that were tried. `version`: of
+    which the release is the batch that joins.
 
     Raises BadInput: the folder is not a release, or has no `custody/` with both files.
     """
@@ -40,7 +41,11 @@ def write_report(folder: Path) -> Path:
         *risk_sections(release, measures),
         *found[1:],
         *attack_sections(measures),
-        *([] if release.method == CATALOGUE else [together_section(release.custody_json("register.json"))]),
+        *(
+            []
+            if release.method == CATALOGUE
+            else [together_section(release.custody_json("register.json"), version)]
+        ),
     ]
     page = render(release, measures, verification, sections, summary_of(release, measures))
     target = release.custody / "report.html"
@@ -95,17 +100,19 @@ def attack_sections(measures: Mapping[str, Any]) -> list[Section]:
     return [Section("Attacks that were tried", (table, *lines))]
 
 
-def together_section(entry: Mapping[str, Any] | None) -> Section:
-    """What the register compared the release with before it was published; without one, that nobody counts."""
+def together_section(entry: Mapping[str, Any] | None, version: int = 1) -> Section:
+    """What the register compared the release with before it was published; without one, that nobody counts. Before
+    that, which version of its line it joins."""
     title = "Together with earlier releases"
+    line = entry["facts"]["line"] if entry is not None else None
+    lines = version_lines(version, line)
     if entry is None:
-        return Section(title, (f"**Not counted:** {NOBODY_COUNTS}.",))
+        return Section(title, (*lines, f"**Not counted:** {NOBODY_COUNTS}."))
     facts, compared = entry["facts"], entry["compared"]
     named = f"The register counts this release as `{facts['id']}`"
     if not compared:
-        return Section(
-            title, (f"{named}. There is no earlier release that its recipient may put beside it.",)
-        )
+        none = f"{named}. There is no earlier release that its recipient may put beside it."
+        return Section(title, (*lines, none))
     table = table_of(
         "Earlier releases, and the rule that allows both",
         compared,
@@ -122,7 +129,20 @@ def together_section(entry: Mapping[str, Any] | None) -> Section:
     reason = (f"Reason given by {facts['by']}: {facts['reason']}",) if facts["reason"] else ()
     sentences = dict.fromkeys(f"`{each['rule']}`: {each['sentence']}" for each in compared)
     attacks = dict.fromkeys(f"Measured: {each['bound']['attack']}" for each in compared if each["bound"])
-    return Section(title, (f"{named}.", table, Notes((*sentences, *attacks)), *reason))
+    return Section(title, (*lines, f"{named}.", table, Notes((*sentences, *attacks)), *reason))
+
+
+def version_lines(version: int, line: str | None) -> tuple[str, ...]:
+    """What the report of a batch says of the version that it joins; nothing of a first version."""
+    if version == 1:
+        return ()
+    named = "the line" if line is None else f"the line `{line}`"
+    return (
+        f"This is what joins version {version} of {named}: the other sections are about the new records. All rows of "
+        f"version {version - 1} stay. The version was published after all of its batches, and what it adds to version "
+        f"{version - 1}, had passed verification; `leeward verify VERSION{version} --earlier VERSION{version - 1}` "
+        "repeats it.",
+    )
 
 
 def risk_sections(release: Release, measures: Mapping[str, Any]) -> list[Section]:
