@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import mimetypes
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
@@ -64,7 +65,8 @@ STATUSES: Final[dict[type[LeewardError], tuple[int, str]]] = {
 NOTHING_HERE: Final = "There is nothing at this address, or nothing for you."
 
 
-def make_app(settings: Settings) -> Gate:
+def make_app(settings: Settings, withdrawn: Callable[[str], str | None] = lambda release: None) -> Gate:
+    """The application. `withdrawn`: see `Portal`."""
     database = open_store(settings.folder, settings.database)
     indexes = Indexes(database, settings)
     provider = settings.provider
@@ -79,7 +81,7 @@ def make_app(settings: Settings) -> Gate:
     for router in routers():
         app.include_router(router)
     app.openapi = api.openapi  # type: ignore[method-assign]  # as FastAPI documents it
-    app.state.portal = Portal(settings, database, indexes, Asking(indexes), metrics, client)
+    app.state.portal = Portal(settings, database, indexes, Asking(indexes), metrics, client, withdrawn)
     return Gate(app, settings, metrics)
 
 

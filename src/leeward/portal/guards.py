@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Final
 
 from fastapi import Depends, Request, Security, params
 from fastapi.concurrency import run_in_threadpool
 from fastapi.security import APIKeyCookie, HTTPAuthorizationCredentials, HTTPBearer
 
-from leeward.errors import LeewardError
-from leeward.portal import sessions
+from leeward.errors import BadInput, LeewardError
+from leeward.portal import releases, sessions
 from leeward.portal.asking import Asking
 from leeward.portal.indexes import Indexes
 from leeward.portal.middleware import Metrics
@@ -32,6 +34,18 @@ class Portal:
     asking: Asking
     metrics: Metrics
     provider: Client | None
+    withdrawn: Callable[[str], str | None]
+    """Why the register of the house counts a release no longer; None where it counts it, or there is no register."""
+
+    def check_counts(self, folder: Path) -> None:
+        """BadInput for a release that later ones are not compared with: the register has it as in nobody's hands."""
+        entry = releases.together_of(folder)["entry"]
+        why = None if entry is None else self.withdrawn(entry["facts"]["id"])
+        if why is not None:
+            raise BadInput(
+                f"the register has this release as withdrawn ({why}), so later ones are not compared with it; release "
+                "the data again."
+            )
 
     def url(self, path: str) -> str:
         return f"{self.settings.prefix}{path}"

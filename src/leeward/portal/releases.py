@@ -63,6 +63,17 @@ def inspect(folder: Path) -> Found:
     return Found(release, files["release.json"], files)
 
 
+def together_of(folder: Path) -> Row:
+    """For those who may see custody: the `versions` of which a release is the last, and its `entry` in the register of
+    releases, with the earlier ones that it was compared with; None where no register counts it."""
+    release = Release.open(folder, compare=False)
+    return {
+        "method": release.method,
+        "versions": release.manifest.get("versions", ()),
+        "entry": release.custody_json("register.json"),
+    }
+
+
 def copy_of(share: Path, path: str) -> tuple[IO[bytes], str]:
     """A private copy of a file in `share/`, which its reader closes, and its SHA-256: what is checked is what is
     sent. Refused for a link, anywhere on the way, and for anything that is no plain file."""

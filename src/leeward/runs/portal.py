@@ -246,11 +246,20 @@ def _make_worker(settings: Settings, level: int) -> Any:
 
     logging.basicConfig(level=logging.WARNING, format="%(message)s")
     logging.getLogger("leeward.portal").setLevel(level)
-    app = make_app(settings)
+    app = make_app(settings, _withdrawn)
     sys.setswitchinterval(SWITCH)
     gc.collect()
     gc.freeze()  # what a worker begins with is never garbage: looking through it stops every thread for 0.1 s
     return app
+
+
+def _withdrawn(release: str) -> str | None:
+    """Why the house's register counts a release no longer; None where it counts, or the house names no register."""
+    from leeward.runs import releases
+    from leeward.runs.house import read_house
+
+    known = {} if read_house().register is None else releases.show(release)
+    return known["why"] if known.get("status") == "withdrawn" else None
 
 
 def upgrade(folder: Path, say: Callable[[str], None], **given: Any) -> None:

@@ -16,6 +16,7 @@ from starlette.responses import HTMLResponse, Response, StreamingResponse
 from leeward.errors import LeewardError
 from leeward.portal import accounts, faults, notices, people, proposals, releases, stopping
 from leeward.portal.guards import need
+from leeward.portal.indexes import child_folder
 from leeward.portal.models import Allotment
 from leeward.portal.people import everybody
 from leeward.portal.store import tables
@@ -99,6 +100,7 @@ def show_releases(here: Here) -> Response:
 def propose_release(
     here: Here, folder: Text, name: Text, ends: Text, reason: Text, recipients: Texts
 ) -> Response:
+    here.portal.check_counts(child_folder(here.settings.release_folder, folder))
     proposals.propose_release(here.indexes, here.viewer, folder, name, recipients, ends, reason)
     return tell_deciders(here, "release")
 
@@ -131,6 +133,7 @@ def _release_page(here: Here, release: str, verification: Any) -> Response:
         recipients=releases.recipients_of(here.database, row["id"]),
         downloads=[{**each, "name": names.get(each["person"], "")} for each in downloads],
         files=row["files"],
+        together=releases.together_of(row["folder"]),
     )
 
 
@@ -181,7 +184,13 @@ def show_decisions(here: Here, after: str = "") -> Response:
 
 
 def _context(here: Here, row: Row) -> dict[str, Any] | None:
-    """What an approver needs to know of an allotment: the project's plan and conversation, and who has what."""
+    """What an approver needs to know of a release: what it gives away together with earlier ones; of an allotment: the
+    project's plan and conversation, and who has what."""
+    if row["kind"] == "release" and here.viewer.may("see custody"):
+        try:
+            return releases.together_of(Path(row["body"]["folder"]))
+        except LeewardError as error:
+            return {"fault": faults.reason_of(error)[0]}
     if row["kind"] != "allotment":
         return None
     index = row["body"]["index"]
@@ -216,6 +225,8 @@ def show_link(here: Here, name: str, secret: str) -> Response:
 @router.post("/decisions/{proposal}", dependencies=need("confirm"))
 def decide(here: Here, proposal: str, verdict: Text, reason: Text) -> Response:
     row = proposals.proposal_of(here.database, proposal, proposals.KINDS)
+    if verdict == "confirmed" and row["kind"] == "release":
+        here.portal.check_counts(Path(row["body"]["folder"]))
     link = proposals.decide(here.indexes, here.viewer, proposal, verdict, reason)
     here.tell([row["proposer"]], f"A proposal of yours was {verdict}.", "/decisions")
     if link is not None:
