@@ -11,6 +11,7 @@ no test of pytest, so that the tests need no Chromium for the portal.
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import sys
@@ -28,7 +29,9 @@ import pyotp
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, ConsoleMessage, Page, sync_playwright
 from tests.portal.served import serving
+from tests.runs.made_lines import cohort, visits
 
+import leeward as lw
 from leeward.portal.app import make_app
 from leeward.portal.settings import Provider, read_settings
 from leeward.runs.portal import Demo, make_demo
@@ -57,12 +60,24 @@ def demo_portal(patients: int = 2000) -> Iterator[tuple[str, Demo]]:
                 name="the university",
             )  # fmt: skip
             made.append(make_demo(where, patients=patients, public_url=url))
+            make_version(Path(folder), where / "releases" / "second")
             return make_app(
                 read_settings(where, local_accounts=True, public_url=url, provider=provider, slot=0)
             )
 
         with serving(make) as port:
             yield f"http://127.0.0.1:{port}", made[0]
+
+
+def make_version(folder: Path, out: Path) -> None:
+    """The second version of a release that a register counts."""
+    house = folder / "house.yaml"
+    house.write_text("register: {url: register.db, key: register.secret}\n")
+    os.environ["LEEWARD_HOUSE"] = str(house)
+    first, second = map(cohort, visits(400, 2, 10, 7))
+    handover = {"recipient": "university", "line": "quarters"}
+    lw.protect(first, lw.Visits(k=3, policy="none"), folder / "first", handover=handover)
+    lw.refresh(folder / "first", second, out, published=first)
 
 
 class Walk:
@@ -182,6 +197,11 @@ class Walk:
         carl.wait_for_timeout(500)
         carl.screenshot(path=self.pictures / "09-release-report-wide.png")
         anna = self.sign_in("anna")
+        self.propose_release(carl)
+        self.decide(anna, "publish a release", "10-decision-on-a-release")
+        carl.goto(f"{self.url}/custody/releases")
+        carl.click("text=Visits by quarter")
+        self.look(carl, "09-release-of-a-version")
         anna.goto(f"{self.url}/decisions")
         self.look(anna, "10-decisions")
         anna.fill("textarea", "One season is enough.")
@@ -272,6 +292,15 @@ class Walk:
         carl.select_option("#lead", label="Eva External")
         carl.click("text=Make the project")
         self.look(carl, "20-project-of-a-custodian")
+
+    def propose_release(self, carl: Page) -> None:
+        carl.goto(f"{self.url}/custody/releases")
+        carl.select_option("#folder", label="second")
+        carl.fill("#name", "Visits by quarter")
+        carl.get_by_label("Rita Researcher").check()
+        carl.fill("#ends", "2099-01-01")
+        carl.fill("#reason", "The second quarter, as agreed.")
+        carl.click("text=Verify and propose")
 
     def propose_allotment(self, carl: Page, index: str) -> None:
         carl.goto(self.url)
