@@ -89,6 +89,8 @@ def refresh(
 
 def _counts(counts: Mapping[str, int]) -> Iterator[str]:
     """What became of NEW."""
+    from leeward.arrays import count_noun
+
     visits = f", {counts['visits']:,} visits" if "visits" in counts else ""
     yield f"The batch has {counts['patients']:,} patients{visits}."
     if counts["published"]:
@@ -102,6 +104,6 @@ def _counts(counts: Mapping[str, int]) -> Iterator[str]:
         yield f"{counts['waiting']:,} visits wait in custody for more patients like them."
     if counts["withdrawn"]:
         yield (
-            f"{counts['withdrawn']:,} patients have withdrawn: nothing new of theirs is released. What was published "
+            f"Nothing new is released of {count_noun('patient', counts['withdrawn'])} who withdrew. What was published "
             "of them leaves with a new line, under new numbers."
         )
