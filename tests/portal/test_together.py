@@ -63,7 +63,9 @@ def test_whoever_decides_sees_versions_and_the_rule_for_each_earlier_release(fre
     release = visible(fresh.portal.database, fresh.viewer("carl"))[0]["id"]
     page = fresh.client("carl").get(f"/custody/releases/{release}").text
     assert "Version 2 of the line quarters" in page and "Rule version" in page
-    assert "joins version 2 of the line" in fresh.client("carl").get(f"/custody/releases/{release}/report").text
+    assert (
+        "joins version 2 of the line" in fresh.client("carl").get(f"/custody/releases/{release}/report").text
+    )
 
 
 def test_a_recipient_sees_what_is_new_and_no_other_release(fresh: Bench, line: str) -> None:

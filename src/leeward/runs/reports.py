@@ -137,12 +137,13 @@ def version_lines(version: int, line: str | None) -> tuple[str, ...]:
     if version == 1:
         return ()
     named = "the line" if line is None else f"the line `{line}`"
-    return (
+    told = (
         f"This is what joins version {version} of {named}: the other sections are about the new records. All rows of "
         f"version {version - 1} stay. The version was published after all of its batches, and what it adds to version "
         f"{version - 1}, had passed verification; `leeward verify VERSION{version} --earlier VERSION{version - 1}` "
-        "repeats it.",
+        "repeats it."
     )
+    return (told,)
 
 
 def risk_sections(release: Release, measures: Mapping[str, Any]) -> list[Section]:
