@@ -76,6 +76,7 @@ CALLS: dict[str, Callable[[Given, Path], dict[str, Any]]] = {
     "query": lambda g, new: {"index": g["index"], "terms": "401.9", "epsilon": 5},
     "read": lambda g, new: {"path": g["events"]},
     "recommend": lambda g, new: {"cohort": g["cohort"], "plan": new},
+    "refresh": lambda g, new: {"master": g["release"], "new": g["cohort"], "out": new},
     "run": lambda g, new: {"spec": g["spec"], "out": g["folder"]},
     "split": lambda g, new: {"source": g["events"], "out": new, "parts": 2},
     "releases.audit": lambda g, new: {"register": g["register"]},
