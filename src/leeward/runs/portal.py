@@ -256,9 +256,9 @@ def _make_worker(settings: Settings, level: int) -> Any:
 def _withdrawn(release: str) -> str | None:
     """Why the house's register counts a release no longer; None where it counts, or the house names no register."""
     from leeward.runs import releases
-    from leeward.runs.house import read_house
+    from leeward.runs.house import house_register
 
-    known = {} if read_house().register is None else releases.show(release)
+    known = {} if house_register() is None else releases.show(release)
     return known["why"] if known.get("status") == "withdrawn" else None
 
 
