@@ -50,10 +50,10 @@ if TYPE_CHECKING:
     from leeward.runs.profile import profile as profile
     from leeward.runs.protect import Result as Result
     from leeward.runs.protect import protect as protect
-    from leeward.runs.protect import run as run
     from leeward.runs.protect import verify as verify
     from leeward.runs.recommend import recommend as recommend
     from leeward.runs.refresh import refresh as refresh
+    from leeward.runs.running import run as run
     from leeward.runs.specs import open_release
     from leeward.runs.split import split as split
 
@@ -86,7 +86,7 @@ _WHERE = {
     "recommend": "leeward.runs.recommend:recommend",
     "refresh": "leeward.runs.refresh:refresh",
     "releases": "leeward.runs.releases:",
-    "run": "leeward.runs.protect:run",
+    "run": "leeward.runs.running:run",
     "split": "leeward.runs.split:split",
     "synth": "leeward.synthetic:",
     "verify": "leeward.runs.protect:verify",

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import leeward as lw
 from leeward.runs.composing import measure_folders
-from leeward.runs.protect import run
+from leeward.runs.running import run
 
 
 def test_folders_are_measured_while_their_sources_are_as_they_were(tmp_path: Path) -> None:

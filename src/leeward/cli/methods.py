@@ -225,7 +225,8 @@ def run_and_tell(
     The command's context may have a function that takes the spec instead (`leeward spec init`).
     """
     from leeward.release.spec import Handover, Spec, resolve_paths
-    from leeward.runs.protect import method_of, parameters_class, run
+    from leeward.runs.protect import method_of, parameters_class
+    from leeward.runs.running import run
 
     handover = handover_of(parameters)
     given = {key: value for key, value in parameters.items() if value not in (None, ())}
@@ -314,7 +315,7 @@ def protect(
       leeward protect spec.yaml -o release --recipient university --register register.db
     """
     from leeward.release.spec import Handover, load
-    from leeward.runs.protect import run
+    from leeward.runs.running import run
 
     spec, handover = load(spec_file), handover_of(flags)
     spec = replace(spec, engine=engine_config) if engine_config else spec

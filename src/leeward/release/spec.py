@@ -119,6 +119,25 @@ class Handover(Declared):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Refresh(Declared):
+    """The version that is followed by what is new in the source."""
+
+    master: Annotated[str, Parameter("Folder of the last version, with its custody.")]
+    wait: Annotated[
+        int,
+        Parameter("Visits: for how many batches one is held back whose codes nearly k patients share.", ge=0),
+    ] = 0
+    records: Annotated[
+        Literal["kept", "apart"] | None,
+        Parameter("Whether returning patients keep their record.", default="kept for visits, else apart"),
+    ] = None
+    withdrawn: Annotated[
+        str | None,
+        Parameter("File of patients who withdrew, one identifier a line: nothing new is released."),
+    ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class Spec(Declared):
     """A whole run. `method` keeps its mapping: the method's own parameter class checks it."""
 
@@ -151,6 +170,9 @@ class Spec(Declared):
         tuple[Any, ...], Parameter("The recipient's models: linear, logistic or cox with their columns.")
     ] = ()
     release: Annotated[Handover | None, Parameter("To whom it goes, for the register of releases.")] = None
+    refresh: Annotated[
+        Refresh | None, Parameter("Release the next version of a release, as `leeward refresh` does.")
+    ] = None
     versions: Annotated[
         Mapping[str, Any] | None, Parameter("Written into custody/spec.yaml; ignored when read.")
     ] = None
@@ -268,9 +290,16 @@ def resolve_paths(spec: Spec, folder: Path) -> Spec:
     """The spec with absolute paths: each beside `folder`, or else in the working directory."""
     population = None if spec.population is None else resolve_source(spec.population, folder)
     method = {key: _policy_at(value, folder) for key, value in spec.method.items()}
-    return dataclasses.replace(
-        spec, source=resolve_source(spec.source, folder), population=population, method=method
-    )
+    refresh = spec.refresh
+    if refresh is not None:
+        gone = refresh.withdrawn
+        refresh = dataclasses.replace(
+            refresh,
+            master=_path_at(refresh.master, folder),
+            withdrawn=None if gone is None else _path_at(gone, folder),
+        )
+    source = resolve_source(spec.source, folder)
+    return dataclasses.replace(spec, source=source, population=population, method=method, refresh=refresh)
 
 
 def resolve_source(source: SourceSpec, folder: Path) -> SourceSpec:
@@ -309,7 +338,7 @@ def plain_of(value: Any) -> Any:
         shown = {f.name: plain_of(getattr(value, f.name)) for f in dataclasses.fields(value)}
         shown["path"] = None if value.path is None else without_password(value.path)
         return {key: item for key, item in shown.items() if item not in (None, [], {}, False)}
-    if isinstance(value, Handover):
+    if isinstance(value, Handover | Refresh):
         return {key: item for key, item in vars(value).items() if item is not None}
     if isinstance(value, Mapping):
         return {str(key): plain_of(item) for key, item in value.items()}

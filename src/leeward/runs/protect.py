@@ -20,7 +20,7 @@ from leeward.randomness import Randomness
 from leeward.release import Anonymized, Release, draft
 from leeward.release.folder import check_out
 from leeward.release.reading import manifest_name
-from leeward.release.spec import Handover, SourceSpec, Spec, load
+from leeward.release.spec import Handover, SourceSpec, Spec
 from leeward.report.summary import Summary, result_html
 from leeward.runs.memory import engine_name, is_roomy, require_memory, require_memory_to_read, size_of
 from leeward.runs.progress import STAGES, Tell, watch
@@ -190,8 +190,8 @@ def protect(
         return _release(spec, method, cohort, population, out, threads, allow_memory, say, handing)
 
 
-def run(
-    spec: Spec | str | Path,
+def run_spec(
+    spec: Spec,
     out: str | Path,
     *,
     threads: int | None = None,
@@ -200,50 +200,9 @@ def run(
     allow_memory: bool = False,
     tell: Tell | None = None,
 ) -> Result:
-    r"""Run a spec: read its source, then `protect` it.
-
-    Parameters
-    ----------
-    spec : Spec, str or Path
-        A spec, or the YAML file of one.
-    out : str or Path
-        Folder to write; it must not exist.
-    threads : int, optional
-        Number of threads; all processors by default.
-    reason, register : optional
-        As in `protect`.
-    allow_memory : bool, optional
-        Run even if less memory is free than needed.
-    tell : callable, optional
-        Called with the name of each stage; by default a line on the terminal.
-
-    Returns
-    -------
-    Result
-        The release with its verification, measures and report.
-
-    Raises
-    ------
-    BadInput
-        The spec or its source cannot be used, or `out` exists.
-    GuaranteeUnreachable
-        The guarantee cannot be met on these data.
-    VerificationFailed
-        The verifier refuted the release. After any error, nothing is left at `out`.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> import leeward as lw
-    >>> rows = lw.synth.write_codes("events.csv", patients=300, codes=40, seed=1)
-    >>> text = "source: {path: events.csv}\nmethod: {name: disassociation, k: 5, m: 2}"
-    >>> written = Path("spec.yaml").write_text(text)
-    >>> lw.run("spec.yaml", "release").verification.passed
-    True
-    """
+    """Read the source of a spec and `protect` it; arguments as of `run`."""
     from leeward.engine import at_most, keeps_rows
 
-    spec = spec if isinstance(spec, Spec) else load(spec)
     check_out(Path(out))
     method = method_of(spec.method, spec.plan)
     as_run = dataclasses.replace(

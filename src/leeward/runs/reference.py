@@ -12,7 +12,7 @@ import yaml
 
 from leeward.fields import Declaration, declarations, describe_values, schema, schema_of_manifest, text_of
 from leeward.methods import METHODS, Method
-from leeward.release.spec import Handover, SourceSpec, Spec, plain_of
+from leeward.release.spec import Handover, Refresh, SourceSpec, Spec, plain_of
 
 INTRODUCTION = """\
 # Parameters
@@ -60,7 +60,8 @@ def parameters_pages() -> dict[str, str]:
     pages["spec"] = (
         f"# Keys of a spec\n\n{_table(Spec, flags=False)}\n"
         f"## Keys of `source` and `population`\n\n{_table(SourceSpec, flags=False)}\n"
-        f"## Keys of `release`\n\n{_table(Handover, flags=False)}"
+        f"## Keys of `release`\n\n{_table(Handover, flags=False)}\n"
+        f"## Keys of `refresh`\n\n{_table(Refresh, flags=False)}"
     )
     links = "".join(f"- [{name}]({name}.md)\n" for name in METHODS)
     contents = "\n".join(["```{toctree}", ":hidden:", "", *pages, "```", ""])

@@ -11,16 +11,18 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from leeward.errors import BadInput
+from leeward.paths import text_of
 from leeward.randomness import Randomness
 from leeward.release import Draft, Release, draft
-from leeward.release.spec import SourceSpec, Spec
+from leeward.release.spec import Refresh, SourceSpec, Spec
 from leeward.release.versions import append
 from leeward.runs.line import Line, Records
 from leeward.runs.progress import Tell, watch
-from leeward.runs.protect import Result, verify, verify_or_raise
+from leeward.runs.protect import Result, method_of, verify, verify_or_raise
 from leeward.runs.registering import Handing, method_facts, registered
 from leeward.runs.reports import write_report
-from leeward.runs.specs import parameters_of
+from leeward.runs.specs import parameters_of, read_custody_spec, read_source
 from leeward.runs.writing import measure_release, require_passed, write_verified
 
 if TYPE_CHECKING:
@@ -117,6 +119,7 @@ def refresh(
                 formats=tuple(formats),  # type: ignore[arg-type]  # checked when they are written
                 seed=seed,
                 release=line.handover,
+                refresh=Refresh(master=str(Path(master).absolute()), wait=wait, records=line.records),
             )
             folder = line.copy_custody(pending.custody / "batches")
             with draft(folder) as part:
@@ -162,3 +165,25 @@ def _keep_custody(pending: Draft, folder: Path) -> None:
     for path in (folder / "custody").iterdir():
         path.rename(folder / path.name)
     (folder / "custody").rmdir()
+
+
+def run_refresh(spec: Spec, asked: Refresh, out: str | Path, **given: Any) -> Result:
+    """Run the spec of a next version. BadInput where it names a method, recipient or engine that the line has not."""
+    before = read_custody_spec(Release.open(asked.master))
+    if before is not None:
+        wanted = parameters_of(method_of(spec.method, spec.plan))
+        wrong = [f"method.{name}" for name in spec.method if wanted.get(name) != before.method.get(name)]
+        if spec.release not in (None, before.release):
+            wrong.append("release")
+        if wrong:
+            raise BadInput(
+                f"{asked.master}: the line has another `{wrong[0]}`, and all of its versions have one."
+            )
+    if spec.engine != "local" or spec.population is not None:
+        raise BadInput("`refresh` takes no `engine` but local, and no `population`.")
+    gone = "" if asked.withdrawn is None else text_of(Path(asked.withdrawn), "list of patients")
+    return refresh(
+        asked.master, read_source(spec.source), out, source=spec.source, wait=asked.wait, records=asked.records,
+        withdrawn=list(filter(None, gone.splitlines())), seed=spec.seed, formats=spec.formats, measures=spec.measure,
+        **given,
+    )  # fmt: skip
