@@ -1,6 +1,7 @@
 """Releases over time: what re-release from scratch gives away in four quarters, and what a line of versions keeps.
 
-    python benchmarks/refresh.py --data DIR [--patients 3000]
+    python benchmarks/refresh.py --data DIR --store FILE [--patients 3000]     measures what FILE lacks
+    python benchmarks/refresh.py --data DIR --store FILE --page                writes docs/benchmarks/refresh.md
 
 DIR holds `uci-diabetes130/`; claims are made up. Quarters of UCI are equal runs of encounters by their number, of
 claims by their date. The attack and the counts are those of `tests/`, which use nothing of the product.
@@ -9,11 +10,13 @@ claims by their date. The attack and the counts are those of `tests/`, which use
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
+from functools import partial
 from itertools import combinations, pairwise
 from pathlib import Path
 from typing import Any
@@ -26,7 +29,7 @@ from tests.attacks.refresh import Codes, Row, attack, rows_of
 from tests.oracles.refresh import candidates, views_of_visits
 
 import leeward as lw
-from common import table, write_page
+from common import once, table, write_page
 from leeward.runs.estimate import estimates
 
 QUARTERS = 4
@@ -46,26 +49,17 @@ of pairs that 1.25 % have, in patient-quarters; fewest candidates of any set of 
 differences."""
 
 
-def main() -> None:
-    """Measure, and write the page."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--data", type=Path, required=True, help="folder with the public data sets")
-    parser.add_argument("--patients", type=int, default=3000, help="of made-up claims")
-    options = parser.parse_args()
-    scratch, visits, chunks = [], [], []
-    for name, (quarters, columns) in data(options.data, options.patients).items():
-        for k in (5, 10):
-            with tempfile.TemporaryDirectory() as folder:
-                sources = [lw.read(q, columns=columns, missing=("?",), accept_unknown=True) for q in quarters]
-                scratch.append((name, k, *re_release(Path(folder), quarters, columns, k)))
-                visits += [(name, k, *row) for row in visits_line(Path(folder), sources, k)]
-                chunks += [
-                    (name, k, m, attacker, *chunks_line(Path(folder), sources, k, m, attacker))
-                    for attacker, m in (("operation", 2), ("counts", 2), ("counts", 3))
-                ]
-    heads = (
+PARTS = {
+    "scratch": (
+        SCRATCH,
         ("data", "k", "versions", "patients below k", "of", "share", "visits that leave one record"),
+    ),
+    "visits": (
+        VISITS,
         ("data", "k", "wait", "pairs kept", "one release", "held back", "below k", "fewest", "CPU s"),
+    ),
+    "chunks": (
+        CHUNKS,
         (
             "data",
             "k",
@@ -78,11 +72,57 @@ def main() -> None:
             "fewest",
             "CPU s",
         ),
+    ),
+}
+"""What is measured, by how its keys in the store begin: its sentence, and the head of its table."""
+
+
+def main() -> None:
+    """Measure what the store lacks, and write the page."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--data", type=Path, required=True, help="folder with the public data sets")
+    parser.add_argument("--patients", type=int, default=3000, help="of made-up claims")
+    parser.add_argument(
+        "--store", type=Path, required=True, help="file with what was measured, to go on with"
     )
-    parts = zip((SCRATCH, VISITS, CHUNKS), heads, (scratch, visits, chunks), strict=True)
-    body = "\n\n".join(f"{text}\n\n{table(head, rows)}" for text, head, rows in parts)
-    command = f"python benchmarks/refresh.py --data DIR --patients {options.patients}"
-    write_page("refresh", "Releases over time", command, body)
+    parser.add_argument("--page", action="store_true", help="write the page of what the store has")
+    options = parser.parse_args()
+    if not options.page:
+        for name, (quarters, columns) in data(options.data, options.patients).items():
+            for k in (5, 10):
+                with tempfile.TemporaryDirectory() as folder:
+                    measure(name, k, Path(folder), quarters, columns, options.store)
+    kept: dict[str, Any] = json.loads(options.store.read_text(encoding="utf-8"))
+    body = "\n\n".join(
+        f"{text}\n\n{table(head, [row for key, rows in kept.items() if key.startswith(part) for row in rows])}"
+        for part, (text, head) in PARTS.items()
+    )
+    write_page("refresh", "Releases over time", "python benchmarks/refresh.py --data DIR --store FILE", body)
+
+
+def measure(
+    name: str, k: int, folder: Path, quarters: list[pl.DataFrame], columns: dict[str, Any], store: Path
+) -> None:
+    """Everything of one data set and one k; rows begin with both."""
+    sources = [lw.read(q, columns=columns, missing=("?",), accept_unknown=True) for q in quarters]
+
+    def visits() -> list[Any]:
+        return [(name, k, *row) for row in visits_line(folder, sources, k)]
+
+    def scratch() -> list[Any]:
+        return [(name, k, *re_release(folder, quarters, columns, k))]
+
+    once(store, f"scratch, {name}, {k}", scratch)
+    if not (folder / "scratch-4").exists():  # kept by an earlier run, and `visits` compares with it
+        scratch()
+    once(store, f"visits, {name}, {k}", visits)
+    for attacker, m in (("operation", 2), ("counts", 2), ("counts", 3)):
+        row = partial(chunks_line, folder, sources, k, m, attacker)
+        once(
+            store,
+            f"chunks, {name}, {k}, {m}, {attacker}",
+            lambda row=row, m=m, a=attacker: [(name, k, m, a, *row())],
+        )
 
 
 def data(folder: Path, patients: int) -> dict[str, tuple[list[pl.DataFrame], dict[str, Any]]]:

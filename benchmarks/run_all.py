@@ -72,7 +72,7 @@ python benchmarks/modes.py cells --data DIR --k 3,5,10
 python benchmarks/visits.py --data DIR --parts uci
 python benchmarks/visits.py --data DIR --parts phewas
 python benchmarks/visits.py --data DIR --parts large --population POPULATION --engines local,spark
-python benchmarks/refresh.py --data DIR --patients 3000
+python benchmarks/refresh.py --data DIR --store FILE
 python benchmarks/visits_levels.py --data DIR --parts uci
 python benchmarks/visits_levels.py --data DIR --parts claims --claims 3000
 python benchmarks/visits_levels.py --data DIR --parts claims --claims 10000
