@@ -29,8 +29,8 @@ def test_the_readmes_picture_is_there_and_small() -> None:
 
 
 def test_the_specs_of_the_documents_parse() -> None:
-    (block,) = blocks("docs/reference/spec.md", "yaml")
-    assert method_of(parse(block).method).name == "disassociation"
+    specs = [parse(block) for block in blocks("docs/reference/spec.md", "yaml")]
+    assert [method_of(spec.method).name for spec in specs] == ["disassociation", "visits"]
 
 
 def test_the_page_of_the_spec_names_every_format() -> None:

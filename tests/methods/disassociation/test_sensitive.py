@@ -14,6 +14,7 @@ from leeward.errors import BadInput
 from leeward.methods.disassociation import Disassociation
 from leeward.release import Release
 from leeward.runs import protect as workflow
+from leeward.runs.running import run
 
 LISTED = ["042", "303.90", "311"]
 RECORDS = [
@@ -84,6 +85,6 @@ def test_a_table_on_the_disk_gives_the_same_codes(tmp_path: Path) -> None:
         "source: {path: events.csv, columns: {patient: patient, code: code}, vocabulary: icd9}\n"
         "method: {name: disassociation, k: 3, m: 2, partitions: 2, sensitive: [standard]}\nseed: 1\n"
     )
-    made = workflow.run(spec, tmp_path / "out")
+    made = run(spec, tmp_path / "out")
     assert made.verification.passed
     assert made.release.parameters["sensitive"] == LISTED
