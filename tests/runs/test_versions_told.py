@@ -34,6 +34,7 @@ def entries(folder: Path, **options: Any) -> dict[str, Any]:
 def test_a_report_says_which_version_the_batch_joins(line: Path) -> None:
     page = (line / "3" / "custody" / "report.html").read_text()
     assert "joins version 3 of the line <code>quarters</code>" in page
+    assert "of the batch that joins version 3</p>" in page  # on the first screen
     assert "VERSION3 --earlier VERSION2" in page
     assert "joins version" not in (line / "1" / "custody" / "report.html").read_text()
 

@@ -22,14 +22,17 @@ def render(
     verification: Figures,
     sections: Sequence[Section] = (),
     summary: Summary | None = None,
+    version: int = 1,
 ) -> str:
-    """The report as HTML: the first screen, the sections, the guarantee, the checks and the notices."""
+    """The report as HTML: the first screen, the sections, the guarantee, the checks and the notices. `version`:
+    of which the release is the batch that joins."""
     page = template_of("leeward.report", "report.html.j2", marked=to_html, plain=plain, anchor=anchor)
     return page.render(
         release=release,
         numbers=numbers_of(release.guarantee),
         source=measures.get("source", {}),
         summary=summary,
+        version=version,
         doors_shown=DOORS_SHOWN,
         not_measured=NOT_MEASURED,
         verification=verification,

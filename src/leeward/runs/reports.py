@@ -47,7 +47,7 @@ def write_report(folder: Path, version: int = 1) -> Path:
             else [together_section(release.custody_json("register.json"), version)]
         ),
     ]
-    page = render(release, measures, verification, sections, summary_of(release, measures))
+    page = render(release, measures, verification, sections, summary_of(release, measures), version)
     target = release.custody / "report.html"
     own_file(target).write_text(page, encoding="utf-8")
     return target
