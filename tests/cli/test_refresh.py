@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import polars as pl
 import pytest
 from tests.runs.made_lines import visits
 
@@ -36,6 +37,19 @@ def test_versions_of_the_command_line(files: Path, capsys: pytest.CaptureFixture
     assert main(["show", "m3"]) == 0
     assert main(["verify", "m2", "--earlier", "m3"]) == 4
     assert main(["verify", "m3", "--source", "q3.csv", *FLAGS]) == 2
+
+
+def test_who_withdrew_is_found_however_the_file_was_saved(
+    files: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    new = pl.read_csv("q2.csv")["patient"].unique().sort().to_list()
+    (files / "gone.txt").write_text(f"\ufeff{new[0]}\r\n\r\n {new[1]} \r\nnobody\r\n", encoding="utf-8")
+    assert main(["refresh", "m1", "q2.csv", "--withdrawn", "gone.txt", "-o", "m2"]) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert "Nothing new is released of 3 patients" in told
+    assert "1 of those who withdrew are in no version and not in NEW." in told
+    published = pl.read_parquet("m2/custody/versions/published.parquet").filter(pl.col("batch") == 2)
+    assert not set(new[:2]) & set(published["patient"])
 
 
 def test_a_version_is_entered(files: Path, capsys: pytest.CaptureFixture[str]) -> None:

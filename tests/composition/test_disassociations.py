@@ -74,7 +74,7 @@ def asked_of(known: Known, m: int = 3) -> set[int]:
 
 def check_told(cells: Cells, asked: int, known: Known) -> None:
     holders = [mask for mask in known.of_patient.values() if not asked & ~mask]
-    for told in (cells.told(asked), certain(cells.one, asked), certain(cells.two, asked)):
+    for told in (cells.find_told(asked), certain(cells.one, asked), certain(cells.two, asked)):
         assert all(not told & ~mask for mask in holders)
 
 
@@ -174,7 +174,7 @@ def test_clusters_that_differ_leave_one_candidate_to_a_code_that_each_lists_for_
     assert (most_of(one, x), most_of(two, x)) == (3, 3)
     assert Cells(one, two).candidates(x, 5) == 1
     assert (certain(one, x), certain(two, x)) == (coding.mask("a"), coding.mask("c"))
-    assert Cells(one, two).told(x) == 0  # each tells by itself what it tells
+    assert Cells(one, two).find_told(x) == 0  # each tells by itself what it tells
 
 
 def test_both_tell_a_code_that_neither_tells_alone(tmp_path: Path) -> None:
@@ -185,7 +185,7 @@ def test_both_tell_a_code_that_neither_tells_alone(tmp_path: Path) -> None:
     two = Leaves(planted(tmp_path / "2", [["adx", "bx"], ["bd", "a"]]), coding)
     known = coding.mask("dx")
     assert (certain(one, known), certain(two, known)) == (0, 0)
-    assert Cells(one, two).told(known) == coding.mask("a")
+    assert Cells(one, two).find_told(known) == coding.mask("a")
     assert Cells(one, two).candidates(known, 5) == 1
 
 

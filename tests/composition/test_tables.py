@@ -77,7 +77,7 @@ def test_trajectories_by_their_payload(tmp_path: Path) -> None:
     values = pl.DataFrame({"patient": patients, "snp": [f"v{n % 40}" for n in range(len(patients))]})
     cohort = Cohort(cohort.events, values, name=cohort.name, vocabulary=cohort.vocabulary)
     one, two = (
-        held(cohort, Trajectories(k=4, payload=("snp",), clustering=way), tmp_path / way)  # type: ignore[arg-type]
+        held(cohort, Trajectories(k=4, payload=("snp",), clustering=way), tmp_path / way)  # type: ignore[arg-type]  # one of the ways
         for way in ("cells", "alignment")
     )
     (found,) = attacks(one, two)

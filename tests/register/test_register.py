@@ -9,6 +9,7 @@ import sqlite3
 import stat
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.postgres_fixture import postgres_server  # noqa: F401  # a fixture
@@ -145,10 +146,10 @@ def test_a_register_that_is_gone_is_not_begun_anew(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", [lambda file: file.unlink(), lambda file: file.write_text("{")])
-def test_without_the_remembered_head_nothing_is_released(tmp_path: Path, damage: object) -> None:
+def test_without_the_remembered_head_nothing_is_released(tmp_path: Path, damage: Any) -> None:
     register = opened(tmp_path)
     entered(register, range(20))
-    damage(head_file(tmp_path / "register.secret"))  # type: ignore[operator]
+    damage(head_file(tmp_path / "register.secret"))
     with pytest.raises(OlderRegister, match="leeward releases repair"):
         entered(register, range(100, 120))
     assert entering.repair(register, [], lambda folder: {})["lost"] == []
@@ -215,14 +216,14 @@ def test_a_later_version_of_the_register_is_left_alone(
 # -- two custodians ----
 
 
-def _enter_in_a_process(folder: str, url: str | None, start: int, barrier: object, said: object) -> None:
+def _enter_in_a_process(folder: str, url: str | None, start: int, barrier: Any, said: Any) -> None:
     register = opened(Path(folder), url)
-    barrier.wait(timeout=120)  # type: ignore[attr-defined]
+    barrier.wait(timeout=120)
     try:
         found = entered(register, range(start, start + 40))
-        said.put(("entered", found.facts.id, len(found.decisions)))  # type: ignore[attr-defined]
+        said.put(("entered", found.facts.id, len(found.decisions)))
     except GuaranteeUnreachable as error:
-        said.put(("refused", str(error), 0))  # type: ignore[attr-defined]
+        said.put(("refused", str(error), 0))
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "postgres"])

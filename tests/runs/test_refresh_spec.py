@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -13,7 +14,7 @@ import leeward as lw
 from leeward.errors import BadInput
 
 QUARTERS = visits(200, 3, 10, 7)
-SPEC = {
+SPEC: dict[str, Any] = {
     "source": {"path": "1.csv", "columns": {"patient": "patient", "code": "code", "visit": "visit"}},
     "method": {"name": "visits", "k": 3, "policy": "none"},
     "release": {"recipient": "uni", "line": "quarters"},
@@ -35,7 +36,7 @@ def write(name: str, **changes: object) -> Path:
 
 
 def following(number: int, **refresh: object) -> dict[str, object]:
-    source = {**SPEC["source"], "path": f"{number}.csv"}  # type: ignore[dict-item]
+    source = {**SPEC["source"], "path": f"{number}.csv"}
     return {"source": source, "refresh": {"master": f"{number - 1}", **refresh}}
 
 
@@ -43,7 +44,7 @@ def test_a_spec_makes_the_version_that_the_command_makes() -> None:
     Path("gone.txt").write_text(f"{QUARTERS[1]['patient'][0]}\n")
     spec = write("second.yaml", **following(2, wait=1, withdrawn="gone.txt"))
     made = lw.run(spec, "2", register="register.db")
-    columns = SPEC["source"]["columns"]  # type: ignore[index]
+    columns = SPEC["source"]["columns"]
     gone = QUARTERS[1]["patient"].head(1).to_list()
     new = lw.read("2.csv", columns=columns)
     called = lw.refresh("1", new, "called", wait=1, withdrawn=gone, seed=1)
@@ -67,7 +68,7 @@ def test_custody_keeps_the_spec_that_makes_the_version_again() -> None:
 @pytest.mark.parametrize(
     ("changes", "named"),
     [
-        ({"method": {**SPEC["method"], "k": 4}}, "`method.k`"),  # type: ignore[dict-item]
+        ({"method": {**SPEC["method"], "k": 4}}, "`method.k`"),
         ({"method": {"name": "disassociation", "k": 3, "m": 2}}, "`method.name`"),
         ({"release": {"recipient": "company"}}, "`release`"),
         ({"engine": "spark"}, "engine"),

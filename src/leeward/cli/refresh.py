@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 import click
 
@@ -32,8 +32,9 @@ from leeward.cli.telling import print_styled, summary, tell_register, told
 @flag("--records", None,
       "Whether returning patients keep their record [default: kept for visits, else apart].",
       type=click.Choice(["kept", "apart"]))  # fmt: skip
-@flag("--withdrawn", "FILE", "Patients who withdrew, one identifier a line: nothing new of theirs is released.",
-      type=click.File(encoding="utf-8"))  # fmt: skip
+@flag(
+    "--withdrawn", "FILE", "Patients who withdrew, one identifier a line: nothing new of theirs is released."
+)
 @flag("--published", "COHORT",
       "Source of the first version, read like NEW [default: the one that its custody/spec.yaml names].")  # fmt: skip
 @flag("--seed", "N", "For tests and studies only.", type=int)
@@ -45,7 +46,7 @@ from leeward.cli.telling import print_styled, summary, tell_register, told
 @with_source
 @json_option
 def refresh(
-    master: str, source: Any, withdrawn: TextIO | None, published: str | None, as_json: bool, **flags: Any
+    master: str, source: Any, withdrawn: str | None, published: str | None, as_json: bool, **flags: Any
 ) -> None:  # fmt: skip
     """Release the next version of MASTER: its rows as they are, and after them what is new in NEW.
 
@@ -64,6 +65,7 @@ def refresh(
     from leeward.release import Release
     from leeward.release.spec import SourceSpec, resolve_source
     from leeward.runs.progress import watch
+    from leeward.runs.refresh import read_withdrawn
     from leeward.runs.refresh import refresh as run
     from leeward.runs.specs import read_custody_spec, read_source
 
@@ -71,7 +73,7 @@ def refresh(
     if spec is not None and source == SourceSpec(path=source.path):
         source = replace(spec.source, path=source.path)
     source = resolve_source(source, Path.cwd())
-    gone = [] if withdrawn is None else list(filter(None, withdrawn.read().splitlines()))
+    gone = read_withdrawn(withdrawn)
     with watch(None) as say:
         say("Reading the source")
         before = None if published is None else read_source(read_like(source, published))
@@ -106,4 +108,9 @@ def _counts(counts: Mapping[str, int]) -> Iterator[str]:
         yield (
             f"Nothing new is released of {count_noun('patient', counts['withdrawn'])} who withdrew. What was published "
             "of them leaves with a new line, under new numbers."
+        )
+    if counts["unknown"]:
+        yield (
+            f"{counts['unknown']:,} of those who withdrew are in no version and not in NEW. Look whether their "
+            "identifiers are written as in the data."
         )

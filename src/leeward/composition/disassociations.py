@@ -54,7 +54,7 @@ class Cells:
                 return k
         return min(self.one.capped(+rows, known), self.two.capped(+columns, known))
 
-    def told(self, known: int) -> int:
+    def find_told(self, known: int) -> int:
         """Further codes that whoever has these codes has for certain: by both releases, and by neither alone."""
         alone = certain(self.one, known) | certain(self.two, known)
         common = None
@@ -111,6 +111,6 @@ def count_told(cells: Cells, known: Known, m: int, patients: int = TOLD) -> int:
     for sets in known.sampled(patients, m).values():
         for each in sets:
             if each not in found:
-                found[each] = bool(cells.told(each))
+                found[each] = bool(cells.find_told(each))
         total += any(found[each] for each in sets)
     return total

@@ -31,7 +31,7 @@ def attack_visits(
     earlier: Release, later: Release, before: Cohort | None, after: Cohort | None, k: int
 ) -> list[Bound]:
     """The bounds of what can be tried; none where custody does not say whose records are whose."""
-    one, two = _shown(earlier), _shown(later)
+    one, two = _read_shown(earlier), _read_shown(later)
     if one is None or two is None:
         return []
     found = _by_content(one, two, k)
@@ -39,11 +39,11 @@ def attack_visits(
     if sources[0] is None or sources[1] is None:
         return found
     fresh = sources[1].join(sources[0], on=["patient", "source"], how="anti")
-    one, two = _named(earlier, one, sources[0]), _named(later, two, sources[1])
+    one, two = _name_visits(earlier, one, sources[0]), _name_visits(later, two, sources[1])
     return [*_linked(one, two, k), *_new(two, fresh, k), *found]
 
 
-def _shown(release: Release) -> pl.DataFrame | None:
+def _read_shown(release: Release) -> pl.DataFrame | None:
     """`record`, `visit`, `patient` and `image`: what a visit shows, and of its record the classes of demographics. None
     where custody does not say whose records are whose."""
     people = release.custody_table("patients")
@@ -79,7 +79,7 @@ def _source_visits(release: Release, cohort: Cohort | None) -> pl.DataFrame | No
     return events.select("row", pl.col("patient").cast(pl.String), source=source).unique(["row", "source"])
 
 
-def _named(release: Release, shown: pl.DataFrame, sources: pl.DataFrame) -> pl.DataFrame:
+def _name_visits(release: Release, shown: pl.DataFrame, sources: pl.DataFrame) -> pl.DataFrame:
     rows = release.custody_table("visits")
     assert rows is not None  # for the types: releases without were left out
     return shown.join(rows, on=["record", "visit"]).join(sources, on=["patient", "row"])

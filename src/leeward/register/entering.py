@@ -167,7 +167,7 @@ def repair(
             entry, folder = there[name]
             more = {"id": name, "compared": entry["compared"]}
             if name in restored:
-                change.append("intended", facts=_kept_again(change, entry["facts"], folder), **more)
+                change.append("intended", facts=_keep_again(change, entry["facts"], folder), **more)
             change.append("released", folder=str(folder.absolute()), **more, **digests_of(folder))
         for name in lost:
             change.append("lost", id=name, facts=asdict(Facts(id=name)))
@@ -190,8 +190,8 @@ def entry_of(folder: Path) -> dict[str, Any]:
     return found
 
 
-def _kept_again(change: Change, facts: Mapping[str, Any], folder: Path) -> dict[str, Any]:
-    """The facts, with the patients that custody has; with everybody where it lacks them."""
+def _keep_again(change: Change, facts: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """Keep the patients that custody has. Returns the facts; with everybody where custody lacks the patients."""
     file = folder / "custody" / SKETCH
     content = file.read_bytes() if file.is_file() else b""
     if facts["sketch"] != sketches.digest_of(content):

@@ -137,9 +137,8 @@ class Line:
         """What is new in a cohort and can be released now. GuaranteeUnreachable where too few patients are new."""
         if wait and not self.in_classes:
             raise BadInput("--wait: only visits that are not merged can wait.")
-        gone = pl.concat(
-            [self.withdrawn, pl.Series("patient", list(map(str, withdrawn)), pl.String)]
-        ).unique()
+        named = pl.Series("patient", list(map(str, withdrawn)), pl.String).unique()
+        gone = pl.concat([self.withdrawn, named]).unique()
         rows = _rows(new, self.is_table, self.number)
         keys = _keys(rows, self.number)
         then = keys.join(self.published.select(*KEYS, then="codes"), on=KEYS, how="left")
@@ -148,6 +147,7 @@ class Line:
             "published": then.filter(pl.col("codes") == pl.col("then")).height,
             "corrected": then.filter(pl.col("codes") != pl.col("then")).height,
             "withdrawn": len(gone),
+            "unknown": len(set(named) - set(self.published["patient"]) - set(keys["patient"])),
         }
         if not self.is_table:
             self._require_vocabulary(new)

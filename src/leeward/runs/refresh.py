@@ -167,6 +167,13 @@ def _keep_custody(pending: Draft, folder: Path) -> None:
     (folder / "custody").rmdir()
 
 
+def read_withdrawn(file: str | None) -> list[str]:
+    """The identifiers in a file, one a line; blanks around them, and the mark that some editors begin a file with, are
+    no part of them."""
+    text = "" if file is None else text_of(Path(file), "list of patients")
+    return [name for line in text.removeprefix("\ufeff").splitlines() if (name := line.strip())]
+
+
 def run_refresh(spec: Spec, asked: Refresh, out: str | Path, **given: Any) -> Result:
     """Run the spec of a next version. BadInput where it names a method, recipient or engine that the line has not."""
     before = read_custody_spec(Release.open(asked.master))
@@ -181,9 +188,8 @@ def run_refresh(spec: Spec, asked: Refresh, out: str | Path, **given: Any) -> Re
             )
     if spec.engine != "local" or spec.population is not None:
         raise BadInput("`refresh` takes no `engine` but local, and no `population`.")
-    gone = "" if asked.withdrawn is None else text_of(Path(asked.withdrawn), "list of patients")
     return refresh(
         asked.master, read_source(spec.source), out, source=spec.source, wait=asked.wait, records=asked.records,
-        withdrawn=list(filter(None, gone.splitlines())), seed=spec.seed, formats=spec.formats, measures=spec.measure,
+        withdrawn=read_withdrawn(asked.withdrawn), seed=spec.seed, formats=spec.formats, measures=spec.measure,
         **given,
     )  # fmt: skip
