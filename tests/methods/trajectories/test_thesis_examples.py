@@ -1,9 +1,11 @@
-"""Every worked figure of the thesis's chapter IV (docs/methods/trajectories.md#worked-examples), against the oracle."""
+"""Every worked figure of the thesis's chapter IV (docs/methods/trajectories.md#worked-examples), against the oracle;
+Fig. 7 and the example of page 22 against the kernel too."""
 
 from __future__ import annotations
 
 from fractions import Fraction as F
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -20,8 +22,16 @@ from tests.oracles.trajectories import (
     workload,
 )
 
-ICD = Tree([("401", None), ("401.0", "401"), ("401.1", "401"), ("401.9", "401")])
+from leeward.methods.trajectories.hierarchies import make_space
+from leeward.methods.trajectories.kernels import alignment as kernels
+from leeward.methods.trajectories.records import Pairs
+from leeward.vocabulary import age as ages
+from leeward.vocabulary.hierarchy import Hierarchy
+
+HYPERTENSION = [("401", None), ("401.0", "401"), ("401.1", "401"), ("401.9", "401")]
+ICD = Tree(HYPERTENSION)
 AGE = full_binary(33, 40)
+SPACE = make_space(Hierarchy.from_pairs(HYPERTENSION), ages.binary(33, 40))
 AS_PRINTED = (
     (("401.1", "33"), ("401.1", "34"), ("401.1", "35")),
     (("401.1", "38"), ("401.1", "40")),
@@ -39,6 +49,34 @@ def rows(text):
 
 def named(clusters):
     return [({r + 1 for r in members}, rep) for members, rep in clusters]
+
+
+def aligned_by_kernel(X, Y):
+    """The pairs that the kernel makes of X and Y, and its tables G and M."""
+    trees = SPACE.code.hierarchy, SPACE.age.hierarchy
+    xc, xa, yc, ya = (
+        tree.nodes_of([pair[place] for pair in T]).astype(np.int32)
+        for T in (X, Y)
+        for place, tree in enumerate(trees)
+    )
+    G, M = np.zeros((len(X), len(Y)), np.int64), np.zeros((len(X) + 1, len(Y) + 1), np.int64)
+    record = Pairs(np.array([0, len(Y)]), yc, ya)
+    kept = kernels.align(xc, xa, len(X), 0, record, SPACE.axes(), G, M)
+    labels = [
+        [tree.labels[node] for node in nodes[:kept]] for tree, nodes in zip(trees, (xc, xa), strict=True)
+    ]
+    return tuple(zip(*labels, strict=True)), G, M
+
+
+def losses_by_kernel(X, Y, weight):
+    """ILM and ALM of X and Y: 1 for each suppressed pair, and the losses of both sides of each match."""
+    pairs, _, _ = aligned_by_kernel(X, Y)
+    lost = [F(len(X) + len(Y)), F(len(X) + len(Y))]
+    for pair in pairs:
+        for place, (label, axis) in enumerate(zip(pair, (SPACE.code, SPACE.age), strict=True)):
+            tree = axis.hierarchy
+            lost[place] -= 2 * (1 - F(int(tree.deltas[tree.index[label]]), tree.n_leaves))
+    return lost[0] * weight, lost[1] * weight
 
 
 def test_example_4_loss_metric():
@@ -62,12 +100,29 @@ def test_figure_7_matrices():
     assert (aligned.ilm, aligned.alm) == (F(1, 2), F(1, 2))
 
 
+def test_figure_7_matrices_of_the_kernel():
+    """The kernel keeps savings, M, where the thesis keeps losses: i + a = h + j - 2 M. The entries of i and a are the
+    losses of the kernel's own alignments of the first h pairs with the first j."""
+    X, Y = AS_PRINTED[3], AS_PRINTED[0]
+    i, a, r = a_gs(X, Y, ICD, AGE).matrices  # as printed: test_figure_7_matrices
+    pairs, G, M = aligned_by_kernel(X, Y)
+    assert pairs == (("401.1", "33"), ("401.1", "34"), ("401.1", "35"))
+    for h in range(len(X) + 1):
+        for j in range(len(Y) + 1):
+            assert losses_by_kernel(X[:h], Y[:j], F(1, 2)) == (i[h][j], a[h][j])
+            assert i[h][j] + a[h][j] == h + j - 2 * F(int(M[h, j]), SPACE.unit)
+            if h and j:
+                assert "↘←↑"[kernels.direction(h, j, G, M)] == r[h][j]
+
+
 def test_example_of_page_22_unweighted():
     X = (("401.1", "34"), ("401.1", "35"), ("401.1", "37"))
     Y = (("401.1", "34"), ("401.1", "36"))
     aligned = a_gs(X, Y, ICD, AGE, 1, 1)
     assert (aligned.ilm, aligned.alm) == (1, F(3, 2))
     assert aligned.pairs == (("401.1", "34"), ("401.1", "35-36"))
+    assert aligned_by_kernel(X, Y)[0] == aligned.pairs
+    assert losses_by_kernel(X, Y, 1) == (1, F(3, 2))
 
 
 def test_distances_of_figure_3a():

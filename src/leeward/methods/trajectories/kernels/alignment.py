@@ -14,6 +14,9 @@ import numpy as np
 
 from leeward.compiled import njit
 
+MATCH, LEFT, UP = 0, 1, 2
+"""Directions of A-GS (Fig. 7): match two pairs, suppress that of the record (Y), suppress that of X."""
+
 
 @njit(inner=True, error_model="numpy")
 def _publish_node(node, leaf, tree):
@@ -48,24 +51,31 @@ def match(xc, xa, m, record, pairs, axes, G, M):
     return M[m, n]
 
 
+@njit(inner=True, error_model="numpy")
+def direction(h, j, G, M):
+    """The direction at (h, j) in the tables of `match`. Ties: match, then left, then up."""
+    if M[h, j] == M[h - 1, j - 1] + G[h - 1, j - 1]:
+        return MATCH
+    return LEFT if M[h, j - 1] >= M[h - 1, j] else UP
+
+
 @njit(error_model="numpy")
 def align(xc, xa, m, record, pairs, axes, G, M):
     """Align (xc, xa)[:m] with a record, in place; returns the number of pairs left. `G`, `M`: int64 with room for the
-    longest trajectory, M for one more each way. Ties: match, then leave the record's pair out, then the other."""
+    longest trajectory, M for one more each way; they are filled (`match`)."""
     match(xc, xa, m, record, pairs, axes, G, M)
     start = pairs.offsets[record]
     h, j, kept = m, pairs.offsets[record + 1] - start, m
     while h > 0 and j > 0:
-        if M[h, j] == M[h - 1, j - 1] + G[h - 1, j - 1]:
-            kept -= 1
+        way = direction(h, j, G, M)
+        if way != LEFT:
             h -= 1
+        if way != UP:
             j -= 1
+        if way == MATCH:
+            kept -= 1
             xc[kept] = _publish_node(xc[h], pairs.codes[start + j], axes.codes)
             xa[kept] = _publish_node(xa[h], pairs.ages[start + j], axes.ages)
-        elif M[h, j - 1] >= M[h - 1, j]:
-            j -= 1
-        else:
-            h -= 1
     xc[: m - kept] = xc[kept:m].copy()
     xa[: m - kept] = xa[kept:m].copy()
     return m - kept
