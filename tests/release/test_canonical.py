@@ -85,5 +85,12 @@ def test_another_place_in_the_tree_of_clusters_is_another_content() -> None:
     assert _altered("nodes.parquet", lambda table: table[::-1]) == whole
     assert _altered("nodes.parquet", _swap("parent", one, other)) != whole
     chunks = pl.read_parquet("a/share/data/chunks.parquet")
-    moved = next(place for place in range(chunks.height) if chunks["node"][place] != chunks["node"][0])
-    assert _altered("chunks.parquet", _swap("node", 0, moved)) != whole
+    records = dict(nodes.select("node", "records").iter_rows())
+    told = chunks.select("kind", "codes").rows()
+    one, other = next(  # rows that say the same, or of clusters of one size, could change places unseen
+        (one, other)
+        for one in range(chunks.height)
+        for other in range(chunks.height)
+        if told[one] != told[other] and records[chunks["node"][one]] != records[chunks["node"][other]]
+    )
+    assert _altered("chunks.parquet", _swap("node", one, other)) != whole
