@@ -8,12 +8,15 @@ from typing import get_args
 
 import polars as pl
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.notes.small_lexicon import SMALL
 
 from leeward.errors import BadInput
 from leeward.notes.corpora import read
 from leeward.notes.lexicon import Lexicon
 from leeward.notes.lexicon.concepts import concept
+from leeward.notes.lexicon.loaders import load
 from leeward.notes.spans import EID, HMI, QID
 from leeward.randomness import Randomness
 from leeward.synthetic.notes import (
@@ -24,10 +27,10 @@ from leeward.synthetic.notes import (
     write_notes,
 )
 from leeward.synthetic.notes.draft import Dice, Draft, mistype
-from leeward.synthetic.notes.people import pool
+from leeward.synthetic.notes.people import MONTH_WEIGHTS, pool
 from leeward.synthetic.notes.slots import SLOTS, WORDS, health_slot, literal_slot
 from leeward.synthetic.notes.templates import SLOT, kinds, read_banks
-from leeward.synthetic.notes.terms import Terms
+from leeward.synthetic.notes.terms import SEASONS, Terms, season
 
 SPLITS: tuple[Split, ...] = get_args(Split)
 
@@ -206,3 +209,49 @@ def test_every_line_of_a_bank_is_a_template_whose_slots_are_known(split: Split) 
         assert all(line.strip() for line in lines), bank
         slots = [slot for line in lines for slot in SLOT.findall(line)]
         assert all(slot in SLOTS or literal_slot(slot) or health_slot(slot) for slot in slots), bank
+
+
+def test_without_seasons_months_share_a_table_and_a_condition_is_met_alike_in_all() -> None:
+    terms = Terms.of(SMALL)
+    assert all(len(set(months)) == 1 and len(months) == 12 for months in terms.cumulated.values())
+    assert Terms.of(SMALL, 1.0).cumulated["drug"] == terms.cumulated["drug"]  # no drug has a season
+
+
+@given(st.integers(1, 12), st.floats(1, 300), st.floats(0, 2))
+def test_a_season_has_its_peak_its_ratio_and_an_average_of_one(
+    peak: int, ratio: float, strength: float
+) -> None:
+    found = season(peak, ratio, strength)
+    opposite = (peak + 5) % 12
+    assert max(found) == pytest.approx(found[peak - 1]) and min(found) == pytest.approx(found[opposite])
+    assert found[peak - 1] / found[opposite] == pytest.approx(ratio**strength)
+    mean = sum(weight * each for weight, each in zip(MONTH_WEIGHTS, found, strict=True)) / sum(MONTH_WEIGHTS)
+    assert mean == pytest.approx(1)
+
+
+def test_conditions_follow_their_seasons_and_visits_stay() -> None:
+    """A visit in the peak month meets a sore throat as many times as often as stated; nothing but terms changes."""
+    terms = Terms.of(SMALL, 2.0)
+    dice = Dice(Randomness.of(1).stream("seasons"))
+    drawn = [[terms.draw("symptom", month, dice)[0] for _ in range(20_000)] for month in (1, 7)]
+    odds = [each.count("S2") / each.count("S1") for each in drawn]  # sore throat, fever
+    assert odds[0] / odds[1] == pytest.approx(1.7**2, rel=0.1)
+    plain, seasonal = notes("training"), list(synthetic_notes(NotePlan(75, 150, "training", 3, 1.0), SMALL))
+    assert plain != seasonal
+    # Whole notes drift apart once a term is another; a patient's first visit is drawn before.
+    assert [(note.patient, note.date) for note in plain[::2]] == [
+        (note.patient, note.date) for note in seasonal[::2]
+    ]
+
+
+def test_every_season_is_of_a_condition_that_the_lexicon_has() -> None:
+    lexicon = load("leeward")
+    found = [lexicon.find(name) for name in SEASONS]
+    assert None not in found
+    assert len({each.id for each in found if each is not None}) == len(SEASONS)
+
+
+@pytest.mark.parametrize("seasons", [-0.1, 5.1, float("nan")])
+def test_seasons_are_checked(seasons: float) -> None:
+    with pytest.raises(BadInput, match="`seasons` must lie between"):
+        NotePlan(1, seasons=seasons)

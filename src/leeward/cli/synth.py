@@ -163,8 +163,16 @@ def repeats(
 @flag("--notes count", "N", "Notes in all [default: 1 to 3 each].", type=click.IntRange(min=1))
 @flag("--spans", "FILE", "A .jsonl file for the notes with their true spans.")
 @flag("--held-out", None, "Templates and identities that the models were not trained with.", is_flag=True)
+@flag("--seasons", "STRENGTH", "How strongly conditions follow their seasons: 0 not at all, 1 as published.",
+      type=float, default=0, show_default=True)  # fmt: skip
 def notes(
-    patients: int, out: str, count: int | None, spans: str | None, held_out: bool, seed: int | None
+    patients: int,
+    out: str,
+    count: int | None,
+    spans: str | None,
+    held_out: bool,
+    seasons: float,
+    seed: int | None,
 ) -> None:
     """Write made-up clinical notes of several kinds, as a file with the columns note, patient, date and text.
 
@@ -173,11 +181,15 @@ def notes(
       leeward synth notes --patients 1500 --notes 2867 --seed 1 -o notes.parquet
       leeward synth notes --patients 100 -o notes.parquet --spans gold.jsonl
       leeward synth notes --patients 100 --held-out --seed 7 -o notes.parquet --spans gold.jsonl
+      leeward synth notes --patients 1500 --notes 2867 --seasons 1 --seed 1 -o seasons.parquet
+
+    With --seasons influenza, pneumonia, cough … are met more often in winter, rhinitis in early summer, kidney stones
+    in late summer; each month keeps its share of the visits.
     """
     from leeward.runs.progress import watch
     from leeward.synthetic.notes import NotePlan, write_notes
 
-    plan = NotePlan(patients, count, "held-out" if held_out else "training", seed)
+    plan = NotePlan(patients, count, "held-out" if held_out else "training", seed, seasons)
     with watch(None) as say:
         written = write_notes(out, plan, spans=spans, progress=lambda done: say(f"{done:,} notes"))
     click.echo(f"{out}: {written:,} notes of {patients:,} patients")

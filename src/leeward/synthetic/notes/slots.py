@@ -53,7 +53,7 @@ def health_slot(name: str) -> Slot | None:
     many = bare.endswith("s")
 
     def one(draft: Draft, scene: Scene, dice: Dice) -> None:
-        concept, text = scene.terms.draw(category, dice)
+        concept, text = scene.terms.draw(category, scene.case.visit.month, dice)
         draft.term(text, category, concept, context)
 
     def several(draft: Draft, scene: Scene, dice: Dice) -> None:

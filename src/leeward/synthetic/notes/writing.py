@@ -33,6 +33,8 @@ SCHEMA = pa.schema(
 )
 CARELESS, TERSE = 0.25, 0.3
 """Shares of notes with typing errors, and in hurried style."""
+STRONGEST = 5
+"""Largest strength of seasons."""
 SLIPS = 0.04
 """Share of text pieces and health terms with a typing error, in a careless note."""
 
@@ -41,12 +43,13 @@ SLIPS = 0.04
 class NotePlan:
     """Numbers of notes and patients, split and seed. `notes` are those of all patients together (None: one to three a
     patient); `split` says which templates and identities are used; the same seed gives the same notes, None draws
-    anew."""
+    anew. `seasons`: how strongly conditions follow their seasons (`terms.SEASONS`), 0 not at all, 1 as published."""
 
     patients: int
     notes: int | None = None
     split: Split = "training"
     seed: int | None = None
+    seasons: float = 0.0
 
     def __post_init__(self) -> None:
         if self.patients < 1:
@@ -55,6 +58,8 @@ class NotePlan:
             raise BadInput(f"`notes` must be at least 1; got {self.notes}.")
         if self.split not in get_args(Split):
             raise BadInput(f"`split` must be one of {', '.join(get_args(Split))}.")
+        if not 0 <= self.seasons <= STRONGEST:
+            raise BadInput(f"`seasons` must lie between 0 and {STRONGEST}; got {self.seasons}.")
 
 
 @dataclass(frozen=True)
@@ -68,7 +73,7 @@ class SyntheticNote:
 
 def synthetic_notes(plan: NotePlan, lexicon: Lexicon | None = None) -> Iterator[SyntheticNote]:
     """Generate the notes of a plan, in order. Each depends only on the seed, its patient and its number."""
-    terms = Terms.of(lexicon or load_lexicon("leeward"))
+    terms = Terms.of(lexicon or load_lexicon("leeward"), plan.seasons)
     randomness = Randomness.of(plan.seed)
     people = pool(plan.split)
     number = 0
