@@ -187,8 +187,8 @@ def _make(kind: str, value: object) -> Policy:
 def _of_vocabulary(policy: Policy, sets: CodeSets, vocabulary: str | Vocabulary | None) -> Constraints:
     if vocabulary is None:
         raise BadInput(
-            f"policy `{policy.kind}` needs a vocabulary: `icd9`, `icd10`, one that was added (`leeward vocabulary "
-            "list`) or a hierarchy file (CSV `node,parent`). Without one: policy `none`."
+            f"`policy: {policy.kind}` needs a vocabulary: `icd9`, `icd10`, one that was added (`leeward vocabulary "
+            "list`) or a hierarchy file (CSV `node,parent`). Without one: `policy: none`."
         )
     known, value = load(vocabulary) if isinstance(vocabulary, str) else vocabulary, int(policy.value)
     if policy.kind == "hierarchy":

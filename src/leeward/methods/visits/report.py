@@ -288,7 +288,8 @@ def little_left(retention: Mapping[str, Any] | None, parameters: Mapping[str, An
     dc, cc = retention["dc"]["released_local"], retention["cc"]
     if dc >= FEW_DIAGNOSES and cc["released_local"] >= FEW_CODES:
         return ""
-    other = "" if parameters.get("enforce") == "generalize" else "`--enforce generalize`, "
+    deletes = parameters.get("enforce") == "delete" and parameters.get("level") == "visit"
+    other = "`--enforce generalize`, " if deletes else ""
     return (
         f"{number(cc['released'])} of {number(cc['original'])} codes are left, and {percent(dc)} of the diagnoses; "
         f"try {other}codes of fewer digits, or `leeward disassociate` where visits are not needed."
