@@ -363,3 +363,56 @@ def test_notes_in_another_language_are_flagged_and_many_are_refused(leeward: Run
 
 def test_every_column_of_a_table_of_notes_has_a_flag() -> None:
     assert set(COLUMNS) == set(reading.COLUMNS)
+
+
+def test_the_paper_s_notes_as_a_star_whole_and_by_safe_harbor(
+    leeward: Run, notes: Path, tmp_path: Path
+) -> None:
+    """What the hospital may release of Figure 3 by Safe Harbor: year, age, sex, three digits and terms (section 3)."""
+    for detail in ("full", "safe-harbor"):
+        done = leeward(
+            "notes", "annotate", notes, "-o", tmp_path / detail, "--i2b2", detail, "--zip3", "hhs", *FAST
+        )
+        assert done.status == 0, done.err
+    whole, shared = tmp_path / "full" / "custody" / "i2b2", tmp_path / "safe-harbor" / "share" / "i2b2"
+    assert (
+        not (tmp_path / "full" / "share").exists()
+        and not (tmp_path / "safe-harbor" / "custody" / "i2b2").exists()
+    )
+    facts = {folder: pl.read_csv(folder / "observation_fact.csv") for folder in (whole, shared)}
+    kinds = ("ZIP", "AGE", "SEX")
+    said = {
+        folder: {kind: sorted(c for c in each["concept_cd"] if c.startswith(kind)) for kind in kinds}
+        for folder, each in facts.items()
+    }
+    assert said[shared]["ZIP"] == ["ZIP:123"] * 5
+    assert said[whole]["ZIP"] == ["ZIP:12301"] * 3 + ["ZIP:12302"] * 2
+    for kind in ("AGE", "SEX"):
+        assert said[whole][kind] == said[shared][kind] != []
+    assert set(facts[whole]["start_date"]) == {f"2009-0{month}-01" for month in (4, 5, 6)}
+    assert set(facts[shared]["start_date"]) == {"2009-01-01"}
+    files = b"".join(file.read_bytes() for file in shared.iterdir())
+    assert CANARY.encode() not in files and b"canary" not in files and b"Nothing is guaranteed" in files
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [(("--zip3", "12"), "--zip3"), (("--i2b2", "safe-harbor", "--text", "surrogates"), "shared i2b2 star")],
+)
+def test_settings_that_would_tell_more_are_refused(
+    leeward: Run, notes: Path, tmp_path: Path, flags: tuple[str, ...], message: str
+) -> None:
+    refused = leeward("notes", "annotate", notes, "-o", tmp_path / "OUT", *flags, *FAST)
+    assert refused.status == 2 and message in refused.err
+    assert not (tmp_path / "OUT").exists()
+
+
+def test_texts_with_three_digits_say_so(leeward: Run, tmp_path: Path) -> None:
+    path = tmp_path / "notes.csv"
+    pl.DataFrame({"patient": [1], "text": ["Lives in Boulder, CO 80301. Seen for fever."]}).write_csv(path)
+    for name, flags in (("A", ()), ("B", ("--zip3", "hhs"))):
+        leeward("notes", "annotate", path, "-o", tmp_path / name, "--text", "removed", *flags, *FAST)
+    texts = [pl.read_parquet(tmp_path / name / "share" / "text.parquet")["text"][0] for name in "AB"]
+    assert "[ZIP]" in texts[0] and "803**" in texts[1] and "80301" not in "".join(texts)
+    said = [(tmp_path / name / "share" / "README.md").read_text("utf-8") for name in "AB"]
+    assert "three digits" not in said[0] and "three digits of ZIP codes" in said[1]

@@ -41,6 +41,41 @@ def test_removed_leaves_categories_and_what_may_stay() -> None:
 
 
 @pytest.mark.parametrize("mode", identities.MODES)
+@pytest.mark.parametrize(
+    ("written", "zip3", "kept"),
+    [
+        ("80301", ["hhs"], "803**"),
+        ("80301-1234", ["hhs"], "803**"),
+        ("03601", ["hhs"], "000**"),  # at most 20,000 people in 2000
+        ("20501", ["hhs"], "205**"),
+        ("20501", ["hhs", "205"], "000**"),
+        ("03601", ["205"], "036**"),
+    ],
+)
+def test_three_digits_of_a_zip_code_stay_on_demand(
+    mode: identities.Mode, written: str, zip3: list[str], kept: str
+) -> None:
+    text = f"Lives at zip code {written}, has fever."
+    spans = [Span(18, 18 + len(written), "QID", "zip")]
+    restricted = identities.restricted_areas(zip3)
+    new, (done,) = identities.replace(text, spans, mode, KEYS, "p1", "1", restricted=restricted)
+    assert new == f"Lives at zip code {kept}, has fever."
+    assert (new[done.start : done.end], done.category) == (kept, "zip")
+    without = identities.replace(text, spans, mode, KEYS, "p1", "1")[0]
+    assert written not in without and "**" not in without  # the default keeps no digit
+
+
+def test_a_postal_code_of_another_form_goes_whole_and_areas_are_checked() -> None:
+    spans = [Span(0, 7, "QID", "zip")]
+    new = identities.replace("K1A 0B1", spans, "removed", KEYS, "p", "1", restricted=identities.HHS)[0]
+    assert new == "[ZIP]"
+    assert identities.restricted_areas(()) is None and len(identities.HHS) == 17
+    for wrong in ("HHS", "12", "1234", "", "12a"):
+        with pytest.raises(BadInput, match="--zip3"):
+            identities.restricted_areas(("hhs", wrong))
+
+
+@pytest.mark.parametrize("mode", identities.MODES)
 def test_no_identity_is_left(mode: identities.Mode) -> None:
     new = out(mode)
     for secret in ("James", "Brown", "12345678", "4/5/2009", "80301", "123-4567", "james.brown", "Boulder"):

@@ -81,6 +81,15 @@ key_options = stack(
 @flag("--metadata", "FILE", "Registration data: a table with the column patient or note.")
 @flag("--text mode", None, "Write the texts too, with identities removed, replaced or encrypted.",
       type=click.Choice(["removed", "surrogates", "encrypted"]))  # fmt: skip
+@flag(
+    "--zip3",
+    "hhs,CODES",
+    "Keep the first three digits of ZIP codes in what is shared, but write 000 for these "
+    "areas: hhs (17, by the census of 2000), three digits of others [default: no digit is kept].",
+    callback=commas,
+)
+@flag("--i2b2", None, "Write the table as an i2b2 star too, whole for custody or by Safe Harbor to share.",
+      type=click.Choice(["full", "safe-harbor"]))  # fmt: skip
 @key_options
 @flag("--lexicon", "PATH",
       "Health terms: CSV, OBO, or a folder of OMOP, UMLS or SNOMED files [default: the project's own].",
@@ -109,6 +118,7 @@ def annotate(notes: str, out: str, mode: str | None, as_json: bool, **flags: Any
       leeward notes annotate folder --metadata registration.csv -o OUT
       leeward notes annotate notes.parquet --text removed -o OUT
       leeward notes annotate notes.parquet --text surrogates --recipient city-university -o OUT
+      leeward notes annotate notes.parquet --i2b2 safe-harbor --zip3 hhs -o OUT
       leeward notes annotate DocumentReference.ndjson --text encrypted --key ~/notes.key -o OUT
       leeward notes decrypt OUT --key ~/notes.key -o texts.parquet
 
@@ -121,6 +131,7 @@ def annotate(notes: str, out: str, mode: str | None, as_json: bool, **flags: Any
     OUT/custody/table.parquet  one row a note: for `leeward index`, not for recipients
     OUT/custody/review.html    notes with what was found coloured, for your spot check
     OUT/share/text.parquet     with --text only: the texts, and (but for surrogates) what was replaced where
+    OUT/share/i2b2             with --i2b2 safe-harbor (OUT/custody/i2b2 with full): the table as an i2b2 star
 
     Exit status: 0 done; 2 bad input (nothing is written).
     """

@@ -67,6 +67,8 @@ class Work:
     """Whether rows include the spans (JSON, see `spans_of`), for the review page."""
     run: str = ""
     """Unique identifier of the run, from which tokens of encrypted words are derived."""
+    restricted: frozenset[str] | None = None
+    """Areas whose ZIP codes become 000, where three digits of the others stay in the text (`identities.zips`)."""
 
     def __call__(self, group: pa.Table) -> pa.Table:
         """The kernel: a block of notes (`INPUT`, other columns do not matter) to rows (`OUTPUT`)."""
@@ -86,7 +88,7 @@ class Work:
             return {**row, "text": None, "starts": [], "ends": [], "kinds": [], "categories": []}
         of_run = f"{self.run}\x1f{note['row']}"
         year = row["visit_year"] or 2001
-        new, done = identities.replace(text, spans, self.text, keys, patient, of_run, year)
+        new, done = identities.replace(text, spans, self.text, keys, patient, of_run, year, self.restricted)
         return {
             **row,
             "text": new,

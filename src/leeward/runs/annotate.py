@@ -14,8 +14,10 @@ import polars as pl
 
 from leeward.engine import LocalEngine, at_most, running
 from leeward.errors import BadInput
+from leeward.notes import star
 from leeward.notes.identities import keys
 from leeward.notes.identities.replacing import decrypt as opened
+from leeward.notes.identities.replacing import restricted_areas
 from leeward.notes.language import foreign_notes
 from leeward.notes.lexicon.loaders import load as load_lexicon
 from leeward.notes.pipeline import INPUT, OUTPUT, Work, available_members, reader_of, spans_of
@@ -64,11 +66,13 @@ SHARED = """# Clinical notes without the identities that were found in them
 
 `text.parquet` has a note a row (`note`, `patient`, `text`).{listed}
 
-Where an identity, a date, a place or a ZIP code was found, {mode}. Ages up to 89, sex and race are as they were.
+Where an identity, a date, a place or a ZIP code was found, {mode}. Ages up to 89, sex and race are as they were.{zips}
 
 Nothing is guaranteed: programs found the identities, and programs miss some. Whoever gets these texts must not try to
 find out who the patients are.
 {told}"""
+
+ZIPS = " What stays, too: the first three digits of ZIP codes (000: an area of at most 20,000 people)."
 
 LISTED = """ `replacements.parquet` has what was replaced where: characters
 `start` to `end` (exclusive) of a text, `kind` (EID: explicit identifier, QID: quasi-identifier) and `category`."""
@@ -105,6 +109,8 @@ def annotate(
     processes: bool = False,
     seed: int | None = None,
     any_language: bool = False,
+    zip3: Sequence[str] = (),
+    i2b2: str | None = None,
 ) -> dict[str, Any]:
     """Turn clinical notes into a table of quasi-identifiers and health terms, and into texts without identities.
 
@@ -141,6 +147,11 @@ def annotate(
     any_language : bool, optional
         Accept notes in other languages, which the annotators cannot read. Otherwise they are refused if texts are
         written, or if they are more than a tenth of the notes.
+    zip3 : sequence of str, optional
+        Keep three digits of ZIP codes in what is shared, but write 000 for these areas: `hhs` (17, by the census of
+        2000) or three digits. By default no digit is kept.
+    i2b2 : str, optional
+        `full`: also write the table as an i2b2 star in custody; `safe-harbor`: by Safe Harbor, as `share/i2b2`.
 
     Returns
     -------
@@ -162,6 +173,9 @@ def annotate(
     >>> sorted(pl.read_parquet("annotated/custody/table.parquet")["terms"].to_list())
     [[], ['LW0001']]
     """
+    restricted = restricted_areas(zip3)
+    if i2b2 == "safe-harbor" and mode == "surrogates":
+        raise BadInput("the years of a shared i2b2 star would tell how surrogates of dates moved.")
     with at_most(threads), watch(None) as say, draft(out) as pending:
         say("Reading the notes")
         frame = read(notes, columns, metadata)
@@ -172,7 +186,7 @@ def annotate(
         secret, file = _secret(key, recipient, seed, pending.out)
         randomness = Randomness.of(seed)
         run = randomness.stream("notes", "tokens").bytes(16).hex()
-        work = Work(chosen, lexicon, mode, secret, frame.height <= SPANS_KEPT, run)  # type: ignore[arg-type]  # click or the caller gave one of the modes
+        work = Work(chosen, lexicon, mode, secret, frame.height <= SPANS_KEPT, run, restricted)  # type: ignore[arg-type]  # click or the caller gave one of the modes
         with running(engine, threads) as runner:
             if isinstance(runner, LocalEngine):
                 many = processes and int(frame["text"].str.len_chars().sum()) >= WORTH_PROCESSES
@@ -186,7 +200,13 @@ def annotate(
         rows = found.sort("row").with_columns(pl.Series("note", order, pl.Int64)).sort("note")
         table = with_disagreements(rows.select("note", *ROW.names))
         _write_tables(pending, frame, table)
-        _write_texts(pending, rows, mode, sum(foreign.values()))
+        _write_texts(pending, rows, mode, sum(foreign.values()), "" if restricted is None else ZIPS)
+        if i2b2 == "full":
+            _write_star(pending, "custody", star.build_star(table, words))
+        elif i2b2 is not None:
+            rule = star.generalize_by_safe_harbor(table, restricted)
+            _write_star(pending, "share", star.build_star(rule, words))
+            pending.put("share/i2b2/README.md", star.README)
         by_category = _count_categories(rows)
         figures: dict[str, Any] = {
             "notes": table.height,
@@ -350,7 +370,12 @@ def _figures_of(table: pl.DataFrame, by_category: Mapping[str, int]) -> dict[str
     }
 
 
-def _write_texts(pending: Draft, rows: pl.DataFrame, mode: str | None, foreign: int) -> None:
+def _write_star(pending: Draft, where: str, tables: Mapping[str, pl.DataFrame]) -> None:
+    for name, frame in tables.items():
+        pending.put(f"{where}/i2b2/{name}.csv", frame.write_csv())
+
+
+def _write_texts(pending: Draft, rows: pl.DataFrame, mode: str | None, foreign: int, zips: str) -> None:
     """Write `share/` only where texts were asked for. The list of replacements goes with texts whose brackets and
     tokens show them anyway. With surrogates it stays in custody: a name that it lacks would be a real one that the
     annotators missed."""
@@ -359,7 +384,8 @@ def _write_texts(pending: Draft, rows: pl.DataFrame, mode: str | None, foreign: 
         return
     pending.share.mkdir()
     hidden = mode == "surrogates"
-    readme = SHARED.format(mode=SAID[mode], listed="" if hidden else LISTED, told=TOLD.get(mode, ""))
+    listed, told = "" if hidden else LISTED, TOLD.get(mode, "")
+    readme = SHARED.format(mode=SAID[mode], listed=listed, told=told, zips=zips)
     if foreign:
         readme += FOREIGN.format(count=foreign, total=rows.height)
     pending.put("share/README.md", readme)

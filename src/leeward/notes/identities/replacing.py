@@ -1,7 +1,7 @@
 """Remove, replace by surrogates, or encrypt the identities in a text.
 
 This covers all explicit identifiers and the quasi-identifiers that HIPAA's Safe Harbor would remove from a text
-(dates, ZIP codes, places). Ages up to 89, sex and race stay.
+(dates, ZIP codes, places). Ages up to 89, sex and race stay; on demand three digits of ZIP codes, too.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from leeward.errors import BadInput, require_extra
 from leeward.notes.identities.keys import Keys
 from leeward.notes.identities.surrogates import surrogate
 from leeward.notes.spans import SAFE_HARBOR_QID, Span
+from leeward.texts import list_words
 
 Mode = Literal["removed", "surrogates", "encrypted"]
 MODES: tuple[str, ...] = get_args(Mode)
@@ -26,6 +27,20 @@ MODES: tuple[str, ...] = get_args(Mode)
 NONCE = 12
 PADDED = 32
 """Texts are padded with NUL, which no note holds, to a multiple of this many bytes before encryption."""
+ZIP = re.compile(r"[0-9]{5}(?:-?[0-9]{4})?")
+
+HHS = frozenset(list_words("036 059 063 102 203 556 692 790 821 823 830 831 878 879 884 890 893"))
+"""Areas of at most 20,000 people in the census of 2000 by the first three digits of their ZIP codes: Department of
+Health and Human Services, guidance on de-identification (2012). The rule asks for the newest census."""
+
+
+def restricted_areas(zip3: Sequence[str]) -> frozenset[str] | None:
+    """Areas to write as 000: `hhs` stands for `HHS`; None: no ZIP code keeps digits. Raises BadInput."""
+    if not all(code == "hhs" or re.fullmatch("[0-9]{3}", code) for code in zip3):
+        raise BadInput("--zip3: give `hhs`, first three digits of ZIP codes, or both, such as hhs,205,369.")
+    return frozenset(zip3) - {"hhs"} | (HHS if "hhs" in zip3 else frozenset()) if zip3 else None
+
+
 _TOKEN = re.compile(r"\[([A-Z_]+):([A-Za-z0-9_-]{38,}={0,2})\]")
 
 
@@ -45,11 +60,13 @@ def goes(span: Span) -> bool:
 
 
 def replace(
-    text: str, spans: Sequence[Span], mode: Mode, keys: Keys, patient: str, note: str, year: int = 2001
-) -> tuple[str, list[Replacement]]:
+    text: str, spans: Sequence[Span], mode: Mode, keys: Keys, patient: str, note: str, year: int = 2001,
+    restricted: frozenset[str] | None = None,
+) -> tuple[str, list[Replacement]]:  # fmt: skip
     """Return the text without its identities, and the replacements. Spans ascend and do not overlap. Surrogates and
     date shifts are specific to the `patient`. `note` names the run and the note in one text, so that no two notes or
-    runs share a token. `year` is that of the visit, for dates without one."""
+    runs share a token. `year` is that of the visit, for dates without one. Where there are `restricted` areas, 000, the
+    first three digits of other ZIP codes stay."""
     pieces: list[str] = []
     done: list[Replacement] = []
     past = length = 0
@@ -57,7 +74,11 @@ def replace(
         if not goes(span) or not any(map(str.isalnum, text[span.start : span.end])):
             continue  # the rest of a span partly covered by another may be blank
         kept = text[past : span.start]
-        new = _replacement(text[span.start : span.end], span, mode, keys, patient, note, year)
+        words = text[span.start : span.end]
+        if span.category == "zip" and restricted is not None and ZIP.fullmatch(words):
+            new = ("000" if words[:3] in restricted else words[:3]) + "**"
+        else:
+            new = _replacement(words, span, mode, keys, patient, note, year)
         start = length + len(kept)
         if done and not kept.strip() and new == pieces[-1] and mode == "removed":
             past = span.end  # "[NAME] [NAME]" would tell how many words a name has
