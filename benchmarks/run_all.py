@@ -110,6 +110,7 @@ python benchmarks/study_visits.py --data DIR --parts enriched --patients 1366786
 python benchmarks/study_visits.py --data DIR --parts containment --sizes 50000,200000
 python benchmarks/study_condensation.py --data DIR --repetitions 10
 python benchmarks/study_condensation.py --data DIR --repetitions 40
+python benchmarks/study_condensation.py --data DIR
 python benchmarks/study_queries.py --data DIR
 python benchmarks/study_notes.py --data DIR --peers PYTHON
 python benchmarks/study_advice.py --data DIR

@@ -10,11 +10,12 @@ FOLDER = Path(__file__).resolve().parent.parent / "docs" / "studies" / "condensa
 COLORS = {
     "balanced": "#0072B2",
     "improved": "#E69F00",
-    "improved, halving": "#F5CE7A",
     "condensation": "#009E73",
+    "r-microhybrid": "#F0E442",
     "tfrp": "#CC79A7",
-    "mdav": "#D55E00",
-    "k-anonymity": "#8A8F98",
+    "k-anonymity, known columns": "#8A8F98",
+    "trees, leaf 100": "#D55E00",
+    "copula": "#56B4E9",
     "bootstrap": "#1D2733",
 }
 """Of Okabe and Ito; the bootstrap, which is no method, nearly black."""

@@ -235,52 +235,77 @@ def test_visits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert page.index("| 300 |") < page.index(study.BEFORE)
 
 
-def test_condensation(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_condensation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import study_condensation as study
+    import study_condensation_page as page
+    from common import once
     from leeward.cohort.readers import read
     from leeward.synthetic.registry import registry
 
+    known = ("DiagAge", "Gender", "Race")
     plan = study.plan_of("SurvInterval", "VitalStat", 0, ["DiagAge", "Stage", "Gender"], ["DiagAge"])
-    small = study.Set(read(registry(600, "colon", 9, seed=1), format="table"), plan)
-    found = [study.studied("small", small, method, 2) for method in (*study.METHODS, "bootstrap")]
-    section = study.sections(found)
+    small = study.Set(read(registry(500, "colon", 9, seed=1), format="table"), plan, known)
+    for name, value in {
+        "AT_ONCE": 2,
+        "PILOTS": 2,
+        "PILOTED": ("colon",),
+        "DRAWS": (1, 2),
+        "DRAWN": 1,
+    }.items():
+        monkeypatch.setattr(study, name, value)
+    monkeypatch.setattr(study, "MOST", {"colon": 2})
+    monkeypatch.setattr(study, "FURTHER", {"alone": 1, "unseen": 1, "attacked": 1, "membership": 1})
     monkeypatch.setattr(study, "made_up", lambda site, seed: small)
-    draws = study.draws_table({"colon": [study.other_draws("colon", seed, 1) for seed in (1, 2)]})
-    weights = study.table(study.WEIGHTS, [row for each in found for row in each.weights])
-    assert faults_of("\n\n".join([section, draws, weights])) == []
-    assert "±" in section
-    assert weights.count("\n|") == 1 + 4
-    assert all(each.models for each in found[:2])
-    for method in study.CLASSES:  # classes of K rows and more
-        (row,) = [line for line in section.splitlines()[-9:] if line.startswith(f"| small | {method} |")]
-        assert int(row.rpartition("(")[2].partition(")")[0]) >= study.K
+    monkeypatch.setattr(page, "bars", lambda name, rows, *given, **options: f"{name}: {len(rows)} bars")
+    ready, keep = study.ready(small), tmp_path / "kept.json"
+    found = study.found_of(lambda name: ready, ["colon"], 4, keep)
+    made = page.page_of(page.Found(found), "python benchmarks/study_condensation.py")
+    assert faults_of(made) == []
+    for method in study.METHODS:
+        models, linked, *_ = [line for line in made.splitlines() if line.startswith(f"| colon | {method} |")]
+        assert float(linked.split("|")[3].partition("±")[0]) > 0.2, method
+        assert int(models.split("|")[3]) == (1 if found[f"colon/{method}/0"]["fixed"] else 2)
+        if method in study.CLASSES:  # classes of K rows and more
+            assert int(linked.split("|")[-2]) >= 100, method
+    assert {method for method in study.METHODS if found[f"colon/{method}/0"]["fixed"]} == set(study.CLASSES)
+    risks = {method: found[f"colon/{method}/0"] for method in ("balanced", "bootstrap")}
+    assert min(risks["bootstrap"]["membership"]) > max(risks["balanced"]["membership"])
+    assert all(row["time"] > 0.5 for row in risks["bootstrap"]["attacked"])
+    monkeypatch.setattr(study, "measured", None)  # whatever is kept is not done again
+    assert study.found_of(lambda name: ready, ["colon"], 4, keep) == once(keep, "", dict) | found
 
 
 def test_what_balanced_reached_is_judged_by_intervals() -> None:
-    import study_condensation as study
+    from study_condensation_page import none_seen, verdict
 
-    def judged(outside: tuple[float, float], flips: float = 0.0) -> str:
-        rows = [("direction", flips, 0.0), ("outside", *outside), ("significance", 0.05, 0.01)]
-        figures = study.Figures(
-            [
-                {
-                    "set": "lung",
-                    "method": method,
-                    "model": "cox",
-                    "metric": metric,
-                    "value": value,
-                    "half": half,
-                }
-                for method in ("balanced", "bootstrap")
-                for metric, value, half in rows
-            ]
-        )
-        return str(study.aims(figures).splitlines()[-1].split("|")[-2].strip())
+    def judged(outside: list[float], flips: float = 0.0, repetitions: int = 100) -> str:
+        times = repetitions // len(outside)
+        own = [[(0.05, flips, share)] for share in outside * times]
+        return verdict(own, [[(0.05, 0.0, 0.0)]] * repetitions, 0.01)[-1]
 
-    assert judged((0.005, 0.004)) == "yes"
-    assert judged((0.005, 0.006)) == "not established"
-    assert judged((0.03, 0.01)) == "no"
-    assert judged((0.0, 0.0), flips=0.001) == "no"
+    assert none_seen(100) == pytest.approx(0.0295, abs=1e-4)
+    assert judged([0.0]) == "yes"
+    assert (
+        judged([0.0], repetitions=10) == "not established"
+    )  # 26 % of repetitions might have a changed direction
+    assert judged([0.0] * 19 + [0.1]) == "yes"  # .5 ± .4 %
+    assert judged([0.0] * 9 + [0.1]) == "not established"
+    assert judged([0.0, 0.1]) == "no"
+    assert judged([0.0], flips=0.001) == "no"
+
+
+def test_estimates_without_a_fit_are_left_out() -> None:
+    from study_condensation_page import Estimate, metric_of, percents
+
+    runs = [[(0.2, 0.0, 0.5), None], [(0.4, 0.0, 0.5), None]]
+    assert metric_of(runs, [0, 1], 0).mean == pytest.approx(0.3)
+    assert percents(runs, [0]).endswith(" / 0.0 / 50.0")
+    assert percents(runs, [1]) == "– (2 of 2 did not converge)"
+    nothing = metric_of(runs, [1], 0)
+    assert Estimate.over([Estimate(0.3, 0.3), nothing, Estimate(0.5, 0.4)]) == Estimate(
+        0.4, pytest.approx(0.25)
+    )
+    assert nothing.shown() == "–"
 
 
 def test_discernibility_is_the_sum_of_squared_classes() -> None:
