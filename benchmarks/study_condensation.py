@@ -36,16 +36,16 @@ from leeward.methods.condensation.measures.models import Metrics, compare, mean_
 from leeward.release import Release
 from leeward.synthetic.registry import SITES
 from study_condensation_methods import CLASSES, METHODS, Made, classes_of, frame_of, made_by, protected
-from study_condensation_page import KEYS, write_page
+from study_condensation_page import KEYS, percents, write_page
 from study_condensation_sets import BARS, Set, made_up, plan_of, sets
 
-__all__ = ["Models", "Set", "frame_of", "models_of", "plan_of", "protected", "sets"]
+__all__ = ["Models", "Set", "frame_of", "models_of", "percents", "plan_of", "protected", "sets"]
 
 AT_ONCE = 10
 """Seeds between two moments at which a run can stop."""
 MOST = {"colon": 40, "lung": 20, "support2": 20}
 """Repetitions of large sets, at most."""
-FURTHER = {"alone": 10, "unseen": 20, "attacked": 4, "membership": 8}
+FURTHER = {"alone": 10, "unseen": 20, "attacked": 3, "membership": 6}
 """Of how many seeds else than the plan's models are looked at."""
 WEIGHED = ("balanced", "improved")
 """Algorithms whose weight a pilot can choose, of which other registries are drawn too."""

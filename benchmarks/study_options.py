@@ -306,7 +306,7 @@ def condensation(sets: dict[str, Any]) -> str:
                     f"{means[0]:.3f}",
                     f"{means[1]:.3f}",
                     f"{100 * means[2]:.1f} %",
-                    study.percents(found),
+                    study.percents([[each] for each in study.shares(found)]),
                 ]
             )
     said = WORDS["condensation"].format(times=REPETITIONS, last=REPETITIONS - 1)
