@@ -8,7 +8,7 @@ errors, their expectation and the month-estimated baseline (docs/methods/queries
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,13 +26,14 @@ class MonthItemsets:
     """Frequent itemsets that hold a month.
 
     `counts` int64[n], `without` int64[n] the same itemset's count without its month, `month` int64[n] the month's place
-    in `months`.
+    in `months`; `held`, the itemsets themselves.
     """
 
     counts: Counts
     without: Counts
     month: Counts
     months: tuple[str, ...]
+    held: tuple[tuple[Item, ...], ...] = ()
 
     def __len__(self) -> int:
         return len(self.counts)
@@ -40,24 +41,29 @@ class MonthItemsets:
     def at_least(self, support: int) -> MonthItemsets:
         """Those that pass the exact gate."""
         kept = self.counts >= support
-        return MonthItemsets(self.counts[kept], self.without[kept], self.month[kept], self.months)
+        held = tuple(items for items, passes in zip(self.held, kept, strict=False) if passes)
+        return MonthItemsets(self.counts[kept], self.without[kept], self.month[kept], self.months, held)
 
 
-def with_month(itemsets: Itemsets, qid: str) -> MonthItemsets:
-    """The itemsets that hold a value of `qid`; their parts without it are frequent too, so they are all there."""
+def with_month(itemsets: Itemsets, qid: str, among: Container[str] | None = None) -> MonthItemsets:
+    """The itemsets that hold a value of `qid` (and a term `among` these); their parts without it are frequent too, so
+    they are all there."""
     support = {
         items: int(itemsets.supports[i])
         for i, items in enumerate(map(itemsets.__getitem__, range(len(itemsets))))
     }
     months = sorted({value for name, value in itemsets.items if name == qid})
     found: list[tuple[int, int, int]] = []
+    held = []
     for items, count in support.items():
         value = next((value for name, value in items if name == qid), None)
-        if value is not None:
+        wanted = among is None or any(not name and term in among for name, term in items)
+        if value is not None and wanted:
             rest: tuple[Item, ...] = tuple(item for item in items if item[0] != qid)
             found.append((count, support[rest], months.index(value)))
+            held.append(items)
     counts, without, month = np.array(found, np.int64).reshape(-1, 3).T
-    return MonthItemsets(counts, without, month, tuple(months))
+    return MonthItemsets(counts, without, month, tuple(months), tuple(held))
 
 
 def estimated_by_month(itemsets: MonthItemsets, share: Sequence[float]) -> float:

@@ -112,9 +112,13 @@ python benchmarks/study_condensation.py --data DIR --repetitions 10
 python benchmarks/study_condensation.py --data DIR --repetitions 40
 python benchmarks/study_condensation.py --data DIR
 python benchmarks/study_queries.py --data DIR
+python benchmarks/study_queries_seasons.py --parts seasons
+python benchmarks/study_queries_seasons.py --parts safe-harbor
+python benchmarks/study_queries_seasons.py --parts budgets
 python benchmarks/study_notes.py --data DIR --peers PYTHON
 python benchmarks/study_advice.py --data DIR
 python benchmarks/study_options.py --data DIR
+python benchmarks/study_options_caps.py --data DIR
 python benchmarks/study_whole_patient.py --data DIR --parts costs
 python benchmarks/study_whole_patient.py --data DIR --parts costs-made
 python benchmarks/study_whole_patient.py --data DIR --parts methods

@@ -103,6 +103,44 @@ def test_queries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert page.count("\n|") > 20
 
 
+def test_queries_with_seasons(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import leeward as lw
+    import study_queries_seasons as study
+    from leeward.synthetic.notes import NotePlan, write_notes
+
+    for name, value in {"NOTES": 160, "PATIENTS": 80, "SEEDS": 2, "SUPPORTS": (2, 3), "LEAST": 3}.items():
+        monkeypatch.setattr(study, name, value)
+    monkeypatch.setattr(study, "STRENGTHS", (0.0, 2.0))
+    page = study.seasons()
+    assert faults_of(page) == []
+    assert page.count("\n|") == 3 * (2 + 4)
+    write_notes(tmp_path / "notes.parquet", NotePlan(80, 160, seed=1, seasons=1.0))
+    given = {"members": ("rules", "dictionary"), "i2b2": "safe-harbor", "zip3": ("hhs",), "seed": 1}
+    lw.annotate(tmp_path / "notes.parquet", tmp_path / "out", **given)
+    whole = pl.read_parquet(tmp_path / "out" / "custody" / "table.parquet")
+    facts = pl.read_csv(tmp_path / "out" / "share" / "i2b2" / "observation_fact.csv")
+    page = study.harbor_of(whole, facts, tmp_path / "indexes")
+    assert faults_of(page) == []
+    errors = {
+        cells[1].strip(): cells[3].strip() for line in page.splitlines() if len(cells := line.split("|")) > 5
+    }
+    assert errors["year"] == errors["sex"] == "0.000" < errors["month"]  # the rule takes months alone
+    known = study.notes_of(facts)
+    alone = study.alone_in(known, study.SHARED)
+    seen: dict[tuple[str, ...], set[int]] = {}
+    for row in known.iter_rows(named=True):
+        values = tuple(row[name] for name in study.SHARED)
+        if None not in values:
+            seen.setdefault(values, set()).add(row["patient_num"])
+    assert alone == len(set().union(*(who for who in seen.values() if len(who) == 1))) > 0
+    assert faults_of(study.budgets()) == []
+    (tmp_path / "page.md").write_text(f"# Page\n\n{study.BEFORE}\nleaks\n", encoding="utf-8")
+    for body in ("first", "second"):
+        study.put("budgets", body, tmp_path / "page.md")
+    found = (tmp_path / "page.md").read_text(encoding="utf-8")
+    assert "first" not in found and found.index("second") < found.index(study.BEFORE)
+
+
 def test_censoring(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import study_censoring as study
 
@@ -344,6 +382,30 @@ def test_options(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     )
     assert faults_of(page) == []
     assert page.count("\n|") == (2 + 5) + (2 + 2) + (2 + 4) + (2 + 2) + (2 + 6) + (2 + 2)
+
+
+def test_caps_of_catalogues(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import benchmarks.study_options_caps as study
+
+    from leeward.synthetic.codes import write_codes
+
+    monkeypatch.setattr(study, "REPETITIONS", 2)
+    monkeypatch.setattr(study, "CAPS", (1, 1_000))
+    monkeypatch.setattr(study, "EPSILONS", ("900",))
+    write_codes(tmp_path / "codes.parquet", 300, 40, 4.0, seed=1)
+    cohort = read(tmp_path / "codes.parquet", vocabulary="icd9")
+    page = study.section(cohort, tmp_path / "index")
+    assert faults_of(page) == []
+    cells = [line.split("|") for line in page.splitlines() if line.startswith("| 900 |")]
+    assert len(cells) == 4
+    wrong = [float(each[7]) for each in cells]  # of pairs
+    # A cap above all that patients have, and hardly any noise: counts are nearly right; with a cap of 1 most are lost.
+    assert max(wrong[2:]) < 0.35 < 0.5 < min(wrong[:2])
+    (tmp_path / "page.md").write_text(f"# Page\n\n{study.BEFORE}\nplaces\n", encoding="utf-8")
+    for body in ("first", "second"):
+        study.put(body, tmp_path / "page.md")
+    found = (tmp_path / "page.md").read_text(encoding="utf-8")
+    assert "first" not in found and found.index("second") < found.index(study.BEFORE)
 
 
 def test_notes(tmp_path: Path) -> None:
